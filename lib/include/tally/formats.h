@@ -1,0 +1,66 @@
+// The file formats: one table of names, and reading and writing through it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <tally/cost_profile.h>
+#include <tally/diagnostics.h>
+#include <tally/result.h>
+#include <tally/stack_profile.h>
+
+namespace tally {
+
+using Profile = std::variant<StackProfile, CostProfile>;
+
+struct WriteOptions {
+  bool compress_names = true; // Callgrind: (id) name
+};
+
+// Bytes to be written, built whole before any file is touched, and what the format could not hold.
+struct Written {
+  std::string bytes;
+  std::vector<std::string> lost; // one sentence each
+};
+
+struct Format {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<std::string_view> file_names; // shell patterns
+  // Looks at the first bytes (4 KiB or the whole file): is it this format? null: not read.
+  bool (*probe)(std::string_view head) = nullptr;
+  Result<Profile> (*read)(std::string_view bytes, std::string_view source,
+                          Diagnostics &diagnostics) = nullptr;
+  // At most one of the two: what the format is drawn from. null: not written.
+  Result<Written> (*write_stacks)(const StackProfile &, const WriteOptions &) = nullptr;
+  Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;
+};
+
+TALLY_API std::span<const Format> formats();
+// An unknown name is an error that lists the known ones.
+TALLY_API Result<const Format *> format_by_name(std::string_view name);
+// By the file's name; null when it tells none.
+TALLY_API const Format *format_by_file_name(std::string_view path);
+
+struct ReadProfile {
+  Profile profile;
+  const Format *format = nullptr;
+};
+// Reads FILE ("-": standard input), gzip and zstd unpacked. Its content tells the format; `from`
+// overrides.
+TALLY_API Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
+                                           const Format *from = nullptr);
+
+// Turns the profile into what the format is drawn from, and writes it there. A CostProfile has no
+// stacks: a format of stacks refuses it.
+TALLY_API Result<Written> write_profile(const Profile &profile, const Format &format,
+                                        const WriteOptions &options = {});
+// Callgrind's way with parts: one file for each, in order of their numbers.
+TALLY_API Result<std::vector<Written>>
+write_parts(const StackProfile &profile, const Format &format, const WriteOptions &options = {});
+
+} // namespace tally

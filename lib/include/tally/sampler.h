@@ -1,0 +1,70 @@
+// Samples the program counter of a process that runs beside us.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <sys/types.h>
+
+#include <tally/result.h>
+#include <tally/stack_profile.h>
+#include <tally/unwinder.h>
+
+namespace tally {
+
+enum class StackMode : uint8_t { none, fp, dwarf };
+
+struct SamplerOptions {
+  uint32_t frequency_hz = 1000;
+  StackMode stacks = StackMode::fp;
+  bool enable_on_exec = false;  // begin at the process's next exec (tally record)
+  Unwinder *unwinder = nullptr; // must be there for StackMode::dwarf; outlives the sampler
+};
+
+// Counters; all from the start of the sampler.
+struct SamplerStatus {
+  uint32_t requested_hz = 0;
+  uint64_t samples = 0;        // ticks counted
+  uint64_t kernel_samples = 0; // of these, taken in the kernel on behalf of the program
+  uint64_t lost = 0;           // the kernel had no room for
+  uint64_t throttled = 0;      // times the kernel paused a clock
+  uint64_t cpu_ns = 0;         // CPU time of the sampled threads: samples / it = delivered rate
+  bool kernel_included = true; // false: time in system calls is not sampled (unprivileged)
+  size_t ring_bytes = 0;       // of one ring
+  uint32_t rings = 0;
+  uint32_t events = 0;       // descriptors held
+  uint64_t memory_bytes = 0; // of stacks and counts
+  bool ended = false;        // the process is gone, or is no longer ours
+  std::string problem;       // the reader stopped for this; empty: none
+};
+
+// One process: all its threads, also those that begin later; its fork children are left out, its
+// execs followed. Reads in a thread of its own, with every signal blocked. All calls from one
+// thread; none throws.
+class TALLY_API Sampler {
+public:
+  virtual ~Sampler(); // stops
+
+  // What was drained up to now belongs to the open part; later samples to the next one. The
+  // process stands still (the caller's promise), so the cut is exact. A part without samples is
+  // not kept. `begin_ns`, `end_ns` as in Part.
+  virtual void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) = 0;
+
+  // Ends sampling for good: reads what is left, closes every descriptor, joins the thread.
+  virtual void stop() = 0;
+
+  virtual SamplerStatus status() = 0; // drains first
+  // Everything so far; the open part is included under `trigger`.
+  virtual Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
+                                        uint64_t end_ns) = 0;
+  // Forgets what was collected, goes on sampling.
+  virtual void clear() = 0;
+};
+
+// Value type "ticks/count". An error names what refused: seccomp, the paranoid level, a capability,
+// descriptors, locked memory, the kernel's age, and what to do about it.
+TALLY_API Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, SamplerOptions options);
+
+} // namespace tally

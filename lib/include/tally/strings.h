@@ -1,0 +1,66 @@
+// Interned strings and strong ids: names are stored once and compared as numbers.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include <tally/export.h>
+
+namespace tally {
+
+// An id is an index that the compiler tells from other indices. The largest value means "none".
+template <class Id>
+inline constexpr Id none = static_cast<Id>(std::numeric_limits<uint32_t>::max());
+template <class Id> constexpr uint32_t index_of(Id id) { return static_cast<uint32_t>(id); }
+
+// A column: one value a row, indexed by the row's id.
+template <class Id, class T> class Column {
+public:
+  const T &operator[](Id id) const { return values_[index_of(id)]; }
+  T &operator[](Id id) { return values_[index_of(id)]; }
+  Id push(T value) {
+    values_.push_back(std::move(value));
+    return static_cast<Id>(values_.size() - 1);
+  }
+  uint32_t size() const { return static_cast<uint32_t>(values_.size()); }
+  bool contains(Id id) const { return index_of(id) < values_.size(); }
+  auto begin() const { return values_.begin(); }
+  auto end() const { return values_.end(); }
+  void reserve(size_t rows) { values_.reserve(rows); }
+
+private:
+  std::vector<T> values_;
+};
+
+enum class StringId : uint32_t {}; // StringId{0} is the empty string
+
+// Bytes are kept as they came (no encoding is assumed); views stay valid as long as the pool does.
+class TALLY_API StringPool {
+public:
+  StringPool();
+  StringPool(const StringPool &other);
+  StringPool &operator=(const StringPool &other);
+  StringPool(StringPool &&) noexcept = default;
+  StringPool &operator=(StringPool &&) noexcept = default;
+
+  StringId intern(std::string_view text);
+  std::string_view operator[](StringId id) const { return views_[index_of(id)]; }
+  uint32_t size() const { return static_cast<uint32_t>(views_.size()); }
+  size_t memory_bytes() const;
+
+private:
+  std::string_view store(std::string_view text);
+  void grow();
+
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  size_t chunk_used_ = 0;
+  size_t chunk_size_ = 0;
+  size_t chunk_total_ = 0;
+  std::vector<std::string_view> views_;
+  std::vector<uint32_t> slots_; // open addressing: index + 1, 0 is free
+};
+
+} // namespace tally

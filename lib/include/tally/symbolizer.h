@@ -1,0 +1,73 @@
+// Where an address lies in the source: the interface, and the implementation over ELF and DWARF.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/diagnostics.h>
+#include <tally/result.h>
+
+namespace tally {
+
+// The file that code came from, as a mapping names it.
+struct ModuleKey {
+  std::string path;     // as the kernel named it; "[vdso]" for the vdso
+  std::string build_id; // lower-case hex; empty when not known
+  uint64_t device = 0;  // of the file when it was mapped; 0 when not known
+  uint64_t inode = 0;   // a file that was replaced on disk has another
+  int pid = 0;          // a process that has it mapped (for /proc/PID/root); 0 when none
+  friend bool operator==(const ModuleKey &, const ModuleKey &) = default;
+};
+
+// One function at an address. Views live as long as the Symbolizer.
+struct SourceFrame {
+  std::string_view function;      // demangled; empty: not known
+  std::string_view system_name;   // the linkage name; may be empty
+  std::string_view function_file; // the file that declares the function; may be empty
+  uint32_t function_line = 0;     // the line that declares it; 0: not known
+  std::string_view file;          // of the line below; may be empty
+  uint32_t line = 0;              // 0: not known
+};
+
+enum class ModuleId : uint32_t {};
+
+class TALLY_API Symbolizer {
+public:
+  virtual ~Symbolizer();
+
+  // Finds the file and its debug information; cheap, nothing is parsed yet. Never fails: a module
+  // that cannot be read has no names, and a finding says why (once).
+  virtual ModuleId module(const ModuleKey &key, Diagnostics &diagnostics) = 0;
+
+  // The link-time address (ELF vaddr) of a byte of the file that is mapped executable;
+  // nothing when no segment holds it. By segment, not by file: segments have differing biases.
+  virtual std::optional<uint64_t> link_address(ModuleId module, uint64_t file_offset) = 0;
+
+  // The frames at a link-time address, innermost first, the function that has code of its own last.
+  // Empty when nothing covers it. The caller passes return address - 1 for callers.
+  virtual void frames(ModuleId module, uint64_t link_address, std::vector<SourceFrame> &out) = 0;
+
+  // The build id that was read from the file: lower-case hex, empty when it has none.
+  virtual std::string_view build_id(ModuleId module) = 0;
+
+  // Writes what was learned to the cache on disk, if there is one. Safe to call at any time.
+  virtual void save_cache() = 0;
+};
+
+struct SymbolizerOptions {
+  // Directories that hold separate debug files, in the order in which they are looked at.
+  std::vector<std::string> debug_directories = {"/usr/lib/debug"};
+  // The cache: $TALLY_CACHE_DIR, else $XDG_CACHE_HOME/tally, else ~/.cache/tally. "" as
+  // TALLY_CACHE_DIR turns it off, as does this flag.
+  bool use_cache = true;
+};
+
+// Elfutils' work. The file is read on first use, a compilation unit at a time.
+TALLY_API std::unique_ptr<Symbolizer> make_symbolizer(SymbolizerOptions options = {});
+
+} // namespace tally

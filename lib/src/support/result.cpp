@@ -1,0 +1,56 @@
+#include <tally/result.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace tally {
+
+std::string describe_place(std::string_view source, const Position &where) {
+  switch (where.kind) {
+  case Position::Kind::line:
+    return fmt::format("{}:{}:{}", source, where.line, where.column);
+  case Position::Kind::offset:
+    return fmt::format("{}:{:#x}", source, where.offset);
+  case Position::Kind::none:
+    break;
+  }
+  return std::string(source);
+}
+
+std::string Error::text() const {
+  std::string out = describe_place(source, where);
+  if (!out.empty())
+    out += ": ";
+  out += message;
+  for (const std::string &doing : context)
+    out += fmt::format(" (while {})", doing);
+  return out;
+}
+
+tl::unexpected<Error> fail_errno(int errno_value, std::string message, std::string source) {
+  ErrorCode code = ErrorCode::io;
+  switch (errno_value) {
+  case EACCES:
+  case EPERM:
+    code = ErrorCode::permission;
+    break;
+  case ENOENT:
+  case ESRCH:
+    code = ErrorCode::not_found;
+    break;
+  case EMFILE:
+  case ENFILE:
+  case ENOMEM:
+    code = ErrorCode::limit;
+    break;
+  default:
+    break;
+  }
+  const char *name = strerrorname_np(errno_value);
+  return fail(code, fmt::format("{}: {} ({})", message, strerror(errno_value), name ? name : "?"),
+              std::move(source));
+}
+
+} // namespace tally
