@@ -6,11 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -139,6 +139,9 @@ private:
 class TALLY_API StackProfileBuilder {
 public:
   StackProfileBuilder();
+  StackProfileBuilder(StackProfileBuilder &&) noexcept;
+  StackProfileBuilder &operator=(StackProfileBuilder &&) noexcept;
+  ~StackProfileBuilder();
 
   StringId intern(std::string_view text) { return profile_.strings.intern(text); }
   std::string_view string(StringId id) const { return profile_.strings[id]; }
@@ -173,21 +176,10 @@ public:
   Result<StackProfile> finish();
 
 private:
-  struct SampleKey {
-    uint32_t stack, thread, part;
-    friend bool operator==(const SampleKey &, const SampleKey &) = default;
-  };
-  // Open addressing over ids: the rows themselves are the keys, so a slot is four bytes.
-  struct IdTable {
-    std::vector<uint32_t> slots; // id + 1, 0 is free
-    uint32_t used = 0;
-  };
-  template <class Equal, class Rehash>
-  uint32_t *find(IdTable &table, uint64_t hash, Equal equal, Rehash rehash);
+  struct Tables; // finds equal rows
 
   StackProfile profile_;
-  IdTable function_table_, location_table_, stack_table_, sample_table_;
-  std::unordered_map<uint64_t, ThreadId> threads_;
+  std::unique_ptr<Tables> tables_;
   bool overflow_ = false;
 };
 
