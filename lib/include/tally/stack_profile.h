@@ -139,6 +139,8 @@ private:
 class TALLY_API StackProfileBuilder {
 public:
   StackProfileBuilder();
+  // Goes on from a profile; rows that it has are not unified with those that are added.
+  explicit StackProfileBuilder(StackProfile profile);
   StackProfileBuilder(StackProfileBuilder &&) noexcept;
   StackProfileBuilder &operator=(StackProfileBuilder &&) noexcept;
   ~StackProfileBuilder();
@@ -166,6 +168,11 @@ public:
   void add_sample(StackId stack, ThreadId thread, PartId part, int64_t value) {
     add_sample(stack, thread, part, std::span(&value, 1));
   }
+
+  // For symbolizing, afterwards: the ids stay as they are.
+  void replace_mapping(MappingId id, const Mapping &mapping) { profile_.mappings_[id] = mapping; }
+  void replace_lines(std::span<const std::span<const SourceLine>> lines); // one for each location
+  void place_stackless(const SourceLine &line); // samples without a stack get one of this line
 
   size_t memory_bytes() const;
   const StackProfile &so_far() const { return profile_; }

@@ -71,6 +71,9 @@ size_t StackProfile::memory_bytes() const {
 }
 
 StackProfileBuilder::StackProfileBuilder() : tables_(std::make_unique<Tables>()) {}
+StackProfileBuilder::StackProfileBuilder(StackProfile profile) : StackProfileBuilder() {
+  profile_ = std::move(profile);
+}
 StackProfileBuilder::StackProfileBuilder(StackProfileBuilder &&) noexcept = default;
 StackProfileBuilder &StackProfileBuilder::operator=(StackProfileBuilder &&) noexcept = default;
 StackProfileBuilder::~StackProfileBuilder() = default;
@@ -180,6 +183,23 @@ void StackProfileBuilder::add_sample(StackId stack, ThreadId thread, PartId part
   for (size_t i = 0; i < std::min(width, values.size()); ++i)
     if (!checked_add(p.sample_values_[row * width + i], values[i]))
       overflow_ = true;
+}
+
+void StackProfileBuilder::replace_lines(std::span<const std::span<const SourceLine>> lines) {
+  std::vector<SourceLine> all;
+  for (uint32_t i = 0; i < lines.size(); ++i) {
+    profile_.location_first_line_[static_cast<LocationId>(i)] = static_cast<uint32_t>(all.size());
+    all.insert(all.end(), lines[i].begin(), lines[i].end());
+  }
+  profile_.lines_ = std::move(all);
+}
+
+void StackProfileBuilder::place_stackless(const SourceLine &line) {
+  auto &samples = profile_.sample_stack_;
+  if (std::ranges::find(samples, none<StackId>) == samples.end())
+    return;
+  const StackId stack = push(none<StackId>, add_location(none<MappingId>, 0, std::span(&line, 1)));
+  std::ranges::replace(samples, none<StackId>, stack);
 }
 
 size_t StackProfileBuilder::memory_bytes() const {
