@@ -181,7 +181,7 @@ private:
 TALLY_API Result<void> validate(const CostProfile &profile);
 
 struct AggregateOptions {
-  bool by_part = false; // a CostPart for each part of the stacks; otherwise one, their sum
+  PartId only_part = none<PartId>; // none: the sum of all parts, as one
 };
 
 // Self cost by function, file, address and line; an arc for each pair of frames, its cost and its

@@ -256,43 +256,37 @@ Result<CostProfile> Aggregator::run(AggregateOptions options) {
     functions_.push(function_of(static_cast<SourceFunctionId>(i)));
   inclusive_.assign(functions_.size() * width_, 0);
 
-  const auto make_part = [&](uint32_t number) {
-    CostPart part;
-    part.number = number;
-    part.command = out_.intern(text(stacks_.command));
-    part.pid = stacks_.threads().size() > 0 ? stacks_.threads()[ThreadId{0}].pid : 0;
-    return part;
-  };
-  const auto time_range = [&](uint64_t begin_ns, uint64_t end_ns) {
-    return out_.intern(fmt::format("{:.6f} s - {:.6f} s", static_cast<double>(begin_ns) * 1e-9,
-                                   static_cast<double>(end_ns) * 1e-9));
-  };
-  const auto &parts = stacks_.parts();
-  if (options.by_part && parts.size() > 0) {
-    for (uint32_t i = 0; i < parts.size(); ++i) {
-      const Part &from = parts[static_cast<PartId>(i)];
-      CostPart part = make_part(from.number);
-      part.trigger = out_.intern(text(from.trigger));
-      part.time_range = time_range(from.begin_ns, from.end_ns);
-      TALLY_CHECK(add_part({none<ThreadId>, static_cast<PartId>(i)}, part));
-    }
-  } else {
-    CostPart part = make_part(1);
-    if (parts.size() > 0) {
-      const Part &last = parts[static_cast<PartId>(parts.size() - 1)];
-      part.trigger = out_.intern(text(last.trigger));
-      part.time_range = time_range(parts[PartId{0}].begin_ns, last.end_ns);
-    }
-    TALLY_CHECK(add_part({}, part));
+  CostPart part;
+  part.command = out_.intern(text(stacks_.command));
+  part.pid = stacks_.threads().size() > 0 ? stacks_.threads()[ThreadId{0}].pid : 0;
+  if (const auto &parts = stacks_.parts(); parts.size() > 0) {
+    const bool one = options.only_part != none<PartId>;
+    const Part &first = parts[one ? options.only_part : PartId{0}];
+    const Part &last = one ? first : parts[static_cast<PartId>(parts.size() - 1)];
+    part.number = one ? first.number : 1;
+    part.trigger = out_.intern(text(last.trigger));
+    part.time_range =
+        out_.intern(fmt::format("{:.6f} s - {:.6f} s", static_cast<double>(first.begin_ns) * 1e-9,
+                                static_cast<double>(last.end_ns) * 1e-9));
   }
+  part.descriptions.emplace_back(
+      out_.intern("Calls"),
+      out_.intern("calls= is the number of samples whose stack holds the call: sampling does not "
+                  "count calls"));
+  TALLY_CHECK(add_part({none<ThreadId>, options.only_part}, part));
   for (CostFunctionId id : functions_)
     out_.set_inclusive(id, std::span(inclusive_).subspan(index_of(id) * width_, width_));
   TALLY_TRY(profile, out_.finish());
   // A sample without a stack, or at a location without lines, would be lost without a word.
-  const std::vector<int64_t> samples = stacks_.totals();
-  for (size_t v = 0; v < width_; ++v)
-    if (profile.totals()[v] != static_cast<uint64_t>(samples[v]))
-      return fail(ErrorCode::internal, "some samples have no name to be booked on");
+  std::vector<uint64_t> samples(width_, 0);
+  for (size_t row = 0; row < stacks_.sample_count(); ++row) {
+    const Sample sample = stacks_.sample(row);
+    if (options.only_part == none<PartId> || sample.part == options.only_part)
+      for (size_t v = 0; v < width_; ++v)
+        samples[v] += static_cast<uint64_t>(sample.values[v]);
+  }
+  if (!std::ranges::equal(samples, profile.totals()))
+    return fail(ErrorCode::internal, "some samples have no name to be booked on");
   return profile;
 }
 
