@@ -42,7 +42,7 @@ uint64_t odd_steps(uint64_t left);
 // The branches into `complain` are cold: g++ -O2 moves them to another section.
 [[gnu::noinline]] uint64_t split_hot_cold(uint64_t seed) {
   uint64_t sum = 0;
-  for (uint64_t i = 0; i < 20000; ++i) {
+  for (uint64_t i = 0; i < 100000; ++i) {
     const uint64_t value = mix_well(seed + i);
     if (__builtin_expect(value == 0x123456789abcdefU, 0)) {
       complain(value);
@@ -63,8 +63,8 @@ int main(int argc, char **argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 1;
   uint64_t sum = 0;
   for (uint64_t round = 0; cpu_seconds() < seconds; ++round) {
-    sum += fibonacci(18);
-    sum += even_steps(2000);
+    sum += fibonacci(23);
+    sum += even_steps(5000);
     sum += sort_numbers(round);
     sum += split_hot_cold(round);
     sum += measure_shapes(round);
