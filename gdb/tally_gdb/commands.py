@@ -41,9 +41,9 @@ class _Runner:
 
 class _Prefix(gdb.Command):
     def __init__(self, runner: _Runner, session: Session) -> None:
-        self.__doc__ = session.help()
         self._runner = runner
         self._help = session.help()
+        self.__doc__ = self._help.partition("\n\n")[0]  # GDB lists the commands by itself
         super().__init__("profile", gdb.COMMAND_DATA, prefix=True)
 
     def invoke(self, argument: str, from_tty: bool) -> None:

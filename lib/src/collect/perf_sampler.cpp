@@ -29,7 +29,7 @@
 
 namespace tally {
 
-Sampler::~Sampler() = default;
+
 
 namespace {
 
