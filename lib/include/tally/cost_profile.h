@@ -58,14 +58,15 @@ struct CostPosition {
 // where it is 2^32 - 1 or more.
 class TALLY_API CostTable {
 public:
-  void push(std::span<const uint64_t> costs);
+  // False when the table is full (2^32 cells).
+  [[nodiscard]] bool push(std::span<const uint64_t> costs);
   uint32_t rows() const { return static_cast<uint32_t>(first_.size()); }
   // Fills `out` (one for each event), with zeros where nothing is stored.
   void get(uint32_t row, std::span<uint64_t> out) const;
   size_t memory_bytes() const;
 
 private:
-  std::vector<uint64_t> first_;
+  std::vector<uint32_t> first_;
   std::vector<uint32_t> cells_; // 0xFFFFFFFF: the next two hold the value, low half first
 };
 
@@ -174,13 +175,13 @@ private:
     size_t operator()(const CostFunction &f) const;
   };
   std::unordered_map<CostFunction, CostFunctionId, FunctionHash> functions_;
-  bool overflow_ = false;
+  bool full_ = false;
 };
 
 TALLY_API Result<void> validate(const CostProfile &profile);
 
 struct AggregateOptions {
-  bool by_part = false; // a CostPart for each part of the stacks; otherwise one, their sum
+  PartId only_part = none<PartId>; // none: the sum of all parts, as one
 };
 
 // Self cost by function, file, address and line; an arc for each pair of frames, its cost and its

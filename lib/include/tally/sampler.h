@@ -21,6 +21,9 @@ struct SamplerOptions {
   StackMode stacks = StackMode::fp;
   bool enable_on_exec = false;  // begin at the process's next exec (tally record)
   Unwinder *unwinder = nullptr; // must be there for StackMode::dwarf; outlives the sampler
+  // Names the file of a mapping to the unwinder (CodeMapping::module). Called as the unwinder is,
+  // once a mapping. Empty: every module is none<ModuleId>.
+  std::function<ModuleId(const ModuleKey &)> module_of;
 };
 
 // Counters; all from the start of the sampler.
@@ -30,6 +33,7 @@ struct SamplerStatus {
   uint64_t kernel_samples = 0; // of these, taken in the kernel on behalf of the program
   uint64_t lost = 0;           // the kernel had no room for
   uint64_t throttled = 0;      // times the kernel paused a clock
+  uint64_t cut_stacks = 0;     // the unwinder did not reach the outermost frame
   uint64_t cpu_ns = 0;         // CPU time of the sampled threads: samples / it = delivered rate
   bool kernel_included = true; // false: time in system calls is not sampled (unprivileged)
   size_t ring_bytes = 0;       // of one ring

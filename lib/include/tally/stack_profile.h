@@ -6,11 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -139,6 +139,11 @@ private:
 class TALLY_API StackProfileBuilder {
 public:
   StackProfileBuilder();
+  // Goes on from a profile.
+  explicit StackProfileBuilder(StackProfile profile);
+  StackProfileBuilder(StackProfileBuilder &&) noexcept;
+  StackProfileBuilder &operator=(StackProfileBuilder &&) noexcept;
+  ~StackProfileBuilder();
 
   StringId intern(std::string_view text) { return profile_.strings.intern(text); }
   std::string_view string(StringId id) const { return profile_.strings[id]; }
@@ -150,7 +155,7 @@ public:
   MappingId add_mapping(const Mapping &mapping) { return profile_.mappings_.push(mapping); }
   SourceFunctionId add_function(const SourceFunction &function); // unified
   LocationId add_location(MappingId mapping, uint64_t address,
-                          std::span<const SourceLine> lines = {}); // unified without lines only
+                          std::span<const SourceLine> lines = {}); // unified inside of a mapping
   ThreadId add_thread(int32_t pid, int32_t tid, std::string_view name); // unified by pid and tid
   void rename_thread(ThreadId thread, std::string_view name);
   PartId add_part(const Part &part) { return profile_.parts_.push(part); }
@@ -164,6 +169,11 @@ public:
     add_sample(stack, thread, part, std::span(&value, 1));
   }
 
+  // For symbolizing, afterwards: the ids stay as they are.
+  void replace_mapping(MappingId id, const Mapping &mapping) { profile_.mappings_[id] = mapping; }
+  void replace_lines(std::span<const std::span<const SourceLine>> lines); // one for each location
+  void place_stackless(const SourceLine &line); // samples without a stack get one of this line
+
   size_t memory_bytes() const;
   const StackProfile &so_far() const { return profile_; }
 
@@ -173,23 +183,17 @@ public:
   Result<StackProfile> finish();
 
 private:
-  struct SampleKey {
-    uint32_t stack, thread, part;
-    friend bool operator==(const SampleKey &, const SampleKey &) = default;
-  };
-  // Open addressing over ids: the rows themselves are the keys, so a slot is four bytes.
-  struct IdTable {
-    std::vector<uint32_t> slots; // id + 1, 0 is free
-    uint32_t used = 0;
-  };
-  template <class Equal, class Rehash>
-  uint32_t *find(IdTable &table, uint64_t hash, Equal equal, Rehash rehash);
+  struct Tables; // finds equal rows
 
   StackProfile profile_;
-  IdTable function_table_, location_table_, stack_table_, sample_table_;
-  std::unordered_map<uint64_t, ThreadId> threads_;
+  std::unique_ptr<Tables> tables_;
   bool overflow_ = false;
 };
+
+// Adds all of `from`: equal mappings, threads, stacks become one, its parts follow those that are
+// there, later by `shift_ns`. Both must have the same value types.
+TALLY_API Result<void> append(StackProfileBuilder &to, const StackProfile &from,
+                              uint64_t shift_ns = 0);
 
 // Every rule that the comments above state; the first one broken is the error.
 TALLY_API Result<void> validate(const StackProfile &profile);

@@ -52,6 +52,13 @@ public:
   // Empty when nothing covers it. The caller passes return address - 1 for callers.
   virtual void frames(ModuleId module, uint64_t link_address, std::vector<SourceFrame> &out) = 0;
 
+  // Where the function that holds a link-time address begins, by unwind data: the one thing that a
+  // stripped file still tells. Nothing when it does not.
+  virtual std::optional<uint64_t> function_start(ModuleId module, uint64_t link_address) {
+    static_cast<void>(module), static_cast<void>(link_address);
+    return {};
+  }
+
   // The build id that was read from the file: lower-case hex, empty when it has none.
   virtual std::string_view build_id(ModuleId module) = 0;
 

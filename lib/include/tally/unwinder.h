@@ -48,7 +48,8 @@ class TALLY_API Unwinder {
 public:
   virtual ~Unwinder();
   // Appends pcs, leaf first; callers as return address - 1, but for the frame that a signal
-  // interrupted. Called on the sampler's reader thread only.
+  // interrupted. Called on the sampler's reader thread, or on a thread that calls the sampler while
+  // the reader waits: never by two at once.
   virtual StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) = 0;
 };
 

@@ -1,0 +1,352 @@
+#include "collect/perf_events.h"
+
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__x86_64__) || defined(__aarch64__)
+#include <asm/perf_regs.h>
+#endif
+
+#include "collect/perf_refusal.h"
+#include "collect/proc_info.h"
+
+namespace tally {
+
+namespace {
+
+// The attributes' size up to sample_max_stack: what is used here, so that a kernel which knows no
+// more does not refuse.
+constexpr uint32_t attr_size = 112;
+
+constexpr size_t smallest_ring = size_t{16} << 10;
+constexpr uint32_t stack_copy_bytes = 8192;
+// Descriptors that stay free below the soft limit, for whoever lives in this process.
+constexpr int spare_descriptors = 32;
+
+int perf_event_open(perf_event_attr &attr, pid_t tid, int cpu, int output) {
+  // With FD_OUTPUT the records go to another event's ring from the first one on. A later
+  // IOC_SET_OUTPUT would leave a gap in which the birth of a thread goes unseen.
+  const unsigned long flags =
+      PERF_FLAG_FD_CLOEXEC | (output >= 0 ? PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP : 0UL);
+  return static_cast<int>(::syscall(SYS_perf_event_open, &attr, tid, cpu, output, flags));
+}
+
+// Lifts the soft limit on descriptors to the hard one for its lifetime.
+class DescriptorRoom {
+public:
+  explicit DescriptorRoom(size_t wanted) {
+    if (::getrlimit(RLIMIT_NOFILE, &before_) != 0 || before_.rlim_cur == RLIM_INFINITY)
+      return;
+    if (before_.rlim_cur >= before_.rlim_max || wanted < before_.rlim_cur / 4)
+      return;
+    rlimit all = before_;
+    all.rlim_cur = all.rlim_max;
+    raised_ = ::setrlimit(RLIMIT_NOFILE, &all) == 0;
+  }
+  DescriptorRoom(const DescriptorRoom &) = delete;
+  DescriptorRoom &operator=(const DescriptorRoom &) = delete;
+  ~DescriptorRoom() {
+    if (raised_) {
+      // The hard limit may have been changed meanwhile: only the soft one goes back.
+      rlimit now;
+      if (::getrlimit(RLIMIT_NOFILE, &now) == 0) {
+        now.rlim_cur = before_.rlim_cur;
+        ::setrlimit(RLIMIT_NOFILE, &now);
+      }
+    }
+  }
+  // Where descriptors go: above the soft limit, if they may, so that the numbers below it stay free
+  // for the process when the limit is back.
+  int first_fd() const { return raised_ ? static_cast<int>(before_.rlim_cur) : 0; }
+  // The first number that we leave alone.
+  rlim_t end_fd() const {
+    if (raised_ || before_.rlim_cur <= static_cast<rlim_t>(2 * spare_descriptors))
+      return RLIM_INFINITY;
+    return before_.rlim_cur - static_cast<rlim_t>(spare_descriptors);
+  }
+
+private:
+  rlimit before_{};
+  bool raised_ = false;
+};
+
+perf_event_attr common_attr() {
+  perf_event_attr attr{};
+  attr.size = attr_size;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  attr.exclude_hv = 1;
+  attr.exclude_guest = 1;
+  attr.use_clockid = 1;
+  attr.clockid = CLOCK_MONOTONIC;
+  attr.sample_id_all = 1;
+  return attr;
+}
+
+} // namespace
+
+#if defined(__x86_64__)
+uint64_t pc_register_mask() { return uint64_t{1} << PERF_REG_X86_IP; }
+uint64_t unwind_register_mask() {
+  const auto bits = [](unsigned first, unsigned last) {
+    return ((uint64_t{2} << last) - 1) & ~((uint64_t{1} << first) - 1);
+  };
+  return bits(PERF_REG_X86_AX, PERF_REG_X86_IP) | bits(PERF_REG_X86_R8, PERF_REG_X86_R15);
+}
+#elif defined(__aarch64__)
+uint64_t pc_register_mask() { return uint64_t{1} << PERF_REG_ARM64_PC; }
+uint64_t unwind_register_mask() { return 0; }
+#else
+uint64_t pc_register_mask() { return 0; }
+uint64_t unwind_register_mask() { return 0; }
+#endif
+
+uint64_t sampling_period_ns(uint32_t frequency_hz) {
+  // A program that does something every millisecond would be met by a tick of exactly a millisecond
+  // at the same place each time. Three thousandths longer and odd, the tick drifts through such a
+  // program's period within a third of a second, and shares no small factor with it.
+  const uint64_t period = uint64_t{1'000'000'000} / frequency_hz;
+  return (period + period * 3 / 1000) | 1;
+}
+
+Result<PerfEvents> PerfEvents::open(const Config &config, std::span<const pid_t> tids) {
+  size_t ring_bytes = config.stacks == StackMode::dwarf ? size_t{2} << 20 : size_t{1} << 20;
+  for (;;) {
+    PerfEvents events;
+    events.config_ = config;
+    bool too_large = false;
+    const Result<void> opened = events.open_with_rings(tids, ring_bytes, too_large);
+    if (opened)
+      return events;
+    if (!too_large || ring_bytes / 2 < smallest_ring)
+      return fail(opened.error());
+    ring_bytes /= 2;
+  }
+}
+
+Result<void> PerfEvents::open_with_rings(std::span<const pid_t> tids, size_t ring_bytes,
+                                         bool &too_large) {
+  cpus_ = online_cpus();
+  ring_bytes_ = ring_bytes;
+  const perf_event_attr attr = clock(0);
+  layout_.sample_type = attr.sample_type;
+  layout_.regs_user = attr.sample_regs_user;
+  layout_.sample_id_all = true;
+  feeds_.resize(cpus_.size());
+  rings_.resize(cpus_.size());
+  threads_ = tids.size();
+  const DescriptorRoom room((tids.size() + 1) * cpus_.size());
+  first_fd_ = room.first_fd();
+  for (const pid_t tid : tids)
+    TALLY_CHECK(open_thread(tid, too_large));
+  if (events_.empty())
+    return fail(refusal(ESRCH));
+  if (static_cast<rlim_t>(events_.back().get()) >= room.end_fd())
+    return fail(refusal(EMFILE));
+  // Processors that went away between the list and the opening have no ring.
+  for (size_t i = 0; i < rings_.size();) {
+    if (feeds_[i].map) {
+      ++i;
+      continue;
+    }
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    feeds_.erase(feeds_.begin() + at);
+    rings_.erase(rings_.begin() + at);
+    cpus_.erase(cpus_.begin() + at);
+  }
+  return {};
+}
+
+Result<void> PerfEvents::add(std::span<const pid_t> tids) {
+  threads_ += tids.size();
+  const DescriptorRoom room(threads_ * cpus_.size());
+  first_fd_ = room.first_fd();
+  bool too_large = false;
+  for (const pid_t tid : tids)
+    TALLY_CHECK(open_thread(tid, too_large));
+  if (static_cast<rlim_t>(events_.back().get()) >= room.end_fd())
+    return fail(refusal(EMFILE));
+  return {};
+}
+
+Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
+  for (size_t i = 0; i < cpus_.size(); ++i) {
+    if (!feeds_[i].map) {
+      // The ring belongs to an event that counts nothing and is there before the first clock: a
+      // clock that ran before it had a ring would hide the births of threads.
+      perf_event_attr attr = common_attr();
+      attr.config = PERF_COUNT_SW_DUMMY;
+      attr.exclude_kernel = 1;
+      attr.watermark = 1;
+      attr.wakeup_watermark = static_cast<uint32_t>(ring_bytes_ / 4);
+      UniqueFd owner(perf_event_open(attr, tid, cpus_[i], -1));
+      if (owner.get() < 0 && errno == ESRCH)
+        return {};
+      if (owner.get() < 0 && errno == ENODEV)
+        continue;
+      if (owner.get() < 0)
+        return fail(refusal(errno));
+      if (!map_ring(i, owner.get())) {
+        too_large = errno == EPERM || errno == ENOMEM;
+        RefusalFacts facts = observe_refusal(RefusalFacts::Step::map_ring, errno, config_.pid);
+        facts.cpus = cpus_.size();
+        facts.ring_bytes = ring_bytes_;
+        return fail(describe_refusal(facts));
+      }
+      feeds_[i].fds.push_back(owner.get());
+      events_.push_back(std::move(owner));
+    }
+    int fd = open_one(tid, i);
+    if (fd < 0 && errno == EINVAL && inherit_thread_) {
+      inherit_thread_ = false; // before Linux 5.13
+      fd = open_one(tid, i);
+    }
+    if (fd < 0 && errno == EACCES && !exclude_kernel_) {
+      exclude_kernel_ = true; // not ours to see, the program's own code is
+      fd = open_one(tid, i);
+    }
+    if (fd < 0 && errno == ESRCH)
+      return {};
+    if (fd < 0 && errno == ENODEV)
+      continue;
+    if (fd < 0)
+      return fail(refusal(errno));
+    UniqueFd event(fd);
+    if (fd < first_fd_) {
+      event.reset(::fcntl(fd, F_DUPFD_CLOEXEC, first_fd_));
+      if (event.get() < 0)
+        return fail(refusal(EMFILE));
+    }
+    feeds_[i].fds.push_back(event.get());
+    events_.push_back(std::move(event));
+  }
+  return {};
+}
+
+perf_event_attr PerfEvents::clock(size_t cpu_index) const {
+  perf_event_attr attr = common_attr();
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  // Two processors never tick in step.
+  attr.sample_period =
+      sampling_period_ns(config_.frequency_hz) + 2 * static_cast<uint64_t>(cpu_index);
+  attr.inherit = 1;
+  attr.inherit_thread = inherit_thread_;
+  attr.exclude_kernel = exclude_kernel_;
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.comm = 1;
+  attr.comm_exec = 1;
+  attr.task = 1;
+  attr.disabled = config_.enable_on_exec;
+  attr.enable_on_exec = config_.enable_on_exec;
+  switch (config_.stacks) {
+  case StackMode::none:
+    // A sample in the kernel has the kernel's pc: the register tells where the program is.
+    if (pc_register_mask() != 0) {
+      attr.sample_type |= PERF_SAMPLE_REGS_USER;
+      attr.sample_regs_user = pc_register_mask();
+    }
+    break;
+  case StackMode::fp:
+    attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+    attr.exclude_callchain_kernel = 1;
+    break;
+  case StackMode::dwarf:
+    attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    attr.sample_regs_user = unwind_register_mask();
+    attr.sample_stack_user = stack_copy_bytes;
+    break;
+  }
+  return attr;
+}
+
+int PerfEvents::open_one(pid_t tid, size_t cpu_index) const {
+  perf_event_attr attr = clock(cpu_index);
+  return perf_event_open(attr, tid, cpus_[cpu_index], feeds_[cpu_index].fds[0]);
+}
+
+bool PerfEvents::map_ring(size_t cpu_index, int fd) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t bytes = page + ring_bytes_;
+  void *map = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (map == MAP_FAILED)
+    return false;
+  feeds_[cpu_index].map = map;
+  feeds_[cpu_index].map_bytes = bytes;
+  rings_[cpu_index] = PerfRing(static_cast<perf_event_mmap_page *>(map),
+                               {static_cast<std::byte *>(map) + page, ring_bytes_});
+  return true;
+}
+
+Error PerfEvents::refusal(int errno_value) const {
+  RefusalFacts facts = observe_refusal(RefusalFacts::Step::open_event, errno_value, config_.pid);
+  facts.threads = threads_;
+  facts.cpus = cpus_.size();
+  facts.events_wanted = (threads_ + 1) * cpus_.size();
+  return describe_refusal(facts);
+}
+
+int PerfEvents::wake_fd(size_t i) const {
+  const Feed &feed = feeds_[i];
+  return feed.next < feed.fds.size() ? feed.fds[feed.next] : -1;
+}
+
+uint64_t PerfEvents::cpu_ns() const {
+  uint64_t sum = closed_cpu_ns_;
+  for (const UniqueFd &event : events_) { // the rings' owners count nothing
+    uint64_t count = 0;
+    if (::read(event.get(), &count, sizeof count) == sizeof count)
+      sum += count;
+  }
+  return sum;
+}
+
+void PerfEvents::disable() {
+  for (const UniqueFd &event : events_)
+    ::ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void PerfEvents::close() {
+  closed_cpu_ns_ = cpu_ns();
+  release();
+}
+
+void PerfEvents::release() {
+  rings_.clear();
+  for (const Feed &feed : feeds_)
+    if (feed.map)
+      ::munmap(feed.map, feed.map_bytes);
+  feeds_.clear();
+  events_.clear();
+}
+
+PerfEvents &PerfEvents::operator=(PerfEvents &&other) noexcept {
+  if (this == &other)
+    return *this;
+  release();
+  config_ = other.config_;
+  layout_ = other.layout_;
+  cpus_ = std::move(other.cpus_);
+  events_ = std::exchange(other.events_, {});
+  feeds_ = std::exchange(other.feeds_, {});
+  rings_ = std::exchange(other.rings_, {});
+  ring_bytes_ = other.ring_bytes_;
+  threads_ = other.threads_;
+  first_fd_ = other.first_fd_;
+  exclude_kernel_ = other.exclude_kernel_;
+  inherit_thread_ = other.inherit_thread_;
+  closed_cpu_ns_ = other.closed_cpu_ns_;
+  return *this;
+}
+
+} // namespace tally

@@ -1,0 +1,92 @@
+// The descriptors of perf_event_open for one process: a clock for each thread on each processor,
+// and one ring for each processor.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <sys/types.h>
+
+#include <tally/result.h>
+#include <tally/sampler.h>
+
+#include "collect/perf_ring.h"
+#include "support/perf_records.h"
+#include "support/unique_fd.h"
+
+namespace tally {
+
+// The registers of a user-mode sample, as perf_event_attr.sample_regs_user takes them.
+uint64_t pc_register_mask();
+uint64_t unwind_register_mask(); // 0: no unwinding on this processor
+
+// The clock's tick for a frequency, in ns: a little longer and odd, see the definition.
+uint64_t sampling_period_ns(uint32_t frequency_hz);
+
+class PerfEvents {
+public:
+  struct Config {
+    pid_t pid = 0;
+    StackMode stacks = StackMode::fp;
+    uint32_t frequency_hz = 1000;
+    bool enable_on_exec = false;
+  };
+
+  // Opens the clocks of all `tids`; those that end meanwhile are passed over.
+  static Result<PerfEvents> open(const Config &config, std::span<const pid_t> tids);
+  // The same for threads found later.
+  Result<void> add(std::span<const pid_t> tids);
+
+  PerfEvents() = default;
+  PerfEvents(PerfEvents &&other) noexcept { *this = std::move(other); }
+  PerfEvents &operator=(PerfEvents &&other) noexcept;
+  ~PerfEvents() { close(); }
+
+  std::span<PerfRing> rings() { return rings_; }
+  const PerfLayout &layout() const { return layout_; }
+  bool kernel_included() const { return !exclude_kernel_; }
+  // False: fork children are sampled as well, and must be sorted out by their pid.
+  bool threads_only() const { return inherit_thread_; }
+  size_t ring_bytes() const { return ring_bytes_; }
+  size_t count() const { return events_.size(); }
+
+  // The descriptor that wakes poll() when ring i fills; -1 when all that fed it has ended.
+  int wake_fd(size_t i) const;
+  // It reported POLLHUP and will for ever: another event of the same ring takes its place.
+  void drop_wake_fd(size_t i) { ++feeds_[i].next; }
+
+  uint64_t cpu_ns() const; // of all that was sampled, also after close()
+  void disable();
+  void close();
+
+private:
+  struct Feed {
+    std::vector<int> fds; // that write into the ring, the owner first
+    size_t next = 0;
+    void *map = nullptr;
+    size_t map_bytes = 0;
+  };
+  perf_event_attr clock(size_t cpu_index) const;
+  int open_one(pid_t tid, size_t cpu_index) const;
+  Result<void> open_with_rings(std::span<const pid_t> tids, size_t ring_bytes, bool &too_large);
+  Result<void> open_thread(pid_t tid, bool &too_large);
+  bool map_ring(size_t cpu_index, int fd);
+  Error refusal(int errno_value) const;
+  void release();
+
+  Config config_;
+  PerfLayout layout_;
+  std::vector<int> cpus_;
+  std::vector<UniqueFd> events_;
+  std::vector<Feed> feeds_;     // one a processor
+  std::vector<PerfRing> rings_; // the same order
+  size_t ring_bytes_ = 0;
+  size_t threads_ = 0; // asked for, for messages
+  int first_fd_ = 0;   // descriptors are moved to this number and above
+  bool exclude_kernel_ = false;
+  bool inherit_thread_ = true;
+  uint64_t closed_cpu_ns_ = 0;
+};
+
+} // namespace tally

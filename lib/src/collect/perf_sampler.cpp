@@ -1,0 +1,418 @@
+// The sampler that reads perf's rings in a thread of its own.
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tally/sampler.h>
+
+#include "collect/perf_events.h"
+#include "collect/perf_ring.h"
+#include "collect/proc_info.h"
+#include "collect/sample_sink.h"
+#include "support/unique_fd.h"
+
+namespace tally {
+
+Sampler::~Sampler() = default;
+
+namespace {
+
+// A record is written within microseconds of the time it bears; a virtual processor may be taken
+// away in between.
+constexpr uint64_t slack_ns = 1'000'000;
+constexpr int longest_wait_ms = 200;
+constexpr int shortest_wait_ms = 5;
+// How often we look whether the tracer is still there.
+constexpr uint64_t tracer_check_ns = 150'000'000;
+
+uint64_t now_ns() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+void sleep_ns(uint64_t ns) {
+  timespec left{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+  while (::clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
+  }
+}
+
+class PerfSampler final : public Sampler {
+public:
+  PerfSampler(pid_t pid, const SamplerOptions &options, PerfEvents events)
+      : pid_(pid), options_(options), events_(std::move(events)),
+        sink_(pid, sampling_period_ns(options.frequency_hz), options, events_.layout()) {}
+  ~PerfSampler() override { stop(); }
+
+  Result<void> start(std::span<const pid_t> tids);
+
+  void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override;
+  void stop() override;
+  SamplerStatus status() override;
+  Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
+                                uint64_t end_ns) override;
+  void clear() override;
+
+private:
+  Result<void> catch_up_with_threads(std::vector<pid_t> attached);
+  Result<void> start_reader();
+  static void *reader(void *self);
+  void read_until_stopped();
+  int wait(int timeout_ms);
+  size_t drain(uint64_t newest_ns);
+  void drain_now();
+  void finish_if_ended();
+  void end();
+
+  // Calls what may throw (memory), and turns that into `problem_`.
+  template <class Work> void guarded(Work &&work) {
+    try {
+      work();
+    } catch (const std::exception &error) {
+      problem_ = fmt::format("the reader of the samples stopped: {}", error.what());
+    } catch (...) {
+      problem_ = "the reader of the samples stopped";
+    }
+  }
+
+  const pid_t pid_;
+  const SamplerOptions options_;
+
+  // Everything below is the mutex's, but for what only the reader thread touches.
+  std::mutex mutex_;
+  PerfEvents events_;
+  SampleSink sink_;
+  PerfMerge merge_;
+  UniqueFd wake_, pidfd_, status_fd_;
+  bool traced_ = false;
+  bool ended_ = false;
+  bool stopping_ = false;
+  bool process_gone_ = false; // the pidfd said so
+  std::string problem_;
+  uint64_t tracer_checked_ns_ = 0;
+  std::optional<SamplerStatus> last_status_; // after stop()
+
+  pthread_t thread_{};
+  bool thread_runs_ = false;
+  std::vector<pollfd> polled_; // the reader's
+};
+
+Result<void> PerfSampler::start(std::span<const pid_t> tids) {
+  const std::string proc = fmt::format("/proc/{}/", pid_);
+  for (const pid_t tid : tids)
+    sink_.name_thread(tid, thread_name(pid_, tid));
+  if (!options_.enable_on_exec) {
+    // Read after the clocks were opened: what is mapped from then on, the records tell.
+    if (const auto maps = read_small_file(proc + "maps"))
+      for (const CodeRange &range : parse_maps(*maps))
+        sink_.map(range);
+    sink_.set_command(command_line(pid_));
+    TALLY_CHECK(catch_up_with_threads({tids.begin(), tids.end()}));
+  }
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (wake_.get() < 0)
+    return fail_errno(errno, "no descriptor to wake the reader of the samples with");
+  // Where it fails (before Linux 5.3), /proc is looked at instead.
+  pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  status_fd_.reset(::open((proc + "status").c_str(), O_RDONLY | O_CLOEXEC));
+  if (const auto status = process_status(std::to_string(pid_)))
+    traced_ = status->tracer != 0;
+  tracer_checked_ns_ = now_ns();
+  return start_reader();
+}
+
+// Threads that were born while the clocks were being opened: of a parent that had its clock (a
+// FORK record says so, and the child has inherited it), or of one that had not yet.
+Result<void> PerfSampler::catch_up_with_threads(std::vector<pid_t> attached) {
+  for (int round = 0; round < 20; ++round) {
+    const auto unseen = [&] {
+      std::vector<pid_t> tids = thread_ids(pid_);
+      drain(PerfMerge::everything);
+      std::erase_if(tids, [&](pid_t tid) {
+        return sink_.knows_thread(tid) ||
+               std::find(attached.begin(), attached.end(), tid) != attached.end();
+      });
+      return tids;
+    };
+    if (unseen().empty())
+      return {};
+    // A thread is listed a moment before its FORK record is written.
+    sleep_ns(2 * slack_ns);
+    const std::vector<pid_t> left = unseen();
+    if (left.empty())
+      return {};
+    TALLY_CHECK(events_.add(left));
+    for (const pid_t tid : left)
+      sink_.name_thread(tid, thread_name(pid_, tid));
+    attached.insert(attached.end(), left.begin(), left.end());
+  }
+  return {};
+}
+
+Result<void> PerfSampler::start_reader() {
+  // A debugger's signals must find the debugger's own threads.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = ::pthread_create(&thread_, nullptr, &PerfSampler::reader, this);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0)
+    return fail_errno(error, "no thread to read the samples with");
+  thread_runs_ = true;
+  return {};
+}
+
+void *PerfSampler::reader(void *self) {
+  auto *sampler = static_cast<PerfSampler *>(self);
+  ::pthread_setname_np(::pthread_self(), "tally-reader");
+  sampler->read_until_stopped();
+  return nullptr;
+}
+
+void PerfSampler::read_until_stopped() {
+  int timeout_ms = longest_wait_ms;
+  for (;;) {
+    const int failed = wait(timeout_ms);
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || ended_ || !problem_.empty())
+      return;
+    if (failed != 0) {
+      problem_ = fmt::format("the reader of the samples cannot wait: {}", strerror(failed));
+      return;
+    }
+    guarded([&] {
+      const uint64_t now = now_ns();
+      const size_t most = drain(now - slack_ns);
+      // Half full means that the reader comes too late, empty that it comes too early.
+      if (most > events_.ring_bytes() / 4)
+        timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
+      else
+        timeout_ms = std::min(timeout_ms * 2, longest_wait_ms);
+      finish_if_ended();
+    });
+  }
+}
+
+// Sleeps until a ring is a quarter full, the process ends, someone calls, or time is up. The
+// descriptors do not change while the reader runs, so this needs no lock.
+int PerfSampler::wait(int timeout_ms) {
+  const size_t rings = events_.rings().size();
+  polled_.clear();
+  for (size_t i = 0; i < rings; ++i)
+    polled_.push_back({events_.wake_fd(i), POLLIN, 0}); // -1 is passed over
+  polled_.push_back({wake_.get(), POLLIN, 0});
+  polled_.push_back({pidfd_.get(), POLLIN, 0});
+  if (::poll(polled_.data(), polled_.size(), timeout_ms) < 0)
+    return errno == EINTR ? 0 : errno;
+  for (size_t i = 0; i < rings; ++i)
+    if ((polled_[i].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0)
+      events_.drop_wake_fd(i);
+  if ((polled_[rings + 1].revents & POLLIN) != 0) {
+    const std::lock_guard lock(mutex_);
+    process_gone_ = true;
+  }
+  return 0;
+}
+
+size_t PerfSampler::drain(uint64_t newest_ns) {
+  const size_t most = merge_.run(events_.rings(), events_.layout(), newest_ns,
+                                 [this](const PerfRecord &record) { sink_.handle(record); });
+  if (sink_.take_exec())
+    if (std::string command = command_line(pid_); !command.empty())
+      sink_.set_command(std::move(command));
+  return most;
+}
+
+// What was written up to this moment, in order, from a process that may be running.
+void PerfSampler::drain_now() {
+  const uint64_t now = now_ns();
+  drain(now - slack_ns);
+  if (!merge_.held_back())
+    return;
+  sleep_ns(slack_ns);
+  drain(now);
+}
+
+void PerfSampler::finish_if_ended() {
+  if (process_gone_) {
+    end();
+    return;
+  }
+  const uint64_t now = now_ns();
+  if (now - tracer_checked_ns_ < tracer_check_ns)
+    return;
+  tracer_checked_ns_ = now;
+  if (!traced_ && pidfd_.get() >= 0)
+    return;
+  char text[4096];
+  const ssize_t got = ::pread(status_fd_.get(), text, sizeof text, 0);
+  if (got < 0) {
+    if (errno == ESRCH)
+      end();
+    return;
+  }
+  const ProcessStatus status = parse_status({text, static_cast<size_t>(got)});
+  const bool zombie = status.state == 'Z' && status.threads <= 1;
+  // Detached: it is no longer the user's to be watched.
+  const bool released = traced_ && status.tracer == 0 && !zombie;
+  if (released || (zombie && pidfd_.get() < 0))
+    end();
+}
+
+void PerfSampler::end() {
+  events_.disable();
+  drain(PerfMerge::everything);
+  ended_ = true;
+}
+
+void PerfSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {
+  const std::lock_guard lock(mutex_);
+  guarded([&] {
+    drain(PerfMerge::everything);
+    sink_.end_part(trigger, begin_ns, end_ns);
+  });
+}
+
+void PerfSampler::stop() {
+  if (thread_runs_) {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+    ::pthread_join(thread_, nullptr);
+    thread_runs_ = false;
+  }
+  if (last_status_)
+    return;
+  guarded([&] {
+    if (!ended_)
+      events_.disable();
+    drain(PerfMerge::everything);
+  });
+  SamplerStatus last;
+  last.ring_bytes = events_.ring_bytes();
+  last.rings = static_cast<uint32_t>(events_.rings().size());
+  last_status_ = last;
+  events_.close();
+  wake_.reset();
+  pidfd_.reset();
+  status_fd_.reset();
+}
+
+SamplerStatus PerfSampler::status() {
+  const std::lock_guard lock(mutex_);
+  guarded([&] {
+    if (!last_status_)
+      drain_now();
+  });
+  SamplerStatus status = last_status_.value_or(SamplerStatus{});
+  if (!last_status_) {
+    status.ring_bytes = events_.ring_bytes();
+    status.rings = static_cast<uint32_t>(events_.rings().size());
+    status.events = static_cast<uint32_t>(events_.count());
+  }
+  const SampleSink::Counters &counters = sink_.counters();
+  status.requested_hz = options_.frequency_hz;
+  status.samples = counters.samples;
+  status.kernel_samples = counters.kernel_samples;
+  status.lost = counters.lost;
+  status.throttled = counters.throttled;
+  status.cut_stacks = counters.cut_stacks;
+  status.cpu_ns = events_.cpu_ns();
+  status.kernel_included = events_.kernel_included();
+  status.memory_bytes = sink_.memory_bytes();
+  status.ended = ended_;
+  status.problem = problem_;
+  if (status.problem.empty() && counters.bad_records != 0)
+    status.problem =
+        fmt::format("{} records of the kernel could not be understood", counters.bad_records);
+  return status;
+}
+
+Result<StackProfile> PerfSampler::snapshot(std::string_view trigger, uint64_t begin_ns,
+                                           uint64_t end_ns) {
+  const std::lock_guard lock(mutex_);
+  try {
+    if (!last_status_)
+      drain_now();
+    return sink_.snapshot(trigger, begin_ns, end_ns);
+  } catch (const std::exception &error) {
+    return fail(ErrorCode::limit, fmt::format("the samples cannot be copied: {}", error.what()));
+  }
+}
+
+void PerfSampler::clear() {
+  const std::lock_guard lock(mutex_);
+  guarded([&] {
+    if (!last_status_)
+      drain_now();
+    sink_.clear();
+  });
+}
+
+Result<void> check_options(pid_t pid, const SamplerOptions &options) {
+  if (pid <= 0)
+    return fail(ErrorCode::invalid_argument, fmt::format("{} is not a process id", pid));
+  if (options.frequency_hz == 0)
+    return fail(ErrorCode::invalid_argument, "the frequency must be at least 1 Hz");
+  const std::string sysctl = "/proc/sys/kernel/perf_event_max_sample_rate";
+  if (const auto most = read_sysctl(sysctl); most && options.frequency_hz > *most)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} Hz is more than kernel.perf_event_max_sample_rate allows ({}): ask "
+                            "for less, or raise it (the kernel lowers it when sampling takes long)",
+                            options.frequency_hz, *most));
+  if (options.stacks == StackMode::dwarf) {
+    if (!options.unwinder)
+      return fail(ErrorCode::invalid_argument, "stacks by unwind tables need an unwinder");
+    if (unwind_register_mask() == 0)
+      return fail(ErrorCode::unsupported,
+                  "stacks by unwind tables are there for x86-64 only: ask for frame pointers");
+  }
+  return {};
+}
+
+} // namespace
+
+Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, SamplerOptions options) {
+  try {
+    TALLY_CHECK(check_options(pid, options));
+    const auto status = process_status(std::to_string(pid));
+    const std::vector<pid_t> tids = thread_ids(pid);
+    if (!status || tids.empty())
+      return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
+    if (status->tgid != pid)
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("{} is a thread of process {}: name the process", pid, status->tgid));
+    PerfEvents::Config config;
+    config.pid = pid;
+    config.stacks = options.stacks;
+    config.frequency_hz = options.frequency_hz;
+    config.enable_on_exec = options.enable_on_exec;
+    TALLY_TRY(events, PerfEvents::open(config, tids));
+    auto sampler = std::make_unique<PerfSampler>(pid, options, std::move(events));
+    TALLY_CHECK(sampler->start(tids));
+    return sampler;
+  } catch (const std::exception &error) {
+    return fail(ErrorCode::limit, fmt::format("the sampler cannot start: {}", error.what()));
+  }
+}
+
+} // namespace tally

@@ -1,0 +1,39 @@
+// What /proc says about a process and about the kernel's limits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace tally {
+
+// The whole of a small file; nothing when it cannot be read. For /proc, where sizes read as zero.
+std::optional<std::string> read_small_file(const std::string &path);
+
+// The number a file in /proc/sys holds.
+std::optional<int64_t> read_sysctl(const std::string &path);
+
+std::vector<pid_t> thread_ids(pid_t pid); // empty: no such process
+std::string thread_name(pid_t pid, pid_t tid);
+std::string command_line(pid_t pid); // arguments joined by spaces; empty when not to be had
+
+// "0-3,8" -> 0 1 2 3 8, as /sys/devices/system/cpu/online has it. Nothing larger than `limit`.
+std::vector<int> parse_cpu_list(std::string_view text, int limit = 1 << 16);
+std::vector<int> online_cpus();
+
+struct ProcessStatus {
+  pid_t tgid = 0;
+  pid_t tracer = 0; // 0: not traced
+  uid_t real_uid = 0;
+  int seccomp = 0; // 0 none, 1 strict, 2 filter
+  uint64_t cap_effective = 0;
+  int threads = 0;
+  char state = '?'; // 'Z': ended, not yet waited for
+};
+ProcessStatus parse_status(std::string_view text);
+std::optional<ProcessStatus> process_status(const std::string &pid_or_self);
+
+} // namespace tally

@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <map>
+
+#include "formats/folded/folded.h"
+#include "support/checked.h"
+
+namespace tally::folded {
+
+namespace {
+
+// ';' parts frames and a line break ends the stack: in a name both become something else.
+std::string frame_name(std::string_view name, bool &changed) {
+  std::string out(name.empty() ? "[unknown]" : name);
+  for (char &c : out) {
+    if (c == ';' || c == '\n' || c == '\r') {
+      c = c == ';' ? ':' : ' ';
+      changed = true;
+    }
+  }
+  return out;
+}
+
+} // namespace
+
+Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+  Written out;
+  bool changed = false;
+  std::vector<std::string> names;
+  for (const SourceFunction &function : profile.functions())
+    names.push_back(frame_name(profile.strings[function.name], changed));
+
+  std::map<std::string, int64_t> counts; // sorted: the same profile gives the same bytes
+  std::vector<std::string_view> frames;
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    const Sample sample = profile.sample(row);
+    frames.clear();
+    for (StackId at = sample.stack; at != none<StackId>; at = profile.stack_caller(at))
+      for (const SourceLine &line : profile.location(profile.stack_location(at)).lines)
+        frames.push_back(names[index_of(line.function)]);
+    std::string stack;
+    for (size_t i = frames.size(); i-- > 0;) {
+      if (!stack.empty())
+        stack += ';';
+      stack += frames[i];
+    }
+    if (stack.empty())
+      stack = "[unknown]";
+    if (!checked_add(counts[stack], sample.values.front()))
+      return fail(ErrorCode::overflow, "the counts of a stack add up to more than 64 bits hold");
+  }
+  for (const auto &[stack, count] : counts) {
+    out.bytes += stack;
+    out.bytes += ' ';
+    out.bytes += std::to_string(count);
+    out.bytes += '\n';
+  }
+  out.lost.push_back("addresses, files and lines");
+  if (profile.threads().size() > 1)
+    out.lost.push_back("which thread a sample was taken in");
+  if (profile.parts().size() > 1)
+    out.lost.push_back("the parts (their sum is written)");
+  if (profile.value_types().size() > 1)
+    out.lost.push_back("all values but the first");
+  if (changed)
+    out.lost.push_back("';' and line breaks in names (written as ':' and blank)");
+  return out;
+}
+
+} // namespace tally::folded

@@ -1,0 +1,124 @@
+// The one table of formats. A new format is a folder beside this file and a row here.
+#include <tally/formats.h>
+
+#include <array>
+
+#include <fnmatch.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <tally/file_io.h>
+
+#include "formats/callgrind/write.h"
+#include "formats/folded/folded.h"
+
+namespace tally {
+
+std::span<const Format> formats() {
+  static const std::array<Format, 2> table{{
+      {.name = "callgrind",
+       .summary = "Callgrind's profile, for KCachegrind and callgrind_annotate",
+       .file_names = {"callgrind.out*", "*.callgrind", "*.cg"},
+       .write_costs = callgrind::write},
+      {.name = "folded",
+       .summary = "one stack a line with its count, for flame graphs",
+       .file_names = {"*.folded", "*.collapsed"},
+       .probe = folded::probe,
+       .read = folded::read,
+       .write_stacks = folded::write},
+  }};
+  return table;
+}
+
+Result<const Format *> format_by_name(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const Format &format : formats()) {
+    if (format.name == name)
+      return &format;
+    known.push_back(format.name);
+  }
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("unknown format '{}' (there are: {})", name, fmt::join(known, ", ")));
+}
+
+const Format *format_by_file_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  std::string name(slash == path.npos ? path : path.substr(slash + 1));
+  for (std::string_view packed : {".gz", ".zst"})
+    if (name.ends_with(packed))
+      name.resize(name.size() - packed.size());
+  for (const Format &format : formats())
+    for (std::string_view pattern : format.file_names)
+      if (::fnmatch(std::string(pattern).c_str(), name.c_str(), 0) == 0)
+        return &format;
+  return nullptr;
+}
+
+Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
+                                 const Format *from) {
+  TALLY_TRY(file, read_file(path));
+  const std::string source = path == "-" ? "<stdin>" : path;
+  if (file.bytes().empty())
+    return fail(ErrorCode::no_data, "is empty", source);
+  const Format *format = from;
+  if (!format) {
+    const Format *by_name = format_by_file_name(path);
+    for (const Format &candidate : formats())
+      if (candidate.probe && candidate.probe(file.bytes().substr(0, 4096)) &&
+          (!format || &candidate == by_name))
+        format = &candidate;
+    if (!format) // the name breaks a tie, and tells which reader is to explain what is wrong
+      format = by_name;
+    if (!format)
+      return fail(ErrorCode::invalid_input, "is in no format that is known here", source);
+  }
+  if (!format->read)
+    return fail(ErrorCode::unsupported,
+                fmt::format("the format {} is written here, but not read", format->name), source);
+  TALLY_TRY(profile, format->read(file.bytes(), source, diagnostics));
+  return ReadProfile{std::move(profile), format};
+}
+
+Result<Written> write_profile(const Profile &profile, const Format &format,
+                              const WriteOptions &options) {
+  const auto *stacks = std::get_if<StackProfile>(&profile);
+  if (format.write_stacks) {
+    if (!stacks)
+      return fail(ErrorCode::unsupported,
+                  fmt::format("the format {} holds stacks, and this profile has only calls: an "
+                              "inclusive call is not a stack",
+                              format.name));
+    return format.write_stacks(*stacks, options);
+  }
+  if (!format.write_costs)
+    return fail(ErrorCode::unsupported,
+                fmt::format("the format {} is read here, but not written", format.name));
+  if (!stacks)
+    return format.write_costs(std::get<CostProfile>(profile), options);
+  TALLY_TRY(costs, aggregate(*stacks));
+  TALLY_TRY(written, format.write_costs(costs, options));
+  written.lost.push_back("whole stacks (calls from function to function are written)");
+  if (stacks->threads().size() > 1)
+    written.lost.push_back("which thread a sample was taken in");
+  if (stacks->parts().size() > 1)
+    written.lost.push_back("the parts (their sum is written; --parts keeps them)");
+  return written;
+}
+
+Result<std::vector<Written>> write_parts(const StackProfile &profile, const Format &format,
+                                         const WriteOptions &options) {
+  if (!format.write_costs)
+    return fail(ErrorCode::unsupported,
+                fmt::format("the format {} does not know a file for each part", format.name),
+                "--parts");
+  std::vector<Written> files;
+  for (uint32_t i = 0; i < profile.parts().size(); ++i) {
+    TALLY_TRY(costs, aggregate(profile, {.only_part = static_cast<PartId>(i)}));
+    TALLY_TRY(written, format.write_costs(costs, options));
+    files.push_back(std::move(written));
+  }
+  return files;
+}
+
+} // namespace tally

@@ -1,0 +1,294 @@
+#include <tally/stack_profile.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model/id_table.h"
+#include "support/checked.h"
+#include "support/hash.h"
+
+namespace tally {
+
+struct StackProfileBuilder::Tables {
+  IdTable functions, locations, stacks, samples, threads;
+};
+
+namespace {
+
+uint64_t hash_of(const SourceFunction &f) {
+  uint64_t h = combine(index_of(f.name), index_of(f.system_name));
+  h = combine(h, (uint64_t{index_of(f.file)} << 32) | index_of(f.object));
+  return combine(h, f.line);
+}
+
+uint64_t hash_of(const Thread &t) {
+  return combine(static_cast<uint32_t>(t.pid), static_cast<uint32_t>(t.tid));
+}
+
+uint64_t hash_of(MappingId mapping, uint64_t address) {
+  return combine(index_of(mapping), address);
+}
+
+uint64_t hash_of(StackId caller, LocationId callee) {
+  return mix((uint64_t{index_of(caller)} << 32) | index_of(callee));
+}
+
+uint64_t hash_of(StackId stack, ThreadId thread, PartId part) {
+  return combine((uint64_t{index_of(stack)} << 32) | index_of(thread), index_of(part));
+}
+
+} // namespace
+
+Location StackProfile::location(LocationId id) const {
+  const uint32_t first = location_first_line_[id];
+  const uint32_t next = index_of(id) + 1 < location_first_line_.size()
+                            ? location_first_line_[static_cast<LocationId>(index_of(id) + 1)]
+                            : static_cast<uint32_t>(lines_.size());
+  return {location_mapping_[id], location_address_[id],
+          std::span(lines_).subspan(first, next - first)};
+}
+
+Sample StackProfile::sample(size_t row) const {
+  const size_t width = value_types_.size();
+  return {sample_stack_[row], sample_thread_[row], sample_part_[row],
+          std::span(sample_values_).subspan(row * width, width)};
+}
+
+std::vector<int64_t> StackProfile::totals() const {
+  std::vector<int64_t> sums(value_types_.size(), 0);
+  for (size_t i = 0; i < sample_values_.size(); ++i)
+    sums[i % sums.size()] += sample_values_[i]; // validate() has shown that this fits
+  return sums;
+}
+
+size_t StackProfile::memory_bytes() const {
+  return location_mapping_.size() * (sizeof(MappingId) + sizeof(uint64_t) + sizeof(uint32_t)) +
+         lines_.size() * sizeof(SourceLine) +
+         stack_location_.size() * (sizeof(LocationId) + sizeof(StackId)) +
+         sample_stack_.size() * (sizeof(StackId) + sizeof(ThreadId) + sizeof(PartId)) +
+         sample_values_.size() * sizeof(int64_t);
+}
+
+StackProfileBuilder::StackProfileBuilder() : tables_(std::make_unique<Tables>()) {}
+StackProfileBuilder::StackProfileBuilder(StackProfile profile) : StackProfileBuilder() {
+  profile_ = std::move(profile);
+  const StackProfile &p = profile_;
+  const auto index = [](IdTable &table, uint32_t rows, auto hash) {
+    for (uint32_t i = 0; i < rows; ++i)
+      table.find_or_add(
+          hash(i), i, [](uint32_t) { return false; }, hash);
+  };
+  index(tables_->functions, p.functions_.size(),
+        [&](uint32_t i) { return hash_of(p.functions_[static_cast<SourceFunctionId>(i)]); });
+  index(tables_->threads, p.threads_.size(),
+        [&](uint32_t i) { return hash_of(p.threads_[static_cast<ThreadId>(i)]); });
+  index(tables_->locations, p.location_count(), [&](uint32_t i) {
+    const auto id = static_cast<LocationId>(i);
+    return hash_of(p.location_mapping_[id], p.location_address_[id]);
+  });
+  index(tables_->stacks, p.stack_count(), [&](uint32_t i) {
+    const auto id = static_cast<StackId>(i);
+    return hash_of(p.stack_caller_[id], p.stack_location_[id]);
+  });
+  index(tables_->samples, static_cast<uint32_t>(p.sample_count()), [&](uint32_t i) {
+    return hash_of(p.sample_stack_[i], p.sample_thread_[i], p.sample_part_[i]);
+  });
+}
+StackProfileBuilder::StackProfileBuilder(StackProfileBuilder &&) noexcept = default;
+StackProfileBuilder &StackProfileBuilder::operator=(StackProfileBuilder &&) noexcept = default;
+StackProfileBuilder::~StackProfileBuilder() = default;
+
+void StackProfileBuilder::add_value_type(std::string_view type, std::string_view unit) {
+  profile_.value_types_.push_back({intern(type), intern(unit)});
+}
+
+SourceFunctionId StackProfileBuilder::add_function(const SourceFunction &function) {
+  auto &rows = profile_.functions_;
+  const auto [id, added] = tables_->functions.find_or_add(
+      hash_of(function), rows.size(),
+      [&](uint32_t i) { return rows[static_cast<SourceFunctionId>(i)] == function; },
+      [&](uint32_t i) { return hash_of(rows[static_cast<SourceFunctionId>(i)]); });
+  if (added)
+    rows.push(function);
+  return static_cast<SourceFunctionId>(id);
+}
+
+LocationId StackProfileBuilder::add_location(MappingId mapping, uint64_t address,
+                                             std::span<const SourceLine> lines) {
+  auto &p = profile_;
+  const auto add = [&] {
+    p.location_mapping_.push(mapping);
+    p.location_address_.push(address);
+    const LocationId id = p.location_first_line_.push(static_cast<uint32_t>(p.lines_.size()));
+    p.lines_.insert(p.lines_.end(), lines.begin(), lines.end());
+    return id;
+  };
+  if (mapping == none<MappingId>) // no address tells it apart from others
+    return add();
+  const auto [id, added] = tables_->locations.find_or_add(
+      hash_of(mapping, address), p.location_address_.size(),
+      [&](uint32_t i) {
+        const auto at = static_cast<LocationId>(i);
+        return p.location_address_[at] == address && p.location_mapping_[at] == mapping;
+      },
+      [&](uint32_t i) {
+        const auto at = static_cast<LocationId>(i);
+        return hash_of(p.location_mapping_[at], p.location_address_[at]);
+      });
+  return added ? add() : static_cast<LocationId>(id);
+}
+
+ThreadId StackProfileBuilder::add_thread(int32_t pid, int32_t tid, std::string_view name) {
+  auto &rows = profile_.threads_;
+  const Thread thread{pid, tid, intern(name)};
+  const auto [id, added] = tables_->threads.find_or_add(
+      hash_of(thread), rows.size(),
+      [&](uint32_t i) {
+        const Thread &other = rows[static_cast<ThreadId>(i)];
+        return other.pid == pid && other.tid == tid;
+      },
+      [&](uint32_t i) { return hash_of(rows[static_cast<ThreadId>(i)]); });
+  if (added)
+    rows.push(thread);
+  return static_cast<ThreadId>(id);
+}
+
+void StackProfileBuilder::rename_thread(ThreadId thread, std::string_view name) {
+  profile_.threads_[thread].name = intern(name);
+}
+
+void StackProfileBuilder::close_part(PartId part, std::string_view trigger, uint64_t end_ns) {
+  profile_.parts_[part].trigger = intern(trigger);
+  profile_.parts_[part].end_ns = end_ns;
+}
+
+StackId StackProfileBuilder::push(StackId caller, LocationId callee) {
+  auto &p = profile_;
+  const auto [id, added] = tables_->stacks.find_or_add(
+      hash_of(caller, callee), p.stack_location_.size(),
+      [&](uint32_t i) {
+        const auto at = static_cast<StackId>(i);
+        return p.stack_location_[at] == callee && p.stack_caller_[at] == caller;
+      },
+      [&](uint32_t i) {
+        const auto at = static_cast<StackId>(i);
+        return hash_of(p.stack_caller_[at], p.stack_location_[at]);
+      });
+  if (added) {
+    p.stack_location_.push(callee);
+    p.stack_caller_.push(caller);
+  }
+  return static_cast<StackId>(id);
+}
+
+void StackProfileBuilder::add_sample(StackId stack, ThreadId thread, PartId part,
+                                     std::span<const int64_t> values) {
+  auto &p = profile_;
+  const auto [row, added] = tables_->samples.find_or_add(
+      hash_of(stack, thread, part), static_cast<uint32_t>(p.sample_stack_.size()),
+      [&](uint32_t i) {
+        return p.sample_stack_[i] == stack && p.sample_thread_[i] == thread &&
+               p.sample_part_[i] == part;
+      },
+      [&](uint32_t i) {
+        return hash_of(p.sample_stack_[i], p.sample_thread_[i], p.sample_part_[i]);
+      });
+  const size_t width = p.value_types_.size();
+  if (added) {
+    p.sample_stack_.push_back(stack);
+    p.sample_thread_.push_back(thread);
+    p.sample_part_.push_back(part);
+    p.sample_values_.resize(p.sample_values_.size() + width, 0);
+  }
+  for (size_t i = 0; i < std::min(width, values.size()); ++i)
+    if (!checked_add(p.sample_values_[row * width + i], values[i]))
+      overflow_ = true;
+}
+
+void StackProfileBuilder::replace_lines(std::span<const std::span<const SourceLine>> lines) {
+  std::vector<SourceLine> all;
+  for (uint32_t i = 0; i < lines.size(); ++i) {
+    profile_.location_first_line_[static_cast<LocationId>(i)] = static_cast<uint32_t>(all.size());
+    all.insert(all.end(), lines[i].begin(), lines[i].end());
+  }
+  profile_.lines_ = std::move(all);
+}
+
+void StackProfileBuilder::place_stackless(const SourceLine &line) {
+  auto &samples = profile_.sample_stack_;
+  if (std::ranges::find(samples, none<StackId>) == samples.end())
+    return;
+  const StackId stack = push(none<StackId>, add_location(none<MappingId>, 0, std::span(&line, 1)));
+  std::ranges::replace(samples, none<StackId>, stack);
+}
+
+size_t StackProfileBuilder::memory_bytes() const {
+  return profile_.memory_bytes() + tables_->functions.memory_bytes() +
+         tables_->locations.memory_bytes() + tables_->stacks.memory_bytes() +
+         tables_->samples.memory_bytes();
+}
+
+Result<StackProfile> StackProfileBuilder::snapshot() const {
+  if (overflow_)
+    return fail(ErrorCode::overflow, "the counts of a sample add up to more than 64 bits hold");
+  StackProfile copy = profile_;
+  TALLY_CHECK(validate(copy));
+  return copy;
+}
+
+Result<StackProfile> StackProfileBuilder::finish() {
+  if (overflow_)
+    return fail(ErrorCode::overflow, "the counts of a sample add up to more than 64 bits hold");
+  TALLY_CHECK(validate(profile_));
+  StackProfile out = std::move(profile_);
+  *this = StackProfileBuilder();
+  return out;
+}
+
+Result<void> validate(const StackProfile &p) {
+  const auto broken = [](std::string message) {
+    return fail(ErrorCode::invalid_input, "not a valid profile: " + message);
+  };
+  for (uint32_t i = 0; i < p.mappings().size(); ++i) {
+    const Mapping &m = p.mappings()[static_cast<MappingId>(i)];
+    if (m.limit < m.start)
+      return broken(fmt::format("mapping {} ends before it begins", i));
+  }
+  for (uint32_t i = 0; i < p.location_count(); ++i) {
+    const Location at = p.location(static_cast<LocationId>(i));
+    if (at.mapping != none<MappingId> && !p.mappings().contains(at.mapping))
+      return broken(fmt::format("location {} lies in mapping {}, which is not there", i,
+                                index_of(at.mapping)));
+    for (const SourceLine &line : at.lines)
+      if (!p.functions().contains(line.function))
+        return broken(fmt::format("location {} names function {}, which is not there", i,
+                                  index_of(line.function)));
+  }
+  for (uint32_t i = 0; i < p.stack_count(); ++i) {
+    const auto id = static_cast<StackId>(i);
+    if (index_of(p.stack_location(id)) >= p.location_count())
+      return broken(fmt::format("stack {} holds location {}, which is not there", i,
+                                index_of(p.stack_location(id))));
+    const StackId caller = p.stack_caller(id);
+    if (caller != none<StackId> && index_of(caller) >= i)
+      return broken(fmt::format("stack {} has a caller that comes after it", i));
+  }
+  std::vector<int64_t> sums(p.value_types().size(), 0);
+  for (size_t row = 0; row < p.sample_count(); ++row) {
+    const Sample sample = p.sample(row);
+    if (sample.stack != none<StackId> && index_of(sample.stack) >= p.stack_count())
+      return broken(fmt::format("sample {} has no stack", row));
+    if (sample.thread != none<ThreadId> && !p.threads().contains(sample.thread))
+      return broken(fmt::format("sample {} has no thread", row));
+    if (sample.part != none<PartId> && !p.parts().contains(sample.part))
+      return broken(fmt::format("sample {} has no part", row));
+    for (size_t i = 0; i < sums.size(); ++i)
+      if (!checked_add(sums[i], sample.values[i]))
+        return fail(ErrorCode::overflow, fmt::format("the {} add up to more than 64 bits hold",
+                                                     p.strings[p.value_types()[i].type]));
+  }
+  return {};
+}
+
+} // namespace tally

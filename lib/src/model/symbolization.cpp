@@ -1,0 +1,164 @@
+#include <tally/symbolization.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace tally {
+
+namespace {
+
+std::string_view base_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+// How many addresses are looked up between two looks at the clock.
+constexpr size_t batch = 64;
+
+} // namespace
+
+Symbolization::Symbolization(StackProfile profile, Symbolizer &symbolizer, Diagnostics &diagnostics)
+    : builder_(std::move(profile)), symbolizer_(symbolizer), diagnostics_(diagnostics) {
+  const StackProfile &p = builder_.so_far();
+  for (uint32_t i = 0; i < p.location_count(); ++i) {
+    order_.push_back(static_cast<LocationId>(i));
+    found_.push({});
+  }
+  std::ranges::sort(order_, [&](LocationId a, LocationId b) {
+    const Location at_a = p.location(a), at_b = p.location(b);
+    return std::tie(at_a.mapping, at_a.address, a) < std::tie(at_b.mapping, at_b.address, b);
+  });
+}
+
+void Symbolization::find_modules() {
+  const StackProfile &p = builder_.so_far();
+  const int pid = p.threads().size() > 0 ? p.threads()[ThreadId{0}].pid : 0;
+  for (uint32_t i = 0; i < p.mappings().size(); ++i) {
+    const auto id = static_cast<MappingId>(i);
+    Mapping mapping = p.mappings()[id];
+    const ModuleId module = symbolizer_.module({std::string(p.strings[mapping.path]),
+                                                std::string(p.strings[mapping.build_id]),
+                                                mapping.device, mapping.inode, pid},
+                                               diagnostics_);
+    modules_.push_back(module);
+    if (const auto link = symbolizer_.link_address(module, mapping.file_offset)) {
+      mapping.bias = mapping.start - *link;
+      mapping.has_bias = true;
+    }
+    if (p.strings[mapping.build_id].empty())
+      mapping.build_id = builder_.intern(symbolizer_.build_id(module));
+    builder_.replace_mapping(id, mapping);
+  }
+}
+
+bool Symbolization::step(std::chrono::milliseconds budget) {
+  const auto deadline = std::chrono::steady_clock::now() + budget;
+  if (modules_.empty())
+    find_modules();
+  while (next_ < order_.size()) {
+    const size_t stop = std::min(next_ + batch, order_.size());
+    for (; next_ < stop; ++next_)
+      look_up(order_[next_]);
+    if (std::chrono::steady_clock::now() >= deadline)
+      break;
+  }
+  return next_ == order_.size();
+}
+
+void Symbolization::look_up(LocationId id) {
+  const Location at = builder_.so_far().location(id);
+  if (!at.lines.empty()) { // a profile that came with names keeps them
+    const auto first = static_cast<uint32_t>(lines_.size());
+    lines_.insert(lines_.end(), at.lines.begin(), at.lines.end());
+    found_[id] = {first, static_cast<uint32_t>(lines_.size())};
+    return;
+  }
+  if (at.mapping == none<MappingId>)
+    return;
+  const Mapping &mapping = builder_.so_far().mappings()[at.mapping];
+  if (!mapping.has_bias)
+    return;
+  frames_.clear();
+  symbolizer_.frames(modules_[index_of(at.mapping)], at.address - mapping.bias, frames_);
+  const auto first = static_cast<uint32_t>(lines_.size());
+  for (const SourceFrame &frame : frames_) {
+    if (frame.function.empty())
+      continue;
+    const SourceFunctionId function = builder_.add_function(
+        {builder_.intern(frame.function), builder_.intern(frame.system_name),
+         builder_.intern(frame.function_file), mapping.path, frame.function_line});
+    lines_.push_back({function, builder_.intern(frame.file), frame.line});
+  }
+  found_[id] = {first, static_cast<uint32_t>(lines_.size())};
+}
+
+std::vector<uint64_t> Symbolization::unnamed() const {
+  std::vector<uint64_t> addresses;
+  for (LocationId id : order_)
+    if (found_[id].first == found_[id].last)
+      addresses.push_back(builder_.so_far().location(id).address);
+  std::ranges::sort(addresses);
+  const auto repeated = std::ranges::unique(addresses);
+  addresses.erase(repeated.begin(), repeated.end());
+  return addresses;
+}
+
+void Symbolization::set_name(uint64_t address, std::string_view function, std::string_view file,
+                             uint32_t line) {
+  for (LocationId id : order_) {
+    const Location at = builder_.so_far().location(id);
+    if (at.address != address || found_[id].first != found_[id].last)
+      continue;
+    const StringId object =
+        at.mapping == none<MappingId> ? StringId{} : builder_.so_far().mappings()[at.mapping].path;
+    const StringId file_id = builder_.intern(file);
+    const auto first = static_cast<uint32_t>(lines_.size());
+    lines_.push_back({builder_.add_function({builder_.intern(function), {}, file_id, object, 0}),
+                      file_id, line});
+    found_[id] = {first, first + 1};
+  }
+}
+
+void Symbolization::add_fallback_line(LocationId id) {
+  const Location at = builder_.so_far().location(id);
+  std::string name;
+  StringId object{};
+  if (at.mapping == none<MappingId>) {
+    name = fmt::format("{:#x}", at.address);
+  } else {
+    const Mapping &mapping = builder_.so_far().mappings()[at.mapping];
+    uint64_t offset = at.address - mapping.start + mapping.file_offset;
+    if (mapping.has_bias) {
+      offset = at.address - mapping.bias;
+      if (const auto start = symbolizer_.function_start(modules_[index_of(at.mapping)], offset))
+        offset = *start;
+    }
+    object = mapping.path;
+    const std::string_view module = base_name(builder_.string(object));
+    name =
+        module.empty() ? fmt::format("{:#x}", at.address) : fmt::format("{}+{:#x}", module, offset);
+  }
+  const auto first = static_cast<uint32_t>(lines_.size());
+  lines_.push_back({builder_.add_function({builder_.intern(name), {}, {}, object, 0}), {}, 0});
+  found_[id] = {first, first + 1};
+}
+
+Result<StackProfile> Symbolization::finish() {
+  while (!step(std::chrono::seconds(1)))
+    ;
+  for (LocationId id : order_)
+    if (found_[id].first == found_[id].last)
+      add_fallback_line(id);
+  std::vector<std::span<const SourceLine>> lines;
+  for (const Range &range : found_)
+    lines.push_back(std::span(lines_).subspan(range.first, range.last - range.first));
+  builder_.replace_lines(lines);
+  const SourceLine unknown{
+      builder_.add_function({builder_.intern("[unknown]"), {}, {}, {}, 0}), {}, 0};
+  builder_.place_stackless(unknown);
+  return builder_.finish();
+}
+
+} // namespace tally

@@ -1,0 +1,272 @@
+#include "support/perf_records.h"
+
+#include <bit>
+
+#include <sys/sysmacros.h>
+
+namespace tally {
+
+namespace {
+
+// Reads forward; once it has failed it goes on failing, so that many reads need one check.
+class Cursor {
+public:
+  explicit Cursor(std::span<const std::byte> bytes) : left_(bytes) {}
+
+  template <class T> T read() {
+    T value{};
+    if (const auto bytes = take(sizeof value); !bytes.empty())
+      std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+
+  std::span<const std::byte> take(uint64_t count) {
+    if (!ok_ || count > left_.size()) {
+      ok_ = false;
+      return {};
+    }
+    const auto taken = left_.first(static_cast<size_t>(count));
+    left_ = left_.subspan(static_cast<size_t>(count));
+    return taken;
+  }
+
+  // `count` words: the count is checked before it is multiplied.
+  std::span<const std::byte> take_words(uint64_t count, uint64_t words_each = 1) {
+    if (count > left_.size() / sizeof(uint64_t) / words_each) {
+      ok_ = false;
+      return {};
+    }
+    return take(count * words_each * sizeof(uint64_t));
+  }
+
+  // Text up to its NUL, which must be there.
+  std::string_view text() {
+    const auto *begin = reinterpret_cast<const char *>(left_.data());
+    const void *end = left_.empty() ? nullptr : std::memchr(begin, 0, left_.size());
+    if (!ok_ || !end) {
+      ok_ = false;
+      return {};
+    }
+    const auto length = static_cast<size_t>(static_cast<const char *>(end) - begin);
+    left_ = left_.subspan(length + 1);
+    return {begin, length};
+  }
+
+  bool ok() const { return ok_; }
+
+private:
+  std::span<const std::byte> left_;
+  bool ok_ = true;
+};
+
+void skip_read_values(const PerfLayout &layout, Cursor &cursor) {
+  const uint64_t format = layout.read_format;
+  const auto bit = [&](uint64_t flag) { return (format & flag) != 0 ? 1U : 0U; };
+  const uint64_t times = bit(PERF_FORMAT_TOTAL_TIME_ENABLED) + bit(PERF_FORMAT_TOTAL_TIME_RUNNING);
+  const uint64_t each = 1 + bit(PERF_FORMAT_ID) + bit(PERF_FORMAT_LOST);
+  if ((format & PERF_FORMAT_GROUP) != 0) {
+    const auto events = cursor.read<uint64_t>();
+    cursor.take_words(times);
+    cursor.take_words(events, each);
+  } else {
+    cursor.take_words(times + each);
+  }
+}
+
+uint64_t words_of(uint64_t mask) { return static_cast<uint64_t>(std::popcount(mask)); }
+
+// The trailing fields, in their order; every one is eight bytes.
+constexpr uint64_t id_fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
+                               PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+
+// The record's own fields, without what sample_id_all appended.
+std::span<const std::byte> own_fields(const PerfLayout &layout, const PerfRecord &record) {
+  const size_t trailer = perf_sample_id_size(layout);
+  return record.body.first(record.body.size() < trailer ? 0 : record.body.size() - trailer);
+}
+
+} // namespace
+
+bool first_perf_record(std::span<const std::byte> bytes, PerfRecord &record) {
+  perf_event_header header;
+  if (bytes.size() < sizeof header)
+    return false;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.size < sizeof header || header.size > bytes.size())
+    return false;
+  record.type = header.type;
+  record.misc = header.misc;
+  record.body = bytes.subspan(sizeof header, header.size - sizeof header);
+  return true;
+}
+
+size_t perf_sample_id_size(const PerfLayout &layout) {
+  return layout.sample_id_all
+             ? static_cast<size_t>(words_of(layout.sample_type & id_fields)) * sizeof(uint64_t)
+             : 0;
+}
+
+bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out) {
+  Cursor cursor(record.body);
+  const uint64_t type = layout.sample_type;
+  out = {};
+  out.in_kernel = (record.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER;
+  if ((type & PERF_SAMPLE_IDENTIFIER) != 0)
+    out.identifier = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_IP) != 0)
+    out.ip = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_TID) != 0) {
+    out.pid = cursor.read<int32_t>();
+    out.tid = cursor.read<int32_t>();
+  }
+  if ((type & PERF_SAMPLE_TIME) != 0)
+    out.time = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_ADDR) != 0)
+    out.address = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_ID) != 0)
+    out.id = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_STREAM_ID) != 0)
+    out.stream_id = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_CPU) != 0) {
+    out.cpu = cursor.read<uint32_t>();
+    cursor.read<uint32_t>(); // reserved
+  }
+  if ((type & PERF_SAMPLE_PERIOD) != 0)
+    out.period = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_READ) != 0)
+    skip_read_values(layout, cursor);
+  if ((type & PERF_SAMPLE_CALLCHAIN) != 0)
+    out.chain = PerfWords(cursor.take_words(cursor.read<uint64_t>()));
+  if ((type & PERF_SAMPLE_RAW) != 0)
+    cursor.take(cursor.read<uint32_t>()); // padded so that what follows is aligned again
+  if ((type & PERF_SAMPLE_BRANCH_STACK) != 0) {
+    const auto branches = cursor.read<uint64_t>();
+    if ((layout.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0)
+      cursor.read<uint64_t>();
+    cursor.take_words(branches, 3); // from, to, flags
+  }
+  if ((type & PERF_SAMPLE_REGS_USER) != 0) {
+    out.regs_abi = cursor.read<uint64_t>();
+    if (out.regs_abi != PERF_SAMPLE_REGS_ABI_NONE)
+      out.regs = PerfWords(cursor.take_words(words_of(layout.regs_user)));
+  }
+  if ((type & PERF_SAMPLE_STACK_USER) != 0) {
+    const auto size = cursor.read<uint64_t>();
+    const auto bytes = cursor.take(size);
+    if (size != 0) { // the second size is there only when there are bytes
+      const auto valid = cursor.read<uint64_t>();
+      if (valid > bytes.size())
+        return false;
+      out.stack = bytes.first(static_cast<size_t>(valid));
+    }
+  }
+  // What may follow (weight, data source, interrupt registers, …) nobody here asks for.
+  return cursor.ok();
+}
+
+bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSampleId &out) {
+  const size_t size = perf_sample_id_size(layout);
+  out = {};
+  if (record.body.size() < size)
+    return false;
+  Cursor cursor(record.body.last(size));
+  const uint64_t type = layout.sample_id_all ? layout.sample_type : 0;
+  if ((type & PERF_SAMPLE_TID) != 0) {
+    out.pid = cursor.read<int32_t>();
+    out.tid = cursor.read<int32_t>();
+  }
+  if ((type & PERF_SAMPLE_TIME) != 0)
+    out.time = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_ID) != 0)
+    out.id = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_STREAM_ID) != 0)
+    out.stream_id = cursor.read<uint64_t>();
+  if ((type & PERF_SAMPLE_CPU) != 0)
+    out.cpu = cursor.read<uint32_t>();
+  return cursor.ok();
+}
+
+bool decode(const PerfLayout &layout, const PerfRecord &record, PerfMmap &out) {
+  Cursor cursor(own_fields(layout, record));
+  out = {};
+  out.pid = cursor.read<int32_t>();
+  out.tid = cursor.read<int32_t>();
+  out.address = cursor.read<uint64_t>();
+  out.length = cursor.read<uint64_t>();
+  out.file_offset = cursor.read<uint64_t>();
+  out.executable = (record.misc & PERF_RECORD_MISC_MMAP_DATA) == 0;
+  if (record.type == PERF_RECORD_MMAP2) {
+    if ((record.misc & PERF_RECORD_MISC_MMAP_BUILD_ID) != 0) {
+      const auto size = cursor.read<uint8_t>();
+      cursor.take(3); // reserved
+      const auto bytes = cursor.take(20);
+      if (size > 20 || bytes.empty())
+        return false;
+      out.build_id = bytes.first(size);
+    } else {
+      const auto major_number = cursor.read<uint32_t>();
+      const auto minor_number = cursor.read<uint32_t>();
+      out.device = makedev(major_number, minor_number);
+      out.inode = cursor.read<uint64_t>();
+      cursor.read<uint64_t>(); // inode generation
+    }
+    constexpr uint32_t prot_exec = 4;
+    out.executable = (cursor.read<uint32_t>() & prot_exec) != 0;
+    cursor.read<uint32_t>(); // flags
+  }
+  out.path = cursor.text();
+  return cursor.ok() && out.length <= ~out.address;
+}
+
+bool decode(const PerfLayout &layout, const PerfRecord &record, PerfComm &out) {
+  Cursor cursor(own_fields(layout, record));
+  out = {};
+  out.pid = cursor.read<int32_t>();
+  out.tid = cursor.read<int32_t>();
+  out.is_exec = (record.misc & PERF_RECORD_MISC_COMM_EXEC) != 0;
+  out.name = cursor.text();
+  return cursor.ok();
+}
+
+bool decode(const PerfLayout &layout, const PerfRecord &record, PerfTask &out) {
+  Cursor cursor(own_fields(layout, record));
+  out = {};
+  out.pid = cursor.read<int32_t>();
+  out.parent_pid = cursor.read<int32_t>();
+  out.tid = cursor.read<int32_t>();
+  out.parent_tid = cursor.read<int32_t>();
+  out.time = cursor.read<uint64_t>();
+  return cursor.ok();
+}
+
+bool decode_lost(const PerfRecord &record, uint64_t &count) {
+  Cursor cursor(record.body);
+  if (record.type == PERF_RECORD_LOST)
+    cursor.read<uint64_t>(); // the event's id
+  count = cursor.read<uint64_t>();
+  return cursor.ok();
+}
+
+bool perf_time(const PerfLayout &layout, const PerfRecord &record, uint64_t &time_ns) {
+  const uint64_t type = layout.sample_type;
+  if ((type & PERF_SAMPLE_TIME) == 0)
+    return false;
+  const auto read_at = [&](size_t offset) {
+    if (record.body.size() < offset + sizeof time_ns)
+      return false;
+    std::memcpy(&time_ns, record.body.data() + offset, sizeof time_ns);
+    return true;
+  };
+  if (record.type == PERF_RECORD_SAMPLE) {
+    const uint64_t before = type & (PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID);
+    return read_at(static_cast<size_t>(words_of(before)) * sizeof(uint64_t));
+  }
+  const size_t trailer = perf_sample_id_size(layout);
+  if (trailer == 0 || record.body.size() < trailer)
+    return false;
+  const uint64_t before = type & PERF_SAMPLE_TID;
+  return read_at(record.body.size() - trailer +
+                 static_cast<size_t>(words_of(before)) * sizeof(uint64_t));
+}
+
+} // namespace tally
