@@ -1,0 +1,22 @@
+# shellcheck shell=sh
+# Configures and builds. Sourced by the scripts.
+
+# tally_build FOLDER [option of meson setup]...: configures anew or changes those options, builds.
+tally_build() {
+  tally_folder=$1
+  shift
+  if [ -f "$tally_folder/meson-private/coredata.dat" ]; then
+    [ $# -eq 0 ] || meson configure "$tally_folder" "$@" || return
+  else
+    meson setup "$tally_folder" "$tally_source" "$@" || return
+  fi
+  ninja -C "$tally_folder"
+}
+
+# tally_test FOLDER [argument of meson test]...: the log that the summary reads is of this run only.
+tally_test() {
+  tally_folder=$1
+  shift
+  rm -f "$tally_folder/meson-logs/testlog.json"
+  meson test -C "$tally_folder" --no-rebuild --print-errorlogs "$@"
+}
