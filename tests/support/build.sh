@@ -1,5 +1,6 @@
 # shellcheck shell=sh
-# Configures and builds. Sourced by the scripts.
+# Configures and builds. Sourced by the scripts, which set tally_source, the root of the sources.
+# shellcheck disable=SC2154
 
 # tally_build FOLDER [option of meson setup]...: configures anew or changes those options, builds.
 tally_build() {
@@ -14,9 +15,11 @@ tally_build() {
 }
 
 # tally_test FOLDER [argument of meson test]...: the log that the summary reads is of this run only.
+# TALLY_TEST_UNDER is a command to run it by (setarch -R).
 tally_test() {
   tally_folder=$1
   shift
   rm -f "$tally_folder/meson-logs/testlog.json"
-  meson test -C "$tally_folder" --no-rebuild --print-errorlogs "$@"
+  # shellcheck disable=SC2086 # words
+  ${TALLY_TEST_UNDER:-} meson test -C "$tally_folder" --no-rebuild --print-errorlogs "$@"
 }

@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # The Debian packages that Tally needs, named here and nowhere else; and how they get there.
-# Sourced by the scripts.
+# Sourced by the scripts. What is not quoted here is a list of words.
+# shellcheck disable=SC2034,SC2086
 
 tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev libfmt-dev
   libexpected-dev libcli11-dev zlib1g-dev libzstd-dev nlohmann-json3-dev"
@@ -28,23 +29,24 @@ tally_install_missing() {
   fi
   tally_missing=$(tally_missing_packages "$@")
   [ -n "$tally_missing" ] || return 0
+  set -- $tally_missing
   tally_root=
   if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null 2>&1; then
-      printf 'to be installed by root:\napt-get install %s\n' "$(echo $tally_missing)" >&2
+      printf 'to be installed by root:\napt-get install %s\n' "$*" >&2
       return 1
     fi
     tally_root=sudo
   fi
-  echo "installing" $tally_missing
+  echo "installing $*"
   # The lists may be absent or old: fetched only then.
-  for tally_package in $tally_missing; do
+  for tally_package in "$@"; do
     if ! apt-cache show "$tally_package" >/dev/null 2>&1; then
       tally_apt_get update
       break
     fi
   done
-  tally_apt_get install $tally_missing || { tally_apt_get update && tally_apt_get install $tally_missing; }
+  tally_apt_get install "$@" || { tally_apt_get update && tally_apt_get install "$@"; }
 }
 
 tally_apt_get() {
@@ -54,5 +56,6 @@ tally_apt_get() {
     install) set -- install -y --no-install-recommends --no-upgrade "$@" ;;
     *) set -- "$tally_verb" "$@" ;;
   esac
-  $tally_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 "$@" </dev/null
+  $tally_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 \
+    "$@" </dev/null
 }
