@@ -1,0 +1,83 @@
+"""What is installed can be used: by pkg-config from C and C++, and as a Meson subproject."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.programs import SOURCE_ROOT
+from support.skips import need_tools, run_unittests
+
+CONSUMER = SOURCE_ROOT / "tests/abi/consumer"
+VERSION = next(line.split('"')[1] for line in open(SOURCE_ROOT / "lib/include/tally.h",
+                                                   encoding="utf-8")
+               if line.startswith("#define TALLY_VERSION "))
+
+
+def run(argv: list, **options: object) -> str:
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(argv)}: status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+class ConsumerTest(unittest.TestCase):
+    def setUp(self) -> None:
+        if os.environ.get("TALLY_SANITIZE", "none") != "none":
+            self.skipTest("a program without sanitizers cannot use a library with them")
+        need_tools("meson", "pkg-config")
+        folder = tempfile.TemporaryDirectory(prefix="consumer-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def test_installed(self) -> None:
+        build = os.environ.get("TALLY_BUILD_ROOT")
+        if not build:
+            self.skipTest("TALLY_BUILD_ROOT is not set: run this test by `meson test`")
+        prefix = self.install(build)
+        pkgconfig = next(prefix.rglob("tally.pc"), None)
+        self.assertIsNotNone(pkgconfig, "no tally.pc is installed")
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(pkgconfig.parent)}
+        query = ["pkg-config", f"--define-variable=prefix={prefix}"]
+        self.assertEqual(run([*query, "--modversion", "tally"], env=environment).strip(), VERSION)
+        flags = run([*query, "--cflags", "--libs", "tally"], env=environment).split()
+        self.assertIn("-ltally", flags)
+        environment["LD_LIBRARY_PATH"] = str(pkgconfig.parent.parent)
+        for compiler, source, output in (("cc", "consumer.c", VERSION),
+                                         ("c++", "consumer.cpp", "42")):
+            with self.subTest(source=source):
+                standard = "-std=c11" if source.endswith(".c") else "-std=c++20"
+                program = self.folder / source.replace(".", "-")
+                run([compiler, standard, "-Wall", "-Wextra", "-Werror", "-o", str(program),
+                     str(CONSUMER / source), *flags])
+                self.assertEqual(run([str(program)], env=environment).strip(), output)
+
+    def install(self, build: str) -> Path:
+        """The prefix, below a folder of ours: nothing else is written to."""
+        root = self.folder / "root"
+        run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", str(root)])
+        headers = [path for path in root.rglob("tally.h") if path.parent.name == "include"]
+        self.assertEqual(len(headers), 1, f"installed headers: {headers}")
+        return headers[0].parent.parent
+
+    def test_subproject(self) -> None:
+        project, build = self.folder / "project", self.folder / "build"
+        shutil.copytree(CONSUMER / "subproject", project)
+        for source in ("consumer.c", "consumer.cpp"):
+            shutil.copy(CONSUMER / source, project)
+        (project / "subprojects").mkdir()
+        (project / "subprojects/tally").symlink_to(SOURCE_ROOT, target_is_directory=True)
+        run(["meson", "setup", str(build), str(project), "--force-fallback-for=tally",
+             "-Dbuildtype=debug", "-Dtally:tests=disabled", "-Dtally:benchmarks=disabled"])
+        # Only what the two need: a subproject's own programs are not ours to build.
+        run(["ninja", "-C", str(build), "consumer-c", "consumer-cpp"])
+        for name, output in (("consumer-c", VERSION), ("consumer-cpp", "42")):
+            self.assertEqual(run([str(build / name)]).strip(), output)
+
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,192 @@
+"""Who may include whom, and the lines that do otherwise.
+
+The rule of the folders, as the design has it:
+
+    support <- model <- {formats, coverage, symbolize, collect} <- report <- session <- {capi, cli}
+    tally.h <- {gdb, lldb}
+
+Siblings never include each other, formats/a never formats/b. Only symbolize/ knows elfutils. The
+agent, which runs inside the inferior, includes only its own headers and mon's arithmetic. In gdb/,
+only tally_gdb/_abi.py imports ctypes; it imports nothing of ours but the path that the installation
+wrote.
+"""
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+from typing import Iterator, NamedTuple
+
+_MIDDLE = {"formats", "coverage", "symbolize", "collect"}
+_BELOW_REPORT = {"support", "model", "mon"} | _MIDDLE
+
+# A folder of lib/src (or lib/cli) -> the others that it may include.
+MAY_INCLUDE: dict[str, set[str]] = {
+    "mon": set(),
+    "agent": {"mon"},
+    "support": set(),
+    "model": {"support", "mon"},
+    "formats": {"support", "model"},
+    "coverage": {"support", "model"},
+    "symbolize": {"support", "model"},
+    "collect": {"support", "model"},
+    "report": _BELOW_REPORT,
+    "session": _BELOW_REPORT | {"report"},
+    "capi": _BELOW_REPORT | {"report", "session"},
+    "cli": _BELOW_REPORT | {"report", "session"},
+}
+
+# A header of lib/include -> the folder it belongs to: interfaces are the model's, whoever
+# implements them.
+HEADER_LAYERS = {
+    "tally.h": "capi",
+    "tally/cost_profile.h": "model",
+    "tally/diagnostics.h": "support",
+    "tally/export.h": "support",
+    "tally/file_io.h": "support",
+    "tally/formats.h": "formats",
+    "tally/mon.h": "mon",
+    "tally/pc_histogram.h": "model",
+    "tally/report.h": "report",
+    "tally/result.h": "support",
+    "tally/sampler.h": "collect",
+    "tally/session.h": "session",
+    "tally/stack_profile.h": "model",
+    "tally/strings.h": "support",
+    "tally/symbolization.h": "model",
+    "tally/symbolizer.h": "model",
+    "tally/unwinder.h": "model",
+}
+
+# (who, what) that go against the table, and why.
+EXCEPTIONS = {
+    # TALLY_VERSION stands once, in the C header; a file says what wrote it.
+    ("lib/src/formats/callgrind/write.cpp", "tally.h"),
+    # What the agent and its reader share: one header of plain data.
+    ("collect", "agent/wire.h"),
+}
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+_ELFUTILS = re.compile(r"^(elfutils/.*|libelf\.h|gelf\.h|dwarf\.h|libdw\.h|libdwfl\.h)$")
+_SOURCES = {".c", ".cc", ".cpp", ".h", ".hpp", ".inc"}
+
+
+class Violation(NamedTuple):
+    file: str  # relative to the root
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.message}"
+
+
+def violations(root: Path) -> list[Violation]:
+    """Every include and import below `root` that runs back."""
+    return [*_in_lib(root), *_in_lldb(root), *_in_gdb(root)]
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.suffix in _SOURCES)
+
+
+def _includes(path: Path) -> Iterator[tuple[int, bool, str]]:
+    """(line, whether in quotes, what)"""
+    text = path.read_text(encoding="utf-8")
+    for match in _INCLUDE.finditer(text):
+        yield text.count("\n", 0, match.start(1)) + 1, match[1] == '"', match[2]
+
+
+def _in_lib(root: Path) -> Iterator[Violation]:
+    lib = root / "lib"
+    for path in _sources(lib):
+        name = path.relative_to(root).as_posix()
+        own = _layer(lib, path)
+        if own not in MAY_INCLUDE:
+            yield Violation(name, 1, "in no folder of MAY_INCLUDE and no header of HEADER_LAYERS "
+                                     "(include_directions.py)")
+            continue
+        for line, quoted, what in _includes(path):
+            if _ELFUTILS.match(what) and own != "symbolize":
+                yield Violation(name, line, f"{own} includes elfutils' {what}")
+            target = _resolve(lib, path, quoted, what)
+            if target is None:
+                if quoted or what.startswith("tally/"):
+                    yield Violation(name, line, f"{what} is no file of lib")
+                continue
+            message = _judge(lib, own, path, target)
+            if message and not {(name, what), (own, what)} & EXCEPTIONS:
+                yield Violation(name, line, message)
+
+
+def _layer(lib: Path, path: Path) -> str | None:
+    parts = path.relative_to(lib).parts
+    if parts[0] == "src":
+        return parts[1] if len(parts) > 2 else None
+    if parts[0] == "include":
+        return HEADER_LAYERS.get("/".join(parts[1:]))
+    return parts[0]
+
+
+def _resolve(lib: Path, path: Path, quoted: bool, what: str) -> Path | None:
+    """The file of lib that is included; None: another's."""
+    folders = ([path.parent, lib / "src", lib] if quoted else []) + [lib / "include"]
+    return next((file.resolve() for folder in folders if (file := folder / what).is_file()), None)
+
+
+def _judge(lib: Path, own: str, path: Path, target: Path) -> str | None:
+    """What is wrong with `path` including `target`."""
+    other = _layer(lib.resolve(), target)
+    if other is None:
+        return f"{target.name} is in no layer: name it in HEADER_LAYERS (include_directions.py)"
+    if other != own:
+        return None if other in MAY_INCLUDE[own] else f"{own} includes {other} ({target.name})"
+    # formats/a and formats/b are siblings; what lies in formats itself joins them.
+    if own == "formats" and "src" in path.relative_to(lib).parts:
+        formats = (lib / "src" / "formats").resolve()
+        if target.is_relative_to(formats):
+            mine = path.resolve().relative_to(formats).parts[:-1]
+            theirs = target.relative_to(formats).parts[:-1]
+            if mine and theirs and mine[0] != theirs[0]:
+                return f"formats/{mine[0]} includes formats/{theirs[0]}"
+    return None
+
+
+def _in_lldb(root: Path) -> Iterator[Violation]:
+    folder = root / "lldb"
+    for path in _sources(folder):
+        for line, quoted, what in _includes(path):
+            own = quoted and ((path.parent / what).is_file() or (folder / what).is_file())
+            ours = quoted or what.startswith("tally")
+            if ours and not own and what != "tally.h":
+                yield Violation(path.relative_to(root).as_posix(), line,
+                                f"lldb stands on tally.h alone, and includes {what}")
+
+
+def _in_gdb(root: Path) -> Iterator[Violation]:
+    known = set(getattr(sys, "stdlib_module_names", ())) | {"gdb", "tally_gdb"}
+    for path in sorted((root / "gdb").rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        is_abi = name == "gdb/tally_gdb/_abi.py"
+        for line, module in _imports(path):
+            top = module.split(".")[0]
+            if top in ("ctypes", "_ctypes", "cffi") and not is_abi:
+                yield Violation(name, line, f"imports {module}: only tally_gdb/_abi.py does")
+            elif is_abi and top in ("gdb", "tally_gdb") and module != "tally_gdb._paths":
+                yield Violation(name, line, f"_abi.py is below all others, and imports {module}")
+            elif len(known) > 2 and top not in known:
+                yield Violation(name, line, f"imports {module}: neither Python's, GDB's nor "
+                                            "tally_gdb's")
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            if not node.level:
+                yield node.lineno, node.module or ""
+            else:  # of tally_gdb, the one package there
+                for name in [node.module] if node.module else [a.name for a in node.names]:
+                    yield node.lineno, f"tally_gdb.{name}"

@@ -1,0 +1,103 @@
+"""Sums up runs of `meson test`: failures, skips with their reasons, and how many of each.
+
+    summary.py [--failed WHAT]... BUILD_FOLDER...
+
+Counts test cases: those that GoogleTest and unittest print, and 1 for a Meson test that prints
+neither. A test that ends badly counts at least one failure, whatever its cases said. --failed adds
+a failure of something that is no test (a build). Reads meson-logs/testlog.json of each folder; a
+folder without one, or without tests, is a failure. The last line is `N passed, N failed, N skipped`; status 1
+with a failure.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Iterator
+
+
+@dataclass
+class Count:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failures: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+
+def entries(folder: Path) -> Iterator[dict]:
+    log = folder / "meson-logs" / "testlog.json"
+    if log.exists():
+        with open(log, encoding="utf-8", errors="replace") as file:
+            yield from (json.loads(line) for line in file if line.strip())
+
+
+def count_test(test: dict, total: Count) -> None:
+    output = test.get("stdout") or ""
+    result = test["result"]
+    cases, failed, skipped = 1, 0, 0
+    unittest = re.findall(r"^Ran (\d+) tests? in .*\n+(?:OK|FAILED)(?: \((.*)\))?", output,
+                          re.MULTILINE)
+    googletest = re.findall(r"^\[==========\] (\d+) tests? from .* ran\.", output, re.MULTILINE)
+    if unittest:
+        cases = sum(int(ran) for ran, _ in unittest)
+        details = dict(pair.split("=") for _, text in unittest for pair in text.split(", ") if pair)
+        failed = int(details.get("failures", 0)) + int(details.get("errors", 0))
+        skipped = int(details.get("skipped", 0))
+    elif googletest:
+        cases = sum(map(int, googletest))
+        failed = _sum(r"^\[  FAILED  \] (\d+) tests?, listed below", output)
+        skipped = _sum(r"^\[  SKIPPED \] (\d+) tests?, listed below", output)
+    elif result == "SKIP":
+        skipped = 1
+    if result in ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS"):
+        failed = max(failed, 1)
+        total.failures.append(f"{test['name']}: {result}")
+    # A failing subtest counts for itself, though its case counts once.
+    total.passed += max(cases - failed - skipped, 0)
+    total.failed += failed
+    total.skipped += skipped
+    reasons = re.findall(r"^SKIP: (.*)$", output, re.MULTILINE) + \
+        re.findall(r"Skipped\n(.+)$", output, re.MULTILINE)
+    if skipped and not reasons:
+        reasons = ["no reason given"]
+    total.reasons += [f"{test['name']}: {reason}" for reason in reasons]
+
+
+def _sum(pattern: str, text: str) -> int:
+    return sum(map(int, re.findall(pattern, text, re.MULTILINE)))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--failed", action="append", default=[])
+    parser.add_argument("folders", nargs="*", type=Path)
+    arguments = parser.parse_args()
+    whole = Count(failed=len(arguments.failed), failures=arguments.failed)
+    for folder in arguments.folders:
+        total = Count()
+        tests = list(entries(folder))
+        for test in tests:
+            count_test(test, total)
+        if not tests:
+            total.failed, total.failures = 1, ["no test was run"]
+        print(f"{folder.name}: {total.passed} passed, {total.failed} failed, "
+              f"{total.skipped} skipped")
+        whole.passed += total.passed
+        whole.failed += total.failed
+        whole.skipped += total.skipped
+        whole.failures += [f"{folder.name}: {text}" for text in total.failures]
+        whole.reasons += [f"{folder.name}: {text}" for text in total.reasons]
+    for text in whole.reasons:
+        print(f"skipped: {text}")
+    for text in whole.failures:
+        print(f"failed: {text}")
+    print(f"{whole.passed} passed, {whole.failed} failed, {whole.skipped} skipped")
+    return 1 if whole.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
