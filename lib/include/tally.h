@@ -1,5 +1,166 @@
-/* Tally's C interface. Placeholder until its functions land. */
+/* Tally's C interface: what a debugger's front, a script or a C program stands on.
+ *
+ * Rules: every function that can fail returns tally_error*, NULL on success; outputs come last and
+ * are left alone on failure. Strings are UTF-8 or bytes as they were found, never NULL, and live as
+ * long as the handle that they came from. Handles are freed by their own _free; NULL is allowed
+ * there. One thread at a time for each handle. Nothing here prints, exits, or throws. */
 #ifndef TALLY_H
 #define TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tally/export.h>
+
 #define TALLY_VERSION "0.1.0"
+/* Raised when a function here changes its meaning or its arguments. */
+#define TALLY_ABI 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+TALLY_API const char *tally_version(void);
+TALLY_API uint32_t tally_abi(void);
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+typedef struct tally_error tally_error;
+
+enum tally_error_code {
+  TALLY_ERROR_INVALID_ARGUMENT = 1, /* the caller's words */
+  TALLY_ERROR_INVALID_INPUT = 2,    /* a file is damaged */
+  TALLY_ERROR_UNSUPPORTED = 3,      /* understood, but not possible here */
+  TALLY_ERROR_NOT_FOUND = 4,
+  TALLY_ERROR_IO = 5,
+  TALLY_ERROR_PERMISSION = 6,
+  TALLY_ERROR_LIMIT = 7, /* descriptors, memory, or a bound of ours */
+  TALLY_ERROR_BAD_STATE = 8,
+  TALLY_ERROR_NO_DATA = 9,
+  TALLY_ERROR_OVERFLOW = 10,
+  TALLY_ERROR_CANCELLED = 11,
+  TALLY_ERROR_INTERNAL = 12 /* a defect of Tally's */
+};
+
+TALLY_API void tally_error_free(tally_error *error);
+TALLY_API int tally_error_get_code(const tally_error *error);
+/* One line for a person: place, message, what was being done. */
+TALLY_API const char *tally_error_text(const tally_error *error);
+TALLY_API const char *tally_error_message(const tally_error *error);
+TALLY_API const char *tally_error_source(const tally_error *error);
+/* 1-based; 0 where the error has no line. */
+TALLY_API uint64_t tally_error_line(const tally_error *error);
+TALLY_API uint64_t tally_error_column(const tally_error *error);
+/* UINT64_MAX where the error has no offset. */
+TALLY_API uint64_t tally_error_offset(const tally_error *error);
+
+/* --- tables: columns of texts or of counts -----------------------------------------------------
+ */
+
+typedef struct tally_table tally_table;
+
+enum tally_column_kind { TALLY_COLUMN_TEXT = 0, TALLY_COLUMN_COUNT = 1 };
+
+TALLY_API void tally_table_free(tally_table *table);
+TALLY_API size_t tally_table_rows(const tally_table *table);
+TALLY_API size_t tally_table_columns(const tally_table *table);
+TALLY_API const char *tally_table_column_name(const tally_table *table, size_t column);
+TALLY_API int tally_table_column_kind(const tally_table *table, size_t column);
+/* An array of tally_table_rows() texts; NULL when the column does not hold texts. */
+TALLY_API const char *const *tally_table_texts(const tally_table *table, size_t column);
+/* The same of counts. */
+TALLY_API const uint64_t *tally_table_counts(const tally_table *table, size_t column);
+
+/* Columns name, summary, usage, help: the words behind `profile`. */
+TALLY_API tally_error *tally_commands(tally_table **table);
+/* Columns name, values ("a|b", or "HZ" for a number), fallback, summary. */
+TALLY_API tally_error *tally_settings(tally_table **table);
+/* The help of `profile` itself; valid for ever. */
+TALLY_API const char *tally_profile_help(void);
+
+/* --- sessions: `profile …` in a debugger --------------------------------------------------------
+ */
+
+typedef struct tally_session tally_session;
+typedef struct tally_reply tally_reply;
+
+enum tally_target_kind {
+  TALLY_TARGET_NONE = 0,
+  TALLY_TARGET_NATIVE = 1,
+  TALLY_TARGET_REMOTE = 2,
+  TALLY_TARGET_CORE = 3
+};
+
+enum tally_event_kind {
+  TALLY_EVENT_TARGET = 0,  /* only tells what is there: push it before each command */
+  TALLY_EVENT_RESUMED = 1, /* before the process runs on */
+  TALLY_EVENT_BREAKPOINT = 2,
+  TALLY_EVENT_WATCHPOINT = 3,
+  TALLY_EVENT_CATCHPOINT = 4,
+  TALLY_EVENT_SIGNAL = 5,    /* stopped by a signal, named in text */
+  TALLY_EVENT_STEP = 6,      /* a step, next, finish, until ended */
+  TALLY_EVENT_OTHER = 7,     /* stopped for what text says */
+  TALLY_EVENT_EXITED = 8,    /* number: the status */
+  TALLY_EVENT_SIGNALLED = 9, /* ended by the signal named in text */
+  TALLY_EVENT_KILLED = 10,
+  TALLY_EVENT_DETACHED = 11
+};
+
+/* Texts may be NULL. Set size to sizeof(tally_event). */
+typedef struct tally_event {
+  uint32_t size;
+  int32_t kind;   /* tally_event_kind */
+  int32_t target; /* tally_target_kind */
+  int32_t pid;    /* 0: no process */
+  int32_t number; /* of a breakpoint; an exit status */
+  uint32_t line;
+  const char *text;
+  const char *file;
+  const char *command; /* the program and its arguments */
+} tally_event;
+
+enum tally_request_kind {
+  TALLY_REQUEST_NONE = 0,
+  TALLY_REQUEST_PROGRESS =
+      1,                    /* show tally_reply_progress(), look for Ctrl-C; answer with nothing */
+  TALLY_REQUEST_SYMBOLS = 2 /* answer "function\tfile\tline", or "", for each address */
+};
+
+TALLY_API tally_error *tally_session_new(tally_session **session);
+/* Ends sampling. */
+TALLY_API void tally_session_free(tally_session *session);
+/* line: what follows the word `profile`. An error is the command's refusal. */
+TALLY_API tally_error *tally_session_command(tally_session *session, const char *line,
+                                             tally_reply **reply);
+/* An error is news for the user (sampling could not begin); the debugger goes on. */
+TALLY_API tally_error *tally_session_event(tally_session *session, const tally_event *event,
+                                           tally_reply **reply);
+/* While a reply has a request: perform it, answer, and look at the new reply. */
+TALLY_API tally_error *tally_session_answer(tally_session *session, const char *const *answers,
+                                            size_t count, tally_reply **reply);
+/* In place of an answer: the user interrupted. Returns the error to show. */
+TALLY_API tally_error *tally_session_cancel(tally_session *session);
+/* One column `word`: what the last word of line may become. */
+TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
+                                              tally_table **table);
+TALLY_API tally_error *tally_session_set(tally_session *session, const char *name,
+                                         const char *value);
+/* "" for an unknown name; valid until the setting is set again. */
+TALLY_API const char *tally_session_setting(tally_session *session, const char *name);
+/* The rows of `report`: name, file, object, line, id, self, inclusive; by and sort as its options
+ * name them. The first event only. */
+TALLY_API tally_error *tally_session_report(tally_session *session, const char *by,
+                                            const char *sort, tally_table **table);
+
+TALLY_API void tally_reply_free(tally_reply *reply);
+/* What is to be printed; "" or whole lines. */
+TALLY_API const char *tally_reply_text(const tally_reply *reply);
+TALLY_API int tally_reply_request(const tally_reply *reply); /* tally_request_kind */
+TALLY_API const char *tally_reply_progress(const tally_reply *reply);
+TALLY_API const uint64_t *tally_reply_addresses(const tally_reply *reply, size_t *count);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

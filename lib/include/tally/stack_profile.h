@@ -139,7 +139,7 @@ private:
 class TALLY_API StackProfileBuilder {
 public:
   StackProfileBuilder();
-  // Goes on from a profile; rows that it has are not unified with those that are added.
+  // Goes on from a profile.
   explicit StackProfileBuilder(StackProfile profile);
   StackProfileBuilder(StackProfileBuilder &&) noexcept;
   StackProfileBuilder &operator=(StackProfileBuilder &&) noexcept;
@@ -155,7 +155,7 @@ public:
   MappingId add_mapping(const Mapping &mapping) { return profile_.mappings_.push(mapping); }
   SourceFunctionId add_function(const SourceFunction &function); // unified
   LocationId add_location(MappingId mapping, uint64_t address,
-                          std::span<const SourceLine> lines = {}); // unified without lines only
+                          std::span<const SourceLine> lines = {}); // unified inside of a mapping
   ThreadId add_thread(int32_t pid, int32_t tid, std::string_view name); // unified by pid and tid
   void rename_thread(ThreadId thread, std::string_view name);
   PartId add_part(const Part &part) { return profile_.parts_.push(part); }
@@ -189,6 +189,11 @@ private:
   std::unique_ptr<Tables> tables_;
   bool overflow_ = false;
 };
+
+// Adds all of `from`: equal mappings, threads, stacks become one, its parts follow those that are
+// there, later by `shift_ns`. Both must have the same value types.
+TALLY_API Result<void> append(StackProfileBuilder &to, const StackProfile &from,
+                              uint64_t shift_ns = 0);
 
 // Every rule that the comments above state; the first one broken is the error.
 TALLY_API Result<void> validate(const StackProfile &profile);

@@ -73,6 +73,27 @@ size_t StackProfile::memory_bytes() const {
 StackProfileBuilder::StackProfileBuilder() : tables_(std::make_unique<Tables>()) {}
 StackProfileBuilder::StackProfileBuilder(StackProfile profile) : StackProfileBuilder() {
   profile_ = std::move(profile);
+  const StackProfile &p = profile_;
+  const auto index = [](IdTable &table, uint32_t rows, auto hash) {
+    for (uint32_t i = 0; i < rows; ++i)
+      table.find_or_add(
+          hash(i), i, [](uint32_t) { return false; }, hash);
+  };
+  index(tables_->functions, p.functions_.size(),
+        [&](uint32_t i) { return hash_of(p.functions_[static_cast<SourceFunctionId>(i)]); });
+  index(tables_->threads, p.threads_.size(),
+        [&](uint32_t i) { return hash_of(p.threads_[static_cast<ThreadId>(i)]); });
+  index(tables_->locations, p.location_count(), [&](uint32_t i) {
+    const auto id = static_cast<LocationId>(i);
+    return hash_of(p.location_mapping_[id], p.location_address_[id]);
+  });
+  index(tables_->stacks, p.stack_count(), [&](uint32_t i) {
+    const auto id = static_cast<StackId>(i);
+    return hash_of(p.stack_caller_[id], p.stack_location_[id]);
+  });
+  index(tables_->samples, static_cast<uint32_t>(p.sample_count()), [&](uint32_t i) {
+    return hash_of(p.sample_stack_[i], p.sample_thread_[i], p.sample_part_[i]);
+  });
 }
 StackProfileBuilder::StackProfileBuilder(StackProfileBuilder &&) noexcept = default;
 StackProfileBuilder &StackProfileBuilder::operator=(StackProfileBuilder &&) noexcept = default;
@@ -103,7 +124,7 @@ LocationId StackProfileBuilder::add_location(MappingId mapping, uint64_t address
     p.lines_.insert(p.lines_.end(), lines.begin(), lines.end());
     return id;
   };
-  if (!lines.empty())
+  if (mapping == none<MappingId>) // no address tells it apart from others
     return add();
   const auto [id, added] = tables_->locations.find_or_add(
       hash_of(mapping, address), p.location_address_.size(),

@@ -1,0 +1,156 @@
+"""libtally's functions, as ctypes sees them. The only file here that imports ctypes."""
+
+import ctypes
+import os
+from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import List, Optional
+
+ABI = 1
+
+
+class LibraryError(Exception):
+    """The library is not there, or is not the one that this file was written for."""
+
+
+class Event(ctypes.Structure):
+    """tally_event."""
+
+    _fields_ = [
+        ("size", c_uint32),
+        ("kind", c_int32),
+        ("target", c_int32),
+        ("pid", c_int32),
+        ("number", c_int32),
+        ("line", c_uint32),
+        ("text", c_char_p),
+        ("file", c_char_p),
+        ("command", c_char_p),
+    ]
+
+
+# enum tally_target_kind
+TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
+# enum tally_event_kind
+(
+    EVENT_TARGET,
+    EVENT_RESUMED,
+    EVENT_BREAKPOINT,
+    EVENT_WATCHPOINT,
+    EVENT_CATCHPOINT,
+    EVENT_SIGNAL,
+    EVENT_STEP,
+    EVENT_OTHER,
+    EVENT_EXITED,
+    EVENT_SIGNALLED,
+    EVENT_KILLED,
+    EVENT_DETACHED,
+) = range(12)
+# enum tally_request_kind
+REQUEST_NONE, REQUEST_PROGRESS, REQUEST_SYMBOLS = range(3)
+# enum tally_column_kind
+COLUMN_TEXT, COLUMN_COUNT = range(2)
+
+_text = c_char_p
+_handle = c_void_p
+_out = POINTER(c_void_p)
+
+# (name, argument types, result type); a test compares it with tally.h.
+FUNCTIONS = [
+    ("tally_version", [], _text),
+    ("tally_abi", [], c_uint32),
+    ("tally_error_free", [_handle], None),
+    ("tally_error_get_code", [_handle], c_int),
+    ("tally_error_text", [_handle], _text),
+    ("tally_error_message", [_handle], _text),
+    ("tally_error_source", [_handle], _text),
+    ("tally_error_line", [_handle], c_uint64),
+    ("tally_error_column", [_handle], c_uint64),
+    ("tally_error_offset", [_handle], c_uint64),
+    ("tally_table_free", [_handle], None),
+    ("tally_table_rows", [_handle], c_size_t),
+    ("tally_table_columns", [_handle], c_size_t),
+    ("tally_table_column_name", [_handle, c_size_t], _text),
+    ("tally_table_column_kind", [_handle, c_size_t], c_int),
+    ("tally_table_texts", [_handle, c_size_t], POINTER(_text)),
+    ("tally_table_counts", [_handle, c_size_t], POINTER(c_uint64)),
+    ("tally_commands", [_out], _handle),
+    ("tally_settings", [_out], _handle),
+    ("tally_profile_help", [], _text),
+    ("tally_session_new", [_out], _handle),
+    ("tally_session_free", [_handle], None),
+    ("tally_session_command", [_handle, _text, _out], _handle),
+    ("tally_session_event", [_handle, POINTER(Event), _out], _handle),
+    ("tally_session_answer", [_handle, POINTER(_text), c_size_t, _out], _handle),
+    ("tally_session_cancel", [_handle], _handle),
+    ("tally_session_complete", [_handle, _text, _out], _handle),
+    ("tally_session_set", [_handle, _text, _text], _handle),
+    ("tally_session_setting", [_handle, _text], _text),
+    ("tally_session_report", [_handle, _text, _text, _out], _handle),
+    ("tally_reply_free", [_handle], None),
+    ("tally_reply_text", [_handle], _text),
+    ("tally_reply_request", [_handle], c_int),
+    ("tally_reply_progress", [_handle], _text),
+    ("tally_reply_addresses", [_handle, POINTER(c_size_t)], POINTER(c_uint64)),
+]
+
+
+def _candidates(folder: str) -> List[str]:
+    """Where the library may be: told by the environment, beside the installed plug-in, in a build
+    folder beside the sources, or where the loader looks."""
+    told = os.environ.get("TALLY_LIBRARY")
+    if told:
+        return [told]
+    out = []
+    try:
+        from . import _paths  # written by the installation
+
+        out.append(os.path.normpath(os.path.join(folder, _paths.LIBRARY)))
+    except ImportError:
+        out.append(os.path.normpath(os.path.join(folder, "..", "build", "lib", "libtally.so.0")))
+    return out + ["libtally.so.0"]
+
+
+def load(folder: str) -> ctypes.CDLL:
+    library: Optional[ctypes.CDLL] = None
+    tried = []
+    for path in _candidates(folder):
+        try:
+            library = ctypes.CDLL(path)
+            break
+        except OSError as error:
+            tried.append(str(error))
+    if library is None:
+        raise LibraryError("cannot load libtally: " + "; ".join(tried))
+    for name, arguments, result in FUNCTIONS:
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise LibraryError(f"bindings and library differ: {path} has no {name}")
+        function.argtypes = arguments
+        function.restype = result
+    if library.tally_abi() != ABI:
+        raise LibraryError(
+            f"bindings and library differ: {path} has interface {library.tally_abi()}, "
+            f"these are for {ABI}"
+        )
+    return library
+
+
+def out_handle() -> c_void_p:
+    return c_void_p()
+
+
+def by_reference(value):
+    return ctypes.byref(value)
+
+
+def texts(values: List[bytes]):
+    return (c_char_p * len(values))(*values)
+
+
+def count() -> c_size_t:
+    return c_size_t()
+
+
+def size_of(structure) -> int:
+    return ctypes.sizeof(structure)

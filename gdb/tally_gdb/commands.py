@@ -1,0 +1,76 @@
+"""`profile` and its sub-commands; names, help and completion come from the library."""
+
+from typing import List
+
+import gdb
+
+from .inferior import GdbPerformer, Watcher
+from .session import Session, TallyError
+
+
+class _Runner:
+    def __init__(self, session: Session, watcher: Watcher, parameters) -> None:
+        self._session = session
+        self._watcher = watcher
+        self._parameters = parameters
+
+    def run(self, line: str) -> None:
+        performer = GdbPerformer()
+        try:
+            self._watcher.sync()
+            text = self._session.command(line, performer)
+        except TallyError as error:
+            performer.end()
+            raise gdb.GdbError(str(error))
+        finally:
+            performer.end()
+        for parameter in self._parameters:
+            parameter.refresh()
+        if text:
+            gdb.write(text)
+
+    def complete(self, line: str, text: str, word: str) -> List[str]:
+        """GDB replaces `word`, which begins later than the last blank where a '-' or '/' stands."""
+        last = text[len(text.rstrip()):] and "" or (text.split() or [""])[-1]
+        cut = len(last) - len(word)
+        try:
+            return [found[cut:] for found in self._session.complete(line)]
+        except TallyError:
+            return []
+
+
+class _Prefix(gdb.Command):
+    def __init__(self, runner: _Runner, session: Session) -> None:
+        self.__doc__ = session.help()
+        self._runner = runner
+        self._help = session.help()
+        super().__init__("profile", gdb.COMMAND_DATA, prefix=True)
+
+    def invoke(self, argument: str, from_tty: bool) -> None:
+        if argument.strip():
+            self._runner.run(argument)
+        else:
+            gdb.write(self._help)
+
+
+class _SubCommand(gdb.Command):
+    def __init__(self, runner: _Runner, name: str, text: str) -> None:
+        self.__doc__ = text
+        self._runner = runner
+        self._name = name
+        super().__init__(f"profile {name}", gdb.COMMAND_DATA)
+
+    def invoke(self, argument: str, from_tty: bool) -> None:
+        self.dont_repeat()
+        self._runner.run(f"{self._name} {argument}")
+
+    def complete(self, text: str, word: str) -> List[str]:
+        return self._runner.complete(f"{self._name} {text}", text, word)
+
+
+def register(session: Session, watcher: Watcher, parameters) -> None:
+    runner = _Runner(session, watcher, parameters)
+    _Prefix(runner, session)
+    table = session.commands()
+    for name, text in zip(table["name"], table["help"]):
+        _SubCommand(runner, str(name), str(text))

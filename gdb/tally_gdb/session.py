@@ -1,0 +1,134 @@
+"""One tally_session, with Python's types. Knows nothing of GDB."""
+
+from typing import Callable, Dict, List, Optional, Sequence, Union
+
+from . import _abi
+
+
+class TallyError(Exception):
+    """A refusal: one line for the user."""
+
+
+class Performer:
+    """What a front does for the session while a command runs."""
+
+    def progress(self, text: str) -> None:
+        """Shows how far long work is; raises KeyboardInterrupt to end it."""
+
+    def symbol(self, address: int) -> str:
+        """"function\\tfile\\tline" for a run-time address, or ""."""
+        return ""
+
+
+def _decode(text: Optional[bytes]) -> str:
+    return (text or b"").decode("utf-8", "surrogateescape")
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+class Session:
+    def __init__(self, library) -> None:
+        self._lib = library
+        self._handle = self._made(library.tally_session_new)
+
+    def close(self) -> None:
+        """Ends sampling, joins the reader; harmless when done twice."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._lib.tally_session_free(handle)
+
+    @property
+    def is_open(self) -> bool:
+        return self._handle is not None
+
+    def command(self, line: str, performer: Performer) -> str:
+        """Runs what follows the word `profile`; the text to print."""
+        reply = self._made(self._lib.tally_session_command, self._handle, _encode(line))
+        return self._perform(reply, performer)
+
+    def event(self, performer: Performer, kind: int, target: int, pid: int, *, number: int = 0,
+              line: int = 0, text: str = "", file: str = "", command: str = "") -> str:
+        event = _abi.Event(size=0, kind=kind, target=target, pid=pid, number=number, line=line,
+                           text=_encode(text), file=_encode(file), command=_encode(command))
+        event.size = _abi.size_of(event)
+        reply = self._made(self._lib.tally_session_event, self._handle, _abi.by_reference(event))
+        return self._perform(reply, performer)
+
+    def complete(self, line: str) -> List[str]:
+        table = self._table(self._lib.tally_session_complete, self._handle, _encode(line))
+        return [str(word) for word in table["word"]]
+
+    def setting(self, name: str) -> str:
+        return _decode(self._lib.tally_session_setting(self._handle, _encode(name)))
+
+    def set(self, name: str, value: str) -> None:
+        self._check(self._lib.tally_session_set(self._handle, _encode(name), _encode(value)))
+
+    def commands(self) -> Dict[str, Sequence[Union[str, int]]]:
+        """Columns name, summary, usage, help."""
+        return self._table(self._lib.tally_commands)
+
+    def settings(self) -> Dict[str, Sequence[Union[str, int]]]:
+        """Columns name, values, fallback, summary."""
+        return self._table(self._lib.tally_settings)
+
+    def help(self) -> str:
+        return _decode(self._lib.tally_profile_help())
+
+    def _check(self, error: Optional[int]) -> None:
+        if not error:
+            return
+        text = _decode(self._lib.tally_error_text(error))
+        self._lib.tally_error_free(error)
+        raise TallyError(text)
+
+    def _made(self, function: Callable, *arguments) -> int:
+        out = _abi.out_handle()
+        self._check(function(*arguments, _abi.by_reference(out)))
+        return out.value
+
+    def _perform(self, reply: int, performer: Performer) -> str:
+        while True:
+            try:
+                text = _decode(self._lib.tally_reply_text(reply))
+                request = self._lib.tally_reply_request(reply)
+                progress = _decode(self._lib.tally_reply_progress(reply))
+                addresses = self._addresses(reply)
+            finally:
+                self._lib.tally_reply_free(reply)
+            if request == _abi.REQUEST_NONE:
+                return text
+            try:
+                answers = []
+                if request == _abi.REQUEST_PROGRESS:
+                    performer.progress(progress)
+                else:
+                    answers = [_encode(performer.symbol(address)) for address in addresses]
+            except KeyboardInterrupt:
+                self._check(self._lib.tally_session_cancel(self._handle))
+                raise
+            reply = self._made(self._lib.tally_session_answer, self._handle, _abi.texts(answers),
+                               len(answers))
+
+    def _addresses(self, reply: int) -> List[int]:
+        count = _abi.count()
+        array = self._lib.tally_reply_addresses(reply, _abi.by_reference(count))
+        return array[: count.value] if count.value else []
+
+    def _table(self, function: Callable, *arguments) -> Dict[str, Sequence[Union[str, int]]]:
+        table = self._made(function, *arguments)
+        try:
+            rows = self._lib.tally_table_rows(table)
+            out: Dict[str, Sequence[Union[str, int]]] = {}
+            for column in range(self._lib.tally_table_columns(table)):
+                name = _decode(self._lib.tally_table_column_name(table, column))
+                if self._lib.tally_table_column_kind(table, column) == _abi.COLUMN_TEXT:
+                    texts = self._lib.tally_table_texts(table, column)
+                    out[name] = [_decode(texts[row]) for row in range(rows)]
+                else:
+                    out[name] = self._lib.tally_table_counts(table, column)[:rows]
+            return out
+        finally:
+            self._lib.tally_table_free(table)

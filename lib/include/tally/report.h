@@ -1,0 +1,70 @@
+// Tables for people and for programs, drawn from a profile.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/result.h>
+#include <tally/stack_profile.h>
+
+namespace tally {
+
+enum class By : uint8_t { function, line, object, thread, part };
+enum class SortBy : uint8_t { self, inclusive };
+
+struct FlatRow {
+  std::string name;   // function, thread or trigger
+  std::string file;   // of the function's declaration, or of the line; "" when not known
+  std::string object; // "" when not known
+  uint32_t line = 0;  // by line: the line; by function: where it is declared; 0: not known
+  uint64_t id = 0;    // by thread: tid; by part: its number
+  std::vector<uint64_t> self, inclusive; // one for each event
+  uint64_t calls = 0;                    // counted calls into it; sampling counts none
+};
+
+// Rows by falling cost of the first event, then by name, file, object: one order for one profile.
+struct FlatTable {
+  By by = By::function;
+  std::vector<std::string> events;
+  std::vector<uint64_t> totals;
+  std::vector<FlatRow> rows;
+};
+
+// Inclusive: once a row a stack, so recursion never exceeds the total.
+TALLY_API Result<FlatTable> flat_table(const StackProfile &profile, By by,
+                                       SortBy sort = SortBy::self);
+
+struct TextOptions {
+  uint32_t limit = 0; // rows; 0: all
+  uint32_t width = 80;
+};
+
+// Columns self %, self, inclusive %, inclusive, name, place. Long names are never cut.
+TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
+// By function: {"events":[…],"totals":[…],"functions":[{"name","file","object","self":[…],
+// "inclusive":[…],"calls":N}]}; otherwise "lines", "objects", "threads" or "parts" in place of
+// "functions". Bytes that are not UTF-8 become U+FFFD. limit 0: all rows.
+TALLY_API std::string to_json(const FlatTable &table, uint32_t limit = 0);
+
+// What changed from one table to another of the same kind, in percent of each one's total, so that
+// runs of different length compare.
+struct DiffRow {
+  std::string name, file, object;
+  uint32_t line = 0;
+  uint64_t before = 0, after = 0; // self, first event
+  double before_percent = 0, after_percent = 0;
+};
+
+struct DiffTable {
+  std::string event;
+  uint64_t before_total = 0, after_total = 0;
+  std::vector<DiffRow> rows; // by falling size of the change; rows without a change are left out
+};
+
+TALLY_API DiffTable diff_tables(const FlatTable &before, const FlatTable &after);
+TALLY_API std::string to_text(const DiffTable &table, const TextOptions &options = {});
+TALLY_API std::string to_json(const DiffTable &table, uint32_t limit = 0);
+
+} // namespace tally

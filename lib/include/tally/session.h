@@ -1,0 +1,117 @@
+// What `profile …` means, in any debugger.
+//
+// The session never calls a debugger. A front pushes events (the process runs, stops, ends), passes
+// on what the user typed, prints the reply's text, and performs what the reply requests, all on the
+// debugger's own thread. Nothing here prints or throws.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/report.h>
+#include <tally/result.h>
+
+namespace tally {
+
+enum class TargetKind : uint8_t { none, native, remote, core };
+
+enum class EventKind : uint8_t {
+  target,     // tells only what is there now; pushed before each command
+  resumed,    // about to run, or running
+  breakpoint, // stopped: number, place
+  watchpoint, // stopped: number, place
+  catchpoint, // stopped: number, text (what was caught)
+  signal,     // stopped: text (SIGSEGV)
+  step,       // stopped: text (the command, or empty), place
+  other,      // stopped: text, place
+  exited,     // number: status
+  signalled,  // ended by a signal: text
+  killed,     // ended by the debugger
+  detached,   //
+};
+
+struct DebugEvent {
+  EventKind kind = EventKind::target;
+  TargetKind target = TargetKind::none;
+  int32_t pid = 0;     // of the inferior; 0: none
+  int32_t number = 0;  // of a breakpoint, or the exit status
+  std::string text;    //
+  std::string file;    // where it stopped; may be empty
+  uint32_t line = 0;   //
+  std::string command; // the program and its arguments, where known
+};
+
+enum class RequestKind : uint8_t {
+  none,
+  progress, // show `text`, look for Ctrl-C, then answer({}) or cancel()
+  symbols,  // answer with "function\tfile\tline" for each of `addresses`, "" for an unknown one
+};
+
+struct Request {
+  RequestKind kind = RequestKind::none;
+  std::string text;
+  std::vector<uint64_t> addresses; // run-time
+};
+
+struct Reply {
+  std::string text; // to be printed; empty or whole lines
+  Request request;  // to be performed and answered before anything else
+};
+
+// A word that may follow a command: an option, or a setting (those have a default).
+struct OptionSpec {
+  std::string_view name;     // "frequency", typed as --frequency
+  std::string_view values;   // "auto|perf|…", "HZ", "N", "FORMAT"; empty: a flag
+  std::string_view fallback; // the default; empty: none
+  std::string_view summary;
+};
+
+struct CommandSpec {
+  std::string_view name;
+  std::string_view arguments; // "FILE", "NAME [VALUE]"; empty: none
+  std::span<const OptionSpec> options;
+  std::string_view summary; // one line, as in a list of commands
+  std::string_view details; // further lines; may be empty
+  std::string_view example;
+};
+
+TALLY_API std::span<const CommandSpec> profile_commands();
+TALLY_API std::span<const OptionSpec> profile_settings();
+TALLY_API std::string command_usage(const CommandSpec &command); // "profile dump FILE [--parts]"
+TALLY_API std::string
+command_help(const CommandSpec &command); // all there is to know, with example
+TALLY_API std::string profile_help();     // lists the commands
+
+class TALLY_API Session {
+public:
+  Session();
+  Session(const Session &) = delete;
+  ~Session(); // ends sampling
+
+  // `line` is what follows the word `profile`: "start --frequency 4000".
+  Result<Reply> command(std::string_view line);
+  // An error is news for the user (sampling could not begin); the debugger goes on.
+  Result<Reply> event(const DebugEvent &event);
+  Result<Reply> answer(std::span<const std::string> answers);
+  Result<Reply> cancel();
+
+  // What the last word of `line` may become, sorted; whole words.
+  std::vector<std::string> complete(std::string_view line) const;
+
+  std::string_view setting(std::string_view name) const; // empty: no such setting
+  Result<void> set(std::string_view name, std::string_view value);
+
+  // The rows of `report`, for fronts with tables of their own. Names that are not looked up yet are
+  // looked up now.
+  Result<FlatTable> table(By by, SortBy sort);
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+} // namespace tally

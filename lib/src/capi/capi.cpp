@@ -1,0 +1,318 @@
+// The C interface: exceptions end here, Result becomes tally_error*.
+#include <tally.h>
+
+#include <array>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tally/session.h>
+
+using namespace tally;
+
+struct tally_error {
+  Error error;
+  std::string text;
+};
+
+struct tally_table {
+  struct Texts {
+    std::vector<std::string> owned;
+    std::vector<const char *> pointers;
+  };
+  struct TableColumn {
+    std::string name;
+    int kind = TALLY_COLUMN_TEXT;
+    Texts texts;
+    std::vector<uint64_t> counts;
+  };
+  std::vector<TableColumn> columns;
+  size_t rows = 0;
+
+  void add(std::string name, std::vector<std::string> texts) {
+    TableColumn &column = columns.emplace_back();
+    column.name = std::move(name);
+    column.texts.owned = std::move(texts);
+    for (const std::string &text : column.texts.owned)
+      column.texts.pointers.push_back(text.c_str());
+    rows = column.texts.owned.size();
+  }
+  void add(std::string name, std::vector<uint64_t> counts) {
+    TableColumn &column = columns.emplace_back();
+    column.name = std::move(name);
+    column.kind = TALLY_COLUMN_COUNT;
+    rows = counts.size();
+    column.counts = std::move(counts);
+  }
+};
+
+struct tally_reply {
+  Reply reply;
+};
+
+struct tally_session {
+  Session session;
+  std::string setting;
+};
+
+namespace {
+
+// Handed out when there is no memory for a real one; never freed.
+tally_error out_of_memory{{ErrorCode::limit, "out of memory", {}, {}, {}}, "out of memory"};
+
+tally_error *to_c(Error error) noexcept {
+  try {
+    std::string text = error.text();
+    return new tally_error{std::move(error), std::move(text)};
+  } catch (...) {
+    return &out_of_memory;
+  }
+}
+
+// Runs `body`, which returns Result<something>, and hands its value to `store`.
+template <class Body, class Store> tally_error *guarded(Body body, Store store) noexcept {
+  try {
+    auto result = body();
+    if (!result)
+      return to_c(std::move(result.error()));
+    store(std::move(*result));
+    return nullptr;
+  } catch (const std::bad_alloc &) {
+    return &out_of_memory;
+  } catch (const std::exception &e) {
+    return to_c({ErrorCode::internal, e.what(), {}, {}, {}});
+  } catch (...) {
+    return to_c({ErrorCode::internal, "an unknown exception", {}, {}, {}});
+  }
+}
+
+auto into(tally_reply **out) {
+  return [out](Reply reply) { *out = new tally_reply{std::move(reply)}; };
+}
+
+auto into(tally_table **out) {
+  return [out](std::unique_ptr<tally_table> table) { *out = table.release(); };
+}
+
+using TableResult = Result<std::unique_ptr<tally_table>>;
+
+std::string text_of(const char *text) { return text ? text : ""; }
+
+Result<By> by_of(std::string_view word) {
+  constexpr std::array<std::string_view, 5> words{"function", "line", "object", "thread", "part"};
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i] == word)
+      return static_cast<By>(i);
+  return fail(ErrorCode::invalid_argument, "expected function, line, object, thread or part", "by");
+}
+
+} // namespace
+
+extern "C" {
+
+const char *tally_version(void) { return TALLY_VERSION; }
+uint32_t tally_abi(void) { return TALLY_ABI; }
+
+void tally_error_free(tally_error *error) {
+  if (error != &out_of_memory)
+    delete error;
+}
+int tally_error_get_code(const tally_error *error) { return static_cast<int>(error->error.code); }
+const char *tally_error_text(const tally_error *error) { return error->text.c_str(); }
+const char *tally_error_message(const tally_error *error) { return error->error.message.c_str(); }
+const char *tally_error_source(const tally_error *error) { return error->error.source.c_str(); }
+uint64_t tally_error_line(const tally_error *error) { return error->error.where.line; }
+uint64_t tally_error_column(const tally_error *error) { return error->error.where.column; }
+uint64_t tally_error_offset(const tally_error *error) {
+  return error->error.where.kind == Position::Kind::offset ? error->error.where.offset : UINT64_MAX;
+}
+
+void tally_table_free(tally_table *table) { delete table; }
+size_t tally_table_rows(const tally_table *table) { return table->rows; }
+size_t tally_table_columns(const tally_table *table) { return table->columns.size(); }
+const char *tally_table_column_name(const tally_table *table, size_t column) {
+  return column < table->columns.size() ? table->columns[column].name.c_str() : "";
+}
+int tally_table_column_kind(const tally_table *table, size_t column) {
+  return column < table->columns.size() ? table->columns[column].kind : TALLY_COLUMN_TEXT;
+}
+const char *const *tally_table_texts(const tally_table *table, size_t column) {
+  if (column >= table->columns.size() || table->columns[column].kind != TALLY_COLUMN_TEXT)
+    return nullptr;
+  return table->columns[column].texts.pointers.data();
+}
+const uint64_t *tally_table_counts(const tally_table *table, size_t column) {
+  if (column >= table->columns.size() || table->columns[column].kind != TALLY_COLUMN_COUNT)
+    return nullptr;
+  return table->columns[column].counts.data();
+}
+
+tally_error *tally_commands(tally_table **table) {
+  return guarded(
+      []() -> TableResult {
+        std::vector<std::string> names, summaries, usages, helps;
+        for (const CommandSpec &command : profile_commands()) {
+          names.emplace_back(command.name);
+          summaries.emplace_back(command.summary);
+          usages.push_back(command_usage(command));
+          helps.push_back(command_help(command));
+        }
+        auto out = std::make_unique<tally_table>();
+        out->add("name", std::move(names));
+        out->add("summary", std::move(summaries));
+        out->add("usage", std::move(usages));
+        out->add("help", std::move(helps));
+        return out;
+      },
+      into(table));
+}
+
+tally_error *tally_settings(tally_table **table) {
+  return guarded(
+      []() -> TableResult {
+        std::vector<std::string> names, values, fallbacks, summaries;
+        for (const OptionSpec &setting : profile_settings()) {
+          names.emplace_back(setting.name);
+          values.emplace_back(setting.values);
+          fallbacks.emplace_back(setting.fallback);
+          summaries.emplace_back(setting.summary);
+        }
+        auto out = std::make_unique<tally_table>();
+        out->add("name", std::move(names));
+        out->add("values", std::move(values));
+        out->add("fallback", std::move(fallbacks));
+        out->add("summary", std::move(summaries));
+        return out;
+      },
+      into(table));
+}
+
+const char *tally_profile_help(void) {
+  try {
+    static const std::string help = profile_help();
+    return help.c_str();
+  } catch (...) {
+    return "";
+  }
+}
+
+tally_error *tally_session_new(tally_session **session) {
+  return guarded(
+      []() -> Result<std::unique_ptr<tally_session>> { return std::make_unique<tally_session>(); },
+      [session](std::unique_ptr<tally_session> made) { *session = made.release(); });
+}
+
+void tally_session_free(tally_session *session) { delete session; }
+
+tally_error *tally_session_command(tally_session *session, const char *line, tally_reply **reply) {
+  return guarded([&] { return session->session.command(text_of(line)); }, into(reply));
+}
+
+tally_error *tally_session_event(tally_session *session, const tally_event *event,
+                                 tally_reply **reply) {
+  return guarded(
+      [&]() -> Result<Reply> {
+        if (!event || event->size < sizeof(tally_event) || event->kind < TALLY_EVENT_TARGET ||
+            event->kind > TALLY_EVENT_DETACHED || event->target < TALLY_TARGET_NONE ||
+            event->target > TALLY_TARGET_CORE)
+          return fail(ErrorCode::invalid_argument, "not an event of this interface");
+        return session->session.event({static_cast<EventKind>(event->kind),
+                                       static_cast<TargetKind>(event->target), event->pid,
+                                       event->number, text_of(event->text), text_of(event->file),
+                                       event->line, text_of(event->command)});
+      },
+      into(reply));
+}
+
+tally_error *tally_session_answer(tally_session *session, const char *const *answers, size_t count,
+                                  tally_reply **reply) {
+  return guarded(
+      [&] {
+        std::vector<std::string> texts;
+        for (size_t i = 0; i < count; ++i)
+          texts.push_back(text_of(answers[i]));
+        return session->session.answer(texts);
+      },
+      into(reply));
+}
+
+tally_error *tally_session_cancel(tally_session *session) {
+  return guarded([&] { return session->session.cancel(); }, [](const Reply &) {});
+}
+
+tally_error *tally_session_complete(tally_session *session, const char *line, tally_table **table) {
+  return guarded(
+      [&]() -> TableResult {
+        auto out = std::make_unique<tally_table>();
+        out->add("word", session->session.complete(text_of(line)));
+        return out;
+      },
+      into(table));
+}
+
+tally_error *tally_session_set(tally_session *session, const char *name, const char *value) {
+  return guarded(
+      [&]() -> Result<bool> {
+        TALLY_CHECK(session->session.set(text_of(name), text_of(value)));
+        return true;
+      },
+      [](bool) {});
+}
+
+const char *tally_session_setting(tally_session *session, const char *name) {
+  try {
+    session->setting = session->session.setting(text_of(name));
+    return session->setting.c_str();
+  } catch (...) {
+    return "";
+  }
+}
+
+tally_error *tally_session_report(tally_session *session, const char *by, const char *sort,
+                                  tally_table **table) {
+  return guarded(
+      [&]() -> TableResult {
+        TALLY_TRY(key, by_of(text_of(by)));
+        TALLY_TRY(flat, session->session.table(key, text_of(sort) == "inclusive" ? SortBy::inclusive
+                                                                                 : SortBy::self));
+        std::vector<std::string> names, files, objects;
+        std::vector<uint64_t> lines, ids, self, inclusive;
+        for (const FlatRow &row : flat.rows) {
+          names.push_back(row.name);
+          files.push_back(row.file);
+          objects.push_back(row.object);
+          lines.push_back(row.line);
+          ids.push_back(row.id);
+          self.push_back(row.self.front());
+          inclusive.push_back(row.inclusive.front());
+        }
+        auto out = std::make_unique<tally_table>();
+        out->add("name", std::move(names));
+        out->add("file", std::move(files));
+        out->add("object", std::move(objects));
+        out->add("line", std::move(lines));
+        out->add("id", std::move(ids));
+        out->add("self", std::move(self));
+        out->add("inclusive", std::move(inclusive));
+        return out;
+      },
+      into(table));
+}
+
+void tally_reply_free(tally_reply *reply) { delete reply; }
+const char *tally_reply_text(const tally_reply *reply) { return reply->reply.text.c_str(); }
+int tally_reply_request(const tally_reply *reply) {
+  return static_cast<int>(reply->reply.request.kind);
+}
+const char *tally_reply_progress(const tally_reply *reply) {
+  return reply->reply.request.text.c_str();
+}
+const uint64_t *tally_reply_addresses(const tally_reply *reply, size_t *count) {
+  *count = reply->reply.request.addresses.size();
+  return reply->reply.request.addresses.data();
+}
+
+} // extern "C"

@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include <tally/report.h>
+
+#include "report/render.h"
+
+namespace tally {
+
+DiffTable diff_tables(const FlatTable &before, const FlatTable &after) {
+  DiffTable diff;
+  diff.event = after.events.front();
+  diff.before_total = before.totals.front();
+  diff.after_total = after.totals.front();
+  // Not by object's path or line of declaration alone: an edit moves lines, a build may move files.
+  std::map<std::tuple<std::string, std::string, std::string>, DiffRow> rows;
+  const auto row_of = [&](const FlatRow &from) -> DiffRow & {
+    DiffRow &row = rows[{from.name, from.file, from.object}];
+    row.name = from.name;
+    row.file = from.file;
+    row.object = from.object;
+    row.line = from.line;
+    return row;
+  };
+  for (const FlatRow &from : before.rows)
+    row_of(from).before += from.self.front();
+  for (const FlatRow &from : after.rows)
+    row_of(from).after += from.self.front();
+  for (auto &[key, row] : rows) {
+    row.before_percent = percent(row.before, diff.before_total);
+    row.after_percent = percent(row.after, diff.after_total);
+    if (row.before != 0 || row.after != 0)
+      diff.rows.push_back(std::move(row));
+  }
+  std::ranges::stable_sort(diff.rows, [](const DiffRow &a, const DiffRow &b) {
+    return std::abs(a.after_percent - a.before_percent) >
+           std::abs(b.after_percent - b.before_percent);
+  });
+  return diff;
+}
+
+std::string to_text(const DiffTable &table, const TextOptions &options) {
+  TextTable text;
+  text.add_column("before%", true);
+  text.add_column("after%", true);
+  text.add_column("change", true);
+  text.add_column("before", true);
+  text.add_column("after", true);
+  text.add_column("function", false);
+  text.add_column("place", false);
+  for (const DiffRow &row : table.rows)
+    text.add_row({fmt::format("{:.2f}%", row.before_percent),
+                  fmt::format("{:.2f}%", row.after_percent),
+                  fmt::format("{:+.2f}", row.after_percent - row.before_percent),
+                  fmt::format("{}", row.before), fmt::format("{}", row.after), row.name,
+                  place_of(row.file, row.line, row.object)});
+  return fmt::format("{} {} before, {} now; self cost in percent of each\n", table.before_total,
+                     table.event, table.after_total) +
+         text.render(options.limit, options.width);
+}
+
+} // namespace tally

@@ -1,0 +1,161 @@
+#include <tally/report.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "model/stack_walk.h"
+
+namespace tally {
+
+namespace {
+
+// Gives each distinct row a number, and each line of each location its row's number.
+class RowKeys {
+public:
+  RowKeys(const StackProfile &profile, By by) : profile_(profile), by_(by) {
+    for (uint32_t i = 0; i < profile.location_count(); ++i) {
+      first_.push_back(keys_.size());
+      for (const SourceLine &line : profile.location(static_cast<LocationId>(i)).lines)
+        keys_.push_back(key_of(line));
+    }
+    first_.push_back(keys_.size());
+  }
+
+  std::span<const uint32_t> of(LocationId location) const {
+    const size_t at = index_of(location);
+    return std::span(keys_).subspan(first_[at], first_[at + 1] - first_[at]);
+  }
+  std::vector<FlatRow> take_rows() { return std::move(rows_); }
+  size_t size() const { return rows_.size(); }
+
+private:
+  uint32_t key_of(const SourceLine &line) {
+    const SourceFunction &f = profile_.functions()[line.function];
+    const bool object_only = by_ == By::object;
+    const bool by_line = by_ == By::line;
+    const std::tuple key{object_only ? StringId{} : f.name,
+                         object_only ? StringId{}
+                         : by_line   ? line.file
+                                     : f.file,
+                         f.object, by_line ? line.line : 0};
+    const auto [at, added] = ids_.try_emplace(key, static_cast<uint32_t>(rows_.size()));
+    if (added) {
+      FlatRow row;
+      row.name = profile_.strings[std::get<0>(key)];
+      row.file = profile_.strings[std::get<1>(key)];
+      row.object = profile_.strings[f.object];
+      row.line = by_line ? line.line : object_only ? 0 : f.line;
+      rows_.push_back(std::move(row));
+    }
+    return at->second;
+  }
+
+  const StackProfile &profile_;
+  By by_;
+  std::map<std::tuple<StringId, StringId, StringId, uint32_t>, uint32_t> ids_;
+  std::vector<FlatRow> rows_;
+  std::vector<uint32_t> keys_;
+  std::vector<size_t> first_;
+};
+
+void add_to(std::vector<uint64_t> &sum, std::span<const uint64_t> values) {
+  sum.resize(values.size(), 0);
+  for (size_t i = 0; i < values.size(); ++i)
+    sum[i] += values[i];
+}
+
+struct Visitor {
+  const StackProfile &profile;
+  const StackWeights &weights;
+  const RowKeys &keys;
+  std::vector<FlatRow> &rows;
+  OnPath on_path{};
+
+  void enter(StackId node) {
+    const auto at = keys.of(profile.stack_location(node));
+    if (at.empty())
+      return;
+    add_to(rows[at.front()].self, weights.self(node));
+    for (uint32_t key : at)
+      if (on_path.enter(key))
+        add_to(rows[key].inclusive, weights.total(node));
+  }
+  void leave(StackId node) {
+    for (uint32_t key : keys.of(profile.stack_location(node)))
+      on_path.leave(key);
+  }
+};
+
+Result<std::vector<FlatRow>> stack_rows(const StackProfile &profile, By by) {
+  TALLY_TRY(weights, StackWeights::of(profile));
+  RowKeys keys(profile, by);
+  std::vector<FlatRow> rows = keys.take_rows();
+  walk_stacks(profile, weights, Visitor{profile, weights, keys, rows});
+  return rows;
+}
+
+// Threads and parts lie beside the stacks: a sample has one of each, so inclusive is self.
+std::vector<FlatRow> sample_rows(const StackProfile &profile, By by) {
+  std::map<uint32_t, FlatRow> rows;
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    const Sample sample = profile.sample(i);
+    const uint32_t key = by == By::thread ? index_of(sample.thread) : index_of(sample.part);
+    FlatRow &row = rows[key];
+    row.self.resize(sample.values.size(), 0);
+    for (size_t v = 0; v < sample.values.size(); ++v)
+      row.self[v] += static_cast<uint64_t>(sample.values[v]);
+  }
+  std::vector<FlatRow> out;
+  for (auto &[key, row] : rows) {
+    if (by == By::thread && key != none<uint32_t>) {
+      const Thread &thread = profile.threads()[static_cast<ThreadId>(key)];
+      row.id = static_cast<uint64_t>(thread.tid);
+      row.name = profile.strings[thread.name];
+    } else if (by == By::part && key != none<uint32_t>) {
+      const Part &part = profile.parts()[static_cast<PartId>(key)];
+      row.id = part.number;
+      row.name = profile.strings[part.trigger];
+    }
+    row.inclusive = row.self;
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+} // namespace
+
+Result<FlatTable> flat_table(const StackProfile &profile, By by, SortBy sort) {
+  FlatTable table;
+  table.by = by;
+  for (const ValueType &type : profile.value_types())
+    table.events.emplace_back(profile.strings[type.type]);
+  for (int64_t total : profile.totals())
+    table.totals.push_back(static_cast<uint64_t>(total));
+  if (table.events.empty())
+    return fail(ErrorCode::no_data, "the profile counts nothing");
+  if (by == By::thread || by == By::part) {
+    table.rows = sample_rows(profile, by);
+  } else {
+    TALLY_TRY(rows, stack_rows(profile, by));
+    table.rows = std::move(rows);
+  }
+  for (FlatRow &row : table.rows) {
+    row.self.resize(table.events.size(), 0);
+    row.inclusive.resize(table.events.size(), 0);
+  }
+  std::erase_if(table.rows, [](const FlatRow &row) {
+    return std::ranges::all_of(row.inclusive, [](uint64_t value) { return value == 0; });
+  });
+  std::ranges::sort(table.rows, [&](const FlatRow &a, const FlatRow &b) {
+    const auto &first_a = sort == SortBy::self ? a.self : a.inclusive;
+    const auto &first_b = sort == SortBy::self ? b.self : b.inclusive;
+    const auto &then_a = sort == SortBy::self ? a.inclusive : a.self;
+    const auto &then_b = sort == SortBy::self ? b.inclusive : b.self;
+    return std::tie(first_b[0], then_b[0], a.name, a.file, a.object, a.line, a.id) <
+           std::tie(first_a[0], then_a[0], b.name, b.file, b.object, b.line, b.id);
+  });
+  return table;
+}
+
+} // namespace tally

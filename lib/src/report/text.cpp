@@ -1,0 +1,115 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <tally/report.h>
+
+#include "report/render.h"
+
+namespace tally {
+
+std::string_view base_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+std::string place_of(std::string_view file, uint32_t line, std::string_view object) {
+  if (file.empty())
+    return std::string(base_name(object));
+  if (line == 0)
+    return std::string(base_name(file));
+  return fmt::format("{}:{}", base_name(file), line);
+}
+
+double percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string TextTable::render(size_t limit, uint32_t width) const {
+  const size_t shown = limit == 0 ? rows_.size() : std::min(limit, rows_.size());
+  std::vector<size_t> widths;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    size_t widest = columns_[c].title.size();
+    for (size_t r = 0; r < shown; ++r)
+      widest = std::max(widest, rows_[r][c].size());
+    widths.push_back(widest);
+  }
+  // Only the column before the last gives way: its longer cells run over.
+  if (columns_.size() >= 2) {
+    size_t others = 0;
+    for (size_t c = 0; c < widths.size(); ++c)
+      others += c + 2 == widths.size() ? 2 : widths[c] + 2;
+    const size_t left = width > others + 8 ? width - others : 8;
+    widths[widths.size() - 2] = std::min(widths[widths.size() - 2], left);
+  }
+  std::string out;
+  const auto line = [&](auto cell_of) {
+    std::string text;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      const std::string_view cell = cell_of(c);
+      if (c > 0)
+        text += "  ";
+      text += columns_[c].right ? fmt::format("{:>{}}", cell, widths[c])
+                                : fmt::format("{:<{}}", cell, widths[c]);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + '\n';
+  };
+  line([&](size_t c) { return std::string_view(columns_[c].title); });
+  for (size_t r = 0; r < shown; ++r)
+    line([&](size_t c) { return std::string_view(rows_[r][c]); });
+  if (shown < rows_.size())
+    out += fmt::format("({} more; --limit 0 shows all)\n", rows_.size() - shown);
+  return out;
+}
+
+std::string to_text(const FlatTable &table, const TextOptions &options) {
+  std::string name_title = "function";
+  if (table.by == By::object)
+    name_title = "object";
+  else if (table.by == By::thread)
+    name_title = "thread";
+  else if (table.by == By::part)
+    name_title = "part";
+  const bool has_place = table.by == By::function || table.by == By::line;
+  const bool has_inclusive = table.by != By::thread && table.by != By::part;
+
+  TextTable text;
+  text.add_column("self%", true);
+  text.add_column("self", true);
+  if (has_inclusive) {
+    text.add_column("incl%", true);
+    text.add_column("incl", true);
+  }
+  text.add_column(name_title, false);
+  if (has_place)
+    text.add_column("place", false);
+  const uint64_t total = table.totals[0];
+  for (const FlatRow &row : table.rows) {
+    std::vector<std::string> cells{fmt::format("{:.2f}%", percent(row.self[0], total)),
+                                   fmt::format("{}", row.self[0])};
+    if (has_inclusive) {
+      cells.push_back(fmt::format("{:.2f}%", percent(row.inclusive[0], total)));
+      cells.push_back(fmt::format("{}", row.inclusive[0]));
+    }
+    switch (table.by) {
+    case By::object:
+      cells.push_back(row.object.empty() ? "[unknown]" : row.object);
+      break;
+    case By::thread:
+    case By::part:
+      cells.push_back(fmt::format("{} {}", row.id, row.name));
+      break;
+    case By::function:
+    case By::line:
+      cells.push_back(row.name);
+      cells.push_back(place_of(row.file, row.line, row.object));
+      break;
+    }
+    text.add_row(std::move(cells));
+  }
+  return fmt::format("{} {} in total\n", total, table.events[0]) +
+         text.render(options.limit, options.width);
+}
+
+} // namespace tally

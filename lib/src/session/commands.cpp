@@ -1,0 +1,300 @@
+// What the commands do, once they are parsed.
+#include <array>
+#include <cstdlib>
+
+#include <time.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <tally/file_io.h>
+#include <tally/formats.h>
+#include <tally/report.h>
+
+#include "session/state.h"
+
+namespace tally {
+
+namespace {
+
+Reply printed(std::string text) { return Reply{std::move(text), {}}; }
+
+uint32_t number_or(std::string_view text, uint32_t otherwise) {
+  return text.empty() ? otherwise
+                      : static_cast<uint32_t>(std::strtoul(std::string(text).c_str(), nullptr, 10));
+}
+
+std::string expand_home(const std::string &path) {
+  const char *home = std::getenv("HOME");
+  return home && path.starts_with("~/") ? home + path.substr(1) : path;
+}
+
+By by_of(std::string_view word) {
+  constexpr std::array<std::string_view, 5> words{"function", "line", "object", "thread", "part"};
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i] == word)
+      return static_cast<By>(i);
+  return By::function;
+}
+
+std::string lost_lines(const Written &written) {
+  std::string out;
+  for (const std::string &what : written.lost)
+    out += fmt::format("Not in this format: {}.\n", what);
+  return out;
+}
+
+std::string seconds(uint64_t ns) { return fmt::format("{:.2f} s", static_cast<double>(ns) * 1e-9); }
+
+} // namespace
+
+std::string Session::State::sampling_words() const {
+  return fmt::format("perf{}, {} Hz of CPU time, {}",
+                     options.chosen ? "" : " (auto: it is allowed here)", options.frequency_hz,
+                     options.stacks == StackMode::fp ? "stacks by frame pointers" : "no stacks");
+}
+
+Result<Reply> Session::State::run(const ParsedCommand &command) {
+  const std::string_view name = command.spec->name;
+  if (name == "start")
+    return start(command);
+  if (name == "stop") {
+    if (!armed && !sampler)
+      return fail(ErrorCode::bad_state, "sampling has not begun", "profile stop");
+    armed = false;
+    return end_sampling("profile stop");
+  }
+  if (name == "status")
+    return status();
+  if (name == "report")
+    return report(command);
+  if (name == "dump")
+    return dump(command);
+  if (name == "diff")
+    return diff(command);
+  if (name == "clear")
+    return clear();
+  return config(command);
+}
+
+Result<Reply> Session::State::start(const ParsedCommand &command) {
+  if (sampler || armed)
+    return fail(
+        ErrorCode::bad_state,
+        sampler ? fmt::format("process {} is sampled already, and goes on being so", sampled_pid)
+                : "has been said already, and holds for the next run",
+        "profile start");
+  const auto value = [&](std::string_view name) {
+    return command.value(name, settings.find(name)->second);
+  };
+  const auto not_here = [](std::string_view option, std::string_view word,
+                           std::string_view instead) {
+    return fail(ErrorCode::unsupported,
+                fmt::format("'{}' is not in this version; {}", word, instead),
+                fmt::format("--{}", option));
+  };
+  const std::string_view backend = value("backend");
+  if (backend != "auto" && backend != "perf")
+    return not_here("backend", backend, "'perf' is");
+  if (value("clock") != "cpu")
+    return not_here("clock", value("clock"), "'cpu' is");
+  if (value("stacks") == "dwarf")
+    return not_here("stacks", "dwarf", "'fp' is, and needs programs built with frame pointers");
+  if (target.target == TargetKind::remote)
+    return fail(ErrorCode::unsupported,
+                "a remote target cannot be sampled: perf counts processes of this machine only",
+                "profile start");
+  if (target.target == TargetKind::core)
+    return fail(ErrorCode::unsupported, "a core file does not run: there is nothing to sample",
+                "profile start");
+
+  StartOptions wanted;
+  wanted.frequency_hz = number_or(value("frequency"), 1000);
+  wanted.stacks = value("stacks") == "none" ? StackMode::none : StackMode::fp;
+  wanted.chosen = backend != "auto";
+  if (target.pid == 0) {
+    // Ourselves in place of the program that is not there yet: a refusal is told now, not at `run`.
+    SamplerOptions trial;
+    trial.frequency_hz = wanted.frequency_hz;
+    trial.stacks = wanted.stacks;
+    TALLY_TRY(works, start_perf_sampler(::getpid(), trial));
+    works->stop();
+    options = wanted;
+    armed = true;
+    return printed(fmt::format("Sampling begins with the next process: {}.\n", sampling_words()));
+  }
+  options = wanted;
+  TALLY_CHECK(begin_sampling());
+  armed = true;
+  return printed(fmt::format("Sampling process {}: {}.\n", target.pid, sampling_words()));
+}
+
+Result<Reply> Session::State::status() {
+  const SamplerStatus now = sums();
+  const uint64_t at = [] {
+    timespec clock{};
+    ::clock_gettime(CLOCK_MONOTONIC, &clock);
+    return static_cast<uint64_t>(clock.tv_sec) * 1'000'000'000U +
+           static_cast<uint64_t>(clock.tv_nsec);
+  }();
+  uint64_t run = running_ns, held = stopped_ns;
+  if (sampler)
+    (running ? run : held) += at - changed_at_ns;
+  const bool collected = sampler || kept || frozen;
+  const StartOptions &shown = collected ? sampled_options : options;
+
+  std::string out;
+  const auto line = [&](std::string_view name, const auto &value) {
+    out += fmt::format("{} {}\n", name, value);
+  };
+  line("state", sampler     ? "sampling"
+                : armed     ? "armed (begins with the next process)"
+                : collected ? "stopped"
+                            : "idle");
+  if (sampler)
+    line("pid", sampled_pid);
+  if (!collected && !armed) {
+    for (const OptionSpec &setting : profile_settings())
+      line(setting.name, settings.find(setting.name)->second);
+    return printed(out);
+  }
+  line("backend", shown.chosen ? "perf" : "perf (auto: perf_event_open is allowed here)");
+  line("clock", now.kernel_included ? "cpu"
+                                    : "cpu (user code only: the kernel lets an "
+                                      "unprivileged user see no more)");
+  line("stacks",
+       shown.stacks == StackMode::fp ? "fp (may be cut where code has no frame pointers)" : "none");
+  line("requested_hz", shown.frequency_hz);
+  line("delivered_hz",
+       now.cpu_ns == 0
+           ? 0
+           : static_cast<uint64_t>(
+                 static_cast<double>(now.samples) * 1e9 / static_cast<double>(now.cpu_ns) + 0.5));
+  line("samples", now.samples);
+  line("in_kernel", now.kernel_samples);
+  line("lost", now.lost);
+  line("throttled", now.throttled);
+  size_t threads = 0, parts = 0;
+  if (collected) {
+    std::optional<StackProfile> raw;
+    if (sampler) {
+      TALLY_TRY(snapshot, sampler->snapshot("running", run, run));
+      raw = std::move(snapshot);
+    }
+    for (const auto *profile : {&kept, &frozen, &raw})
+      if (*profile) {
+        threads += (*profile)->threads().size();
+        parts += (*profile)->parts().size();
+      }
+  }
+  line("threads", threads);
+  line("parts", parts);
+  line("cpu", seconds(now.cpu_ns));
+  line("running", seconds(run));
+  line("stopped", seconds(held));
+  line("memory", now.memory_bytes);
+  if (!now.problem.empty())
+    line("problem", now.problem);
+  return printed(out);
+}
+
+Result<Reply> Session::State::report(const ParsedCommand &command) {
+  const bool json = command.has("json");
+  const By by = by_of(command.value("by", "function"));
+  const SortBy sort = command.value("sort") == "inclusive" ? SortBy::inclusive : SortBy::self;
+  const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
+  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+    if (profile.sample_count() == 0)
+      return fail(ErrorCode::no_data, "no samples yet: the program has hardly run",
+                  "profile report");
+    TALLY_TRY(table, flat_table(profile, by, sort));
+    return printed(json ? to_json(table, limit) : to_text(table, {.limit = limit}));
+  });
+}
+
+Result<Reply> Session::State::dump(const ParsedCommand &command) {
+  const std::string path = expand_home(command.arguments[0]);
+  const Format *format = format_by_file_name(path);
+  if (command.has("format")) {
+    TALLY_TRY(named_format, format_by_name(command.value("format")));
+    format = named_format;
+  }
+  if (!format)
+    return fail(ErrorCode::invalid_argument,
+                "the file's name tells no format: add --format callgrind, or another", path);
+  const bool in_parts = command.has("parts");
+  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+    if (profile.sample_count() == 0)
+      return fail(ErrorCode::no_data, "no samples yet: the program has hardly run", "profile dump");
+    const int64_t total = profile.totals().front();
+    if (!in_parts) {
+      TALLY_TRY(written, write_profile(profile, *format));
+      TALLY_CHECK(write_file(path, written.bytes));
+      return printed(fmt::format("Wrote {} ticks to {} ({}).\n{}", total, path, format->name,
+                                 lost_lines(written)));
+    }
+    TALLY_TRY(files, write_parts(profile, *format));
+    for (size_t i = 0; i < files.size(); ++i)
+      TALLY_CHECK(write_file(fmt::format("{}.{}", path, i + 1), files[i].bytes));
+    return printed(fmt::format("Wrote {} ticks in {} parts to {}.1 … {}.{} ({}).\n{}", total,
+                               files.size(), path, path, files.size(), format->name,
+                               files.empty() ? "" : lost_lines(files.front())));
+  });
+}
+
+Result<Reply> Session::State::diff(const ParsedCommand &command) {
+  const std::string name = command.arguments[0];
+  std::optional<StackProfile> before;
+  if (name == "previous") {
+    if (!previous)
+      return fail(ErrorCode::no_data, "there is no run before this one", "previous");
+    before = *previous;
+  } else {
+    Diagnostics findings;
+    TALLY_TRY(read, read_profile(expand_home(name), findings));
+    auto *stacks = std::get_if<StackProfile>(&read.profile);
+    if (!stacks)
+      return fail(ErrorCode::unsupported, "holds no samples to compare with", name);
+    before = std::move(*stacks);
+  }
+  const bool json = command.has("json");
+  const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
+  TALLY_TRY(before_table, flat_table(*before, By::function));
+  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+    TALLY_TRY(after_table, flat_table(profile, By::function));
+    const DiffTable changes = diff_tables(before_table, after_table);
+    return printed(json ? to_json(changes, limit) : to_text(changes, {.limit = limit}));
+  });
+}
+
+Result<Reply> Session::State::clear() {
+  kept.reset();
+  frozen.reset();
+  named.reset();
+  done = {};
+  running_ns = stopped_ns = 0;
+  if (sampler)
+    sampler->clear();
+  return Reply{};
+}
+
+Result<Reply> Session::State::config(const ParsedCommand &command) {
+  const OptionSpec *setting = find_option(profile_settings(), command.arguments[0]);
+  if (!setting) {
+    std::string names;
+    for (const OptionSpec &each : profile_settings())
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("there is no setting '{}' (there are: {})", command.arguments[0], names),
+        "profile config");
+  }
+  std::string &value = settings.find(setting->name)->second;
+  if (command.arguments.size() == 1)
+    return printed(fmt::format("{} {}\n", setting->name, value));
+  TALLY_CHECK(check_value(*setting, command.arguments[1], setting->name));
+  value = command.arguments[1];
+  return Reply{};
+}
+
+} // namespace tally

@@ -1,0 +1,45 @@
+// The words of a command line, and what they may be.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/result.h>
+#include <tally/session.h>
+
+namespace tally {
+
+struct Words {
+  std::vector<std::string> words;
+  bool open = false; // the last word may still grow: no blank follows it
+};
+
+// Parts at blanks; '…' and "…" keep blanks, \ keeps the next character.
+Words split_words(std::string_view line);
+
+struct ParsedCommand {
+  const CommandSpec *spec = nullptr;
+  std::vector<std::string> arguments;
+  std::map<std::string, std::string, std::less<>> options; // without "--"; flags are ""
+
+  bool has(std::string_view option) const { return options.find(option) != options.end(); }
+  std::string_view value(std::string_view option, std::string_view otherwise = {}) const;
+};
+
+const CommandSpec *find_command(std::string_view name);
+const OptionSpec *find_option(std::span<const OptionSpec> options, std::string_view name);
+std::vector<std::string_view> choices(const OptionSpec &option); // empty: not a choice
+
+Result<ParsedCommand> parse_command(std::string_view line);
+// Checks a value against its option; the error names option, value and what was expected.
+Result<void> check_value(const OptionSpec &option, std::string_view value,
+                         std::string_view shown_name);
+Result<uint64_t> parse_number(std::string_view text, uint64_t least, uint64_t most,
+                              std::string_view source);
+
+std::vector<std::string> complete_words(std::string_view line);
+
+} // namespace tally

@@ -1,0 +1,354 @@
+// The process's life, and the profile that follows it.
+#include <tally/session.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include <time.h>
+
+#include <fmt/format.h>
+
+#include "session/state.h"
+
+namespace tally {
+
+namespace {
+
+constexpr std::chrono::milliseconds slice{100};
+// More than a person waits for, and than a debugger answers in a few seconds.
+constexpr size_t most_asked_addresses = 2000;
+
+uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(now.tv_nsec);
+}
+
+std::string trigger_of(const DebugEvent &event) {
+  const size_t slash = event.file.rfind('/');
+  std::string place = slash == std::string::npos ? event.file : event.file.substr(slash + 1);
+  if (!place.empty() && event.line > 0)
+    place += fmt::format(":{}", event.line);
+  const auto at = [&](std::string text) {
+    return place.empty() ? text : fmt::format("{}, {}", text, place);
+  };
+  switch (event.kind) {
+  case EventKind::breakpoint:
+    return at(fmt::format("breakpoint {}", event.number));
+  case EventKind::watchpoint:
+    return at(fmt::format("watchpoint {}", event.number));
+  case EventKind::catchpoint:
+    return event.text.empty() ? fmt::format("catchpoint {}", event.number)
+                              : fmt::format("catchpoint {} ({})", event.number, event.text);
+  case EventKind::signal:
+    return event.text;
+  case EventKind::step:
+    return at(event.text.empty() ? "step" : event.text);
+  case EventKind::exited:
+    return fmt::format("exited, status {}", event.number);
+  case EventKind::signalled:
+    return fmt::format("ended by {}", event.text);
+  case EventKind::killed:
+    return "killed";
+  case EventKind::detached:
+    return "detached";
+  case EventKind::other:
+  case EventKind::target:
+  case EventKind::resumed:
+    break;
+  }
+  return at(event.text.empty() ? "stopped" : event.text);
+}
+
+} // namespace
+
+Session::State::State() {
+  for (const OptionSpec &setting : profile_settings())
+    settings.emplace(setting.name, setting.fallback);
+}
+
+// --- following the process
+
+Result<void> Session::State::begin_sampling() {
+  const bool same = target.pid == sampled_pid && options == sampled_options && kept;
+  if (!same) {
+    if (kept)
+      previous = std::move(kept);
+    kept.reset();
+    done = {};
+    running_ns = stopped_ns = 0;
+    symbolizer = make_symbolizer();
+    diagnostics.clear();
+  }
+  named.reset();
+  SamplerOptions wanted;
+  wanted.frequency_hz = options.frequency_hz;
+  wanted.stacks = options.stacks;
+  TALLY_TRY(started, start_perf_sampler(target.pid, wanted));
+  sampler = std::move(started);
+  sampled_pid = target.pid;
+  sampled_command = target.command;
+  sampled_options = options;
+  running = false;
+  changed_at_ns = now_ns();
+  return {};
+}
+
+void Session::State::note_stop() {
+  if (!running)
+    return;
+  const uint64_t now = now_ns();
+  running_ns += now - changed_at_ns;
+  changed_at_ns = now;
+  running = false;
+}
+
+void Session::State::end_part(std::string_view trigger) {
+  const uint64_t begin = running_ns;
+  const bool was_running = running;
+  note_stop();
+  if (sampler && was_running)
+    sampler->end_part(trigger, begin, running_ns);
+}
+
+Result<Reply> Session::State::end_sampling(std::string_view trigger) {
+  if (!sampler)
+    return Reply{};
+  end_part(trigger);
+  stopped_ns += now_ns() - changed_at_ns;
+  sampler->stop();
+  done = sums();
+  auto raw = sampler->snapshot(trigger, running_ns, running_ns);
+  sampler.reset();
+  if (!raw)
+    return fail(std::move(raw.error()));
+  frozen = std::move(*raw);
+  // Now, while the files are those that ran: the next build replaces them.
+  return with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
+}
+
+Result<Reply> Session::State::event(const DebugEvent &event) {
+  if (event.kind == EventKind::target && sampler && event.pid != sampled_pid) {
+    // The front did not hear how the process left.
+    target = event;
+    return end_sampling("gone");
+  }
+  if (event.kind == EventKind::resumed && sampler && event.pid != sampled_pid) {
+    TALLY_TRY(ended, end_sampling("gone"));
+    while (ended.request.kind != RequestKind::none) { // the new run waits for this
+      TALLY_TRY(next, cancel());
+      ended = std::move(next);
+    }
+  }
+  target = event;
+  switch (event.kind) {
+  case EventKind::target:
+    return Reply{};
+  case EventKind::resumed:
+    if (!sampler && armed && event.pid != 0) {
+      if (auto begun = begin_sampling(); !begun) {
+        armed = false;
+        Error error = std::move(begun.error());
+        error.context.push_back("beginning to sample; `profile start` tries again");
+        return fail(std::move(error));
+      }
+    }
+    if (sampler && !running) {
+      const uint64_t now = now_ns();
+      stopped_ns += now - changed_at_ns;
+      changed_at_ns = now;
+      running = true;
+      named.reset();
+    }
+    return Reply{};
+  case EventKind::exited:
+  case EventKind::signalled:
+  case EventKind::killed:
+    return end_sampling(trigger_of(event));
+  case EventKind::detached:
+    armed = armed && !sampler;
+    return end_sampling(trigger_of(event));
+  case EventKind::breakpoint:
+  case EventKind::watchpoint:
+  case EventKind::catchpoint:
+  case EventKind::signal:
+  case EventKind::step:
+  case EventKind::other:
+    end_part(trigger_of(event));
+    return Reply{};
+  }
+  return Reply{};
+}
+
+SamplerStatus Session::State::sums() {
+  SamplerStatus all = done;
+  if (!sampler)
+    return all;
+  const SamplerStatus now = sampler->status();
+  all.samples += now.samples;
+  all.kernel_samples += now.kernel_samples;
+  all.lost += now.lost;
+  all.throttled += now.throttled;
+  all.cpu_ns += now.cpu_ns;
+  all.kernel_included = now.kernel_included;
+  all.requested_hz = now.requested_hz;
+  all.ring_bytes = now.ring_bytes;
+  all.rings = now.rings;
+  all.events = now.events;
+  all.memory_bytes = now.memory_bytes;
+  all.ended = now.ended;
+  all.problem = now.problem;
+  return all;
+}
+
+// --- names, a slice at a time
+
+Result<Reply> Session::State::with_names(Then what) {
+  if (!named && !frozen && !sampler && kept)
+    named = *kept;
+  if (named)
+    return what(*named);
+  if (!frozen && !sampler)
+    return fail(ErrorCode::no_data,
+                "nothing was collected yet: `profile start`, then run the program");
+  if (!symbolizer)
+    symbolizer = make_symbolizer();
+  std::optional<StackProfile> raw = frozen;
+  if (!raw) {
+    const uint64_t until = running ? running_ns + (now_ns() - changed_at_ns) : running_ns;
+    TALLY_TRY(snapshot, sampler->snapshot("running", running_ns, until));
+    raw = std::move(snapshot);
+  }
+  job = std::make_unique<Symbolization>(std::move(*raw), *symbolizer, diagnostics);
+  asked_debugger = false;
+  then = std::move(what);
+  return pump();
+}
+
+Result<Reply> Session::State::pump() {
+  if (!job->step(slice)) {
+    Reply reply;
+    reply.request = {RequestKind::progress,
+                     fmt::format("looking up names: {} of {} addresses", job->done(), job->total()),
+                     {}};
+    return reply;
+  }
+  const bool can_ask = sampler && !running && target.pid != 0;
+  if (!asked_debugger && can_ask) {
+    asked_debugger = true;
+    std::vector<uint64_t> unnamed = job->unnamed();
+    unnamed.resize(std::min(unnamed.size(), most_asked_addresses));
+    if (!unnamed.empty()) {
+      Reply reply;
+      reply.request = {RequestKind::symbols, {}, std::move(unnamed)};
+      return reply;
+    }
+  }
+  return finish_names();
+}
+
+Result<Reply> Session::State::finish_names() {
+  auto profile = job->finish();
+  job.reset();
+  symbolizer->save_cache();
+  const Then next = std::exchange(then, nullptr);
+  if (!profile)
+    return fail(std::move(profile.error()));
+  if (!sampled_command.empty())
+    profile->command = profile->strings.intern(sampled_command);
+  if (kept) {
+    StackProfileBuilder all(*kept);
+    TALLY_CHECK(append(all, *profile));
+    TALLY_TRY(sum, all.finish());
+    named = std::move(sum);
+  } else {
+    named = std::move(*profile);
+  }
+  if (frozen) {
+    kept = *named;
+    frozen.reset();
+  }
+  return next(*named);
+}
+
+Result<Reply> Session::State::answer(std::span<const std::string> answers) {
+  if (!job)
+    return fail(ErrorCode::bad_state, "nothing was requested");
+  if (asked_debugger) {
+    const std::vector<uint64_t> asked = job->unnamed();
+    for (size_t i = 0; i < std::min(asked.size(), answers.size()); ++i) {
+      const std::string_view answer = answers[i];
+      const size_t tab = std::min(answer.find('\t'), answer.size());
+      const std::string_view function = answer.substr(0, tab);
+      std::string_view rest = answer.substr(std::min(tab + 1, answer.size()));
+      const size_t second = std::min(rest.find('\t'), rest.size());
+      uint32_t line = 0;
+      const std::string_view digits = rest.substr(std::min(second + 1, rest.size()));
+      std::from_chars(digits.data(), digits.data() + digits.size(), line);
+      if (!function.empty())
+        job->set_name(asked[i], function, rest.substr(0, second), line);
+    }
+  }
+  return pump();
+}
+
+Result<Reply> Session::State::cancel() {
+  job.reset();
+  then = nullptr;
+  return fail(ErrorCode::cancelled, "interrupted; what was collected is kept");
+}
+
+// --- the public face
+
+Session::Session() : state_(std::make_unique<State>()) {}
+Session::~Session() = default;
+
+Result<Reply> Session::command(std::string_view line) {
+  TALLY_TRY(parsed, parse_command(line));
+  state_->job.reset(); // a command in place of an answer gives the old one up
+  return state_->run(parsed);
+}
+
+Result<Reply> Session::event(const DebugEvent &event) { return state_->event(event); }
+
+Result<Reply> Session::answer(std::span<const std::string> answers) {
+  return state_->answer(answers);
+}
+
+Result<Reply> Session::cancel() { return state_->cancel(); }
+
+std::vector<std::string> Session::complete(std::string_view line) const {
+  return complete_words(line);
+}
+
+std::string_view Session::setting(std::string_view name) const {
+  const auto at = state_->settings.find(name);
+  return at == state_->settings.end() ? std::string_view() : std::string_view(at->second);
+}
+
+Result<void> Session::set(std::string_view name, std::string_view value) {
+  const OptionSpec *setting = find_option(profile_settings(), name);
+  if (!setting)
+    return fail(ErrorCode::invalid_argument, fmt::format("there is no setting '{}'", name),
+                "profile config");
+  TALLY_CHECK(check_value(*setting, value, name));
+  state_->settings.insert_or_assign(std::string(name), std::string(value));
+  return {};
+}
+
+Result<FlatTable> Session::table(By by, SortBy sort) {
+  std::optional<Result<FlatTable>> table;
+  const auto then = [&](const StackProfile &profile) {
+    table = flat_table(profile, by, sort);
+    return Result<Reply>(Reply{});
+  };
+  TALLY_TRY(reply, state_->with_names(then));
+  const std::vector<std::string> no_answers;
+  while (reply.request.kind != RequestKind::none) {
+    TALLY_TRY(next, state_->answer(no_answers));
+    reply = std::move(next);
+  }
+  return std::move(*table);
+}
+
+} // namespace tally

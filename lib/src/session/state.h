@@ -1,0 +1,82 @@
+// What a session remembers. session.cpp follows the process, commands.cpp does what is typed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include <tally/sampler.h>
+#include <tally/session.h>
+#include <tally/symbolization.h>
+
+#include "session/options.h"
+
+namespace tally {
+
+struct StartOptions {
+  uint32_t frequency_hz = 1000;
+  StackMode stacks = StackMode::fp;
+  bool chosen = false; // the backend was named, not left to `auto`
+  friend bool operator==(const StartOptions &, const StartOptions &) = default;
+};
+
+struct Session::State {
+  using Then = std::function<Result<Reply>(const StackProfile &)>;
+
+  State();
+
+  // session.cpp
+  Result<Reply> event(const DebugEvent &event);
+  Result<void> begin_sampling();
+  Result<Reply> end_sampling(std::string_view trigger);
+  void end_part(std::string_view trigger);
+  void note_stop();
+  SamplerStatus sums();
+  // Calls `then` with all that was collected, named; over as many requests as it takes.
+  Result<Reply> with_names(Then then);
+  Result<Reply> pump();
+  Result<Reply> finish_names();
+  Result<Reply> answer(std::span<const std::string> answers);
+  Result<Reply> cancel();
+
+  // commands.cpp
+  Result<Reply> run(const ParsedCommand &command);
+  Result<Reply> start(const ParsedCommand &command);
+  Result<Reply> status();
+  Result<Reply> report(const ParsedCommand &command);
+  Result<Reply> dump(const ParsedCommand &command);
+  Result<Reply> diff(const ParsedCommand &command);
+  Result<Reply> clear();
+  Result<Reply> config(const ParsedCommand &command);
+  std::string sampling_words() const; // "perf, 1000 Hz of CPU time, stacks by frame pointers"
+
+  std::map<std::string, std::string, std::less<>> settings;
+
+  DebugEvent target; // the newest that a front told
+  StartOptions options;
+  bool armed = false; // `start` was given, `stop` not yet
+  std::unique_ptr<Sampler> sampler;
+  int32_t sampled_pid = 0;      // of the newest sampler
+  std::string sampled_command;  //
+  StartOptions sampled_options; //
+
+  bool running = false;       // the process runs, and is sampled
+  uint64_t changed_at_ns = 0; // when `running` last changed
+  uint64_t running_ns = 0;    // of this profile, up to then
+  uint64_t stopped_ns = 0;    //
+
+  SamplerStatus done;                   // sums over samplers that ended, of this profile
+  std::optional<StackProfile> kept;     // what ended samplers collected, named
+  std::optional<StackProfile> frozen;   // the same, waiting for names
+  std::optional<StackProfile> named;    // all there is, named; valid until the process runs on
+  std::optional<StackProfile> previous; // of the run before, named
+
+  std::unique_ptr<Symbolizer> symbolizer; // one a run: files may be built anew in between
+  Diagnostics diagnostics;
+  std::unique_ptr<Symbolization> job;
+  bool asked_debugger = false;
+  Then then;
+};
+
+} // namespace tally

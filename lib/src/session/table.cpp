@@ -1,0 +1,129 @@
+// The commands, their options and their help: the one table that every front reads.
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include <tally/session.h>
+
+namespace tally {
+
+namespace {
+
+constexpr std::array<OptionSpec, 4> settings{{
+    {"backend", "auto|perf|agent|interrupt", "auto", "how samples are taken"},
+    {"frequency", "HZ", "1000", "samples for each second of the clock"},
+    {"clock", "cpu|wall", "cpu", "what is counted: time on a processor, or all time"},
+    {"stacks", "none|fp|dwarf", "fp", "callers: not recorded, by frame pointers, by unwind data"},
+}};
+
+constexpr std::array<OptionSpec, 4> report_options{{
+    {"by", "function|line|object|thread|part", "function", "what a row stands for"},
+    {"sort", "self|inclusive", "self", "which column puts the rows in order"},
+    {"limit", "N", "20", "rows shown; 0 shows all"},
+    {"json", "", "", "as JSON, all rows unless --limit is given"},
+}};
+
+constexpr std::array<OptionSpec, 2> dump_options{{
+    {"format", "FORMAT", "", "when the file's name does not tell it"},
+    {"parts", "", "", "a file for each part: FILE.1, FILE.2, …"},
+}};
+
+constexpr std::array<OptionSpec, 2> diff_options{{
+    {"limit", "N", "20", "rows shown; 0 shows all"},
+    {"json", "", "", "as JSON, all rows unless --limit is given"},
+}};
+
+constexpr std::array<CommandSpec, 8> commands{{
+    {"start", "", settings, "begin sampling the program",
+     "Begins with the process that is there; without one, with the next that is run or attached\n"
+     "to. It goes on over stops and further runs until `profile stop`. Options last for this "
+     "start\n"
+     "only; `profile config` sets them for good.",
+     "profile start --frequency 4000"},
+    {"stop", "", {}, "end sampling; what was collected stays", "", "profile stop"},
+    {"status",
+     "",
+     {},
+     "what is sampled, how, and what came of it",
+     "One `name value` a line. lost: samples that the kernel had no room for; throttled: times it\n"
+     "paused a clock; running: time between resume and stop; stopped: time at the prompt, which\n"
+     "never counts.",
+     "profile status"},
+    {"report", "", report_options, "a flat table of where the time went",
+     "self: samples taken in the row's own code. incl: samples whose stack holds the row, counted\n"
+     "once however often it recurs. Inlined functions are rows of their own.",
+     "profile report --by line --limit 10"},
+    {"dump", "FILE", dump_options, "write the profile to a file",
+     "The format follows the file's name: callgrind.out*, *.callgrind and *.cg for KCachegrind "
+     "and\n"
+     "callgrind_annotate, *.folded for flame graphs. An existing file is replaced only when all "
+     "is\n"
+     "written. With --parts each run from a resume to a stop has a file of its own.",
+     "profile dump out.callgrind"},
+    {"diff", "FILE|previous", diff_options, "what changed since a saved profile or the last run",
+     "Compares self cost by function, in percent of each profile's total.",
+     "profile diff previous"},
+    {"clear", "", {}, "forget what was collected; sampling goes on", "", "profile clear"},
+    {"config",
+     "NAME [VALUE]",
+     {},
+     "show or set what `profile start` takes when not told",
+     "NAME is backend, frequency, clock or stacks.",
+     "profile config frequency 4000"},
+}};
+
+std::string option_lines(std::span<const OptionSpec> options, std::string_view dashes) {
+  std::string out;
+  for (const OptionSpec &option : options) {
+    std::string left = fmt::format("  {}{}", dashes, option.name);
+    if (!option.values.empty())
+      left += fmt::format(" {}", option.values);
+    out += fmt::format("{:<40}", left);
+    if (left.size() >= 40)
+      out += fmt::format("\n{:<40}", "");
+    out += option.summary;
+    if (!option.fallback.empty())
+      out += fmt::format(" (default {})", option.fallback);
+    out += '\n';
+  }
+  return out;
+}
+
+} // namespace
+
+std::span<const CommandSpec> profile_commands() { return commands; }
+std::span<const OptionSpec> profile_settings() { return settings; }
+
+std::string command_usage(const CommandSpec &command) {
+  std::string out = fmt::format("profile {}", command.name);
+  if (!command.arguments.empty())
+    out += fmt::format(" {}", command.arguments);
+  for (const OptionSpec &option : command.options)
+    out += option.values.empty() ? fmt::format(" [--{}]", option.name)
+                                 : fmt::format(" [--{} {}]", option.name, option.values);
+  return out;
+}
+
+std::string command_help(const CommandSpec &command) {
+  std::string summary(command.summary);
+  summary[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(summary[0])));
+  std::string out = fmt::format("{}.\nUsage: {}\n", summary, command_usage(command));
+  if (!command.details.empty())
+    out += fmt::format("\n{}\n", command.details);
+  if (!command.options.empty())
+    out += "\nOptions:\n" + option_lines(command.options, "--");
+  if (command.name == "config")
+    out += "\nNames:\n" + option_lines(settings, "");
+  return out + fmt::format("\nExample: {}", command.example);
+}
+
+std::string profile_help() {
+  std::string out = "Sample the program and show where its time goes.\n"
+                    "Type `profile start`, `continue`, and at the next stop `profile report`.\n\n";
+  for (const CommandSpec &command : commands)
+    out += fmt::format("profile {:<8} {}\n", command.name, command.summary);
+  return out + "\n`help profile NAME` tells more of each.\n";
+}
+
+} // namespace tally

@@ -1,0 +1,55 @@
+/* seccomp_run eperm|enosys PROGRAM [ARG...]
+ *
+ * Runs PROGRAM where the kernel refuses perf_event_open: with EPERM as containers do, or with
+ * ENOSYS as kernels without it. Ends with status 125 when it cannot. */
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define NATIVE_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define NATIVE_ARCH AUDIT_ARCH_AARCH64
+#else
+#error "name this machine's AUDIT_ARCH"
+#endif
+
+static int refuse_perf(uint16_t error) {
+  struct sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
+  /* An unprivileged process may filter itself only when it can gain no rights any more. */
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    return -1;
+  return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+}
+
+int main(int argc, char **argv) {
+  const int eperm = argc > 1 && strcmp(argv[1], "eperm") == 0;
+  const int enosys = argc > 1 && strcmp(argv[1], "enosys") == 0;
+  if (argc < 3 || !(eperm || enosys)) {
+    fprintf(stderr, "usage: seccomp_run eperm|enosys PROGRAM [ARG...]\n");
+    return 125;
+  }
+  if (refuse_perf(eperm ? EPERM : ENOSYS) != 0) {
+    perror("seccomp_run: seccomp");
+    return 125;
+  }
+  execvp(argv[2], argv + 2);
+  fprintf(stderr, "seccomp_run: %s: %s\n", argv[2], strerror(errno));
+  return 125;
+}

@@ -1,0 +1,1 @@
+"""What Python tests share: GDB, callgrind_annotate, readers of tables and files."""

@@ -1,0 +1,249 @@
+"""A second reader of Callgrind files, to judge the first one and the writer by.
+
+Simple before all: one pass, dictionaries, an error for whatever is not plain. It knows the format
+as Valgrind writes it, not what a lenient reader forgives.
+"""
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import DefaultDict, Iterable, NamedTuple
+
+Costs = tuple[int, ...]
+
+
+class Function(NamedTuple):
+    object: str  # "" for ???, as for files
+    file: str
+    name: str
+
+
+class SelfKey(NamedTuple):
+    function: Function
+    file: str     # of the line: differs from the function's for inlined code
+    address: int  # 0 where the file has no addresses, as for lines
+    line: int
+
+
+class ArcKey(NamedTuple):
+    caller: Function
+    callee: Function
+    file: str
+    address: int
+    line: int
+
+
+class Arc(NamedTuple):
+    calls: int
+    costs: Costs
+
+
+class CallgrindRows:
+    """The rows of all parts of a file, added up."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.events: tuple[str, ...] = ()
+        self.headers: list[tuple[str, str]] = []  # in order, `desc` split once more
+        self.self_costs: dict[SelfKey, Costs] = {}
+        self.arcs: dict[ArcKey, Arc] = {}
+        self.stated_totals: list[Costs] = []     # `totals:` of each part
+        self.stated_summaries: list[Costs] = []
+        self._functions: set[Function] = set()
+        self._names: dict[tuple[str, str], str] = {}  # by table and id
+        self._base: dict[str, int] = {}               # that relative positions count from
+        self._read(lines)
+
+    def totals(self) -> Costs:
+        return self._sum(self.self_costs.values())
+
+    def functions(self) -> set[Function]:
+        """Those with a cost, a call or a caller."""
+        return set(self._functions)
+
+    def self_by_function(self) -> dict[Function, Costs]:
+        return self._grouped((key.function, costs) for key, costs in self.self_costs.items())
+
+    def annotate_self(self) -> dict[tuple[str, str], Costs]:
+        """As callgrind_annotate groups: (file of the lines, function's name) -> self cost."""
+        return self._grouped(((key.file, key.function.name), costs)
+                             for key, costs in self.self_costs.items())
+
+    def annotate_inclusive(self) -> dict[tuple[str, str], Costs]:
+        """As callgrind_annotate adds up: what callers pay for a function; self and the calls it
+        makes, by file of the lines, for one that nobody calls."""
+        own = self._grouped(
+            [((key.file, key.function.name), costs) for key, costs in self.self_costs.items()] +
+            [((key.file, key.caller.name), arc.costs) for key, arc in self.arcs.items()])
+        called = self._grouped(((key.callee.file, key.callee.name), arc.costs)
+                               for key, arc in self.arcs.items())
+        return {**own, **called}
+
+    def arcs_by_function(self) -> dict[tuple[Function, Function], Arc]:
+        """(caller, callee) -> calls and inclusive cost, over all places of the call."""
+        calls: DefaultDict[tuple[Function, Function], int] = defaultdict(int)
+        for key, arc in self.arcs.items():
+            calls[key.caller, key.callee] += arc.calls
+        costs = self._grouped(((key.caller, key.callee), arc.costs)
+                              for key, arc in self.arcs.items())
+        return {pair: Arc(count, costs[pair]) for pair, count in calls.items()}
+
+    def descriptions(self, name: str) -> list[str]:
+        """The texts of `desc: NAME: …`, one for each part that has it."""
+        return [value.partition(":")[2].strip() for key, value in self.headers
+                if key == "desc" and value.startswith(name + ":")]
+
+    # What follows reads.
+
+    def _sum(self, costs: Iterable[Costs]) -> Costs:
+        return tuple(map(sum, zip(*costs))) or (0,) * len(self.events)
+
+    def _grouped(self, pairs: Iterable[tuple]) -> dict:
+        groups: DefaultDict[object, list[Costs]] = defaultdict(list)
+        for key, costs in pairs:
+            groups[key].append(costs)
+        return {key: self._sum(costs) for key, costs in groups.items()}
+
+    def _costs(self, words: list[str]) -> Costs:
+        if len(words) > len(self.events):
+            raise ValueError("more costs than events")
+        costs = [int(word, 0) for word in words]
+        return tuple(costs + [0] * (len(self.events) - len(costs)))
+
+    def _read(self, lines: Iterable[str]) -> None:
+        number = 0
+        try:
+            for number, line in enumerate(lines, 1):
+                self._line(line.rstrip("\r\n"))
+        except (ValueError, KeyError, AttributeError) as error:
+            raise ValueError(f"line {number}: {error}") from error
+        if self._calls is not None:
+            raise ValueError("calls= without its cost line")
+
+    # The state of the reading.
+    _positions: tuple[str, ...] = ("line",)
+    _object = _file = _line_file = ""
+    _function: Function | None = None
+    _callee_object: str | None = None
+    _callee_file: str | None = None
+    _callee: Function | None = None
+    _calls: int | None = None
+    _after_jump = False
+    _self_moves_only = False  # Valgrind: only self costs move the base of relative positions
+
+    _TABLES = {"ob": "ob", "cob": "ob", "fl": "fl", "fi": "fl", "fe": "fl", "cfi": "fl",
+               "cfl": "fl", "jfi": "fl", "fn": "fn", "cfn": "fn", "jfn": "fn",
+               "frfn": "fn"}
+    _SKIPPED = ("bb", "ln", "rec")  # Valgrind's, when it is asked to debug itself
+
+    def _line(self, line: str) -> None:
+        if not line.strip() or line.startswith("#"):
+            return
+        if self._calls is not None and not line[0] in "+-*0123456789":
+            raise ValueError("calls= without its cost line")
+        if header := re.match(r"([a-z]+): ?(.*)", line):
+            self._header(header[1], header[2].strip())
+        elif place := re.match(r"([a-z]+)=(.*)", line):
+            self._place(place[1], place[2])
+        else:
+            self._cost_line(line.split())
+
+    def _header(self, key: str, value: str) -> None:
+        self.headers.append((key, value))
+        if key == "events":
+            if self.events and self.events != tuple(value.split()):
+                raise ValueError("parts with differing events")
+            self.events = tuple(value.split())
+        elif key == "positions":
+            self._positions = tuple("instr" if word == "addr" else word for word in value.split())
+        elif key == "creator":
+            self._self_moves_only = value.startswith("callgrind-")
+        elif key == "totals":
+            self.stated_totals.append(self._costs(value.split()))
+        elif key == "summary":
+            self.stated_summaries.append(self._costs(value.split()))
+        elif key == "version" and value != "1":
+            raise ValueError(f"version {value}")
+
+    def _name(self, key: str, text: str) -> str:
+        table = self._TABLES[key]
+        compressed = re.fullmatch(r"\((\d+)\)[ \t]*(.*)", text.strip())
+        if compressed:
+            if definition := compressed[2]:
+                if re.match(r"\(\d", definition):  # ids within: (4080)'(4053)
+                    definition = re.sub(r"\((\d+)\)", lambda id: self._names[table, id[1]],
+                                        definition)
+                self._names[table, compressed[1]] = definition
+            text = self._names[table, compressed[1]]
+        # ??? is an unknown file or object; a function keeps the word.
+        return "" if text == "???" and table != "fn" else text
+
+    def _place(self, key: str, value: str) -> None:
+        if key == "calls":
+            if self._callee is None:
+                raise ValueError("calls= without cfn=")
+            self._calls = int(value.split()[0], 0)
+            return
+        if key in self._SKIPPED:
+            return
+        if key in ("jump", "jcnd"):
+            self._after_jump = True
+            return
+        name = self._name(key, value)
+        if key == "ob":
+            self._object = name
+        elif key == "fl":
+            self._file = self._line_file = name
+        elif key in ("fi", "fe"):
+            self._line_file = name
+        elif key == "fn":
+            self._line_file = self._file
+            self._function = Function(self._object, self._file, name)
+            self._callee = None
+            if self._self_moves_only:
+                self._base = {}
+        elif key == "cob":
+            self._callee_object = name
+        elif key in ("cfi", "cfl"):
+            self._callee_file = name
+        elif key == "cfn":
+            self._callee = Function(
+                self._object if self._callee_object is None else self._callee_object,
+                self._line_file if self._callee_file is None else self._callee_file, name)
+            self._callee_object = self._callee_file = None
+
+    def _cost_line(self, words: list[str]) -> None:
+        if self._function is None:
+            raise ValueError("a cost before any fn=")
+        if not self.events:
+            raise ValueError("a cost before events:")
+        place = {}
+        for kind in self._positions:
+            word, base = words.pop(0), self._base.get(kind, 0)
+            place[kind] = (base if word == "*" else
+                           base + int(word, 0) if word[0] in "+-" else int(word, 0))
+        is_self = self._calls is None and not self._after_jump
+        if is_self or not self._self_moves_only:
+            self._base = place
+        if self._after_jump:
+            self._after_jump = False
+            return
+        where = (self._line_file, place.get("instr", 0), place.get("line", 0))
+        costs = self._costs(words)
+        self._functions.add(self._function)
+        if self._calls is None:
+            key = SelfKey(self._function, *where)
+            before = self.self_costs.get(key)
+            self.self_costs[key] = self._sum([before, costs]) if before else costs
+            return
+        assert self._callee is not None
+        arc_key = ArcKey(self._function, self._callee, *where)
+        arc = self.arcs.get(arc_key, Arc(0, (0,) * len(costs)))
+        self.arcs[arc_key] = Arc(arc.calls + self._calls, self._sum([arc.costs, costs]))
+        self._functions.add(self._callee)
+        self._calls = None
+
+
+def read_callgrind(path: str) -> CallgrindRows:
+    # surrogateescape: names are bytes of any kind
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        return CallgrindRows(file)

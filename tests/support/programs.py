@@ -1,0 +1,37 @@
+"""Where the things under test are: the environment names them, as tests/meson.build sets it."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+SOURCE_ROOT = Path(__file__).resolve().parents[2]
+
+
+def _from_environment(name: str) -> Path:
+    value = os.environ.get(name)
+    if not value:
+        raise RuntimeError(f"{name} is not set: run this test by `meson test`")
+    return Path(value)
+
+
+def program(name: str) -> str:
+    """The path of a program of tests/programs."""
+    path = _from_environment("TALLY_PROGRAMS") / name
+    if not path.exists():
+        raise RuntimeError(f"no program {path}")
+    return str(path)
+
+
+def gdb_plugin() -> str:
+    """tally.py, which GDB sources."""
+    return str(_from_environment("TALLY_GDB"))
+
+
+def library() -> str:
+    """libtally.so."""
+    return str(_from_environment("TALLY_LIBRARY"))
+
+
+def command_line() -> str:
+    """The `tally` program."""
+    return str(_from_environment("TALLY_CLI"))

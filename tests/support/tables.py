@@ -1,0 +1,99 @@
+"""Reads what `profile status` and `profile report` print."""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+def parse_status(text: str) -> dict[str, str]:
+    """`name value` a line: {"samples": "3005", "running": "3.01 s", "backend": "perf (…)"}.
+
+    Lines of other kinds (the debugger's own) are passed over.
+    """
+    values: dict[str, str] = {}
+    for line in text.splitlines():
+        match = re.fullmatch(r"([a-z][a-z_]*) +(\S.*)", line)
+        if match and match[1] in STATUS_NAMES:
+            if match[1] in values:
+                raise ValueError(f"two lines of status are named {match[1]}")
+            values[match[1]] = match[2].strip()
+    return values
+
+
+STATUS_NAMES = frozenset(
+    "state backend clock requested_hz delivered_hz samples lost throttled kernel threads parts "
+    "running stopped stacks problem memory".split())
+
+
+def status_number(status: dict[str, str], name: str) -> float:
+    """The number at the head of a value; a value without one, or a name that is absent, is an error."""
+    match = re.match(r"[0-9]+(?:\.[0-9]+)?(?= |$)", status.get(name, ""))
+    if not match:
+        raise ValueError(f"status has no number {name}: {status}")
+    return float(match[0])
+
+
+@dataclass(frozen=True)
+class ReportRow:
+    self_percent: float
+    self_ticks: int
+    inclusive_percent: float | None  # None: the table has no such column
+    inclusive_ticks: int | None
+    name: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Report:
+    total: int
+    event: str
+    rows: tuple[ReportRow, ...]
+    not_shown: int  # rows that a limit left out
+
+    def row(self, name: str) -> ReportRow:
+        """The one row of that name."""
+        found = [row for row in self.rows if row.name == name]
+        if len(found) != 1:
+            raise ValueError(f"{len(found)} rows are named {name}: {[r.name for r in self.rows]}")
+        return found[0]
+
+    def self_percent(self, name: str) -> float:
+        """0 when there is no such row."""
+        return sum(row.self_percent for row in self.rows if row.name == name)
+
+
+_TOTAL = re.compile(r"(\d+) (\S+) in total")
+_MORE = re.compile(r"\((\d+) more; .*\)")
+_SELF = re.compile(r" *(\d+\.\d+)% +(\d+)  +(.*)")
+_BOTH = re.compile(r" *(\d+\.\d+)% +(\d+) +(\d+\.\d+)% +(\d+)  +(.*)")
+
+
+def parse_report(text: str) -> Report:
+    """The first table in `text`; lines before and behind it are passed over."""
+    lines = iter(text.splitlines())
+    total = next((match for line in lines if (match := _TOTAL.fullmatch(line))), None)
+    if total is None:
+        raise ValueError(f"no table in: {text!r}")
+    header = next(lines, "").split()
+    if header[:2] != ["self%", "self"]:
+        raise ValueError(f"not a table's header: {header}")
+    has_inclusive = header[2:4] == ["incl%", "incl"]
+    has_place = header[-1] == "place"
+    rows: list[ReportRow] = []
+    not_shown = 0
+    for line in lines:
+        if more := _MORE.fullmatch(line):
+            not_shown = int(more[1])
+            break
+        match = (_BOTH if has_inclusive else _SELF).fullmatch(line)
+        if not match:
+            break
+        name, place = match[match.lastindex or 0], ""
+        if has_place:
+            # Two blanks part the columns; names hold single ones only.
+            name, _, place = (part.strip() for part in name.rpartition("  ")) \
+                if "  " in name else (name, "", "")
+        rows.append(ReportRow(float(match[1]), int(match[2]),
+                              float(match[3]) if has_inclusive else None,
+                              int(match[4]) if has_inclusive else None, name, place))
+    return Report(int(total[1]), total[2], tuple(rows), not_shown)
