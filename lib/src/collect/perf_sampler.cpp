@@ -30,6 +30,7 @@
 namespace tally {
 
 Sampler::~Sampler() = default;
+Unwinder::~Unwinder() = default; // an interface is defined where it is called
 
 namespace {
 
