@@ -29,8 +29,6 @@
 
 namespace tally {
 
-
-
 namespace {
 
 // A record is written within microseconds of the time it bears; a virtual processor may be taken
