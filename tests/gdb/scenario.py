@@ -66,7 +66,9 @@ class Play:
 
     @property
     def stderr(self) -> str:
-        return self.result.stderr
+        """Without GDB's own notes on sources of libraries that are not there."""
+        return re.sub(r"^\d+\t.*: No such file or directory\.\n", "", self.result.stderr,
+                      flags=re.MULTILINE)
 
     def all(self, command: str) -> list[str]:
         """What each use of that command printed."""
