@@ -203,12 +203,12 @@ Result<Reply> Session::State::report(const ParsedCommand &command) {
   const By by = by_of(command.value("by", "function"));
   const SortBy sort = command.value("sort") == "inclusive" ? SortBy::inclusive : SortBy::self;
   const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
-  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+  return with_names([=, width = width](const StackProfile &profile) -> Result<Reply> {
     if (profile.sample_count() == 0)
       return fail(ErrorCode::no_data, "no samples yet: the program has hardly run",
                   "profile report");
     TALLY_TRY(table, flat_table(profile, by, sort));
-    return printed(json ? to_json(table, limit) : to_text(table, {.limit = limit}));
+    return printed(json ? to_json(table, limit) : to_text(table, {.limit = limit, .width = width}));
   });
 }
 
@@ -260,10 +260,11 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
   const bool json = command.has("json");
   const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
   TALLY_TRY(before_table, flat_table(*before, By::function));
-  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+  return with_names([=, width = width](const StackProfile &profile) -> Result<Reply> {
     TALLY_TRY(after_table, flat_table(profile, By::function));
     const DiffTable changes = diff_tables(before_table, after_table);
-    return printed(json ? to_json(changes, limit) : to_text(changes, {.limit = limit}));
+    return printed(json ? to_json(changes, limit)
+                        : to_text(changes, {.limit = limit, .width = width}));
   });
 }
 
