@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include <tally/export.h>
+#include <tally/version.h>
 
-#define TALLY_VERSION "0.1.0"
 /* Raised when a function here changes its meaning or its arguments. */
 #define TALLY_ABI 1
 
