@@ -32,7 +32,7 @@ class _Runner:
 
     def complete(self, line: str, text: str, word: str) -> List[str]:
         """GDB replaces `word`, which begins later than the last blank where a '-' or '/' stands."""
-        last = text[len(text.rstrip()):] and "" or (text.split() or [""])[-1]
+        last = "" if text[-1:].isspace() or not text else text.split()[-1]
         cut = len(last) - len(word)
         try:
             return [found[cut:] for found in self._session.complete(line)]
