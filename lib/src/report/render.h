@@ -8,7 +8,6 @@
 
 namespace tally {
 
-std::string_view base_name(std::string_view path);
 // "file:line", else the file, else the object it was found in.
 std::string place_of(std::string_view file, uint32_t line, std::string_view object);
 size_t display_width(std::string_view text); // columns of UTF-8

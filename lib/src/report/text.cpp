@@ -5,13 +5,9 @@
 #include <tally/report.h>
 
 #include "report/render.h"
+#include "support/path.h"
 
 namespace tally {
-
-std::string_view base_name(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? path : path.substr(slash + 1);
-}
 
 std::string place_of(std::string_view file, uint32_t line, std::string_view object) {
   if (file.empty())

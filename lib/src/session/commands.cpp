@@ -2,7 +2,6 @@
 #include <array>
 #include <cstdlib>
 
-#include <time.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include <tally/report.h>
 
 #include "session/state.h"
+#include "support/clock.h"
 
 namespace tally {
 
@@ -131,12 +131,7 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
 
 Result<Reply> Session::State::status(const ParsedCommand &) {
   const SamplerStatus now = sums();
-  const uint64_t at = [] {
-    timespec clock{};
-    ::clock_gettime(CLOCK_MONOTONIC, &clock);
-    return static_cast<uint64_t>(clock.tv_sec) * 1'000'000'000U +
-           static_cast<uint64_t>(clock.tv_nsec);
-  }();
+  const uint64_t at = now_ns();
   uint64_t run = running_ns, held = stopped_ns;
   if (sampler)
     (running ? run : held) += at - changed_at_ns;
@@ -174,19 +169,13 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   line("in_kernel", now.kernel_samples);
   line("lost", now.lost);
   line("throttled", now.throttled);
-  size_t threads = 0, parts = 0;
-  if (collected) {
-    std::optional<StackProfile> raw;
-    if (sampler) {
-      TALLY_TRY(snapshot, sampler->snapshot("running", run, run));
-      raw = std::move(snapshot);
+  size_t threads = now.threads, parts = now.parts;
+  for (const auto *profile : {&kept, &frozen})
+    if (*profile) {
+      parts += (*profile)->parts().size();
+      for (const Thread &thread : (*profile)->threads())
+        threads += !sampler || thread.pid != sampled_pid; // a process that goes on has its threads
     }
-    for (const auto *profile : {&kept, &frozen, &raw})
-      if (*profile) {
-        threads += (*profile)->threads().size();
-        parts += (*profile)->parts().size();
-      }
-  }
   line("threads", threads);
   line("parts", parts);
   line("cpu", seconds(now.cpu_ns));
