@@ -60,16 +60,12 @@ check() {
   echo "$file: callgrind_annotate reads $total ticks, as many as there were samples"
 }
 
-# Text that compresses a little: about 25 MB.
-awk 'BEGIN {
-  srand(7)
-  for (i = 0; i < 900000; i++)
-    printf "%d %x some words that come again %d\n", i, rand() * 4294967296, rand() * 1000
-}' >"$out/words"
+# 24 MB, half of it code, half noise: work for xz of some ten seconds.
+{ cat "$(command -v gdb)"; head -c 14000000 /dev/urandom; } >"$out/bytes"
 
 profile spin7030 "$build/tests/programs/spin7030" 3
-profile xz "$(command -v xz)" -9 --keep --force "$out/words"
-rm -f "$out/words" "$out/words.xz"
+profile xz "$(command -v xz)" -9 --keep --force "$out/bytes"
+rm -f "$out/bytes" "$out/bytes.xz"
 
 printf '\n== the files\n'
 status=0

@@ -18,6 +18,7 @@ class _Runner:
         performer = GdbPerformer()
         try:
             self._watcher.sync()
+            self._session.set_width(gdb.parameter("width") or 0)
             text = self._session.command(line, performer)
         except TallyError as error:
             performer.end()

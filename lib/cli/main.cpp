@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <tally.h>
+#include <tally/version.h>
 
 namespace tally::cli {
 

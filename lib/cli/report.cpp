@@ -3,6 +3,9 @@
 #include <array>
 #include <memory>
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include <tally/formats.h>
@@ -21,6 +24,12 @@ struct Options {
   bool json = false;
 };
 
+// A file or a pipe is as wide as names are.
+uint32_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 Result<void> run(const Options &options) {
   Diagnostics findings;
   TALLY_TRY(read, read_profile(options.file, findings));
@@ -29,8 +38,10 @@ Result<void> run(const Options &options) {
   if (!stacks)
     return fail(ErrorCode::unsupported, "holds no stacks to report on", options.file);
   TALLY_TRY(table, flat_table(*stacks, options.by, options.sort));
-  const std::string text = options.json ? to_json(table, options.limit.value_or(0))
-                                        : to_text(table, {.limit = options.limit.value_or(20)});
+  const std::string text =
+      options.json
+          ? to_json(table, options.limit.value_or(0))
+          : to_text(table, {.limit = options.limit.value_or(20), .width = terminal_width()});
   fmt::print("{}", text);
   return {};
 }

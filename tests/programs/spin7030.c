@@ -4,7 +4,8 @@
  * time, by construction: the same loop, seven and three times. They alternate every few
  * microseconds, in slices of changing length, so that no tick can fall into step with them.
  * `checkpoint` is called CHECKPOINTS times, evenly spread over the CPU time: a place for
- * breakpoints. The last line on stdout is `cpu S`, the CPU time used. */
+ * breakpoints. The last line on stdout is `cpu_seconds S`,
+ * the CPU time used. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,6 +43,6 @@ int main(int argc, char **argv) {
     if (i < checkpoints)
       checkpoint(i + 1);
   }
-  printf("cpu %.6f\n", spin_clock(CLOCK_PROCESS_CPUTIME_ID));
+  printf("cpu_seconds %.6f\n", spin_clock(CLOCK_PROCESS_CPUTIME_ID));
   return status;
 }

@@ -31,7 +31,9 @@ from typing import Callable, Mapping, Sequence
 from support import programs
 
 DEFAULT_TIMEOUT_S = 120.0
-PROMPT = re.compile(r"(?:^|\n)\(gdb\) $")
+# After a resize, readline blanks its line and draws it again.
+PROMPT = re.compile(r"(?:^|\n)(?: *\(gdb\) +)+$")
+_DRAWN_AGAIN = re.compile(r"^(?: *\(gdb\) )+")
 
 
 def gdb_program() -> str:
@@ -191,7 +193,8 @@ class GdbTerminal:
 
     def expect_prompt(self, timeout_s: float | None = None) -> str:
         """What was shown before the next prompt, without the echo of the line that was sent."""
-        return PROMPT.sub("", self.expect(PROMPT, timeout_s)).lstrip("\n")
+        shown = PROMPT.sub("", self.expect(PROMPT, timeout_s))
+        return _DRAWN_AGAIN.sub("", shown).lstrip("\n")
 
     def command(self, line: str, timeout_s: float | None = None) -> str:
         """Types a line, waits for the prompt, returns what the command showed."""

@@ -84,12 +84,13 @@ class CallgrindRowsTest(unittest.TestCase):
 
 class TablesTest(unittest.TestCase):
     def test_status(self) -> None:
-        status = parse_status("Breakpoint 1, main ()\nstate running\nsamples 3005\n"
-                              "backend perf (the first that works)\nrunning 3.21 s\n")
+        status = parse_status("Breakpoint 1, main ()\ncpu 3.1\nstate running\nsamples 3005\n"
+                              "backend perf (the first that works)\nrunning 3.21 s\n"
+                              "3005 ticks in total\nlost 7\n")
         self.assertEqual(status["backend"], "perf (the first that works)")
         self.assertEqual(status_number(status, "samples"), 3005)
         self.assertEqual(status_number(status, "running"), 3.21)
-        self.assertNotIn("Breakpoint", status)
+        self.assertEqual(len(status), 4)
         with self.assertRaises(ValueError):
             status_number(status, "lost")
 

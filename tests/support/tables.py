@@ -8,21 +8,19 @@ from dataclasses import dataclass
 def parse_status(text: str) -> dict[str, str]:
     """`name value` a line: {"samples": "3005", "running": "3.01 s", "backend": "perf (…)"}.
 
-    Lines of other kinds (the debugger's own) are passed over.
+    The first such table in `text`: from the line `state …` on, as far as such lines follow each
+    other. What the debugger and the inferior print before and behind it is passed over.
     """
     values: dict[str, str] = {}
     for line in text.splitlines():
         match = re.fullmatch(r"([a-z][a-z_]*) +(\S.*)", line)
-        if match and match[1] in STATUS_NAMES:
+        if values and not match:
+            break
+        if match and (values or match[1] == "state"):
             if match[1] in values:
                 raise ValueError(f"two lines of status are named {match[1]}")
             values[match[1]] = match[2].strip()
     return values
-
-
-STATUS_NAMES = frozenset(
-    "state backend clock requested_hz delivered_hz samples lost throttled kernel threads parts "
-    "running stopped stacks problem memory".split())
 
 
 def status_number(status: dict[str, str], name: str) -> float:

@@ -294,7 +294,7 @@ TEST(CollectClean, NothingIsLeftBehind) {
     if (!once())
       return;
   const size_t fds = entries("/proc/self/fd"), threads = entries("/proc/self/task");
-  const size_t memory = resident_kib();
+  [[maybe_unused]] const size_t memory = resident_kib();
   for (int i = 0; i < 100; ++i)
     ASSERT_TRUE(once());
   EXPECT_EQ(entries("/proc/self/fd"), fds);
@@ -353,7 +353,7 @@ TEST(CollectLimits, SoftDescriptorLimitIsLiftedAndPutBack) {
     if (refused.error().code == ErrorCode::permission)
       ::_exit(0);
     const bool good = refused.error().code == ErrorCode::limit &&
-                      refused.error().message.find("61 threads") != std::string::npos &&
+                      refused.error().message.find(" threads on ") != std::string::npos &&
                       refused.error().message.find(" 60 ") != std::string::npos;
     ::_exit(good ? 0 : 2);
   }

@@ -34,6 +34,8 @@ struct SamplerStatus {
   uint64_t lost = 0;           // the kernel had no room for
   uint64_t throttled = 0;      // times the kernel paused a clock
   uint64_t cut_stacks = 0;     // the unwinder did not reach the outermost frame
+  uint32_t threads = 0;        // with samples
+  uint32_t parts = 0;          // with samples, the open one included
   uint64_t cpu_ns = 0;         // CPU time of the sampled threads: samples / it = delivered rate
   bool kernel_included = true; // false: time in system calls is not sampled (unprivileged)
   size_t ring_bytes = 0;       // of one ring

@@ -25,6 +25,7 @@
 #include "collect/perf_ring.h"
 #include "collect/proc_info.h"
 #include "collect/sample_sink.h"
+#include "support/clock.h"
 #include "support/unique_fd.h"
 
 namespace tally {
@@ -38,12 +39,6 @@ constexpr int longest_wait_ms = 200;
 constexpr int shortest_wait_ms = 5;
 // How often we look whether the tracer is still there.
 constexpr uint64_t tracer_check_ns = 150'000'000;
-
-uint64_t now_ns() {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 void sleep_ns(uint64_t ns) {
   timespec left{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
@@ -267,8 +262,9 @@ void PerfSampler::finish_if_ended() {
   }
   const ProcessStatus status = parse_status({text, static_cast<size_t>(got)});
   const bool zombie = status.state == 'Z' && status.threads <= 1;
-  // Detached: it is no longer the user's to be watched.
-  const bool released = traced_ && status.tracer == 0 && !zombie;
+  // Detached: it is no longer the user's to be watched. A first thread that has ended says nothing
+  // about the others.
+  const bool released = traced_ && status.tracer == 0 && status.state != 'Z';
   if (released || (zombie && pidfd_.get() < 0))
     end();
 }
@@ -334,6 +330,8 @@ SamplerStatus PerfSampler::status() {
   status.lost = counters.lost;
   status.throttled = counters.throttled;
   status.cut_stacks = counters.cut_stacks;
+  status.threads = sink_.thread_count();
+  status.parts = sink_.part_count();
   status.cpu_ns = events_.cpu_ns();
   status.kernel_included = events_.kernel_included();
   status.memory_bytes = sink_.memory_bytes();

@@ -51,6 +51,8 @@ public:
   void clear();
 
   const Counters &counters() const { return counters_; }
+  uint32_t thread_count() const { return builder_.so_far().threads().size(); }
+  uint32_t part_count() const { return parts_kept_ + (part_has_samples_ ? 1 : 0); }
   size_t memory_bytes() const { return builder_.memory_bytes(); }
 
 private:

@@ -12,6 +12,7 @@
 
 #include "formats/callgrind/write.h"
 #include "formats/folded/folded.h"
+#include "support/path.h"
 
 namespace tally {
 
@@ -43,8 +44,7 @@ Result<const Format *> format_by_name(std::string_view name) {
 }
 
 const Format *format_by_file_name(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  std::string name(slash == path.npos ? path : path.substr(slash + 1));
+  std::string name(base_name(path));
   for (std::string_view packed : {".gz", ".zst"})
     if (name.ends_with(packed))
       name.resize(name.size() - packed.size());

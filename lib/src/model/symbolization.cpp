@@ -5,14 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "support/path.h"
+
 namespace tally {
 
 namespace {
-
-std::string_view base_name(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? path : path.substr(slash + 1);
-}
 
 // How many addresses are looked up between two looks at the clock.
 constexpr size_t batch = 64;

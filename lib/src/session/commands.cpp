@@ -2,7 +2,6 @@
 #include <array>
 #include <cstdlib>
 
-#include <time.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include <tally/report.h>
 
 #include "session/state.h"
+#include "support/clock.h"
 
 namespace tally {
 
@@ -125,12 +125,7 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
 
 Result<Reply> Session::State::status(const ParsedCommand &) {
   const SamplerStatus now = sums();
-  const uint64_t at = [] {
-    timespec clock{};
-    ::clock_gettime(CLOCK_MONOTONIC, &clock);
-    return static_cast<uint64_t>(clock.tv_sec) * 1'000'000'000U +
-           static_cast<uint64_t>(clock.tv_nsec);
-  }();
+  const uint64_t at = now_ns();
   uint64_t run = running_ns, held = stopped_ns;
   if (sampler)
     (running ? run : held) += at - changed_at_ns;
@@ -168,19 +163,13 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   line("in_kernel", now.kernel_samples);
   line("lost", now.lost);
   line("throttled", now.throttled);
-  size_t threads = 0, parts = 0;
-  if (collected) {
-    std::optional<StackProfile> raw;
-    if (sampler) {
-      TALLY_TRY(snapshot, sampler->snapshot("running", run, run));
-      raw = std::move(snapshot);
+  size_t threads = now.threads, parts = now.parts;
+  for (const auto *profile : {&kept, &frozen})
+    if (*profile) {
+      parts += (*profile)->parts().size();
+      for (const Thread &thread : (*profile)->threads())
+        threads += !sampler || thread.pid != sampled_pid; // a process that goes on has its threads
     }
-    for (const auto *profile : {&kept, &frozen, &raw})
-      if (*profile) {
-        threads += (*profile)->threads().size();
-        parts += (*profile)->parts().size();
-      }
-  }
   line("threads", threads);
   line("parts", parts);
   line("cpu", seconds(now.cpu_ns));
@@ -197,12 +186,12 @@ Result<Reply> Session::State::report(const ParsedCommand &command) {
   const By by = by_of(command.value("by", "function"));
   const SortBy sort = command.value("sort") == "inclusive" ? SortBy::inclusive : SortBy::self;
   const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
-  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+  return with_names([=, width = width](const StackProfile &profile) -> Result<Reply> {
     if (profile.sample_count() == 0)
       return fail(ErrorCode::no_data, "no samples yet: the program has hardly run",
                   "profile report");
     TALLY_TRY(table, flat_table(profile, by, sort));
-    return printed(json ? to_json(table, limit) : to_text(table, {.limit = limit}));
+    return printed(json ? to_json(table, limit) : to_text(table, {.limit = limit, .width = width}));
   });
 }
 
@@ -254,10 +243,11 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
   const bool json = command.has("json");
   const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
   TALLY_TRY(before_table, flat_table(*before, By::function));
-  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+  return with_names([=, width = width](const StackProfile &profile) -> Result<Reply> {
     TALLY_TRY(after_table, flat_table(profile, By::function));
     const DiffTable changes = diff_tables(before_table, after_table);
-    return printed(json ? to_json(changes, limit) : to_text(changes, {.limit = limit}));
+    return printed(json ? to_json(changes, limit)
+                        : to_text(changes, {.limit = limit, .width = width}));
   });
 }
 

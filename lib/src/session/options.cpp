@@ -108,8 +108,10 @@ Result<void> check_value(const OptionSpec &option, std::string_view value,
   return {};
 }
 
+namespace {
+
 // "NAME [VALUE]": one at least, two at most.
-static std::pair<size_t, size_t> argument_counts(const CommandSpec &command) {
+std::pair<size_t, size_t> argument_counts(const CommandSpec &command) {
   size_t least = 0, most = 0;
   for (const std::string &word : split_words(command.arguments).words) {
     ++most;
@@ -117,6 +119,8 @@ static std::pair<size_t, size_t> argument_counts(const CommandSpec &command) {
   }
   return {least, most};
 }
+
+} // namespace
 
 Result<ParsedCommand> parse_command(std::string_view line) {
   const Words split = split_words(line);

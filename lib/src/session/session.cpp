@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <charconv>
 
-#include <time.h>
-
 #include <fmt/format.h>
 
 #include "session/state.h"
+#include "support/clock.h"
+#include "support/path.h"
 
 namespace tally {
 
@@ -18,15 +18,8 @@ constexpr std::chrono::milliseconds slice{100};
 // More than a person waits for, and than a debugger answers in a few seconds.
 constexpr size_t most_asked_addresses = 2000;
 
-uint64_t now_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<uint64_t>(now.tv_nsec);
-}
-
 std::string trigger_of(const DebugEvent &event) {
-  const size_t slash = event.file.rfind('/');
-  std::string place = slash == std::string::npos ? event.file : event.file.substr(slash + 1);
+  std::string place(base_name(event.file));
   if (!place.empty() && event.line > 0)
     place += fmt::format(":{}", event.line);
   const auto at = [&](std::string text) {
@@ -130,6 +123,7 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger) {
   stopped_ns += now_ns() - changed_at_ns;
   sampler->stop();
   done = sums();
+  done.threads = done.parts = 0; // the profile tells, once it is kept
   auto raw = sampler->snapshot(trigger, running_ns, running_ns);
   sampler.reset();
   if (!raw)
@@ -202,6 +196,8 @@ SamplerStatus Session::State::sums() {
   all.lost += now.lost;
   all.throttled += now.throttled;
   all.cpu_ns += now.cpu_ns;
+  all.threads = now.threads;
+  all.parts = now.parts;
   all.kernel_included = now.kernel_included;
   all.requested_hz = now.requested_hz;
   all.ring_bytes = now.ring_bytes;
@@ -347,6 +343,8 @@ Result<void> Session::set(std::string_view name, std::string_view value) {
   state_->settings.insert_or_assign(std::string(name), std::string(value));
   return {};
 }
+
+void Session::set_width(uint32_t columns) { state_->width = columns; }
 
 Result<FlatTable> Session::table(By by, SortBy sort) {
   std::optional<Result<FlatTable>> table;

@@ -55,7 +55,8 @@ struct Session::State {
 
   std::map<std::string, std::string, std::less<>> settings;
 
-  DebugEvent target; // the newest that a front told
+  uint32_t width = 80; // of the terminal
+  DebugEvent target;   // the newest that a front told
   StartOptions options;
   bool armed = false; // `start` was given, `stop` not yet
   std::unique_ptr<Sampler> sampler;

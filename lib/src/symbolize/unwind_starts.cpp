@@ -55,8 +55,8 @@ UnwindStarts UnwindStarts::read(Elf *elf) {
       load<uint8_t>(bytes + 3) != datarel_sdata4)
     return out;
   // The count is the file's word: no more rows than there are bytes for.
-  const size_t rows = std::min<size_t>(load<uint32_t>(bytes + 8),
-                                       (data->d_size - header_bytes) / row_bytes);
+  const size_t rows =
+      std::min<size_t>(load<uint32_t>(bytes + 8), (data->d_size - header_bytes) / row_bytes);
   out.starts_.reserve(rows);
   for (size_t i = 0; i < rows; ++i)
     out.starts_.push_back(address + static_cast<uint64_t>(int64_t{

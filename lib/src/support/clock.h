@@ -1,0 +1,17 @@
+// The clock that samples and events are timed by.
+#pragma once
+
+#include <cstdint>
+
+#include <time.h>
+
+namespace tally {
+
+// CLOCK_MONOTONIC, as perf's records bear it.
+inline uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+} // namespace tally
