@@ -16,7 +16,9 @@ def load(folder: str) -> None:
     try:
         library = _abi.load(folder)
     except _abi.LibraryError as error:
-        raise gdb.GdbError(f"Tally is not loaded: {error}")
+        # Not raised: GDB would print a traceback for it.
+        gdb.write(f"Tally is not loaded: {error}\n", gdb.STDERR)
+        return
     session = Session(library)
     watcher = inferior.Watcher(session)
     parameters = settings.register(session)

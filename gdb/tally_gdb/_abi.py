@@ -85,6 +85,7 @@ FUNCTIONS = [
     ("tally_session_complete", [_handle, _text, _out], _handle),
     ("tally_session_set", [_handle, _text, _text], _handle),
     ("tally_session_setting", [_handle, _text], _text),
+    ("tally_session_set_width", [_handle, c_uint32], None),
     ("tally_session_report", [_handle, _text, _text, _out], _handle),
     ("tally_reply_free", [_handle], None),
     ("tally_reply_text", [_handle], _text),

@@ -18,6 +18,7 @@ class _Runner:
         performer = GdbPerformer()
         try:
             self._watcher.sync()
+            self._session.set_width(gdb.parameter("width") or 0)
             text = self._session.command(line, performer)
         except TallyError as error:
             performer.end()
@@ -31,7 +32,7 @@ class _Runner:
 
     def complete(self, line: str, text: str, word: str) -> List[str]:
         """GDB replaces `word`, which begins later than the last blank where a '-' or '/' stands."""
-        last = text[len(text.rstrip()):] and "" or (text.split() or [""])[-1]
+        last = "" if text[-1:].isspace() or not text else text.split()[-1]
         cut = len(last) - len(word)
         try:
             return [found[cut:] for found in self._session.complete(line)]
@@ -41,9 +42,9 @@ class _Runner:
 
 class _Prefix(gdb.Command):
     def __init__(self, runner: _Runner, session: Session) -> None:
-        self.__doc__ = session.help()
         self._runner = runner
         self._help = session.help()
+        self.__doc__ = self._help.partition("\n\n")[0]  # GDB lists the commands by itself
         super().__init__("profile", gdb.COMMAND_DATA, prefix=True)
 
     def invoke(self, argument: str, from_tty: bool) -> None:

@@ -4,7 +4,7 @@ import atexit
 import os
 import re
 import signal
-from typing import Optional, Tuple
+from typing import Dict, Optional, Tuple
 
 import gdb
 
@@ -17,6 +17,7 @@ _WATCHPOINTS = {
                  "BP_ACCESS_WATCHPOINT")
     if hasattr(gdb, name)
 }
+_CATCHPOINT = getattr(gdb, "BP_CATCHPOINT", None)
 
 
 class GdbPerformer(Performer):
@@ -72,6 +73,25 @@ def _place() -> Tuple[str, int]:
         return "", 0
 
 
+def _info_program() -> str:
+    try:
+        return gdb.execute("info program", to_string=True) or ""
+    except (gdb.error, RuntimeError):
+        return ""
+
+
+def _hit_counts() -> Dict[int, int]:
+    return {each.number: each.hit_count for each in gdb.breakpoints() or ()}
+
+
+def _stopper(event, counts_before: Dict[int, int]):
+    """The break-, watch- or catchpoint that stopped the process; None: nothing of the user's."""
+    hit = getattr(event, "breakpoints", ())
+    # All at that place are told. Those whose condition is false do not count it as a hit.
+    true = [each for each in hit if each.hit_count != counts_before.get(each.number, 0)]
+    return next(iter(true or hit), None)
+
+
 def _is_alive(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
@@ -99,16 +119,18 @@ class Watcher:
         self._session = session
         self._running_pid = 0  # of the process that was heard to run on; 0: none
         self._last_pid = 0
+        self._hit_counts: Dict[int, int] = {}  # when it was last resumed
+        self._called_pid = 0  # of the process that runs a function called from the prompt
 
     def connect(self) -> None:
         gdb.events.cont.connect(self._on_cont)
         gdb.events.stop.connect(self._on_stop)
         gdb.events.exited.connect(self._on_exited)
+        gdb.events.inferior_call.connect(self._on_call)
         gdb.events.before_prompt.connect(self._on_prompt)
-        for name in ("connection_removed",):
-            registry = getattr(gdb.events, name, None)
-            if registry is not None:
-                registry.connect(self._on_prompt)
+        removed = getattr(gdb.events, "connection_removed", None)
+        if removed is not None:
+            removed.connect(self._on_prompt)
         exiting = getattr(gdb.events, "gdb_exiting", None)
         if exiting is not None:
             exiting.connect(lambda _event: self._session.close())
@@ -117,7 +139,6 @@ class Watcher:
 
     def sync(self) -> None:
         """Tells the session what is there now; before each command."""
-        self._notice_call()
         target, pid = _target()
         self._push(_abi.EVENT_TARGET, target=target, pid=pid, command=_command_line())
 
@@ -148,41 +169,56 @@ class Watcher:
             inferior = thread.inferior if thread is not None else gdb.selected_inferior()
             if inferior.num != gdb.selected_inferior().num:
                 return
+            if inferior.pid == self._running_pid:
+                return  # within a step, or past a breakpoint whose condition is false
             self._running_pid = self._last_pid = inferior.pid
+            self._hit_counts = _hit_counts()
             self._push(_abi.EVENT_RESUMED, command=_command_line())
         except (gdb.error, RuntimeError):
             pass
+
+    def _on_call(self, event) -> None:
+        """A function called from the prompt: GDB tells of no resume and of no stop. One that a
+        breakpoint's condition calls is within a run that goes on."""
+        try:
+            pid = gdb.selected_inferior().pid
+        except (gdb.error, RuntimeError):
+            return
+        if isinstance(event, gdb.InferiorCallPreEvent):
+            if not self._running_pid:
+                self._called_pid = self._running_pid = self._last_pid = pid
+                self._push(_abi.EVENT_RESUMED, command=_command_line())
+        elif self._called_pid:
+            if self._running_pid == self._called_pid:  # no breakpoint or signal stopped it
+                self._running_pid = 0
+                self._push(_abi.EVENT_OTHER, text="call")
+            self._called_pid = 0
 
     def _on_stop(self, event) -> None:
         self._running_pid = 0
         file, line = _place()
         place = {"file": file, "line": line}
-        if isinstance(event, gdb.BreakpointEvent):
-            breakpoint = event.breakpoints[0]
-            watch = breakpoint.type in _WATCHPOINTS
-            self._push(_abi.EVENT_WATCHPOINT if watch else _abi.EVENT_BREAKPOINT,
-                       number=breakpoint.number, **place)
-        elif isinstance(event, gdb.SignalEvent):
+        if isinstance(event, gdb.SignalEvent):
             self._push(_abi.EVENT_SIGNAL, text=event.stop_signal, **place)
-        else:
-            self._push_plain_stop(place)
-
-    def _push_plain_stop(self, place) -> None:
-        # GDB's Python says no more than "stopped" of catchpoints, internal events and steps.
-        try:
-            told = gdb.execute("info program", to_string=True) or ""
-        except (gdb.error, RuntimeError):
-            told = ""
-        hit = re.search(r"stopped at breakpoint (\d+)", told)
-        if hit:
-            self._push(_abi.EVENT_CATCHPOINT, number=int(hit.group(1)), **place)
-        elif "being stepped" in told:
-            self._push(_abi.EVENT_STEP, **place)
-        else:
-            self._push(_abi.EVENT_OTHER, **place)
+            return
+        stopper = _stopper(event, self._hit_counts)
+        if stopper is None:
+            # What is left are steps of all kinds; a finish ends at a breakpoint that is GDB's own.
+            stepped = re.search(r"being stepped|has since been deleted", _info_program())
+            self._push(_abi.EVENT_STEP if stepped else _abi.EVENT_OTHER, **place)
+            return
+        kind = _abi.EVENT_BREAKPOINT
+        if stopper.type in _WATCHPOINTS:
+            kind = _abi.EVENT_WATCHPOINT
+        elif stopper.type == _CATCHPOINT:
+            kind = _abi.EVENT_CATCHPOINT
+        self._push(kind, number=stopper.number, **place)
 
     def _on_exited(self, event) -> None:
-        pid = self._last_pid
+        pid = event.inferior.pid or self._last_pid
+        if self._last_pid and pid != self._last_pid:
+            return  # another process, which GDB debugs too
+        self._last_pid = 0
         was_running, self._running_pid = self._running_pid != 0, 0
         facts = {"target": _abi.TARGET_NONE, "pid": 0}
         if not was_running:
@@ -198,21 +234,7 @@ class Watcher:
                 name = "a signal"
             self._push(_abi.EVENT_SIGNALLED, text=name, **facts)
 
-    def _notice_call(self) -> None:
-        """A function called from the prompt resumes without a stop that GDB would tell of."""
-        if not self._running_pid:
-            return
-        try:
-            thread = gdb.selected_thread()
-            if thread is None or not thread.is_valid() or not thread.is_stopped():
-                return
-        except (gdb.error, RuntimeError):
-            return
-        self._running_pid = 0
-        self._push(_abi.EVENT_OTHER, text="call")
-
     def _on_prompt(self, *_event) -> None:
-        self._notice_call()
         try:
             gone = self._last_pid and gdb.selected_inferior().pid == 0
         except (gdb.error, RuntimeError):

@@ -66,6 +66,10 @@ class Session:
     def set(self, name: str, value: str) -> None:
         self._check(self._lib.tally_session_set(self._handle, _encode(name), _encode(value)))
 
+    def set_width(self, columns: int) -> None:
+        """Of the terminal; 0: any."""
+        self._lib.tally_session_set_width(self._handle, columns)
+
     def commands(self) -> Dict[str, Sequence[Union[str, int]]]:
         """Columns name, summary, usage, help."""
         return self._table(self._lib.tally_commands)

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include <tally/export.h>
+#include <tally/version.h>
 
-#define TALLY_VERSION "0.1.0"
 /* Raised when a function here changes its meaning or its arguments. */
 #define TALLY_ABI 1
 
@@ -147,6 +147,8 @@ TALLY_API tally_error *tally_session_set(tally_session *session, const char *nam
                                          const char *value);
 /* "" for an unknown name; valid until the setting is set again. */
 TALLY_API const char *tally_session_setting(tally_session *session, const char *name);
+/* Columns of the terminal that replies are shown on; 0: any. 80 when it is not told. */
+TALLY_API void tally_session_set_width(tally_session *session, uint32_t columns);
 /* The rows of `report`: name, file, object, line, id, self, inclusive; by and sort as its options
  * name them. The first event only. */
 TALLY_API tally_error *tally_session_report(tally_session *session, const char *by,

@@ -12,7 +12,7 @@ from support.programs import SOURCE_ROOT
 from support.skips import need_tools, run_unittests
 
 CONSUMER = SOURCE_ROOT / "tests/abi/consumer"
-VERSION = next(line.split('"')[1] for line in open(SOURCE_ROOT / "lib/include/tally.h",
+VERSION = next(line.split('"')[1] for line in open(SOURCE_ROOT / "lib/include/tally/version.h",
                                                    encoding="utf-8")
                if line.startswith("#define TALLY_VERSION "))
 

@@ -10,7 +10,7 @@ from support.programs import SOURCE_ROOT
 from support.skips import run_unittests
 
 INCLUDE = SOURCE_ROOT / "lib" / "include"
-C_HEADERS = ("tally.h", "tally/export.h", "tally/mon.h")
+C_HEADERS = ("tally.h", "tally/export.h", "tally/version.h", "tally/mon.h")
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 

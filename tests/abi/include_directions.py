@@ -57,6 +57,7 @@ HEADER_LAYERS = {
     "tally/symbolization.h": "model",
     "tally/symbolizer.h": "model",
     "tally/unwinder.h": "model",
+    "tally/version.h": "support",
 }
 
 # (who, what) that go against the table, and why.

@@ -37,11 +37,12 @@ TALLY_API Result<FlatTable> flat_table(const StackProfile &profile, By by,
                                        SortBy sort = SortBy::self);
 
 struct TextOptions {
-  uint32_t limit = 0; // rows; 0: all
-  uint32_t width = 80;
+  uint32_t limit = 0;  // rows; 0: all
+  uint32_t width = 80; // columns; 0: any
 };
 
-// Columns self %, self, inclusive %, inclusive, name, place. Long names are never cut.
+// Columns self %, self, inclusive %, inclusive, name, place. Names that are too wide lose their
+// template arguments, then their parameters ("map<…>::at(…)"); the JSON has them whole.
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // By function: {"events":[…],"totals":[…],"functions":[{"name","file","object","self":[…],
 // "inclusive":[…],"calls":N}]}; otherwise "lines", "objects", "threads" or "parts" in place of

@@ -49,7 +49,7 @@ struct SamplerStatus {
 // thread; none throws.
 class TALLY_API Sampler {
 public:
-  virtual ~Sampler(); // stops
+  virtual ~Sampler() = default; // stops
 
   // What was drained up to now belongs to the open part; later samples to the next one. The
   // process stands still (the caller's promise), so the cut is exact. A part without samples is

@@ -105,6 +105,9 @@ public:
   std::string_view setting(std::string_view name) const; // empty: no such setting
   Result<void> set(std::string_view name, std::string_view value);
 
+  // Columns of the terminal that replies are shown on; 0: any. 80 when it is not told.
+  void set_width(uint32_t columns);
+
   // The rows of `report`, for fronts with tables of their own. Names that are not looked up yet are
   // looked up now.
   Result<FlatTable> table(By by, SortBy sort);

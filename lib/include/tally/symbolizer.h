@@ -38,7 +38,7 @@ enum class ModuleId : uint32_t {};
 
 class TALLY_API Symbolizer {
 public:
-  virtual ~Symbolizer();
+  virtual ~Symbolizer() = default;
 
   // Finds the file and its debug information; cheap, nothing is parsed yet. Never fails: a module
   // that cannot be read has no names, and a finding says why (once).

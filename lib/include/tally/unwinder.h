@@ -46,7 +46,7 @@ enum class StackEnd : uint8_t {
 
 class TALLY_API Unwinder {
 public:
-  virtual ~Unwinder();
+  virtual ~Unwinder() = default;
   // Appends pcs, leaf first; callers as return address - 1, but for the frame that a signal
   // interrupted. Called on the sampler's reader thread, or on a thread that calls the sampler while
   // the reader waits: never by two at once.

@@ -271,6 +271,10 @@ const char *tally_session_setting(tally_session *session, const char *name) {
   }
 }
 
+void tally_session_set_width(tally_session *session, uint32_t columns) {
+  session->session.set_width(columns);
+}
+
 tally_error *tally_session_report(tally_session *session, const char *by, const char *sort,
                                   tally_table **table) {
   return guarded(

@@ -194,7 +194,7 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
         return {};
       if (owner.get() < 0 && errno == ENODEV)
         continue;
-      if (owner.get() < 0)
+      if (owner.get() < 0 || !move_up(owner))
         return fail(refusal(errno));
       if (!map_ring(i, owner.get())) {
         too_large = errno == EPERM || errno == ENOMEM;
@@ -206,31 +206,37 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
       feeds_[i].fds.push_back(owner.get());
       events_.push_back(std::move(owner));
     }
-    int fd = open_one(tid, i);
-    if (fd < 0 && errno == EINVAL && inherit_thread_) {
+    UniqueFd event(open_one(tid, i));
+    if (event.get() < 0 && errno == EINVAL && inherit_thread_) {
       inherit_thread_ = false; // before Linux 5.13
-      fd = open_one(tid, i);
+      event.reset(open_one(tid, i));
     }
-    if (fd < 0 && errno == EACCES && !exclude_kernel_) {
+    if (event.get() < 0 && errno == EACCES && !exclude_kernel_) {
       exclude_kernel_ = true; // not ours to see, the program's own code is
-      fd = open_one(tid, i);
+      event.reset(open_one(tid, i));
     }
-    if (fd < 0 && errno == ESRCH)
+    if (event.get() < 0 && errno == ESRCH)
       return {};
-    if (fd < 0 && errno == ENODEV)
+    if (event.get() < 0 && errno == ENODEV)
       continue;
-    if (fd < 0)
+    if (event.get() < 0 || !move_up(event))
       return fail(refusal(errno));
-    UniqueFd event(fd);
-    if (fd < first_fd_) {
-      event.reset(::fcntl(fd, F_DUPFD_CLOEXEC, first_fd_));
-      if (event.get() < 0)
-        return fail(refusal(EMFILE));
-    }
     feeds_[i].fds.push_back(event.get());
     events_.push_back(std::move(event));
   }
   return {};
+}
+
+bool PerfEvents::move_up(UniqueFd &fd) const {
+  if (fd.get() >= first_fd_)
+    return true;
+  const int moved = ::fcntl(fd.get(), F_DUPFD_CLOEXEC, first_fd_);
+  if (moved < 0) {
+    errno = EMFILE; // EINVAL is what fcntl says of a number above the limit
+    return false;
+  }
+  fd.reset(moved);
+  return true;
 }
 
 perf_event_attr PerfEvents::clock(size_t cpu_index) const {

@@ -71,6 +71,7 @@ private:
   int open_one(pid_t tid, size_t cpu_index) const;
   Result<void> open_with_rings(std::span<const pid_t> tids, size_t ring_bytes, bool &too_large);
   Result<void> open_thread(pid_t tid, bool &too_large);
+  bool move_up(UniqueFd &fd) const; // to first_fd_ or above; false: errno says why not
   bool map_ring(size_t cpu_index, int fd);
   Error refusal(int errno_value) const;
   void release();

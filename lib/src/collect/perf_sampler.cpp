@@ -29,8 +29,6 @@
 
 namespace tally {
 
-Sampler::~Sampler() = default;
-
 namespace {
 
 // A record is written within microseconds of the time it bears; a virtual processor may be taken
@@ -269,8 +267,9 @@ void PerfSampler::finish_if_ended() {
   }
   const ProcessStatus status = parse_status({text, static_cast<size_t>(got)});
   const bool zombie = status.state == 'Z' && status.threads <= 1;
-  // Detached: it is no longer the user's to be watched.
-  const bool released = traced_ && status.tracer == 0 && !zombie;
+  // Detached: it is no longer the user's to be watched. A first thread that has ended says nothing
+  // about the others.
+  const bool released = traced_ && status.tracer == 0 && status.state != 'Z';
   if (released || (zombie && pidfd_.get() < 0))
     end();
 }

@@ -11,13 +11,17 @@ namespace tally {
 std::string_view base_name(std::string_view path);
 // "file:line", else the file, else the object it was found in.
 std::string place_of(std::string_view file, uint32_t line, std::string_view object);
+size_t display_width(std::string_view text); // columns of UTF-8
+// A name wider than that loses its template arguments, and then its parameters: "map<…>::at(…)".
+std::string short_name(std::string_view name, size_t width);
 double percent(uint64_t part, uint64_t whole); // 0 of 0 is 0
 
 class TextTable {
 public:
   void add_column(std::string title, bool right) { columns_.push_back({std::move(title), right}); }
   void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  // limit 0: all rows. Fits `width` as far as no cell need be cut.
+  // limit 0: all rows; width 0: as wide as it gets. Of the columns only the last but one, where
+  // names stand, gives way: they are shortened, and where that is not enough run over.
   std::string render(size_t limit, uint32_t width) const;
 
 private:

@@ -27,37 +27,40 @@ double percent(uint64_t part, uint64_t whole) {
 
 std::string TextTable::render(size_t limit, uint32_t width) const {
   const size_t shown = limit == 0 ? rows_.size() : std::min(limit, rows_.size());
+  const size_t flexible = columns_.size() - 2;
   std::vector<size_t> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
-    size_t widest = columns_[c].title.size();
+    size_t widest = display_width(columns_[c].title);
     for (size_t r = 0; r < shown; ++r)
-      widest = std::max(widest, rows_[r][c].size());
+      widest = std::max(widest, display_width(rows_[r][c]));
     widths.push_back(widest);
   }
-  // Only the column before the last gives way: its longer cells run over.
-  if (columns_.size() >= 2) {
-    size_t others = 0;
+  if (width > 0) {
+    size_t others = 2 * (columns_.size() - 1);
     for (size_t c = 0; c < widths.size(); ++c)
-      others += c + 2 == widths.size() ? 2 : widths[c] + 2;
-    const size_t left = width > others + 8 ? width - others : 8;
-    widths[widths.size() - 2] = std::min(widths[widths.size() - 2], left);
+      others += c == flexible ? 0 : widths[c];
+    constexpr size_t least = 16;
+    widths[flexible] =
+        std::min(widths[flexible], std::max(least, width - std::min<size_t>(width, others)));
   }
   std::string out;
-  const auto line = [&](auto cell_of) {
-    std::string text;
+  const auto add_line = [&](auto cell_of) {
+    std::string line;
     for (size_t c = 0; c < columns_.size(); ++c) {
-      const std::string_view cell = cell_of(c);
-      if (c > 0)
-        text += "  ";
-      text += columns_[c].right ? fmt::format("{:>{}}", cell, widths[c])
-                                : fmt::format("{:<{}}", cell, widths[c]);
+      std::string cell(cell_of(c));
+      if (c == flexible && width > 0)
+        cell = short_name(cell, widths[c]);
+      const size_t used = display_width(cell);
+      const std::string blanks(widths[c] - std::min(used, widths[c]), ' ');
+      line += c > 0 ? "  " : "";
+      line += columns_[c].right ? blanks + cell : cell + blanks;
     }
-    text.erase(text.find_last_not_of(' ') + 1);
-    out += text + '\n';
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + '\n';
   };
-  line([&](size_t c) { return std::string_view(columns_[c].title); });
+  add_line([&](size_t c) -> const std::string & { return columns_[c].title; });
   for (size_t r = 0; r < shown; ++r)
-    line([&](size_t c) { return std::string_view(rows_[r][c]); });
+    add_line([&](size_t c) -> const std::string & { return rows_[r][c]; });
   if (shown < rows_.size())
     out += fmt::format("({} more; --limit 0 shows all)\n", rows_.size() - shown);
   return out;

@@ -55,26 +55,26 @@ std::string Session::State::sampling_words() const {
 }
 
 Result<Reply> Session::State::run(const ParsedCommand &command) {
-  const std::string_view name = command.spec->name;
-  if (name == "start")
-    return start(command);
-  if (name == "stop") {
-    if (!armed && !sampler)
-      return fail(ErrorCode::bad_state, "sampling has not begun", "profile stop");
-    armed = false;
-    return end_sampling("profile stop");
-  }
-  if (name == "status")
-    return status();
-  if (name == "report")
-    return report(command);
-  if (name == "dump")
-    return dump(command);
-  if (name == "diff")
-    return diff(command);
-  if (name == "clear")
-    return clear();
-  return config(command);
+  struct Row {
+    std::string_view name;
+    Result<Reply> (State::*handler)(const ParsedCommand &);
+  };
+  static constexpr Row rows[] = {
+      {"start", &State::start},   {"stop", &State::stop},     {"status", &State::status},
+      {"report", &State::report}, {"dump", &State::dump},     {"diff", &State::diff},
+      {"clear", &State::clear},   {"config", &State::config},
+  };
+  for (const Row &row : rows)
+    if (row.name == command.spec->name)
+      return (this->*row.handler)(command);
+  return fail(ErrorCode::internal, "the command has no handler", std::string(command.spec->name));
+}
+
+Result<Reply> Session::State::stop(const ParsedCommand &) {
+  if (!armed && !sampler)
+    return fail(ErrorCode::bad_state, "sampling has not begun", "profile stop");
+  armed = false;
+  return end_sampling("profile stop");
 }
 
 Result<Reply> Session::State::start(const ParsedCommand &command) {
@@ -129,7 +129,7 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
   return printed(fmt::format("Sampling process {}: {}.\n", target.pid, sampling_words()));
 }
 
-Result<Reply> Session::State::status() {
+Result<Reply> Session::State::status(const ParsedCommand &) {
   const SamplerStatus now = sums();
   const uint64_t at = [] {
     timespec clock{};
@@ -203,12 +203,12 @@ Result<Reply> Session::State::report(const ParsedCommand &command) {
   const By by = by_of(command.value("by", "function"));
   const SortBy sort = command.value("sort") == "inclusive" ? SortBy::inclusive : SortBy::self;
   const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
-  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+  return with_names([=, width = width](const StackProfile &profile) -> Result<Reply> {
     if (profile.sample_count() == 0)
       return fail(ErrorCode::no_data, "no samples yet: the program has hardly run",
                   "profile report");
     TALLY_TRY(table, flat_table(profile, by, sort));
-    return printed(json ? to_json(table, limit) : to_text(table, {.limit = limit}));
+    return printed(json ? to_json(table, limit) : to_text(table, {.limit = limit, .width = width}));
   });
 }
 
@@ -260,14 +260,15 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
   const bool json = command.has("json");
   const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
   TALLY_TRY(before_table, flat_table(*before, By::function));
-  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+  return with_names([=, width = width](const StackProfile &profile) -> Result<Reply> {
     TALLY_TRY(after_table, flat_table(profile, By::function));
     const DiffTable changes = diff_tables(before_table, after_table);
-    return printed(json ? to_json(changes, limit) : to_text(changes, {.limit = limit}));
+    return printed(json ? to_json(changes, limit)
+                        : to_text(changes, {.limit = limit, .width = width}));
   });
 }
 
-Result<Reply> Session::State::clear() {
+Result<Reply> Session::State::clear(const ParsedCommand &) {
   kept.reset();
   frozen.reset();
   named.reset();

@@ -108,6 +108,16 @@ Result<void> check_value(const OptionSpec &option, std::string_view value,
   return {};
 }
 
+// "NAME [VALUE]": one at least, two at most.
+static std::pair<size_t, size_t> argument_counts(const CommandSpec &command) {
+  size_t least = 0, most = 0;
+  for (const std::string &word : split_words(command.arguments).words) {
+    ++most;
+    least += word.starts_with('[') ? 0 : 1;
+  }
+  return {least, most};
+}
+
 Result<ParsedCommand> parse_command(std::string_view line) {
   const Words split = split_words(line);
   if (split.words.empty())
@@ -159,10 +169,7 @@ Result<ParsedCommand> parse_command(std::string_view line) {
       TALLY_CHECK(check_value(*option, value, shown));
     parsed.options.insert_or_assign(std::string(option->name), std::move(value));
   }
-  const size_t most = parsed.spec->arguments.empty()          ? 0
-                      : parsed.spec->arguments.ends_with(']') ? 2
-                                                              : 1;
-  const size_t least = most == 0 ? 0 : 1;
+  const auto [least, most] = argument_counts(*parsed.spec);
   if (parsed.arguments.size() < least)
     return fail(
         ErrorCode::invalid_argument,

@@ -336,6 +336,8 @@ Result<void> Session::set(std::string_view name, std::string_view value) {
   return {};
 }
 
+void Session::set_width(uint32_t columns) { state_->width = columns; }
+
 Result<FlatTable> Session::table(By by, SortBy sort) {
   std::optional<Result<FlatTable>> table;
   const auto then = [&](const StackProfile &profile) {

@@ -43,16 +43,18 @@ struct Session::State {
   // commands.cpp
   Result<Reply> run(const ParsedCommand &command);
   Result<Reply> start(const ParsedCommand &command);
-  Result<Reply> status();
+  Result<Reply> stop(const ParsedCommand &command);
+  Result<Reply> status(const ParsedCommand &command);
   Result<Reply> report(const ParsedCommand &command);
   Result<Reply> dump(const ParsedCommand &command);
   Result<Reply> diff(const ParsedCommand &command);
-  Result<Reply> clear();
+  Result<Reply> clear(const ParsedCommand &command);
   Result<Reply> config(const ParsedCommand &command);
   std::string sampling_words() const; // "perf, 1000 Hz of CPU time, stacks by frame pointers"
 
   std::map<std::string, std::string, std::less<>> settings;
 
+  uint32_t width = 80; // of the terminal
   DebugEvent target; // the newest that a front told
   StartOptions options;
   bool armed = false; // `start` was given, `stop` not yet

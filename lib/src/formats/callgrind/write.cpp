@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include <tally.h>
+#include <tally/version.h>
 
 namespace tally::callgrind {
 

@@ -1,0 +1,33 @@
+// The commands of `tally`. Each adds itself to the parser and is one function of its options.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <tally/diagnostics.h>
+#include <tally/result.h>
+
+namespace tally::cli {
+
+// What the shell sees (also for other programs: these numbers are fixed).
+enum Exit {
+  done = 0,
+  input_at_fault = 1,
+  command_line_at_fault = 2,
+  below_threshold = 3,
+  no_data = 4
+};
+
+// Set by the command that ran.
+struct Outcome {
+  int status = done;
+};
+
+void add_record(CLI::App &app, Outcome &outcome);
+void add_report(CLI::App &app, Outcome &outcome);
+void add_convert(CLI::App &app, Outcome &outcome);
+
+// Prints "tally: …" on standard error; the status that goes with the error.
+int complain(const Error &error);
+void show(const Diagnostics &findings);
+
+} // namespace tally::cli

@@ -1,0 +1,275 @@
+#include "commands.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <tally/file_io.h>
+#include <tally/formats.h>
+#include <tally/sampler.h>
+#include <tally/symbolization.h>
+
+namespace tally::cli {
+
+namespace {
+
+struct Options {
+  std::string output, format;
+  uint32_t frequency_hz = 1000;
+  StackMode stacks = StackMode::fp;
+  pid_t pid = 0;
+  std::vector<std::string> program;
+};
+
+// Signals that end a recording come as reads of a descriptor, so that what was sampled is written.
+// An interactive Ctrl-C reaches the program by itself: it is one of the terminal's group.
+class EndSignals {
+public:
+  EndSignals() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
+      sigaddset(&set, signal);
+    ::sigprocmask(SIG_BLOCK, &set, &before_);
+    fd_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  ~EndSignals() {
+    ::close(fd_);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  EndSignals(const EndSignals &) = delete;
+  int fd() const { return fd_; }
+  const sigset_t &before() const { return before_; }
+  int take() const {
+    signalfd_siginfo info{};
+    return ::read(fd_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
+
+private:
+  int fd_;
+  sigset_t before_;
+};
+
+// A child that waits until it is told to become the program.
+class Child {
+public:
+  static Result<Child> make(const std::vector<std::string> &program, const sigset_t &mask) {
+    Child child;
+    std::array<int, 2> go{}, failed{};
+    if (::pipe2(go.data(), O_CLOEXEC) != 0 || ::pipe2(failed.data(), O_CLOEXEC) != 0)
+      return fail_errno(errno, "cannot make a pipe");
+    std::vector<char *> words;
+    for (const std::string &word : program)
+      words.push_back(const_cast<char *>(word.c_str()));
+    words.push_back(nullptr);
+    child.pid_ = ::fork();
+    if (child.pid_ < 0)
+      return fail_errno(errno, "cannot fork");
+    if (child.pid_ == 0) {
+      ::close(go[1]);
+      ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+      char byte;
+      if (::read(go[0], &byte, 1) != 1)
+        ::_exit(127); // the recorder gave up
+      ::execvp(words[0], words.data());
+      const int error = errno;
+      static_cast<void>(!::write(failed[1], &error, sizeof error));
+      ::_exit(127);
+    }
+    ::close(go[0]);
+    ::close(failed[1]);
+    child.go_ = go[1];
+    child.failed_ = failed[0];
+    return child;
+  }
+  // Becomes the program; an error when it could not.
+  Result<void> release(const std::string &name) {
+    static_cast<void>(!::write(go_, "g", 1));
+    ::close(std::exchange(go_, -1));
+    int error = 0;
+    const ssize_t got = ::read(failed_, &error, sizeof error);
+    ::close(std::exchange(failed_, -1));
+    if (got != sizeof error)
+      return {};
+    ::waitpid(pid_, nullptr, 0);
+    return fail(ErrorCode::invalid_argument, fmt::format("cannot run it: {}", strerror(error)),
+                name);
+  }
+  void give_up() {
+    ::close(std::exchange(go_, -1));
+    ::close(std::exchange(failed_, -1));
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+private:
+  pid_t pid_ = 0;
+  int go_ = -1, failed_ = -1;
+};
+
+std::string ending(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("ended by SIG{}", sigabbrev_np(WTERMSIG(status)));
+  return fmt::format("exited, status {}", WEXITSTATUS(status));
+}
+
+// Waits until the program ends, or until the user has had enough. What ended it.
+std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
+  const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  std::string end = "ended";
+  std::array<pollfd, 2> polled{{{process, POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
+  while (true) {
+    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR)
+      break;
+    if (polled[1].revents & POLLIN) {
+      const int signal = signals.take();
+      if (!ours) {
+        end = fmt::format("SIG{}", sigabbrev_np(signal));
+        break;
+      }
+      if (signal != SIGINT && signal != SIGQUIT) // those two it has got from the terminal
+        ::kill(pid, signal);
+    }
+    if (polled[0].revents != 0 || process < 0) {
+      int status = 0;
+      if (ours && ::waitpid(pid, &status, 0) == pid)
+        end = ending(status);
+      break;
+    }
+  }
+  if (process >= 0)
+    ::close(process);
+  return end;
+}
+
+Result<StackProfile> name_all(StackProfile raw) {
+  Diagnostics findings;
+  const auto symbolizer = make_symbolizer();
+  Symbolization names(std::move(raw), *symbolizer, findings);
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  bool shown = false;
+  while (!names.step(std::chrono::milliseconds(500)))
+    if (terminal) {
+      fmt::print(stderr, "\rtally: looking up names: {} of {} addresses", names.done(),
+                 names.total());
+      shown = true;
+    }
+  if (shown)
+    fmt::print(stderr, "\r\x1b[K");
+  symbolizer->save_cache();
+  auto named = names.finish();
+  show(findings);
+  return named;
+}
+
+Result<void> run(const Options &options) {
+  if (options.program.empty() == (options.pid == 0))
+    return fail(ErrorCode::invalid_argument, "give either -p PID or -- PROGRAM", "record");
+  const Format *format =
+      options.output.empty() ? &formats().front() : format_by_file_name(options.output);
+  if (!options.format.empty()) {
+    TALLY_TRY(named, format_by_name(options.format));
+    format = named;
+  }
+  if (!format)
+    return fail(ErrorCode::invalid_argument,
+                "the file's name tells no format: add --format callgrind, or another",
+                options.output);
+
+  EndSignals signals;
+  SamplerOptions sampling;
+  sampling.frequency_hz = options.frequency_hz;
+  sampling.stacks = options.stacks;
+  const bool ours = options.pid == 0;
+  std::unique_ptr<Sampler> sampler;
+  pid_t pid = options.pid;
+  std::string command;
+  if (ours) {
+    TALLY_TRY(child, Child::make(options.program, signals.before()));
+    pid = child.pid();
+    sampling.enable_on_exec = true;
+    auto started = start_perf_sampler(pid, sampling);
+    if (!started) {
+      child.give_up();
+      return fail(std::move(started.error()));
+    }
+    sampler = std::move(*started);
+    TALLY_CHECK(child.release(options.program[0]));
+    for (const std::string &word : options.program)
+      command += (command.empty() ? "" : " ") + word;
+  } else {
+    TALLY_TRY(started, start_perf_sampler(pid, sampling));
+    sampler = std::move(started);
+    fmt::print(stderr, "tally: sampling process {}; Ctrl-C ends it\n", pid);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string end = wait_for(pid, ours, signals);
+  const auto took = static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  sampler->stop();
+  const SamplerStatus status = sampler->status();
+  TALLY_TRY(raw, sampler->snapshot(end, 0, took));
+  sampler.reset();
+  if (!command.empty())
+    raw.command = raw.strings.intern(command);
+  if (raw.sample_count() == 0)
+    return fail(ErrorCode::no_data, "no samples: it has hardly used any CPU time",
+                ours ? options.program[0] : fmt::format("process {}", pid));
+  TALLY_TRY(profile, name_all(std::move(raw)));
+  TALLY_TRY(written, write_profile(std::move(profile), *format));
+  const std::string path =
+      options.output.empty() ? fmt::format("callgrind.out.{}", pid) : options.output;
+  TALLY_CHECK(write_file(path, written.bytes));
+  fmt::print(stderr, "tally: {}; {} samples in {:.2f} s of CPU time, {} lost; wrote {}\n", end,
+             status.samples, static_cast<double>(status.cpu_ns) * 1e-9, status.lost, path);
+  if (!status.kernel_included)
+    fmt::print(stderr, "tally: time in the kernel was not sampled (unprivileged)\n");
+  if (!status.problem.empty())
+    fmt::print(stderr, "tally: sampling ended early: {}\n", status.problem);
+  return {};
+}
+
+} // namespace
+
+void add_record(CLI::App &app, Outcome &outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command =
+      app.add_subcommand("record", "sample a program, or a process, and write its profile\n"
+                                   "All its threads count; processes that it forks do not.");
+  command->add_option("-o", options->output, "where to write (default callgrind.out.PID)")
+      ->option_text("FILE");
+  command->add_option("--format", options->format, "when the file's name does not tell it");
+  command
+      ->add_option("-F,--frequency", options->frequency_hz,
+                   "samples for each second of CPU time (default 1000)")
+      ->check(CLI::Range(1, 1000000))
+      ->option_text("HZ");
+  const std::map<std::string, StackMode> stacks{{"none", StackMode::none}, {"fp", StackMode::fp}};
+  command->add_option("--stacks", options->stacks, "callers: not recorded, or by frame pointers")
+      ->transform(CLI::CheckedTransformer(stacks))
+      ->option_text("none|fp");
+  command->add_option("-p,--pid", options->pid, "a process that runs already")
+      ->check(CLI::PositiveNumber)
+      ->option_text("PID");
+  command->add_option("PROGRAM", options->program, "the program and its arguments");
+  command->prefix_command(false);
+  command->positionals_at_end();
+  command->callback([options, &outcome] {
+    if (auto ran = run(*options); !ran)
+      outcome.status = complain(ran.error());
+  });
+}
+
+} // namespace tally::cli

@@ -1,0 +1,77 @@
+#include <array>
+
+#include "report/render.h"
+
+namespace tally {
+
+namespace {
+
+// Behind `operator` these are a name, not brackets.
+constexpr std::array<std::string_view, 12> operators{"<=>", "<<=", ">>=", "->*", "<<", ">>",
+                                                     "<=",  ">=",  "->",  "()",  "<",  ">"};
+
+size_t operator_length(std::string_view name, size_t at) {
+  constexpr std::string_view word = "operator";
+  if (!name.substr(at).starts_with(word))
+    return 0;
+  for (std::string_view symbol : operators)
+    if (name.substr(at + word.size()).starts_with(symbol))
+      return word.size() + symbol.size();
+  return 0;
+}
+
+// Puts "…" in place of what stands between each outermost pair of the brackets. "(anonymous
+// namespace)" and the like, which are names, stay.
+std::string without(std::string_view name, char open, char close) {
+  std::string out;
+  size_t depth = 0;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (const size_t length = operator_length(name, i); length > 0) {
+      if (depth == 0)
+        out += name.substr(i, length);
+      i += length - 1;
+      continue;
+    }
+    const char c = name[i];
+    const bool arrow = c == '>' && i > 0 && name[i - 1] == '-';
+    if (c == open) {
+      const std::string_view rest = name.substr(i);
+      if (depth == 0 && (rest.starts_with("(anonymous namespace)") || rest.starts_with("()"))) {
+        const size_t end = rest.find(')') + 1;
+        out += rest.substr(0, end);
+        i += end - 1;
+        continue;
+      }
+      if (depth++ == 0)
+        out += open;
+    } else if (c == close && !arrow && depth > 0) {
+      if (--depth == 0) {
+        out += "…";
+        out += close;
+      }
+    } else if (depth == 0) {
+      out += c;
+    }
+  }
+  return depth == 0 ? out : std::string(name); // not a name that we understand
+}
+
+} // namespace
+
+size_t display_width(std::string_view text) {
+  size_t columns = 0;
+  for (char c : text)
+    columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80; // UTF-8's first bytes
+  return columns;
+}
+
+std::string short_name(std::string_view name, size_t width) {
+  if (display_width(name) <= width)
+    return std::string(name);
+  std::string shorter = without(name, '<', '>');
+  if (display_width(shorter) > width)
+    shorter = without(shorter, '(', ')');
+  return shorter;
+}
+
+} // namespace tally

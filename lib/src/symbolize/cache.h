@@ -1,0 +1,116 @@
+// The tables of one module on disk, by its build id. FORMAT.md has the layout.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tally/file_io.h>
+
+#include "symbolize/tables.h"
+
+namespace tally::symbolize {
+
+// What the tables were made from. A cache made from anything else is not used.
+struct CacheSource {
+  std::string build_id;
+  std::string path; // of the file with the debug information, or of the module itself
+  uint64_t size = 0;
+  int64_t mtime_ns = 0;
+  friend bool operator==(const CacheSource &, const CacheSource &) = default;
+};
+
+// $TALLY_CACHE_DIR, else $XDG_CACHE_HOME/tally, else ~/.cache/tally; empty: none.
+std::string cache_directory();
+std::string cache_path(const std::string &directory, std::string_view build_id);
+
+// A cache that is mapped. Nothing in it is believed: pages are checked against their checksums when
+// they are first touched, and every reference against the bounds of what it refers to.
+class Cache final : private PageGuard {
+public:
+  // nullptr when there is no file, or one that is damaged, of another version or source.
+  static std::unique_ptr<Cache> open(const std::string &path, const CacheSource &source);
+  ~Cache() = default;
+
+  struct Unit {
+    uint64_t key;
+    UnitTables tables;
+  };
+  const std::vector<Unit> &units() const { return units_; }
+  const Unit *unit(uint64_t key) const;
+  const Rows<UnitRange> &unit_ranges() const { return unit_ranges_; }
+  // Whether unit_ranges also has what .debug_aranges leaves out.
+  bool has_all_units() const { return all_units_; }
+  bool has_symbols() const { return has_symbols_; }
+  const Rows<SymbolRow> &symbols() const { return symbols_; }
+  std::string_view text(TextRef ref) const;
+  // Whether anything that was read so far turned out to be damaged.
+  bool damaged() const { return damaged_; }
+
+private:
+  Cache() = default;
+  bool read(const CacheSource &source);
+  bool check(const void *bytes, size_t size) const override;
+  template <class Row> bool rows(uint64_t offset, uint64_t count, Rows<Row> &out) const;
+
+  FileBytes file_;
+  std::string_view bytes_;
+  const uint64_t *page_sums_ = nullptr;
+  uint64_t body_ = 0; // where the pages begin
+  mutable std::vector<bool> checked_;
+  mutable bool damaged_ = false;
+  uint64_t texts_ = 0;
+  uint64_t texts_size_ = 0;
+  std::vector<Unit> units_;
+  std::unordered_map<uint64_t, size_t> by_key_;
+  Rows<UnitRange> unit_ranges_;
+  Rows<SymbolRow> symbols_;
+  bool all_units_ = false;
+  bool has_symbols_ = false;
+};
+
+// Collects tables from several owners into one file.
+class CacheWriter {
+public:
+  CacheWriter();
+  TextRef text(std::string_view text);
+  // Row by row, with the texts as text() gave them.
+  struct Unit {
+    uint64_t key = 0;
+    uint64_t base = 0;
+    std::vector<RangeRow> ranges;
+    std::vector<LineRow> lines;
+    std::vector<NodeRow> nodes;
+    std::vector<FunctionRow> functions;
+  };
+  void add(const Unit &unit);
+  void set_unit_ranges(std::vector<UnitRange> ranges, bool all);
+  void set_symbols(std::vector<SymbolRow> symbols);
+  size_t unit_count() const { return directory_.size(); }
+  // The file's bytes; empty when they are too many for the format.
+  std::string finish(const CacheSource &source);
+
+private:
+  template <class Row> uint64_t append(const std::vector<Row> &rows);
+
+  struct DirectoryEntry {
+    uint64_t key, base;
+    uint64_t ranges, lines, nodes, functions; // offsets in the body
+    uint64_t range_count, line_count, node_count, function_count;
+  };
+  friend class Cache;
+
+  std::string body_;
+  std::vector<DirectoryEntry> directory_;
+  std::string texts_;
+  std::unordered_map<std::string, TextRef> text_refs_;
+  std::vector<UnitRange> unit_ranges_;
+  std::vector<SymbolRow> symbols_;
+  bool all_units_ = false;
+  bool has_symbols_ = false;
+};
+
+} // namespace tally::symbolize

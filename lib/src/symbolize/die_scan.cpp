@@ -1,0 +1,627 @@
+// libdw finds units and abbreviations and reads every form that is not plain; the pass itself is
+// ours, because asking libdw for the attributes of each DIE in turn costs an order of magnitude
+// more than stepping over them.
+#include "symbolize/die_scan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <queue>
+#include <unordered_map>
+
+#include <dwarf.h>
+#include <gelf.h>
+
+#include "symbolize/tables.h"
+
+namespace tally::symbolize {
+
+namespace {
+
+enum class Kind : uint8_t { plain, skip, scope, function, inlined };
+
+Kind kind_of(unsigned tag) {
+  switch (tag) {
+  case DW_TAG_subprogram:
+    return Kind::function;
+  case DW_TAG_inlined_subroutine:
+    return Kind::inlined;
+  case DW_TAG_namespace:
+  case DW_TAG_module:
+  case DW_TAG_class_type:
+  case DW_TAG_structure_type:
+  case DW_TAG_union_type:
+  case DW_TAG_interface_type:
+    return Kind::scope;
+  // These have children, and code in none of them.
+  case DW_TAG_enumeration_type:
+  case DW_TAG_array_type:
+  case DW_TAG_subroutine_type:
+  case DW_TAG_call_site:
+  case DW_TAG_GNU_call_site:
+  case DW_TAG_GNU_template_parameter_pack:
+  case DW_TAG_GNU_formal_parameter_pack:
+  case DW_TAG_variant_part:
+    return Kind::skip;
+  default:
+    return Kind::plain;
+  }
+}
+
+struct AttributeSpec {
+  unsigned name;
+  unsigned form;
+  int64_t constant; // of DW_FORM_implicit_const
+};
+
+struct Abbreviation {
+  Kind kind = Kind::plain;
+  bool known = false;
+  bool children = false;
+  uint32_t first = 0; // of its AttributeSpecs
+  uint32_t count = 0;
+  int32_t fixed_size = -1; // bytes of all attributes, where that is always the same
+  bool has_sibling = false;
+};
+
+// Bytes of a unit. In the error state the cursor stays where it failed.
+class Cursor {
+public:
+  Cursor(const unsigned char *at, const unsigned char *end, bool swap)
+      : at_(at), end_(end), swap_(swap) {}
+
+  bool good() const { return good_; }
+  const unsigned char *at() const { return at_; }
+  size_t left() const { return static_cast<size_t>(end_ - at_); }
+  void fail() { good_ = false; }
+  void move_to(const unsigned char *at) { at_ = at; }
+
+  void skip(uint64_t bytes) {
+    if (bytes > left())
+      fail();
+    else
+      at_ += bytes;
+  }
+  template <class T> T fixed() {
+    T value{};
+    if (left() < sizeof value) {
+      fail();
+      return value;
+    }
+    std::memcpy(&value, at_, sizeof value);
+    at_ += sizeof value;
+    if constexpr (sizeof value == 2)
+      value = swap_ ? __builtin_bswap16(value) : value;
+    else if constexpr (sizeof value == 4)
+      value = swap_ ? __builtin_bswap32(value) : value;
+    else if constexpr (sizeof value == 8)
+      value = swap_ ? __builtin_bswap64(value) : value;
+    return value;
+  }
+  uint64_t sized(unsigned bytes) {
+    switch (bytes) {
+    case 1:
+      return fixed<uint8_t>();
+    case 2:
+      return fixed<uint16_t>();
+    case 4:
+      return fixed<uint32_t>();
+    case 8:
+      return fixed<uint64_t>();
+    default:
+      fail();
+      return 0;
+    }
+  }
+  uint64_t uleb() { // DWARF 5, 7.6
+    if (at_ < end_ && *at_ < 0x80)
+      return *at_++;
+    uint64_t value = 0;
+    for (unsigned shift = 0; at_ < end_; shift += 7) {
+      const unsigned char byte = *at_++;
+      if (shift < 64)
+        value |= uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80)
+        return value;
+    }
+    fail();
+    return 0;
+  }
+  void string() {
+    const void *end = std::memchr(at_, 0, left());
+    if (end)
+      at_ = static_cast<const unsigned char *>(end) + 1;
+    else
+      fail();
+  }
+
+private:
+  const unsigned char *at_;
+  const unsigned char *end_;
+  bool swap_;
+  bool good_ = true;
+};
+
+struct Sizes {
+  unsigned address;
+  unsigned offset;
+  unsigned version;
+};
+
+// Bytes of a form that always takes the same; -1 for the others (DWARF 5, 7.5.6).
+int fixed_size(unsigned form, const Sizes &sizes) {
+  switch (form) {
+  case DW_FORM_flag_present:
+  case DW_FORM_implicit_const:
+    return 0;
+  case DW_FORM_data1:
+  case DW_FORM_ref1:
+  case DW_FORM_flag:
+  case DW_FORM_strx1:
+  case DW_FORM_addrx1:
+    return 1;
+  case DW_FORM_data2:
+  case DW_FORM_ref2:
+  case DW_FORM_strx2:
+  case DW_FORM_addrx2:
+    return 2;
+  case DW_FORM_strx3:
+  case DW_FORM_addrx3:
+    return 3;
+  case DW_FORM_data4:
+  case DW_FORM_ref4:
+  case DW_FORM_ref_sup4:
+  case DW_FORM_strx4:
+  case DW_FORM_addrx4:
+    return 4;
+  case DW_FORM_data8:
+  case DW_FORM_ref8:
+  case DW_FORM_ref_sig8:
+  case DW_FORM_ref_sup8:
+    return 8;
+  case DW_FORM_data16:
+    return 16;
+  case DW_FORM_addr:
+    return static_cast<int>(sizes.address);
+  case DW_FORM_ref_addr: // DWARF 2 gave it the size of an address
+    return static_cast<int>(sizes.version <= 2 ? sizes.address : sizes.offset);
+  case DW_FORM_strp:
+  case DW_FORM_line_strp:
+  case DW_FORM_sec_offset:
+  case DW_FORM_strp_sup:
+  case DW_FORM_GNU_ref_alt:
+  case DW_FORM_GNU_strp_alt:
+    return static_cast<int>(sizes.offset);
+  default:
+    return -1;
+  }
+}
+
+void skip_form(Cursor &cursor, unsigned form, const Sizes &sizes, int depth = 0) {
+  if (const int size = fixed_size(form, sizes); size >= 0) {
+    cursor.skip(static_cast<uint64_t>(size));
+    return;
+  }
+  switch (form) {
+  case DW_FORM_udata:
+  case DW_FORM_sdata:
+  case DW_FORM_ref_udata:
+  case DW_FORM_strx:
+  case DW_FORM_addrx:
+  case DW_FORM_loclistx:
+  case DW_FORM_rnglistx:
+  case DW_FORM_GNU_addr_index:
+  case DW_FORM_GNU_str_index:
+    cursor.uleb();
+    return;
+  case DW_FORM_string:
+    cursor.string();
+    return;
+  case DW_FORM_block:
+  case DW_FORM_exprloc:
+    cursor.skip(cursor.uleb());
+    return;
+  case DW_FORM_block1:
+    cursor.skip(cursor.fixed<uint8_t>());
+    return;
+  case DW_FORM_block2:
+    cursor.skip(cursor.fixed<uint16_t>());
+    return;
+  case DW_FORM_block4:
+    cursor.skip(cursor.fixed<uint32_t>());
+    return;
+  case DW_FORM_indirect:
+    if (depth == 0) {
+      skip_form(cursor, static_cast<unsigned>(cursor.uleb()), sizes, 1);
+      return;
+    }
+    [[fallthrough]];
+  default: // unknown: nothing behind it can be found
+    cursor.fail();
+  }
+}
+
+// An unsigned constant, where the form is one that is read without libdw's help.
+bool read_constant(Cursor &cursor, const AttributeSpec &spec, uint64_t &value) {
+  switch (spec.form) {
+  case DW_FORM_data1:
+    value = cursor.fixed<uint8_t>();
+    return true;
+  case DW_FORM_data2:
+    value = cursor.fixed<uint16_t>();
+    return true;
+  case DW_FORM_data4:
+    value = cursor.fixed<uint32_t>();
+    return true;
+  case DW_FORM_data8:
+    value = cursor.fixed<uint64_t>();
+    return true;
+  case DW_FORM_udata:
+    value = cursor.uleb();
+    return true;
+  case DW_FORM_implicit_const:
+    value = static_cast<uint64_t>(spec.constant);
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool read_reference(Cursor &cursor, unsigned form, uint64_t &value) {
+  switch (form) {
+  case DW_FORM_ref1:
+    value = cursor.fixed<uint8_t>();
+    return true;
+  case DW_FORM_ref2:
+    value = cursor.fixed<uint16_t>();
+    return true;
+  case DW_FORM_ref4:
+    value = cursor.fixed<uint32_t>();
+    return true;
+  case DW_FORM_ref8:
+    value = cursor.fixed<uint64_t>();
+    return true;
+  case DW_FORM_ref_udata:
+    value = cursor.uleb();
+    return true;
+  default:
+    return false;
+  }
+}
+
+class Scanner {
+public:
+  Scanner(Dwarf_Die unit_die, const CodeRanges &code) : unit_die_(unit_die), code_(code) {}
+
+  UnitScan run() {
+    if (!find_bounds())
+      return {};
+    read_abbreviations();
+    Cursor cursor(static_cast<const unsigned char *>(unit_die_.addr), end_, swap_);
+    stack_.push_back({no_index, no_index, false});
+    while (cursor.good() && cursor.left() && !stack_.empty())
+      step(cursor);
+    return std::move(out_);
+  }
+
+private:
+  struct Open {
+    uint32_t node;
+    uint32_t scope;
+    bool skip;
+  };
+
+  bool find_bounds() {
+    Dwarf_Half version = 0;
+    uint8_t address_size = 0;
+    uint8_t offset_size = 0;
+    Dwarf *dwarf = dwarf_cu_getdwarf(unit_die_.cu);
+    if (!dwarf || dwarf_cu_info(unit_die_.cu, &version, nullptr, nullptr, nullptr, nullptr,
+                                &address_size, &offset_size) != 0)
+      return false;
+    sizes_ = {address_size, offset_size, version};
+    const Dwarf_Off die = dwarf_dieoffset(&unit_die_);
+    const Dwarf_Off start = die - dwarf_cuoffset(&unit_die_);
+    Dwarf_Off next = 0;
+    if (dwarf_next_unit(dwarf, start, &next, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                        nullptr) != 0 ||
+        next <= die)
+      return false;
+    start_ = static_cast<const unsigned char *>(unit_die_.addr) - (die - start);
+    end_ = start_ + (next - start);
+    const char *ident = elf_getident(dwarf_getelf(dwarf), nullptr);
+    const bool big = ident && ident[EI_DATA] == ELFDATA2MSB;
+    swap_ = big != (std::endian::native == std::endian::big);
+    return true;
+  }
+
+  void read_abbreviations() {
+    Dwarf_Off offset = 0;
+    // Each takes three bytes or more, so this ends with the section.
+    for (;;) {
+      size_t length = 0;
+      Dwarf_Abbrev *abbrev = dwarf_getabbrev(&unit_die_, offset, &length);
+      if (!abbrev || abbrev == reinterpret_cast<Dwarf_Abbrev *>(-1L) || length == 0)
+        return;
+      offset += length;
+      add_abbreviation(abbrev);
+    }
+  }
+
+  void add_abbreviation(Dwarf_Abbrev *abbrev) {
+    Abbreviation entry;
+    entry.known = true;
+    entry.kind = kind_of(dwarf_getabbrevtag(abbrev));
+    entry.children = dwarf_abbrevhaschildren(abbrev) != 0;
+    entry.first = static_cast<uint32_t>(specs_.size());
+    int32_t total = 0;
+    // Until there are no more: dwarf_getattrcnt() miscounts where an implicit constant of 0 stands
+    // (elfutils 0.188). Each call starts at the first, so an absurd number is refused.
+    constexpr size_t most_attributes = 1024;
+    size_t count = 0;
+    for (;; ++count) {
+      unsigned name = 0;
+      unsigned form = 0;
+      Dwarf_Sword constant = 0;
+      if (dwarf_getabbrevattr_data(abbrev, count, &name, &form, &constant, nullptr) != 0)
+        break;
+      if (count == most_attributes)
+        return;
+      specs_.push_back({name, form, constant});
+      entry.has_sibling |= name == DW_AT_sibling;
+      const int size = fixed_size(form, sizes_);
+      total = size < 0 || total < 0 ? -1 : total + size;
+    }
+    entry.count = static_cast<uint32_t>(count);
+    entry.fixed_size = total;
+    const unsigned code = dwarf_getabbrevcode(abbrev);
+    if (code < 0x10000) {
+      if (dense_.size() <= code)
+        dense_.resize(code + 1);
+      dense_[code] = entry;
+    } else {
+      sparse_.emplace(code, entry);
+    }
+  }
+
+  const Abbreviation *abbreviation(uint64_t code) const {
+    if (code < dense_.size() && dense_[code].known)
+      return &dense_[code];
+    auto found = sparse_.find(code);
+    return found == sparse_.end() ? nullptr : &found->second;
+  }
+
+  void step(Cursor &cursor) {
+    const unsigned char *die = cursor.at();
+    const uint64_t code = cursor.uleb();
+    if (code == 0) {
+      stack_.pop_back();
+      // The bottom is the place of the unit's own DIE, which has no siblings.
+      if (stack_.size() == 1)
+        stack_.clear();
+      return;
+    }
+    const Abbreviation *abbrev = abbreviation(code);
+    if (!abbrev) {
+      cursor.fail();
+      return;
+    }
+    const Open outer = stack_.back();
+    Open inner = outer;
+    uint64_t sibling = 0;
+    const bool code_tag = abbrev->kind == Kind::function || abbrev->kind == Kind::inlined;
+    if (code_tag && !outer.skip) {
+      inner.node = read_code(cursor, *abbrev, die, outer, sibling);
+      if (abbrev->kind == Kind::function && outer.scope != no_index)
+        out_.members.push_back({const_cast<unsigned char *>(die), outer.scope});
+    } else {
+      skip_attributes(cursor, *abbrev, sibling);
+    }
+    if (!cursor.good())
+      return;
+    if (!abbrev->children) {
+      if (stack_.size() == 1)
+        stack_.clear();
+      return;
+    }
+    if (abbrev->kind == Kind::skip || outer.skip) {
+      // DW_AT_sibling (DWARF 5, 2.3) leads past the children; without it they are stepped over.
+      if (in_unit(sibling) && start_ + sibling > cursor.at()) {
+        cursor.move_to(start_ + sibling);
+        return;
+      }
+      inner.skip = true;
+    } else if (abbrev->kind == Kind::scope) {
+      out_.scopes.push_back({const_cast<unsigned char *>(die), outer.scope});
+      inner.scope = static_cast<uint32_t>(out_.scopes.size() - 1);
+    }
+    stack_.push_back(inner);
+  }
+
+  void skip_attributes(Cursor &cursor, const Abbreviation &abbrev, uint64_t &sibling) {
+    if (abbrev.fixed_size >= 0 && !abbrev.has_sibling) {
+      cursor.skip(static_cast<uint64_t>(abbrev.fixed_size));
+      return;
+    }
+    for (uint32_t i = 0; i < abbrev.count && cursor.good(); ++i) {
+      const AttributeSpec &spec = specs_[abbrev.first + i];
+      if (spec.name != DW_AT_sibling || !read_reference(cursor, spec.form, sibling))
+        skip_form(cursor, spec.form, sizes_);
+    }
+  }
+
+  bool in_unit(uint64_t offset) const { return offset < static_cast<uint64_t>(end_ - start_); }
+
+  // A subprogram or an inlined copy: its node, or the one around it where it has no code.
+  uint32_t read_code(Cursor &cursor, const Abbreviation &abbrev, const unsigned char *die,
+                     const Open &outer, uint64_t &sibling) {
+    uint64_t low = 0;
+    uint64_t high = 0;
+    uint64_t origin = 0;
+    uint64_t call_file = 0;
+    uint64_t call_line = 0;
+    bool has_low = false;
+    bool has_high = false;
+    bool plain = true; // low and high were read here
+    bool has_ranges = false;
+    bool far_origin = false;
+    for (uint32_t i = 0; i < abbrev.count && cursor.good(); ++i) {
+      const AttributeSpec &spec = specs_[abbrev.first + i];
+      bool read = false;
+      switch (spec.name) {
+      case DW_AT_low_pc:
+        has_low = true;
+        if (spec.form == DW_FORM_addr) {
+          low = cursor.sized(sizes_.address);
+          read = true;
+        } else {
+          plain = false;
+        }
+        break;
+      case DW_AT_high_pc: // a constant is a size, an address is the end (DWARF 5, 2.17.2)
+        has_high = true;
+        read = read_constant(cursor, spec, high);
+        plain &= read;
+        break;
+      case DW_AT_ranges:
+        has_ranges = true;
+        break;
+      case DW_AT_abstract_origin:
+        read = read_reference(cursor, spec.form, origin);
+        far_origin = !read;
+        break;
+      case DW_AT_call_file:
+        read = read_constant(cursor, spec, call_file);
+        break;
+      case DW_AT_call_line:
+        read = read_constant(cursor, spec, call_line);
+        break;
+      case DW_AT_sibling:
+        read = read_reference(cursor, spec.form, sibling);
+        break;
+      default:
+        break;
+      }
+      if (!read)
+        skip_form(cursor, spec.form, sizes_);
+    }
+    if (!cursor.good())
+      return outer.node;
+    const bool inlined = abbrev.kind == Kind::inlined;
+    const bool has_code = has_ranges || (has_low && has_high);
+    if (!has_code && (!inlined || outer.node == no_index))
+      return inlined ? outer.node : no_index;
+
+    DiePlace function{const_cast<unsigned char *>(die), unit_die_.cu};
+    const DiePlace own = function;
+    if (inlined && origin && in_unit(origin))
+      function.address = const_cast<unsigned char *>(start_) + origin;
+    else if (inlined && far_origin)
+      function = far_function(own);
+    const auto node = static_cast<uint32_t>(out_.nodes.size());
+    auto narrow = [](uint64_t value) {
+      return value > 0xfffffffe ? 0 : static_cast<uint32_t>(value);
+    };
+    out_.nodes.push_back(
+        {function, inlined ? outer.node : no_index, narrow(call_file), narrow(call_line)});
+    if (has_low && has_high && plain)
+      add_range(low, high <= UINT64_MAX - low ? low + high : 0, node);
+    else if (has_code)
+      add_ranges(own, node);
+    return node;
+  }
+
+  static DiePlace far_function(DiePlace own) {
+    Dwarf_Die die = die_at(own);
+    Dwarf_Attribute attribute;
+    Dwarf_Die origin;
+    if (dwarf_attr(&die, DW_AT_abstract_origin, &attribute) &&
+        dwarf_formref_die(&attribute, &origin))
+      return {origin.addr, origin.cu};
+    return own;
+  }
+
+  void add_range(uint64_t low, uint64_t high, uint32_t node) {
+    // Code that the linker dropped lies at 0, 1, -1 or -2: where no section holds code.
+    if (low < high && code_.contains(low))
+      out_.ranges.push_back({low, high, node});
+  }
+
+  void add_ranges(DiePlace own, uint32_t node) {
+    Dwarf_Die die = die_at(own);
+    Dwarf_Addr base = 0;
+    Dwarf_Addr low = 0;
+    Dwarf_Addr high = 0;
+    ptrdiff_t offset = 0;
+    // Many entries may name one long list; a file that overdoes it is damaged.
+    while (range_budget_ && (offset = dwarf_ranges(&die, offset, &base, &low, &high)) > 0) {
+      --range_budget_;
+      add_range(low, high, node);
+    }
+  }
+
+  Dwarf_Die unit_die_;
+  const CodeRanges &code_;
+  Sizes sizes_{};
+  bool swap_ = false;
+  const unsigned char *start_ = nullptr; // of the unit's header
+  const unsigned char *end_ = nullptr;
+  std::vector<Abbreviation> dense_;
+  std::unordered_map<uint64_t, Abbreviation> sparse_;
+  std::vector<AttributeSpec> specs_;
+  std::vector<Open> stack_;
+  uint32_t range_budget_ = 1U << 24;
+  UnitScan out_;
+};
+
+} // namespace
+
+Dwarf_Die die_at(DiePlace place) {
+  Dwarf_Die die{};
+  die.addr = place.address;
+  die.cu = place.unit;
+  return die;
+}
+
+UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code) {
+  return Scanner(unit_die, code).run();
+}
+
+std::vector<ScanRange> flatten(std::vector<ScanRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(), [](const ScanRange &a, const ScanRange &b) {
+    return a.low != b.low ? a.low < b.low : a.priority < b.priority;
+  });
+  struct Active {
+    uint64_t priority;
+    uint64_t high;
+    bool operator<(const Active &other) const { return priority < other.priority; }
+  };
+  std::priority_queue<Active> active;
+  std::vector<ScanRange> out;
+  uint64_t at = 0;
+  // Writes what is covered up to `until`; the range of the greatest priority is on top.
+  auto write_until = [&](uint64_t until) {
+    while (!active.empty() && at < until) {
+      if (active.top().high <= at) {
+        active.pop();
+        continue;
+      }
+      const uint64_t end = std::min(until, active.top().high);
+      const uint64_t priority = active.top().priority;
+      if (!out.empty() && out.back().high == at && out.back().priority == priority)
+        out.back().high = end;
+      else
+        out.push_back({at, end, priority});
+      at = end;
+    }
+  };
+  for (const ScanRange &range : ranges) {
+    write_until(range.low);
+    at = range.low;
+    active.push({range.priority, range.high});
+  }
+  write_until(UINT64_MAX);
+  return out;
+}
+
+} // namespace tally::symbolize

@@ -1,0 +1,360 @@
+#include "symbolize/dwarf_table.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+
+namespace tally::symbolize {
+
+namespace {
+
+bool is_cpp(int language) {
+  switch (language) {
+  case DW_LANG_C_plus_plus:
+  case DW_LANG_C_plus_plus_03:
+  case DW_LANG_C_plus_plus_11:
+  case DW_LANG_C_plus_plus_14:
+  case 0x2b: // DW_LANG_C_plus_plus_17 and _20, numbered after DWARF 5
+  case 0x2c:
+    return true;
+  default:
+    return false;
+  }
+}
+
+// The names of a unit's files, each interned once.
+class FileNames {
+public:
+  FileNames(Dwarf_Die unit_die, StringPool &pool) : pool_(pool) {
+    Dwarf_Half version = 0;
+    dwarf_cu_info(unit_die.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+    Dwarf_Files *files = nullptr;
+    size_t count = 0;
+    if (dwarf_getsrcfiles(&unit_die, &files, &count) == 0)
+      use(files, count, version);
+  }
+  // Line rows may hold another table than the unit's DIEs do (a split unit has two).
+  Dwarf_Files *table() const { return files_; }
+
+  TextRef operator[](size_t index) {
+    if (index >= refs_.size() || (index == 0 && version_ < 5)) // 0 is "none" before DWARF 5
+      return 0;
+    if (refs_[index] == no_index) {
+      const char *name = dwarf_filesrc(files_, index, nullptr, nullptr);
+      refs_[index] = name ? index_of(pool_.intern(name)) : 0;
+    }
+    return refs_[index];
+  }
+
+private:
+  void use(Dwarf_Files *files, size_t count, unsigned version) {
+    files_ = files;
+    version_ = version;
+    refs_.assign(count, no_index);
+  }
+
+  StringPool &pool_;
+  Dwarf_Files *files_ = nullptr;
+  unsigned version_ = 0;
+  std::vector<TextRef> refs_;
+};
+
+// Rows of the line table (DWARF 5, 6.2): libdw sorts them by address, the end of a sequence before
+// a row at the same address, others in the order of the program.
+struct AddressedLine {
+  uint64_t address;
+  TextRef file; // no_index: the sequence ended
+  uint32_t line;
+};
+
+std::vector<AddressedLine> read_lines(Dwarf_Die unit_die, const CodeRanges &code,
+                                      FileNames &files) {
+  std::vector<AddressedLine> rows;
+  Dwarf_Lines *lines = nullptr;
+  size_t count = 0;
+  if (dwarf_getsrclines(&unit_die, &lines, &count) != 0)
+    return rows;
+  rows.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    Dwarf_Line *line = dwarf_onesrcline(lines, i);
+    Dwarf_Addr address = 0;
+    bool end = false;
+    int number = 0;
+    Dwarf_Files *table = nullptr;
+    size_t file = 0;
+    if (!line || dwarf_lineaddr(line, &address) != 0 || dwarf_lineendsequence(line, &end) != 0 ||
+        dwarf_lineno(line, &number) != 0)
+      continue;
+    if (!code.contains(address) && !(end && address && code.contains(address - 1)))
+      continue;
+    AddressedLine row{address, no_index, 0};
+    if (!end && dwarf_line_file(line, &table, &file) == 0) {
+      row.file = files[file];
+      row.line = static_cast<uint32_t>(number);
+    }
+    // Of rows at one address the last stands.
+    if (!rows.empty() && rows.back().address == address)
+      rows.back() = row;
+    else
+      rows.push_back(row);
+  }
+  return rows;
+}
+
+const char *string_of(Dwarf_Die &die, unsigned name) {
+  Dwarf_Attribute attribute;
+  return dwarf_attr_integrate(&die, name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
+}
+
+} // namespace
+
+std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::string &path,
+                                             const std::vector<std::string> &debug_directories,
+                                             StringPool &pool) {
+  std::unique_ptr<DwarfTable> table(new DwarfTable(pool));
+  table->dwarf_.reset(dwarf_begin_elf(file.elf(), DWARF_C_READ, nullptr));
+  if (!table->dwarf_)
+    return nullptr;
+  table->code_ = file.code_ranges();
+  table->find_alternate(path, debug_directories);
+  return table;
+}
+
+// The common part that dwz took out of several files (.gnu_debugaltlink). libdw finds it beside
+// the file and below /usr/lib/debug; our own directories come first.
+void DwarfTable::find_alternate(const std::string &path,
+                                const std::vector<std::string> &directories) {
+  const char *name = nullptr;
+  const void *id = nullptr;
+  const ssize_t id_size = dwelf_dwarf_gnu_debugaltlink(dwarf_.get(), &name, &id);
+  if (id_size <= 0 || !name)
+    return;
+  const std::string hex = to_hex(id, static_cast<size_t>(id_size));
+  std::vector<std::string> candidates;
+  if (name[0] == '/')
+    candidates.push_back(name);
+  else if (auto slash = path.rfind('/'); slash != std::string::npos)
+    candidates.push_back(path.substr(0, slash + 1) + name);
+  for (const std::string &directory : directories) {
+    if (hex.size() > 2)
+      candidates.push_back(directory + "/.build-id/" + hex.substr(0, 2) + "/" + hex.substr(2) +
+                           ".debug");
+    if (const char *dwz = std::strstr(name, "/.dwz/"))
+      candidates.push_back(directory + dwz);
+  }
+  for (const std::string &candidate : candidates) {
+    auto file = ElfFile::open(candidate);
+    if (!file || file->build_id() != hex)
+      continue;
+    alternate_file_ = std::make_unique<ElfFile>(std::move(*file));
+    alternate_.reset(dwarf_begin_elf(alternate_file_->elf(), DWARF_C_READ, nullptr));
+    if (alternate_) {
+      dwarf_setalt(dwarf_.get(), alternate_.get());
+      alternate_file_->release_descriptor();
+      return;
+    }
+  }
+}
+
+TextRef DwarfTable::intern(const char *text) { return text ? index_of(pool_.intern(text)) : 0; }
+
+std::vector<ScanRange> DwarfTable::arange_list() {
+  std::vector<ScanRange> ranges;
+  Dwarf_Aranges *aranges = nullptr;
+  size_t count = 0;
+  if (dwarf_getaranges(dwarf_.get(), &aranges, &count) != 0)
+    return ranges;
+  ranges.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    Dwarf_Addr low = 0;
+    Dwarf_Word length = 0;
+    Dwarf_Off unit = 0;
+    if (dwarf_getarangeinfo(dwarf_onearange(aranges, i), &low, &length, &unit) == 0 &&
+        code_.contains(low) && length <= UINT64_MAX - low)
+      ranges.push_back({low, low + length, ~uint64_t{unit}});
+  }
+  return ranges;
+}
+
+// Where units overlap the one that comes first in .debug_info has it.
+std::vector<UnitRange> DwarfTable::unit_map(std::vector<ScanRange> ranges) const {
+  std::vector<UnitRange> map;
+  for (const ScanRange &range : flatten(std::move(ranges)))
+    map.push_back({range.low, range.high, ~range.priority});
+  return map;
+}
+
+std::vector<UnitRange> DwarfTable::unit_ranges() { return unit_map(arange_list()); }
+
+std::vector<UnitRange> DwarfTable::all_unit_ranges() {
+  std::vector<ScanRange> ranges = arange_list();
+  Dwarf_CU *unit = nullptr;
+  Dwarf_Die die;
+  Dwarf_Die split;
+  uint8_t type = 0;
+  while (dwarf_get_units(dwarf_.get(), unit, &unit, nullptr, &type, &die, &split) == 0) {
+    if (type == DW_UT_type || type == DW_UT_split_type || !die.addr)
+      continue;
+    const uint64_t priority = ~uint64_t{dwarf_dieoffset(&die)};
+    const size_t before = ranges.size();
+    Dwarf_Addr base = 0;
+    Dwarf_Addr low = 0;
+    Dwarf_Addr high = 0;
+    ptrdiff_t offset = 0;
+    while ((offset = dwarf_ranges(&die, offset, &base, &low, &high)) > 0) {
+      if (low < high && code_.contains(low))
+        ranges.push_back({low, high, priority});
+    }
+    if (ranges.size() != before || dwarf_hasattr(&die, DW_AT_ranges) ||
+        dwarf_hasattr(&die, DW_AT_high_pc) || type != DW_UT_compile)
+      continue;
+    // A unit that does not say what it covers: its functions do.
+    for (ScanRange range : scan_unit(die, code_).ranges) {
+      range.priority = priority;
+      ranges.push_back(range);
+    }
+  }
+  return unit_map(std::move(ranges));
+}
+
+std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
+  auto built = std::make_unique<BuiltUnit>();
+  built->key = unit;
+  Dwarf_Die die;
+  if (!dwarf_offdie(dwarf_.get(), unit, &die))
+    return built;
+  Dwarf_Die inner = die; // where the functions are: the split unit where there is one
+  Dwarf_Die split;
+  uint8_t type = 0;
+  if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
+      type == DW_UT_skeleton) {
+    if (split.addr)
+      inner = split;
+    else
+      built->whole = false;
+  }
+  built->scanned = inner.cu;
+  built->cpp = is_cpp(dwarf_srclang(&inner));
+
+  UnitScan scan = scan_unit(inner, code_);
+  built->scopes = std::move(scan.scopes);
+  built->members = std::move(scan.members);
+  const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
+  FileNames files(inner, pool_);
+  std::unique_ptr<FileNames> own_files;
+  if (inner.cu != die.cu)
+    own_files = std::make_unique<FileNames>(die, pool_);
+  const std::vector<AddressedLine> lines = read_lines(die, code_, own_files ? *own_files : files);
+
+  built->base = std::min(ranges.empty() ? UINT64_MAX : ranges.front().low,
+                         lines.empty() ? UINT64_MAX : lines.front().address);
+  auto offset_of = [&](uint64_t address) {
+    return address - built->base < no_index ? static_cast<uint32_t>(address - built->base)
+                                            : no_index;
+  };
+  built->ranges.reserve(ranges.size() + ranges.size() / 4 + 1);
+  uint64_t end = built->base;
+  for (const ScanRange &range : ranges) {
+    if (range.low != end)
+      built->ranges.push_back({offset_of(end), no_index});
+    built->ranges.push_back({offset_of(range.low), static_cast<uint32_t>(range.priority)});
+    end = range.high;
+  }
+  built->ranges.push_back({offset_of(end), no_index});
+  built->lines.reserve(lines.size());
+  for (const AddressedLine &line : lines) {
+    // Rows that change neither file nor line (a new column, a new statement) say nothing here.
+    if (built->lines.empty() || built->lines.back().file != line.file ||
+        built->lines.back().line != line.line)
+      built->lines.push_back({offset_of(line.address), line.file, line.line});
+  }
+
+  std::unordered_map<void *, uint32_t> functions;
+  built->nodes.reserve(scan.nodes.size());
+  for (const ScanNode &node : scan.nodes) {
+    auto [found, is_new] =
+        functions.try_emplace(node.function.address, static_cast<uint32_t>(built->places.size()));
+    if (is_new)
+      built->places.push_back(node.function);
+    built->nodes.push_back({found->second, node.parent, files[node.call_file], node.call_line});
+  }
+  built->functions.resize(built->places.size());
+  return built;
+}
+
+void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
+  if (function >= unit.places.size() || !unit.places[function].address)
+    return;
+  Dwarf_Die die = die_at(unit.places[function]);
+  unit.places[function].address = nullptr;
+  FunctionRow &row = unit.functions[function];
+  const char *linkage = string_of(die, DW_AT_linkage_name);
+  if (!linkage)
+    linkage = string_of(die, DW_AT_MIPS_linkage_name); // before DWARF 4
+  row.linkage = intern(linkage);
+  if (const char *name = linkage ? nullptr : dwarf_diename(&die))
+    row.display = unit.cpp ? index_of(pool_.intern(qualified_name(unit, die, name))) : intern(name);
+  row.file = intern(dwarf_decl_file(&die));
+  int line = 0;
+  if (dwarf_decl_line(&die, &line) == 0 && line > 0)
+    row.line = static_cast<uint32_t>(line);
+}
+
+// With the namespaces and classes around it, as C++ writes it; without parameters.
+std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name) {
+  // The declaration is what lies in the scope; 16 links are as many as libdw follows.
+  for (int links = 0; links < 16; ++links) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die next;
+    if ((!dwarf_attr(&function, DW_AT_abstract_origin, &attribute) &&
+         !dwarf_attr(&function, DW_AT_specification, &attribute)) ||
+        !dwarf_formref_die(&attribute, &next))
+      break;
+    function = next;
+  }
+  std::string text = name;
+  auto prepend = [&](Dwarf_Die scope) {
+    const char *scope_name = dwarf_diename(&scope);
+    if (scope_name)
+      text = std::string(scope_name) + "::" + text;
+    else if (dwarf_tag(&scope) == DW_TAG_namespace)
+      text = "(anonymous namespace)::" + text;
+  };
+  const auto member =
+      std::lower_bound(unit.members.begin(), unit.members.end(), function.addr,
+                       [](const ScanMember &m, const void *address) { return m.die < address; });
+  if (member != unit.members.end() && member->die == function.addr) {
+    for (uint32_t scope = member->scope; scope < unit.scopes.size();
+         scope = unit.scopes[scope].parent)
+      prepend(die_at({unit.scopes[scope].die, function.cu}));
+    return text;
+  }
+  // Here, but in no scope. In another unit (link-time optimization, dwz): libdw walks that from its
+  // start.
+  if (function.cu == unit.scanned || unit.scope_budget == 0)
+    return text;
+  --unit.scope_budget;
+  Dwarf_Die *scopes = nullptr;
+  const int count = dwarf_getscopes_die(&function, &scopes);
+  for (int i = 1; i < count; ++i) {
+    switch (dwarf_tag(&scopes[i])) {
+    case DW_TAG_namespace:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+      prepend(scopes[i]);
+      break;
+    default:
+      break;
+    }
+  }
+  std::free(scopes);
+  return text;
+}
+
+} // namespace tally::symbolize

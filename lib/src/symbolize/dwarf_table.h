@@ -1,0 +1,74 @@
+// The tables of compilation units, made from DWARF.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include <tally/strings.h>
+
+#include "symbolize/die_scan.h"
+#include "symbolize/elf_file.h"
+#include "symbolize/tables.h"
+
+namespace tally::symbolize {
+
+// One unit's tables. Texts are ids of the pool that DwarfTable was given. Names of functions are
+// looked up when they are first asked for: most are never.
+struct BuiltUnit {
+  uint64_t key = 0; // offset of the unit's DIE in .debug_info
+  uint64_t base = 0;
+  std::vector<RangeRow> ranges;
+  std::vector<LineRow> lines;
+  std::vector<NodeRow> nodes;
+  std::vector<FunctionRow> functions;
+  std::vector<DiePlace> places; // of the functions; address nullptr: already looked up
+  Dwarf_CU *scanned = nullptr;  // whose entries `scopes` and `members` are
+  std::vector<ScanScope> scopes;
+  std::vector<ScanMember> members;
+  bool cpp = false;
+  bool whole = true; // false: its split part was not found, so it may tell more another day
+  uint32_t scope_budget = 256;
+
+  UnitTables tables() const { return {base, ranges, lines, nodes, functions}; }
+};
+
+class DwarfTable {
+public:
+  // nullptr when there is no DWARF in the file. `file` and `pool` must outlive the table.
+  static std::unique_ptr<DwarfTable> open(const ElfFile &file, const std::string &path,
+                                          const std::vector<std::string> &debug_directories,
+                                          StringPool &pool);
+
+  // Which unit covers what, by .debug_aranges (DWARF 5, 6.1.2); sorted and disjoint.
+  std::vector<UnitRange> unit_ranges();
+  // The same, with the units that .debug_aranges leaves out: slower, every unit's DIE is read.
+  std::vector<UnitRange> all_unit_ranges();
+
+  std::unique_ptr<BuiltUnit> build(uint64_t unit);
+  // Fills a function's row if that was not done yet.
+  void resolve(BuiltUnit &unit, uint32_t function);
+
+private:
+  struct EndDwarf {
+    void operator()(Dwarf *dwarf) const { dwarf_end(dwarf); }
+  };
+
+  DwarfTable(StringPool &pool) : pool_(pool) {}
+  void find_alternate(const std::string &path, const std::vector<std::string> &directories);
+  std::vector<ScanRange> arange_list();
+  std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
+  TextRef intern(const char *text);
+  std::string qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name);
+
+  StringPool &pool_;
+  CodeRanges code_;
+  std::unique_ptr<ElfFile> alternate_file_;
+  std::unique_ptr<Dwarf, EndDwarf> alternate_;
+  std::unique_ptr<Dwarf, EndDwarf> dwarf_;
+};
+
+} // namespace tally::symbolize

@@ -1,0 +1,233 @@
+#include "symbolize/elf_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+#include <fmt/format.h>
+#include <gelf.h>
+#include <zlib.h>
+
+namespace tally::symbolize {
+
+namespace {
+
+FileIdentity identity_of(const struct stat &info) {
+  return {static_cast<uint64_t>(info.st_dev), static_cast<uint64_t>(info.st_ino),
+          static_cast<uint64_t>(info.st_size),
+          static_cast<int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec};
+}
+
+bool libelf_ready() {
+  static const bool ready = elf_version(EV_CURRENT) != EV_NONE;
+  return ready;
+}
+
+tl::unexpected<Error> no_elf(const std::string &path) {
+  return fail(ErrorCode::invalid_input, "is no ELF file", path);
+}
+
+} // namespace
+
+std::optional<FileIdentity> identify(const std::string &path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode))
+    return std::nullopt;
+  return identity_of(info);
+}
+
+void CodeRanges::add(uint64_t low, uint64_t high) {
+  if (low < high)
+    ranges_.push_back({low, high});
+}
+
+void CodeRanges::finish() {
+  std::sort(ranges_.begin(), ranges_.end(),
+            [](const Range &a, const Range &b) { return a.low < b.low; });
+  // Overlaps are cut so that a search by the start is enough.
+  size_t kept = 0;
+  for (Range range : ranges_) {
+    if (kept && range.low < ranges_[kept - 1].high)
+      range.low = ranges_[kept - 1].high;
+    if (range.low < range.high)
+      ranges_[kept++] = range;
+  }
+  ranges_.resize(kept);
+}
+
+uint64_t CodeRanges::end_of(uint64_t address) const {
+  auto after = std::upper_bound(ranges_.begin(), ranges_.end(), address,
+                                [](uint64_t a, const Range &range) { return a < range.low; });
+  if (after == ranges_.begin() || address >= (--after)->high)
+    return 0;
+  return after->high;
+}
+
+bool CodeRanges::contains(uint64_t address) const { return end_of(address) != 0; }
+
+Result<ElfFile> ElfFile::open(const std::string &path) {
+  ElfFile file;
+  // A pipe or a device must not hold the debugger up.
+  file.fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.fd_.get() < 0)
+    return fail_errno(errno, "cannot open", path);
+  struct stat info {};
+  if (::fstat(file.fd_.get(), &info) != 0)
+    return fail_errno(errno, "cannot look at", path);
+  if (!S_ISREG(info.st_mode))
+    return no_elf(path);
+  file.identity_ = identity_of(info);
+  if (!libelf_ready())
+    return fail(ErrorCode::unsupported, "libelf is too old", path);
+  file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ_MMAP, nullptr));
+  if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF)
+    return no_elf(path);
+  GElf_Ehdr header;
+  if (!gelf_getehdr(file.elf_.get(), &header))
+    return no_elf(path);
+  return file;
+}
+
+Result<ElfFile> ElfFile::open_vdso() {
+  const std::string name = "[vdso]";
+  const auto *image = reinterpret_cast<const char *>(::getauxval(AT_SYSINFO_EHDR));
+  if (!image || !libelf_ready())
+    return fail(ErrorCode::not_found, "this process has no vdso", name);
+  // Its size is told by nobody; the section headers are what lies last in it.
+  size_t size = 0;
+  if (image[EI_CLASS] == ELFCLASS64) {
+    Elf64_Ehdr header;
+    std::memcpy(&header, image, sizeof header);
+    size = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
+  } else {
+    Elf32_Ehdr header;
+    std::memcpy(&header, image, sizeof header);
+    size = header.e_shoff + size_t{header.e_shnum} * header.e_shentsize;
+  }
+  ElfFile file;
+  file.image_.assign(image, image + size);
+  file.elf_.reset(elf_memory(file.image_.data(), file.image_.size()));
+  if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF)
+    return no_elf(name);
+  return file;
+}
+
+std::string ElfFile::build_id() const {
+  const void *bytes = nullptr;
+  const ssize_t size = dwelf_elf_gnu_build_id(elf(), &bytes);
+  if (size <= 0 || size > 64)
+    return {};
+  return to_hex(bytes, static_cast<size_t>(size));
+}
+
+std::vector<Segment> ElfFile::code_segments() const {
+  std::vector<Segment> segments;
+  size_t count = 0;
+  if (elf_getphdrnum(elf(), &count) != 0)
+    return segments;
+  for (size_t i = 0; i < count; ++i) {
+    GElf_Phdr header;
+    if (!gelf_getphdr(elf(), static_cast<int>(i), &header))
+      break;
+    if (header.p_type == PT_LOAD && (header.p_flags & PF_X))
+      segments.push_back({header.p_offset, header.p_filesz, header.p_vaddr});
+  }
+  return segments;
+}
+
+CodeRanges ElfFile::code_ranges() const {
+  CodeRanges ranges;
+  Elf_Scn *section = nullptr;
+  while ((section = elf_nextscn(elf(), section))) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) && (header.sh_flags & SHF_EXECINSTR) &&
+        (header.sh_flags & SHF_ALLOC) && header.sh_size <= UINT64_MAX - header.sh_addr)
+      ranges.add(header.sh_addr, header.sh_addr + header.sh_size);
+  }
+  if (ranges.empty()) {
+    for (const Segment &segment : code_segments()) {
+      if (segment.size <= UINT64_MAX - segment.address)
+        ranges.add(segment.address, segment.address + segment.size);
+    }
+  }
+  ranges.finish();
+  return ranges;
+}
+
+Elf_Scn *ElfFile::section(std::string_view name) const {
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf(), &names) != 0)
+    return nullptr;
+  Elf_Scn *section = nullptr;
+  while ((section = elf_nextscn(elf(), section))) {
+    GElf_Shdr header;
+    if (!gelf_getshdr(section, &header))
+      continue;
+    const char *text = elf_strptr(elf(), names, header.sh_name);
+    if (text && name == text)
+      return section;
+  }
+  return nullptr;
+}
+
+bool ElfFile::has_dwarf() const {
+  for (const char *name : {".debug_info", ".zdebug_info"}) {
+    GElf_Shdr header;
+    if (Elf_Scn *found = section(name);
+        found && gelf_getshdr(found, &header) && header.sh_type != SHT_NOBITS && header.sh_size)
+      return true;
+  }
+  return false;
+}
+
+std::optional<std::pair<std::string, uint32_t>> ElfFile::debug_link() const {
+  GElf_Word crc = 0;
+  const char *name = dwelf_elf_gnu_debuglink(elf(), &crc);
+  // A link is a file's name; one with folders in it would lead anywhere.
+  if (!name || !*name || std::strchr(name, '/'))
+    return std::nullopt;
+  return std::pair{std::string(name), uint32_t{crc}};
+}
+
+void ElfFile::release_descriptor() {
+  if (fd_.get() < 0)
+    return;
+  if (elf_cntl(elf(), ELF_C_FDREAD) == 0)
+    fd_.reset();
+}
+
+std::optional<uint32_t> file_crc32(const std::string &path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0)
+    return std::nullopt;
+  std::array<Bytef, 1 << 16> block;
+  uLong crc = crc32(0, nullptr, 0);
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), block.data(), block.size());
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return std::nullopt;
+    if (got == 0)
+      return static_cast<uint32_t>(crc);
+    crc = crc32(crc, block.data(), static_cast<uInt>(got));
+  }
+}
+
+std::string to_hex(const void *bytes, size_t size) {
+  std::string text;
+  for (size_t i = 0; i < size; ++i)
+    fmt::format_to(std::back_inserter(text), "{:02x}",
+                   static_cast<const unsigned char *>(bytes)[i]);
+  return text;
+}
+
+} // namespace tally::symbolize

@@ -1,0 +1,214 @@
+#include "symbolize/module_file.h"
+
+#include <cinttypes>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include <sys/sysmacros.h>
+
+#include <fmt/format.h>
+
+namespace tally::symbolize {
+
+namespace {
+
+constexpr std::string_view deleted_suffix = " (deleted)";
+
+std::string folder_of(const std::string &path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+std::string real_path(const std::string &path) {
+  std::unique_ptr<char, void (*)(void *)> real(::realpath(path.c_str(), nullptr), std::free);
+  return real ? real.get() : path;
+}
+
+// Whether a file on disk is the one that was mapped.
+bool is_mapped_file(const ElfFile &file, const ModuleKey &key, bool deleted) {
+  if (!key.build_id.empty())
+    return file.build_id() == key.build_id;
+  if (key.inode == 0)
+    return !deleted;
+  const FileIdentity &identity = file.identity();
+  if (identity.inode != key.inode)
+    return false;
+  // File systems without a device of their own (major number 0: btrfs, overlayfs, NFS) tell stat
+  // another one than the kernel shows in /proc/PID/maps.
+  const bool anonymous = key.device != 0 && major(static_cast<dev_t>(key.device)) == 0 &&
+                         major(static_cast<dev_t>(identity.device)) == 0;
+  return key.device == 0 || identity.device == key.device || anonymous;
+}
+
+// The mapping itself, as /proc/PID/map_files names it: leads to a deleted file too, but needs
+// rights (proc(5)).
+std::string map_file(const ModuleKey &key) {
+  const std::string folder = fmt::format("/proc/{}/", key.pid);
+  std::unique_ptr<FILE, int (*)(FILE *)> maps(std::fopen((folder + "maps").c_str(), "re"),
+                                              std::fclose);
+  char line[PATH_MAX + 256];
+  while (maps && std::fgets(line, sizeof line, maps.get())) {
+    uint64_t start = 0;
+    uint64_t end = 0;
+    unsigned major_number = 0;
+    unsigned minor_number = 0;
+    uint64_t inode = 0;
+    if (std::sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %*x %x:%x %" SCNu64, &start, &end,
+                    &major_number, &minor_number, &inode) == 5 &&
+        inode == key.inode && makedev(major_number, minor_number) == key.device)
+      return fmt::format("{}map_files/{:x}-{:x}", folder, start, end);
+  }
+  return {};
+}
+
+struct Candidate {
+  std::string path;
+  bool deleted; // its name is that of a file which was deleted: by itself it proves nothing
+};
+
+std::vector<Candidate> candidates(const ModuleKey &key) {
+  std::string path = key.path;
+  bool deleted = false;
+  std::vector<Candidate> all;
+  if (path.ends_with(deleted_suffix)) {
+    all.push_back({path, false}); // a file may be called so
+    path.resize(path.size() - deleted_suffix.size());
+    deleted = true;
+  }
+  const std::string process = fmt::format("/proc/{}", key.pid);
+  // Of a process in a container the same path names another file here.
+  if (key.pid > 0 && path.starts_with("/"))
+    all.push_back({process + "/root" + path, deleted});
+  all.push_back({path, deleted});
+  if (key.pid > 0 && (key.inode || !key.build_id.empty())) {
+    all.push_back({process + "/exe", false});
+    if (std::string mapped = key.inode ? map_file(key) : std::string(); !mapped.empty())
+      all.push_back({mapped, false});
+  }
+  return all;
+}
+
+class DebugFileSearch {
+public:
+  DebugFileSearch(const ElfFile &main, ModuleFiles &files, Diagnostics &diagnostics)
+      : main_(main), files_(files), diagnostics_(diagnostics) {}
+
+  void run(const std::vector<std::string> &directories) {
+    const std::string &id = files_.build_id;
+    for (const std::string &directory : directories) {
+      if (id.size() > 2 &&
+          take(fmt::format("{}/.build-id/{}/{}.debug", directory, id.substr(0, 2), id.substr(2)),
+               std::nullopt))
+        return;
+    }
+    const auto link = main_.debug_link();
+    if (!link)
+      return;
+    std::vector<std::string> folders = {folder_of(files_.main)};
+    for (const std::string &path : {files_.name, real_path(files_.main)}) {
+      if (folder_of(path) != folders.back())
+        folders.push_back(folder_of(path));
+    }
+    for (const std::string &folder : folders) {
+      for (const char *between : {"/", "/.debug/"}) {
+        if (take(folder + between + link->first, link->second))
+          return;
+      }
+      for (const std::string &directory : directories) {
+        if (folder.starts_with("/") && take(directory + folder + "/" + link->first, link->second))
+          return;
+      }
+    }
+  }
+
+private:
+  // By build id where both files have one: it says more than the CRC, and costs no reading of the
+  // whole file.
+  bool take(const std::string &path, std::optional<uint32_t> crc) {
+    const auto identity = identify(path);
+    if (!identity || (identity->device == files_.main_identity.device &&
+                      identity->inode == files_.main_identity.inode))
+      return false;
+    auto file = ElfFile::open(path);
+    if (!file)
+      return false;
+    const std::string id = file->build_id();
+    const bool matches = files_.build_id.empty() || id.empty() ? crc && file_crc32(path) == crc
+                                                               : id == files_.build_id;
+    if (!matches) {
+      diagnostics_.add(Severity::warning, "is not the debug file of " + files_.name, path);
+      return false;
+    }
+    if (!file->has_dwarf() && !file->has_section(".symtab"))
+      return false;
+    files_.debug = path;
+    files_.debug_identity = file->identity();
+    return true;
+  }
+
+  const ElfFile &main_;
+  ModuleFiles &files_;
+  Diagnostics &diagnostics_;
+};
+
+} // namespace
+
+ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &debug_directories,
+                       Diagnostics &diagnostics) {
+  ModuleFiles files;
+  files.name = key.path;
+  if (key.path == "[vdso]") {
+    auto image = ElfFile::open_vdso();
+    if (!image) {
+      diagnostics.add(Severity::note, image.error().message, key.path);
+      return files;
+    }
+    files.vdso = true;
+    files.build_id = image->build_id();
+    files.code = image->code_segments();
+    return files;
+  }
+  if (key.path.empty() || key.path[0] == '[' || key.path.starts_with("//")) {
+    diagnostics.add(Severity::note, "no file is mapped here, so it has no names",
+                    key.path.empty() ? "[anonymous]" : key.path);
+    return files;
+  }
+
+  std::optional<Error> first_error;
+  bool replaced = false;
+  for (const Candidate &candidate : candidates(key)) {
+    auto file = ElfFile::open(candidate.path);
+    if (!file) {
+      // What the caller's own path says is what is told.
+      if (!first_error || candidate.path == key.path)
+        first_error = file.error();
+      continue;
+    }
+    if (!is_mapped_file(*file, key, candidate.deleted)) {
+      replaced = true;
+      continue;
+    }
+    files.main = candidate.path;
+    files.main_identity = file->identity();
+    if (files.name.ends_with(deleted_suffix) && candidate.path != files.name)
+      files.name.resize(files.name.size() - deleted_suffix.size());
+    files.build_id = file->build_id();
+    files.code = file->code_segments();
+    files.main_has_dwarf = file->has_dwarf();
+    if (!files.main_has_dwarf)
+      DebugFileSearch(*file, files, diagnostics).run(debug_directories);
+    return files;
+  }
+  if (replaced)
+    diagnostics.add(Severity::warning,
+                    "was replaced on disk after it was mapped, so its functions have no names",
+                    key.path);
+  else if (first_error)
+    diagnostics.add(Severity::warning, first_error->message + ", so its functions have no names",
+                    key.path);
+  return files;
+}
+
+} // namespace tally::symbolize

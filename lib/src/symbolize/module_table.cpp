@@ -1,0 +1,383 @@
+#include "symbolize/module_table.h"
+
+#include <algorithm>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "symbolize/symtab.h"
+
+namespace tally::symbolize {
+
+namespace {
+
+// A cache is rewritten for new names alone only when they are many.
+constexpr size_t demangled_worth_writing = 256;
+
+void make_folders(const std::string &path) {
+  for (size_t at = 1; at != std::string::npos;) {
+    at = path.find('/', at + 1);
+    ::mkdir(path.substr(0, at).c_str(), 0700);
+  }
+}
+
+} // namespace
+
+ModuleTable::ModuleTable(ModuleFiles files, const SymbolizerOptions &options, StringPool &pool)
+    : files_(std::move(files)), options_(options), pool_(pool) {}
+
+std::optional<uint64_t> ModuleTable::link_address(uint64_t file_offset) const {
+  for (const Segment &segment : files_.code) {
+    if (file_offset >= segment.offset && file_offset - segment.offset < segment.size)
+      return segment.address + (file_offset - segment.offset);
+  }
+  return std::nullopt;
+}
+
+CacheSource ModuleTable::source() const {
+  const bool separate = !files_.debug.empty();
+  const FileIdentity &identity = separate ? files_.debug_identity : files_.main_identity;
+  return {files_.build_id, separate ? files_.debug : files_.name, identity.size, identity.mtime_ns};
+}
+
+void ModuleTable::open_cache() {
+  if (std::exchange(cache_looked_for_, true))
+    return;
+  const std::string folder = options_.use_cache ? cache_directory() : std::string();
+  if (folder.empty() || files_.build_id.empty() || files_.vdso)
+    return;
+  cache_ = Cache::open(cache_path(folder, files_.build_id), source());
+  if (!cache_)
+    return;
+  unit_ranges_ = cache_->unit_ranges();
+  unit_ranges_known_ = true;
+  all_units_ = cache_->has_all_units();
+  if (cache_->has_symbols()) {
+    symbols_ = cache_->symbols();
+    symbols_known_ = symbols_cached_ = true;
+  }
+}
+
+// The cache turned out to be damaged: everything again from the files.
+void ModuleTable::drop_cache() {
+  std::erase_if(units_, [](const auto &entry) { return entry.second.cached != nullptr; });
+  if (own_unit_ranges_.empty()) {
+    unit_ranges_ = {};
+    unit_ranges_known_ = all_units_ = false;
+  }
+  if (symbols_cached_) {
+    symbols_ = {};
+    symbols_known_ = symbols_cached_ = false;
+    symbol_names_.clear();
+  }
+  dirty_ = true;
+  dropped_.push_back(std::move(cache_));
+}
+
+bool ModuleTable::open_files() {
+  if (std::exchange(files_tried_, true))
+    return main_ != nullptr;
+  auto open = [](const std::string &path, const FileIdentity &identity) {
+    std::unique_ptr<ElfFile> opened;
+    auto file = ElfFile::open(path);
+    // It may have been replaced since find_files() looked at it.
+    if (file && file->identity() == identity)
+      opened = std::make_unique<ElfFile>(std::move(*file));
+    return opened;
+  };
+  if (files_.vdso) {
+    if (auto image = ElfFile::open_vdso())
+      main_ = std::make_unique<ElfFile>(std::move(*image));
+    return main_ != nullptr;
+  }
+  main_ = open(files_.main, files_.main_identity);
+  if (main_ && !files_.debug.empty())
+    debug_ = open(files_.debug, files_.debug_identity);
+  return main_ != nullptr;
+}
+
+std::optional<uint64_t> ModuleTable::function_start(uint64_t address) {
+  if (!unwind_starts_)
+    unwind_starts_ = open_files() ? UnwindStarts::read(main_->elf()) : UnwindStarts();
+  return unwind_starts_->before(address);
+}
+
+DwarfTable *ModuleTable::dwarf() {
+  if (std::exchange(dwarf_tried_, true))
+    return dwarf_.get();
+  if (!open_files())
+    return nullptr;
+  const bool separate = debug_ && !files_.main_has_dwarf;
+  const ElfFile &file = separate ? *debug_ : *main_;
+  if (separate || files_.main_has_dwarf)
+    dwarf_ = DwarfTable::open(file, separate ? files_.debug : files_.name,
+                              options_.debug_directories, pool_);
+  main_->release_descriptor();
+  if (debug_)
+    debug_->release_descriptor();
+  return dwarf_.get();
+}
+
+ModuleTable::Unit *ModuleTable::unit(uint64_t key) {
+  auto found = units_.find(key);
+  if (found != units_.end())
+    return &found->second;
+  Unit unit;
+  if (cache_)
+    unit.cached = cache_->unit(key);
+  if (!unit.cached) {
+    DwarfTable *table = dwarf();
+    if (!table)
+      return nullptr;
+    unit.built = table->build(key);
+    dirty_ |= unit.built->whole;
+  }
+  return &units_.emplace(key, std::move(unit)).first->second;
+}
+
+ModuleTable::Unit *ModuleTable::unit_at(uint64_t address) {
+  if (!unit_ranges_known_) {
+    if (DwarfTable *table = dwarf())
+      own_unit_ranges_ = table->unit_ranges();
+    unit_ranges_ = own_unit_ranges_;
+    unit_ranges_known_ = true;
+    dirty_ = true;
+  }
+  size_t found = covering(unit_ranges_, address);
+  if (found == no_index && !all_units_) {
+    if (DwarfTable *table = dwarf())
+      own_unit_ranges_ = table->all_unit_ranges();
+    unit_ranges_ = own_unit_ranges_;
+    all_units_ = dirty_ = true;
+    found = covering(unit_ranges_, address);
+  }
+  return found == no_index ? nullptr : unit(unit_ranges_[found].unit);
+}
+
+bool ModuleTable::load_symbols() {
+  if (!symbols_known_) {
+    if (open_files())
+      own_symbols_ = read_symbols(*main_, debug_.get(), pool_);
+    symbols_ = own_symbols_;
+    symbols_known_ = dirty_ = true;
+  }
+  return symbols_.size() != 0;
+}
+
+std::optional<SourceFrame> ModuleTable::symbol_at(uint64_t address) {
+  if (!load_symbols())
+    return std::nullopt;
+  const size_t found = covering(symbols_, address);
+  if (found == no_index)
+    return std::nullopt;
+  const SymbolRow row = symbols_[found];
+  auto text = [&](TextRef ref) {
+    return symbols_cached_      ? cache_->text(ref)
+           : ref < pool_.size() ? pool_[StringId{ref}]
+                                : std::string_view();
+  };
+  SourceFrame frame;
+  frame.system_name = text(row.name);
+  frame.function = text(row.display);
+  if (frame.function.empty()) {
+    auto [name, is_new] = symbol_names_.try_emplace(found);
+    if (is_new) {
+      name->second = pool_[pool_.intern(demangle(frame.system_name))];
+      ++demangled_;
+    }
+    frame.function = name->second;
+  }
+  return frame;
+}
+
+std::string_view ModuleTable::text(const Unit &unit, TextRef ref) const {
+  if (unit.cached)
+    return cache_->text(ref);
+  return ref < pool_.size() ? pool_[StringId{ref}] : std::string_view();
+}
+
+SourceFrame ModuleTable::function_of(Unit &unit, uint32_t function) {
+  FunctionRow row;
+  if (unit.built) {
+    if (function >= unit.built->functions.size())
+      return {};
+    dwarf_->resolve(*unit.built, function);
+    row = unit.built->functions[function];
+  } else {
+    row = unit.cached->tables.functions[function];
+  }
+  SourceFrame frame;
+  frame.system_name = text(unit, row.linkage);
+  frame.function = text(unit, row.display);
+  frame.function_file = text(unit, row.file);
+  frame.function_line = row.line;
+  if (!frame.function.empty() || frame.system_name.empty())
+    return frame;
+  if (unit.built) {
+    const StringId name = pool_.intern(demangle(frame.system_name));
+    unit.built->functions[function].display = index_of(name);
+    frame.function = pool_[name];
+  } else {
+    auto [name, is_new] = unit.demangled.try_emplace(function);
+    if (is_new) {
+      name->second = pool_[pool_.intern(demangle(frame.system_name))];
+      ++demangled_;
+    }
+    frame.function = name->second;
+  }
+  return frame;
+}
+
+void ModuleTable::frames(uint64_t address, std::vector<SourceFrame> &out) {
+  open_cache();
+  const size_t before = out.size();
+  frames_once(address, out);
+  if (cache_ && cache_->damaged()) {
+    out.resize(before);
+    drop_cache();
+    frames_once(address, out);
+  }
+}
+
+void ModuleTable::frames_once(uint64_t address, std::vector<SourceFrame> &out) {
+  std::string_view file;
+  uint32_t line = 0;
+  bool has_function = false;
+  if (Unit *unit = unit_at(address)) {
+    const UnitTables tables = unit->built ? unit->built->tables() : unit->cached->tables;
+    if (auto row = row_at(tables.lines, tables.base, address); row && row->file != no_index) {
+      file = text(*unit, row->file);
+      line = row->line;
+    }
+    const auto range = row_at(tables.ranges, tables.base, address);
+    uint32_t node = range ? range->node : no_index;
+    while (node < tables.nodes.size()) {
+      const NodeRow row = tables.nodes[node];
+      SourceFrame frame = function_of(*unit, row.function);
+      const bool outermost = row.parent >= node;
+      // Line tables alone (-g1, -gmlt) give short names: no linkage name, no declaration.
+      if (outermost && frame.system_name.empty() && frame.function_line == 0) {
+        if (auto symbol = symbol_at(address); symbol && symbol->system_name.starts_with("_Z"))
+          frame = *symbol;
+      }
+      frame.file = file;
+      frame.line = line;
+      out.push_back(frame);
+      has_function = true;
+      file = text(*unit, row.call_file);
+      line = row.call_line;
+      if (outermost) // a parent comes before its child, or the table is damaged
+        break;
+      node = row.parent;
+    }
+  }
+  if (has_function)
+    return;
+  SourceFrame frame;
+  if (auto symbol = symbol_at(address))
+    frame = *symbol;
+  else if (file.empty())
+    return;
+  frame.file = file;
+  frame.line = line;
+  out.push_back(frame);
+}
+
+void ModuleTable::save() {
+  if (!cache_looked_for_ || files_.build_id.empty() || files_.vdso ||
+      (!dirty_ && demangled_ < demangled_worth_writing))
+    return;
+  const std::string folder = options_.use_cache ? cache_directory() : std::string();
+  if (folder.empty())
+    return;
+  const std::string path = cache_path(folder, files_.build_id);
+  // What another process wrote meanwhile is kept.
+  const std::unique_ptr<Cache> on_disk = Cache::open(path, source());
+  make_folders(folder);
+  write(on_disk.get(), path);
+  if (on_disk && on_disk->damaged())
+    write(nullptr, path);
+  dirty_ = false;
+  demangled_ = 0;
+}
+
+void ModuleTable::write(const Cache *on_disk, const std::string &path) {
+  CacheWriter writer;
+  auto own_text = [&](TextRef ref) {
+    return writer.text(ref < pool_.size() ? pool_[StringId{ref}] : std::string_view());
+  };
+  for (auto &[key, unit] : units_) {
+    if (!unit.built || !unit.built->whole)
+      continue;
+    BuiltUnit &built = *unit.built;
+    CacheWriter::Unit out{key, built.base, built.ranges, built.lines, built.nodes, {}};
+    for (LineRow &row : out.lines)
+      row.file = row.file == no_index ? no_index : own_text(row.file);
+    for (NodeRow &row : out.nodes)
+      row.call_file = own_text(row.call_file);
+    for (uint32_t i = 0; i < built.functions.size(); ++i) {
+      dwarf_->resolve(built, i);
+      const FunctionRow &row = built.functions[i];
+      out.functions.push_back(
+          {own_text(row.linkage), own_text(row.display), own_text(row.file), row.line});
+    }
+    writer.add(out);
+  }
+  auto copy = [](const auto &rows, auto &out, auto &&change) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      auto row = rows[i];
+      change(row, i);
+      out.push_back(row);
+    }
+  };
+  for (const Cache::Unit &cached : on_disk ? on_disk->units() : std::vector<Cache::Unit>()) {
+    auto used = units_.find(cached.key);
+    if (used != units_.end() && used->second.built)
+      continue;
+    auto disk_text = [&](TextRef ref) { return writer.text(on_disk->text(ref)); };
+    CacheWriter::Unit out{cached.key, cached.tables.base, {}, {}, {}, {}};
+    copy(cached.tables.ranges, out.ranges, [](RangeRow &, size_t) {});
+    copy(cached.tables.lines, out.lines, [&](LineRow &row, size_t) {
+      row.file = row.file == no_index ? no_index : disk_text(row.file);
+    });
+    copy(cached.tables.nodes, out.nodes,
+         [&](NodeRow &row, size_t) { row.call_file = disk_text(row.call_file); });
+    copy(cached.tables.functions, out.functions, [&](FunctionRow &row, size_t i) {
+      row.linkage = disk_text(row.linkage);
+      row.display = disk_text(row.display);
+      row.file = disk_text(row.file);
+      if (used == units_.end() || row.display)
+        return;
+      auto name = used->second.demangled.find(static_cast<uint32_t>(i));
+      if (name != used->second.demangled.end())
+        row.display = writer.text(name->second);
+    });
+    writer.add(out);
+  }
+
+  const bool disk_knows_more = on_disk && on_disk->has_all_units() && !all_units_;
+  std::vector<UnitRange> ranges;
+  copy(disk_knows_more || !unit_ranges_known_ ? on_disk ? on_disk->unit_ranges() : unit_ranges_
+                                              : unit_ranges_,
+       ranges, [](UnitRange &, size_t) {});
+  writer.set_unit_ranges(std::move(ranges), all_units_ || disk_knows_more);
+
+  const bool own = symbols_known_ && !symbols_cached_;
+  if (own || (on_disk && on_disk->has_symbols())) {
+    std::vector<SymbolRow> symbols;
+    copy(own ? symbols_ : on_disk->symbols(), symbols, [&](SymbolRow &row, size_t i) {
+      row.name = own ? own_text(row.name) : writer.text(on_disk->text(row.name));
+      row.display = own ? own_text(row.display) : writer.text(on_disk->text(row.display));
+      // The rows are the same whoever made them, so the numbers are too.
+      if (auto name = symbol_names_.find(i); name != symbol_names_.end() && !row.display)
+        row.display = writer.text(name->second);
+    });
+    writer.set_symbols(std::move(symbols));
+  }
+  if (on_disk && on_disk->damaged())
+    return;
+  if (const std::string bytes = writer.finish(source()); !bytes.empty())
+    (void)write_file(path, bytes);
+}
+
+} // namespace tally::symbolize

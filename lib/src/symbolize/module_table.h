@@ -1,0 +1,85 @@
+// One module: its tables, from the cache where they are there, from DWARF otherwise.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <tally/strings.h>
+#include <tally/symbolizer.h>
+
+#include "symbolize/cache.h"
+#include "symbolize/dwarf_table.h"
+#include "symbolize/module_file.h"
+#include "symbolize/unwind_starts.h"
+
+namespace tally::symbolize {
+
+class ModuleTable {
+public:
+  ModuleTable(ModuleFiles files, const SymbolizerOptions &options, StringPool &pool);
+
+  bool usable() const { return files_.vdso || !files_.main.empty(); }
+  std::optional<uint64_t> link_address(uint64_t file_offset) const;
+  std::optional<uint64_t> function_start(uint64_t address);
+  std::string_view build_id() const { return files_.build_id; }
+  void frames(uint64_t address, std::vector<SourceFrame> &out);
+  void save();
+
+private:
+  // A unit in use: built in this process, or in the cache.
+  struct Unit {
+    std::unique_ptr<BuiltUnit> built;
+    const Cache::Unit *cached = nullptr;
+    std::unordered_map<uint32_t, std::string_view> demangled; // of cached functions
+  };
+
+  void open_cache();
+  void drop_cache();
+  bool open_files();
+  DwarfTable *dwarf();
+  const Rows<UnitRange> &unit_ranges();
+  Unit *unit_at(uint64_t address);
+  Unit *unit(uint64_t key);
+  bool load_symbols();
+  std::optional<SourceFrame> symbol_at(uint64_t address);
+  std::string_view text(const Unit &unit, TextRef ref) const;
+  SourceFrame function_of(Unit &unit, uint32_t function);
+  void frames_once(uint64_t address, std::vector<SourceFrame> &out);
+  void write(const Cache *on_disk, const std::string &path);
+  CacheSource source() const;
+
+  ModuleFiles files_;
+  const SymbolizerOptions &options_;
+  StringPool &pool_;
+
+  std::unique_ptr<Cache> cache_;
+  std::vector<std::unique_ptr<Cache>> dropped_; // damaged; views into them may still be held
+  bool cache_looked_for_ = false;
+  bool dirty_ = false;   // there is something that the cache lacks
+  size_t demangled_ = 0; // names that the cache lacks
+
+  bool files_tried_ = false;
+  std::unique_ptr<ElfFile> main_;
+  std::unique_ptr<ElfFile> debug_;
+  std::optional<UnwindStarts> unwind_starts_;
+  bool dwarf_tried_ = false;
+  std::unique_ptr<DwarfTable> dwarf_;
+  std::unordered_map<uint64_t, Unit> units_;
+
+  std::vector<UnitRange> own_unit_ranges_;
+  Rows<UnitRange> unit_ranges_;
+  bool unit_ranges_known_ = false;
+  bool all_units_ = false;
+
+  std::vector<SymbolRow> own_symbols_;
+  Rows<SymbolRow> symbols_;
+  bool symbols_known_ = false;
+  bool symbols_cached_ = false;
+  std::unordered_map<size_t, std::string_view> symbol_names_; // demangled
+};
+
+} // namespace tally::symbolize

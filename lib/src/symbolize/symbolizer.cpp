@@ -1,0 +1,114 @@
+#include <tally/symbolizer.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include <cxxabi.h>
+
+#include "symbolize/module_table.h"
+
+namespace tally {
+
+namespace symbolize {
+
+std::string demangle(std::string_view linkage_name) {
+  if (!linkage_name.starts_with("_Z") && !linkage_name.starts_with("___Z"))
+    return std::string(linkage_name);
+  const std::string terminated(linkage_name);
+  int status = 0;
+  std::unique_ptr<char, void (*)(void *)> text(
+      abi::__cxa_demangle(terminated.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? text.get() : terminated;
+}
+
+namespace {
+
+class ElfSymbolizer final : public Symbolizer {
+public:
+  explicit ElfSymbolizer(SymbolizerOptions options) : options_(std::move(options)) {}
+
+  ModuleId module(const ModuleKey &key, Diagnostics &diagnostics) override {
+    try {
+      // A file is the same whichever process maps it; where it could not be had, another may help.
+      const Key shared{key.path, key.build_id, key.device, key.inode,
+                       key.inode || !key.build_id.empty() ? 0 : key.pid};
+      if (auto found = ids_.find(shared);
+          found != ids_.end() && modules_[index_of(found->second)]->usable())
+        return found->second;
+      const Key exact{key.path, key.build_id, key.device, key.inode, key.pid};
+      if (auto found = ids_.find(exact); found != ids_.end())
+        return found->second;
+      modules_.push_back(std::make_unique<ModuleTable>(
+          find_files(key, options_.debug_directories, diagnostics), options_, pool_));
+      const auto id = static_cast<ModuleId>(modules_.size() - 1);
+      ids_[exact] = id;
+      if (modules_.back()->usable())
+        ids_[shared] = id;
+      return id;
+    } catch (...) {
+      return none<ModuleId>; // known to nobody: no names
+    }
+  }
+
+  std::optional<uint64_t> link_address(ModuleId module, uint64_t file_offset) override {
+    ModuleTable *table = table_of(module);
+    return table ? table->link_address(file_offset) : std::nullopt;
+  }
+
+  void frames(ModuleId module, uint64_t link_address, std::vector<SourceFrame> &out) override {
+    const size_t before = out.size();
+    try {
+      if (ModuleTable *table = table_of(module); table && table->usable())
+        table->frames(link_address, out);
+    } catch (...) {
+      out.resize(before);
+    }
+  }
+
+  std::optional<uint64_t> function_start(ModuleId module, uint64_t link_address) override {
+    try {
+      ModuleTable *table = table_of(module);
+      return table && table->usable() ? table->function_start(link_address) : std::nullopt;
+    } catch (...) {
+      return std::nullopt;
+    }
+  }
+
+  std::string_view build_id(ModuleId module) override {
+    ModuleTable *table = table_of(module);
+    return table ? table->build_id() : std::string_view();
+  }
+
+  void save_cache() override {
+    for (const auto &module : modules_) {
+      try {
+        module->save();
+      } catch (...) {
+        // A cache that was not written is made again.
+      }
+    }
+  }
+
+private:
+  using Key = std::tuple<std::string, std::string, uint64_t, uint64_t, int>;
+
+  ModuleTable *table_of(ModuleId id) {
+    return index_of(id) < modules_.size() ? modules_[index_of(id)].get() : nullptr;
+  }
+
+  SymbolizerOptions options_;
+  StringPool pool_;
+  std::vector<std::unique_ptr<ModuleTable>> modules_;
+  std::map<Key, ModuleId> ids_;
+};
+
+} // namespace
+} // namespace symbolize
+
+std::unique_ptr<Symbolizer> make_symbolizer(SymbolizerOptions options) {
+  return std::make_unique<symbolize::ElfSymbolizer>(std::move(options));
+}
+
+} // namespace tally

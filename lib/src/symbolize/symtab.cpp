@@ -1,0 +1,187 @@
+#include "symbolize/symtab.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include <elf.h>
+#include <gelf.h>
+
+#include "symbolize/die_scan.h"
+
+namespace tally::symbolize {
+
+namespace {
+
+struct Symbol {
+  uint64_t address;
+  uint64_t size;
+  const char *name;
+  int rank; // of symbols at one address the greatest is shown
+};
+
+// ARM, AArch64 and RISC-V mark what is code and what is data by $a, $d, $t, $x (and $x.name).
+bool is_mapping_symbol(const char *name) {
+  return name[0] == '$' && name[1] &&
+         std::string_view("adtx").find(name[1]) != std::string_view::npos &&
+         (name[2] == 0 || name[2] == '.');
+}
+
+// A function before a label, a global before a weak before a local name, a name with a size before
+// one without.
+int rank_of(const GElf_Sym &symbol) {
+  int rank = 0;
+  switch (GELF_ST_BIND(symbol.st_info)) {
+  case STB_GLOBAL:
+  case STB_GNU_UNIQUE:
+    rank = 2;
+    break;
+  case STB_WEAK:
+    rank = 1;
+    break;
+  default:
+    break;
+  }
+  if (GELF_ST_TYPE(symbol.st_info) != STT_NOTYPE)
+    rank += 8;
+  if (symbol.st_size)
+    rank += 4;
+  return rank;
+}
+
+Elf_Scn *section_of_type(const ElfFile &file, unsigned type) {
+  Elf_Scn *section = nullptr;
+  while ((section = elf_nextscn(file.elf(), section))) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) && header.sh_type == type && header.sh_size)
+      return section;
+  }
+  return nullptr;
+}
+
+std::vector<Symbol> read_table(const ElfFile &file, Elf_Scn *section, const CodeRanges &code) {
+  std::vector<Symbol> symbols;
+  GElf_Shdr header;
+  Elf_Data *data = elf_getdata(section, nullptr);
+  if (!data || !gelf_getshdr(section, &header))
+    return symbols;
+  const size_t entry = gelf_fsize(file.elf(), ELF_T_SYM, 1, EV_CURRENT);
+  const size_t count = entry ? data->d_size / entry : 0;
+  for (size_t i = 1; i < count && i < INT32_MAX; ++i) {
+    GElf_Sym symbol;
+    if (!gelf_getsym(data, static_cast<int>(i), &symbol))
+      break;
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    if (symbol.st_shndx == SHN_UNDEF ||
+        (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
+        !code.contains(symbol.st_value))
+      continue;
+    const char *name = elf_strptr(file.elf(), header.sh_link, symbol.st_name);
+    if (name && *name && !is_mapping_symbol(name))
+      symbols.push_back({symbol.st_value, symbol.st_size, name, rank_of(symbol)});
+  }
+  return symbols;
+}
+
+// Sizes come from the file; one of 0 reaches to the next symbol or the section's end. A symbol
+// inside another takes its bytes from it.
+std::vector<ScanRange> cover(std::vector<Symbol> &symbols, const CodeRanges &code) {
+  std::sort(symbols.begin(), symbols.end(), [](const Symbol &a, const Symbol &b) {
+    if (a.address != b.address)
+      return a.address < b.address;
+    if (a.rank != b.rank)
+      return a.rank < b.rank;
+    // Of equals the shorter name, then the one that sorts first: the same whatever the order.
+    const std::string_view left = a.name;
+    const std::string_view right = b.name;
+    return left.size() != right.size() ? left.size() > right.size() : left > right;
+  });
+  std::vector<ScanRange> ranges;
+  ranges.reserve(symbols.size());
+  uint64_t next = UINT64_MAX;
+  for (size_t i = symbols.size(); i-- > 0;) {
+    if (i + 1 < symbols.size() && symbols[i + 1].address != symbols[i].address)
+      next = symbols[i + 1].address;
+    const Symbol &symbol = symbols[i];
+    uint64_t high = 0;
+    if (symbol.size && symbol.size <= UINT64_MAX - symbol.address)
+      high = symbol.address + symbol.size;
+    else
+      high = std::min(next, code.end_of(symbol.address));
+    ranges.push_back({symbol.address, high, i});
+  }
+  return flatten(std::move(ranges));
+}
+
+// Stubs of the procedure linkage table. The n-th relocation of .rela.plt is the n-th stub's, after
+// a header in .plt and without one in .plt.sec; .plt.got has one for each GLOB_DAT it names.
+void name_stubs(const ElfFile &file, StringPool &pool, std::vector<SymbolRow> &rows) {
+  GElf_Ehdr elf_header;
+  if (!gelf_getehdr(file.elf(), &elf_header) || elf_header.e_machine != EM_X86_64)
+    return;
+  Elf_Scn *relocations = file.section(".rela.plt");
+  Elf_Scn *second = file.section(".plt.sec");
+  Elf_Scn *stubs = second ? second : file.section(".plt");
+  GElf_Shdr header;
+  GElf_Shdr stub_header;
+  if (!relocations || !stubs || !gelf_getshdr(relocations, &header) ||
+      !gelf_getshdr(stubs, &stub_header) || header.sh_type != SHT_RELA)
+    return;
+  Elf_Data *data = elf_getdata(relocations, nullptr);
+  Elf_Scn *symbols = elf_getscn(file.elf(), header.sh_link);
+  GElf_Shdr symbols_header;
+  Elf_Data *symbol_data = symbols ? elf_getdata(symbols, nullptr) : nullptr;
+  if (!data || !symbol_data || !gelf_getshdr(symbols, &symbols_header))
+    return;
+  constexpr uint64_t stub_size = 16;
+  uint64_t at = stub_header.sh_addr + (second ? 0 : stub_size);
+  const uint64_t end = stub_header.sh_addr + stub_header.sh_size;
+  const size_t count = data->d_size / gelf_fsize(file.elf(), ELF_T_RELA, 1, EV_CURRENT);
+  for (size_t i = 0; i < count && i < INT32_MAX && at < end && end - at >= stub_size;
+       ++i, at += stub_size) {
+    GElf_Rela relocation;
+    GElf_Sym symbol;
+    if (!gelf_getrela(data, static_cast<int>(i), &relocation))
+      return;
+    if (!gelf_getsym(symbol_data, static_cast<int>(GELF_R_SYM(relocation.r_info) & 0x7fffffff),
+                     &symbol))
+      continue;
+    const char *name = elf_strptr(file.elf(), symbols_header.sh_link, symbol.st_name);
+    if (name && *name)
+      rows.push_back({at, at + stub_size, index_of(pool.intern(std::string(name) + "@plt")), 0});
+  }
+}
+
+} // namespace
+
+std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, StringPool &pool) {
+  const CodeRanges code = main.code_ranges();
+  std::vector<Symbol> symbols;
+  for (const ElfFile *file : {debug, &main}) {
+    Elf_Scn *table = file ? section_of_type(*file, SHT_SYMTAB) : nullptr;
+    if (table && symbols.empty())
+      symbols = read_table(*file, table, code);
+  }
+  if (symbols.empty()) {
+    if (Elf_Scn *table = section_of_type(main, SHT_DYNSYM))
+      symbols = read_table(main, table, code);
+  }
+  std::vector<SymbolRow> rows;
+  for (const ScanRange &range : cover(symbols, code))
+    rows.push_back({range.low, range.high, index_of(pool.intern(symbols[range.priority].name)), 0});
+
+  // Only where no symbol is: a linker may have named the stubs itself.
+  std::vector<SymbolRow> stubs;
+  name_stubs(main, pool, stubs);
+  const auto by_address = [](const SymbolRow &a, const SymbolRow &b) { return a.low < b.low; };
+  std::erase_if(stubs, [&](const SymbolRow &stub) {
+    auto after = std::lower_bound(rows.begin(), rows.end(), stub, by_address);
+    return (after != rows.end() && after->low < stub.high) ||
+           (after != rows.begin() && (after - 1)->high > stub.low);
+  });
+  rows.insert(rows.end(), stubs.begin(), stubs.end());
+  std::sort(rows.begin(), rows.end(), by_address);
+  return rows;
+}
+
+} // namespace tally::symbolize

@@ -1,0 +1,17 @@
+// The functions of an ELF symbol table, for code that no debug information covers.
+#pragma once
+
+#include <vector>
+
+#include <tally/strings.h>
+
+#include "symbolize/elf_file.h"
+#include "symbolize/tables.h"
+
+namespace tally::symbolize {
+
+// Sorted and disjoint. .symtab of `debug` (may be nullptr) or of `main`, whichever has one, else
+// .dynsym of `main`; and `name@plt` for the stubs of `main`. `display` is left empty.
+std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, StringPool &pool);
+
+} // namespace tally::symbolize

@@ -1,0 +1,123 @@
+// For overhead_bench.py: a program with a fixed amount of work, and the sampler without anything
+// around it, which says what it cost.
+//
+//   collect-bench work ROUNDS              works, prints its own processor time
+//   collect-bench sample HZ none|fp|dwarf COMMAND [ARGUMENT]...
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tally/sampler.h>
+
+namespace {
+
+double seconds(clockid_t clock) {
+  timespec t;
+  ::clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+double own_cpu() {
+  rusage usage;
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto of = [](const timeval &t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+__attribute__((noinline)) uint64_t leaf(uint64_t x, int rounds) {
+  for (int i = 0; i < rounds; ++i)
+    x = x * 6364136223846793005U + (x >> 29);
+  return x;
+}
+
+__attribute__((noinline)) uint64_t tree(uint64_t x, int depth) {
+  if (depth == 0)
+    return leaf(x, 2000);
+  x = tree(x + 1, depth - 1);
+  return tree(x ^ 3, depth - 1) + 1; // not a tail call
+}
+
+int work(uint64_t rounds) {
+  uint64_t x = rounds;
+  for (uint64_t i = 0; i < rounds; ++i)
+    x = tree(x, 8);
+  std::printf("{\"cpu\": %.6f, \"value\": %llu}\n", seconds(CLOCK_PROCESS_CPUTIME_ID),
+              static_cast<unsigned long long>(x));
+  return 0;
+}
+
+// No unwinding: the cost of bringing registers and stack here.
+class NoUnwinder : public tally::Unwinder {
+public:
+  tally::StackEnd unwind(const tally::UnwindInput &input, std::vector<uint64_t> &pcs) override {
+    pcs.push_back(input.registers.pc());
+    return tally::StackEnd::complete;
+  }
+};
+
+int sample(uint32_t hz, const char *mode, char **command) {
+  int hold[2];
+  if (::pipe2(hold, O_CLOEXEC) != 0)
+    return 1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char byte;
+    if (::read(hold[0], &byte, 1) != 1)
+      ::_exit(126);
+    ::execvp(command[0], command);
+    ::_exit(127);
+  }
+  NoUnwinder unwinder;
+  tally::SamplerOptions options;
+  options.frequency_hz = hz;
+  options.enable_on_exec = true;
+  options.stacks = std::strcmp(mode, "dwarf") == 0 ? tally::StackMode::dwarf
+                   : std::strcmp(mode, "fp") == 0  ? tally::StackMode::fp
+                                                   : tally::StackMode::none;
+  options.unwinder = &unwinder;
+  const double before = own_cpu();
+  auto sampler = tally::start_perf_sampler(child, options);
+  const double started = own_cpu();
+  if (!sampler) {
+    std::fprintf(stderr, "%s\n", sampler.error().text().c_str());
+    ::kill(child, SIGKILL);
+    return 1;
+  }
+  if (::write(hold[1], "x", 1) != 1)
+    return 1;
+  int status = 0;
+  rusage used;
+  ::wait4(child, &status, 0, &used);
+  const double ran = own_cpu();
+  (*sampler)->stop();
+  const double stopped = own_cpu();
+  const tally::SamplerStatus s = (*sampler)->status();
+  std::printf("{\"own_cpu\": %.6f, \"start\": %.6f, \"run\": %.6f, \"stop\": %.6f, "
+              "\"samples\": %llu, \"lost\": %llu, \"cpu\": %.6f, \"memory\": %llu, "
+              "\"ring_bytes\": %zu}\n",
+              stopped - before, started - before, ran - started, stopped - ran,
+              static_cast<unsigned long long>(s.samples), static_cast<unsigned long long>(s.lost),
+              static_cast<double>(s.cpu_ns) * 1e-9, static_cast<unsigned long long>(s.memory_bytes),
+              s.ring_bytes);
+  return s.problem.empty() ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc == 3 && std::strcmp(argv[1], "work") == 0)
+    return work(std::strtoull(argv[2], nullptr, 10));
+  if (argc >= 5 && std::strcmp(argv[1], "sample") == 0)
+    return sample(static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10)), argv[3], argv + 4);
+  std::fprintf(stderr, "usage: collect-bench work ROUNDS | sample HZ none|fp|dwarf COMMAND...\n");
+  return 2;
+}

@@ -1,0 +1,147 @@
+"""Parts: each from a resume to the next stop that the user sees, named after what ended it."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import PARTS, GdbCase, Play, play_gdb
+from support.programs import SOURCE_ROOT, program
+from support.skips import run_unittests
+
+
+def line_of(text: str) -> int:
+    """Where that is in stops.c."""
+    lines = (SOURCE_ROOT / "tests/programs/stops.c").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if line.strip() == text)
+
+
+class PartNamesTest(GdbCase):
+    def assert_parts(self, play: Play, *patterns: str) -> None:
+        parts = play.parts()
+        self.assertEqual(len(parts), len(patterns), f"{parts}\n{play}")
+        for part, pattern in zip(parts, patterns):
+            self.assertRegex(part, f"^(?:{pattern})$", f"{parts}\n{play}")
+        self.assertEqual(play.status().count("parts"), len(patterns), play)
+
+    def test_every_kind_of_stop(self) -> None:
+        play = play_gdb(
+            ["profile start", "break here", "run", "watch watched", "continue",
+             "catch syscall getppid", "continue", "delete 3", "continue",
+             "tbreak here", "continue", "continue", "profile status", PARTS],
+            program("stops"), ["0.1"])
+        self.assertEqual(play.stderr, "", play)
+        place = r"stops\.c:\d+"
+        self.assert_parts(play, f"breakpoint 1, {place}", f"watchpoint 2, {place}", "catchpoint 3.*",
+                          "SIGUSR1", f"breakpoint 1, {place}", "exited, status 0")
+
+    def test_steps(self) -> None:
+        first = line_of("here(2);") + 1
+        play = play_gdb(
+            ["profile start", "handle SIGUSR1 nostop noprint", f"break {first}", "run",
+             "next", "break work", "continue", "delete", "finish", f"advance {first + 3}",
+             "next", "continue", "profile status", PARTS],
+            program("stops"), ["0.1"])
+        self.assertEqual(play.stderr, "", play)
+        # Nothing to sample runs until `work` is entered, nor behind its last call.
+        self.assert_parts(play, rf"breakpoint 1, stops\.c:{first}", rf"step, stops\.c:{first + 1}",
+                          r"(?:step|finish), stops\.c:\d+", rf"(?:step|advance), stops\.c:{first + 3}",
+                          rf"step, stops\.c:{first + 4}")
+
+    def test_inner_stops_end_no_part(self) -> None:
+        first = line_of("here(2);") + 1
+        play = play_gdb(
+            ["profile start", "handle SIGUSR1 nostop noprint", "break here if number == 7",
+             "break work if seconds > 100", f"tbreak {first}", "run", "next 3", "continue",
+             "profile status", PARTS, "info breakpoints"],
+            program("stops"), ["0.1"])
+        self.assertEqual(play.stderr, "", play)
+        self.assert_parts(play, rf"breakpoint 3, stops\.c:{first}", rf"step, stops\.c:{first + 3}",
+                          "exited, status 0")
+        self.assertNotIn("already hit", play.text("info breakpoints"))
+
+    def test_conditions_that_call_the_program(self) -> None:
+        play = play_gdb(
+            ["break main", "run", "profile start", "handle SIGUSR1 nostop noprint",
+             "break here if (int)getpid() == 1", "continue", "profile status", PARTS],
+            program("stops"), ["0.1"])
+        self.assertEqual(play.stderr, "", play)
+        self.assert_parts(play, "exited, status 0")
+
+    def test_of_two_breakpoints_the_one_that_stopped(self) -> None:
+        play = play_gdb(
+            ["profile start", "handle SIGUSR1 nostop noprint", "break here if number == 7",
+             "break here if number == 2", "run", "kill", "profile status", PARTS],
+            program("stops"), ["0.05"])
+        # To kill it may take a tick of its own.
+        self.assertRegex(play.parts()[0], r"^breakpoint 2, stops\.c:\d+$")
+
+    def test_signals_and_how_programs_end(self) -> None:
+        play = play_gdb(["profile start", "run", "profile status", "continue", "profile status",
+                         PARTS], program("crasher"), ["0.3"])
+        self.assertEqual(play.stderr, "", play)
+        self.assertIn("SIGSEGV", play.text("run"))
+        self.assert_parts(play, "SIGSEGV")
+        self.assertEqual(play.status(0).count("samples"), play.status(1).count("samples"))
+        self.assertIn("Program terminated with signal SIGSEGV", play.text("continue"))
+
+        play = play_gdb(["handle SIGSEGV nostop noprint pass", "profile start", "run",
+                         "profile status", PARTS], program("crasher"), ["0.3"])
+        self.assert_parts(play, "ended by SIGSEGV")
+
+    def test_parts_without_samples_are_not_kept(self) -> None:
+        play = play_gdb(["profile start", "break 26", "run"] + ["stepi"] * 20 +
+                        ["delete", "continue", "profile status", PARTS], program("stops"), ["0.05"])
+        self.assertLessEqual(play.status().count("parts"), 4, play)
+        self.assertEqual(play.status().count("parts"), len(play.parts()), play)
+
+
+class CallsTest(GdbCase):
+    def test_calls_from_the_prompt(self) -> None:
+        play = play_gdb(
+            ["break main", "run", "profile start", "print here(1)", "profile status",
+             "shell sleep 1", "profile status", "call work(0.3)", "profile status", PARTS],
+            program("stops"))
+        self.assertEqual(play.stderr, "", play)
+        called, later, worked = (play.status(which) for which in range(3))
+        self.assertLess(called.number("running"), 0.5, play)
+        self.assertEqual(later.number("running"), called.number("running"))
+        self.assertGreaterEqual(later.number("stopped"), called.number("stopped") + 0.99)
+        # A call runs the program: its time is time running, in a part of its own.
+        self.assertGreaterEqual(worked.number("running"), later.number("running") + 0.25, play)
+        self.assertEqual(play.parts(), ["call"], play)
+
+    def test_a_call_that_is_stopped(self) -> None:
+        play = play_gdb(
+            ["break main", "run", "profile start", "break here", "print here(1)",
+             "shell sleep 1", "profile status", "finish", "profile status"], program("stops"))
+        self.assertIn("stopped while in a function called from GDB", play.stderr)
+        self.assertLess(play.status().number("running"), 0.9, play)
+        self.assertGreaterEqual(play.status(0).number("stopped"), 0.99, play)
+
+    def test_time_at_the_prompt_is_left_out(self) -> None:
+        play = play_gdb(
+            ["profile start", "break checkpoint", "run", "profile status", "shell sleep 2",
+             "profile status", "delete", "continue", "profile status"],
+            program("spin7030"), ["0.6", "1"])
+        before, after, ended = (play.status(which) for which in range(3))
+        for name in ("samples", "running", "cpu", "parts", "in_kernel"):
+            self.assertEqual(before[name], after[name], f"{name}\n{play}")
+        waited = after.number("stopped") - before.number("stopped")
+        self.assertGreaterEqual(waited, 1.98, play)
+        self.assertLess(waited, 8, play)
+        self.assertGreaterEqual(ended.number("stopped"), after.number("stopped"))
+
+    def test_status_and_report_change_nothing(self) -> None:
+        look = ["profile status", "profile report --limit 0", PARTS]
+        play = play_gdb(["profile start", "break checkpoint", "run", *look, *look, "continue",
+                         *look, *look], program("spin7030"), ["0.4", "1"])
+        for report in look[1:]:
+            texts = play.all(report)
+            self.assertEqual((texts[0], texts[2]), (texts[1], texts[3]))
+            self.assertNotEqual(texts[0], texts[2])
+        self.assertEqual(re.sub("stopped .*", "", play.text("profile status", 0)),
+                         re.sub("stopped .*", "", play.text("profile status", 1)))
+
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,178 @@
+"""Profiles that must come out right: shares, rates, threads."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import GdbCase, play_gdb, with_one_retry
+from support.programs import program
+from support.skips import run_unittests
+
+
+class MainJobTest(GdbCase):
+    def test_start_run_stop_continue_report(self) -> None:
+        play = play_gdb(
+            ["profile status", "profile start", "profile status", "break checkpoint", "run",
+             "profile status", "continue", "profile status", "profile report"],
+            program("spin7030"), ["2", "1", "7"])
+        self.assertEqual((play.result.status, play.stderr), (0, ""), play)
+        idle, armed, stopped, ended = (play.status(which) for which in range(4))
+
+        self.assertEqual(idle["state"], "idle")
+        self.assertRegex(play.text("profile start"),
+                         r"\ASampling begins with the next process: perf .*1000 Hz.*\.\n\Z")
+        self.assertRegex(armed["state"], "^armed")
+        self.assertEqual(armed.count("samples"), 0)
+
+        self.assertIn("Breakpoint 1, checkpoint (number=number@entry=1)", play.text("run"))
+        self.assertEqual(stopped["state"], "sampling")
+        self.assertRegex(stopped["backend"], r"^perf \(auto: .+\)$")
+        self.assertRegex(stopped["clock"], "^cpu")
+        self.assertEqual(stopped.count("requested_hz"), 1000)
+        self.assertEqual(stopped.count("threads"), 1)
+        self.assertEqual(stopped.count("parts"), 1)
+        self.assertEqual(stopped.count("throttled"), 0)
+
+        self.assertIn("exited with code 07]", play.text("continue"))
+        self.assertRegex(ended["state"], "^armed")
+        self.assertEqual(ended.count("parts"), 2)
+        self.assertGreater(ended.count("samples"), stopped.count("samples"))
+        self.assertEqual(ended.count("samples"), play.report().total)
+        self.assertEqual(ended.count("lost"), 0)
+
+    def test_words_of_the_reports(self) -> None:
+        """Rows of every kind add up to the same total, and their percentages to 100."""
+        kinds = ["function", "line", "object", "thread", "part"]
+        reports = [f"--by {kind} --limit 0" for kind in kinds]
+        play = play_gdb(["profile start", "break 44", "run", "profile status"] +
+                        [f"profile report {options}" for options in reports] +
+                        ["profile report --by function --sort inclusive", "profile report --limit 1",
+                         "profile report --json"],
+                        program("spin7030"), ["0.6", "0"])
+        self.assertEqual(play.stderr, "", play)
+        total = play.status().count("samples")
+        for options in reports:
+            report = play.report(options)
+            self.assertEqual(report.total, total, options)
+            self.assertEqual(sum(row.self_ticks for row in report.rows), total, options)
+            self.assertAlmostEqual(sum(row.self_percent for row in report.rows), 100, delta=0.2)
+            self.assertEqual(report.not_shown, 0, options)
+
+        function = play.report("--by function --limit 0").row("seventy")
+        self.assertRegex(function.place, r"(^|/)spin7030\.c(:\d+)?$")
+        lines = play.report("--by line --limit 0")
+        self.assertEqual(sum(row.self_ticks for row in lines.rows if row.name == "seventy" or
+                             "seventy" in row.place), function.self_ticks, lines)
+        by_inclusive = play.report("--by function --sort inclusive").rows
+        self.assertEqual([row.inclusive_ticks for row in by_inclusive],
+                         sorted((row.inclusive_ticks for row in by_inclusive), reverse=True))
+        main = play.report("--by function --limit 0").row("main")
+        self.assertGreater(main.inclusive_ticks, 0.95 * total)
+
+        one = play.report("--limit 1")
+        self.assertEqual(([row.name for row in one.rows], one.rows[0].self_ticks),
+                         (["seventy"], function.self_ticks))
+        self.assertGreater(one.not_shown, 0)
+
+        read = json.loads(play.text("profile report --json"))
+        self.assertEqual((read["events"], read["totals"]), (["ticks"], [total]))
+        costs = {entry["name"]: entry for entry in read["functions"]}
+        self.assertEqual(costs["seventy"]["self"], [function.self_ticks])
+        self.assertEqual(costs["main"]["inclusive"], [main.inclusive_ticks])
+        self.assertEqual(os.path.realpath(costs["seventy"]["object"]),
+                         os.path.realpath(program("spin7030")))
+
+    def test_sampling_takes_its_options(self) -> None:
+        play = play_gdb(["profile start --frequency 4000 --stacks none --backend perf",
+                         "break checkpoint", "run", "profile status", "profile report",
+                         "profile stop", "profile status",
+                         "profile start", "continue", "profile status"],
+                        program("spin7030"), ["0.6", "1"])
+        self.assertEqual(play.stderr, "", play)
+        first, stopped, second = (play.status(which) for which in range(3))
+        self.assertEqual(first.count("requested_hz"), 4000)
+        self.assertEqual((first["backend"], first["stacks"]), ("perf", "none"))
+        self.assertEqual(play.report().row("seventy").self_ticks,
+                         play.report().row("seventy").inclusive_ticks)
+        self.assertEqual((stopped["state"], stopped.count("samples")),
+                         ("stopped", first.count("samples")))
+        # The options were those of one start.
+        self.assertEqual(second.count("requested_hz"), 1000)
+        self.assertRegex(second["stacks"], "^fp")
+
+
+class ShareTest(GdbCase):
+    def shares(self, frequency: int, tolerance: float) -> None:
+        play = play_gdb([f"profile start --frequency {frequency}", "run", "profile status",
+                         "profile report --by function"], program("spin7030"), ["3"])
+        self.assertEqual(play.stderr, "", play)
+        status, report = play.status(), play.report("--by function")
+        self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=tolerance, msg=play)
+        self.assertAlmostEqual(report.self_percent("thirty"), 30, delta=tolerance, msg=play)
+
+        cpu = play.program_value("cpu")
+        samples = status.count("samples")
+        self.assertAlmostEqual(samples / (frequency * cpu), 1, delta=0.1, msg=play)
+        self.assertAlmostEqual(samples / (status.number("delivered_hz") * cpu), 1, delta=0.1,
+                               msg=play)
+        self.assertAlmostEqual(status.number("cpu") / cpu, 1, delta=0.05, msg=play)
+        self.assertLess(status.count("lost"), samples / 100, play)
+        self.assertEqual(report.total, samples, play)
+
+    def test_1_khz(self) -> None:
+        with_one_retry(lambda: self.shares(1000, 4))
+
+    def test_10_khz(self) -> None:
+        with_one_retry(lambda: self.shares(10000, 1.5))
+
+    def test_every_kind_of_program(self) -> None:
+        """Without position-independent code, static, without debug information, without symbols."""
+        for name in ("spin7030_nopie", "spin7030_static", "spin7030_nodebug"):
+            with self.subTest(name):
+                def measure(name: str = name) -> None:
+                    play = play_gdb(["profile start", "run", "profile report"], program(name),
+                                    ["1"])
+                    self.assertEqual(play.stderr, "", play)
+                    # 1000 samples: one deviation is 1.4 points.
+                    self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=6,
+                                           msg=play)
+                with_one_retry(measure)
+        play = play_gdb(["profile start", "run", "profile report --by object"],
+                        program("spin7030_stripped"), ["0.3"])
+        names = [row.name for row in play.report("--by object").rows]
+        self.assertIn("spin7030_stripped", [os.path.basename(name) for name in names])
+
+
+class ThreadsTest(GdbCase):
+    def late(self) -> None:
+        play = play_gdb(["profile start", "run", "profile status", "profile report --limit 0",
+                         "profile report --by thread --limit 0"], program("threads_late"))
+        self.assertEqual(play.stderr, "", play)
+        report = play.report("--limit 0")
+        for function, cpu in (("late_thread", play.program_value("late_cpu")),
+                              ("short_thread", play.program_value("short_cpu"))):
+            ticks = report.row(function).inclusive_ticks
+            self.assertGreaterEqual(ticks, 0.9 * 1000 * cpu, f"{function}\n{play}")
+            self.assertLessEqual(ticks, 1.15 * 1000 * cpu, f"{function}\n{play}")
+        # Of a hundred threads with five ticks each, hardly one is hit by none.
+        threads = play.report("--by thread --limit 0").rows
+        self.assertEqual(len(threads), play.status().count("threads"))
+        self.assertGreaterEqual(len(threads), 1 + 4 + 90, play)
+        self.assertEqual(len([row for row in threads if row.self_ticks >= 300]), 4, play)
+
+    def test_late_and_short_threads(self) -> None:
+        with_one_retry(self.late)
+
+    def test_threads_that_are_there_already(self) -> None:
+        """Sampling begins at a stop in a process of five threads: all of them are sampled."""
+        play = play_gdb(["break late_thread", "run", "delete", "profile start", "continue",
+                         "profile status", "profile report --limit 0"],
+                        program("threads_late"), ["late"])
+        self.assertEqual(play.stderr, "", play)
+        ticks = play.report("--limit 0").row("late_thread").inclusive_ticks
+        self.assertGreaterEqual(ticks, 0.9 * 1000 * play.program_value("late_cpu"), play)
+        self.assertGreaterEqual(play.status().count("threads"), 4, play)
+
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,81 @@
+/* own_timers [TIMES=100]
+ *
+ * A program with clocks of its own: SIGALRM each 5 ms of real time and SIGPROF each 5 ms of CPU
+ * time, until TIMES of both have come. Prints how often its handlers were called and how often its
+ * code was interrupted by another signal, `alarms N`, `profs N`, `others N`, the descriptors that
+ * were open when it began, `descriptors N`, how many it may open, `limit N`, and the signals that
+ * were blocked or ignored, `masked HEX`. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include "spin.h"
+
+static volatile sig_atomic_t counts[NSIG];
+
+static void count(int number) { counts[number] += 1; }
+
+static int open_descriptors(void) {
+  DIR *dir = opendir("/proc/self/fd");
+  int found = -1; /* the folder itself */
+  while (dir && readdir(dir))
+    ++found;
+  if (dir)
+    closedir(dir);
+  return found - 2;
+}
+
+static unsigned long long masked(void) {
+  unsigned long long all = 0;
+  sigset_t blocked;
+  sigprocmask(SIG_SETMASK, NULL, &blocked);
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action;
+    if (sigismember(&blocked, number) == 1 ||
+        (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN))
+      all |= 1ULL << number;
+  }
+  return all;
+}
+
+int main(int argc, char **argv) {
+  const int times = argc > 1 ? atoi(argv[1]) : 100;
+  const int descriptors = open_descriptors();
+  const unsigned long long signals = masked();
+  struct rlimit limit = {0, 0};
+  getrlimit(RLIMIT_NOFILE, &limit);
+
+  const int others[] = {SIGUSR1, SIGUSR2, SIGIO, SIGVTALRM, SIGURG, SIGCHLD, SIGTRAP};
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = count;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGALRM, &action, NULL);
+  sigaction(SIGPROF, &action, NULL);
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+    sigaction(others[i], &action, NULL);
+  const struct itimerval every = {{0, 5000}, {0, 5000}};
+  const struct itimerval never = {{0, 0}, {0, 0}};
+  setitimer(ITIMER_REAL, &every, NULL);
+  setitimer(ITIMER_PROF, &every, NULL);
+  while (counts[SIGALRM] < times || counts[SIGPROF] < times) {
+    if (counts[SIGALRM] >= times)
+      setitimer(ITIMER_REAL, &never, NULL);
+    if (counts[SIGPROF] >= times)
+      setitimer(ITIMER_PROF, &never, NULL);
+    SPIN_STEPS(1000);
+  }
+  setitimer(ITIMER_REAL, &never, NULL);
+  setitimer(ITIMER_PROF, &never, NULL);
+  int interrupted = 0;
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i)
+    interrupted += counts[others[i]];
+  printf("alarms %d\nprofs %d\nothers %d\ndescriptors %d\nlimit %llu\nmasked %llx\n",
+         (int)counts[SIGALRM], (int)counts[SIGPROF], interrupted, descriptors,
+         (unsigned long long)limit.rlim_cur, signals);
+  return 0;
+}

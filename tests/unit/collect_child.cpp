@@ -1,0 +1,131 @@
+#include "collect_child.h"
+
+#include <csignal>
+#include <ctime>
+
+#include <fcntl.h>
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// The linker's names for the first and the last byte of a section.
+extern "C" {
+extern const char __start_tally_first[], __stop_tally_first[];
+extern const char __start_tally_second[], __stop_tally_second[];
+}
+
+namespace tally {
+
+__attribute__((noinline, section("tally_first"))) void spin_first(uint64_t rounds) {
+  for (uint64_t i = 0; i < rounds; ++i)
+    __asm__ volatile("");
+}
+
+__attribute__((noinline, section("tally_second"))) void spin_second(uint64_t rounds) {
+  for (uint64_t i = 0; i < rounds; ++i)
+    __asm__ volatile("");
+}
+
+CodeExtent first_code() {
+  return {reinterpret_cast<uint64_t>(__start_tally_first),
+          reinterpret_cast<uint64_t>(__stop_tally_first)};
+}
+
+CodeExtent second_code() {
+  return {reinterpret_cast<uint64_t>(__start_tally_second),
+          reinterpret_cast<uint64_t>(__stop_tally_second)};
+}
+
+static double seconds(clockid_t clock) {
+  timespec t;
+  ::clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+double thread_cpu_seconds() { return seconds(CLOCK_THREAD_CPUTIME_ID); }
+double process_cpu_seconds() { return seconds(CLOCK_PROCESS_CPUTIME_ID); }
+
+void spin_for(double seconds) {
+  const double end = thread_cpu_seconds() + seconds;
+  while (thread_cpu_seconds() < end)
+    spin_first(100'000);
+}
+
+Child::Child(const std::function<void()> &work) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return;
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::close(ends[1]);
+    char byte;
+    if (::read(ends[0], &byte, 1) == 1)
+      work();
+    ::_exit(0);
+  }
+  ::close(ends[0]);
+  go_fd_ = ends[1];
+}
+
+Child::~Child() {
+  if (go_fd_ >= 0)
+    ::close(go_fd_);
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+}
+
+void Child::go() { ASSERT_EQ(::write(go_fd_, "x", 1), 1); }
+
+void Child::wait_end() {
+  siginfo_t info;
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT), 0);
+}
+
+std::unique_ptr<Sampler> sampler_or_skip(pid_t pid, const SamplerOptions &options) {
+  auto sampler = start_perf_sampler(pid, options);
+  if (sampler)
+    return std::move(*sampler);
+  const ErrorCode code = sampler.error().code;
+  const bool refused = code == ErrorCode::permission || code == ErrorCode::unsupported;
+  [&] {
+    if (refused)
+      GTEST_SKIP() << sampler.error().text();
+    FAIL() << sampler.error().text();
+  }();
+  return nullptr;
+}
+
+void wait_ended(Sampler &sampler) {
+  for (int i = 0; i < 30'000; ++i) {
+    if (sampler.status().ended)
+      return;
+    ::usleep(1000);
+  }
+  FAIL() << "the sampler has not noticed the end of the process in half a minute";
+}
+
+Counts count_leaves(const StackProfile &profile) {
+  Counts counts;
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    const Sample sample = profile.sample(row);
+    const int64_t value = sample.values[0];
+    counts.all += value;
+    if (sample.stack == none<StackId>) {
+      counts.no_stack += value;
+      continue;
+    }
+    const Location leaf = profile.location(profile.stack_location(sample.stack));
+    if (leaf.mapping == none<MappingId>)
+      counts.no_mapping += value;
+    if (first_code().holds(leaf.address))
+      counts.first += value;
+    if (second_code().holds(leaf.address))
+      counts.second += value;
+  }
+  return counts;
+}
+
+} // namespace tally

@@ -1,0 +1,75 @@
+// Processes to be sampled: forked from the test, held until told to go on.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include <gtest/gtest.h>
+
+#include <tally/sampler.h>
+
+namespace tally {
+
+// A half-open range of code.
+struct CodeExtent {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  bool holds(uint64_t pc) const { return pc >= begin && pc < end; }
+};
+
+// Burn processor time in a function of their own; `rounds` are alike in both.
+void spin_first(uint64_t rounds);
+void spin_second(uint64_t rounds);
+CodeExtent first_code();
+CodeExtent second_code();
+
+double thread_cpu_seconds();
+double process_cpu_seconds();
+// Spins in spin_first until the calling thread has used so much.
+void spin_for(double seconds);
+
+class Child {
+public:
+  // Runs `work` after go(); exits with 0, without the test's own destructors.
+  explicit Child(const std::function<void()> &work);
+  Child(const Child &) = delete;
+  Child &operator=(const Child &) = delete;
+  ~Child();
+  pid_t pid() const { return pid_; }
+  void go();
+  // Until it has ended; it stays a zombie, as under a debugger, until this object goes.
+  void wait_end();
+
+private:
+  pid_t pid_ = -1;
+  int go_fd_ = -1;
+};
+
+// The sampler, or a skipped test with the refusal as its reason.
+std::unique_ptr<Sampler> sampler_or_skip(pid_t pid, const SamplerOptions &options);
+
+// Waits (by looking, not by a clock) until the sampler has seen the end of the process.
+void wait_ended(Sampler &sampler);
+
+struct Counts {
+  int64_t all = 0;
+  int64_t first = 0;
+  int64_t second = 0;
+  int64_t no_stack = 0;
+  int64_t no_mapping = 0; // with a stack, but a leaf in no mapping
+};
+Counts count_leaves(const StackProfile &profile);
+
+} // namespace tally
+
+#define TALLY_SAMPLE_OR_SKIP(name, pid, options)                                                   \
+  auto name = ::tally::sampler_or_skip((pid), (options));                                          \
+  if (!name)                                                                                       \
+  return

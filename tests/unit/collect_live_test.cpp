@@ -1,0 +1,81 @@
+// Real processes under the real sampler. Nothing here depends on how fast the machine is: shares
+// and sums are compared with the processor time that the kernel itself counted.
+#include <cmath>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "collect_child.h"
+
+namespace tally {
+namespace {
+
+double known_share(const SamplerStatus &status) {
+  const double period = 1e9 / status.requested_hz * 1.003;
+  return static_cast<double>(status.samples) * period / static_cast<double>(status.cpu_ns);
+}
+
+TEST(CollectLive, SplitsTimeAsItWasSpent) {
+  for (const StackMode mode : {StackMode::none, StackMode::fp}) {
+    Child child([] {
+      while (process_cpu_seconds() < 0.7) {
+        spin_first(70'000);
+        spin_second(30'000);
+      }
+    });
+    SamplerOptions options;
+    options.frequency_hz = 4000;
+    options.stacks = mode;
+    TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+    child.go();
+    child.wait_end();
+    wait_ended(*sampler);
+    const SamplerStatus status = sampler->status();
+    EXPECT_EQ(status.problem, "");
+    EXPECT_EQ(status.lost, 0u);
+    EXPECT_GT(status.cpu_ns, 600'000'000u);
+    if (status.kernel_included) {
+      EXPECT_NEAR(known_share(status), 1.0, 0.1);
+    }
+    const auto profile = sampler->snapshot("exit", 0, 1);
+    ASSERT_TRUE(profile) << profile.error().text();
+    EXPECT_EQ(profile->totals().at(0), static_cast<int64_t>(status.samples));
+    const Counts counts = count_leaves(*profile);
+    EXPECT_EQ(counts.no_stack, 0);
+    EXPECT_EQ(counts.no_mapping, 0);
+    const double n = static_cast<double>(counts.first + counts.second);
+    EXPECT_GT(n, 0.8 * static_cast<double>(counts.all));
+    // Six standard deviations of a sampled share, and one point for what interrupts it.
+    EXPECT_NEAR(static_cast<double>(counts.first) / n, 0.7, 6 * std::sqrt(0.21 / n) + 0.01);
+  }
+}
+
+TEST(CollectLive, CountsTimeInSystemCallsWhereTheyAreMade) {
+  Child child([] {
+    const int fd = ::open("/dev/zero", O_RDONLY);
+    std::vector<char> bytes(65536);
+    while (process_cpu_seconds() < 0.5)
+      for (int i = 0; i < 10; ++i)
+        if (::syscall(SYS_read, fd, bytes.data(), bytes.size()) < 0) // not a sanitizer's read()
+          return;
+  });
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), SamplerOptions{});
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  const SamplerStatus status = sampler->status();
+  if (!status.kernel_included)
+    GTEST_SKIP() << "the kernel's time is not ours to see";
+  EXPECT_NEAR(known_share(status), 1.0, 0.1);
+  EXPECT_GT(status.kernel_samples, status.samples / 2);
+  const auto profile = sampler->snapshot("exit", 0, 1);
+  ASSERT_TRUE(profile);
+  const Counts counts = count_leaves(*profile);
+  EXPECT_EQ(counts.no_mapping, 0);
+  EXPECT_LE(counts.no_stack, counts.all / 50);
+}
+
+} // namespace
+} // namespace tally

@@ -1,0 +1,102 @@
+#include <cerrno>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "collect/perf_refusal.h"
+
+namespace tally {
+namespace {
+
+RefusalFacts facts(int errno_value) {
+  RefusalFacts f;
+  f.errno_value = errno_value;
+  f.pid = 42;
+  f.target_uid = f.our_uid = 1000;
+  f.paranoid = 2;
+  f.kernel = "6.1.0";
+  f.threads = 300;
+  f.cpus = 64;
+  f.events_wanted = 301 * 64;
+  f.descriptor_limit = 4096;
+  f.mlock_kb = 516;
+  f.memlock_limit = 8192 << 10;
+  f.ring_bytes = 16384;
+  return f;
+}
+
+void expect(const RefusalFacts &f, ErrorCode code, std::initializer_list<std::string_view> words) {
+  const Error error = describe_refusal(f);
+  EXPECT_EQ(error.code, code) << error.message;
+  for (const std::string_view word : words)
+    EXPECT_NE(error.message.find(word), std::string::npos)
+        << "no \"" << word << "\" in: " << error.message;
+  EXPECT_EQ(error.message.find('\n'), std::string::npos);
+  EXPECT_NE(error.message.back(), '.');
+}
+
+TEST(Refusal, Seccomp) {
+  RefusalFacts f = facts(EPERM);
+  f.seccomp = 2;
+  expect(f, ErrorCode::permission, {"seccomp", "--cap-add PERFMON"});
+  f.errno_value = ENOSYS; // podman's default
+  expect(f, ErrorCode::permission, {"seccomp"});
+}
+
+TEST(Refusal, NotSeccomp) {
+  expect(facts(EPERM), ErrorCode::permission, {"no seccomp filter", "CAP_PERFMON"});
+  RefusalFacts f = facts(ENOSYS);
+  f.paranoid.reset();
+  expect(f, ErrorCode::unsupported, {"6.1.0", "CONFIG_PERF_EVENTS"});
+  f.seccomp = 2; // a filter that is not to blame
+  expect(f, ErrorCode::unsupported, {"CONFIG_PERF_EVENTS"});
+}
+
+TEST(Refusal, Access) {
+  RefusalFacts f = facts(EACCES);
+  f.paranoid = 3;
+  expect(f, ErrorCode::permission, {"kernel.perf_event_paranoid is 3", "sysctl", "CAP_PERFMON"});
+  f.paranoid = 2;
+  f.target_uid = 0;
+  expect(f, ErrorCode::permission, {"process 42", "user 0", "user 1000", "root"});
+  f.target_uid = 1000;
+  expect(f, ErrorCode::permission, {"process 42", "SELinux", "kernel.perf_event_paranoid is 2"});
+  f.capable = true;
+  f.paranoid = 4;
+  expect(f, ErrorCode::permission, {"SELinux"});
+}
+
+TEST(Refusal, Limits) {
+  expect(facts(EMFILE), ErrorCode::limit, {"300 threads", "64 processors", "19264", "4096"});
+  expect(facts(ENFILE), ErrorCode::limit, {"fs.file-max"});
+  expect(facts(ENOMEM), ErrorCode::limit, {"memory", "19264"});
+  for (const int errno_value : {EPERM, ENOMEM}) {
+    RefusalFacts f = facts(errno_value);
+    f.step = RefusalFacts::Step::map_ring;
+    f.seccomp = 2; // has nothing to do with it
+    expect(f, ErrorCode::limit,
+           {"16 KiB", "kernel.perf_event_mlock_kb", "516 KiB", "RLIMIT_MEMLOCK", "8192 KiB"});
+    f.mlock_kb.reset();
+    expect(f, ErrorCode::limit, {"not readable"});
+  }
+}
+
+TEST(Refusal, TheRest) {
+  expect(facts(ESRCH), ErrorCode::not_found, {"no process 42"});
+  expect(facts(EINVAL), ErrorCode::unsupported, {"6.1.0", "Linux 4.3"});
+  expect(facts(E2BIG), ErrorCode::unsupported, {"6.1.0"});
+  expect(facts(EBUSY), ErrorCode::bad_state, {"another tool"});
+  expect(facts(ENOENT), ErrorCode::unsupported, {"task clock"});
+  expect(facts(EIO), ErrorCode::io, {"EIO", "42"});
+}
+
+TEST(Refusal, ObservesThisMachine) {
+  const RefusalFacts f = observe_refusal(RefusalFacts::Step::open_event, EACCES, getpid());
+  EXPECT_EQ(f.our_uid, f.target_uid);
+  EXPECT_FALSE(f.kernel.empty());
+  EXPECT_GT(f.descriptor_limit, 0u);
+}
+
+} // namespace
+} // namespace tally

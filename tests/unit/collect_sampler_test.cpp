@@ -1,0 +1,435 @@
+// What a sampler promises to its caller: parts, ends, limits, and nothing left behind.
+#include <cstring>
+#include <ctime>
+#include <fstream>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tally/unwinder.h>
+
+#include "collect_child.h"
+
+namespace tally {
+namespace {
+
+size_t entries(const char *directory) {
+  DIR *d = ::opendir(directory);
+  size_t count = 0;
+  while (d && ::readdir(d))
+    ++count;
+  if (d)
+    ::closedir(d);
+  return count;
+}
+
+size_t resident_kib() {
+  std::ifstream in("/proc/self/statm");
+  size_t total = 0, resident = 0;
+  in >> total >> resident;
+  return resident * 4;
+}
+
+// A child that works a bit at a time, each bit when told.
+class StepChild {
+public:
+  StepChild() {
+    if (::pipe(to_) != 0 || ::pipe(from_) != 0)
+      return;
+    child_ = std::make_unique<Child>([this] {
+      char what;
+      while (::read(to_[0], &what, 1) == 1) {
+        const double end = process_cpu_seconds() + 0.05;
+        while (what != 'n' && process_cpu_seconds() < end)
+          what == '1' ? spin_first(50'000) : spin_second(50'000);
+        if (::write(from_[1], "d", 1) != 1)
+          return;
+      }
+    });
+    child_->go();
+  }
+  ~StepChild() {
+    for (const int fd : {to_[0], to_[1], from_[0], from_[1]})
+      ::close(fd);
+  }
+  pid_t pid() const { return child_->pid(); }
+  void step(char what) {
+    char done;
+    ASSERT_EQ(::write(to_[1], &what, 1), 1);
+    ASSERT_EQ(::read(from_[0], &done, 1), 1);
+  }
+
+private:
+  int to_[2] = {-1, -1}, from_[2] = {-1, -1};
+  std::unique_ptr<Child> child_;
+};
+
+TEST(CollectParts, AreCutWhereTheProcessStood) {
+  StepChild child;
+  SamplerOptions options;
+  options.frequency_hz = 2000;
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+  child.step('1');
+  sampler->end_part("breakpoint 1", 0, 50);
+  sampler->end_part("at once again", 50, 50); // nothing in it
+  child.step('2');
+  const auto between = sampler->snapshot("so far", 50, 70);
+  ASSERT_TRUE(between) << between.error().text();
+  ASSERT_EQ(between->parts().size(), 2u);
+  child.step('2');
+  sampler->end_part("breakpoint 2", 50, 100);
+  const auto profile = sampler->snapshot("nothing", 100, 100);
+  ASSERT_TRUE(profile);
+  ASSERT_EQ(profile->parts().size(), 2u);
+  const Part &one = profile->parts()[PartId{0}], &two = profile->parts()[PartId{1}];
+  EXPECT_EQ(one.number, 1u);
+  EXPECT_EQ(two.number, 2u);
+  EXPECT_EQ(profile->strings[one.trigger], "breakpoint 1");
+  EXPECT_EQ(profile->strings[two.trigger], "breakpoint 2");
+  EXPECT_EQ(two.begin_ns, 50u);
+  EXPECT_EQ(two.end_ns, 100u);
+  for (size_t row = 0; row < profile->sample_count(); ++row) {
+    const Sample sample = profile->sample(row);
+    ASSERT_NE(sample.part, none<PartId>);
+    const uint64_t pc = profile->location(profile->stack_location(sample.stack)).address;
+    EXPECT_FALSE(sample.part == PartId{0} ? second_code().holds(pc) : first_code().holds(pc));
+  }
+
+  sampler->clear();
+  const auto empty = sampler->snapshot("empty", 0, 0);
+  ASSERT_TRUE(empty);
+  EXPECT_EQ(empty->sample_count(), 0u);
+  EXPECT_EQ(empty->parts().size(), 0u);
+  EXPECT_EQ(empty->period_ns, profile->period_ns);
+  child.step('1');
+  const auto after = sampler->snapshot("after", 0, 9);
+  ASSERT_TRUE(after);
+  EXPECT_GT(count_leaves(*after).first, 30);
+  EXPECT_EQ(count_leaves(*after).second, 0);
+  ASSERT_EQ(after->parts().size(), 1u);
+  EXPECT_EQ(after->parts()[PartId{0}].number, 1u);
+
+  sampler->stop();
+  sampler->stop();
+  EXPECT_EQ(sampler->status().events, 0u);
+  EXPECT_GT(sampler->status().cpu_ns, 150'000'000u);
+  EXPECT_TRUE(sampler->snapshot("late", 0, 9));
+}
+
+// A mapping that has gone keeps the samples that were taken in it.
+TEST(CollectMappings, TwoFilesAtOneAddress) {
+  Child child([] {
+    const CodeExtent code = first_code();
+    void *place = nullptr;
+    for (const char *name : {"code one", "code two"}) {
+      const int fd = ::memfd_create(name, 0);
+      const auto size = static_cast<size_t>(code.end - code.begin);
+      if (::ftruncate(fd, 4096) != 0 ||
+          ::pwrite(fd, reinterpret_cast<void *>(code.begin), size, 0) < 0)
+        return;
+      void *at =
+          ::mmap(place, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (place ? MAP_FIXED : 0), fd, 0);
+      if (at == MAP_FAILED)
+        return;
+      const double end = process_cpu_seconds() + 0.2;
+      while (process_cpu_seconds() < end)
+        reinterpret_cast<void (*)(uint64_t)>(at)(100'000);
+      place = at;
+      ::munmap(at, 4096);
+      ::close(fd);
+    }
+  });
+  SamplerOptions options;
+  options.frequency_hz = 2000;
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  const auto profile = sampler->snapshot("exit", 0, 1);
+  ASSERT_TRUE(profile);
+  int64_t one = 0, two = 0;
+  for (size_t row = 0; row < profile->sample_count(); ++row) {
+    const Sample sample = profile->sample(row);
+    const Location leaf = profile->location(profile->stack_location(sample.stack));
+    if (leaf.mapping == none<MappingId>)
+      continue;
+    const Mapping &mapping = profile->mappings()[leaf.mapping];
+    const std::string_view path = profile->strings[mapping.path];
+    if (path.find("code one") != std::string_view::npos)
+      one += sample.values[0];
+    if (path.find("code two") != std::string_view::npos)
+      two += sample.values[0];
+    EXPECT_GE(leaf.address, mapping.start);
+    EXPECT_LT(leaf.address, mapping.limit);
+  }
+  EXPECT_GT(one, 150);
+  EXPECT_GT(two, 150);
+  EXPECT_NEAR(static_cast<double>(one), static_cast<double>(two), 120);
+  // Whatever the first of them was met in, the program comes first.
+  const std::string_view first = profile->strings[profile->mappings()[MappingId{0}].path];
+  EXPECT_TRUE(first.ends_with("unit-collect")) << first;
+}
+
+// Stands in for the real one: looks at what it is given.
+class FakeUnwinder : public Unwinder {
+public:
+  StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) override {
+    ++calls;
+    const auto here = input.mapping_of_pc(input.registers.pc());
+    if (here && here->start <= input.registers.pc() && input.registers.pc() < here->limit)
+      ++mapped;
+    if (here)
+      modules += here->module == ModuleId{7} ? 1 : 0;
+    if (input.mapping_of_pc(1))
+      ++wrong;
+    pcs.push_back(input.registers.pc());
+    // In a leaf that pushed nothing, the word at sp is the return address.
+    if (first_code().holds(input.registers.pc()) && input.stack.size() >= 8) {
+      uint64_t word;
+      std::memcpy(&word, input.stack.data(), sizeof word);
+      if (input.mapping_of_pc(word)) {
+        pcs.push_back(word - 1);
+        ++returned;
+      }
+    }
+    return calls % 2 == 0 ? StackEnd::complete : StackEnd::copy_short;
+  }
+  int calls = 0, mapped = 0, wrong = 0, returned = 0, modules = 0;
+};
+
+TEST(CollectUnwind, RegistersAndStackAreHandedOver) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "x86-64 only";
+#endif
+  Child child([] { spin_for(0.3); });
+  FakeUnwinder unwinder;
+  SamplerOptions options;
+  options.stacks = StackMode::dwarf;
+  options.unwinder = &unwinder;
+  options.module_of = [&](const ModuleKey &key) {
+    EXPECT_FALSE(key.path.empty());
+    EXPECT_EQ(key.pid, child.pid());
+    return ModuleId{7};
+  };
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  sampler->stop();
+  const SamplerStatus status = sampler->status();
+  EXPECT_EQ(status.problem, "");
+  EXPECT_EQ(static_cast<uint64_t>(unwinder.calls), status.samples);
+  EXPECT_GT(unwinder.calls, 100);
+  EXPECT_GE(unwinder.mapped, unwinder.calls - 3);
+  EXPECT_EQ(unwinder.modules, unwinder.mapped);
+  EXPECT_EQ(unwinder.wrong, 0);
+  EXPECT_GE(unwinder.returned, unwinder.calls / 2);
+  EXPECT_GE(status.cut_stacks, static_cast<uint64_t>(unwinder.calls / 2));
+  const auto profile = sampler->snapshot("exit", 0, 1);
+  ASSERT_TRUE(profile);
+  int64_t with_caller = 0;
+  for (size_t row = 0; row < profile->sample_count(); ++row) {
+    const StackId stack = profile->sample(row).stack;
+    if (stack != none<StackId> && profile->stack_caller(stack) != none<StackId>)
+      with_caller += profile->sample(row).values[0];
+  }
+  EXPECT_EQ(with_caller, unwinder.returned);
+}
+
+TEST(CollectEnd, ADetachedProcessIsSampledNoFurther) {
+  Child child([] { spin_for(20); });
+  if (::ptrace(PTRACE_SEIZE, child.pid(), 0, 0) != 0)
+    GTEST_SKIP() << "ptrace is not allowed here";
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), SamplerOptions{});
+  child.go();
+  ::usleep(300'000);
+  EXPECT_FALSE(sampler->status().ended);
+  ASSERT_EQ(::ptrace(PTRACE_INTERRUPT, child.pid(), 0, 0), 0);
+  ::waitpid(child.pid(), nullptr, 0);
+  ASSERT_EQ(::ptrace(PTRACE_DETACH, child.pid(), 0, 0), 0);
+  wait_ended(*sampler);
+  const uint64_t samples = sampler->status().samples;
+  EXPECT_GT(samples, 0u);
+  EXPECT_EQ(::kill(child.pid(), 0), 0);
+  ::usleep(100'000);
+  EXPECT_EQ(sampler->status().samples, samples);
+}
+
+TEST(CollectRate, NothingIsLostAtTwentyKilohertz) {
+  Child child([] { spin_for(1); });
+  SamplerOptions options;
+  options.frequency_hz = 20'000;
+  options.stacks = StackMode::none;
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  EXPECT_EQ(sampler->status().lost, 0u);
+  EXPECT_GT(sampler->status().samples, 5'000u);
+}
+
+TEST(CollectClean, NothingIsLeftBehind) {
+  Child child([] { spin_for(60); });
+  child.go();
+  const auto once = [&] {
+    SamplerOptions options;
+    options.frequency_hz = 4000;
+    auto sampler = sampler_or_skip(child.pid(), options);
+    if (!sampler)
+      return false;
+    ::usleep(2000);
+    EXPECT_TRUE(sampler->snapshot("", 0, 0));
+    return true;
+  };
+  for (int i = 0; i < 20; ++i) // what is allocated once
+    if (!once())
+      return;
+  const size_t fds = entries("/proc/self/fd"), threads = entries("/proc/self/task");
+  [[maybe_unused]] const size_t memory = resident_kib();
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(once());
+  EXPECT_EQ(entries("/proc/self/fd"), fds);
+  EXPECT_EQ(entries("/proc/self/task"), threads);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(resident_kib(), memory + 2048); // a hundred rings would be two hundred times that
+#endif
+}
+
+TEST(CollectLimits, SoftDescriptorLimitIsLiftedAndPutBack) {
+  Child child([] {
+    for (int i = 0; i < 60; ++i) {
+      pthread_t thread;
+      ::pthread_create(
+          &thread, nullptr,
+          [](void *) -> void * {
+            ::pause();
+            return nullptr;
+          },
+          nullptr);
+    }
+    ::pause();
+  });
+  child.go();
+  const std::string tasks = "/proc/" + std::to_string(child.pid()) + "/task";
+  while (entries(tasks.c_str()) < 63)
+    ::usleep(1000);
+  rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  if (before.rlim_max < 20'000 / 10)
+    GTEST_SKIP() << "the hard limit is too low for this";
+  rlimit low = before;
+  low.rlim_cur = 80;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  {
+    auto sampler = sampler_or_skip(child.pid(), SamplerOptions{});
+    rlimit now;
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &now), 0);
+    EXPECT_EQ(now.rlim_cur, 80u);
+    if (sampler) {
+      EXPECT_GT(sampler->status().events, 60u);
+      const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC); // the process can go on
+      EXPECT_GE(fd, 0);
+      ::close(fd);
+    }
+  }
+  // Too low a hard limit is an error with its numbers, in a process of its own: it cannot be
+  // undone.
+  const pid_t tester = ::fork();
+  if (tester == 0) {
+    const rlimit both{60, 60};
+    ::setrlimit(RLIMIT_NOFILE, &both);
+    const auto refused = start_perf_sampler(child.pid(), SamplerOptions{});
+    if (refused)
+      ::_exit(1);
+    if (refused.error().code == ErrorCode::permission)
+      ::_exit(0);
+    const bool good = refused.error().code == ErrorCode::limit &&
+                      refused.error().message.find(" threads on ") != std::string::npos &&
+                      refused.error().message.find(" 60 ") != std::string::npos;
+    ::_exit(good ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(tester, &status, 0), tester);
+  EXPECT_EQ(status, 0);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+// An ordinary user samples a process of his own: the program's time, and small rings if need be.
+TEST(CollectLimits, WithoutPrivileges) {
+  if (::geteuid() != 0)
+    GTEST_SKIP() << "is the ordinary case here";
+  const pid_t tester = ::fork();
+  if (tester == 0) {
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_MEMLOCK, &none);
+    if (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0)
+      ::_exit(1);
+    ::prctl(PR_SET_DUMPABLE, 1); // a change of user takes it away, and perf with it
+    int result = 0;
+    {
+      const pid_t spinner = ::fork();
+      if (spinner == 0) {
+        spin_for(30);
+        ::_exit(0);
+      }
+      ::usleep(20'000);
+      auto sampler = start_perf_sampler(spinner, SamplerOptions{});
+      if (!sampler) {
+        result = sampler.error().code == ErrorCode::permission ? 77 : 2;
+        if (result == 2)
+          ::fprintf(stderr, "%s\n", sampler.error().text().c_str());
+      } else {
+        ::usleep(300'000);
+        const SamplerStatus status = (*sampler)->status();
+        if (status.samples == 0)
+          result = 3;
+        else if (status.ring_bytes > (size_t{1} << 20) || status.ring_bytes < 16384)
+          result = 4;
+        else if (!status.kernel_included && status.kernel_samples != 0)
+          result = 5;
+        // Someone else's process is refused with a reason.
+        const auto other = start_perf_sampler(::getppid(), SamplerOptions{});
+        if (other || other.error().message.find("belongs to user 0") == std::string::npos)
+          result = 6;
+      }
+      ::kill(spinner, SIGKILL);
+      ::waitpid(spinner, nullptr, 0);
+    }
+    ::_exit(result);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(tester, &status, 0), tester);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+    GTEST_SKIP() << "perf is refused to ordinary users here";
+  EXPECT_EQ(status, 0) << WEXITSTATUS(status);
+}
+
+TEST(CollectArguments, BadOnesAreRefused) {
+  const auto code = [](pid_t pid, SamplerOptions options) {
+    const auto sampler = start_perf_sampler(pid, options);
+    return sampler ? ErrorCode::internal : sampler.error().code;
+  };
+  SamplerOptions options;
+  EXPECT_EQ(code(0, options), ErrorCode::invalid_argument);
+  EXPECT_EQ(code(-3, options), ErrorCode::invalid_argument);
+  EXPECT_EQ(code(0x7ffffff0, options), ErrorCode::not_found);
+  options.frequency_hz = 0;
+  EXPECT_EQ(code(::getpid(), options), ErrorCode::invalid_argument);
+  options.frequency_hz = 2'000'000'000;
+  EXPECT_EQ(code(::getpid(), options), ErrorCode::invalid_argument);
+  options = {};
+  options.stacks = StackMode::dwarf;
+  EXPECT_EQ(code(::getpid(), options), ErrorCode::invalid_argument);
+}
+
+} // namespace
+} // namespace tally

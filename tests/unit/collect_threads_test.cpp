@@ -1,0 +1,239 @@
+// Threads, forks and execs of a sampled process.
+#include <atomic>
+#include <map>
+#include <set>
+#include <thread>
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collect_child.h"
+
+namespace tally {
+namespace {
+
+std::map<std::string, int64_t> ticks_by_thread_name(const StackProfile &profile) {
+  std::map<std::string, int64_t> ticks;
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    const Sample sample = profile.sample(row);
+    ticks[std::string(profile.strings[profile.threads()[sample.thread].name])] += sample.values[0];
+  }
+  return ticks;
+}
+
+std::map<std::string, int64_t> ticks_by_path(const StackProfile &profile) {
+  std::map<std::string, int64_t> ticks;
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    const Sample sample = profile.sample(row);
+    if (sample.stack == none<StackId>)
+      continue;
+    const Location leaf = profile.location(profile.stack_location(sample.stack));
+    if (leaf.mapping != none<MappingId>)
+      ticks[std::string(profile.strings[profile.mappings()[leaf.mapping].path])] +=
+          sample.values[0];
+  }
+  return ticks;
+}
+
+double ticks_of(double seconds, const SamplerStatus &status) {
+  return seconds * status.requested_hz;
+}
+
+TEST(CollectThreads, EachUnderItsName) {
+  Child child([] {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([i] {
+        ::pthread_setname_np(::pthread_self(), ("worker " + std::to_string(i)).c_str());
+        spin_for(0.1 * (i + 1));
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+  });
+  SamplerOptions options;
+  options.frequency_hz = 2000;
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  const SamplerStatus status = sampler->status();
+  if (!status.kernel_included)
+    GTEST_SKIP() << "the kernel's time is not ours to see";
+  const auto profile = sampler->snapshot("exit", 0, 1);
+  ASSERT_TRUE(profile);
+  const auto ticks = ticks_by_thread_name(*profile);
+  for (int i = 0; i < 4; ++i) {
+    const double expected = ticks_of(0.1 * (i + 1), status);
+    ASSERT_TRUE(ticks.contains("worker " + std::to_string(i)));
+    EXPECT_NEAR(static_cast<double>(ticks.at("worker " + std::to_string(i))), expected,
+                0.1 * expected);
+  }
+  EXPECT_EQ(profile->threads()[ThreadId{0}].pid, child.pid());
+}
+
+TEST(CollectThreads, ShortLivedOnesAreCaught) {
+  Child child([] {
+    for (int i = 0; i < 10; ++i) {
+      std::vector<std::thread> threads;
+      for (int j = 0; j < 10; ++j)
+        threads.emplace_back([] { spin_for(0.005); });
+      for (std::thread &thread : threads)
+        thread.join();
+    }
+  });
+  SamplerOptions options;
+  options.frequency_hz = 4000;
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  const SamplerStatus status = sampler->status();
+  EXPECT_GT(status.cpu_ns, 480'000'000u);
+  if (!status.kernel_included)
+    GTEST_SKIP() << "the kernel's time is not ours to see";
+  const double sampled = static_cast<double>(status.samples) / ticks_of(1, status);
+  EXPECT_GE(sampled, 0.9 * static_cast<double>(status.cpu_ns) * 1e-9);
+  EXPECT_LE(sampled, 1.05 * static_cast<double>(status.cpu_ns) * 1e-9);
+  const auto profile = sampler->snapshot("exit", 0, 1);
+  ASSERT_TRUE(profile);
+  EXPECT_GE(profile->threads().size(), 98u);
+}
+
+TEST(CollectThreads, LifeGoesOnAfterTheFirstThread) {
+  static pthread_t worker;
+  Child child([] {
+    ::pthread_create(
+        &worker, nullptr,
+        [](void *) -> void * {
+          spin_for(0.5);
+          ::_exit(0);
+        },
+        nullptr);
+    ::syscall(SYS_exit, 0); // the thread, not the process
+  });
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), SamplerOptions{});
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  const SamplerStatus status = sampler->status();
+  EXPECT_GT(status.cpu_ns, 480'000'000u);
+  if (status.kernel_included) {
+    EXPECT_GT(static_cast<double>(status.samples), ticks_of(0.45, status));
+  }
+}
+
+// A process that is running already, and goes on creating threads while clocks are attached.
+TEST(CollectThreads, AttachedWhileThreadsAreBorn) {
+  Child child([] {
+    static std::atomic<bool> done{false};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 20; ++i)
+      threads.emplace_back([] {
+        while (!done)
+          std::thread([] { spin_for(0.002); }).join();
+      });
+    while (process_cpu_seconds() < 1.5)
+      ::usleep(1000);
+    done = true;
+    for (std::thread &thread : threads)
+      thread.join();
+  });
+  child.go();
+  for (int i = 0; i < 3; ++i) { // anywhere in its life
+    ::usleep(20'000);
+    TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), SamplerOptions{});
+    ::usleep(200'000);
+    sampler->stop();
+    const SamplerStatus status = sampler->status();
+    EXPECT_GT(status.cpu_ns, 50'000'000u);
+    // No thread has two clocks.
+    EXPECT_LE(static_cast<double>(status.samples),
+              1.02 * ticks_of(1e-9, status) * static_cast<double>(status.cpu_ns) + 3);
+    const double wall_limit = 0.6 * static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN)) * 1e9;
+    EXPECT_LT(static_cast<double>(status.cpu_ns), wall_limit);
+  }
+}
+
+TEST(CollectFork, ChildrenOfTheProcessAreLeftOut) {
+  Child child([] {
+    const pid_t grandchild = ::fork();
+    if (grandchild == 0) {
+      while (process_cpu_seconds() < 0.5)
+        spin_second(100'000);
+      ::_exit(0);
+    }
+    while (process_cpu_seconds() < 0.2)
+      spin_first(100'000);
+    ::waitpid(grandchild, nullptr, 0);
+  });
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), SamplerOptions{});
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  const auto profile = sampler->snapshot("exit", 0, 1);
+  ASSERT_TRUE(profile);
+  const Counts counts = count_leaves(*profile);
+  EXPECT_GT(counts.first, 100);
+  EXPECT_EQ(counts.second, 0);
+  for (const Thread &thread : profile->threads())
+    EXPECT_EQ(thread.pid, child.pid());
+}
+
+const char *const shell_loop = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+
+TEST(CollectExec, IsFollowedWithAnAddressSpaceOfItsOwn) {
+  Child child([] {
+    spin_for(0.2);
+    ::execl("/bin/sh", "sh", "-c", shell_loop, nullptr);
+  });
+  SamplerOptions options;
+  options.frequency_hz = 2000;
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  const auto profile = sampler->snapshot("exit", 0, 1);
+  ASSERT_TRUE(profile);
+  EXPECT_GT(count_leaves(*profile).first, 200); // before, and still in their mapping
+  int64_t shell = 0, before = 0;
+  for (const auto &[path, ticks] : ticks_by_path(*profile)) {
+    if (path.ends_with("sh"))
+      shell += ticks;
+    if (path.ends_with("unit-collect"))
+      before += ticks;
+  }
+  EXPECT_GT(shell, 50);
+  EXPECT_GT(before, 200);
+  EXPECT_LE(count_leaves(*profile).no_mapping, 4); // the exec itself
+  EXPECT_TRUE(ticks_by_thread_name(*profile).contains("sh"));
+}
+
+TEST(CollectExec, BeginsThereWhenAskedTo) {
+  Child child([] {
+    spin_for(0.1);
+    ::execl("/bin/sh", "sh", "-c", shell_loop, nullptr);
+  });
+  SamplerOptions options;
+  options.frequency_hz = 2000;
+  options.enable_on_exec = true;
+  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+  child.go();
+  child.wait_end();
+  wait_ended(*sampler);
+  const auto profile = sampler->snapshot("exit", 0, 1);
+  ASSERT_TRUE(profile);
+  EXPECT_GT(profile->totals().at(0), 50);
+  EXPECT_LE(count_leaves(*profile).no_mapping, 4);
+  for (const auto &[path, ticks] : ticks_by_path(*profile))
+    EXPECT_FALSE(path.ends_with("unit-collect")) << ticks;
+  // The program's own mapping comes first.
+  const std::string_view first = profile->strings[profile->mappings()[MappingId{0}].path];
+  EXPECT_TRUE(first.ends_with("sh")) << first;
+  const std::string_view command = profile->strings[profile->command];
+  EXPECT_TRUE(command.empty() || command.starts_with("sh -c")) << command;
+}
+
+} // namespace
+} // namespace tally
