@@ -114,8 +114,6 @@ def _in_lib(root: Path) -> Iterator[Violation]:
                     yield Violation(name, line, f"{what} is no file of lib")
                 continue
             message = _judge(lib, own, path, target)
-            if what == "tally.h" and _only_the_version(path):
-                continue
             if message and not {(name, what), (own, what)} & EXCEPTIONS:
                 yield Violation(name, line, message)
 
@@ -133,13 +131,6 @@ def _resolve(lib: Path, path: Path, quoted: bool, what: str) -> Path | None:
     """The file of lib that is included; None: another's."""
     folders = ([path.parent, lib / "src", lib] if quoted else []) + [lib / "include"]
     return next((file.resolve() for folder in folders if (file := folder / what).is_file()), None)
-
-
-def _only_the_version(path: Path) -> bool:
-    """The version stands once, in the C header: any file may read it there, and nothing else."""
-    text = path.read_text(encoding="utf-8")
-    return "TALLY_VERSION" in text and not re.search(r"\btally_[a-z]|\bTALLY_(?:ABI|ERROR_|EVENT_)",
-                                                     text)
 
 
 def _judge(lib: Path, own: str, path: Path, target: Path) -> str | None:
