@@ -179,6 +179,11 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   built->scopes = std::move(scan.scopes);
   built->members = std::move(scan.members);
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
+  if (inner.cu != die.cu) { // the skeleton has the folder (DWARF 5, 3.1.2)
+    const char *folder = string_of(die, DW_AT_comp_dir);
+    lines_[inner.cu] =
+        std::make_unique<LineTable>(inner, nullptr, pool_, folder ? folder : std::string_view());
+  }
   LineTable &files = lines_of(inner.cu);
   const std::vector<AddressedLine> lines = lines_of(die.cu).rows(code_);
 

@@ -69,8 +69,9 @@ LineSections LineSections::of(const ElfFile &file) {
   return sections;
 }
 
-LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool)
-    : pool_(pool), unit_die_(unit_die) {
+LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool,
+                     std::string_view folder)
+    : pool_(pool), unit_die_(unit_die), compilation_folder_(folder) {
   if (!unit_die_.addr) {
     own_ = true; // no unit: no files, no rows
     return;
@@ -78,6 +79,8 @@ LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPoo
   own_ = sections && read_header(unit_die_, *sections);
   if (own_)
     return;
+  if (sections)
+    compilation_folder_ = {}; // libdw joins it itself
   Dwarf_Half version = 0;
   dwarf_cu_info(unit_die_.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
   version_ = version;
@@ -259,7 +262,12 @@ TextRef LineTable::file(uint64_t index) {
     return entry.ref;
   if (libdw_files_) {
     const char *name = dwarf_filesrc(libdw_files_, index, nullptr, nullptr);
-    entry.ref = name ? index_of(pool_.intern(name)) : 0;
+    std::string path;
+    if (name && !is_absolute(name))
+      path = compilation_folder_;
+    if (name)
+      append_path(path, name);
+    entry.ref = index_of(pool_.intern(path));
   } else {
     entry.ref = entry.name.empty() ? 0 : index_of(pool_.intern(path_of(entry)));
   }

@@ -38,7 +38,9 @@ public:
   // libdw reads the table where `sections` is nullptr (it lies in another file) or the header has
   // something in it that is not read here: libdw takes longer, and sorts rows of dropped code in
   // among the living.
-  LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool);
+  // `folder`: that of the compilation, where the unit itself does not name it (a split unit).
+  LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool,
+            std::string_view folder = {});
 
   // The path of a file, by the number that DIEs and rows use: absolute, or joined with the folder
   // of the compilation; empty where there is none.
@@ -68,6 +70,7 @@ private:
 
   StringPool &pool_;
   Dwarf_Die unit_die_;
+  std::string_view compilation_folder_;
   bool own_ = false; // read here, not by libdw
   Dwarf_Files *libdw_files_ = nullptr;
 
@@ -80,7 +83,6 @@ private:
   uint8_t line_range_ = 1;
   uint8_t opcode_base_ = 1;
   std::vector<uint8_t> operand_counts_; // of the standard opcodes, from 1
-  std::string_view compilation_folder_;
   std::vector<std::string_view> folders_;
   std::vector<Entry> files_;
   const unsigned char *program_ = nullptr;
