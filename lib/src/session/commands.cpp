@@ -181,17 +181,27 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   return printed(out);
 }
 
+// What a reader of names should know: a file replaced since it ran, a debug file of another build.
+std::string Session::State::warnings() const {
+  std::string out;
+  for (const Finding &finding : diagnostics.findings())
+    if (finding.severity != Severity::note)
+      out += finding.text() + '\n';
+  return out;
+}
+
 Result<Reply> Session::State::report(const ParsedCommand &command) {
   const bool json = command.has("json");
   const By by = by_of(command.value("by", "function"));
   const SortBy sort = command.value("sort") == "inclusive" ? SortBy::inclusive : SortBy::self;
   const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
-  return with_names([=, width = width](const StackProfile &profile) -> Result<Reply> {
+  return with_names([=, this](const StackProfile &profile) -> Result<Reply> {
     if (profile.sample_count() == 0)
       return fail(ErrorCode::no_data, "no samples yet: the program has hardly run",
                   "profile report");
     TALLY_TRY(table, flat_table(profile, by, sort));
-    return printed(json ? to_json(table, limit) : to_text(table, {.limit = limit, .width = width}));
+    return printed(json ? to_json(table, limit)
+                        : to_text(table, {.limit = limit, .width = width}) + warnings());
   });
 }
 
@@ -206,7 +216,7 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
     return fail(ErrorCode::invalid_argument,
                 "the file's name tells no format: add --format callgrind, or another", path);
   const bool in_parts = command.has("parts");
-  return with_names([=](const StackProfile &profile) -> Result<Reply> {
+  return with_names([=, this](const StackProfile &profile) -> Result<Reply> {
     if (profile.sample_count() == 0)
       return fail(ErrorCode::no_data, "no samples yet: the program has hardly run", "profile dump");
     const int64_t total = profile.totals().front();
@@ -214,7 +224,7 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
       TALLY_TRY(written, write_profile(profile, *format));
       TALLY_CHECK(write_file(path, written.bytes));
       return printed(fmt::format("Wrote {} ticks to {} ({}).\n{}", total, path, format->name,
-                                 lost_lines(written)));
+                                 lost_lines(written) + warnings()));
     }
     TALLY_TRY(files, write_parts(profile, *format));
     for (size_t i = 0; i < files.size(); ++i)
@@ -243,7 +253,7 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
   const bool json = command.has("json");
   const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
   TALLY_TRY(before_table, flat_table(*before, By::function));
-  return with_names([=, width = width](const StackProfile &profile) -> Result<Reply> {
+  return with_names([=, this](const StackProfile &profile) -> Result<Reply> {
     TALLY_TRY(after_table, flat_table(profile, By::function));
     const DiffTable changes = diff_tables(before_table, after_table);
     return printed(json ? to_json(changes, limit)

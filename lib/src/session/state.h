@@ -51,6 +51,7 @@ struct Session::State {
   Result<Reply> diff(const ParsedCommand &command);
   Result<Reply> clear(const ParsedCommand &command);
   Result<Reply> config(const ParsedCommand &command);
+  std::string warnings() const;
   std::string sampling_words() const; // "perf, 1000 Hz of CPU time, stacks by frame pointers"
 
   std::map<std::string, std::string, std::less<>> settings;
