@@ -87,14 +87,27 @@ class RunsTest(GdbCase):
                                    msg=play)
 
     def test_a_child_is_left_out(self) -> None:
-        for settings in ([], ["set detach-on-fork off", "set schedule-multiple on"]):
-            with self.subTest(settings):
-                play = play_gdb([*settings, "profile start", "run", "profile status",
-                                 "profile report --limit 0", PARTS], program("forker"), ["0.4"])
-                report = play.report("--limit 0")
-                self.assertAlmostEqual(report.row("parent_spin").inclusive_ticks / 400, 1,
-                                       delta=0.15, msg=play)
-                self.assertNotIn("child_spin", [row.name for row in report.rows])
+        play = play_gdb(["profile start", "run", "profile status", "profile report --limit 0",
+                         PARTS], program("forker"), ["0.4"])
+        self.assertEqual(play.stderr, "", play)
+        self.assertEqual(play.parts(), ["exited, status 0"], play)
+        self.assert_parent_alone(play)
+
+    def test_a_child_that_gdb_holds_too(self) -> None:
+        """Its end is not the end of the process that is sampled."""
+        play = play_gdb(["set detach-on-fork off", "set schedule-multiple on", "profile start",
+                         "run", "inferior 1", "profile status", "continue", "profile status",
+                         "profile report --limit 0"], program("forker"), ["0.4"])
+        self.assertRegex(play.text("run"), "Inferior 2 .*exited normally")
+        self.assertEqual(play.status(0)["state"], "sampling", play)
+        self.assertRegex(play.status(1)["state"], "^armed")
+        self.assert_parent_alone(play)
+
+    def assert_parent_alone(self, play: Play) -> None:
+        report = play.report("--limit 0")
+        self.assertAlmostEqual(report.row("parent_spin").inclusive_ticks / 400, 1, delta=0.15,
+                               msg=play)
+        self.assertNotIn("child_spin", [row.name for row in report.rows])
 
     def test_the_child_that_is_followed(self) -> None:
         """The parent is let go, and then not sampled any more: the child is."""
