@@ -90,7 +90,7 @@ void Writer::group_blocks() {
   // The function's own file first: a block of another file needs fi= and a way back.
   for (auto &functions : parts_)
     for (auto &blocks : functions)
-      std::ranges::stable_partition(blocks, [&](BlockId id) {
+      std::stable_partition(blocks.begin(), blocks.end(), [&](BlockId id) {
         const CostBlock &block = p_.blocks()[id];
         return block.file == p_.functions()[block.function].file;
       });
