@@ -12,9 +12,14 @@
 namespace tally {
 namespace {
 
-double known_share(const SamplerStatus &status) {
+// One tick a period, and no more. Fewer come where a hypervisor takes the processor away for longer
+// than a period: the kernel then makes one tick of several, but counts all the time.
+void expect_full_rate(const SamplerStatus &status) {
   const double period = 1e9 / status.requested_hz * 1.003;
-  return static_cast<double>(status.samples) * period / static_cast<double>(status.cpu_ns);
+  const double share =
+      static_cast<double>(status.samples) * period / static_cast<double>(status.cpu_ns);
+  EXPECT_LT(share, 1.05);
+  EXPECT_GT(share, 0.6);
 }
 
 TEST(CollectLive, SplitsTimeAsItWasSpent) {
@@ -36,9 +41,8 @@ TEST(CollectLive, SplitsTimeAsItWasSpent) {
     EXPECT_EQ(status.problem, "");
     EXPECT_EQ(status.lost, 0u);
     EXPECT_GT(status.cpu_ns, 600'000'000u);
-    if (status.kernel_included) {
-      EXPECT_NEAR(known_share(status), 1.0, 0.1);
-    }
+    if (status.kernel_included)
+      expect_full_rate(status);
     const auto profile = sampler->snapshot("exit", 0, 1);
     ASSERT_TRUE(profile) << profile.error().text();
     EXPECT_EQ(profile->totals().at(0), static_cast<int64_t>(status.samples));
@@ -68,7 +72,7 @@ TEST(CollectLive, CountsTimeInSystemCallsWhereTheyAreMade) {
   const SamplerStatus status = sampler->status();
   if (!status.kernel_included)
     GTEST_SKIP() << "the kernel's time is not ours to see";
-  EXPECT_NEAR(known_share(status), 1.0, 0.1);
+  expect_full_rate(status);
   EXPECT_GT(status.kernel_samples, status.samples / 2);
   const auto profile = sampler->snapshot("exit", 0, 1);
   ASSERT_TRUE(profile);

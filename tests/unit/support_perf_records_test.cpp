@@ -6,41 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include "perf_record_bytes.h"
 #include "support/perf_records.h"
 
 namespace tally {
 namespace {
 
-// Builds a record field by field, as the kernel would.
-class Bytes {
-public:
-  template <class T> Bytes &add(T value) {
-    const auto *from = reinterpret_cast<const std::byte *>(&value);
-    bytes_.insert(bytes_.end(), from, from + sizeof value);
-    return *this;
-  }
-  Bytes &text(std::string_view text) {
-    const auto *from = reinterpret_cast<const std::byte *>(text.data());
-    bytes_.insert(bytes_.end(), from, from + text.size());
-    do
-      bytes_.push_back({});
-    while (bytes_.size() % 8 != 0);
-    return *this;
-  }
-  // With the header in front.
-  std::vector<std::byte> record(uint32_t type, uint16_t misc = 0) const {
-    const perf_event_header header{type, misc,
-                                   static_cast<uint16_t>(sizeof header + bytes_.size())};
-    std::vector<std::byte> out(sizeof header + bytes_.size());
-    std::memcpy(out.data(), &header, sizeof header);
-    if (!bytes_.empty())
-      std::memcpy(out.data() + sizeof header, bytes_.data(), bytes_.size());
-    return out;
-  }
-
-private:
-  std::vector<std::byte> bytes_;
-};
+using Bytes = RecordBytes;
 
 PerfRecord whole(const std::vector<std::byte> &bytes) {
   PerfRecord record;
@@ -48,13 +20,19 @@ PerfRecord whole(const std::vector<std::byte> &bytes) {
   return record;
 }
 
-// A record of the same type with only its first `size` bytes of body, in memory of its own so that
-// a sanitizer sees any step beyond it.
-template <class Out>
-bool decodes_when_cut(const PerfLayout &layout, const PerfRecord &record, size_t size, Out &out) {
+// Decodes the record with only the first `size` bytes of its body, in memory of its own so that a
+// sanitizer sees any step beyond it; hands what was decoded to `look`.
+template <class Out, class Look = void (*)(const Out &)>
+bool decodes_when_cut(
+    const PerfLayout &layout, const PerfRecord &record, size_t size,
+    Look look = [](const Out &) {}) {
   const std::vector<std::byte> copy(record.body.begin(),
                                     record.body.begin() + static_cast<std::ptrdiff_t>(size));
-  return decode(layout, PerfRecord{record.type, record.misc, copy}, out);
+  Out out;
+  if (!decode(layout, PerfRecord{record.type, record.misc, copy}, out))
+    return false;
+  look(out);
+  return true;
 }
 
 const PerfLayout plain{.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
@@ -119,7 +97,7 @@ TEST(PerfRecords, SampleWithAllThatCanStandBeforeTheStack) {
   EXPECT_TRUE(perf_time(layout, record, time));
   EXPECT_EQ(time, 12u);
   for (size_t size = 0; size < record.body.size(); ++size)
-    EXPECT_FALSE(decodes_when_cut(layout, record, size, s)) << size;
+    EXPECT_FALSE(decodes_when_cut<PerfSample>(layout, record, size)) << size;
 }
 
 TEST(PerfRecords, CountsThatCannotBeTrueAreRefused) {
@@ -178,9 +156,9 @@ TEST(PerfRecords, Mmap2) {
   EXPECT_EQ(id.time, 99u);
   // Cut short: refused, or (where only padding went) as before. Never read beyond the end.
   for (size_t size = 0; size < record.body.size(); ++size)
-    if (decodes_when_cut(plain, record, size, m)) {
-      EXPECT_EQ(m.path, "/bin/a program") << size;
-    }
+    decodes_when_cut<PerfMmap>(plain, record, size, [&](const PerfMmap &cut) {
+      EXPECT_EQ(cut.path, "/bin/a program") << size;
+    });
 }
 
 TEST(PerfRecords, Mmap2WithABuildIdAndOneThatLeavesTheAddressSpace) {
@@ -221,9 +199,9 @@ TEST(PerfRecords, CommForkExitAndLost) {
   EXPECT_TRUE(c.is_exec);
   EXPECT_EQ(c.name, "cc1plus");
   for (size_t size = 0; size < whole(comm_bytes).body.size(); ++size)
-    if (decodes_when_cut(plain, whole(comm_bytes), size, c)) {
-      EXPECT_EQ(c.name, "cc1plus") << size;
-    }
+    decodes_when_cut<PerfComm>(plain, whole(comm_bytes), size, [&](const PerfComm &cut) {
+      EXPECT_EQ(cut.name, "cc1plus") << size;
+    });
 
   Bytes f;
   f.add(int32_t{1}).add(int32_t{2}).add(int32_t{3}).add(int32_t{4}).add(uint64_t{5});
@@ -236,7 +214,7 @@ TEST(PerfRecords, CommForkExitAndLost) {
   EXPECT_EQ(t.parent_tid, 4);
   EXPECT_EQ(t.time, 5u);
   for (size_t size = 0; size < whole(fork_bytes).body.size(); ++size)
-    EXPECT_FALSE(decodes_when_cut(plain, whole(fork_bytes), size, t)) << size;
+    EXPECT_FALSE(decodes_when_cut<PerfTask>(plain, whole(fork_bytes), size)) << size;
 
   uint64_t lost = 0;
   const auto lost_bytes =

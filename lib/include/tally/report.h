@@ -61,7 +61,7 @@ struct DiffRow {
 struct DiffTable {
   std::string event;
   uint64_t before_total = 0, after_total = 0;
-  std::vector<DiffRow> rows; // by falling size of the change; rows without a change are left out
+  std::vector<DiffRow> rows; // by falling size of the change in percent
 };
 
 TALLY_API DiffTable diff_tables(const FlatTable &before, const FlatTable &after);

@@ -97,8 +97,7 @@ std::vector<uint64_t> Symbolization::unnamed() const {
     if (found_[id].first == found_[id].last)
       addresses.push_back(builder_.so_far().location(id).address);
   std::ranges::sort(addresses);
-  const auto repeated = std::ranges::unique(addresses);
-  addresses.erase(repeated.begin(), repeated.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
   return addresses;
 }
 

@@ -47,7 +47,7 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after) {
   for (auto &[key, row] : rows) {
     row.before_percent = percent(row.before, diff.before_total);
     row.after_percent = percent(row.after, diff.after_total);
-    if (row.before_percent != row.after_percent)
+    if (row.before != 0 || row.after != 0)
       diff.rows.push_back(std::move(row));
   }
   std::ranges::stable_sort(diff.rows, [](const DiffRow &a, const DiffRow &b) {

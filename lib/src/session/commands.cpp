@@ -100,13 +100,7 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
     return not_here("clock", value("clock"), "'cpu' is");
   if (value("stacks") == "dwarf")
     return not_here("stacks", "dwarf", "'fp' is, and needs programs built with frame pointers");
-  if (target.target == TargetKind::remote)
-    return fail(ErrorCode::unsupported,
-                "a remote target cannot be sampled: perf counts processes of this machine only",
-                "profile start");
-  if (target.target == TargetKind::core)
-    return fail(ErrorCode::unsupported, "a core file does not run: there is nothing to sample",
-                "profile start");
+  TALLY_CHECK(check_target());
 
   StartOptions wanted;
   wanted.frequency_hz = number_or(value("frequency"), 1000);

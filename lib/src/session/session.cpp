@@ -62,7 +62,19 @@ Session::State::State() {
 
 // --- following the process
 
+Result<void> Session::State::check_target() const {
+  if (target.target == TargetKind::remote)
+    return fail(ErrorCode::unsupported,
+                "a remote target cannot be sampled: perf counts processes of this machine only",
+                "profile start");
+  if (target.target == TargetKind::core)
+    return fail(ErrorCode::unsupported, "a core file does not run: there is nothing to sample",
+                "profile start");
+  return {};
+}
+
 Result<void> Session::State::begin_sampling() {
+  TALLY_CHECK(check_target()); // it may have been connected to since `start`
   // What a cancelled look-up left is named now: its place is needed.
   if (frozen) {
     auto reply = with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });

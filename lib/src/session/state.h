@@ -28,6 +28,7 @@ struct Session::State {
 
   // session.cpp
   Result<Reply> event(const DebugEvent &event);
+  Result<void> check_target() const; // refuses what is no process of this machine
   Result<void> begin_sampling();
   Result<Reply> end_sampling(std::string_view trigger);
   void end_part(std::string_view trigger);

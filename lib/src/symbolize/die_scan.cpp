@@ -4,14 +4,13 @@
 #include "symbolize/die_scan.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <queue>
 #include <unordered_map>
 
 #include <dwarf.h>
 #include <gelf.h>
 
+#include "symbolize/dwarf_cursor.h"
 #include "symbolize/tables.h"
 
 namespace tally::symbolize {
@@ -62,84 +61,6 @@ struct Abbreviation {
   uint32_t count = 0;
   int32_t fixed_size = -1; // bytes of all attributes, where that is always the same
   bool has_sibling = false;
-};
-
-// Bytes of a unit. In the error state the cursor stays where it failed.
-class Cursor {
-public:
-  Cursor(const unsigned char *at, const unsigned char *end, bool swap)
-      : at_(at), end_(end), swap_(swap) {}
-
-  bool good() const { return good_; }
-  const unsigned char *at() const { return at_; }
-  size_t left() const { return static_cast<size_t>(end_ - at_); }
-  void fail() { good_ = false; }
-  void move_to(const unsigned char *at) { at_ = at; }
-
-  void skip(uint64_t bytes) {
-    if (bytes > left())
-      fail();
-    else
-      at_ += bytes;
-  }
-  template <class T> T fixed() {
-    T value{};
-    if (left() < sizeof value) {
-      fail();
-      return value;
-    }
-    std::memcpy(&value, at_, sizeof value);
-    at_ += sizeof value;
-    if constexpr (sizeof value == 2)
-      value = swap_ ? __builtin_bswap16(value) : value;
-    else if constexpr (sizeof value == 4)
-      value = swap_ ? __builtin_bswap32(value) : value;
-    else if constexpr (sizeof value == 8)
-      value = swap_ ? __builtin_bswap64(value) : value;
-    return value;
-  }
-  uint64_t sized(unsigned bytes) {
-    switch (bytes) {
-    case 1:
-      return fixed<uint8_t>();
-    case 2:
-      return fixed<uint16_t>();
-    case 4:
-      return fixed<uint32_t>();
-    case 8:
-      return fixed<uint64_t>();
-    default:
-      fail();
-      return 0;
-    }
-  }
-  uint64_t uleb() { // DWARF 5, 7.6
-    if (at_ < end_ && *at_ < 0x80)
-      return *at_++;
-    uint64_t value = 0;
-    for (unsigned shift = 0; at_ < end_; shift += 7) {
-      const unsigned char byte = *at_++;
-      if (shift < 64)
-        value |= uint64_t{byte & 0x7fU} << shift;
-      if (byte < 0x80)
-        return value;
-    }
-    fail();
-    return 0;
-  }
-  void string() {
-    const void *end = std::memchr(at_, 0, left());
-    if (end)
-      at_ = static_cast<const unsigned char *>(end) + 1;
-    else
-      fail();
-  }
-
-private:
-  const unsigned char *at_;
-  const unsigned char *end_;
-  bool swap_;
-  bool good_ = true;
 };
 
 struct Sizes {
@@ -197,7 +118,7 @@ int fixed_size(unsigned form, const Sizes &sizes) {
   }
 }
 
-void skip_form(Cursor &cursor, unsigned form, const Sizes &sizes, int depth = 0) {
+void skip_form(DwarfCursor &cursor, unsigned form, const Sizes &sizes, int depth = 0) {
   if (const int size = fixed_size(form, sizes); size >= 0) {
     cursor.skip(static_cast<uint64_t>(size));
     return;
@@ -242,7 +163,7 @@ void skip_form(Cursor &cursor, unsigned form, const Sizes &sizes, int depth = 0)
 }
 
 // An unsigned constant, where the form is one that is read without libdw's help.
-bool read_constant(Cursor &cursor, const AttributeSpec &spec, uint64_t &value) {
+bool read_constant(DwarfCursor &cursor, const AttributeSpec &spec, uint64_t &value) {
   switch (spec.form) {
   case DW_FORM_data1:
     value = cursor.fixed<uint8_t>();
@@ -267,7 +188,7 @@ bool read_constant(Cursor &cursor, const AttributeSpec &spec, uint64_t &value) {
   }
 }
 
-bool read_reference(Cursor &cursor, unsigned form, uint64_t &value) {
+bool read_reference(DwarfCursor &cursor, unsigned form, uint64_t &value) {
   switch (form) {
   case DW_FORM_ref1:
     value = cursor.fixed<uint8_t>();
@@ -297,7 +218,7 @@ public:
     if (!find_bounds())
       return {};
     read_abbreviations();
-    Cursor cursor(static_cast<const unsigned char *>(unit_die_.addr), end_, swap_);
+    DwarfCursor cursor(static_cast<const unsigned char *>(unit_die_.addr), end_, swap_);
     stack_.push_back({no_index, no_index, false});
     while (cursor.good() && cursor.left() && !stack_.empty())
       step(cursor);
@@ -329,9 +250,7 @@ private:
       return false;
     start_ = static_cast<const unsigned char *>(unit_die_.addr) - (die - start);
     end_ = start_ + (next - start);
-    const char *ident = elf_getident(dwarf_getelf(dwarf), nullptr);
-    const bool big = ident && ident[EI_DATA] == ELFDATA2MSB;
-    swap_ = big != (std::endian::native == std::endian::big);
+    swap_ = swaps_bytes(dwarf_getelf(dwarf));
     return true;
   }
 
@@ -391,7 +310,7 @@ private:
     return found == sparse_.end() ? nullptr : &found->second;
   }
 
-  void step(Cursor &cursor) {
+  void step(DwarfCursor &cursor) {
     const unsigned char *die = cursor.at();
     const uint64_t code = cursor.uleb();
     if (code == 0) {
@@ -438,7 +357,7 @@ private:
     stack_.push_back(inner);
   }
 
-  void skip_attributes(Cursor &cursor, const Abbreviation &abbrev, uint64_t &sibling) {
+  void skip_attributes(DwarfCursor &cursor, const Abbreviation &abbrev, uint64_t &sibling) {
     if (abbrev.fixed_size >= 0 && !abbrev.has_sibling) {
       cursor.skip(static_cast<uint64_t>(abbrev.fixed_size));
       return;
@@ -453,7 +372,7 @@ private:
   bool in_unit(uint64_t offset) const { return offset < static_cast<uint64_t>(end_ - start_); }
 
   // A subprogram or an inlined copy: its node, or the one around it where it has no code.
-  uint32_t read_code(Cursor &cursor, const Abbreviation &abbrev, const unsigned char *die,
+  uint32_t read_code(DwarfCursor &cursor, const Abbreviation &abbrev, const unsigned char *die,
                      const Open &outer, uint64_t &sibling) {
     uint64_t low = 0;
     uint64_t high = 0;

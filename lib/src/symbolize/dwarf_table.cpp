@@ -27,85 +27,6 @@ bool is_cpp(int language) {
   }
 }
 
-// The names of a unit's files, each interned once.
-class FileNames {
-public:
-  FileNames(Dwarf_Die unit_die, StringPool &pool) : pool_(pool) {
-    Dwarf_Half version = 0;
-    dwarf_cu_info(unit_die.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-    Dwarf_Files *files = nullptr;
-    size_t count = 0;
-    if (dwarf_getsrcfiles(&unit_die, &files, &count) == 0)
-      use(files, count, version);
-  }
-  // Line rows may hold another table than the unit's DIEs do (a split unit has two).
-  Dwarf_Files *table() const { return files_; }
-
-  TextRef operator[](size_t index) {
-    if (index >= refs_.size() || (index == 0 && version_ < 5)) // 0 is "none" before DWARF 5
-      return 0;
-    if (refs_[index] == no_index) {
-      const char *name = dwarf_filesrc(files_, index, nullptr, nullptr);
-      refs_[index] = name ? index_of(pool_.intern(name)) : 0;
-    }
-    return refs_[index];
-  }
-
-private:
-  void use(Dwarf_Files *files, size_t count, unsigned version) {
-    files_ = files;
-    version_ = version;
-    refs_.assign(count, no_index);
-  }
-
-  StringPool &pool_;
-  Dwarf_Files *files_ = nullptr;
-  unsigned version_ = 0;
-  std::vector<TextRef> refs_;
-};
-
-// Rows of the line table (DWARF 5, 6.2): libdw sorts them by address, the end of a sequence before
-// a row at the same address, others in the order of the program.
-struct AddressedLine {
-  uint64_t address;
-  TextRef file; // no_index: the sequence ended
-  uint32_t line;
-};
-
-std::vector<AddressedLine> read_lines(Dwarf_Die unit_die, const CodeRanges &code,
-                                      FileNames &files) {
-  std::vector<AddressedLine> rows;
-  Dwarf_Lines *lines = nullptr;
-  size_t count = 0;
-  if (dwarf_getsrclines(&unit_die, &lines, &count) != 0)
-    return rows;
-  rows.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    Dwarf_Line *line = dwarf_onesrcline(lines, i);
-    Dwarf_Addr address = 0;
-    bool end = false;
-    int number = 0;
-    Dwarf_Files *table = nullptr;
-    size_t file = 0;
-    if (!line || dwarf_lineaddr(line, &address) != 0 || dwarf_lineendsequence(line, &end) != 0 ||
-        dwarf_lineno(line, &number) != 0)
-      continue;
-    if (!code.contains(address) && !(end && address && code.contains(address - 1)))
-      continue;
-    AddressedLine row{address, no_index, 0};
-    if (!end && dwarf_line_file(line, &table, &file) == 0) {
-      row.file = files[file];
-      row.line = static_cast<uint32_t>(number);
-    }
-    // Of rows at one address the last stands.
-    if (!rows.empty() && rows.back().address == address)
-      rows.back() = row;
-    else
-      rows.push_back(row);
-  }
-  return rows;
-}
-
 const char *string_of(Dwarf_Die &die, unsigned name) {
   Dwarf_Attribute attribute;
   return dwarf_attr_integrate(&die, name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
@@ -121,6 +42,7 @@ std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::str
   if (!table->dwarf_)
     return nullptr;
   table->code_ = file.code_ranges();
+  table->line_sections_ = LineSections::of(file);
   table->find_alternate(path, debug_directories);
   return table;
 }
@@ -162,6 +84,18 @@ void DwarfTable::find_alternate(const std::string &path,
 }
 
 TextRef DwarfTable::intern(const char *text) { return text ? index_of(pool_.intern(text)) : 0; }
+
+LineTable &DwarfTable::lines_of(Dwarf_CU *unit) {
+  std::unique_ptr<LineTable> &table = lines_[unit];
+  if (!table) {
+    Dwarf_Die die{};
+    uint8_t type = 0;
+    dwarf_cu_info(unit, nullptr, &type, &die, nullptr, nullptr, nullptr, nullptr);
+    const bool here = dwarf_cu_getdwarf(unit) == dwarf_.get() && type != DW_UT_split_compile;
+    table = std::make_unique<LineTable>(die, here ? &line_sections_ : nullptr, pool_);
+  }
+  return *table;
+}
 
 std::vector<ScanRange> DwarfTable::arange_list() {
   std::vector<ScanRange> ranges;
@@ -245,11 +179,13 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   built->scopes = std::move(scan.scopes);
   built->members = std::move(scan.members);
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
-  FileNames files(inner, pool_);
-  std::unique_ptr<FileNames> own_files;
-  if (inner.cu != die.cu)
-    own_files = std::make_unique<FileNames>(die, pool_);
-  const std::vector<AddressedLine> lines = read_lines(die, code_, own_files ? *own_files : files);
+  if (inner.cu != die.cu) { // the skeleton has the folder (DWARF 5, 3.1.2)
+    const char *folder = string_of(die, DW_AT_comp_dir);
+    lines_[inner.cu] =
+        std::make_unique<LineTable>(inner, nullptr, pool_, folder ? folder : std::string_view());
+  }
+  LineTable &files = lines_of(inner.cu);
+  const std::vector<AddressedLine> lines = lines_of(die.cu).rows(code_);
 
   built->base = std::min(ranges.empty() ? UINT64_MAX : ranges.front().low,
                          lines.empty() ? UINT64_MAX : lines.front().address);
@@ -281,7 +217,8 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
         functions.try_emplace(node.function.address, static_cast<uint32_t>(built->places.size()));
     if (is_new)
       built->places.push_back(node.function);
-    built->nodes.push_back({found->second, node.parent, files[node.call_file], node.call_line});
+    built->nodes.push_back(
+        {found->second, node.parent, files.file(node.call_file), node.call_line});
   }
   built->functions.resize(built->places.size());
   return built;
@@ -299,7 +236,12 @@ void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
   row.linkage = intern(linkage);
   if (const char *name = linkage ? nullptr : dwarf_diename(&die))
     row.display = unit.cpp ? index_of(pool_.intern(qualified_name(unit, die, name))) : intern(name);
-  row.file = intern(dwarf_decl_file(&die));
+  // The number is one of the table of the unit that the attribute lies in.
+  Dwarf_Attribute attribute;
+  Dwarf_Word file = 0;
+  if (dwarf_attr_integrate(&die, DW_AT_decl_file, &attribute) &&
+      dwarf_formudata(&attribute, &file) == 0)
+    row.file = lines_of(attribute.cu).file(file);
   int line = 0;
   if (dwarf_decl_line(&die, &line) == 0 && line > 0)
     row.line = static_cast<uint32_t>(line);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <elfutils/libdw.h>
@@ -12,6 +13,7 @@
 
 #include "symbolize/die_scan.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/line_table.h"
 #include "symbolize/tables.h"
 
 namespace tally::symbolize {
@@ -61,11 +63,14 @@ private:
   void find_alternate(const std::string &path, const std::vector<std::string> &directories);
   std::vector<ScanRange> arange_list();
   std::vector<UnitRange> unit_map(std::vector<ScanRange> ranges) const;
+  LineTable &lines_of(Dwarf_CU *unit);
   TextRef intern(const char *text);
   std::string qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name);
 
   StringPool &pool_;
   CodeRanges code_;
+  LineSections line_sections_;
+  std::unordered_map<Dwarf_CU *, std::unique_ptr<LineTable>> lines_;
   std::unique_ptr<ElfFile> alternate_file_;
   std::unique_ptr<Dwarf, EndDwarf> alternate_;
   std::unique_ptr<Dwarf, EndDwarf> dwarf_;

@@ -1,0 +1,448 @@
+// libdw 0.188 makes a linked list of all rows and sorts it, even for a question about files alone;
+// that was most of the time that a first look-up took.
+#include "symbolize/line_table.h"
+
+#include <algorithm>
+
+#include <dwarf.h>
+
+namespace tally::symbolize {
+
+namespace {
+
+std::string_view section_bytes(const ElfFile &file, std::initializer_list<const char *> names) {
+  for (const char *name : names) {
+    Elf_Scn *section = file.section(name);
+    Elf_Data *data = section ? elf_getdata(section, nullptr) : nullptr;
+    if (data && data->d_buf)
+      return {static_cast<const char *>(data->d_buf), data->d_size};
+  }
+  return {};
+}
+
+std::string_view string_at(std::string_view section, uint64_t offset) {
+  if (offset >= section.size())
+    return {};
+  const std::string_view rest = section.substr(offset);
+  const size_t end = rest.find('\0');
+  return end == std::string_view::npos ? std::string_view() : rest.substr(0, end);
+}
+
+bool is_absolute(std::string_view path) { return path.starts_with('/'); }
+
+void append_path(std::string &path, std::string_view part) {
+  if (!path.empty() && !path.ends_with('/'))
+    path += '/';
+  path += part;
+}
+
+// A sequence (DWARF 5, 6.2.5): rows whose addresses grow, closed by the address behind them.
+// libdw's order where sequences overlap: an end before a row at its address.
+void sort_rows(std::vector<AddressedLine> &rows, size_t from) {
+  auto before = [](const AddressedLine &a, const AddressedLine &b) {
+    if (a.address != b.address)
+      return a.address < b.address;
+    return a.file == no_index && b.file != no_index;
+  };
+  std::stable_sort(rows.begin() + static_cast<ptrdiff_t>(from), rows.end(), before);
+}
+
+void keep_last_of_each_address(std::vector<AddressedLine> &rows) {
+  size_t kept = 0;
+  for (const AddressedLine &row : rows) {
+    if (kept && rows[kept - 1].address == row.address)
+      rows[kept - 1] = row;
+    else
+      rows[kept++] = row;
+  }
+  rows.resize(kept);
+}
+
+} // namespace
+
+LineSections LineSections::of(const ElfFile &file) {
+  LineSections sections;
+  sections.line = section_bytes(file, {".debug_line", ".zdebug_line"});
+  sections.line_strings = section_bytes(file, {".debug_line_str", ".zdebug_line_str"});
+  sections.strings = section_bytes(file, {".debug_str", ".zdebug_str"});
+  sections.swap = swaps_bytes(file.elf());
+  return sections;
+}
+
+LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool,
+                     std::string_view folder)
+    : pool_(pool), unit_die_(unit_die), compilation_folder_(folder) {
+  if (!unit_die_.addr) {
+    own_ = true; // no unit: no files, no rows
+    return;
+  }
+  own_ = sections && read_header(unit_die_, *sections);
+  if (own_)
+    return;
+  if (sections)
+    compilation_folder_ = {}; // libdw joins it itself
+  Dwarf_Half version = 0;
+  dwarf_cu_info(unit_die_.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
+  version_ = version;
+  size_t count = 0;
+  files_.clear();
+  if (dwarf_getsrcfiles(&unit_die_, &libdw_files_, &count) == 0)
+    files_.resize(count);
+}
+
+bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word offset = 0;
+  if (!dwarf_attr(&unit_die, DW_AT_stmt_list, &attribute))
+    return true; // a unit without a table
+  if (dwarf_formudata(&attribute, &offset) != 0 || offset >= sections.line.size())
+    return false;
+  if (dwarf_attr_integrate(&unit_die, DW_AT_comp_dir, &attribute)) {
+    if (const char *folder = dwarf_formstring(&attribute))
+      compilation_folder_ = folder;
+  }
+  uint8_t address_size = 0;
+  dwarf_cu_info(unit_die.cu, nullptr, nullptr, nullptr, nullptr, nullptr, &address_size, nullptr);
+  address_size_ = address_size;
+  swap_ = sections.swap;
+
+  const auto *start = reinterpret_cast<const unsigned char *>(sections.line.data());
+  DwarfCursor cursor(start + offset, start + sections.line.size(), swap_);
+  uint64_t length = cursor.fixed<uint32_t>();
+  offset_size_ = 4;
+  if (length == 0xffffffff) { // 64-bit DWARF (7.4)
+    length = cursor.fixed<uint64_t>();
+    offset_size_ = 8;
+  }
+  if (!cursor.good() || length > cursor.left())
+    return false;
+  program_end_ = cursor.at() + length;
+  cursor = DwarfCursor(cursor.at(), program_end_, swap_);
+  version_ = cursor.fixed<uint16_t>();
+  if (version_ < 2 || version_ > 5)
+    return false;
+  if (version_ >= 5) {
+    address_size_ = cursor.fixed<uint8_t>();
+    cursor.skip(1); // segment selectors: nobody has them
+  }
+  const uint64_t header_length = cursor.sized(offset_size_);
+  if (!cursor.good() || header_length > cursor.left())
+    return false;
+  program_ = cursor.at() + header_length;
+  min_instruction_ = cursor.fixed<uint8_t>();
+  max_operations_ = version_ >= 4 ? cursor.fixed<uint8_t>() : uint8_t{1};
+  cursor.skip(1); // default_is_stmt: every row counts here
+  line_base_ = static_cast<int8_t>(cursor.fixed<uint8_t>());
+  line_range_ = cursor.fixed<uint8_t>();
+  opcode_base_ = cursor.fixed<uint8_t>();
+  if (!cursor.good() || line_range_ == 0 || opcode_base_ == 0 || max_operations_ == 0 ||
+      (address_size_ != 4 && address_size_ != 8))
+    return false;
+  operand_counts_.assign(opcode_base_, 0);
+  for (unsigned opcode = 1; opcode < opcode_base_; ++opcode)
+    operand_counts_[opcode] = cursor.fixed<uint8_t>();
+  if (version_ >= 5)
+    return read_table_5(cursor, true, sections) && read_table_5(cursor, false, sections);
+  read_tables_before_5(cursor);
+  return cursor.good();
+}
+
+// DWARF 4, 6.2.4: strings, closed by an empty one; numbers begin at 1, folder 0 is that of the
+// compilation.
+void LineTable::read_tables_before_5(DwarfCursor &cursor) {
+  folders_.push_back(compilation_folder_);
+  for (;;) {
+    const std::string_view folder = cursor.string();
+    if (folder.empty())
+      break;
+    folders_.push_back(folder);
+  }
+  files_.emplace_back();
+  while (cursor.good()) {
+    Entry entry;
+    entry.name = cursor.string();
+    if (entry.name.empty())
+      break;
+    entry.folder = cursor.uleb();
+    cursor.uleb(); // time
+    cursor.uleb(); // size
+    files_.push_back(entry);
+  }
+}
+
+std::string_view LineTable::read_string(DwarfCursor &cursor, uint64_t form,
+                                        const LineSections &sections) {
+  switch (form) {
+  case DW_FORM_string:
+    return cursor.string();
+  case DW_FORM_line_strp:
+    return string_at(sections.line_strings, cursor.sized(offset_size_));
+  case DW_FORM_strp:
+    return string_at(sections.strings, cursor.sized(offset_size_));
+  default: // DW_FORM_strx and the like: libdw knows the way
+    cursor.fail();
+    return {};
+  }
+}
+
+// DWARF 5, 6.2.4.1: entries that say of what fields they are made.
+bool LineTable::read_table_5(DwarfCursor &cursor, bool folders, const LineSections &sections) {
+  std::vector<Format> formats(cursor.fixed<uint8_t>());
+  for (Format &format : formats) {
+    format.content = cursor.uleb();
+    format.form = cursor.uleb();
+  }
+  const uint64_t count = cursor.uleb();
+  if (!cursor.good() || count > cursor.left() || (formats.empty() && count))
+    return false;
+  for (uint64_t i = 0; i < count && cursor.good(); ++i) {
+    Entry entry;
+    for (const Format &format : formats) {
+      if (format.content == DW_LNCT_path) {
+        entry.name = read_string(cursor, format.form, sections);
+        continue;
+      }
+      uint64_t value = 0;
+      switch (format.form) {
+      case DW_FORM_udata:
+        value = cursor.uleb();
+        break;
+      case DW_FORM_data1:
+        value = cursor.fixed<uint8_t>();
+        break;
+      case DW_FORM_data2:
+        value = cursor.fixed<uint16_t>();
+        break;
+      case DW_FORM_data4:
+        value = cursor.fixed<uint32_t>();
+        break;
+      case DW_FORM_data8:
+        value = cursor.fixed<uint64_t>();
+        break;
+      case DW_FORM_data16: // an MD5
+        cursor.skip(16);
+        break;
+      case DW_FORM_block:
+        cursor.skip(cursor.uleb());
+        break;
+      default:
+        read_string(cursor, format.form, sections); // LLVM puts the source's text in
+      }
+      if (format.content == DW_LNCT_directory_index)
+        entry.folder = value;
+    }
+    if (folders)
+      folders_.push_back(entry.name);
+    else
+      files_.push_back(entry);
+  }
+  return cursor.good();
+}
+
+std::string LineTable::path_of(const Entry &entry) const {
+  if (is_absolute(entry.name))
+    return std::string(entry.name);
+  const std::string_view folder =
+      entry.folder < folders_.size() ? folders_[entry.folder] : std::string_view();
+  std::string path;
+  // Folder 0 is the compilation's own.
+  if (entry.folder != 0 && !is_absolute(folder))
+    path = compilation_folder_;
+  if (!folder.empty())
+    append_path(path, folder);
+  append_path(path, entry.name);
+  return path;
+}
+
+TextRef LineTable::file(uint64_t index) {
+  if (index >= files_.size() || (index == 0 && version_ < 5)) // 0 is "none" before DWARF 5
+    return 0;
+  Entry &entry = files_[index];
+  if (entry.ref != no_index)
+    return entry.ref;
+  if (libdw_files_) {
+    const char *name = dwarf_filesrc(libdw_files_, index, nullptr, nullptr);
+    std::string path;
+    if (name && !is_absolute(name))
+      path = compilation_folder_;
+    if (name)
+      append_path(path, name);
+    entry.ref = index_of(pool_.intern(path));
+  } else {
+    entry.ref = entry.name.empty() ? 0 : index_of(pool_.intern(path_of(entry)));
+  }
+  return entry.ref;
+}
+
+std::vector<AddressedLine> LineTable::rows(const CodeRanges &code) {
+  if (!own_)
+    return libdw_rows(code);
+  std::vector<AddressedLine> out;
+  if (program_ && program_ < program_end_)
+    run(code, out);
+  keep_last_of_each_address(out);
+  return out;
+}
+
+// The state machine of DWARF 5, 6.2.5.
+void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
+  DwarfCursor cursor(program_, program_end_, swap_);
+  out.reserve(cursor.left() / 3);
+  uint64_t address = 0;
+  uint64_t operation = 0;
+  uint64_t file = 1;
+  uint64_t line = 1;
+  size_t sequence = 0; // where in `out` the current one begins
+  bool sorted = true;
+  struct Sequence {
+    uint64_t low;
+    size_t begin;
+    size_t end;
+  };
+  std::vector<Sequence> sequences;
+  auto advance = [&](uint64_t operations) {
+    if (max_operations_ == 1) {
+      address += operations * min_instruction_;
+      return;
+    }
+    operation += operations;
+    address += min_instruction_ * (operation / max_operations_);
+    operation %= max_operations_;
+  };
+  auto add_row = [&](TextRef ref) {
+    if (out.size() > sequence) {
+      AddressedLine &last = out.back();
+      sorted &= last.address <= address;
+      if (last.address == address && ref != no_index) {
+        last = {address, ref, static_cast<uint32_t>(line)};
+        return;
+      }
+    }
+    out.push_back({address, ref, static_cast<uint32_t>(line)});
+  };
+  auto end_sequence = [&] {
+    if (out.size() == sequence)
+      return;
+    add_row(no_index);
+    if (!sorted)
+      sort_rows(out, sequence);
+    // Code that the linker dropped lies where no section holds code.
+    if (code.contains(out[sequence].address))
+      sequences.push_back({out[sequence].address, sequence, out.size()});
+    else
+      out.resize(sequence);
+    sequence = out.size();
+    sorted = true;
+  };
+  while (cursor.good() && cursor.left()) {
+    const uint8_t opcode = cursor.fixed<uint8_t>();
+    if (opcode >= opcode_base_) {
+      const unsigned adjusted = static_cast<unsigned>(opcode - opcode_base_);
+      advance(adjusted / line_range_);
+      line += static_cast<uint64_t>(line_base_ + static_cast<int>(adjusted % line_range_));
+      add_row(this->file(file));
+      continue;
+    }
+    switch (opcode) {
+    case 0: {
+      const uint64_t length = cursor.uleb();
+      if (!cursor.good() || length == 0 || length > cursor.left())
+        break;
+      const unsigned char *next = cursor.at() + length;
+      switch (cursor.fixed<uint8_t>()) {
+      case DW_LNE_end_sequence:
+        end_sequence();
+        address = operation = 0;
+        file = line = 1;
+        break;
+      case DW_LNE_set_address:
+        if (length - 1 == 4 || length - 1 == 8)
+          address = cursor.sized(static_cast<unsigned>(length - 1));
+        operation = 0;
+        break;
+      case DW_LNE_define_file: {
+        Entry entry;
+        entry.name = cursor.string();
+        entry.folder = cursor.uleb();
+        if (cursor.good())
+          files_.push_back(entry);
+        break;
+      }
+      default:
+        break;
+      }
+      cursor.move_to(next);
+      break;
+    }
+    case DW_LNS_copy:
+      add_row(this->file(file));
+      break;
+    case DW_LNS_advance_pc:
+      advance(cursor.uleb());
+      break;
+    case DW_LNS_advance_line:
+      line += static_cast<uint64_t>(cursor.sleb());
+      break;
+    case DW_LNS_set_file:
+      file = cursor.uleb();
+      break;
+    case DW_LNS_const_add_pc:
+      advance((255U - opcode_base_) / line_range_);
+      break;
+    case DW_LNS_fixed_advance_pc:
+      address += cursor.fixed<uint16_t>();
+      operation = 0;
+      break;
+    default:
+      // The header tells how many operands an opcode has that is not known here.
+      for (unsigned i = 0; i < operand_counts_[opcode]; ++i)
+        cursor.uleb();
+    }
+  }
+  out.resize(sequence); // one without an end covers nothing
+
+  std::stable_sort(sequences.begin(), sequences.end(),
+                   [](const Sequence &a, const Sequence &b) { return a.low < b.low; });
+  std::vector<AddressedLine> ordered;
+  ordered.reserve(out.size());
+  bool overlap = false;
+  for (const Sequence &part : sequences) {
+    overlap |= !ordered.empty() && ordered.back().address > part.low;
+    ordered.insert(ordered.end(), out.begin() + static_cast<ptrdiff_t>(part.begin),
+                   out.begin() + static_cast<ptrdiff_t>(part.end));
+  }
+  if (overlap)
+    sort_rows(ordered, 0);
+  out = std::move(ordered);
+}
+
+std::vector<AddressedLine> LineTable::libdw_rows(const CodeRanges &code) {
+  std::vector<AddressedLine> rows;
+  Dwarf_Lines *lines = nullptr;
+  size_t count = 0;
+  if (dwarf_getsrclines(&unit_die_, &lines, &count) != 0)
+    return rows;
+  rows.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    Dwarf_Line *line = dwarf_onesrcline(lines, i);
+    Dwarf_Addr address = 0;
+    bool end = false;
+    int number = 0;
+    Dwarf_Files *table = nullptr;
+    size_t index = 0;
+    if (!line || dwarf_lineaddr(line, &address) != 0 || dwarf_lineendsequence(line, &end) != 0 ||
+        dwarf_lineno(line, &number) != 0 ||
+        (!code.contains(address) && !(end && address && code.contains(address - 1))))
+      continue;
+    AddressedLine row{address, no_index, 0};
+    if (!end && dwarf_line_file(line, &table, &index) == 0) {
+      row.file = file(index);
+      row.line = static_cast<uint32_t>(number);
+    }
+    rows.push_back(row);
+  }
+  keep_last_of_each_address(rows);
+  return rows;
+}
+
+} // namespace tally::symbolize

@@ -1,0 +1,93 @@
+// The line number table of one unit (DWARF 5, 6.2): its files, and which line covers an address.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include <tally/strings.h>
+
+#include "symbolize/dwarf_cursor.h"
+#include "symbolize/elf_file.h"
+#include "symbolize/tables.h"
+
+namespace tally::symbolize {
+
+// From `address` on; file no_index: a sequence ended here.
+struct AddressedLine {
+  uint64_t address;
+  TextRef file;
+  uint32_t line;
+};
+
+// Bytes of the sections, already unpacked by libdw where they are compressed.
+struct LineSections {
+  std::string_view line;
+  std::string_view line_strings;
+  std::string_view strings;
+  bool swap = false;
+
+  static LineSections of(const ElfFile &file);
+};
+
+class LineTable {
+public:
+  // libdw reads the table where `sections` is nullptr (it lies in another file) or the header has
+  // something in it that is not read here: libdw takes longer, and sorts rows of dropped code in
+  // among the living.
+  // `folder`: that of the compilation, where the unit itself does not name it (a split unit).
+  LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool,
+            std::string_view folder = {});
+
+  // The path of a file, by the number that DIEs and rows use: absolute, or joined with the folder
+  // of the compilation; empty where there is none.
+  TextRef file(uint64_t index);
+
+  // Sorted by address, one row an address: of several the last.
+  std::vector<AddressedLine> rows(const CodeRanges &code);
+
+private:
+  struct Entry {
+    std::string_view name;
+    uint64_t folder = 0;
+    TextRef ref = no_index;
+  };
+  struct Format {
+    uint64_t content;
+    uint64_t form;
+  };
+
+  bool read_header(Dwarf_Die unit_die, const LineSections &sections);
+  void read_tables_before_5(DwarfCursor &cursor);
+  bool read_table_5(DwarfCursor &cursor, bool folders, const LineSections &sections);
+  std::string_view read_string(DwarfCursor &cursor, uint64_t form, const LineSections &sections);
+  std::string path_of(const Entry &entry) const;
+  void run(const CodeRanges &code, std::vector<AddressedLine> &out);
+  std::vector<AddressedLine> libdw_rows(const CodeRanges &code);
+
+  StringPool &pool_;
+  Dwarf_Die unit_die_;
+  std::string_view compilation_folder_;
+  bool own_ = false; // read here, not by libdw
+  Dwarf_Files *libdw_files_ = nullptr;
+
+  unsigned version_ = 0;
+  unsigned offset_size_ = 4;
+  unsigned address_size_ = 8;
+  uint8_t min_instruction_ = 1;
+  uint8_t max_operations_ = 1;
+  int8_t line_base_ = 0;
+  uint8_t line_range_ = 1;
+  uint8_t opcode_base_ = 1;
+  std::vector<uint8_t> operand_counts_; // of the standard opcodes, from 1
+  std::vector<std::string_view> folders_;
+  std::vector<Entry> files_;
+  const unsigned char *program_ = nullptr;
+  const unsigned char *program_end_ = nullptr;
+  bool swap_ = false;
+};
+
+} // namespace tally::symbolize

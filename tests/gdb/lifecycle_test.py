@@ -1,0 +1,255 @@
+"""From the first run to `quit`: run again, detach, kill, exec, fork, attach, and what is left over."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import PARTS, GdbCase, Play, play_gdb
+from support.gdb_driver import run_gdb
+from support.programs import program
+from support.skips import run_unittests
+
+
+class RunsTest(GdbCase):
+    def test_run_again_and_diff(self) -> None:
+        play = play_gdb(["profile start", "run", "profile status", "profile diff previous",
+                         "run", "profile status", "profile report", "profile diff previous",
+                         "profile diff previous --json", "profile stop", "profile status"],
+                        program("spin7030"), ["0.5"])
+        self.assert_refused(play, "^previous: there is no run before this one")
+        first, second, stopped = (play.status(which) for which in range(3))
+        for status in (first, second):
+            self.assertLess(abs(status.count("samples") - 500), 80, play)  # a new profile each
+            self.assertEqual(status.count("parts"), 1, play)
+        self.assertEqual(stopped["state"], "stopped")
+        self.assertEqual(stopped.count("samples"), second.count("samples"))
+        diff = play.text("profile diff previous")
+        self.assertRegex(diff, "seventy")
+        # The same program twice: no share moves by more than chance does (6 deviations).
+        for moved in re.findall(r"([+-][0-9.]+)%", diff):
+            self.assertLess(abs(float(moved)), 18, play)
+
+    def test_run_again_while_it_runs(self) -> None:
+        play = play_gdb(["profile start", "break checkpoint", "run", "profile status", "run",
+                         "profile status", "profile diff previous", "kill", "profile status",
+                         PARTS], program("spin7030"), ["0.6", "1"])
+        self.assertEqual(play.stderr, "", play)
+        self.assertNotEqual(play.status(0)["pid"], play.status(1)["pid"])
+        self.assertLess(abs(play.status(1).count("samples") - 300), 60, play)
+        self.assertEqual(play.status(2).count("samples"), play.status(1).count("samples"), play)
+        self.assertEqual(len(play.parts()), 1)
+
+    def test_stop_clear_and_start_in_one_process(self) -> None:
+        play = play_gdb(["profile start", "break checkpoint", "run", "profile stop", "profile status",
+                         "continue", "profile status", "profile start", "continue",
+                         "profile status", "profile report", "profile clear", "profile status",
+                         "continue", "profile status", "profile report"],
+                        program("spin7030"), ["0.8", "3"])
+        self.assertEqual(play.stderr, "", play)
+        stopped, unsampled, again, cleared, ended = (play.status(which) for which in range(5))
+        self.assertEqual((stopped["state"], unsampled["state"]), ("stopped", "stopped"))
+        self.assertEqual(stopped.count("samples"), unsampled.count("samples"))
+        # The same process, options and all: the profile goes on.
+        self.assertGreater(again.count("samples"), unsampled.count("samples") + 100, play)
+        self.assertEqual(play.report("", 0).total, again.count("samples"))
+        self.assertEqual((cleared.count("samples"), cleared.count("parts")), (0, 0), play)
+        self.assertLess(abs(ended.count("samples") - 200), 50, play)
+        self.assertEqual(play.report().total, ended.count("samples"))
+
+    def test_kill_and_detach_keep_what_was_collected(self) -> None:
+        for leave, state in (("kill", "armed"), ("detach", "stopped")):
+            with self.subTest(leave):
+                play = play_gdb(["profile start", "break checkpoint", "run", "profile status", leave,
+                                 "profile status", "shell sleep 1", "profile status",
+                                 "profile report"], program("spin7030"), ["0.6", "1"])
+                self.assertEqual(play.stderr, "", play)
+                before, after, later = (play.status(which) for which in range(3))
+                self.assertRegex(after["state"], f"^{state}")
+                # A tick may fall into the kernel's work on its end.
+                self.assertLessEqual(after.count("samples") - before.count("samples"), 2, play)
+                self.assertEqual(later.count("samples"), after.count("samples"), play)
+                self.assertEqual(later["running"], after["running"])
+                self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=15)
+
+    def test_a_program_that_becomes_another(self) -> None:
+        play = play_gdb(["profile start", "run", "profile status", "profile report --limit 0"],
+                        program("execer"), ["0.4"])
+        self.assertEqual(play.stderr, "", play)
+        report = play.report("--limit 0")
+        for function in ("before_exec", "after_exec"):
+            self.assertAlmostEqual(report.row(function).inclusive_ticks / 400, 1, delta=0.15,
+                                   msg=play)
+
+    def test_a_child_is_left_out(self) -> None:
+        for settings in ([], ["set detach-on-fork off", "set schedule-multiple on"]):
+            with self.subTest(settings):
+                play = play_gdb([*settings, "profile start", "run", "profile status",
+                                 "profile report --limit 0", PARTS], program("forker"), ["0.4"])
+                report = play.report("--limit 0")
+                self.assertAlmostEqual(report.row("parent_spin").inclusive_ticks / 400, 1,
+                                       delta=0.15, msg=play)
+                self.assertNotIn("child_spin", [row.name for row in report.rows])
+
+    def test_the_child_that_is_followed(self) -> None:
+        """The parent is let go, and then not sampled any more."""
+        play = play_gdb(["set follow-fork-mode child", "profile start", "run", "profile status",
+                         "profile report --limit 0"], program("forker"), ["0.4"])
+        self.assertNotIn("Python", play.stderr, play)
+        self.assertNotEqual(play.status()["state"], "sampling")
+        self.assertLess(play.status().count("samples"), 100, play)
+
+
+class SameAsWithoutTest(GdbCase):
+    def test_how_the_program_ends(self) -> None:
+        for name, args, code, signal_number in (("exit_status", ["7", "0.05"], "7", "void"),
+                                                ("exit_status", ["0", "0.05"], "0", "void"),
+                                                ("crasher", ["0.05"], "void", "11")):
+            with self.subTest(name):
+                commands = ["handle all nostop noprint pass", "run", "print $_exitcode",
+                            "print $_exitsignal"]
+                plain = play_gdb(commands, program(name), args, plugin=False)
+                sampled = play_gdb(["profile start", *commands], program(name), args)
+                for play in (plain, sampled):
+                    self.assertRegex(play.text("print $_exitcode"), f"= {code}$")
+                    self.assertRegex(play.text("print $_exitsignal"), f"= {signal_number}$")
+                self.assertEqual(sampled.stderr, "", sampled)
+
+    def test_what_the_program_sees(self) -> None:
+        """Its own timers' signals, all of them, no others; its descriptors, limits and masks."""
+        commands = ["handle SIGALRM SIGPROF nostop noprint pass", "run"]
+        values = ("descriptors", "limit", "alarms", "profs", "others")
+        plain = play_gdb(commands, program("own_timers"), ["100"], plugin=False)
+        sampled = play_gdb(["profile start --frequency 4000", *commands, "profile status"],
+                           program("own_timers"), ["100"])
+        for name in values:
+            self.assertEqual(sampled.program_value(name), plain.program_value(name),
+                             f"{name}\n{plain}\n{sampled}")
+        for name in ("alarms", "profs"):
+            self.assertEqual(sampled.program_value(name), 100, sampled)
+        masks = [re.search("^masked (.*)$", play.result.stdout, re.MULTILINE)
+                 for play in (plain, sampled)]
+        self.assertEqual(masks[0][1], masks[1][1])
+        self.assertGreater(sampled.status().count("samples"), 100)
+
+    def test_output_while_nothing_is_sampled(self) -> None:
+        """The plug-in is loaded but not used: not a word more."""
+        commands = ["break checkpoint if number == 2", "run", "next", "print checkpoint(7)",
+                    "delete", "continue", "info breakpoints"]
+        texts = []
+        for plugin in (False, True):
+            play = play_gdb(commands, program("spin7030"), ["0.1", "2"], plugin=plugin)
+            texts.append(re.sub(r"cpu [0-9.]+|process \d+|0x[0-9a-f]+", "", str(play.sections)))
+            self.assertEqual(play.stderr, "", play)
+        self.assertEqual(texts[0], texts[1])
+
+    def test_output_while_sampling(self) -> None:
+        """Only the replies to `profile` are more."""
+        commands = ["break checkpoint", "run", "next", "print checkpoint(7)", "delete", "continue"]
+        texts = []
+        for first in ([], ["profile start"]):
+            play = play_gdb([*first, *commands], program("spin7030"), ["0.1", "1"])
+            texts.append([re.sub(r"cpu [0-9.]+|process \d+|0x[0-9a-f]+", "", text)
+                          for command, text in play.sections if command not in first])
+        self.assertEqual(texts[0], texts[1])
+
+
+class QuitTest(GdbCase):
+    def test_quit_while_sampling(self) -> None:
+        for last in ([], ["quit"], ["quit 3"], ["python gdb.execute('quit')"]):
+            for running in (["run"], ["starti"], ["run", "kill"]):
+                with self.subTest(last=last, running=running):
+                    commands = ["break checkpoint", *running]
+                    arguments = (program("spin7030"), ["0.1", "1"])
+                    plain = run_gdb([*commands, *last], *arguments, plugin=False)
+                    sampled = run_gdb(["profile start", *commands, *last], *arguments)
+                    self.assertEqual(sampled.status, plain.status, sampled)
+                    self.assertEqual(sampled.stderr, plain.stderr, sampled)
+
+    def test_quit_when_armed(self) -> None:
+        result = run_gdb(["profile start"], program("spin7030"))
+        self.assertEqual((result.status, result.stderr), (0, ""), result)
+
+
+class AttachTest(GdbCase):
+    def started(self, seconds: float) -> subprocess.Popen:
+        process = subprocess.Popen([program("spin7030"), str(seconds)], stdout=subprocess.PIPE,
+                                   text=True)
+
+        def end() -> None:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+        self.addCleanup(end)
+        time.sleep(0.2)  # into main()
+        return process
+
+    def test_attach_then_start(self) -> None:
+        process = self.started(30)
+        play = play_gdb([f"attach {process.pid}", "profile start", "profile status",
+                         "python import threading, os, signal; threading.Timer(0.7, os.kill, "
+                         f"({process.pid}, signal.SIGINT)).start()",
+                         "continue", "profile status", "profile report", PARTS, "detach",
+                         "profile status"])
+        self.assertRegex(play.text("profile start"), f"^Sampling process {process.pid}: perf")
+        self.assertEqual(play.status(0)["state"], "sampling")
+        self.assertIn("SIGINT", play.text("continue"))
+        self.assertGreater(play.status(1).count("samples"), 100, play)
+        self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=15)
+        self.assertEqual(play.parts(), ["SIGINT"], play)
+        self.assertEqual(play.status(2)["state"], "stopped")
+        self.assertIsNone(process.poll())
+
+    def test_start_then_attach(self) -> None:
+        process = self.started(0.9)
+        play = play_gdb(["profile start", f"attach {process.pid}", "profile status", "continue",
+                         "profile status", PARTS])
+        self.assertRegex(play.text("profile start"), "^Sampling begins with the next process")
+        self.assertGreater(play.status().count("samples"), 100, play)
+        self.assertEqual(play.parts(), ["exited, status 0"], play)
+
+    def test_attach_and_leave_at_once(self) -> None:
+        process = self.started(30)
+        play = play_gdb([f"attach {process.pid}", "profile start", "detach", "profile status",
+                         "shell sleep 0.5", "profile status", f"attach {process.pid}",
+                         "profile status", "profile start", "profile status"])
+        states = [play.status(which)["state"] for which in range(4)]
+        self.assertEqual(states, ["stopped", "stopped", "stopped", "sampling"], play)
+        self.assertEqual(play.status(1).count("samples"), play.status(0).count("samples"), play)
+        time.sleep(0.3)
+        self.assertIsNone(process.poll(), "GDB let it go on when it ended")
+
+    def test_a_process_that_is_killed_from_outside(self) -> None:
+        process = self.started(30)
+        play = play_gdb([f"attach {process.pid}", "profile start",
+                         "python import threading, os, signal; threading.Timer(0.5, os.kill, "
+                         f"({process.pid}, signal.SIGKILL)).start()",
+                         "continue", "profile status", PARTS])
+        self.assertIn("terminated with signal SIGKILL", play.text("continue"))
+        self.assertEqual(play.parts(), ["ended by SIGKILL"], play)
+        self.assertEqual(process.wait(), -signal.SIGKILL)
+
+
+class LeftOverTest(GdbCase):
+    def test_a_hundred_starts_and_stops(self) -> None:
+        look = ("python import os; print(len(os.listdir('/proc/self/fd')), "
+                "len(os.listdir('/proc/self/task')), "
+                "open('/proc/self/status').read().split('VmRSS:')[1].split()[0])")
+        rounds = ("python\nfor _ in range({}):\n  gdb.execute('profile start', to_string=True)\n"
+                  "  gdb.execute('tbreak checkpoint', to_string=True)\n"
+                  "  gdb.execute('continue', to_string=True)\n"
+                  "  gdb.execute('profile stop', to_string=True)\n"
+                  "  gdb.execute('profile report', to_string=True)")
+        play = play_gdb(["break main", "run", rounds.format(10), look, rounds.format(100), look,
+                         "profile clear", "profile status"],
+                        program("spin7030"), ["3", "200"])
+        self.assertEqual(play.stderr, "", play)
+        before, after = ([int(word) for word in text.split()] for text in play.all(look))
+        self.assertEqual(after[:2], before[:2], f"descriptors and threads\n{play}")
+        self.assertLess(after[2] - before[2], 8 * 1024, f"KiB of memory\n{play}")
+
+
+if __name__ == "__main__":
+    run_unittests()

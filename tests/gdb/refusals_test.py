@@ -1,0 +1,202 @@
+"""What cannot be done is refused in one line that names the cause; what went on goes on."""
+import os
+import re
+import resource
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import GdbCase, play_gdb
+from support.gdb_driver import run_gdb
+from support.programs import gdb_plugin, program
+from support.skips import need_tools, run_unittests
+
+
+class WordsTest(GdbCase):
+    def test_before_anything_was_sampled(self) -> None:
+        play = play_gdb(["profile stop", "profile report", "profile dump out.cg",
+                         "profile diff previous", "profile clear", "profile status"],
+                        program("spin7030"))
+        self.assert_refused(play, "^profile stop: sampling has not begun",
+                            "nothing was collected", "nothing was collected",
+                            "previous: there is no run before this one")
+        self.assertEqual(play.status()["state"], "idle")
+        self.assertEqual((play.status()["frequency"], play.status()["backend"]), ("1000", "auto"))
+
+    def test_without_a_program(self) -> None:
+        play = play_gdb(["profile start", "profile report", "profile stop", "profile status"])
+        self.assert_refused(play, "nothing was collected")
+        self.assertEqual(play.status()["state"], "idle")
+
+    def test_frequencies(self) -> None:
+        bad = ["0", "abc", "-1", "1000000000", "1e3", "1000Hz", "18446744073709551617", "''"]
+        commands = [f"profile start --frequency {value}" for value in bad]
+        commands += [f"profile start --frequency={value}" for value in bad]
+        commands += [f"set profile frequency {value}" for value in bad[:-1]]
+        commands += ["set profile frequency"]
+        commands += [f"profile config frequency {value}" for value in bad if value != "-1"]
+        play = play_gdb([*commands, "profile config frequency -- -1", "show profile frequency",
+                         "profile config frequency", "profile status"], program("spin7030"))
+        shown = [re.escape(value.strip("'")) for value in bad]
+        expected = r"expected a whole number from 1 to \d+, found '{}'$"
+        self.assert_refused(
+            play, *[f"^--frequency: {expected.format(value)}" for value in shown * 2],
+            *[f"^frequency: {expected.format(value)}" for value in shown],
+            *[f"^frequency: {expected.format(value)}" for value in shown if value != r"\-1"],
+            f"^frequency: {expected.format('-1')}")
+        self.assertEqual(play.text("show profile frequency"), "profile frequency is 1000.\n")
+        self.assertEqual(play.text("profile config frequency"), "frequency 1000\n")
+        self.assertEqual((play.status()["state"], play.status()["frequency"]), ("idle", "1000"))
+
+    def test_options(self) -> None:
+        play = play_gdb(
+            ["profile start --bogus", "profile start --frequency", "profile start -f 100",
+             "profile start now", "profile start --stacks deep", "profile stop --all",
+             "profile report --by colour", "profile report --limit -3", "profile report --sort",
+             "profile report --json=yes", "profile config", "profile config nonsense",
+             "profile config backend nonsense", "profile config frequency 1 2", "profile nonsense",
+             "profile start --frequency 10 --frequency", "profile diff"], program("spin7030"))
+        self.assert_refused(
+            play, "^--bogus: unknown option; usage: profile start", "^--frequency: expected a value",
+            "^-f: unknown option", "^profile start: unexpected 'now'",
+            "^--stacks: expected one of none, fp, dwarf, found 'deep'", "^--all: unknown option",
+            "^--by: expected one of function, line, object, thread, part, found 'colour'",
+            "^--limit: expected a whole number .*'-3'", "^--sort: expected a value",
+            "^--json: takes no value", "^profile config: expected NAME",
+            "there is no setting 'nonsense' .*frequency", "^backend: expected one of .*'nonsense'",
+            "^profile config: unexpected '2'", "there is no command 'nonsense' .*start",
+            "^--frequency: expected a value", r"^profile diff: expected FILE\|previous")
+
+    def test_what_is_not_there_yet(self) -> None:
+        play = play_gdb(["profile start --backend agent", "profile start --backend interrupt",
+                         "profile start --clock wall", "profile start --stacks dwarf",
+                         "profile status"], program("spin7030"))
+        self.assert_refused(play, "^--backend: 'agent'.*'perf'", "^--backend: 'interrupt'.*'perf'",
+                            "^--clock: 'wall'.*'cpu'", "^--stacks: 'dwarf'.*'fp'")
+        self.assertEqual(play.status()["state"], "idle")
+
+    def test_start_twice(self) -> None:
+        play = play_gdb(["profile start", "profile start --frequency 4000", "break checkpoint",
+                         "run", "profile status", "profile start", "continue", "profile status"],
+                        program("spin7030"), ["0.4", "1"])
+        self.assert_refused(play, "^profile start: .*already", r"^profile start: process \d+ .*already")
+        self.assertGreater(play.status(0).count("samples"), 50)
+        self.assertGreater(play.status(1).count("samples"), play.status(0).count("samples") + 50)
+        self.assertEqual(play.status().count("requested_hz"), 1000)
+
+    def test_errors_are_the_commands_own(self) -> None:
+        """A refusal ends a script, as any error of GDB's; its status is that of the last command."""
+        self.assertEqual(run_gdb(["profile start --frequency 0"]).status, 1)
+        self.assertEqual(run_gdb(["profile status"]).status, 0)
+        play = play_gdb(["python\ntry:\n  gdb.execute('profile stop')\n"
+                         "except gdb.error as error:\n  print('caught', error)"])
+        self.assertRegex(play.sections[0][1], "caught profile stop: sampling has not begun")
+
+
+class TargetsTest(GdbCase):
+    def test_remote_target(self) -> None:
+        need_tools("gdbserver")
+        connect = f"target remote | gdbserver --once - {program('spin7030')} 0.3 1"
+        play = play_gdb([connect, "profile start", "profile status", "break checkpoint", "continue",
+                         "profile start", "profile status", "kill"], program("spin7030"))
+        refusals = [line for line in play.stderr.splitlines() if "profile start" in line]
+        self.assertEqual(len(refusals), 2, play)
+        for line in refusals:
+            self.assertRegex(line, "^profile start: a remote target cannot be sampled")
+        self.assertEqual(play.status()["state"], "idle")
+
+    def test_remote_target_that_comes_after_the_start(self) -> None:
+        need_tools("gdbserver")
+        connect = f"target remote | gdbserver --once - {program('spin7030')} 0.3 1"
+        play = play_gdb(["profile start", connect, "break checkpoint", "continue",
+                         "profile status", "kill", "profile status"], program("spin7030"))
+        news = [line for line in play.stderr.splitlines() if line.startswith("profile")]
+        self.assertEqual(len(news), 1, play)
+        self.assertRegex(news[0], "^profile: .*remote target cannot be sampled")
+        self.assertIn("Breakpoint 1, checkpoint", play.text("continue"))
+        self.assertEqual(play.status(0)["state"], "idle", play)
+
+    def test_core_file(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            core = os.path.join(folder, "core")
+            made = run_gdb(["break checkpoint", "run", f"generate-core-file {core}", "kill"],
+                           program("spin7030"), ["0.1", "1"])
+            self.assertTrue(os.path.exists(core), made)
+            play = play_gdb([f"core-file {core}", "profile start", "profile status",
+                             "profile report"], program("spin7030"))
+        self.assert_refused(play, "^profile start: a core file does not run",
+                            "nothing was collected")
+        self.assertEqual(play.status()["state"], "idle")
+
+
+class PerfDeniedTest(GdbCase):
+    def test_seccomp(self) -> None:
+        for error in ("eperm", "enosys"):
+            with self.subTest(error):
+                play = play_gdb(["profile start", "profile status", "break checkpoint", "run",
+                                 "profile start", "continue", "profile status"],
+                                program("spin7030"), ["0.1", "1", "7"],
+                                wrapper=[program("seccomp_run"), error])
+                self.assert_refused(play, *["seccomp filter.*perf_event_open.*(PERFMON|unconfined)"] * 2)
+                self.assertEqual([play.status(which)["state"] for which in (0, 1)], ["idle"] * 2)
+                self.assertIn("exited with code 07", play.text("continue"))
+
+    def test_descriptors(self) -> None:
+        """Five threads take more descriptors than GDB may open."""
+        def few() -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (26, 26))
+        play = play_gdb(["break late_thread", "run", "info threads",
+                         "python import os; opened = len(os.listdir('/proc/self/fd'))",
+                         "python kept = [os.open('/dev/null', 0) for _ in range(24 - opened)]",
+                         "profile start", "python [os.close(each) for each in kept]",
+                         "profile status", "delete", "continue"],
+                        program("threads_late"), ["late"], before_exec=few)
+        self.assert_refused(play, "descriptors.*ulimit")
+        self.assertEqual(play.status()["state"], "idle")
+        self.assertIn("exited normally", play.text("continue"))
+
+    def test_an_ordinary_user(self) -> None:
+        """What the kernel lets nobody do is said; what it lets him do is done."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can become another user")
+        def nobody() -> None:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+        probe = run_gdb(["python open(%r).close()" % gdb_plugin()], plugin=False,
+                        before_exec=nobody)
+        if probe.stderr:
+            self.skipTest(f"the user nobody cannot read {gdb_plugin()}")
+        play = play_gdb(["profile start", "run", "profile status", "profile report"],
+                        program("spin7030"), ["0.3"], before_exec=nobody)
+        with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
+            paranoid = int(file.read())
+        if paranoid > 2 and play.stderr:
+            self.assert_refused(play, "perf_event_paranoid is .*sysctl", "nothing was collected")
+            return
+        self.assertEqual(play.stderr, "", play)
+        self.assertGreater(play.status().count("samples"), 200)
+        self.assertEqual("user code only" in play.status()["clock"], paranoid > 1, play)
+
+
+class LoadingTest(GdbCase):
+    def test_sourced_twice(self) -> None:
+        again = f"source {gdb_plugin()}"
+        play = play_gdb([again, "profile start", again, "break checkpoint", "run", again,
+                         "continue", "profile status", "profile report --by part"],
+                        program("spin7030"), ["0.4", "1"])
+        self.assertEqual((play.stderr, "".join(play.all(again))), ("", ""), play)
+        self.assertEqual(play.status().count("parts"), 2)
+        samples = play.status().count("samples")
+        self.assertLess(abs(samples - 1000 * play.program_value("cpu")), 150, play)
+
+    def test_library_that_is_not_there(self) -> None:
+        for library, said in (("/nonexistent/libtally.so", "cannot load libtally: .*nonexistent"),
+                              ("libm.so.6", "bindings and library differ: libm.so.6 has no tally_")):
+            result = run_gdb(["print 6 * 7"], environment={"TALLY_LIBRARY": library})
+            self.assertRegex(result.stderr, rf"\ATally is not loaded: {said}\S*.*\n\Z")
+            self.assertEqual((result.stdout, result.status), ("$1 = 42\n", 0), result)
+
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+"""Compares the symbolizer with llvm-symbolizer (or addr2line) on programs compiled here.
+
+Needs TALLY_SYMBOLIZE_BENCH (the reader of addresses in tests/bench). For each way to compile a
+program, random addresses of its .text must give the same chain of functions, files and lines.
+Differences that FORMAT.md of lib/src/symbolize explains are counted by their reason; of the others
+there may be 0.5 %.
+"""
+import collections
+import os
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BENCH = os.environ.get("TALLY_SYMBOLIZE_BENCH", "")
+LLVM = shutil.which("llvm-symbolizer") or shutil.which("llvm-symbolizer-14")
+ADDR2LINE = shutil.which("addr2line")
+ADDRESSES = 1200
+MOST_UNEXPLAINED = 0.005
+
+MAIN = r"""
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <regex>
+#include <string>
+#include <vector>
+#include "shared.h"
+extern "C" int plain_c(int n);
+namespace outer {
+namespace {
+struct Hidden { int value; __attribute__((noinline)) int twice(int n); };
+int Hidden::twice(int n) { return n > 3 ? value * 2 + plain_c(n) : value; }
+}
+static int local_sum(const std::vector<int> &all) {
+  return std::accumulate(all.begin(), all.end(), 0, [](int a, int b) { return a * 3 + b; });
+}
+template <class T> struct Tree {
+  std::map<T, std::vector<T>> nodes;
+  void add(const T &key, const T &value) { nodes[key].push_back(value); }
+  size_t depth(const T &key) const {
+    auto found = nodes.find(key);
+    size_t best = 0;
+    if (found != nodes.end())
+      for (const T &next : found->second) best = std::max(best, depth(next) + 1);
+    return best;
+  }
+};
+int work(int n, const char *text) {
+  std::vector<int> all;
+  for (int i = 0; i < n; ++i) all.push_back(shared_square(i) ^ n);
+  std::sort(all.begin(), all.end(), [n](int a, int b) { return (a ^ n) < (b ^ n); });
+  Tree<std::string> tree;
+  for (int i : all) tree.add(std::to_string(i % 7), std::to_string(i));
+  std::regex pattern("(a|b)*c[0-9]+");
+  if (!std::regex_match(text, pattern)) {
+    if (n > 1000) throw std::runtime_error(text);
+    n += Hidden{n}.twice(n);
+  }
+  return local_sum(all) + n + (int)tree.depth("1");
+}
+}
+int main(int argc, char **argv) {
+  try { return outer::work(argc * 10, argv[0]) & 1; }
+  catch (const std::exception &e) { return e.what()[0]; }
+}
+"""
+SHARED = r"""
+#pragma once
+struct Ring { int at = 0; virtual ~Ring(); virtual int next(int n) { return at += n; } };
+inline int shared_square(int n) { Ring ring; return ring.next(n) * n; }
+int other(int n);
+"""
+OTHER = r"""
+#include "shared.h"
+#include <set>
+#include <string>
+#include <sstream>
+Ring::~Ring() { at = 0; }
+struct Loud : Ring {
+  std::set<std::string> words;
+  Loud(int n) { words.insert(std::to_string(n)); }
+  int next(int n) override { std::ostringstream out; out << n; words.insert(out.str()); return (int)words.size(); }
+};
+int other(int n) {
+  struct Local { int n; __attribute__((noinline)) int get() { return n > 2 ? shared_square(n) : 1; } };
+  Loud loud(n);
+  for (int i = 0; i < n; ++i) loud.next(i);
+  return Local{n}.get() + loud.next(0);
+}
+"""
+PLAIN = r"""
+#include <stdlib.h>
+int other_c(int n);
+static inline int step(int n) { return n % 3 ? n / 2 : n * 3 + 1; }
+static int __attribute__((noinline)) walk(int n) { int s = 0; while (n > 1 && s < 100) { n = step(n); s++; } return s; }
+__attribute__((cold, noinline)) static void gone(int n) { if (n) abort(); }
+int plain_c(int n) { if (__builtin_expect(n < 0, 0)) gone(n); return walk(n) + walk(n + 1); }
+"""
+
+
+class Elf:
+    """Just enough of a 64-bit ELF file: sections and function symbols."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            data = file.read()
+        shoff = struct.unpack_from("<Q", data, 40)[0]
+        size, count, names = struct.unpack_from("<HHH", data, 58)
+        headers = [struct.unpack_from("<IIQQQQIIQQ", data, shoff + i * size) for i in range(count)]
+        table = headers[names][4]
+        self.sections = {}
+        self.symbols = collections.defaultdict(set)
+        for header in headers:
+            name = data[table + header[0]:data.index(b"\0", table + header[0])].decode()
+            self.sections[name] = (header[3], header[5])
+            if header[1] == 2:  # SHT_SYMTAB
+                strings = headers[header[6]][4]
+                for at in range(header[4], header[4] + header[5], 24):
+                    name_at, _, _, _, value, _ = struct.unpack_from("<IBBHQQ", data, at)
+                    start = strings + name_at
+                    self.symbols[value].add(data[start:data.index(b"\0", start)].decode())
+        self.by_name = collections.defaultdict(set)
+        for value, all_names in self.symbols.items():
+            for name in all_names:
+                self.by_name[name].add(value)
+
+
+def blocks(text):
+    """Groups of (function, file, line) as llvm-symbolizer prints them."""
+    for block in text.strip("\n").split("\n\n"):
+        lines = block.split("\n")
+        yield [(lines[i],) + place(lines[i + 1]) for i in range(0, len(lines) - 1, 2)]
+
+
+def place(text):
+    text = re.sub(r" \(discriminator \d+\)$", "", text)
+    path, line = text.rsplit(":", 1) if text.count(":") == 1 else text.rsplit(":", 2)[:2]
+    return path, 0 if line == "?" else int(line)
+
+
+def ask_oracle(path, addresses):
+    stdin = "".join(f"{a:#x}\n" for a in addresses)
+    if LLVM:
+        out = subprocess.run([LLVM, "--inlines", "--no-demangle", "--obj=" + path], input=stdin,
+                             capture_output=True, text=True, check=True).stdout
+        return list(blocks(out))
+    out = subprocess.run([ADDR2LINE, "-a", "-i", "-f", "-e", path], input=stdin,
+                         capture_output=True, text=True, check=True).stdout
+    return list(blocks(re.sub(r"^0x[0-9a-f]+\n", "\n", out, flags=re.M)))
+
+
+def ask_us(path, addresses, cache=None, options=()):
+    stdin = "".join(f"{a:#x}\n" for a in addresses)
+    environment = dict(os.environ, TALLY_CACHE_DIR=cache or "")
+    done = subprocess.run([BENCH, "--no-demangle", *options, path], input=stdin,
+                          capture_output=True, text=True, check=True, env=environment)
+    return list(blocks(done.stdout))
+
+
+CLONE = re.compile(r"(\.(isra|constprop|part|cold|lto_priv|localalias|llvm|hot|warm)(\.\d+)*)+$")
+
+
+def same_name(ours, theirs, elf):
+    """None when the names differ; else the reason why they are the same, "" when they are equal."""
+    if ours == theirs:
+        return ""
+    base = CLONE.sub("", theirs)
+    if CLONE.sub("", ours) == base:
+        return "clone's suffix"
+    twin = lambda name: re.sub(r"(C|D)[0-5](?=E)", r"\1_", name)
+    if twin(CLONE.sub("", ours)) == twin(base):
+        return "constructor's variant"
+    if elf.by_name[ours] & elf.by_name[theirs]:
+        return "alias at one address"
+    if ours == "??" or theirs == "??":
+        return None
+    if ours.endswith("::" + theirs):
+        return "scope is shown"
+    # Without a linkage name in DWARF the oracle takes the symbol table's for the outermost.
+    last = ours
+    while last.endswith(">") and "operator" not in last:
+        depth = 0
+        for i in range(len(last) - 1, -1, -1):
+            depth += (last[i] == ">") - (last[i] == "<")
+            if depth == 0:
+                break
+        last = last[:i]
+    last = last.split("::")[-1].lstrip("~")
+    if theirs.startswith("_Z") and ("operator" in ours or f"{len(last)}{last}" in theirs
+                                    or "lambda" in ours):
+        return "name of the symbol table"
+    if CLONE.sub("", base).endswith(ours):
+        return "name of the symbol table"
+    return None
+
+
+@unittest.skipUnless(BENCH, "TALLY_SYMBOLIZE_BENCH does not name the program under test")
+@unittest.skipUnless(LLVM or ADDR2LINE, "neither llvm-symbolizer nor addr2line is installed")
+class Oracle(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="tally-symbolize-")
+        for name, text in {"main.cpp": MAIN, "other.cpp": OTHER, "plain.c": PLAIN,
+                           "shared.h": SHARED}.items():
+            with open(os.path.join(cls.folder, name), "w") as file:
+                file.write(text)
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def build(self, name, flags, compiler="g++", link=()):
+        if not shutil.which(compiler):
+            self.skipTest(f"{compiler} is not installed")
+        path = os.path.join(self.folder, name)
+        os.makedirs(path, exist_ok=True)
+        objects = []
+        for source in ("main.cpp", "other.cpp", "plain.c"):
+            flag = ["-x", "c"] if source.endswith(".c") else ["-std=c++17"]
+            result = os.path.join(path, source.split(".")[0] + ".o")
+            done = subprocess.run([compiler, *flag, *flags, "-c", f"../{source}", "-o", result],
+                                  cwd=path, capture_output=True, text=True)
+            if done.returncode:
+                self.skipTest(f"{compiler} cannot compile with {flags}: {done.stderr[:200]}")
+            objects.append(result)
+        program = os.path.join(path, "program")
+        done = subprocess.run([compiler, *flags, *link, "-Wl,--build-id", *objects, "-o", program],
+                              cwd=path, capture_output=True, text=True)
+        if done.returncode:
+            self.skipTest(f"{compiler} cannot link with {flags}: {done.stderr[:200]}")
+        return program
+
+    def addresses(self, elf):
+        low, size = elf.sections[".text"]
+        chance = random.Random(size)
+        return [low + chance.randrange(size) for _ in range(ADDRESSES)]
+
+    def compare(self, ours, theirs, elf, addresses, what):
+        self.assertEqual(len(ours), len(addresses))
+        self.assertEqual(len(theirs), len(addresses))
+        reasons = collections.Counter()
+        unexplained = []
+        for address, mine, other in zip(addresses, ours, theirs):
+            found = {self.reason(a, b, elf) for a, b in zip(mine, other)}
+            if len(mine) != len(other):
+                found.add(None)
+            if None in found:
+                unexplained.append((hex(address), mine, other))
+            for reason in found - {"", None}:
+                reasons[reason] += 1
+        named = sum(1 for block in ours if block[0][0] != "??")
+        print(f"{what}: {len(addresses)} addresses, {named} with a function, "
+              f"{len(unexplained)} unexplained, {dict(reasons)}", flush=True)
+        self.assertLessEqual(len(unexplained), MOST_UNEXPLAINED * len(addresses),
+                             "\n".join("\n  ours ".join([a, "\n  them ".join(map(str, (m, o)))])
+                                       for a, m, o in unexplained[:5]))
+        if os.environ.get("TALLY_ORACLE_VERBOSE"):
+            for address, mine, other in unexplained:
+                print(address, *mine, "--", *other, sep="\n  ")
+
+    @staticmethod
+    def reason(mine, other, elf):
+        if mine[2] != other[2]:
+            return None
+        if mine[1:] == ("??", 0) and "/" not in other[1] and other[2] == 0:
+            # LLVM shows the object's name (STT_FILE), for want of a line.
+            return None if same_name(mine[0], other[0], elf) is None else "file of the symbol table"
+        if mine[1] != other[1] and os.path.normpath(mine[1]) != os.path.normpath(other[1]):
+            return None
+        return same_name(mine[0], other[0], elf)
+
+    def check(self, program, reference=None, what="", options=()):
+        elf = Elf(reference or program)
+        addresses = self.addresses(elf)
+        ours = ask_us(program, addresses, options=options)
+        self.compare(ours, ask_oracle(reference or program, addresses), elf, addresses, what)
+        # With a cache: the run that writes it, the run that reads it, and one of other addresses.
+        cache = program + ".cache"
+        half = addresses[:len(addresses) // 2]
+        self.assertEqual(ask_us(program, half, cache, options), ours[:len(half)])
+        self.assertTrue(os.listdir(cache))
+        self.assertEqual(ask_us(program, addresses, cache, options), ours)
+        self.assertEqual(ask_us(program, addresses, cache, options), ours)
+
+    def variant(self, name, flags, **more):
+        self.check(self.build(name, flags, **more), what=name)
+
+    def test_gcc(self):
+        for version in (4, 5):
+            for pie in ("-pie", "-no-pie"):
+                with self.subTest(version=version, pie=pie):
+                    self.variant(f"gcc{version}{pie}",
+                                 ["-O2", "-g", f"-gdwarf-{version}", pie] +
+                                 (["-fPIE"] if pie == "-pie" else []))
+
+    def test_clang(self):
+        for version in (4, 5):
+            for pie in ("-pie", "-no-pie"):
+                with self.subTest(version=version, pie=pie):
+                    self.variant(f"clang{version}{pie}",
+                                 ["-O2", "-g", f"-gdwarf-{version}"] +
+                                 (["-fPIE", "-pie"] if pie == "-pie" else ["-no-pie"]),
+                                 compiler="clang++")
+
+    def test_static(self):
+        self.variant("static", ["-O2", "-g", "-static"])
+
+    def test_dropped_functions(self):
+        self.variant("sections", ["-O2", "-g", "-ffunction-sections"],
+                     link=["-Wl,--gc-sections"])
+
+    def test_dropped_functions_of_gold(self):
+        self.variant("gold", ["-O2", "-g", "-ffunction-sections"],
+                     link=["-Wl,--gc-sections", "-fuse-ld=gold"])
+
+    def test_link_time_optimization(self):
+        self.variant("lto", ["-O2", "-g", "-flto"])
+
+    def test_compressed_sections(self):
+        for kind in ("zlib", "zlib-gnu"):
+            with self.subTest(kind=kind):
+                self.variant("compressed-" + kind, ["-O2", "-g", "-gz=" + kind])
+
+    def test_64_bit_dwarf(self):
+        self.variant("dwarf64", ["-O2", "-g", "-gdwarf64"])
+
+    def test_little_information(self):
+        self.variant("g1", ["-O2", "-g1"])
+
+    def test_without_optimization(self):
+        self.variant("O0", ["-O0", "-g"])
+
+    def test_split(self):
+        for compiler, version in (("g++", 4), ("g++", 5), ("clang++", 5)):
+            with self.subTest(compiler=compiler, version=version):
+                self.variant(f"split-{compiler}-{version}",
+                             ["-O2", "-g", "-gsplit-dwarf", f"-gdwarf-{version}"],
+                             compiler=compiler)
+
+    def test_without_debug_information(self):
+        self.variant("bare", ["-O2"])
+
+    def separate(self, name, extra=()):
+        if not shutil.which("objcopy"):
+            self.skipTest("objcopy is not installed")
+        full = self.build(name, ["-O2", "-g", *extra])
+        stripped = full + "-stripped"
+        debug = full + "-stripped.debug"
+        subprocess.run(["objcopy", "--only-keep-debug", full, debug], check=True)
+        subprocess.run(["objcopy", "--strip-all", "--add-gnu-debuglink=" + debug, full, stripped],
+                       check=True)
+        return full, stripped, debug
+
+    def test_separate_by_link(self):
+        full, stripped, debug = self.separate("by-link")
+        self.check(stripped, full, "debug link, beside")
+        folder = os.path.join(os.path.dirname(full), ".debug")
+        os.makedirs(folder)
+        os.rename(debug, os.path.join(folder, os.path.basename(debug)))
+        self.check(stripped, full, "debug link, in .debug")
+
+    def test_separate_by_build_id(self):
+        full, stripped, debug = self.separate("by-id")
+        notes = subprocess.run(["readelf", "-n", full], capture_output=True, text=True,
+                               check=True).stdout
+        build_id = re.search(r"Build ID: ([0-9a-f]+)", notes).group(1)
+        root = os.path.join(os.path.dirname(full), "root")
+        target = os.path.join(root, ".build-id", build_id[:2], build_id[2:] + ".debug")
+        os.makedirs(os.path.dirname(target))
+        addresses = self.addresses(Elf(full))
+        cache = full + ".cache-before"
+        os.rename(debug, target)
+        # First without the debug file: the cache that this leaves must not hide it later.
+        without = ask_us(stripped, addresses, cache)
+        self.assertTrue(all(block[0][1] == "??" for block in without))
+        options = ["--debug-dir=" + root]
+        self.check(stripped, full, "build id", options)
+        self.assertEqual(ask_us(stripped, addresses, cache, options),
+                         ask_us(stripped, addresses, options=options))
+
+    def test_separate_of_another_build(self):
+        _, stripped, debug = self.separate("wrong")
+        _, _, other = self.separate("wrong-other", ["-DOTHER", "-fno-inline"])
+        shutil.copy(other, debug)
+        addresses = self.addresses(Elf(other))
+        self.assertTrue(all(block[0][1] == "??" for block in ask_us(stripped, addresses)))
+
+    def test_common_part(self):
+        if not shutil.which("dwz"):
+            self.skipTest("dwz is not installed")
+        first = self.build("dwz-a", ["-O2", "-g", "-gdwarf-4"])
+        second = self.build("dwz-b", ["-O2", "-g", "-gdwarf-4", "-fno-inline-small-functions"])
+        full = first + "-full"
+        shutil.copy(first, full)
+        done = subprocess.run(["dwz", "-m", first + ".dwz", first, second], capture_output=True,
+                              text=True)
+        if done.returncode:
+            self.skipTest("dwz failed: " + done.stderr[:200])
+        self.check(first, full, "dwz")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + ["-v"] + sys.argv[1:])

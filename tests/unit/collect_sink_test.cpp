@@ -1,0 +1,163 @@
+// From records to a profile, without a kernel.
+#include <gtest/gtest.h>
+
+#include "collect/sample_sink.h"
+#include "perf_record_bytes.h"
+
+namespace tally {
+namespace {
+
+constexpr pid_t pid = 100;
+
+const PerfLayout layout{.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                       PERF_SAMPLE_CALLCHAIN,
+                        .sample_id_all = true};
+
+class SinkTest : public testing::Test {
+protected:
+  SinkTest() {
+    sink.map({0x1000, 0x2000, 0, 1, 1, "/bin/program"});
+    sink.map({0x5000, 0x6000, 0, 1, 2, "/lib/library"});
+  }
+
+  void handle(const RecordBytes &fields, uint32_t type, uint16_t misc = 0) {
+    const auto bytes = fields.record(type, misc);
+    PerfRecord record;
+    ASSERT_TRUE(first_perf_record(bytes, record));
+    sink.handle(record);
+  }
+  void sample(int32_t tid, std::vector<uint64_t> chain, uint16_t misc = PERF_RECORD_MISC_USER,
+              int32_t of_pid = pid) {
+    RecordBytes b;
+    b.add(chain.empty() ? uint64_t{0xffffffff81000000} : chain[0]);
+    b.add(of_pid).add(tid).add(uint64_t{1}).add(uint64_t{chain.size() + 1});
+    b.add(uint64_t{PERF_CONTEXT_USER});
+    for (const uint64_t pc : chain)
+      b.add(pc);
+    handle(b, PERF_RECORD_SAMPLE, misc);
+  }
+  static RecordBytes trailer(RecordBytes b) {
+    return b.add(int32_t{pid}).add(int32_t{pid}).add(uint64_t{1});
+  }
+  StackProfile profile() {
+    auto result = sink.snapshot("now", 0, 1);
+    EXPECT_TRUE(result);
+    return std::move(*result);
+  }
+  // Addresses outermost first, each with its mapping's path.
+  static std::string stack(const StackProfile &p, StackId id) {
+    if (id == none<StackId>)
+      return "";
+    const std::string caller = stack(p, p.stack_caller(id));
+    const Location at = p.location(p.stack_location(id));
+    char text[32];
+    snprintf(text, sizeof text, "%s%llx@", caller.empty() ? "" : " ",
+             static_cast<unsigned long long>(at.address));
+    return caller + text +
+           (at.mapping == none<MappingId> ? "?"
+                                          : std::string(p.strings[p.mappings()[at.mapping].path]));
+  }
+
+  SamplerOptions options;
+  SampleSink sink{pid, 1'000'000, options, layout};
+};
+
+TEST_F(SinkTest, CallersAreReturnAddressesLessOne) {
+  sample(pid, {0x5010, 0x1011, 0x1101});
+  sample(pid, {0x5010, 0x1011, 0x1101});
+  sample(pid, {0x5020, 0x1011, 0x1101});
+  sample(pid, {0x1010});
+  const StackProfile p = profile();
+  ASSERT_EQ(p.sample_count(), 3u);
+  EXPECT_EQ(stack(p, p.sample(0).stack), "1100@/bin/program 1010@/bin/program 5010@/lib/library");
+  EXPECT_EQ(p.sample(0).values[0], 2);
+  EXPECT_EQ(p.stack_caller(p.sample(0).stack), p.stack_caller(p.sample(1).stack));
+  EXPECT_EQ(stack(p, p.sample(2).stack), "1010@/bin/program");
+  // The library was met first, but the program's mapping is first.
+  EXPECT_EQ(p.strings[p.mappings()[MappingId{0}].path], "/bin/program");
+}
+
+TEST_F(SinkTest, AChainEndsWhereItLeavesTheCode) {
+  sample(pid, {0x5010, 0x1011, 0xdeadbeef, 0x1101});
+  sample(pid, {0x5010, 0x1});
+  sample(pid, {0x9999}); // a leaf may lie anywhere: that is where the program was
+  const StackProfile p = profile();
+  EXPECT_EQ(stack(p, p.sample(0).stack), "1010@/bin/program 5010@/lib/library");
+  EXPECT_EQ(stack(p, p.sample(1).stack), "5010@/lib/library");
+  EXPECT_EQ(stack(p, p.sample(2).stack), "9999@?");
+}
+
+TEST_F(SinkTest, ASampleWithoutAUserPartCounts) {
+  sample(pid, {}, PERF_RECORD_MISC_KERNEL);
+  sample(pid, {0x1010}, PERF_RECORD_MISC_KERNEL);
+  const StackProfile p = profile();
+  ASSERT_EQ(p.sample_count(), 2u);
+  EXPECT_EQ(p.sample(0).stack, none<StackId>);
+  EXPECT_EQ(stack(p, p.sample(1).stack), "1010@/bin/program");
+  EXPECT_EQ(sink.counters().samples, 2u);
+  EXPECT_EQ(sink.counters().kernel_samples, 2u);
+}
+
+TEST_F(SinkTest, OtherProcessesAreLeftOut) {
+  sample(200, {0x1010}, PERF_RECORD_MISC_USER, 200);
+  RecordBytes exec;
+  handle(trailer(exec.add(int32_t{200}).add(int32_t{200}).text("other")), PERF_RECORD_COMM,
+         PERF_RECORD_MISC_COMM_EXEC);
+  sample(pid, {0x1010});
+  const StackProfile p = profile();
+  ASSERT_EQ(p.sample_count(), 1u);
+  EXPECT_EQ(stack(p, p.sample(0).stack), "1010@/bin/program");
+  EXPECT_FALSE(sink.take_exec());
+}
+
+TEST_F(SinkTest, AnExecLeavesTheSamplesBeforeItWhereTheyWere) {
+  sample(pid, {0x1010, 0x1101});
+  RecordBytes exec;
+  handle(trailer(exec.add(int32_t{pid}).add(int32_t{pid}).text("next")), PERF_RECORD_COMM,
+         PERF_RECORD_MISC_COMM_EXEC);
+  EXPECT_TRUE(sink.take_exec());
+  EXPECT_FALSE(sink.take_exec());
+  RecordBytes map;
+  map.add(int32_t{pid}).add(int32_t{pid}).add(uint64_t{0x1000}).add(uint64_t{0x1000});
+  map.add(uint64_t{0}).add(uint32_t{0}).add(uint32_t{1}).add(uint64_t{9}).add(uint64_t{0});
+  map.add(uint32_t{5}).add(uint32_t{2}).text("/bin/next");
+  handle(trailer(map), PERF_RECORD_MMAP2);
+  sample(pid, {0x1010, 0x1101}); // the same numbers, another place
+  sample(pid, {0x5010});
+  const StackProfile p = profile();
+  ASSERT_EQ(p.sample_count(), 3u);
+  EXPECT_EQ(stack(p, p.sample(0).stack), "1100@/bin/program 1010@/bin/program");
+  EXPECT_EQ(stack(p, p.sample(1).stack), "1100@/bin/next 1010@/bin/next");
+  EXPECT_EQ(stack(p, p.sample(2).stack), "5010@?");
+}
+
+TEST_F(SinkTest, ThreadsAreNamedLikeTheirParentUntilTheySayOtherwise) {
+  sink.name_thread(pid, "main");
+  RecordBytes fork;
+  fork.add(int32_t{pid}).add(int32_t{pid}).add(int32_t{101}).add(int32_t{pid}).add(uint64_t{1});
+  handle(trailer(fork), PERF_RECORD_FORK);
+  EXPECT_TRUE(sink.knows_thread(101));
+  sample(101, {0x1010});
+  EXPECT_EQ(profile().strings[profile().threads()[ThreadId{0}].name], "main");
+  RecordBytes comm;
+  handle(trailer(comm.add(int32_t{pid}).add(int32_t{101}).text("worker")), PERF_RECORD_COMM);
+  EXPECT_EQ(profile().strings[profile().threads()[ThreadId{0}].name], "worker");
+  handle(trailer(fork), PERF_RECORD_EXIT);
+  EXPECT_FALSE(sink.knows_thread(101));
+}
+
+TEST_F(SinkTest, LossesThrottlingAndBadRecordsAreCounted) {
+  handle(trailer(RecordBytes().add(uint64_t{1}).add(uint64_t{7})), PERF_RECORD_LOST);
+  handle(trailer(RecordBytes().add(uint64_t{5})), PERF_RECORD_LOST_SAMPLES);
+  handle(trailer(RecordBytes().add(uint64_t{1}).add(uint64_t{1}).add(uint64_t{1})),
+         PERF_RECORD_THROTTLE);
+  handle(RecordBytes().add(uint32_t{1}), PERF_RECORD_SAMPLE);
+  handle(trailer(RecordBytes()), 77); // of a newer kernel
+  EXPECT_EQ(sink.counters().lost, 12u);
+  EXPECT_EQ(sink.counters().throttled, 1u);
+  EXPECT_EQ(sink.counters().bad_records, 1u);
+  EXPECT_EQ(sink.counters().samples, 0u);
+}
+
+} // namespace
+} // namespace tally

@@ -1,0 +1,310 @@
+// Which file a module's names come from, and what becomes of files that are none.
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <tally/strings.h>
+#include <tally/symbolizer.h>
+
+#include "symbolize/die_scan.h"
+#include "symbolize/elf_file.h"
+#include "symbolize/tables.h"
+
+namespace tally {
+namespace {
+
+namespace fs = std::filesystem;
+
+__attribute__((noinline)) int landmark(int n) {
+  asm volatile("" : "+r"(n));
+  return n + 1;
+}
+
+// The offset in this executable's file of the code at an address of this process.
+uint64_t file_offset_of(const void *code) {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    unsigned long start = 0;
+    unsigned long end = 0;
+    unsigned long offset = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %*s %lx", &start, &end, &offset) == 3 &&
+        reinterpret_cast<uint64_t>(code) >= start && reinterpret_cast<uint64_t>(code) < end)
+      return reinterpret_cast<uint64_t>(code) - start + offset;
+  }
+  return 0;
+}
+
+class SymbolizeModule : public ::testing::Test {
+protected:
+  void SetUp() override {
+    ::setenv("TALLY_CACHE_DIR", "", 1);
+    folder_ = fs::temp_directory_path() / ("tally-module-test-" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    copy_ = folder_ / "program";
+    fs::copy_file("/proc/self/exe", copy_, fs::copy_options::overwrite_existing);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  ModuleKey key_of(const fs::path &path) {
+    struct stat info {};
+    ::stat(path.c_str(), &info);
+    ModuleKey key;
+    key.path = path;
+    key.device = info.st_dev;
+    key.inode = info.st_ino;
+    return key;
+  }
+  // The innermost name and the number of findings.
+  std::string name(const ModuleKey &key) {
+    const auto symbolizer = make_symbolizer();
+    Diagnostics diagnostics;
+    const ModuleId module = symbolizer->module(key, diagnostics);
+    EXPECT_EQ(symbolizer->module(key, diagnostics), module);
+    findings_ = diagnostics.findings().size();
+    text_ = findings_ ? diagnostics.findings()[0].text() : "";
+    const auto address =
+        symbolizer->link_address(module, file_offset_of(reinterpret_cast<void *>(&landmark)));
+    std::vector<SourceFrame> frames;
+    symbolizer->frames(module, address.value_or(0x1234), frames);
+    symbolizer->save_cache();
+    return frames.empty() ? std::string() : std::string(frames[0].function);
+  }
+
+  fs::path folder_;
+  fs::path copy_;
+  size_t findings_ = 0;
+  std::string text_;
+};
+
+TEST_F(SymbolizeModule, NamesTheFileThatIsMapped) {
+  EXPECT_NE(name(key_of(copy_)).find("landmark"), std::string::npos);
+  EXPECT_EQ(findings_, 0u);
+  const auto symbolizer = make_symbolizer();
+  Diagnostics diagnostics;
+  const ModuleId module = symbolizer->module(key_of(copy_), diagnostics);
+  const auto address =
+      symbolizer->link_address(module, file_offset_of(reinterpret_cast<void *>(&landmark)));
+  ASSERT_TRUE(address.has_value());
+  std::vector<SourceFrame> frames;
+  symbolizer->frames(module, *address, frames);
+  ASSERT_FALSE(frames.empty());
+  EXPECT_TRUE(frames[0].file.ends_with("symbolize_module_test.cpp"));
+  EXPECT_TRUE(frames[0].function_file.ends_with("symbolize_module_test.cpp"));
+  EXPECT_GT(frames[0].line, 0u);
+  EXPECT_LE(frames[0].function_line, frames[0].line);
+  EXPECT_FALSE(symbolizer->link_address(module, uint64_t{1} << 40).has_value());
+}
+
+TEST_F(SymbolizeModule, NamesNothingFromAReplacedFile) {
+  const ModuleKey key = key_of(copy_);
+  const fs::path other = folder_ / "other";
+  fs::copy_file(copy_, other);
+  fs::rename(other, copy_);
+  EXPECT_EQ(name(key), "");
+  ASSERT_EQ(findings_, 1u);
+  EXPECT_NE(text_.find("replaced"), std::string::npos) << text_;
+}
+
+TEST_F(SymbolizeModule, TheBuildIdDecidesWhereItIsKnown) {
+  auto file = symbolize::ElfFile::open(copy_);
+  ASSERT_TRUE(file.has_value());
+  ModuleKey key = key_of(copy_);
+  key.build_id = file->build_id();
+  if (key.build_id.empty())
+    GTEST_SKIP() << "this executable has no build id";
+  key.inode += 1; // a copy of the same build is as good
+  EXPECT_NE(name(key).find("landmark"), std::string::npos);
+  key = key_of(copy_);
+  key.build_id = "0123456789";
+  EXPECT_EQ(name(key), "");
+  EXPECT_EQ(findings_, 1u);
+}
+
+TEST_F(SymbolizeModule, FindsADeletedExecutableThroughItsProcess) {
+  int pipe_ends[2];
+  ASSERT_EQ(::pipe(pipe_ends), 0);
+  const fs::path sleeper = folder_ / "sleeper";
+  fs::copy_file("/bin/cat", sleeper);
+  ModuleKey key = key_of(sleeper);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(pipe_ends[0], 0);
+    ::close(pipe_ends[1]);
+    ::execl(sleeper.c_str(), "cat", nullptr);
+    ::_exit(1);
+  }
+  ::close(pipe_ends[0]);
+  key.pid = child;
+  for (int i = 0; i < 1000; ++i) { // until it has left this executable
+    std::error_code ignored;
+    if (fs::read_symlink("/proc/" + std::to_string(child) + "/exe", ignored) == sleeper)
+      break;
+    ::usleep(1000);
+  }
+  fs::remove(sleeper);
+  key.path += " (deleted)";
+  const auto symbolizer = make_symbolizer();
+  Diagnostics diagnostics;
+  const ModuleId module = symbolizer->module(key, diagnostics);
+  EXPECT_TRUE(diagnostics.findings().empty());
+  EXPECT_FALSE(symbolizer->build_id(module).empty());
+  key.pid = 0;
+  const ModuleId gone = symbolizer->module(key, diagnostics);
+  EXPECT_TRUE(symbolizer->build_id(gone).empty() || gone == module);
+  ::close(pipe_ends[1]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+}
+
+TEST_F(SymbolizeModule, SaysOnceWhatCannotBeRead) {
+  ModuleKey key;
+  for (const std::string &path : {(folder_ / "missing").string(), folder_.string(),
+                                  std::string("[heap]"), std::string(), std::string("//anon")}) {
+    key.path = path;
+    EXPECT_EQ(name(key), "") << path;
+    EXPECT_EQ(findings_, 1u) << path;
+  }
+  for (std::string_view bytes : {"",
+                                 "\x7f"
+                                 "ELF",
+                                 "text"}) {
+    const fs::path file = folder_ / "bad";
+    std::ofstream(file, std::ios::binary) << bytes;
+    key.path = file;
+    EXPECT_EQ(name(key), "");
+    EXPECT_EQ(findings_, 1u);
+  }
+}
+
+TEST_F(SymbolizeModule, UnknownModulesHaveNothing) {
+  const auto symbolizer = make_symbolizer();
+  std::vector<SourceFrame> frames;
+  symbolizer->frames(ModuleId{5}, 0x1000, frames);
+  EXPECT_TRUE(frames.empty());
+  EXPECT_FALSE(symbolizer->link_address(ModuleId{5}, 0).has_value());
+  EXPECT_EQ(symbolizer->build_id(none<ModuleId>), "");
+}
+
+TEST_F(SymbolizeModule, NamesTheVdso) {
+  const auto symbolizer = make_symbolizer();
+  Diagnostics diagnostics;
+  ModuleKey key;
+  key.path = "[vdso]";
+  const ModuleId module = symbolizer->module(key, diagnostics);
+  if (!diagnostics.findings().empty())
+    GTEST_SKIP() << diagnostics.findings()[0].text();
+  bool found = false;
+  for (uint64_t offset = 0; offset < 0x4000; offset += 16) {
+    const auto address = symbolizer->link_address(module, offset);
+    std::vector<SourceFrame> frames;
+    if (address)
+      symbolizer->frames(module, *address, frames);
+    found |= !frames.empty() && frames[0].function.find("gettime") != std::string_view::npos;
+  }
+  EXPECT_TRUE(found);
+}
+
+// Each in a process of its own, so that a crash names its case.
+TEST_F(SymbolizeModule, DamagedFilesNeverCrash) {
+  std::ifstream file(copy_, std::ios::binary);
+  std::string whole((std::istreambuf_iterator<char>(file)), {});
+  // The section headers tell where the debug information lies; most flips go there.
+  auto elf = symbolize::ElfFile::open(copy_);
+  ASSERT_TRUE(elf.has_value());
+  std::vector<std::pair<size_t, size_t>> targets = {{0, 64}, {0, whole.size()}};
+  for (const char *name : {".debug_info", ".debug_abbrev", ".debug_line", ".debug_rnglists",
+                           ".debug_ranges", ".debug_aranges", ".debug_line_str", ".symtab"}) {
+    Elf_Scn *section = elf->section(name);
+    Elf_Data *data = section ? elf_rawdata(section, nullptr) : nullptr;
+    if (data && data->d_size && data->d_off >= 0) {
+      // d_off is within the section; find the bytes in the file.
+      const size_t at = whole.find(std::string_view(static_cast<const char *>(data->d_buf),
+                                                    std::min<size_t>(data->d_size, 256)));
+      if (at != std::string::npos)
+        targets.push_back({at, data->d_size});
+    }
+  }
+  targets.push_back({whole.size() - 4096, 4096}); // section headers
+  std::mt19937_64 chance(7);
+  const fs::path bad = folder_ / "bad";
+  const size_t cases = 120;
+  for (size_t i = 0; i < cases; ++i) {
+    std::string bytes = whole;
+    const auto [at, size] = targets[i % targets.size()];
+    const size_t flips = i % 3 == 0 ? 1 : i % 3 == 1 ? 20 : 2000;
+    for (size_t n = 0; n < flips; ++n)
+      bytes[at + chance() % size] = static_cast<char>(chance());
+    if (i % 10 == 9)
+      bytes.resize(chance() % bytes.size());
+    std::ofstream(bad, std::ios::binary | std::ios::trunc) << bytes;
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(60);
+      const auto symbolizer = make_symbolizer();
+      Diagnostics diagnostics;
+      ModuleKey key;
+      key.path = bad;
+      const ModuleId module = symbolizer->module(key, diagnostics);
+      std::vector<SourceFrame> frames;
+      const uint64_t offset = file_offset_of(reinterpret_cast<void *>(&landmark));
+      for (uint64_t step = 0; step < 64; ++step) {
+        const auto address = symbolizer->link_address(module, offset / 64 * step);
+        symbolizer->frames(module, address.value_or(offset / 64 * step), frames);
+      }
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        << "case " << i << " target " << i % targets.size() << " status " << status;
+  }
+}
+
+TEST(Flatten, GivesEachAddressToTheGreatestPriority) {
+  using symbolize::ScanRange;
+  // Against painting byte by byte.
+  std::mt19937 chance(3);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<ScanRange> ranges;
+    std::vector<int> painted(64, -1);
+    for (unsigned i = 0; i < chance() % 12; ++i) {
+      const uint64_t low = chance() % 60;
+      const uint64_t high = low + 1 + chance() % (63 - low);
+      ranges.push_back({low, high, i});
+    }
+    for (const ScanRange &range : ranges) // in the order of priority
+      for (uint64_t a = range.low; a < range.high; ++a)
+        painted[a] = static_cast<int>(range.priority);
+    std::shuffle(ranges.begin(), ranges.end(), chance);
+    std::vector<int> flat(64, -1);
+    uint64_t last = 0;
+    for (const ScanRange &range : symbolize::flatten(ranges)) {
+      EXPECT_LE(last, range.low);
+      EXPECT_LT(range.low, range.high);
+      last = range.high;
+      for (uint64_t a = range.low; a < range.high; ++a)
+        flat[a] = static_cast<int>(range.priority);
+    }
+    EXPECT_EQ(flat, painted);
+  }
+}
+
+TEST(Demangle, LeavesWhatIsNotMangled) {
+  EXPECT_EQ(symbolize::demangle("_ZN2ns1fEi"), "ns::f(int)");
+  EXPECT_EQ(symbolize::demangle("main"), "main");
+  EXPECT_EQ(symbolize::demangle("_Zbad"), "_Zbad");
+  EXPECT_EQ(symbolize::demangle("i"), "i"); // a type to __cxa_demangle, a function here
+}
+
+} // namespace
+} // namespace tally
