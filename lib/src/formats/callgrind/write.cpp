@@ -59,6 +59,7 @@ private:
     text("\n");
   }
   void one_line(std::string_view value);
+  std::string event_name(const CostEvent &event) const;
 
   const CostProfile &p_;
   const WriteOptions &options_;
@@ -104,6 +105,14 @@ void Writer::one_line(std::string_view value) {
   replaced_newlines_ = true;
   for (char c : value)
     out_.bytes += c == '\n' || c == '\r' ? ' ' : c;
+}
+
+// Blanks part the names of events.
+std::string Writer::event_name(const CostEvent &event) const {
+  std::string name(p_.strings[event.name]);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return c <= ' ' || c == ':' || c == '='; }, '_');
+  return name.empty() ? "event" : name;
 }
 
 void Writer::name(std::string_view key, Names &names, StringId id) {
@@ -217,7 +226,7 @@ void Writer::write_header(CostPartId id) {
   for (const CostEvent &event : p_.events()) {
     if (p_.strings[event.long_name].empty() && p_.strings[event.formula].empty())
       continue;
-    std::string line(p_.strings[event.name]);
+    std::string line = event_name(event);
     if (!p_.strings[event.formula].empty())
       line += fmt::format(" = {}", p_.strings[event.formula]);
     if (!p_.strings[event.long_name].empty())
@@ -227,7 +236,7 @@ void Writer::write_header(CostPartId id) {
   text("events:");
   for (const CostEvent &event : p_.events()) {
     text(" ");
-    one_line(p_.strings[event.name]);
+    text(event_name(event));
   }
   text("\nsummary:");
   for (uint64_t total : part_totals_) {
