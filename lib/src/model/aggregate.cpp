@@ -98,7 +98,7 @@ private:
   std::vector<uint32_t> location_places_;
   CostProfileBuilder out_;
   Column<SourceFunctionId, CostFunctionId> functions_;
-  Column<SourceFunctionId, SourceFunctionId> same_; // the first of those that become one
+  Column<SourceFunctionId, SourceFunctionId> same_; // one for those that become one
   std::vector<uint64_t> inclusive_;                 // rows of width_, by CostFunctionId
 };
 
@@ -112,13 +112,17 @@ uint64_t Aggregator::address_of(const Location &at) const {
 // Costs tell functions apart by name, file and object; the line of declaration and the linkage name
 // (a constructor has two) do not count.
 void Aggregator::find_functions() {
-  std::unordered_map<uint32_t, SourceFunctionId> first;
-  for (uint32_t i = 0; i < stacks_.functions().size(); ++i) {
+  const auto &all = stacks_.functions();
+  std::unordered_map<uint32_t, SourceFunctionId> first; // by line: the order of ids tells nothing
+  for (uint32_t i = 0; i < all.size(); ++i) {
     const auto id = static_cast<SourceFunctionId>(i);
-    const CostFunctionId function = function_of(id);
-    functions_.push(function);
-    same_.push(first.try_emplace(index_of(function), id).first->second);
+    functions_.push(function_of(id));
+    SourceFunctionId &best = first.try_emplace(index_of(functions_[id]), id).first->second;
+    if (all[id].line < all[best].line)
+      best = id;
   }
+  for (CostFunctionId function : functions_)
+    same_.push(first.at(index_of(function)));
 }
 
 void Aggregator::find_places() {

@@ -24,6 +24,8 @@ public:
       write_part(static_cast<CostPartId>(i));
     if (replaced_newlines_)
       out_.lost.push_back("line breaks inside of names (written as blanks)");
+    if (numbers_in_names_)
+      out_.lost.push_back("names that begin like an id, \"(1\" (written with '_' before)");
     return std::move(out_);
   }
 
@@ -64,7 +66,7 @@ private:
   const CostProfile &p_;
   const WriteOptions &options_;
   Written out_;
-  bool replaced_newlines_ = false;
+  bool replaced_newlines_ = false, numbers_in_names_ = false;
 
   std::vector<std::vector<std::vector<BlockId>>> parts_; // part → functions → their blocks
   Names objects_, files_, functions_;
@@ -119,9 +121,11 @@ void Writer::name(std::string_view key, Names &names, StringId id) {
   const std::string_view value = p_.strings[id].empty() ? "???" : p_.strings[id];
   text(key);
   text("=");
-  // A bare name that looks like a number in parentheses would be read as one.
+  // "(1)" is an id, even behind another id (names are made of names there).
   const bool ambiguous = value.size() > 1 && value[0] == '(' && value[1] >= '0' && value[1] <= '9';
-  if (options_.compress_names || ambiguous) {
+  numbers_in_names_ |= ambiguous;
+  const std::string_view before = ambiguous ? "_" : "";
+  if (options_.compress_names) {
     const auto next = static_cast<uint32_t>(names.number.size() + 1);
     const auto [at, added] = names.number.try_emplace(index_of(id), next);
     text("(");
@@ -129,9 +133,11 @@ void Writer::name(std::string_view key, Names &names, StringId id) {
     text(")");
     if (added) {
       text(" ");
+      text(before);
       one_line(value);
     }
   } else {
+    text(before);
     one_line(value);
   }
   text("\n");
