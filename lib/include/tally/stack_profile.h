@@ -58,6 +58,7 @@ struct SourceLine {
   SourceFunctionId function = none<SourceFunctionId>;
   StringId file{};   // of `line`; mostly, but not always, the function's
   uint32_t line = 0; // 0: not known
+  friend bool operator==(const SourceLine &, const SourceLine &) = default;
 };
 
 // An address: a pc for leaves, return address - 1 for callers (as pprof has it).
@@ -154,8 +155,9 @@ public:
   // Not unified: the caller knows which mapping replaced which.
   MappingId add_mapping(const Mapping &mapping) { return profile_.mappings_.push(mapping); }
   SourceFunctionId add_function(const SourceFunction &function); // unified
-  LocationId add_location(MappingId mapping, uint64_t address,
-                          std::span<const SourceLine> lines = {}); // unified inside of a mapping
+  LocationId add_location(
+      MappingId mapping, uint64_t address,
+      std::span<const SourceLine> lines = {}); // unified, inside of a mapping by address alone
   ThreadId add_thread(int32_t pid, int32_t tid, std::string_view name); // unified by pid and tid
   void rename_thread(ThreadId thread, std::string_view name);
   PartId add_part(const Part &part) { return profile_.parts_.push(part); }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <exception>
+#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -55,7 +56,7 @@ struct tally_reply {
 
 struct tally_session {
   Session session;
-  std::string setting;
+  std::map<std::string, std::string> settings; // as they were handed out
 };
 
 namespace {
@@ -107,6 +108,14 @@ Result<By> by_of(std::string_view word) {
     if (words[i] == word)
       return static_cast<By>(i);
   return fail(ErrorCode::invalid_argument, "expected function, line, object, thread or part", "by");
+}
+
+Result<SortBy> sort_of(std::string_view word) {
+  if (word == "self")
+    return SortBy::self;
+  if (word == "inclusive")
+    return SortBy::inclusive;
+  return fail(ErrorCode::invalid_argument, "expected self or inclusive", "sort");
 }
 
 } // namespace
@@ -264,8 +273,13 @@ tally_error *tally_session_set(tally_session *session, const char *name, const c
 
 const char *tally_session_setting(tally_session *session, const char *name) {
   try {
-    session->setting = session->session.setting(text_of(name));
-    return session->setting.c_str();
+    const std::string_view value = session->session.setting(text_of(name));
+    if (value.empty())
+      return "";
+    std::string &kept = session->settings[name];
+    if (kept != value)
+      kept = value;
+    return kept.c_str();
   } catch (...) {
     return "";
   }
@@ -280,8 +294,8 @@ tally_error *tally_session_report(tally_session *session, const char *by, const 
   return guarded(
       [&]() -> TableResult {
         TALLY_TRY(key, by_of(text_of(by)));
-        TALLY_TRY(flat, session->session.table(key, text_of(sort) == "inclusive" ? SortBy::inclusive
-                                                                                 : SortBy::self));
+        TALLY_TRY(order, sort_of(text_of(sort)));
+        TALLY_TRY(flat, session->session.table(key, order));
         std::vector<std::string> names, files, objects;
         std::vector<uint64_t> lines, ids, self, inclusive;
         for (const FlatRow &row : flat.rows) {

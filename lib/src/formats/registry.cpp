@@ -44,10 +44,7 @@ Result<const Format *> format_by_name(std::string_view name) {
 }
 
 const Format *format_by_file_name(std::string_view path) {
-  std::string name(base_name(path));
-  for (std::string_view packed : {".gz", ".zst"})
-    if (name.ends_with(packed))
-      name.resize(name.size() - packed.size());
+  const std::string name(base_name(path));
   for (const Format &format : formats())
     for (std::string_view pattern : format.file_names)
       if (::fnmatch(std::string(pattern).c_str(), name.c_str(), 0) == 0)
@@ -63,7 +60,12 @@ Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnosti
     return fail(ErrorCode::no_data, "is empty", source);
   const Format *format = from;
   if (!format) {
-    const Format *by_name = format_by_file_name(path);
+    // What is packed is read, but not written: only here do these endings count for nothing.
+    std::string_view name = path;
+    for (std::string_view packed : {".gz", ".zst"})
+      if (name.ends_with(packed))
+        name.remove_suffix(packed.size());
+    const Format *by_name = format_by_file_name(name);
     for (const Format &candidate : formats())
       if (candidate.probe && candidate.probe(file.bytes().substr(0, 4096)) &&
           (!format || &candidate == by_name))
@@ -112,6 +114,8 @@ Result<std::vector<Written>> write_parts(const StackProfile &profile, const Form
     return fail(ErrorCode::unsupported,
                 fmt::format("the format {} does not know a file for each part", format.name),
                 "--parts");
+  if (profile.parts().size() == 0)
+    return fail(ErrorCode::no_data, "the profile does not tell parts apart", "--parts");
   std::vector<Written> files;
   for (uint32_t i = 0; i < profile.parts().size(); ++i) {
     TALLY_TRY(costs, aggregate(profile, {.only_part = static_cast<PartId>(i)}));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -73,12 +74,14 @@ class Aggregator {
 public:
   explicit Aggregator(const StackProfile &stacks)
       : stacks_(stacks), width_(stacks.value_types().size()), places_(width_), arcs_(width_) {
+    find_functions();
     find_places();
   }
 
   Result<CostProfile> run(AggregateOptions options);
 
 private:
+  void find_functions();
   void find_places();
   Result<void> add_part(StackFilter filter, const CostPart &part);
   void write_part(CostPartId part);
@@ -95,7 +98,8 @@ private:
   std::vector<uint32_t> location_places_;
   CostProfileBuilder out_;
   Column<SourceFunctionId, CostFunctionId> functions_;
-  std::vector<uint64_t> inclusive_; // rows of width_, by CostFunctionId
+  Column<SourceFunctionId, SourceFunctionId> same_; // one for those that become one
+  std::vector<uint64_t> inclusive_;                 // rows of width_, by CostFunctionId
 };
 
 uint64_t Aggregator::address_of(const Location &at) const {
@@ -103,6 +107,22 @@ uint64_t Aggregator::address_of(const Location &at) const {
     return at.address;
   const Mapping &mapping = stacks_.mappings()[at.mapping];
   return mapping.has_bias ? at.address - mapping.bias : at.address;
+}
+
+// Costs tell functions apart by name, file and object; the line of declaration and the linkage name
+// (a constructor has two) do not count.
+void Aggregator::find_functions() {
+  const auto &all = stacks_.functions();
+  std::unordered_map<uint32_t, SourceFunctionId> first; // by line: the order of ids tells nothing
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    const auto id = static_cast<SourceFunctionId>(i);
+    functions_.push(function_of(id));
+    SourceFunctionId &best = first.try_emplace(index_of(functions_[id]), id).first->second;
+    if (all[id].line < all[best].line)
+      best = id;
+  }
+  for (CostFunctionId function : functions_)
+    same_.push(first.at(index_of(function)));
 }
 
 void Aggregator::find_places() {
@@ -113,7 +133,7 @@ void Aggregator::find_places() {
     addresses |= at.address != 0;
     for (const SourceLine &line : at.lines)
       location_places_.push_back(
-          places_.id_of({line.function, line.file, {address_of(at), line.line}}));
+          places_.id_of({same_[line.function], line.file, {address_of(at), line.line}}));
   }
   first_place_.push_back(static_cast<uint32_t>(location_places_.size()));
   out_.set_positions(addresses, true);
@@ -252,8 +272,6 @@ Result<CostProfile> Aggregator::run(AggregateOptions options) {
   const auto text = [&](StringId string) { return stacks_.strings[string]; };
   for (const ValueType &type : stacks_.value_types())
     out_.add_event(text(type.type));
-  for (uint32_t i = 0; i < stacks_.functions().size(); ++i)
-    functions_.push(function_of(static_cast<SourceFunctionId>(i)));
   inclusive_.assign(functions_.size() * width_, 0);
 
   CostPart part;

@@ -63,7 +63,10 @@ Result<void> append(StackProfileBuilder &to, const StackProfile &from, uint64_t 
   std::vector<ThreadId> threads;
   for (const Thread &thread : from.threads())
     threads.push_back(to.add_thread(thread.pid, thread.tid, from.strings[thread.name]));
-  const uint32_t parts_before = to.so_far().parts().size();
+  const uint32_t parts_before =
+      to.so_far().parts().size() == 0
+          ? 0
+          : to.so_far().parts()[static_cast<PartId>(to.so_far().parts().size() - 1)].number;
   std::vector<PartId> parts;
   for (Part part : from.parts()) {
     part.number += parts_before;

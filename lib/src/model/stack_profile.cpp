@@ -10,6 +10,17 @@
 
 namespace tally {
 
+namespace {
+
+// Fills a table with rows that are there already, each as its own.
+template <class HashOf> void index_rows(IdTable &table, uint32_t rows, HashOf hash) {
+  for (uint32_t i = 0; i < rows; ++i)
+    table.find_or_add(
+        hash(i), i, [](uint32_t) { return false; }, hash);
+}
+
+} // namespace
+
 struct StackProfileBuilder::Tables {
   IdTable functions, locations, stacks, samples, threads;
 };
@@ -26,9 +37,15 @@ uint64_t hash_of(const Thread &t) {
   return combine(static_cast<uint32_t>(t.pid), static_cast<uint32_t>(t.tid));
 }
 
-uint64_t hash_of(MappingId mapping, uint64_t address) {
-  return combine(index_of(mapping), address);
+uint64_t hash_of(MappingId mapping, uint64_t address, std::span<const SourceLine> lines) {
+  uint64_t h = combine(index_of(mapping), address);
+  if (mapping == none<MappingId>)
+    for (const SourceLine &line : lines)
+      h = combine(h, (uint64_t{index_of(line.function)} << 32) | line.line);
+  return h;
 }
+
+uint64_t hash_of(const Location &at) { return hash_of(at.mapping, at.address, at.lines); }
 
 uint64_t hash_of(StackId caller, LocationId callee) {
   return mix((uint64_t{index_of(caller)} << 32) | index_of(callee));
@@ -74,24 +91,17 @@ StackProfileBuilder::StackProfileBuilder() : tables_(std::make_unique<Tables>())
 StackProfileBuilder::StackProfileBuilder(StackProfile profile) : StackProfileBuilder() {
   profile_ = std::move(profile);
   const StackProfile &p = profile_;
-  const auto index = [](IdTable &table, uint32_t rows, auto hash) {
-    for (uint32_t i = 0; i < rows; ++i)
-      table.find_or_add(
-          hash(i), i, [](uint32_t) { return false; }, hash);
-  };
-  index(tables_->functions, p.functions_.size(),
-        [&](uint32_t i) { return hash_of(p.functions_[static_cast<SourceFunctionId>(i)]); });
-  index(tables_->threads, p.threads_.size(),
-        [&](uint32_t i) { return hash_of(p.threads_[static_cast<ThreadId>(i)]); });
-  index(tables_->locations, p.location_count(), [&](uint32_t i) {
-    const auto id = static_cast<LocationId>(i);
-    return hash_of(p.location_mapping_[id], p.location_address_[id]);
-  });
-  index(tables_->stacks, p.stack_count(), [&](uint32_t i) {
+  index_rows(tables_->functions, p.functions_.size(),
+             [&](uint32_t i) { return hash_of(p.functions_[static_cast<SourceFunctionId>(i)]); });
+  index_rows(tables_->threads, p.threads_.size(),
+             [&](uint32_t i) { return hash_of(p.threads_[static_cast<ThreadId>(i)]); });
+  index_rows(tables_->locations, p.location_count(),
+             [&](uint32_t i) { return hash_of(p.location(static_cast<LocationId>(i))); });
+  index_rows(tables_->stacks, p.stack_count(), [&](uint32_t i) {
     const auto id = static_cast<StackId>(i);
     return hash_of(p.stack_caller_[id], p.stack_location_[id]);
   });
-  index(tables_->samples, static_cast<uint32_t>(p.sample_count()), [&](uint32_t i) {
+  index_rows(tables_->samples, static_cast<uint32_t>(p.sample_count()), [&](uint32_t i) {
     return hash_of(p.sample_stack_[i], p.sample_thread_[i], p.sample_part_[i]);
   });
 }
@@ -124,18 +134,15 @@ LocationId StackProfileBuilder::add_location(MappingId mapping, uint64_t address
     p.lines_.insert(p.lines_.end(), lines.begin(), lines.end());
     return id;
   };
-  if (mapping == none<MappingId>) // no address tells it apart from others
-    return add();
+  // Inside of a mapping the address tells a location; elsewhere its lines must be the same too.
   const auto [id, added] = tables_->locations.find_or_add(
-      hash_of(mapping, address), p.location_address_.size(),
+      hash_of(mapping, address, lines), p.location_address_.size(),
       [&](uint32_t i) {
         const auto at = static_cast<LocationId>(i);
-        return p.location_address_[at] == address && p.location_mapping_[at] == mapping;
+        return p.location_address_[at] == address && p.location_mapping_[at] == mapping &&
+               (mapping != none<MappingId> || std::ranges::equal(p.location(at).lines, lines));
       },
-      [&](uint32_t i) {
-        const auto at = static_cast<LocationId>(i);
-        return hash_of(p.location_mapping_[at], p.location_address_[at]);
-      });
+      [&](uint32_t i) { return hash_of(p.location(static_cast<LocationId>(i))); });
   return added ? add() : static_cast<LocationId>(id);
 }
 
@@ -213,6 +220,9 @@ void StackProfileBuilder::replace_lines(std::span<const std::span<const SourceLi
     all.insert(all.end(), lines[i].begin(), lines[i].end());
   }
   profile_.lines_ = std::move(all);
+  tables_->locations = {};
+  index_rows(tables_->locations, profile_.location_count(),
+             [&](uint32_t i) { return hash_of(profile_.location(static_cast<LocationId>(i))); });
 }
 
 void StackProfileBuilder::place_stackless(const SourceLine &line) {
@@ -273,6 +283,14 @@ Result<void> validate(const StackProfile &p) {
     const StackId caller = p.stack_caller(id);
     if (caller != none<StackId> && index_of(caller) >= i)
       return broken(fmt::format("stack {} has a caller that comes after it", i));
+  }
+  uint32_t number = 0;
+  for (const Part &part : p.parts()) {
+    if (part.number <= number)
+      return broken(fmt::format("part {} comes after part {}", part.number, number));
+    if (part.end_ns < part.begin_ns)
+      return broken(fmt::format("part {} ends before it begins", part.number));
+    number = part.number;
   }
   std::vector<int64_t> sums(p.value_types().size(), 0);
   for (size_t row = 0; row < p.sample_count(); ++row) {

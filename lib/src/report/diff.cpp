@@ -11,19 +11,33 @@
 
 namespace tally {
 
+namespace {
+
+bool knows_names_only(const FlatTable &table) {
+  return !table.rows.empty() && std::ranges::all_of(table.rows, [](const FlatRow &row) {
+    return row.file.empty() && row.object.empty();
+  });
+}
+
+} // namespace
+
 DiffTable diff_tables(const FlatTable &before, const FlatTable &after) {
   DiffTable diff;
   diff.event = after.events.front();
   diff.before_total = before.totals.front();
   diff.after_total = after.totals.front();
-  // Not by object's path or line of declaration alone: an edit moves lines, a build may move files.
+  // Not by the line of declaration, which an edit moves. Where one side knows no more than names
+  // (it was read from folded stacks), they are all that the other can be compared by.
+  const bool by_name = knows_names_only(before) || knows_names_only(after);
   std::map<std::tuple<std::string, std::string, std::string>, DiffRow> rows;
   const auto row_of = [&](const FlatRow &from) -> DiffRow & {
-    DiffRow &row = rows[{from.name, from.file, from.object}];
+    DiffRow &row = by_name ? rows[{from.name, "", ""}] : rows[{from.name, from.file, from.object}];
     row.name = from.name;
-    row.file = from.file;
-    row.object = from.object;
-    row.line = from.line;
+    if (!from.file.empty() || !from.object.empty()) {
+      row.file = from.file;
+      row.object = from.object;
+      row.line = from.line;
+    }
     return row;
   };
   for (const FlatRow &from : before.rows)

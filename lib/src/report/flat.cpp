@@ -134,6 +134,9 @@ Result<FlatTable> flat_table(const StackProfile &profile, By by, SortBy sort) {
     table.totals.push_back(static_cast<uint64_t>(total));
   if (table.events.empty())
     return fail(ErrorCode::no_data, "the profile counts nothing");
+  for (size_t i = 0; i < profile.sample_count(); ++i)
+    if (std::ranges::any_of(profile.sample(i).values, [](int64_t value) { return value < 0; }))
+      return fail(ErrorCode::invalid_input, "a sample has a negative value");
   if (by == By::thread || by == By::part) {
     table.rows = sample_rows(profile, by);
   } else {

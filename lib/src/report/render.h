@@ -18,7 +18,8 @@ double percent(uint64_t part, uint64_t whole); // 0 of 0 is 0
 class TextTable {
 public:
   void add_column(std::string title, bool right) { columns_.push_back({std::move(title), right}); }
-  void add_row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  // Control characters become '?': a name must not end a row, nor command the terminal.
+  void add_row(std::vector<std::string> cells);
   // limit 0: all rows; width 0: as wide as it gets. Of the columns only the last but one, where
   // names stand, gives way: they are shortened, and where that is not enough run over.
   std::string render(size_t limit, uint32_t width) const;

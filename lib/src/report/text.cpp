@@ -21,6 +21,13 @@ double percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
+void TextTable::add_row(std::vector<std::string> cells) {
+  for (std::string &cell : cells)
+    std::ranges::replace_if(
+        cell, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  rows_.push_back(std::move(cells));
+}
+
 std::string TextTable::render(size_t limit, uint32_t width) const {
   const size_t shown = limit == 0 ? rows_.size() : std::min(limit, rows_.size());
   const size_t flexible = columns_.size() - 2;

@@ -40,6 +40,7 @@ Words split_words(std::string_view line) {
   if (in_word)
     out.words.push_back(word);
   out.open = in_word;
+  out.quoted = quote != 0;
   return out;
 }
 
@@ -126,6 +127,9 @@ Result<ParsedCommand> parse_command(std::string_view line) {
   const Words split = split_words(line);
   if (split.words.empty())
     return fail(ErrorCode::invalid_argument, "expected a command: see `help profile`", "profile");
+  if (split.quoted)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("a quote is opened and not closed: {}", split.words.back()), "profile");
   ParsedCommand parsed;
   parsed.spec = find_command(split.words[0]);
   if (!parsed.spec) {

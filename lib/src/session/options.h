@@ -14,7 +14,8 @@ namespace tally {
 
 struct Words {
   std::vector<std::string> words;
-  bool open = false; // the last word may still grow: no blank follows it
+  bool open = false;   // the last word may still grow: no blank follows it
+  bool quoted = false; // and a quote is open in it
 };
 
 // Parts at blanks; '…' and "…" keep blanks, \ keeps the next character.

@@ -75,6 +75,15 @@ Result<void> Session::State::check_target() const {
 
 Result<void> Session::State::begin_sampling() {
   TALLY_CHECK(check_target()); // it may have been connected to since `start`
+  // What a cancelled look-up left is named now: its place is needed.
+  if (frozen) {
+    auto reply = with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
+    auto finished = reply ? finish_requests(std::move(*reply)) : fail(reply.error());
+    if (!finished) {
+      frozen.reset(); // or no later try would fare better
+      return finished;
+    }
+  }
   const bool same = target.pid == sampled_pid && options == sampled_options && kept;
   if (!same) {
     if (kept)
@@ -130,6 +139,7 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger) {
   if (!raw)
     return fail(std::move(raw.error()));
   frozen = std::move(*raw);
+  named.reset(); // it may be equal, but `frozen` is what is kept
   // Now, while the files are those that ran: the next build replaces them.
   return with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
 }
@@ -142,10 +152,7 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
   }
   if (event.kind == EventKind::resumed && sampler && event.pid != sampled_pid) {
     TALLY_TRY(ended, end_sampling("gone"));
-    while (ended.request.kind != RequestKind::none) { // the new run waits for this
-      TALLY_TRY(next, cancel());
-      ended = std::move(next);
-    }
+    TALLY_CHECK(finish_requests(std::move(ended))); // the new run waits for this
   }
   target = event;
   switch (event.kind) {
@@ -215,6 +222,8 @@ SamplerStatus Session::State::sums() {
 Result<Reply> Session::State::with_names(Then what) {
   if (!named && !frozen && !sampler && kept)
     named = *kept;
+  if (running)
+    named.reset();
   if (named)
     return what(*named);
   if (!frozen && !sampler)
@@ -301,6 +310,15 @@ Result<Reply> Session::State::answer(std::span<const std::string> answers) {
   return pump();
 }
 
+Result<void> Session::State::finish_requests(Reply reply) {
+  const std::vector<std::string> no_answers;
+  while (reply.request.kind != RequestKind::none) {
+    TALLY_TRY(next, answer(no_answers));
+    reply = std::move(next);
+  }
+  return {};
+}
+
 Result<Reply> Session::State::cancel() {
   job.reset();
   then = nullptr;
@@ -354,11 +372,7 @@ Result<FlatTable> Session::table(By by, SortBy sort) {
     return Result<Reply>(Reply{});
   };
   TALLY_TRY(reply, state_->with_names(then));
-  const std::vector<std::string> no_answers;
-  while (reply.request.kind != RequestKind::none) {
-    TALLY_TRY(next, state_->answer(no_answers));
-    reply = std::move(next);
-  }
+  TALLY_CHECK(state_->finish_requests(std::move(reply)));
   return std::move(*table);
 }
 

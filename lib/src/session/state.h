@@ -38,6 +38,8 @@ struct Session::State {
   Result<Reply> with_names(Then then);
   Result<Reply> pump();
   Result<Reply> finish_names();
+  // Answers what is requested with nothing, to the end.
+  Result<void> finish_requests(Reply reply);
   Result<Reply> answer(std::span<const std::string> answers);
   Result<Reply> cancel();
 

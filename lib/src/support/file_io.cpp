@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <optional>
 
 #include <fcntl.h>
@@ -37,6 +36,9 @@ Result<std::string> read_all(int fd, const std::string &source) {
     out.append(block.data(), static_cast<size_t>(got));
   }
 }
+
+// With its slash; empty for the current folder.
+std::string folder_of(const std::string &path) { return path.substr(0, path.rfind('/') + 1); }
 
 tl::unexpected<Error> too_large(const std::string &source, uint64_t limit) {
   return fail(ErrorCode::limit, fmt::format("unpacks to more than {} bytes", limit), source);
@@ -107,7 +109,8 @@ Result<std::string> unpack_zstd(std::string_view packed, const std::string &sour
     if (out.size() + into.pos > limit)
       return too_large(source, limit);
     out.append(block.data(), into.pos);
-    if (in.pos == in.size && into.pos < into.size) {
+    // At the end of a frame nothing is held back, however full the block is.
+    if (in.pos == in.size && (into.pos < into.size || status == 0)) {
       if (status != 0)
         return fail(ErrorCode::invalid_input, "zstd data is cut short", source,
                     Position::at_offset(packed.size()));
@@ -126,6 +129,19 @@ Result<void> write_all(int fd, std::string_view bytes, const std::string &source
     bytes.remove_prefix(static_cast<size_t>(put));
   }
   return {};
+}
+
+// Where a chain of symbolic links ends, though nothing may be there yet.
+std::string follow_links(std::string path) {
+  std::array<char, PATH_MAX> to;
+  for (int links = 0; links < 40; ++links) { // as many as the kernel follows
+    const ssize_t size = ::readlink(path.c_str(), to.data(), to.size());
+    if (size <= 0)
+      break;
+    const std::string_view link(to.data(), static_cast<size_t>(size));
+    path = link.starts_with('/') ? std::string(link) : folder_of(path) + std::string(link);
+  }
+  return path;
 }
 
 } // namespace
@@ -188,7 +204,7 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
   if (path == "-")
     return write_all(STDOUT_FILENO, bytes, "<stdout>");
 
-  std::string target = path;
+  const std::string target = follow_links(path);
   std::optional<mode_t> mode; // of the file that is replaced
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
@@ -204,17 +220,14 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
     if (::access(path.c_str(), W_OK) != 0)
       return fail_errno(errno, "cannot write", path);
     mode = info.st_mode & 07777;
-    if (char *real = ::realpath(path.c_str(), nullptr)) {
-      target = real;
-      std::free(real);
-    }
   }
 
   static std::atomic<unsigned> counter{0};
   std::string beside;
   UniqueFd fd;
   do {
-    beside = fmt::format("{}.{}-{}.tmp", target, ::getpid(), ++counter);
+    // Not named after the target: its name may be as long as a name can be.
+    beside = fmt::format("{}.tally-{}-{}.tmp", folder_of(target), ::getpid(), ++counter);
     fd.reset(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (fd.get() < 0 && errno == EEXIST);
   if (fd.get() < 0)

@@ -24,6 +24,8 @@ public:
       write_part(static_cast<CostPartId>(i));
     if (replaced_newlines_)
       out_.lost.push_back("line breaks inside of names (written as blanks)");
+    if (numbers_in_names_)
+      out_.lost.push_back("names that begin like an id, \"(1\" (written with '_' before)");
     return std::move(out_);
   }
 
@@ -59,11 +61,12 @@ private:
     text("\n");
   }
   void one_line(std::string_view value);
+  std::string event_name(const CostEvent &event) const;
 
   const CostProfile &p_;
   const WriteOptions &options_;
   Written out_;
-  bool replaced_newlines_ = false;
+  bool replaced_newlines_ = false, numbers_in_names_ = false;
 
   std::vector<std::vector<std::vector<BlockId>>> parts_; // part → functions → their blocks
   Names objects_, files_, functions_;
@@ -90,7 +93,7 @@ void Writer::group_blocks() {
   // The function's own file first: a block of another file needs fi= and a way back.
   for (auto &functions : parts_)
     for (auto &blocks : functions)
-      std::ranges::stable_partition(blocks, [&](BlockId id) {
+      std::stable_partition(blocks.begin(), blocks.end(), [&](BlockId id) {
         const CostBlock &block = p_.blocks()[id];
         return block.file == p_.functions()[block.function].file;
       });
@@ -106,13 +109,23 @@ void Writer::one_line(std::string_view value) {
     out_.bytes += c == '\n' || c == '\r' ? ' ' : c;
 }
 
+// Blanks part the names of events.
+std::string Writer::event_name(const CostEvent &event) const {
+  std::string name(p_.strings[event.name]);
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return c <= ' ' || c == ':' || c == '='; }, '_');
+  return name.empty() ? "event" : name;
+}
+
 void Writer::name(std::string_view key, Names &names, StringId id) {
   const std::string_view value = p_.strings[id].empty() ? "???" : p_.strings[id];
   text(key);
   text("=");
-  // A bare name that looks like a number in parentheses would be read as one.
+  // "(1)" is an id, even behind another id (names are made of names there).
   const bool ambiguous = value.size() > 1 && value[0] == '(' && value[1] >= '0' && value[1] <= '9';
-  if (options_.compress_names || ambiguous) {
+  numbers_in_names_ |= ambiguous;
+  const std::string_view before = ambiguous ? "_" : "";
+  if (options_.compress_names) {
     const auto next = static_cast<uint32_t>(names.number.size() + 1);
     const auto [at, added] = names.number.try_emplace(index_of(id), next);
     text("(");
@@ -120,9 +133,11 @@ void Writer::name(std::string_view key, Names &names, StringId id) {
     text(")");
     if (added) {
       text(" ");
+      text(before);
       one_line(value);
     }
   } else {
+    text(before);
     one_line(value);
   }
   text("\n");
@@ -217,7 +232,7 @@ void Writer::write_header(CostPartId id) {
   for (const CostEvent &event : p_.events()) {
     if (p_.strings[event.long_name].empty() && p_.strings[event.formula].empty())
       continue;
-    std::string line(p_.strings[event.name]);
+    std::string line = event_name(event);
     if (!p_.strings[event.formula].empty())
       line += fmt::format(" = {}", p_.strings[event.formula]);
     if (!p_.strings[event.long_name].empty())
@@ -227,7 +242,7 @@ void Writer::write_header(CostPartId id) {
   text("events:");
   for (const CostEvent &event : p_.events()) {
     text(" ");
-    one_line(p_.strings[event.name]);
+    text(event_name(event));
   }
   text("\nsummary:");
   for (uint64_t total : part_totals_) {

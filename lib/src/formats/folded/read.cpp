@@ -106,16 +106,18 @@ private:
 
 bool probe(std::string_view head) {
   const bool whole = head.ends_with('\n') || head.size() < 4096;
-  while (!head.empty()) {
-    if (!whole && head.find('\n') == head.npos)
-      return false;
+  bool found = false;
+  // Every line: other formats too have some that end in a number ("version: 1").
+  while (!head.empty() && (whole || head.find('\n') != head.npos)) {
     const std::string_view line = next_line(head);
     if (is_skipped(line))
       continue;
     const size_t count = count_begin(line);
-    return count != line.npos && line.find_first_not_of(digits, count) == line.npos;
+    if (count == line.npos || line.find_first_not_of(digits, count) != line.npos)
+      return false;
+    found = true;
   }
-  return false;
+  return found;
 }
 
 Result<Profile> read(std::string_view bytes, std::string_view source, Diagnostics &) {

@@ -8,16 +8,20 @@ namespace tally::folded {
 
 namespace {
 
-// ';' parts frames and a line break ends the stack: in a name both become something else.
-std::string frame_name(std::string_view name, bool &changed) {
-  std::string out(name.empty() ? "[unknown]" : name);
+// ';' parts frames, a line break ends the stack, '#' begins a comment, blanks stand before the
+// count: where a name holds what would be read as these, it becomes something else.
+std::string frame_name(std::string_view name) {
+  std::string out(name);
   for (char &c : out) {
-    if (c == ';' || c == '\n' || c == '\r') {
-      c = c == ';' ? ':' : ' ';
-      changed = true;
-    }
+    if (c == ';')
+      c = ':';
+    else if (c == '\n' || c == '\r')
+      c = ' ';
   }
-  return out;
+  out.erase(out.find_last_not_of(" \t") + 1);
+  if (out.starts_with('#'))
+    out.insert(0, " ");
+  return out.empty() ? "[unknown]" : out;
 }
 
 } // namespace
@@ -26,8 +30,13 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   Written out;
   bool changed = false;
   std::vector<std::string> names;
-  for (const SourceFunction &function : profile.functions())
-    names.push_back(frame_name(profile.strings[function.name], changed));
+  if (profile.value_types().empty())
+    return fail(ErrorCode::no_data, "the profile counts nothing");
+  for (const SourceFunction &function : profile.functions()) {
+    const std::string_view name = profile.strings[function.name];
+    names.push_back(frame_name(name));
+    changed |= !name.empty() && names.back() != name;
+  }
 
   std::map<std::string, int64_t> counts; // sorted: the same profile gives the same bytes
   std::vector<std::string_view> frames;
@@ -45,6 +54,8 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
     }
     if (stack.empty())
       stack = "[unknown]";
+    if (sample.values.front() < 0)
+      return fail(ErrorCode::invalid_input, "a sample has a negative value");
     if (!checked_add(counts[stack], sample.values.front()))
       return fail(ErrorCode::overflow, "the counts of a stack add up to more than 64 bits hold");
   }
@@ -62,7 +73,7 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   if (profile.value_types().size() > 1)
     out.lost.push_back("all values but the first");
   if (changed)
-    out.lost.push_back("';' and line breaks in names (written as ':' and blank)");
+    out.lost.push_back("names with ';', line breaks, a leading '#' or trailing blanks (changed)");
   return out;
 }
 

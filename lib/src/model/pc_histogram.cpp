@@ -1,0 +1,292 @@
+#include <tally/pc_histogram.h>
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "mon/profil_index.h"
+#include "support/checked.h"
+
+namespace tally {
+
+namespace {
+
+__extension__ typedef unsigned __int128 Wide;
+
+// A histogram of all of memory, byte by byte, is a slip of the pen.
+constexpr uint64_t most_counters = uint64_t{1} << 32;
+
+tally_profil_map profil_map(const PcRange &range) {
+  return {range.low_pc,
+          range.high_pc,
+          uint64_t{range.counters.size()} * 2,
+          range.bins.scale,
+          static_cast<uint8_t>(range.bins.abi),
+          range.bins.strict,
+          range.bins.fitted};
+}
+
+uint64_t bins_needed(uint64_t low_pc, uint64_t high_pc, uint64_t bin_bytes) {
+  const uint64_t span = high_pc > low_pc ? high_pc - low_pc : 0;
+  return span / bin_bytes + (span % bin_bytes != 0);
+}
+
+std::string shown(const PcRange &range) {
+  return fmt::format("[{:#x}, {:#x})", range.low_pc, range.high_pc);
+}
+
+bool same_cut(const PcRange &a, const PcRange &b) {
+  return a.low_pc == b.low_pc && a.high_pc == b.high_pc && a.bins == b.bins &&
+         a.counters.size() == b.counters.size();
+}
+
+bool apart(const PcRange &a, const PcRange &b) {
+  return a.high_pc <= b.low_pc || b.high_pc <= a.low_pc;
+}
+
+// A sum of shares: whole ticks, and 2^-64ths of one.
+struct Sum {
+  uint64_t whole = 0;
+  uint64_t part = 0;
+
+  // ticks * bytes / width, with bytes <= width
+  void add(uint64_t ticks, uint64_t bytes, uint64_t width) {
+    const Wide product = Wide{ticks} * bytes;
+    const auto rest = static_cast<uint64_t>(product % width);
+    const auto fraction = static_cast<uint64_t>((Wide{rest} << 64) / width);
+    whole += static_cast<uint64_t>(product / width);
+    part += fraction;
+    whole += part < fraction;
+  }
+  double exact() const { return static_cast<double>(whole) + static_cast<double>(part) * 0x1p-64; }
+};
+
+} // namespace
+
+size_t PcRange::bin_of(uint64_t pc) const {
+  if (pc < low_pc || pc >= high_pc)
+    return counters.size();
+  if (bins.bytes != 0)
+    return std::min<size_t>((pc - low_pc) / bins.bytes, counters.size());
+  const tally_profil_map map = profil_map(*this);
+  return std::min<size_t>(tally_profil_index(&map, pc), counters.size());
+}
+
+std::pair<uint64_t, uint64_t> PcRange::extent(size_t bin) const {
+  if (bins.bytes != 0) {
+    const uint64_t span = high_pc - low_pc;
+    const uint64_t begin = Wide{bin} * bins.bytes < span ? bin * bins.bytes : span;
+    return {low_pc + begin, low_pc + begin + std::min(bins.bytes, span - begin)};
+  }
+  const tally_profil_map map = profil_map(*this);
+  const uint64_t begin = std::min(tally_profil_first_pc(&map, bin), high_pc);
+  // Behind the last bin lies what is outside.
+  const uint64_t end = bin + 1 < counters.size()
+                           ? tally_profil_first_pc(&map, bin + 1)
+                           : tally_profil_first_pc(&map, TALLY_PROFIL_OUTSIDE);
+  return {begin, std::max(begin, std::min(end, high_pc))};
+}
+
+uint64_t PcHistogram::ticks() const {
+  uint64_t sum = 0; // validate() has shown that this fits
+  for (const PcRange &range : ranges_)
+    for (uint64_t counter : range.counters)
+      sum += counter;
+  return sum;
+}
+
+void PcHistogramBuilder::fault(ErrorCode code, std::string message) {
+  if (faults_.empty())
+    faults_.push_back({code, std::move(message), {}, {}, {}});
+}
+
+void PcHistogramBuilder::add(uint64_t &counter, uint64_t ticks) {
+  if (!checked_add(counter, ticks))
+    fault(ErrorCode::overflow, "the ticks of a bin add up to more than 64 bits hold");
+}
+
+void PcHistogramBuilder::set_dimension(std::string_view name, char abbreviation) {
+  histogram_.dimension_ = name;
+  histogram_.abbreviation_ = abbreviation;
+}
+
+size_t PcHistogramBuilder::add_range(uint64_t low_pc, uint64_t high_pc, uint64_t bin_bytes) {
+  if (bin_bytes == 0) {
+    fault(ErrorCode::invalid_argument, "a bin of 0 bytes");
+    bin_bytes = 1;
+  }
+  return add_range(low_pc, high_pc, {.bytes = bin_bytes}, bins_needed(low_pc, high_pc, bin_bytes));
+}
+
+size_t PcHistogramBuilder::add_range(uint64_t low_pc, uint64_t high_pc, const PcBins &bins,
+                                     size_t counters) {
+  if (counters > most_counters) {
+    fault(ErrorCode::limit, fmt::format("{} bins, where {} are the most", counters, most_counters));
+    counters = 0;
+  }
+  return add_range({low_pc, high_pc, bins, std::vector<uint64_t>(counters)});
+}
+
+size_t PcHistogramBuilder::add_range(PcRange range) {
+  histogram_.ranges_.push_back(std::move(range));
+  return histogram_.ranges_.size() - 1;
+}
+
+void PcHistogramBuilder::count(uint64_t pc, uint64_t ticks) {
+  for (PcRange &range : histogram_.ranges_)
+    if (const size_t bin = range.bin_of(pc); bin < range.counters.size())
+      return add(range.counters[bin], ticks);
+  add_outside(ticks);
+}
+
+void PcHistogramBuilder::add_outside(uint64_t ticks) { add(histogram_.outside_, ticks); }
+
+Result<PcHistogram> PcHistogramBuilder::finish() {
+  if (!faults_.empty())
+    return fail(faults_.front());
+  TALLY_CHECK(validate(histogram_));
+  PcHistogram out = std::move(histogram_);
+  *this = PcHistogramBuilder();
+  return out;
+}
+
+Result<void> append(PcHistogramBuilder &to, const PcHistogram &from) {
+  const PcHistogram &ours = to.histogram_;
+  if (ours.rate_hz() != from.rate_hz())
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("one histogram has {} ticks a second, the other {}", ours.rate_hz(),
+                            from.rate_hz()));
+  if (ours.dimension() != from.dimension() || ours.abbreviation() != from.abbreviation())
+    return fail(ErrorCode::invalid_argument, fmt::format("one histogram counts {}, the other {}",
+                                                         ours.dimension(), from.dimension()));
+  for (const PcRange &theirs : from.ranges())
+    for (const PcRange &range : ours.ranges())
+      if (!same_cut(range, theirs) && !apart(range, theirs))
+        return fail(ErrorCode::invalid_argument,
+                    range.low_pc == theirs.low_pc && range.high_pc == theirs.high_pc
+                        ? fmt::format("{} is cut into bins in two ways", shown(range))
+                        : fmt::format("{} and {} overlap in part", shown(range), shown(theirs)));
+  auto &ranges = to.histogram_.ranges_;
+  for (const PcRange &theirs : from.ranges()) {
+    const auto at = std::ranges::lower_bound(ranges, theirs.low_pc, {}, &PcRange::low_pc);
+    if (at == ranges.end() || !same_cut(*at, theirs)) {
+      ranges.insert(at, theirs);
+      continue;
+    }
+    for (size_t i = 0; i < theirs.counters.size(); ++i)
+      to.add(at->counters[i], theirs.counters[i]);
+  }
+  to.add_outside(from.outside());
+  return {};
+}
+
+Result<void> validate(const PcHistogram &histogram) {
+  const auto broken = [](std::string message) {
+    return fail(ErrorCode::invalid_input, "not a valid histogram: " + message);
+  };
+  uint64_t sum = histogram.outside();
+  const PcRange *before = nullptr;
+  for (const PcRange &range : histogram.ranges()) {
+    if (range.low_pc >= range.high_pc)
+      return broken(fmt::format("the range {} holds nothing", shown(range)));
+    if (before && range.low_pc < before->high_pc)
+      return broken(range.high_pc <= before->low_pc
+                        ? fmt::format("the range {} comes after {}", shown(range), shown(*before))
+                        : fmt::format("{} and {} overlap", shown(*before), shown(range)));
+    if (range.bins.bytes != 0) {
+      const uint64_t needed = bins_needed(range.low_pc, range.high_pc, range.bins.bytes);
+      if (range.counters.size() != needed)
+        return broken(fmt::format("the range {} has {} counters, and needs {}", shown(range),
+                                  range.counters.size(), needed));
+    }
+    for (uint64_t counter : range.counters)
+      if (!checked_add(sum, counter))
+        return fail(ErrorCode::overflow, "the ticks add up to more than 64 bits hold");
+    before = &range;
+  }
+  return {};
+}
+
+Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const PcExtent> functions) {
+  for (size_t i = 0; i < functions.size(); ++i)
+    if (functions[i].end < functions[i].start ||
+        (i > 0 && functions[i].start < functions[i - 1].end))
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("the function at {:#x} is out of order", functions[i].start));
+  std::map<uint32_t, Sum> sums;
+  for (const PcExtent &function : functions)
+    sums[function.id];
+  Sum nobody;
+  for (const PcRange &range : histogram.ranges())
+    for (size_t bin = 0; bin < range.counters.size(); ++bin) {
+      const uint64_t ticks = range.counters[bin];
+      if (ticks == 0)
+        continue;
+      const auto [begin, end] = range.extent(bin);
+      if (begin == end) { // raw counters may come from anywhere
+        nobody.add(ticks, 1, 1);
+        continue;
+      }
+      uint64_t left = end - begin;
+      auto at = std::ranges::upper_bound(functions, begin, {}, &PcExtent::end);
+      for (; at != functions.end() && at->start < end; ++at) {
+        const uint64_t from = std::max(begin, at->start), to = std::min(end, at->end);
+        if (from >= to)
+          continue;
+        sums[at->id].add(ticks, to - from, end - begin);
+        left -= to - from;
+      }
+      if (left > 0)
+        nobody.add(ticks, left, end - begin);
+    }
+
+  PcAttribution out;
+  out.unattributed = {0, nobody.whole, nobody.exact()};
+  uint64_t missing = histogram.ticks() - nobody.whole;
+  for (const auto &[id, sum] : sums) {
+    out.shares.push_back({id, sum.whole, sum.exact()});
+    missing -= sum.whole;
+  }
+  // Where remainders are equal the earlier one gets it, and what no function covers comes last.
+  std::vector<std::pair<uint64_t, PcShare *>> remainders;
+  auto share = out.shares.begin();
+  for (const auto &[id, sum] : sums)
+    remainders.emplace_back(sum.part, &*share++);
+  remainders.emplace_back(nobody.part, &out.unattributed);
+  std::ranges::stable_sort(remainders, std::ranges::greater{},
+                           &std::pair<uint64_t, PcShare *>::first);
+  for (size_t i = 0; i < remainders.size() && missing > 0; ++i, --missing)
+    ++remainders[i].second->ticks;
+  return out;
+}
+
+Result<PcHistogram> from_samples(const StackProfile &profile, MappingId mapping, uint64_t low_pc,
+                                 uint64_t high_pc, uint64_t bin_bytes) {
+  if (!profile.mappings().contains(mapping))
+    return fail(ErrorCode::not_found, "the profile has no such mapping");
+  if (profile.value_types().empty())
+    return fail(ErrorCode::no_data, "the profile counts nothing");
+  PcHistogramBuilder builder;
+  if (profile.period_ns != 0)
+    builder.set_rate_hz(static_cast<uint32_t>(std::min<uint64_t>(
+        (1'000'000'000 + profile.period_ns / 2) / profile.period_ns, UINT32_MAX)));
+  builder.add_range(low_pc, high_pc, bin_bytes);
+  const uint64_t bias = profile.mappings()[mapping].has_bias ? profile.mappings()[mapping].bias : 0;
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    const Sample sample = profile.sample(row);
+    if (sample.values.front() < 0)
+      return fail(ErrorCode::invalid_input, "a sample has a negative value");
+    const auto ticks = static_cast<uint64_t>(sample.values.front());
+    const Location at = sample.stack == none<StackId>
+                            ? Location{}
+                            : profile.location(profile.stack_location(sample.stack));
+    if (at.mapping == mapping)
+      builder.count(at.address - bias, ticks);
+    else
+      builder.add_outside(ticks);
+  }
+  return builder.finish();
+}
+
+} // namespace tally

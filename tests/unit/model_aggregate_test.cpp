@@ -1,0 +1,176 @@
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "random_profile.h"
+
+namespace tally {
+namespace {
+
+// A location of one function with no more than a name.
+LocationId plain(StackProfileBuilder &builder, std::string_view name) {
+  const SourceLine line{builder.add_function({builder.intern(name), {}, {}, {}, 0}), {}, 0};
+  return builder.add_location(none<MappingId>, 0, std::span(&line, 1));
+}
+
+StackId stack_of(StackProfileBuilder &builder, const std::vector<std::string> &names) {
+  StackId stack = none<StackId>;
+  for (const std::string &name : names)
+    stack = builder.push(stack, plain(builder, name));
+  return stack;
+}
+
+FunctionKey named(const std::string &name) { return {"", "", name}; }
+PlaceKey place(const std::string &name) { return {named(name), "", 0, 0}; }
+
+Counted counted(StackProfileBuilder &builder) {
+  auto profile = builder.finish();
+  EXPECT_TRUE(profile);
+  auto costs = aggregate(*profile);
+  EXPECT_TRUE(costs) << costs.error().text();
+  return rows_of(*costs);
+}
+
+TEST(Aggregate, IsWhatCountingSampleBySampleGives) {
+  Random random(1);
+  for (int round = 0; round < 4000; ++round) {
+    RandomShape shape = random_shape(random);
+    shape.strange_names = round % 4 == 0;
+    const StackProfile profile = random_profile(random, shape);
+    const auto costs = aggregate(profile);
+    ASSERT_TRUE(costs) << costs.error().text();
+    ASSERT_EQ(rows_of(*costs), count_samples(profile)) << "round " << round;
+    Costs totals;
+    for (int64_t total : profile.totals())
+      totals.push_back(static_cast<uint64_t>(total));
+    ASSERT_EQ(Costs(costs->totals().begin(), costs->totals().end()), totals);
+  }
+}
+
+TEST(Aggregate, OnePartIsWhatItsSamplesGive) {
+  Random random(2);
+  for (int round = 0; round < 500; ++round) {
+    const StackProfile profile = random_profile(random, random_shape(random));
+    for (uint32_t i = 0; i < profile.parts().size(); ++i) {
+      const auto part = static_cast<PartId>(i);
+      const auto costs = aggregate(profile, {.only_part = part});
+      ASSERT_TRUE(costs) << costs.error().text();
+      ASSERT_EQ(rows_of(*costs), count_samples(profile, part));
+      ASSERT_EQ(costs->parts()[CostPartId{0}].number, profile.parts()[part].number);
+    }
+  }
+}
+
+TEST(Aggregate, InclusiveStaysBetweenSelfAndTotal) {
+  Random random(3);
+  for (int round = 0; round < 1000; ++round) {
+    RandomShape shape = random_shape(random);
+    shape.functions = 2;
+    const auto costs = aggregate(random_profile(random, shape));
+    ASSERT_TRUE(costs);
+    const Counted rows = rows_of(*costs);
+    std::map<FunctionKey, Costs> self;
+    for (const auto &[key, row] : rows.self)
+      add_to(self[std::get<0>(key)], row);
+    for (const auto &[function, inclusive] : rows.inclusive)
+      for (size_t e = 0; e < inclusive.size(); ++e) {
+        ASSERT_LE(inclusive[e], costs->totals()[e]);
+        if (self.contains(function)) {
+          ASSERT_GE(inclusive[e], self[function][e]);
+        }
+      }
+    for (const auto &[arc, row] : rows.arcs)
+      for (size_t e = 0; e < row.second.size(); ++e)
+        ASSERT_LE(row.second[e], costs->totals()[e]);
+  }
+}
+
+TEST(Aggregate, RecursionCountsOnceAStack) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  builder.add_sample(stack_of(builder, {"main", "f", "f", "f"}), none<ThreadId>, none<PartId>, 10);
+  Counted rows = counted(builder);
+  EXPECT_EQ(rows.inclusive[named("f")], Costs{10});
+  EXPECT_EQ((rows.arcs[{place("f"), named("f")}]), (std::pair<uint64_t, Costs>{10, {10}}));
+
+  StackProfileBuilder mutual;
+  mutual.add_value_type("ticks", "count");
+  mutual.add_sample(stack_of(mutual, {"main", "f", "g", "f", "g"}), none<ThreadId>, none<PartId>,
+                    7);
+  rows = counted(mutual);
+  EXPECT_EQ(rows.inclusive[named("f")], Costs{7});
+  EXPECT_EQ(rows.inclusive[named("g")], Costs{7});
+  EXPECT_EQ((rows.arcs[{place("f"), named("g")}]), (std::pair<uint64_t, Costs>{7, {7}}));
+  EXPECT_EQ((rows.arcs[{place("g"), named("f")}]), (std::pair<uint64_t, Costs>{7, {7}}));
+  EXPECT_EQ(rows.self.size(), 1u);
+}
+
+// A constructor has two linkage names and one name: one row, and one arc a stack.
+TEST(Aggregate, FunctionsThatATableCannotTellApartAreOne) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  const StringId name = builder.intern("A::A()");
+  const auto add = [&](std::string_view system_name, uint64_t address) {
+    const SourceLine line{
+        builder.add_function({name, builder.intern(system_name), {}, {}, 5}), {}, 6};
+    return builder.add_location(none<MappingId>, address, std::span(&line, 1));
+  };
+  const LocationId c1 = add("_ZN1AC1Ev", 0), c2 = add("_ZN1AC2Ev", 0);
+  StackId stack = builder.push(none<StackId>, plain(builder, "main"));
+  for (const LocationId at : {c1, c2, c1, c2})
+    stack = builder.push(stack, at);
+  builder.add_sample(stack, none<ThreadId>, none<PartId>, 3);
+  const Counted rows = counted(builder);
+  EXPECT_EQ(rows.arcs.size(), 2u);
+  for (const auto &[arc, row] : rows.arcs)
+    EXPECT_EQ(row.first, 3u);
+}
+
+TEST(Aggregate, RefusesWhatItWouldLoseOrWrap) {
+  StackProfileBuilder nothing;
+  auto profile = nothing.finish();
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(aggregate(*profile).error().code, ErrorCode::no_data);
+
+  StackProfileBuilder negative;
+  negative.add_value_type("ticks", "count");
+  negative.add_sample(stack_of(negative, {"f"}), none<ThreadId>, none<PartId>, -1);
+  profile = negative.finish();
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(aggregate(*profile).error().code, ErrorCode::invalid_input);
+
+  StackProfileBuilder nameless;
+  nameless.add_value_type("ticks", "count");
+  nameless.add_sample(nameless.push(none<StackId>, nameless.add_location(none<MappingId>, 9)),
+                      none<ThreadId>, none<PartId>, 1);
+  profile = nameless.finish();
+  ASSERT_TRUE(profile);
+  EXPECT_FALSE(aggregate(*profile));
+}
+
+TEST(Aggregate, TheLargestSumHolds) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  builder.add_sample(stack_of(builder, {"f"}), none<ThreadId>, none<PartId>, most - 1);
+  builder.add_sample(stack_of(builder, {"f", "g"}), none<ThreadId>, none<PartId>, 1);
+  const Counted rows = counted(builder);
+  EXPECT_EQ(rows.inclusive.at(named("f")), Costs{static_cast<uint64_t>(most)});
+}
+
+TEST(Aggregate, AMillionFramesDeep) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  const LocationId f = plain(builder, "f"), g = plain(builder, "g");
+  StackId stack = none<StackId>;
+  for (int i = 0; i < 1'000'000; ++i)
+    stack = builder.push(stack, i % 3 == 0 ? f : g);
+  builder.add_sample(stack, none<ThreadId>, none<PartId>, 5);
+  const Counted rows = counted(builder);
+  EXPECT_EQ(rows.inclusive.at(named("f")), Costs{5});
+  EXPECT_EQ(rows.inclusive.at(named("g")), Costs{5});
+  EXPECT_EQ(rows.arcs.size(), 3u);
+}
+
+} // namespace
+} // namespace tally

@@ -1,0 +1,247 @@
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include <tally/pc_histogram.h>
+
+namespace tally {
+namespace {
+
+constexpr uint64_t most = std::numeric_limits<uint64_t>::max();
+
+PcHistogram finished(PcHistogramBuilder &builder) {
+  auto histogram = builder.finish();
+  EXPECT_TRUE(histogram) << histogram.error().text();
+  return histogram ? std::move(*histogram) : PcHistogram();
+}
+
+PcHistogram one_range(uint64_t low, uint64_t high, uint64_t bytes, uint64_t pc, uint64_t ticks,
+                      uint32_t rate = 100) {
+  PcHistogramBuilder builder;
+  builder.set_rate_hz(rate);
+  builder.add_range(low, high, bytes);
+  builder.count(pc, ticks);
+  return finished(builder);
+}
+
+TEST(PcHistogram, CountsInBinsAndOutside) {
+  PcHistogramBuilder builder;
+  builder.set_rate_hz(250);
+  builder.set_dimension("ticks", 't');
+  builder.add_range(0x1000, 0x100A, 4); // the last bin is cut: two bytes
+  builder.add_range(0x2000, 0x2010, {.scale = 0x7FFF}, 4);
+  for (const uint64_t pc : {0x1000, 0x1003, 0x1004, 0x1009, 0x100A, 0xFFF, 0x2000, 0x2004, 0x200F})
+    builder.count(pc);
+  const PcHistogram histogram = finished(builder);
+  EXPECT_EQ(histogram.ranges()[0].counters, (std::vector<uint64_t>{2, 1, 1}));
+  EXPECT_EQ(histogram.ranges()[1].counters, (std::vector<uint64_t>{1, 1, 0, 0})); // rounded up: 4
+  EXPECT_EQ(histogram.outside(), 3u);
+  EXPECT_EQ(histogram.ticks(), 6u);
+  EXPECT_EQ(histogram.rate_hz(), 250u);
+  EXPECT_EQ(histogram.dimension(), "ticks");
+  EXPECT_EQ(histogram.ranges()[0].extent(2), (std::pair<uint64_t, uint64_t>{0x1008, 0x100A}));
+}
+
+TEST(PcHistogram, ExtentsAreWhatBinsCount) {
+  std::mt19937_64 random(41);
+  for (int round = 0; round < 5000; ++round) {
+    PcRange range;
+    range.low_pc = random() % 2 ? random() % 100 : most - 300;
+    range.high_pc = range.low_pc + 1 + random() % 200;
+    const bool scaled = random() % 2;
+    if (scaled) {
+      range.bins = {.scale = static_cast<uint32_t>(random() % 0x10002),
+                    .abi = static_cast<ProfilAbi>(random() % 3),
+                    .strict = random() % 2 == 0,
+                    .fitted = random() % 3 == 0};
+      range.counters.resize(random() % 40);
+    } else {
+      range.bins.bytes = 1 + random() % 20;
+      range.counters.resize((range.high_pc - range.low_pc + range.bins.bytes - 1) /
+                            range.bins.bytes);
+    }
+    for (size_t bin = 0; bin < range.counters.size(); ++bin) {
+      const auto [begin, end] = range.extent(bin);
+      for (uint64_t pc = range.low_pc; pc < range.high_pc; ++pc)
+        ASSERT_EQ(range.bin_of(pc) == bin, pc >= begin && pc < end);
+    }
+    ASSERT_EQ(range.bin_of(range.high_pc), range.counters.size());
+  }
+}
+
+TEST(PcHistogramBuilder, RefusesWhatIsNoHistogram) {
+  const auto refusal = [](auto fill) {
+    PcHistogramBuilder builder;
+    fill(builder);
+    auto histogram = builder.finish();
+    EXPECT_FALSE(histogram);
+    return histogram ? std::string() : histogram.error().message;
+  };
+  using Builder = PcHistogramBuilder;
+  const auto has = [](const std::string &text, std::string_view part) {
+    return text.find(part) != text.npos;
+  };
+  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(2, 2, 1); }), "holds nothing"));
+  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(3, 2, 1); }), "holds nothing"));
+  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(2, 4, 0); }), "0 bytes"));
+  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(0, most, 1); }), "are the most"));
+  EXPECT_TRUE(
+      has(refusal([](Builder &b) { b.add_range(4, 8, 1), b.add_range(0, 4, 1); }), "comes after"));
+  EXPECT_TRUE(
+      has(refusal([](Builder &b) { b.add_range(0, 5, 1), b.add_range(4, 8, 1); }), "overlap"));
+  EXPECT_TRUE(has(refusal([](Builder &b) {
+                    b.add_range({0, 9, {.bytes = 4}, {1, 2}});
+                  }),
+                  "has 2 counters, and needs 3"));
+  EXPECT_TRUE(has(refusal([](Builder &b) {
+                    b.add_range(0, 4, 4);
+                    b.count(0, most);
+                    b.count(1, 1);
+                  }),
+                  "bin add up"));
+  EXPECT_TRUE(has(refusal([](Builder &b) {
+                    b.add_range(0, 4, 4);
+                    b.count(0, most);
+                    b.count(9, 1);
+                  }),
+                  "add up to more"));
+}
+
+TEST(AppendHistograms, AddsEqualRangesAndPutsOthersBeside) {
+  PcHistogramBuilder sum(one_range(0x100, 0x200, 16, 0x110, 5));
+  ASSERT_TRUE(append(sum, one_range(0x100, 0x200, 16, 0x118, 7)));
+  ASSERT_TRUE(append(sum, one_range(0x80, 0x100, 4, 0x80, 1)));
+  ASSERT_TRUE(append(sum, one_range(0x200, 0x300, 8, 0x999, 2)));
+  const PcHistogram histogram = finished(sum);
+  ASSERT_EQ(histogram.ranges().size(), 3u);
+  EXPECT_EQ(histogram.ranges()[0].low_pc, 0x80u);
+  EXPECT_EQ(histogram.ranges()[1].counters[1], 12u);
+  EXPECT_EQ(histogram.ticks(), 13u);
+  EXPECT_EQ(histogram.outside(), 2u);
+}
+
+TEST(AppendHistograms, RefusesAndLeavesTheSumAlone) {
+  PcHistogramBuilder sum(one_range(0x100, 0x200, 16, 0x110, 5));
+  const auto refusal = [&](const PcHistogram &other) {
+    const auto appended = append(sum, other);
+    EXPECT_FALSE(appended);
+    return appended ? std::string() : appended.error().message;
+  };
+  EXPECT_NE(refusal(one_range(0x300, 0x400, 16, 0, 1, 99)).find("100 ticks a second, the other 99"),
+            std::string::npos);
+  EXPECT_NE(refusal(one_range(0x180, 0x280, 16, 0, 1)).find("overlap in part"), std::string::npos);
+  EXPECT_NE(refusal(one_range(0x100, 0x1F0, 16, 0, 1)).find("overlap in part"), std::string::npos);
+  EXPECT_NE(refusal(one_range(0x100, 0x200, 8, 0, 1)).find("two ways"), std::string::npos);
+  PcHistogramBuilder other;
+  other.set_rate_hz(100);
+  other.set_dimension("bytes", 'b');
+  EXPECT_NE(refusal(finished(other)).find("counts seconds, the other bytes"), std::string::npos);
+  const PcHistogram left = finished(sum);
+  EXPECT_EQ(left.ranges().size(), 1u);
+  EXPECT_EQ(left.ticks(), 5u);
+  EXPECT_EQ(left.outside(), 0u);
+}
+
+TEST(Attribute, SharesABinByBytesAsGprofDoes) {
+  const PcHistogram histogram = one_range(0x1000, 0x1040, 64, 0x1000, 1000);
+  const std::vector<PcExtent> functions{{0x1000, 0x1006, 1}, {0x1006, 0x1040, 2}};
+  const auto shares = attribute(histogram, functions);
+  ASSERT_TRUE(shares) << shares.error().text();
+  EXPECT_DOUBLE_EQ(shares->shares[0].exact, 93.75); // 9.38 %
+  EXPECT_DOUBLE_EQ(shares->shares[1].exact, 906.25);
+  EXPECT_EQ(shares->shares[0].ticks, 94u);
+  EXPECT_EQ(shares->shares[1].ticks, 906u);
+  EXPECT_EQ(shares->unattributed.ticks, 0u);
+}
+
+TEST(Attribute, RoundsOnceAtTheEnd) {
+  PcHistogramBuilder builder;
+  builder.add_range(0, 3000, 3);
+  for (uint64_t pc = 0; pc < 3000; pc += 3)
+    builder.count(pc); // each bin: 1/3 of a tick for `a`, 2/3 for nobody
+  const PcHistogram histogram = finished(builder);
+  std::vector<PcExtent> functions;
+  for (uint64_t pc = 0; pc < 3000; pc += 3)
+    functions.push_back({pc, pc + 1, 5});
+  const auto shares = attribute(histogram, functions);
+  ASSERT_TRUE(shares);
+  ASSERT_EQ(shares->shares.size(), 1u);
+  EXPECT_EQ(shares->shares[0].ticks, 333u);
+  EXPECT_EQ(shares->unattributed.ticks, 667u);
+}
+
+TEST(Attribute, PreservesTheSum) {
+  std::mt19937_64 random(42);
+  for (int round = 0; round < 3000; ++round) {
+    PcHistogramBuilder builder;
+    const bool huge = random() % 5 == 0;
+    PcRange range{100, 100 + 1 + random() % 300, {}, {}};
+    if (random() % 2) {
+      range.bins.bytes = 1 + random() % 30;
+      range.counters.resize((range.high_pc - range.low_pc + range.bins.bytes - 1) /
+                            range.bins.bytes);
+    } else {
+      range.bins.scale = static_cast<uint32_t>(random() % 0x10000);
+      range.counters.resize(random() % 60);
+    }
+    for (uint64_t &counter : range.counters)
+      counter = random() % (huge ? most / 400 : 6);
+    builder.add_range(std::move(range));
+    const PcHistogram histogram = finished(builder);
+    std::vector<PcExtent> functions;
+    for (uint64_t pc = random() % 120; pc < 450; pc += random() % 60) {
+      const uint64_t end = pc + random() % 30;
+      functions.push_back({pc, end, static_cast<uint32_t>(random() % 5)});
+      pc = end;
+    }
+    const auto shares = attribute(histogram, functions);
+    ASSERT_TRUE(shares) << shares.error().text();
+    uint64_t sum = shares->unattributed.ticks;
+    for (const PcShare &share : shares->shares) {
+      sum += share.ticks;
+      ASSERT_NEAR(static_cast<double>(share.ticks), share.exact, 1 + share.exact * 1e-12);
+    }
+    ASSERT_EQ(sum, histogram.ticks());
+  }
+}
+
+TEST(Attribute, RefusesFunctionsThatOverlap) {
+  const PcHistogram histogram = one_range(0, 8, 8, 0, 1);
+  const std::vector<PcExtent> overlap{{0, 4, 1}, {3, 8, 2}}, turned{{4, 2, 1}};
+  EXPECT_EQ(attribute(histogram, overlap).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(attribute(histogram, turned).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(attribute(histogram, {})->unattributed.ticks, 1u);
+}
+
+TEST(HistogramFromSamples, TakesLeavesAtLinkTimeAddresses) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  builder.set_period_ns(1'000'000);
+  Mapping mapping{0x555000, 0x556000, 0, builder.intern("/bin/x"), {}, 0, 0, 0x554000, true};
+  const MappingId x = builder.add_mapping(mapping);
+  mapping.path = builder.intern("/lib/y");
+  const MappingId y = builder.add_mapping(mapping);
+  const StackId caller = builder.push(none<StackId>, builder.add_location(x, 0x555010));
+  const auto add = [&](MappingId id, uint64_t address, int64_t ticks) {
+    builder.add_sample(builder.push(caller, builder.add_location(id, address)), none<ThreadId>,
+                       none<PartId>, ticks);
+  };
+  add(x, 0x555000, 3);
+  add(x, 0x555013, 4);
+  add(x, 0x555F00, 5); // beyond the range
+  add(y, 0x555000, 6);
+  builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 7);
+  const auto profile = builder.finish();
+  ASSERT_TRUE(profile);
+  const auto histogram = from_samples(*profile, x, 0x1000, 0x1020, 16);
+  ASSERT_TRUE(histogram) << histogram.error().text();
+  EXPECT_EQ(histogram->ranges()[0].counters, (std::vector<uint64_t>{3, 4}));
+  EXPECT_EQ(histogram->outside(), 18u);
+  EXPECT_EQ(histogram->rate_hz(), 1000u);
+  EXPECT_EQ(from_samples(*profile, MappingId{9}, 0, 1, 1).error().code, ErrorCode::not_found);
+}
+
+} // namespace
+} // namespace tally

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <tally/cost_profile.h>
+#include <tally/report.h>
+#include <tally/symbolization.h>
+
+namespace tally {
+namespace {
+
+// Knows a function `at_N` in each 16 bytes of "/bin/known", and that a "hot" line is inlined there.
+class FakeSymbolizer : public Symbolizer {
+public:
+  ModuleId module(const ModuleKey &key, Diagnostics &) override {
+    return key.path == "/bin/known" ? ModuleId{1} : ModuleId{0};
+  }
+  std::optional<uint64_t> link_address(ModuleId module, uint64_t offset) override {
+    return module == ModuleId{1} ? std::optional(offset + 0x400) : std::nullopt;
+  }
+  void frames(ModuleId module, uint64_t address, std::vector<SourceFrame> &out) override {
+    if (module != ModuleId{1} || address >= 0x800)
+      return;
+    name_ = "at_" + std::to_string(address / 16);
+    out.push_back({"hot", {}, "hot.h", 1, "hot.h", 2});
+    out.push_back({name_, {}, "known.c", 3, "known.c", 4});
+  }
+  std::optional<uint64_t> function_start(ModuleId, uint64_t address) override {
+    return address & ~uint64_t{0xFF};
+  }
+  std::string_view build_id(ModuleId) override { return "abcd"; }
+  void save_cache() override {}
+
+private:
+  std::string name_;
+};
+
+class SymbolizationTest : public testing::Test {
+protected:
+  SymbolizationTest() {
+    builder.add_value_type("ticks", "count");
+    Mapping mapping{0x10000, 0x20000, 0, builder.intern("/bin/known"), {}, 0, 0, 0, false};
+    known = builder.add_mapping(mapping);
+    mapping = {0x30000, 0x40000, 0x100, builder.intern("/lib/gone.so"), {}, 0, 0, 0, false};
+    gone = builder.add_mapping(mapping);
+  }
+  void sample(MappingId mapping, uint64_t address) {
+    builder.add_sample(builder.push(none<StackId>, builder.add_location(mapping, address)),
+                       none<ThreadId>, none<PartId>, 1);
+  }
+  StackProfile named(bool answer = false) {
+    auto raw = builder.finish();
+    EXPECT_TRUE(raw);
+    Symbolization job(std::move(*raw), symbolizer, diagnostics);
+    while (!job.step(std::chrono::milliseconds(0)))
+      EXPECT_LE(job.done(), job.total());
+    unnamed = job.unnamed();
+    if (answer)
+      for (const uint64_t address : unnamed)
+        job.set_name(address, "from_jit", "jit.js", 7);
+    auto profile = job.finish();
+    EXPECT_TRUE(profile) << profile.error().text();
+    return std::move(*profile);
+  }
+  static std::vector<std::string> names(const StackProfile &profile) {
+    std::vector<std::string> out;
+    for (const FlatRow &row : flat_table(profile, By::function)->rows)
+      out.push_back(row.name);
+    return out;
+  }
+  StackProfileBuilder builder;
+  MappingId known{}, gone{};
+  FakeSymbolizer symbolizer;
+  Diagnostics diagnostics;
+  std::vector<uint64_t> unnamed;
+};
+
+TEST_F(SymbolizationTest, EverySampleGetsAName) {
+  sample(known, 0x10010);         // link 0x410, inlined
+  sample(known, 0x10F12);         // no name, but a start: 0x1300
+  sample(gone, 0x30020);          // file offset 0x120
+  sample(none<MappingId>, 0xABC); // nowhere
+  builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 1);
+  const StackProfile profile = named();
+  EXPECT_EQ(names(profile), (std::vector<std::string>{"0xabc", "[unknown]", "gone.so+0x120", "hot",
+                                                      "known+0x1300", "at_65"}));
+  EXPECT_EQ(unnamed, (std::vector<uint64_t>{0xABC, 0x10F12, 0x30020}));
+  const auto costs = aggregate(profile);
+  ASSERT_TRUE(costs) << costs.error().text();
+  EXPECT_EQ(costs->totals()[0], 5u);
+  EXPECT_EQ(profile.strings[profile.mappings()[known].build_id], "abcd");
+}
+
+TEST_F(SymbolizationTest, ADebuggersNamesAreTaken) {
+  sample(none<MappingId>, 0xABC);
+  sample(gone, 0x30020);
+  const StackProfile profile = named(true);
+  EXPECT_EQ(names(profile), (std::vector<std::string>{"from_jit", "from_jit"})); // two objects
+}
+
+TEST_F(SymbolizationTest, ManyAddressesInSlices) {
+  for (uint64_t i = 0; i < 1000; ++i)
+    sample(known, 0x10000 + i);
+  EXPECT_EQ(names(named()).size(), 1000u / 16 + 2 + 1); // at_64 … at_126, and `hot`
+}
+
+TEST_F(SymbolizationTest, NamesThatCameWithTheProfileStay) {
+  const SourceLine line{builder.add_function({builder.intern("mine"), {}, {}, {}, 0}), {}, 0};
+  const LocationId at = builder.add_location(known, 0x10010, std::span(&line, 1));
+  builder.add_sample(builder.push(none<StackId>, at), none<ThreadId>, none<PartId>, 1);
+  EXPECT_EQ(names(named()), std::vector<std::string>{"mine"});
+}
+
+} // namespace
+} // namespace tally

@@ -1,0 +1,214 @@
+#include "random_profile.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace tally {
+
+namespace {
+
+std::string random_name(Random &random, bool strange) {
+  if (!strange)
+    return std::string(1, static_cast<char>('a' + pick(random, 5)));
+  static const std::vector<std::string> names{"main",
+                                              "(1)",
+                                              "(12) x",
+                                              "a\nb",
+                                              "operator()<int, char>(int)",
+                                              "",
+                                              "\xff\xfe",
+                                              "na\xc3\xafve",
+                                              "semi;colon",
+                                              "???",
+                                              "f'2",
+                                              "x\r",
+                                              "fn=(3) trap",
+                                              "+3 5",
+                                              "calls=1 2",
+                                              "* 7",
+                                              "(anonymous namespace)::f",
+                                              "#hash",
+                                              "events: x",
+                                              "tab\there",
+                                              "trailing \t ",
+                                              "\x01 bell",
+                                              "a;b;c",
+                                              " "};
+  return names[pick(random, names.size())];
+}
+
+template <class Id> Id any(Random &random, const std::vector<Id> &ids) {
+  return ids[pick(random, ids.size())];
+}
+
+} // namespace
+
+RandomShape random_shape(Random &random) {
+  RandomShape shape;
+  shape.functions = static_cast<uint32_t>(1 + pick(random, 8));
+  shape.locations = static_cast<uint32_t>(1 + pick(random, 14));
+  shape.samples = static_cast<uint32_t>(pick(random, 40));
+  shape.depth = static_cast<uint32_t>(1 + pick(random, 12));
+  shape.value_types = static_cast<uint32_t>(1 + pick(random, 3));
+  shape.largest_value = pick(random, 4) == 0 ? int64_t{1} << 40 : 6;
+  return shape;
+}
+
+StackProfile random_profile(Random &random, const RandomShape &shape) {
+  StackProfileBuilder builder;
+  for (uint32_t i = 0; i < shape.value_types; ++i)
+    builder.add_value_type("event" + std::to_string(i), "count");
+  const auto name = [&] { return builder.intern(random_name(random, shape.strange_names)); };
+
+  std::vector<MappingId> mappings{none<MappingId>};
+  for (uint64_t i = pick(random, 4); i > 0; --i) {
+    Mapping mapping;
+    mapping.start = i << 20;
+    mapping.limit = mapping.start + 0x1000;
+    mapping.path = builder.intern("/lib/" + std::to_string(i));
+    mapping.has_bias = pick(random, 2) == 0;
+    mapping.bias = mapping.has_bias ? mapping.start - 0x400 : 0;
+    mappings.push_back(builder.add_mapping(mapping));
+  }
+  std::vector<SourceFunctionId> functions;
+  for (uint32_t i = 0; i < shape.functions; ++i)
+    functions.push_back(
+        builder.add_function({name(), builder.intern(std::to_string(pick(random, 2))), name(),
+                              name(), static_cast<uint32_t>(pick(random, 3))}));
+  std::vector<LocationId> locations;
+  for (uint32_t i = 0; i < shape.locations; ++i) {
+    const MappingId mapping = any(random, mappings);
+    const uint64_t base = mapping == none<MappingId> ? pick(random, 2) * 0x10
+                                                     : builder.so_far().mappings()[mapping].start;
+    std::vector<SourceLine> lines;
+    for (uint64_t n = 1 + pick(random, 3); n > 0; --n)
+      lines.push_back({any(random, functions), name(), static_cast<uint32_t>(pick(random, 4))});
+    locations.push_back(builder.add_location(mapping, base + pick(random, 8), lines));
+  }
+  std::vector<ThreadId> threads{none<ThreadId>};
+  for (uint64_t i = pick(random, 3); i > 0; --i)
+    threads.push_back(builder.add_thread(7, static_cast<int32_t>(i), "thread"));
+  std::vector<PartId> parts{none<PartId>};
+  uint32_t number = 0;
+  for (uint64_t i = pick(random, 4); i > 0; --i) {
+    Part part;
+    part.number = number += static_cast<uint32_t>(1 + pick(random, 2));
+    part.begin_ns = number * 100;
+    part.end_ns = part.begin_ns + 50;
+    parts.push_back(builder.add_part(part));
+    if (parts.front() == none<PartId>)
+      parts.erase(parts.begin()); // all samples in a part, or none
+  }
+  std::vector<int64_t> values(shape.value_types);
+  for (uint32_t i = 0; i < shape.samples; ++i) {
+    StackId stack = none<StackId>;
+    for (uint64_t depth = 1 + pick(random, shape.depth); depth > 0; --depth)
+      stack = builder.push(stack, any(random, locations));
+    for (int64_t &value : values)
+      value = static_cast<int64_t>(pick(random, static_cast<uint64_t>(shape.largest_value) + 1));
+    builder.add_sample(stack, any(random, threads), any(random, parts), values);
+  }
+  auto profile = builder.finish();
+  EXPECT_TRUE(profile) << profile.error().text();
+  return std::move(*profile);
+}
+
+std::vector<Frame> frames_of(const StackProfile &profile, StackId stack) {
+  // Costs know one unknown object and file, however it was spelt.
+  const auto text = [&](StringId id) { return std::string(profile.strings[id]); };
+  const auto known = [&](StringId id) { return text(id) == "???" ? std::string() : text(id); };
+  std::vector<Frame> frames;
+  for (; stack != none<StackId>; stack = profile.stack_caller(stack)) {
+    const Location at = profile.location(profile.stack_location(stack));
+    const Mapping *mapping =
+        at.mapping == none<MappingId> ? nullptr : &profile.mappings()[at.mapping];
+    const uint64_t bias = mapping && mapping->has_bias ? mapping->bias : 0;
+    for (const SourceLine &line : at.lines) {
+      const SourceFunction &f = profile.functions()[line.function];
+      frames.push_back({{known(f.object), known(f.file), text(f.name)},
+                        known(line.file),
+                        at.address - bias,
+                        line.line});
+    }
+  }
+  return frames;
+}
+
+Counted count_samples(const StackProfile &profile, PartId only) {
+  Counted out;
+  bool addresses = false;
+  for (uint32_t i = 0; i < profile.location_count(); ++i)
+    addresses |= profile.location(static_cast<LocationId>(i)).address != 0;
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    const Sample sample = profile.sample(row);
+    if (only != none<PartId> && sample.part != only)
+      continue;
+    const Costs costs(sample.values.begin(), sample.values.end());
+    if (std::ranges::all_of(costs, [](uint64_t cost) { return cost == 0; }))
+      continue;
+    std::vector<PlaceKey> places;
+    for (const Frame &frame : frames_of(profile, sample.stack))
+      places.emplace_back(frame.function, frame.file, addresses ? frame.address : 0, frame.line);
+    add_to(out.self[places.front()], costs);
+    std::set<FunctionKey> functions;
+    std::set<ArcKey> arcs;
+    for (size_t i = 0; i < places.size(); ++i) {
+      functions.insert(std::get<0>(places[i]));
+      if (i > 0)
+        arcs.emplace(places[i], std::get<0>(places[i - 1]));
+    }
+    for (const FunctionKey &function : functions)
+      add_to(out.inclusive[function], costs);
+    for (const ArcKey &arc : arcs) {
+      auto &[calls, sum] = out.arcs[arc];
+      calls += costs.front();
+      add_to(sum, costs);
+    }
+  }
+  return out;
+}
+
+Counted rows_of(const CostProfile &profile) {
+  Counted out;
+  const auto text = [&](StringId id) { return std::string(profile.strings[id]); };
+  const auto key_of = [&](CostFunctionId id) {
+    const CostFunction &f = profile.functions()[id];
+    return FunctionKey{text(profile.objects()[f.object]), text(profile.files()[f.file]),
+                       text(f.name)};
+  };
+  Costs costs(profile.events().size());
+  const auto is_zero = [&] {
+    return std::ranges::all_of(costs, [](uint64_t cost) { return cost == 0; });
+  };
+  for (const CostBlock &block : profile.blocks()) {
+    const auto place_of = [&](CostPosition at) {
+      return PlaceKey{key_of(block.function), text(profile.files()[block.file]), at.address,
+                      at.line};
+    };
+    for (uint32_t i = block.first_cost; i < block.last_cost; ++i) {
+      profile.costs().get(i, costs);
+      if (!is_zero())
+        add_to(out.self[place_of(profile.cost_position(i))], costs);
+    }
+    for (uint32_t i = block.first_call; i < block.last_call; ++i) {
+      const CostCall &call = profile.calls()[i];
+      CostPosition from = call.from;
+      if (!profile.has_addresses)
+        from.address = 0;
+      profile.call_costs().get(i, costs);
+      auto &[calls, sum] = out.arcs[{place_of(from), key_of(call.callee)}];
+      calls += call.count;
+      add_to(sum, costs);
+    }
+  }
+  for (uint32_t i = 0; profile.has_inclusive() && i < profile.functions().size(); ++i) {
+    const auto id = static_cast<CostFunctionId>(i);
+    costs.assign(profile.inclusive(id).begin(), profile.inclusive(id).end());
+    if (!is_zero())
+      add_to(out.inclusive[key_of(id)], costs);
+  }
+  return out;
+}
+
+} // namespace tally

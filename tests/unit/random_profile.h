@@ -1,0 +1,70 @@
+// Random profiles, and the plain way to count what they hold: a sample at a time, with maps.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <tally/cost_profile.h>
+#include <tally/stack_profile.h>
+
+namespace tally {
+
+using Random = std::mt19937_64;
+
+// 0 … below - 1
+inline uint64_t pick(Random &random, uint64_t below) {
+  return std::uniform_int_distribution<uint64_t>(0, below - 1)(random);
+}
+
+struct RandomShape {
+  uint32_t functions = 6;
+  uint32_t locations = 10;
+  uint32_t samples = 30;
+  uint32_t depth = 10;
+  uint32_t value_types = 1;
+  int64_t largest_value = 5;
+  bool strange_names = false; // bytes of all kinds
+};
+
+// Every location has lines and every sample a stack. Functions recur in a stack, are inlined into
+// each other, and some differ in nothing that a table shows.
+StackProfile random_profile(Random &random, const RandomShape &shape = {});
+RandomShape random_shape(Random &random);
+
+using Costs = std::vector<uint64_t>;
+using FunctionKey = std::tuple<std::string, std::string, std::string>;     // object, file, name
+using PlaceKey = std::tuple<FunctionKey, std::string, uint64_t, uint32_t>; // line's file, address
+using ArcKey = std::pair<PlaceKey, FunctionKey>;
+
+// Rows without a cost are left out.
+struct Counted {
+  std::map<PlaceKey, Costs> self;
+  std::map<ArcKey, std::pair<uint64_t, Costs>> arcs; // calls, inclusive
+  std::map<FunctionKey, Costs> inclusive;
+  friend bool operator==(const Counted &, const Counted &) = default;
+};
+
+Counted count_samples(const StackProfile &profile, PartId only = none<PartId>);
+Counted rows_of(const CostProfile &profile);
+
+// One frame of a stack, inlined ones too.
+struct Frame {
+  FunctionKey function;
+  std::string file;
+  uint64_t address = 0; // link-time where that is known
+  uint32_t line = 0;
+};
+std::vector<Frame> frames_of(const StackProfile &profile, StackId stack); // leaf first
+
+inline void add_to(Costs &sum, const Costs &more) {
+  sum.resize(more.size(), 0);
+  for (size_t i = 0; i < more.size(); ++i)
+    sum[i] += more[i];
+}
+
+} // namespace tally

@@ -1,0 +1,133 @@
+#include <csignal>
+#include <functional>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <tally/file_io.h>
+
+#include "temporary.h"
+
+namespace tally {
+namespace {
+
+namespace fs = std::filesystem;
+
+// In a process of its own, for limits and rights that are not taken back.
+int status_of(const std::function<int()> &work) {
+  const pid_t pid = ::fork();
+  if (pid == 0)
+    ::_exit(work());
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+class WriteFileTest : public testing::Test {
+protected:
+  void expect_alone(const std::string &name, const std::string &bytes) {
+    EXPECT_EQ(folder.get(name), bytes);
+    EXPECT_EQ(folder.list(), std::vector<std::string>{name});
+  }
+  TemporaryFolder folder;
+};
+
+TEST_F(WriteFileTest, WritesAndReplaces) {
+  ASSERT_TRUE(write_file(folder / "a", "one"));
+  expect_alone("a", "one");
+  ASSERT_TRUE(write_file(folder / "a", std::string(1 << 20, 'x')));
+  ASSERT_TRUE(write_file(folder / "a", ""));
+  expect_alone("a", "");
+}
+
+TEST_F(WriteFileTest, KeepsPermissions) {
+  folder.put("a", "old");
+  ASSERT_EQ(::chmod((folder / "a").c_str(), 0640), 0);
+  ASSERT_TRUE(write_file(folder / "a", "new"));
+  struct stat info {};
+  ASSERT_EQ(::stat((folder / "a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0640u);
+  expect_alone("a", "new");
+}
+
+TEST_F(WriteFileTest, FollowsLinks) {
+  folder.put("real", "old");
+  fs::create_directory(folder / "d");
+  fs::create_symlink("../real", folder / "d/link");
+  fs::create_symlink("d/link", folder / "chain");
+  ASSERT_TRUE(write_file(folder / "chain", "new"));
+  EXPECT_TRUE(fs::is_symlink(folder / "chain"));
+  EXPECT_TRUE(fs::is_symlink(folder / "d/link"));
+  EXPECT_EQ(folder.get("real"), "new");
+  EXPECT_FALSE(fs::is_symlink(folder / "real"));
+}
+
+TEST_F(WriteFileTest, FollowsALinkToWhatIsNotThereYet) {
+  fs::create_directory(folder / "d");
+  fs::create_symlink("d/target", folder / "link");
+  ASSERT_TRUE(write_file(folder / "link", "new"));
+  EXPECT_TRUE(fs::is_symlink(folder / "link"));
+  EXPECT_EQ(folder.get("d/target"), "new");
+  fs::create_symlink("loop", folder / "loop");
+  EXPECT_FALSE(write_file(folder / "loop", "new"));
+  EXPECT_TRUE(fs::is_symlink(folder / "loop"));
+}
+
+TEST_F(WriteFileTest, ANameAsLongAsNamesMayBe) {
+  const std::string name(255, 'n');
+  ASSERT_TRUE(write_file(folder / name, "x"));
+  expect_alone(name, "x");
+  EXPECT_FALSE(write_file(folder / (name + "n"), "x"));
+}
+
+TEST_F(WriteFileTest, TheOldFileSurvivesAFullDisk) {
+  folder.put("a", "old");
+  const int status = status_of([&] {
+    std::signal(SIGXFSZ, SIG_IGN); // write() fails in place of it
+    const rlimit limit{1000, 1000};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const auto written = write_file(folder / "a", std::string(5000, 'x'));
+    const auto fresh = write_file(folder / "b", std::string(5000, 'x'));
+    return !written && !fresh && written.error().text().find("EFBIG") != std::string::npos ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+  expect_alone("a", "old");
+}
+
+TEST_F(WriteFileTest, TheOldFileSurvivesWhereNothingCanBeCreated) {
+  folder.put("a", "old");
+  const auto refused = [&] {
+    if (::geteuid() == 0 && ::setuid(65534) != 0)
+      return 1;
+    const auto written = write_file(folder / "a", "new");
+    return !written && written.error().code == ErrorCode::permission ? 0 : 1;
+  };
+  ASSERT_EQ(::chmod((folder / "a").c_str(), 0666), 0);
+  ASSERT_EQ(::chmod((folder / "").c_str(), 0555), 0); // the folder
+  EXPECT_EQ(status_of(refused), 0);
+  ASSERT_EQ(::chmod((folder / "").c_str(), 0777), 0);
+  ASSERT_EQ(::chmod((folder / "a").c_str(), 0444), 0); // the file
+  EXPECT_EQ(status_of(refused), 0);
+  expect_alone("a", "old");
+}
+
+TEST_F(WriteFileTest, SaysWhatIsWrong) {
+  const auto error = [](const std::string &path) {
+    const auto written = write_file(path, "x");
+    EXPECT_FALSE(written);
+    return written ? Error() : written.error();
+  };
+  EXPECT_EQ(error(folder / "no/such/folder").code, ErrorCode::not_found);
+  EXPECT_EQ(error(folder / "").message, "is a folder");
+  EXPECT_EQ(error("").code, ErrorCode::not_found);
+  EXPECT_NE(error("/dev/full").text().find("ENOSPC"), std::string::npos);
+  EXPECT_EQ(error("/dev/full").source, "/dev/full");
+  EXPECT_TRUE(write_file("/dev/null", "x"));
+}
+
+} // namespace
+} // namespace tally
