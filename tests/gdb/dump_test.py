@@ -51,16 +51,21 @@ class CallgrindTest(DumpCase):
         if report is not None:
             own = rows.self_by_function()
             arcs = rows.arcs_by_function()
-            for row in play.report(report).rows:
-                with self.subTest(row.name):
-                    mine = [function for function in rows.functions() if function.name == row.name]
-                    self.assertTrue(mine, f"{row} is not in {path}")
-                    self.assertEqual(sum(own.get(each, (0,))[0] for each in mine), row.self_ticks)
-                    called = sum(arc.costs[0] for (_, callee), arc in arcs.items()
-                                 if callee in mine)
-                    if called:  # but what is on top of a chain nobody calls
-                        self.assertLessEqual(called, row.inclusive_ticks)
-                        self.assertLessEqual(row.inclusive_ticks, total)
+            shown_rows = play.report(report).rows
+            for name in {row.name for row in shown_rows}:  # _start is in two objects
+                with self.subTest(name):
+                    mine = [function for function in rows.functions() if function.name == name]
+                    theirs = [row for row in shown_rows if row.name == name]
+                    self.assertEqual(len(mine), len(theirs), f"{name}: {mine}\n{play}")
+                    self.assertEqual(sorted(own.get(each, (0,))[0] for each in mine),
+                                     sorted(row.self_ticks for row in theirs))
+                    # Self and what it calls; but ld.so has one that is inlined into itself.
+                    if not any((each, each) in arcs for each in mine):
+                        inclusive = [own.get(each, (0,))[0] +
+                                     sum(arc.costs[0] for (caller, _), arc in arcs.items()
+                                         if caller == each) for each in mine]
+                        self.assertEqual(sorted(inclusive),
+                                         sorted(row.inclusive_ticks for row in theirs))
         return rows
 
     def test_equals_the_status_the_report_and_annotate(self) -> None:

@@ -159,7 +159,7 @@ class SameAsWithoutTest(GdbCase):
         texts = []
         for plugin in (False, True):
             play = play_gdb(commands, program("spin7030"), ["0.1", "2"], plugin=plugin)
-            texts.append(re.sub(r"cpu [0-9.]+|process \d+|0x[0-9a-f]+", "", str(play.sections)))
+            texts.append(re.sub(r"cpu_seconds [0-9.]+|process \d+|0x[0-9a-f]+", "", str(play.sections)))
             self.assertEqual(play.stderr, "", play)
         self.assertEqual(texts[0], texts[1])
 
@@ -169,7 +169,7 @@ class SameAsWithoutTest(GdbCase):
         texts = []
         for first in ([], ["profile start"]):
             play = play_gdb([*first, *commands], program("spin7030"), ["0.1", "1"])
-            texts.append([re.sub(r"cpu [0-9.]+|process \d+|0x[0-9a-f]+", "", text)
+            texts.append([re.sub(r"cpu_seconds [0-9.]+|process \d+|0x[0-9a-f]+", "", text)
                           for command, text in play.sections if command not in first])
         self.assertEqual(texts[0], texts[1])
 

@@ -17,11 +17,12 @@ def line_of(text: str) -> int:
 
 class PartNamesTest(GdbCase):
     def assert_parts(self, play: Play, *patterns: str) -> None:
-        parts = play.parts()
+        """Of the parts with work in them; a tick or two may fall into any other."""
+        parts = play.parts(least=5)
         self.assertEqual(len(parts), len(patterns), f"{parts}\n{play}")
         for part, pattern in zip(parts, patterns):
             self.assertRegex(part, f"^(?:{pattern})$", f"{parts}\n{play}")
-        self.assertEqual(play.status().count("parts"), len(patterns), play)
+        self.assertEqual(play.status().count("parts"), len(play.parts()), play)
 
     def test_every_kind_of_stop(self) -> None:
         play = play_gdb(
@@ -42,7 +43,7 @@ class PartNamesTest(GdbCase):
              "next", "continue", "profile status", PARTS],
             program("stops"), ["0.1"])
         self.assertEqual(play.stderr, "", play)
-        # Nothing to sample runs until `work` is entered, nor behind its last call.
+        # Hardly anything runs until `work` is entered, and behind its last call.
         self.assert_parts(play, rf"breakpoint 1, stops\.c:{first}", rf"step, stops\.c:{first + 1}",
                           r"(?:step|finish), stops\.c:\d+", rf"(?:step|advance), stops\.c:{first + 3}",
                           rf"step, stops\.c:{first + 4}")
@@ -72,8 +73,7 @@ class PartNamesTest(GdbCase):
             ["profile start", "handle SIGUSR1 nostop noprint", "break here if number == 7",
              "break here if number == 2", "run", "kill", "profile status", PARTS],
             program("stops"), ["0.05"])
-        # To kill it may take a tick of its own.
-        self.assertRegex(play.parts()[0], r"^breakpoint 2, stops\.c:\d+$")
+        self.assert_parts(play, r"breakpoint 2, stops\.c:\d+")
 
     def test_signals_and_how_programs_end(self) -> None:
         play = play_gdb(["profile start", "run", "profile status", "continue", "profile status",

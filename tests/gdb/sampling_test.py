@@ -110,7 +110,7 @@ class ShareTest(GdbCase):
         self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=tolerance, msg=play)
         self.assertAlmostEqual(report.self_percent("thirty"), 30, delta=tolerance, msg=play)
 
-        cpu = play.program_value("cpu")
+        cpu = play.program_value("cpu_seconds")
         samples = status.count("samples")
         self.assertAlmostEqual(samples / (frequency * cpu), 1, delta=0.1, msg=play)
         self.assertAlmostEqual(samples / (status.number("delivered_hz") * cpu), 1, delta=0.1,

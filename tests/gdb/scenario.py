@@ -92,11 +92,11 @@ class Play:
         except ValueError as error:
             raise AssertionError(f"{error}\n{self}") from None
 
-    def parts(self, which: int = -1) -> list[str]:
-        """What ended each part, in order of time, by `profile report --by part --limit 0`."""
+    def parts(self, which: int = -1, least: int = 1) -> list[str]:
+        """What ended each part of that many ticks, in order of time, by `PARTS`."""
         rows = self.report("--by part --limit 0", which).rows
         numbered = sorted((int(row.name.split(" ", 1)[0]), row.name.split(" ", 1)[1])
-                          for row in rows)
+                          for row in rows if row.self_ticks >= least)
         return [name for _, name in numbered]
 
     def program_value(self, name: str, which: int = -1) -> float:
