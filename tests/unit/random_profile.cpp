@@ -1,8 +1,7 @@
 #include "random_profile.h"
 
 #include <algorithm>
-
-#include <gtest/gtest.h>
+#include <cstdlib>
 
 namespace tally {
 
@@ -111,7 +110,8 @@ StackProfile random_profile(Random &random, const RandomShape &shape) {
     builder.add_sample(stack, any(random, threads), any(random, parts), values);
   }
   auto profile = builder.finish();
-  EXPECT_TRUE(profile) << profile.error().text();
+  if (!profile)
+    std::abort(); // a defect of this file
   return std::move(*profile);
 }
 
