@@ -20,6 +20,7 @@ class _Runner:
             self._watcher.sync()
             self._session.set_width(gdb.parameter("width") or 0)
             text = self._session.command(line, performer)
+            self._watcher.tell_running()
         except TallyError as error:
             performer.end()
             raise gdb.GdbError(str(error))

@@ -142,6 +142,11 @@ class Watcher:
         target, pid = _target()
         self._push(_abi.EVENT_TARGET, target=target, pid=pid, command=_command_line())
 
+    def tell_running(self) -> None:
+        """After each command: what it began may have found the process running (`continue &`)."""
+        if self._running_pid:
+            self._push(_abi.EVENT_RESUMED, command=_command_line())
+
     def _push(self, kind: int, target: Optional[int] = None, pid: Optional[int] = None,
               **facts) -> None:
         if not self._session.is_open:

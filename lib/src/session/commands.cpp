@@ -267,8 +267,11 @@ Result<Reply> Session::State::clear(const ParsedCommand &) {
   named.reset();
   done = {};
   running_ns = stopped_ns = 0;
-  if (sampler)
+  changed_at_ns = now_ns();
+  if (sampler) {
     sampler->clear();
+    cleared = sampler->status();
+  }
   return Reply{};
 }
 

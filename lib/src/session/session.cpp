@@ -101,6 +101,7 @@ Result<void> Session::State::begin_sampling() {
   wanted.stacks = options.stacks;
   TALLY_TRY(started, start_perf_sampler(target.pid, wanted));
   sampler = std::move(started);
+  cleared = {};
   sampled_pid = target.pid;
   sampled_command = target.command;
   sampled_options = options;
@@ -199,11 +200,11 @@ SamplerStatus Session::State::sums() {
   if (!sampler)
     return all;
   const SamplerStatus now = sampler->status();
-  all.samples += now.samples;
-  all.kernel_samples += now.kernel_samples;
-  all.lost += now.lost;
-  all.throttled += now.throttled;
-  all.cpu_ns += now.cpu_ns;
+  all.samples += now.samples - cleared.samples;
+  all.kernel_samples += now.kernel_samples - cleared.kernel_samples;
+  all.lost += now.lost - cleared.lost;
+  all.throttled += now.throttled - cleared.throttled;
+  all.cpu_ns += now.cpu_ns - cleared.cpu_ns;
   all.threads = now.threads;
   all.parts = now.parts;
   all.kernel_included = now.kernel_included;

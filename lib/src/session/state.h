@@ -74,6 +74,7 @@ struct Session::State {
   uint64_t stopped_ns = 0;    //
 
   SamplerStatus done;                   // sums over samplers that ended, of this profile
+  SamplerStatus cleared;                // what the sampler had counted at `profile clear`
   std::optional<StackProfile> kept;     // what ended samplers collected, named
   std::optional<StackProfile> frozen;   // the same, waiting for names
   std::optional<StackProfile> named;    // all there is, named; valid until the process runs on

@@ -77,7 +77,7 @@ void DwarfTable::find_alternate(const std::string &path,
     alternate_.reset(dwarf_begin_elf(alternate_file_->elf(), DWARF_C_READ, nullptr));
     if (alternate_) {
       dwarf_setalt(dwarf_.get(), alternate_.get());
-      alternate_file_->release_descriptor();
+      alternate_file_->spare_descriptors();
       return;
     }
   }

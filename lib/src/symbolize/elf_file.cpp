@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,7 +88,9 @@ Result<ElfFile> ElfFile::open(const std::string &path) {
   file.identity_ = identity_of(info);
   if (!libelf_ready())
     return fail(ErrorCode::unsupported, "libelf is too old", path);
-  file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ_MMAP, nullptr));
+  // Read, not mapped: a file that a build cuts short in place would end a mapping's reader, and
+  // with it the debugger, by SIGBUS. A section is read when it is first asked for.
+  file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ, nullptr));
   if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF)
     return no_elf(path);
   GElf_Ehdr header;
@@ -197,8 +200,11 @@ std::optional<std::pair<std::string, uint32_t>> ElfFile::debug_link() const {
   return std::pair{std::string(name), uint32_t{crc}};
 }
 
-void ElfFile::release_descriptor() {
-  if (fd_.get() < 0)
+void ElfFile::spare_descriptors() {
+  rlimit limit{};
+  const bool room = ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+                    static_cast<rlim_t>(fd_.get()) < limit.rlim_cur / 4;
+  if (fd_.get() < 0 || room)
     return;
   if (elf_cntl(elf(), ELF_C_FDREAD) == 0)
     fd_.reset();

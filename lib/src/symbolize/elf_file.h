@@ -71,8 +71,9 @@ public:
   bool has_dwarf() const;
   // Name and CRC32 of .gnu_debuglink.
   std::optional<std::pair<std::string, uint32_t>> debug_link() const;
-  // Gives the descriptor back once the bytes are mapped; a debugger holds hundreds of modules.
-  void release_descriptor();
+  // Where descriptors get scarce (a debugger may hold hundreds of modules), reads the whole file
+  // and gives its descriptor back.
+  void spare_descriptors();
 
 private:
   struct EndElf {

@@ -112,9 +112,9 @@ DwarfTable *ModuleTable::dwarf() {
   if (separate || files_.main_has_dwarf)
     dwarf_ = DwarfTable::open(file, separate ? files_.debug : files_.name,
                               options_.debug_directories, pool_);
-  main_->release_descriptor();
+  main_->spare_descriptors();
   if (debug_)
-    debug_->release_descriptor();
+    debug_->spare_descriptors();
   return dwarf_.get();
 }
 

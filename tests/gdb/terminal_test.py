@@ -1,0 +1,155 @@
+"""A user at a terminal: Ctrl-C, keys, pages, a program in the background."""
+import os
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import GdbCase, Status, read_status
+from support.gdb_driver import GdbTerminal
+from support.programs import program
+from support.skips import run_unittests
+from support.tables import parse_report
+
+
+def status(gdb: GdbTerminal) -> Status:
+    return read_status(gdb.command("profile status"))
+
+
+class InterruptTest(GdbCase):
+    def test_ctrl_c_during_run_and_continue(self) -> None:
+        with GdbTerminal(program("spin7030"), ["60"]) as gdb:
+            self.assertRegex(gdb.command("profile start"), "^Sampling begins with the next process")
+            for go in ("run", "continue"):
+                gdb.send(go)
+                gdb.expect("Starting program.*\n" if go == "run" else "Continuing.\n")
+                time.sleep(1)
+                gdb.interrupt()
+                self.assertRegex(gdb.expect_prompt(), "SIGINT, Interrupt")
+            now = status(gdb)
+            self.assertEqual((now["state"], now["parts"]), ("sampling", "2"))
+            self.assertGreater(now.count("samples"), 300)
+            report = parse_report(gdb.command("profile report"))
+            self.assertEqual(report.total, now.count("samples"))
+            self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=12)
+            parts = parse_report(gdb.command("profile report --by part"))
+            self.assertEqual(sorted(row.name for row in parts.rows), ["1 SIGINT", "2 SIGINT"])
+            # The prompt was held for some time: nothing was counted.
+            self.assertEqual(status(gdb).count("samples"), now.count("samples"))
+            gdb.send("quit")
+            self.assertEqual(gdb.wait(), 0, gdb.transcript)
+            self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
+
+    def test_ctrl_c_in_a_sleeping_program(self) -> None:
+        with GdbTerminal(program("sleeper")) as gdb:
+            gdb.command("profile start")
+            gdb.send("run")
+            gdb.expect("asleep\n")
+            time.sleep(0.5)
+            gdb.interrupt()
+            gdb.expect_prompt()
+            report = parse_report(gdb.command("profile report"))
+            self.assertGreater(report.row("before_sleep").inclusive_ticks, 150)
+            self.assertGreater(status(gdb).number("running"), 0.4)
+
+    def test_ctrl_c_in_an_attached_program(self) -> None:
+        process = subprocess.Popen([program("spin7030"), "60"], stdout=subprocess.DEVNULL)
+        try:
+            with GdbTerminal() as gdb:
+                gdb.command(f"attach {process.pid}")
+                gdb.command("profile start")
+                gdb.send("continue")
+                gdb.expect("Continuing.\n")
+                time.sleep(0.5)
+                gdb.interrupt()
+                self.assertIn("SIGINT", gdb.expect_prompt())
+                self.assertGreater(status(gdb).count("samples"), 100)
+                gdb.send("quit")
+                self.assertEqual(gdb.wait(), 0, gdb.transcript)
+            self.assertIsNone(process.poll())
+        finally:
+            process.kill()
+            process.wait()
+
+
+class BackgroundTest(GdbCase):
+    def test_a_program_in_the_background(self) -> None:
+        """Sampling is begun, looked at and ended while the program runs."""
+        with GdbTerminal(program("spin7030"), ["60"]) as gdb:
+            gdb.command("break main")
+            gdb.command("run")
+            gdb.command("delete")
+            gdb.command("continue &")
+            self.assertRegex(gdb.command("profile start"), r"^Sampling process \d+")
+            time.sleep(0.5)
+            first = status(gdb)
+            time.sleep(0.5)
+            second = status(gdb)
+            self.assertEqual(second["state"], "sampling")
+            self.assertGreater(second.count("samples"), first.count("samples") + 50)
+            self.assertGreaterEqual(second.number("running") - first.number("running"), 0.49)
+            report = parse_report(gdb.command("profile report"))
+            self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=15)
+            gdb.send("interrupt")
+            gdb.expect("SIGINT, Interrupt")  # told behind a prompt
+            gdb.expect("SPIN_STEPS.*\n|spin7030\\.c.*\n")
+            gdb.command("echo")
+            third = status(gdb)
+            time.sleep(0.5)
+            self.assertEqual(status(gdb).count("samples"), third.count("samples"))
+            self.assertEqual(status(gdb)["running"], third["running"])
+            self.assertEqual(third["parts"], "1")
+            gdb.send("quit")
+            self.assertEqual(gdb.wait(), 0, gdb.transcript)
+
+    def test_quit_while_it_runs_in_the_background(self) -> None:
+        with GdbTerminal(program("spin7030"), ["60"]) as gdb:
+            gdb.command("profile start")
+            gdb.command("run &")
+            time.sleep(0.5)
+            gdb.send("quit")
+            self.assertEqual(gdb.wait(), 0, gdb.transcript)
+
+
+class KeysTest(GdbCase):
+    def test_tab(self) -> None:
+        with GdbTerminal(program("spin7030")) as gdb:
+            for typed, line in (("profile sta\tr\t", "profile start"),
+                                ("profile start --fr\t", "profile start --frequency"),
+                                ("profile start --stacks n\t", "profile start --stacks none"),
+                                ("profile report --by th\t", "profile report --by thread")):
+                with self.subTest(typed):
+                    gdb.send_keys(typed)
+                    # The first TAB may ring, as nothing is sure yet.
+                    gdb.expect("\a?".join(map(re.escape, line)), timeout_s=10)
+                    gdb.interrupt()
+                    gdb.expect_prompt()
+
+    def test_an_empty_line_repeats_nothing(self) -> None:
+        with GdbTerminal(program("spin7030")) as gdb:
+            self.assertIn("state idle", gdb.command("profile status"))
+            self.assertEqual(gdb.command(""), "")
+
+    def test_pages(self) -> None:
+        """GDB stops a long table at each page, and `q` leaves it out."""
+        with GdbTerminal(program("many_functions"), ["1"], pagination=True, rows=24) as gdb:
+            gdb.command("set height 20")
+            gdb.command("profile start")
+            gdb.command("run")
+            for key, shown in (("q", 20), ("c", 200)):
+                gdb.send("profile report --limit 0")
+                gdb.expect("--Type <RET>")
+                gdb.send(key)
+                gdb.expect(r"\n\(gdb\) $")
+                self.assertGreaterEqual(
+                    len(re.findall(r"many_\d{4} ", gdb.transcript)), shown - 6)
+            # Nothing was harmed.
+            self.assertGreater(status(gdb).count("samples"), 300)
+            gdb.command("set height 0")
+            self.assertGreater(len(parse_report(
+                gdb.command("profile report --limit 0")).rows), 200)
+
+
+if __name__ == "__main__":
+    run_unittests()
