@@ -16,7 +16,6 @@
 
 static tally_session *session;
 static int symbols_asked; /* requests that were performed */
-
 static void spin_in_c(double seconds) {
   const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
   while (clock() < end)
@@ -154,7 +153,6 @@ int main(void) {
     CHECK(self("part", "breakpoint 2, spin.c:10") == at_stop);
   }
   const uint64_t total = self("thread", NULL);
-
   for (size_t i = 0; i < tally_table_rows(commands); ++i) {
     const char *name = tally_table_texts(commands, 0)[i];
     if (strcmp(name, "start") == 0) {
