@@ -32,7 +32,8 @@ TEST(PcHistogram, CountsInBinsAndOutside) {
   builder.set_dimension("ticks", 't');
   builder.add_range(0x1000, 0x100A, 4); // the last bin is cut: two bytes
   builder.add_range(0x2000, 0x2010, {.scale = 0x7FFF}, 4);
-  for (const uint64_t pc : {0x1000, 0x1003, 0x1004, 0x1009, 0x100A, 0xFFF, 0x2000, 0x2004, 0x200F})
+  for (const uint64_t pc :
+       {0x1000u, 0x1003u, 0x1004u, 0x1009u, 0x100Au, 0xFFFu, 0x2000u, 0x2004u, 0x200Fu})
     builder.count(pc);
   const PcHistogram histogram = finished(builder);
   EXPECT_EQ(histogram.ranges()[0].counters, (std::vector<uint64_t>{2, 1, 1}));

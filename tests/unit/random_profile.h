@@ -29,6 +29,7 @@ struct RandomShape {
   uint32_t value_types = 1;
   int64_t largest_value = 5;
   bool strange_names = false; // bytes of all kinds
+  uint64_t tables_seed = 0;   // the same one: the same mappings, functions and locations; 0: any
 };
 
 // Every location has lines and every sample a stack. Functions recur in a stack, are inlined into

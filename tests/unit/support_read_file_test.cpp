@@ -57,7 +57,8 @@ protected:
 
 // Around the size of the blocks that it is unpacked in, too.
 TEST_F(ReadFileTest, WhatWasPackedComesBack) {
-  for (const size_t size : {0, 1, 2, 1000, 65535, 65536, 65537, 131072, 1 << 20, (1 << 20) + 1}) {
+  for (const size_t size :
+       {0u, 1u, 2u, 1000u, 65535u, 65536u, 65537u, 131072u, 1u << 20, (1u << 20) + 1}) {
     const std::string bytes = random_bytes(size);
     for (const std::string &packed : {bytes, gzip(bytes), zstd(bytes)}) {
       const auto file = read(packed);
@@ -90,7 +91,7 @@ TEST_F(ReadFileTest, DamageIsFound) {
   std::string packed = gzip(bytes); // its checksum finds what deflate does not
   for (size_t at = 10; at < packed.size() - 4; ++at) {
     std::string damaged = packed;
-    damaged[at] = static_cast<char>(damaged[at] ^ (1 + random() % 255));
+    damaged[at] = static_cast<char>(static_cast<uint8_t>(damaged[at]) ^ (1 + random() % 255));
     const auto file = read(damaged);
     ASSERT_TRUE(!file || file->bytes() == bytes) << at;
   }

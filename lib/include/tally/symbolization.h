@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -26,6 +27,7 @@ public:
 
   // Run-time addresses for which nothing was found, ascending: a debugger may know them (JIT code).
   std::vector<uint64_t> unnamed() const;
+  // After the last step.
   void set_name(uint64_t address, std::string_view function, std::string_view file, uint32_t line);
 
   // The profile with names. Where none was found the function is "module+0xoffset" (of the function
@@ -46,10 +48,11 @@ private:
   Diagnostics &diagnostics_;
   std::vector<LocationId> order_; // by mapping, then address: a module's data is read once
   size_t next_ = 0;
-  std::vector<ModuleId> modules_;   // by MappingId
-  std::vector<SourceLine> lines_;   // in order of look-up
-  Column<LocationId, Range> found_; // into lines_
-  std::vector<SourceFrame> frames_; // scratch
+  std::vector<ModuleId> modules_;                        // by MappingId
+  std::vector<SourceLine> lines_;                        // in order of look-up
+  Column<LocationId, Range> found_;                      // into lines_
+  std::vector<std::pair<uint64_t, LocationId>> unnamed_; // by address, once one is given a name
+  std::vector<SourceFrame> frames_;                      // scratch
 };
 
 } // namespace tally

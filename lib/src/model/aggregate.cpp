@@ -131,9 +131,12 @@ void Aggregator::find_places() {
     const Location at = stacks_.location(static_cast<LocationId>(i));
     first_place_.push_back(static_cast<uint32_t>(location_places_.size()));
     addresses |= at.address != 0;
-    for (const SourceLine &line : at.lines)
+    for (const SourceLine &line : at.lines) {
+      // Costs know one unknown file.
+      const StringId file = stacks_.strings[line.file] == "???" ? StringId{} : line.file;
       location_places_.push_back(
-          places_.id_of({same_[line.function], line.file, {address_of(at), line.line}}));
+          places_.id_of({same_[line.function], file, {address_of(at), line.line}}));
+    }
   }
   first_place_.push_back(static_cast<uint32_t>(location_places_.size()));
   out_.set_positions(addresses, true);

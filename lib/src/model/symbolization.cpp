@@ -103,9 +103,17 @@ std::vector<uint64_t> Symbolization::unnamed() const {
 
 void Symbolization::set_name(uint64_t address, std::string_view function, std::string_view file,
                              uint32_t line) {
-  for (LocationId id : order_) {
+  if (unnamed_.empty()) {
+    for (LocationId id : order_)
+      if (found_[id].first == found_[id].last)
+        unnamed_.emplace_back(builder_.so_far().location(id).address, id);
+    std::ranges::sort(unnamed_);
+  }
+  for (auto next = std::ranges::lower_bound(unnamed_, std::pair(address, LocationId{}));
+       next != unnamed_.end() && next->first == address; ++next) {
+    const LocationId id = next->second;
     const Location at = builder_.so_far().location(id);
-    if (at.address != address || found_[id].first != found_[id].last)
+    if (found_[id].first != found_[id].last)
       continue;
     const StringId object =
         at.mapping == none<MappingId> ? StringId{} : builder_.so_far().mappings()[at.mapping].path;

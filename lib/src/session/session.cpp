@@ -93,6 +93,7 @@ Result<void> Session::State::begin_sampling() {
     running_ns = stopped_ns = 0;
     symbolizer = make_symbolizer();
     diagnostics.clear();
+    told.clear();
   }
   named.reset();
   SamplerOptions wanted;
@@ -251,6 +252,11 @@ Result<Reply> Session::State::pump() {
                      {}};
     return reply;
   }
+  // What the debugger told at an earlier stop it cannot tell once the process is gone.
+  if (!asked_debugger && !told.empty())
+    for (const uint64_t address : job->unnamed())
+      if (const auto at = told.find(address); at != told.end())
+        use_answer(address, at->second);
   const bool can_ask = sampler && !running && target.pid != 0;
   if (!asked_debugger && can_ask) {
     asked_debugger = true;
@@ -295,27 +301,35 @@ Result<Reply> Session::State::answer(std::span<const std::string> answers) {
   if (asked_debugger) {
     const std::vector<uint64_t> asked = job->unnamed();
     for (size_t i = 0; i < std::min(asked.size(), answers.size()); ++i) {
-      const std::string_view answer = answers[i];
-      const size_t tab = std::min(answer.find('\t'), answer.size());
-      const std::string_view function = answer.substr(0, tab);
-      std::string_view rest = answer.substr(std::min(tab + 1, answer.size()));
-      const size_t second = std::min(rest.find('\t'), rest.size());
-      uint32_t line = 0;
-      const std::string_view digits = rest.substr(std::min(second + 1, rest.size()));
-      std::from_chars(digits.data(), digits.data() + digits.size(), line);
-      if (!function.empty())
-        job->set_name(asked[i], function, rest.substr(0, second), line);
+      told.insert_or_assign(asked[i], answers[i]);
+      use_answer(asked[i], answers[i]);
     }
   }
   return pump();
 }
 
+void Session::State::use_answer(uint64_t address, std::string_view answer) {
+  const size_t tab = std::min(answer.find('\t'), answer.size());
+  const std::string_view function = answer.substr(0, tab);
+  const std::string_view rest = answer.substr(std::min(tab + 1, answer.size()));
+  const size_t second = std::min(rest.find('\t'), rest.size());
+  uint32_t line = 0;
+  const std::string_view digits = rest.substr(std::min(second + 1, rest.size()));
+  std::from_chars(digits.data(), digits.data() + digits.size(), line);
+  if (!function.empty())
+    job->set_name(address, function, rest.substr(0, second), line);
+}
+
 Result<void> Session::State::finish_requests(Reply reply) {
   const std::vector<std::string> no_answers;
+  bool unanswered = false;
   while (reply.request.kind != RequestKind::none) {
+    unanswered |= reply.request.kind == RequestKind::symbols;
     TALLY_TRY(next, answer(no_answers));
     reply = std::move(next);
   }
+  if (unanswered)
+    named.reset(); // whoever can ask the debugger is to do so
   return {};
 }
 

@@ -41,6 +41,7 @@ struct Session::State {
   // Answers what is requested with nothing, to the end.
   Result<void> finish_requests(Reply reply);
   Result<Reply> answer(std::span<const std::string> answers);
+  void use_answer(uint64_t address, std::string_view answer);
   Result<Reply> cancel();
 
   // commands.cpp
@@ -83,6 +84,7 @@ struct Session::State {
   Diagnostics diagnostics;
   std::unique_ptr<Symbolization> job;
   bool asked_debugger = false;
+  std::map<uint64_t, std::string> told; // the debugger's answers, by address, of this process
   Then then;
 };
 

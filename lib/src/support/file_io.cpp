@@ -220,6 +220,8 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
     if (::access(path.c_str(), W_OK) != 0)
       return fail_errno(errno, "cannot write", path);
     mode = info.st_mode & 07777;
+  } else if (errno != ENOENT) {
+    return fail_errno(errno, "cannot write", path);
   }
 
   static std::atomic<unsigned> counter{0};

@@ -13,6 +13,8 @@ namespace tally::callgrind {
 
 namespace {
 
+constexpr std::string_view blanks = " \t\r\n";
+
 class Writer {
 public:
   Writer(const CostProfile &profile, const WriteOptions &options)
@@ -24,6 +26,8 @@ public:
       write_part(static_cast<CostPartId>(i));
     if (replaced_newlines_)
       out_.lost.push_back("line breaks inside of names (written as blanks)");
+    if (trimmed_)
+      out_.lost.push_back("blanks around names");
     if (numbers_in_names_)
       out_.lost.push_back("names that begin like an id, \"(1\" (written with '_' before)");
     return std::move(out_);
@@ -66,7 +70,7 @@ private:
   const CostProfile &p_;
   const WriteOptions &options_;
   Written out_;
-  bool replaced_newlines_ = false, numbers_in_names_ = false;
+  bool replaced_newlines_ = false, numbers_in_names_ = false, trimmed_ = false;
 
   std::vector<std::vector<std::vector<BlockId>>> parts_; // part → functions → their blocks
   Names objects_, files_, functions_;
@@ -118,7 +122,13 @@ std::string Writer::event_name(const CostEvent &event) const {
 }
 
 void Writer::name(std::string_view key, Names &names, StringId id) {
-  const std::string_view value = p_.strings[id].empty() ? "???" : p_.strings[id];
+  // Readers take blanks around a name away; a blank one would be an id without a name.
+  std::string_view value = p_.strings[id];
+  const size_t begin = std::min(value.find_first_not_of(blanks), value.size());
+  value = value.substr(begin, value.find_last_not_of(blanks) + 1 - begin);
+  trimmed_ |= value.size() != p_.strings[id].size();
+  if (value.empty())
+    value = "???";
   text(key);
   text("=");
   // "(1)" is an id, even behind another id (names are made of names there).

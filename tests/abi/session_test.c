@@ -1,0 +1,198 @@
+/* Plays a debugger through tally.h alone: pushes events, performs what is requested, goes through
+ * every command. The program is a child that spins in C and in code made at run time. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tally.h>
+
+#define CHECK(truth)                                                                               \
+  ((truth) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #truth), exit(1)))
+
+static tally_session *session;
+static int symbols_asked; /* requests that were performed */
+static void spin_in_c(double seconds) {
+  const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
+  while (clock() < end)
+    for (volatile int i = 0; i < 100000; ++i)
+      ;
+}
+
+/* mov ecx, 100'000'000; 1: dec ecx; jnz 1b; ret: code that no file holds. */
+static void spin_in_code_made_now(void) {
+  static const unsigned char code[] = {0xB9, 0x00, 0xE1, 0xF5, 0x05, 0xFF, 0xC9, 0x75, 0xFC, 0xC3};
+  void *page =
+      mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED)
+    return;
+  memcpy(page, code, sizeof code);
+  ((void (*)(void))(uintptr_t)page)();
+}
+
+/* Stops before it begins and in the middle. */
+static pid_t spawn(void) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    raise(SIGSTOP);
+    spin_in_c(0.3);
+    spin_in_code_made_now();
+    raise(SIGSTOP);
+    spin_in_c(0.1);
+    _exit(7);
+  }
+  CHECK(pid > 0);
+  CHECK(waitpid(pid, NULL, WUNTRACED) == pid);
+  return pid;
+}
+
+/* Performs requests until there are none; returns the text, which lives until the next call. */
+static const char *perform(tally_error *error, tally_reply *reply) {
+  static char text[1 << 16];
+  CHECK(!error);
+  while (tally_reply_request(reply) != TALLY_REQUEST_NONE) {
+    const char *answers[4096] = {NULL};
+    tally_reply *next = NULL;
+    size_t count = 0;
+    if (tally_reply_request(reply) == TALLY_REQUEST_SYMBOLS) {
+      const uint64_t *addresses = tally_reply_addresses(reply, &count);
+      CHECK(count > 0 && count <= 4096 && addresses[0] != 0);
+      for (size_t i = 0; i < count; ++i)
+        answers[i] = "made_now\tnow.js\t7";
+      ++symbols_asked;
+    } else {
+      CHECK(tally_reply_progress(reply)[0] != '\0');
+    }
+    CHECK(tally_session_answer(session, answers, count, &next) == NULL);
+    tally_reply_free(reply);
+    reply = next;
+  }
+  snprintf(text, sizeof text, "%s", tally_reply_text(reply));
+  tally_reply_free(reply);
+  return text;
+}
+
+static const char *command(const char *line) {
+  tally_reply *reply = NULL;
+  tally_error *error = tally_session_command(session, line, &reply);
+  return perform(error, reply);
+}
+
+static void push(int kind, pid_t pid) {
+  tally_reply *reply = NULL;
+  tally_event event = {.size = sizeof event, .kind = kind, .target = TALLY_TARGET_NATIVE};
+  event.pid = pid;
+  event.number = kind == TALLY_EVENT_EXITED ? 7 : 2;
+  event.file = "/src/spin.c";
+  event.line = 10;
+  tally_error *error = tally_session_event(session, &event, &reply);
+  perform(error, reply);
+}
+
+static void refused(const char *line, int code, const char *part) {
+  tally_reply *reply = NULL;
+  tally_error *error = tally_session_command(session, line, &reply);
+  CHECK(error && !reply);
+  CHECK(tally_error_get_code(error) == code && strstr(tally_error_text(error), part));
+  tally_error_free(error);
+}
+
+/* On to its next stop, or to its end. */
+static void resume(pid_t pid) {
+  int status = 0;
+  push(TALLY_EVENT_RESUMED, pid);
+  CHECK(kill(pid, SIGCONT) == 0 && waitpid(pid, &status, WUNTRACED) == pid);
+  push(WIFSTOPPED(status) ? TALLY_EVENT_BREAKPOINT : TALLY_EVENT_EXITED,
+       WIFSTOPPED(status) ? pid : 0);
+}
+
+/* The self cost of the rows of `report` whose name is `name` (NULL: any). */
+static uint64_t self(const char *by, const char *name) {
+  tally_table *table = NULL;
+  uint64_t total = 0;
+  CHECK(tally_session_report(session, by, "self", &table) == NULL);
+  CHECK(strcmp(tally_table_column_name(table, 5), "self") == 0);
+  for (size_t r = 0; r < tally_table_rows(table); ++r)
+    if (!name || strcmp(tally_table_texts(table, 0)[r], name) == 0)
+      total += tally_table_counts(table, 5)[r];
+  tally_table_free(table);
+  return total;
+}
+
+int main(void) {
+  char folder[] = "/tmp/tally-abi-XXXXXX", line[128];
+  tally_table *commands = NULL, *words = NULL;
+  tally_reply *reply = NULL;
+  setenv("TALLY_CACHE_DIR", "", 1);
+  CHECK(mkdtemp(folder) && !tally_session_new(&session) && !tally_commands(&commands));
+  tally_session_set_width(session, 0);
+
+  refused("stop", TALLY_ERROR_BAD_STATE, "sampling has not begun");
+  refused("report", TALLY_ERROR_NO_DATA, "nothing was collected");
+  refused("nonsense", TALLY_ERROR_INVALID_ARGUMENT, "there is no command 'nonsense'");
+  CHECK(!tally_session_set(session, "frequency", "2000"));
+  tally_error *error = tally_session_command(session, "start", &reply);
+  if (error && tally_error_get_code(error) == TALLY_ERROR_PERMISSION)
+    return puts(tally_error_text(error)), 77; /* skipped */
+  CHECK(strstr(perform(error, reply), "begins with the next process"));
+  refused("start", TALLY_ERROR_BAD_STATE, "already");
+
+  for (int run = 0; run < 2; ++run) {
+    const pid_t pid = spawn();
+    resume(pid);
+    CHECK(strstr(command("report --limit 0"), "made_now") && symbols_asked == run + 1);
+    CHECK(self("function", "made_now") > 0);
+    const uint64_t at_stop = self("function", NULL);
+    CHECK(at_stop > 300 && self("line", NULL) == at_stop);
+    resume(pid);
+    CHECK(self("part", NULL) > at_stop);
+    CHECK(self("part", "breakpoint 2, spin.c:10") == at_stop);
+  }
+  const uint64_t total = self("thread", NULL);
+  for (size_t i = 0; i < tally_table_rows(commands); ++i) {
+    const char *name = tally_table_texts(commands, 0)[i];
+    if (strcmp(name, "start") == 0) {
+      refused("start --backend agent", TALLY_ERROR_BAD_STATE, "already"); /* goes on over runs */
+    } else if (strcmp(name, "status") == 0) {
+      snprintf(line, sizeof line, "\nsamples %llu\n", (unsigned long long)total);
+      CHECK(strstr(command("status"), line) && strstr(command("status"), "\nparts 2\n"));
+    } else if (strcmp(name, "report") == 0) {
+      CHECK(strncmp(command("report --json"), "{\"events\":[\"ticks\"],\"totals\":[", 30) == 0);
+      snprintf(line, sizeof line, "%llu ticks in total\n", (unsigned long long)total);
+      CHECK(strstr(command("report"), line) && strstr(command("report --limit 0"), "made_now"));
+    } else if (strcmp(name, "dump") == 0) {
+      snprintf(line, sizeof line, "dump %s/out.callgrind", folder);
+      CHECK(strncmp(command(line), "Wrote ", 6) == 0);
+      snprintf(line, sizeof line, "%s/out.callgrind", folder);
+      CHECK(access(line, R_OK) == 0 && unlink(line) == 0);
+      refused("dump /dev/full --format folded", TALLY_ERROR_IO, "ENOSPC");
+    } else if (strcmp(name, "diff") == 0) {
+      CHECK(strstr(command("diff previous"), "made_now"));
+    } else if (strcmp(name, "config") == 0) {
+      CHECK(strcmp(command("config frequency"), "frequency 2000\n") == 0);
+      CHECK(strcmp(tally_session_setting(session, "frequency"), "2000") == 0);
+      refused("config frequency 0", TALLY_ERROR_INVALID_ARGUMENT, "from 1 to 1000000");
+    } else if (strcmp(name, "stop") == 0) {
+      CHECK(strcmp(command("stop"), "") == 0);
+      refused("stop", TALLY_ERROR_BAD_STATE, "sampling has not begun");
+    } else if (strcmp(name, "clear") == 0) {
+      CHECK(total == self("object", NULL)); /* stopping lost nothing */
+      command("clear");
+      refused("report", TALLY_ERROR_NO_DATA, "nothing was collected");
+    } else
+      CHECK(name == NULL); /* a command that this test does not know */
+  }
+  error = tally_session_cancel(session);
+  CHECK(error && tally_error_get_code(error) == TALLY_ERROR_CANCELLED);
+  tally_error_free(error);
+  CHECK(tally_session_complete(session, "report --by ", &words) == NULL);
+  CHECK(tally_table_rows(words) == 5 && strcmp(tally_table_texts(words, 0)[0], "function") == 0);
+  tally_table_free(words);
+  tally_table_free(commands);
+  tally_session_free(session);
+  return rmdir(folder);
+}

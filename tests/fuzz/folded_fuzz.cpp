@@ -1,0 +1,40 @@
+// Folded stacks from any bytes: read or refused with a place; what was read is written so that it
+// reads back as the same.
+#include <cstdlib>
+#include <string_view>
+
+#include "formats/folded/folded.h"
+
+using namespace tally;
+
+namespace {
+
+void require(bool truth) {
+  if (!truth)
+    std::abort();
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char *>(data), size);
+  Diagnostics diagnostics;
+  static_cast<void>(folded::probe(bytes.substr(0, 4096)));
+  const auto first = folded::read(bytes, "input", diagnostics);
+  if (!first) {
+    require(first.error().text().find('\n') == std::string::npos || bytes.find('\n') != bytes.npos);
+    require(first.error().code != ErrorCode::internal);
+    return 0;
+  }
+  const auto &stacks = std::get<StackProfile>(*first);
+  const auto written = folded::write(stacks, {});
+  require(written.has_value());
+  require(folded::probe(written->bytes));
+  const auto second = folded::read(written->bytes, "output", diagnostics);
+  require(second.has_value());
+  const auto &again = std::get<StackProfile>(*second);
+  require(again.totals() == stacks.totals());
+  const auto rewritten = folded::write(again, {});
+  require(rewritten.has_value() && rewritten->bytes == written->bytes);
+  return 0;
+}

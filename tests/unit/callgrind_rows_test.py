@@ -1,0 +1,71 @@
+"""What the Callgrind writer writes is, to a reader that shares no code with it, the rows that it was
+given."""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.callgrind_rows import ArcKey, CallgrindRows, Function, SelfKey, read_callgrind
+from support.skips import run_unittests
+
+CASES = os.environ["TALLY_CALLGRIND_CASES"]
+
+
+def name(hex_bytes: str) -> str:
+    return bytes.fromhex(hex_bytes).decode("utf-8", "surrogateescape")
+
+
+def function(words: list) -> Function:
+    return Function(*map(name, words))
+
+
+def expected(path: str) -> tuple:
+    """Self costs, arcs as (calls, costs), totals of the parts."""
+    costs, arcs, parts = {}, {}, []
+    with open(path, encoding="ascii") as file:
+        for line in file:
+            kind, *words = line.rstrip("\n").split("\t")
+            if kind == "part":
+                parts.append(tuple(map(int, words)))
+                continue
+            where = (name(words[3]), int(words[4]), int(words[5]))
+            # Two names may become one in the file.
+            if kind == "self":
+                key = SelfKey(function(words[:3]), *where)
+                row = tuple(map(int, words[6:]))
+                costs[key] = tuple(map(sum, zip(costs.get(key, (0,) * len(row)), row)))
+            else:
+                key = ArcKey(function(words[:3]), function(words[6:9]), *where)
+                row = tuple(map(int, words[9:]))
+                arcs[key] = tuple(map(sum, zip(arcs.get(key, (0,) * len(row)), row)))
+    return costs, arcs, parts
+
+
+class CallgrindRowsTest(unittest.TestCase):
+    def test_cases(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([CASES, folder, "7", "900"], check=True)
+            paths = sorted(glob.glob(os.path.join(folder, "*.callgrind")))
+            self.assertEqual(len(paths), 1800)
+            for path in paths:
+                rows = self.read(path)
+                costs, arcs, parts = expected(path.rsplit(".", 2)[0] + ".rows")
+                seen = {key: row for key, row in rows.self_costs.items() if any(row)}
+                self.assertEqual(seen, costs, path)
+                self.assertEqual({key: (arc.calls, *arc.costs) for key, arc in rows.arcs.items()},
+                                 arcs, path)
+                self.assertEqual(rows.stated_totals, parts, path)
+                self.assertEqual(rows.stated_summaries, parts, path)
+
+    def read(self, path: str) -> CallgrindRows:
+        try:
+            return read_callgrind(path)
+        except ValueError as error:
+            raise AssertionError(f"{path}: {error}") from error
+
+
+if __name__ == "__main__":
+    run_unittests()

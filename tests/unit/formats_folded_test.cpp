@@ -1,0 +1,205 @@
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include <tally/formats.h>
+
+#include "formats/folded/folded.h"
+#include "random_profile.h"
+#include "temporary.h"
+
+namespace tally {
+namespace {
+
+using Stacks = std::map<std::vector<std::string>, int64_t>; // outermost first
+
+Stacks stacks_of(const StackProfile &profile) {
+  Stacks out;
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    std::vector<std::string> names;
+    for (const Frame &frame : frames_of(profile, profile.sample(row).stack))
+      names.push_back(std::get<2>(frame.function));
+    std::ranges::reverse(names);
+    out[names] += profile.sample(row).values[0];
+  }
+  return out;
+}
+
+Result<Profile> read(std::string_view bytes) {
+  Diagnostics diagnostics;
+  return folded::read(bytes, "f.folded", diagnostics);
+}
+
+StackProfile stacks(std::string_view bytes) {
+  auto profile = read(bytes);
+  EXPECT_TRUE(profile) << profile.error().text();
+  return std::move(std::get<StackProfile>(*profile));
+}
+
+std::string written(const StackProfile &profile) {
+  const auto out = folded::write(profile, {});
+  EXPECT_TRUE(out) << out.error().text();
+  return out->bytes;
+}
+
+TEST(Folded, WhatIsWrittenReadsBack) {
+  Random random(71);
+  for (int round = 0; round < 2000; ++round) {
+    RandomShape shape = random_shape(random);
+    shape.samples += 1;
+    const StackProfile profile = random_profile(random, shape);
+    const std::string text = written(profile);
+    const StackProfile again = stacks(text);
+    ASSERT_EQ(stacks_of(again), stacks_of(profile));
+    ASSERT_EQ(written(again), text);
+  }
+}
+
+TEST(Folded, NamesOfAllKindsKeepTheirCounts) {
+  Random random(72);
+  for (int round = 0; round < 2000; ++round) {
+    RandomShape shape = random_shape(random);
+    shape.samples += 1;
+    shape.strange_names = true;
+    const StackProfile profile = random_profile(random, shape);
+    const std::string text = written(profile);
+    const StackProfile again = stacks(text);
+    ASSERT_EQ(again.totals()[0], profile.totals()[0]) << text;
+    ASSERT_EQ(written(again), text);
+    ASSERT_TRUE(folded::probe(text.substr(0, 4096))) << text;
+  }
+}
+
+TEST(Folded, TheLostIsNamed) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  builder.add_value_type("bytes", "bytes");
+  builder.add_thread(1, 1, "a");
+  builder.add_thread(1, 2, "b");
+  builder.add_part({1, {}, 0, 0});
+  builder.add_part({2, {}, 0, 0});
+  const SourceLine line{builder.add_function({builder.intern("a;b"), {}, {}, {}, 0}), {}, 0};
+  const std::vector<int64_t> values{1, 2};
+  builder.add_sample(
+      builder.push(none<StackId>, builder.add_location(none<MappingId>, 1, std::span(&line, 1))),
+      none<ThreadId>, none<PartId>, values);
+  const auto out = folded::write(*builder.finish(), {});
+  ASSERT_TRUE(out);
+  EXPECT_EQ(out->bytes, "a:b 1\n");
+  EXPECT_EQ(out->lost.size(), 5u);
+}
+
+TEST(Folded, ReadsWhatOthersWrite) {
+  const StackProfile profile = stacks("# a comment\r\nmain;f g;h(int) 3\r\n\n \t\nmain\t4\n"
+                                      "main;f g;h(int)   5\nmain;;x 1");
+  EXPECT_EQ(stacks_of(profile),
+            (Stacks{{{"main", "f g", "h(int)"}, 8}, {{"main"}, 4}, {{"main", "", "x"}, 1}}));
+  EXPECT_EQ(profile.strings[profile.value_types()[0].type], "ticks");
+}
+
+TEST(Folded, ErrorsSayLineAndColumn) {
+  const auto text = [](std::string_view bytes) {
+    const auto profile = read(bytes);
+    EXPECT_FALSE(profile) << bytes;
+    return profile ? std::string() : profile.error().text();
+  };
+  EXPECT_EQ(text("a;b 1\na;b\n"), "f.folded:2:1: expected a stack, a blank and a count");
+  EXPECT_EQ(text("5\n"), "f.folded:1:1: expected a stack, a blank and a count");
+  EXPECT_EQ(text(" 5\n"), "f.folded:1:1: expected a stack, a blank and a count");
+  EXPECT_EQ(text("a \n"), "f.folded:1:1: expected a stack, a blank and a count");
+  EXPECT_EQ(text("\n#\na;b x1\n"), "f.folded:3:5: expected a count, found 'x1'");
+  EXPECT_EQ(text("a 1.5\n"), "f.folded:1:3: expected a count, found '1.5'");
+  EXPECT_EQ(text("a -1\n"), "f.folded:1:3: expected a count, found '-1'");
+  EXPECT_EQ(text("a +1\n"), "f.folded:1:3: expected a count, found '+1'");
+  EXPECT_EQ(text("a 9223372036854775808\n"),
+            "f.folded:1:3: the count 9223372036854775808 does not fit in 63 bits");
+  EXPECT_EQ(text("a 99999999999999999999999\n"),
+            "f.folded:1:3: the count 99999999999999999999999 does not fit in 63 bits");
+  EXPECT_EQ(text("# nothing\n"), "f.folded: holds no stacks");
+  EXPECT_EQ(read("a 9223372036854775807\nb 1\n").error().code, ErrorCode::overflow);
+  EXPECT_EQ(read("a 9223372036854775807\na 1\n").error().code, ErrorCode::overflow);
+  EXPECT_TRUE(read("a 9223372036854775807\n"));
+}
+
+TEST(Folded, IsToldByEveryLine) {
+  EXPECT_TRUE(folded::probe("a;b 1\n"));
+  EXPECT_TRUE(folded::probe("# c\n\na;b 1\nx 2"));
+  EXPECT_FALSE(folded::probe(""));
+  EXPECT_FALSE(folded::probe("# c\n"));
+  EXPECT_FALSE(folded::probe("a;b\n"));
+  EXPECT_FALSE(folded::probe("# callgrind format\nversion: 1\ncreator: x\nevents: Ir\n"));
+  const std::string head = ("a;b 1\n" + std::string(4096, 'x')).substr(0, 4096);
+  EXPECT_TRUE(folded::probe(head)); // the last line is not whole
+}
+
+TEST(Folded, AMillionFramesDeep) {
+  std::string text;
+  for (int i = 0; i < 1'000'000; ++i)
+    text += i % 2 ? "f;" : "g;";
+  text += "leaf 1\n";
+  EXPECT_EQ(written(stacks(text)), text);
+}
+
+TEST(Formats, AreFoundByNameFileAndContent) {
+  EXPECT_EQ((*format_by_name("folded"))->name, "folded");
+  const auto unknown = format_by_name("nonsense");
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().message.find("callgrind, folded"), std::string::npos);
+  for (const char *path : {"/a.b/callgrind.out.12", "x.callgrind", "d/x.cg"})
+    EXPECT_EQ(format_by_file_name(path)->name, "callgrind") << path;
+  for (const char *path : {"x.folded", "x.collapsed"})
+    EXPECT_EQ(format_by_file_name(path)->name, "folded") << path;
+  // What is written is not packed.
+  for (const char *path : {"x", "x.txt", "x.folded/y", "folded", "x.folded.gz", "x.cg.zst"})
+    EXPECT_EQ(format_by_file_name(path), nullptr) << path;
+}
+
+TEST(Formats, ReadingSaysWhatIsWrong) {
+  TemporaryFolder folder;
+  Diagnostics diagnostics;
+  const auto error = [&](const std::string &path) {
+    const auto read = read_profile(path, diagnostics);
+    EXPECT_FALSE(read);
+    return read ? Error() : read.error();
+  };
+  EXPECT_EQ(error(folder.put("empty.folded", "")).code, ErrorCode::no_data);
+  EXPECT_EQ(error(folder.put("odd.txt", "odd\n")).message, "is in no format that is known here");
+  EXPECT_EQ(error(folder.put("odd.folded", "odd\n")).where, Position::at_line(1));
+  EXPECT_EQ(error(folder / "none").code, ErrorCode::not_found);
+  const std::string path = folder.put("plain", "a;b 2\n");
+  const auto read = read_profile(path, diagnostics);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->format->name, "folded");
+}
+
+TEST(Formats, WritingRefusesWhatIsNotThere) {
+  CostProfileBuilder costs;
+  costs.add_event("Ir");
+  const Profile arcs(std::move(*costs.finish()));
+  EXPECT_EQ(write_profile(arcs, **format_by_name("folded")).error().code, ErrorCode::unsupported);
+  EXPECT_TRUE(write_profile(arcs, **format_by_name("callgrind")));
+  const StackProfile whole = stacks("a 1\n");
+  EXPECT_EQ(write_parts(whole, **format_by_name("folded")).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(write_parts(whole, **format_by_name("callgrind")).error().code, ErrorCode::no_data);
+}
+
+TEST(Formats, AFileForEachPart) {
+  Random random(73);
+  const Format &callgrind = **format_by_name("callgrind");
+  for (int round = 0; round < 100; ++round) {
+    const StackProfile profile = random_profile(random, random_shape(random));
+    if (profile.parts().size() == 0)
+      continue;
+    const auto files = write_parts(profile, callgrind);
+    ASSERT_TRUE(files) << files.error().text();
+    ASSERT_EQ(files->size(), profile.parts().size());
+    for (uint32_t i = 0; i < files->size(); ++i) {
+      const uint32_t number = profile.parts()[static_cast<PartId>(i)].number;
+      EXPECT_NE((*files)[i].bytes.find("\npart: " + std::to_string(number) + "\n"),
+                std::string::npos);
+    }
+  }
+}
+
+} // namespace
+} // namespace tally

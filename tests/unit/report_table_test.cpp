@@ -1,0 +1,284 @@
+#include <algorithm>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <tally/report.h>
+
+#include "random_profile.h"
+#include "report/render.h"
+
+namespace tally {
+namespace {
+
+using Json = nlohmann::json;
+using RowKey = std::tuple<std::string, std::string, std::string, uint32_t, uint64_t>;
+using Rows = std::map<RowKey, std::pair<Costs, Costs>>; // self, inclusive
+
+RowKey key_of(const Frame &frame, By by) {
+  const auto &[object, file, name] = frame.function;
+  switch (by) {
+  case By::line:
+    return {name, frame.file, object, frame.line, 0};
+  case By::object:
+    return {"", "", object, 0, 0};
+  default:
+    return {name, file, object, 0, 0};
+  }
+}
+
+Rows plain_rows(const StackProfile &profile, By by) {
+  Rows rows;
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    const Sample sample = profile.sample(i);
+    const Costs costs(sample.values.begin(), sample.values.end());
+    if (std::ranges::all_of(costs, [](uint64_t cost) { return cost == 0; }))
+      continue;
+    std::set<RowKey> seen;
+    const auto frames = frames_of(profile, sample.stack);
+    add_to(rows[key_of(frames.front(), by)].first, costs);
+    for (const Frame &frame : frames)
+      if (seen.insert(key_of(frame, by)).second)
+        add_to(rows[key_of(frame, by)].second, costs);
+  }
+  for (auto &[key, row] : rows) {
+    row.first.resize(profile.value_types().size(), 0);
+    row.second.resize(profile.value_types().size(), 0);
+  }
+  return rows;
+}
+
+TEST(FlatTable, IsWhatCountingSampleBySampleGives) {
+  Random random(61);
+  for (int round = 0; round < 2000; ++round) {
+    const StackProfile profile = random_profile(random, random_shape(random));
+    for (const By by : {By::function, By::line, By::object}) {
+      const auto table = flat_table(profile, by);
+      ASSERT_TRUE(table) << table.error().text();
+      Rows rows;
+      for (const FlatRow &row : table->rows)
+        rows[{row.name, row.file, row.object, by == By::line ? row.line : 0, 0}] = {row.self,
+                                                                                    row.inclusive};
+      ASSERT_EQ(rows.size(), table->rows.size()); // no row twice
+      ASSERT_EQ(rows, plain_rows(profile, by));
+    }
+  }
+}
+
+TEST(FlatTable, SelfAddsUpToTheTotalInclusiveNeverExceedsIt) {
+  Random random(62);
+  for (int round = 0; round < 500; ++round) {
+    const StackProfile profile = random_profile(random, random_shape(random));
+    for (const By by : {By::function, By::line, By::object, By::thread, By::part}) {
+      const auto table = flat_table(profile, by);
+      ASSERT_TRUE(table);
+      Costs sum(table->totals.size(), 0);
+      for (const FlatRow &row : table->rows) {
+        add_to(sum, row.self);
+        for (size_t e = 0; e < sum.size(); ++e) {
+          ASSERT_LE(row.inclusive[e], table->totals[e]);
+          ASSERT_LE(row.self[e], row.inclusive[e]);
+        }
+      }
+      ASSERT_EQ(sum, table->totals);
+    }
+  }
+}
+
+TEST(FlatTable, OneOrderForOneProfile) {
+  Random random(63);
+  for (int round = 0; round < 300; ++round) {
+    RandomShape shape = random_shape(random);
+    shape.largest_value = 1; // many ties
+    const StackProfile profile = random_profile(random, shape);
+    for (const SortBy sort : {SortBy::self, SortBy::inclusive}) {
+      const auto table = flat_table(profile, By::function, sort);
+      ASSERT_TRUE(table);
+      ASSERT_TRUE(std::ranges::is_sorted(table->rows, [&](const FlatRow &a, const FlatRow &b) {
+        const auto first = [&](const FlatRow &row) {
+          return sort == SortBy::self ? row.self[0] : row.inclusive[0];
+        };
+        return first(a) > first(b);
+      }));
+    }
+  }
+}
+
+TEST(FlatTable, RefusesWhatItCannotCount) {
+  StackProfileBuilder nothing;
+  EXPECT_EQ(flat_table(*nothing.finish(), By::function).error().code, ErrorCode::no_data);
+  for (const By by : {By::function, By::thread}) {
+    StackProfileBuilder negative;
+    negative.add_value_type("ticks", "count");
+    negative.add_sample(none<StackId>, none<ThreadId>, none<PartId>, -1);
+    EXPECT_EQ(flat_table(*negative.finish(), by).error().code, ErrorCode::invalid_input);
+  }
+}
+
+FlatTable two_rows() {
+  FlatTable table;
+  table.events = {"ticks"};
+  table.totals = {8};
+  FlatRow row;
+  row.name = "ma\xffin";
+  row.file = "/src/a.c";
+  row.object = "/bin/a";
+  row.line = 4;
+  row.id = 12;
+  row.self = {6};
+  row.inclusive = {8};
+  table.rows.push_back(row);
+  row.name = "f";
+  row.file = "";
+  row.line = 0;
+  row.self = {2};
+  row.inclusive = {2};
+  table.rows.push_back(row);
+  return table;
+}
+
+TEST(ReportJson, HasTheShapeThatScriptsDependOn) {
+  EXPECT_EQ(to_json(two_rows()),
+            "{\"events\":[\"ticks\"],\"totals\":[8],\"functions\":["
+            "{\"name\":\"ma\xEF\xBF\xBDin\",\"file\":\"/src/a.c\",\"object\":\"/bin/a\","
+            "\"self\":[6],\"inclusive\":[8],\"calls\":0},"
+            "{\"name\":\"f\",\"file\":\"\",\"object\":\"/bin/a\",\"self\":[2],\"inclusive\":[2],"
+            "\"calls\":0}]}\n");
+  FlatTable table = two_rows();
+  const auto first = [&](By by) {
+    table.by = by;
+    const Json json = Json::parse(to_json(table, 1));
+    const std::vector<std::string> names{"functions", "lines", "objects", "threads", "parts"};
+    const Json &rows = json.at(names[static_cast<size_t>(by)]);
+    EXPECT_EQ(json.size(), 3u);
+    EXPECT_EQ(rows.size(), 1u);
+    return rows.at(0);
+  };
+  EXPECT_EQ(first(By::line)["line"], 4);
+  EXPECT_EQ(first(By::line)["file"], "/src/a.c");
+  EXPECT_EQ(first(By::object)["object"], "/bin/a");
+  EXPECT_EQ(first(By::thread)["tid"], 12);
+  EXPECT_EQ(first(By::part)["part"], 12);
+  EXPECT_TRUE(first(By::part).contains("trigger"));
+  table.rows.clear();
+  table.by = By::function;
+  EXPECT_EQ(to_json(table), "{\"events\":[\"ticks\"],\"totals\":[8],\"functions\":[]}\n");
+}
+
+std::vector<std::string> lines_of(const std::string &text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+TEST(ReportText, RowsWithPercentNameAndPlace) {
+  const auto lines = lines_of(to_text(two_rows()));
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "8 ticks in total");
+  EXPECT_EQ(lines[1], " self%  self    incl%  incl  function  place");
+  EXPECT_EQ(lines[3], "25.00%     2   25.00%     2  f         a");
+  EXPECT_NE(lines[2].find("75.00%     6  100.00%     8  ma"), std::string::npos);
+  EXPECT_TRUE(lines[2].ends_with("a.c:4"));
+}
+
+TEST(ReportText, TheLimitIsSaid) {
+  const std::string text = to_text(two_rows(), {.limit = 1});
+  EXPECT_TRUE(text.ends_with("(1 more; --limit 0 shows all)\n")) << text;
+  EXPECT_EQ(to_text(two_rows(), {.limit = 2}), to_text(two_rows()));
+}
+
+TEST(ReportText, NamesWithoutBracketsAreNeverCut) {
+  FlatTable table = two_rows();
+  table.rows[0].name = std::string(300, 'n');
+  for (const uint32_t width : {0u, 1u, 20u, 80u, 1000u})
+    EXPECT_NE(to_text(table, {.width = width}).find(table.rows[0].name), std::string::npos);
+  table.rows[0].name = "std::map<int, char>::at(int const&) const";
+  EXPECT_NE(to_text(table, {.width = 0}).find(table.rows[0].name), std::string::npos);
+  EXPECT_NE(to_text(table, {.width = 40}).find("std::map<…>::at(…) const"), std::string::npos);
+}
+
+TEST(ReportText, ANameCannotEndItsRowOrCommandTheTerminal) {
+  FlatTable table = two_rows();
+  table.rows[0].name = "a\n\x1b[31mb\x7f";
+  const std::string text = to_text(table);
+  EXPECT_EQ(lines_of(text).size(), 4u);
+  EXPECT_NE(text.find("a??[31mb?"), std::string::npos) << text;
+}
+
+TEST(ReportText, ThreadsAndPartsHaveNoInclusiveColumn) {
+  FlatTable table = two_rows();
+  table.by = By::thread;
+  EXPECT_EQ(lines_of(to_text(table))[3], "25.00%     2  12 f");
+  table.by = By::object;
+  EXPECT_NE(to_text(table).find("/bin/a"), std::string::npos);
+}
+
+TEST(ShortName, TakesAwayWhatStandsInBrackets) {
+  EXPECT_EQ(short_name("f(int)", 80), "f(int)");
+  EXPECT_EQ(short_name("std::map<a<b>, c>::at(d<e>)", 26), "std::map<…>::at(d<…>)");
+  EXPECT_EQ(short_name("std::map<a<b>, c>::at(d<e>)", 5), "std::map<…>::at(…)");
+  EXPECT_EQ(short_name("(anonymous namespace)::f(int)", 5), "(anonymous namespace)::f(…)");
+  EXPECT_EQ(short_name("operator<< <int>(long)", 5), "operator<< <…>(…)");
+  EXPECT_EQ(short_name("a<b", 1), "a<b"); // not understood: whole
+  Random random(64);
+  for (int round = 0; round < 20'000; ++round) {
+    std::string name;
+    for (uint64_t i = pick(random, 20); i > 0; --i)
+      name += std::vector<std::string>{
+          "<", ">", "(", ")", "operator", "-", "a", "::", "()", "\xc3"}[pick(random, 10)];
+    short_name(name, pick(random, 10)); // ends, and reads nothing beyond
+  }
+}
+
+TEST(Diff, ByFallingSizeOfTheChange) {
+  FlatTable before = two_rows(), after = two_rows();
+  after.totals = {16};
+  after.rows[0].self = {4};
+  after.rows[1].self = {12};
+  after.rows[1].line = 99; // an edit moves lines
+  FlatRow fresh;
+  fresh.name = "new";
+  fresh.object = "/bin/a";
+  fresh.self = fresh.inclusive = {0};
+  after.rows.push_back(fresh);
+  const DiffTable diff = diff_tables(before, after);
+  ASSERT_EQ(diff.rows.size(), 2u);
+  EXPECT_EQ(diff.rows[0].name, "f"); // 25 % to 75 %
+  EXPECT_EQ(diff.rows[0].before, 2u);
+  EXPECT_EQ(diff.rows[0].after, 12u);
+  EXPECT_DOUBLE_EQ(diff.rows[0].before_percent, 25);
+  EXPECT_DOUBLE_EQ(diff.rows[0].after_percent, 75);
+  EXPECT_EQ(diff.before_total, 8u);
+  EXPECT_EQ(diff.after_total, 16u);
+  const Json json = Json::parse(to_json(diff));
+  EXPECT_EQ(json["events"], Json::array({"ticks"}));
+  EXPECT_EQ(json["totals"]["before"], 8);
+  EXPECT_EQ(json["functions"][0]["after"], 12);
+  EXPECT_NE(to_text(diff).find("+50.00"), std::string::npos);
+  EXPECT_NE(to_text(diff, {.limit = 1}).find("(1 more"), std::string::npos);
+}
+
+// Folded stacks hold no more than names: they are compared by these.
+TEST(Diff, NamesAreEnoughWhereOneSideHasNoMore) {
+  FlatTable names = two_rows();
+  for (FlatRow &row : names.rows)
+    row.file = row.object = "";
+  for (const auto &[before, after] :
+       {std::pair(names, two_rows()), std::pair(two_rows(), names), std::pair(names, names)}) {
+    const DiffTable diff = diff_tables(before, after);
+    ASSERT_EQ(diff.rows.size(), 2u);
+    EXPECT_EQ(diff.rows[0].before, diff.rows[0].after);
+  }
+  EXPECT_EQ(diff_tables(names, two_rows()).rows[1].file, "/src/a.c");
+  // Two functions of one name stay two where both sides tell them apart.
+  FlatTable twins = two_rows();
+  twins.rows[1].name = twins.rows[0].name;
+  EXPECT_EQ(diff_tables(twins, twins).rows.size(), 2u);
+  EXPECT_EQ(diff_tables(FlatTable{By::function, {"ticks"}, {0}, {}}, twins).rows.size(), 2u);
+}
+
+} // namespace
+} // namespace tally

@@ -1,0 +1,142 @@
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include <tally/formats.h>
+
+#include "session/options.h"
+#include "temporary.h"
+
+namespace tally {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::string refusal(std::string_view line) {
+  const auto parsed = parse_command(line);
+  EXPECT_FALSE(parsed) << line;
+  if (!parsed) {
+    EXPECT_EQ(parsed.error().code, ErrorCode::invalid_argument) << line;
+    EXPECT_EQ(parsed.error().text().find('\n'), std::string::npos) << line;
+  }
+  return parsed ? std::string() : parsed.error().text();
+}
+
+TEST(SplitWords, AtBlanksButNotInQuotes) {
+  EXPECT_EQ(split_words("  a \tb\n").words, (Texts{"a", "b"}));
+  EXPECT_EQ(split_words("a 'b c' d").words, (Texts{"a", "b c", "d"}));
+  EXPECT_EQ(split_words("a \"b 'c\" d").words, (Texts{"a", "b 'c", "d"}));
+  EXPECT_EQ(split_words("a\\ b \"c\\\"d\" 'e\\f'").words, (Texts{"a b", "c\"d", "e\\f"}));
+  EXPECT_EQ(split_words("x''y \"\"").words, (Texts{"xy", ""}));
+  EXPECT_EQ(split_words("a\\").words, Texts{"a\\"});
+  EXPECT_TRUE(split_words("").words.empty());
+  EXPECT_TRUE(split_words("a b").open);
+  EXPECT_FALSE(split_words("a b ").open);
+  EXPECT_TRUE(split_words("a 'b ").open);
+  EXPECT_TRUE(split_words("a 'b ").quoted);
+  EXPECT_FALSE(split_words("a 'b'").quoted);
+}
+
+TEST(ParseCommand, OptionsAndArgumentsInAnyOrder) {
+  const auto parsed = parse_command("dump --format=folded 'a b' --parts");
+  ASSERT_TRUE(parsed) << parsed.error().text();
+  EXPECT_EQ(parsed->spec->name, "dump");
+  EXPECT_EQ(parsed->arguments, Texts{"a b"});
+  EXPECT_EQ(parsed->value("format"), "folded");
+  EXPECT_TRUE(parsed->has("parts"));
+  EXPECT_FALSE(parsed->has("json"));
+  EXPECT_EQ(parsed->value("none", "otherwise"), "otherwise");
+  EXPECT_EQ(parse_command("dump -- --parts")->arguments, Texts{"--parts"});
+  EXPECT_EQ(parse_command("dump -")->arguments, Texts{"-"});
+  EXPECT_EQ(parse_command("report --limit 3 --limit 4")->value("limit"), "4");
+}
+
+TEST(ParseCommand, ARefusalNamesWhatIsAtFault) {
+  EXPECT_EQ(refusal(""), "profile: expected a command: see `help profile`");
+  EXPECT_TRUE(
+      refusal("begin").starts_with("profile: there is no command 'begin' (there are: start"));
+  EXPECT_EQ(refusal("dump 'a b"), "profile: a quote is opened and not closed: a b");
+  EXPECT_TRUE(
+      refusal("start --rate 5").starts_with("--rate: unknown option; usage: profile start"));
+  EXPECT_TRUE(refusal("report -x").starts_with("-x: unknown option; usage: profile report"));
+  EXPECT_TRUE(refusal("stop --json").starts_with("--json: unknown option; usage: profile stop"));
+  EXPECT_EQ(refusal("start --frequency"), "--frequency: expected a value: HZ");
+  EXPECT_EQ(refusal("report --json=yes"), "--json: takes no value");
+  EXPECT_EQ(refusal("report --by shape"),
+            "--by: expected one of function, line, object, thread, part, found 'shape'");
+  EXPECT_EQ(refusal("report --by ''"),
+            "--by: expected one of function, line, object, thread, part, found ''");
+  EXPECT_TRUE(refusal("dump x --format y").starts_with("--format: unknown format 'y'"));
+  EXPECT_EQ(refusal("stop now"), "profile stop: unexpected 'now'; usage: profile stop");
+  EXPECT_TRUE(refusal("dump a b").starts_with("profile dump: unexpected 'b'; usage: profile dump"));
+  EXPECT_TRUE(refusal("dump").starts_with("profile dump: expected FILE; usage: profile dump FILE"));
+  EXPECT_TRUE(refusal("config a b c").starts_with("profile config: unexpected 'c'"));
+  EXPECT_TRUE(refusal("config").starts_with("profile config: expected NAME"));
+}
+
+TEST(ParseCommand, NumbersAreWholeAndBounded) {
+  for (const char *bad : {"0", "abc", "-1", "1000000000", "1e3", "+5", "0x10", "1.5", "''",
+                          "18446744073709551617", "' 5'", "5x"})
+    EXPECT_TRUE(refusal(std::string("start --frequency ") + bad)
+                    .starts_with("--frequency: expected a whole number from 1 to 1000000, found '"))
+        << bad;
+  EXPECT_TRUE(parse_command("start --frequency 1000000"));
+  EXPECT_TRUE(parse_command("report --limit 0"));
+  EXPECT_EQ(refusal("report --limit 4294967296"),
+            "--limit: expected a whole number from 0 to 4294967295, found '4294967296'");
+}
+
+TEST(Commands, EachTellsItsUsageAndExample) {
+  for (const CommandSpec &command : profile_commands()) {
+    const std::string help = command_help(command);
+    EXPECT_TRUE(command_usage(command).starts_with("profile " + std::string(command.name)));
+    EXPECT_NE(help.find("Usage: " + command_usage(command)), std::string::npos);
+    EXPECT_NE(help.find("Example: profile " + std::string(command.name)), std::string::npos);
+    EXPECT_NE(profile_help().find(command.summary), std::string::npos);
+    for (const OptionSpec &option : command.options) {
+      EXPECT_NE(help.find("--" + std::string(option.name)), std::string::npos);
+      EXPECT_NE(help.find(option.summary), std::string::npos);
+      if (!option.fallback.empty()) {
+        EXPECT_TRUE(check_value(option, option.fallback, option.name));
+      }
+    }
+    // The example is one that is understood.
+    const std::string_view example = command.example;
+    EXPECT_TRUE(parse_command(example.substr(std::string_view("profile ").size()))) << example;
+  }
+}
+
+TEST(Complete, WordsThatMayFollow) {
+  EXPECT_EQ(complete_words("st"), (Texts{"start", "status", "stop"}));
+  EXPECT_EQ(complete_words("start --f"), Texts{"--frequency"});
+  EXPECT_EQ(complete_words("start --backend "), (Texts{"agent", "auto", "interrupt", "perf"}));
+  EXPECT_EQ(complete_words("report --by t"), Texts{"thread"});
+  EXPECT_EQ(complete_words("report --limit "), Texts{});
+  EXPECT_EQ(complete_words("report "), (Texts{"--by", "--json", "--limit", "--sort"}));
+  EXPECT_EQ(complete_words("dump x --format f"), Texts{"folded"});
+  EXPECT_EQ(complete_words("config "), (Texts{"backend", "clock", "frequency", "stacks"}));
+  EXPECT_EQ(complete_words("config stacks f"), Texts{"fp"});
+  EXPECT_EQ(complete_words("config frequency "), Texts{});
+  EXPECT_EQ(complete_words("config stacks fp "), Texts{});
+  EXPECT_EQ(complete_words("nonsense "), Texts{});
+  EXPECT_EQ(complete_words("diff prev"), Texts{"previous"});
+  Texts all = complete_words("");
+  EXPECT_EQ(all.size(), profile_commands().size());
+  EXPECT_TRUE(std::ranges::is_sorted(all));
+}
+
+TEST(Complete, NamesOfFiles) {
+  const TemporaryFolder folder;
+  folder.put("out.folded", "");
+  folder.put("other", "");
+  folder.put(".hidden", "");
+  std::filesystem::create_directory(folder / "older");
+  EXPECT_EQ(complete_words("dump " + folder / "o"),
+            (Texts{folder / "older/", folder / "other", folder / "out.folded"}));
+  EXPECT_EQ(complete_words("dump " + folder / "").size(), 3u);
+  EXPECT_EQ(complete_words("dump " + folder / ".h"), Texts{folder / ".hidden"});
+  EXPECT_EQ(complete_words("dump " + folder / "none/x"), Texts{});
+}
+
+} // namespace
+} // namespace tally

@@ -1,0 +1,197 @@
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <tally/session.h>
+
+#include "collect_child.h"
+#include "temporary.h"
+
+namespace tally {
+namespace {
+
+std::string refusal(Session &session, std::string_view line) {
+  const auto reply = session.command(line);
+  EXPECT_FALSE(reply) << line << ": " << reply->text;
+  return reply ? std::string() : reply.error().text();
+}
+
+DebugEvent event_of(EventKind kind, pid_t pid = 0) {
+  DebugEvent event;
+  event.kind = kind;
+  event.target = TargetKind::native;
+  event.pid = pid;
+  return event;
+}
+
+TEST(Session, CommandsBeforeThereIsAnything) {
+  Session session;
+  EXPECT_EQ(refusal(session, "stop"), "profile stop: sampling has not begun");
+  for (const char *line : {"report", "dump x.folded", "report --json"})
+    EXPECT_TRUE(refusal(session, line).starts_with("nothing was collected yet")) << line;
+  EXPECT_EQ(refusal(session, "diff previous"), "previous: there is no run before this one");
+  EXPECT_TRUE(refusal(session, "diff /no/such.folded").starts_with("/no/such.folded: cannot open"));
+  EXPECT_TRUE(refusal(session, "dump x").starts_with("x: the file's name tells no format"));
+  EXPECT_EQ(session.command("clear")->text, "");
+  const auto status = session.command("status");
+  ASSERT_TRUE(status);
+  EXPECT_TRUE(status->text.starts_with("state idle\n")) << status->text;
+  EXPECT_EQ(session.answer({}).error().code, ErrorCode::bad_state);
+  EXPECT_EQ(session.cancel().error().code, ErrorCode::cancelled);
+}
+
+TEST(Session, WhatCannotBeSampledIsRefused) {
+  Session session;
+  DebugEvent event = event_of(EventKind::target, 1);
+  event.target = TargetKind::remote;
+  ASSERT_TRUE(session.event(event));
+  EXPECT_TRUE(refusal(session, "start").starts_with("profile start: a remote target"));
+  event.target = TargetKind::core;
+  ASSERT_TRUE(session.event(event));
+  EXPECT_TRUE(refusal(session, "start").starts_with("profile start: a core file"));
+  EXPECT_EQ(refusal(session, "start --backend interrupt"),
+            "--backend: 'interrupt' is not in this version; 'perf' is");
+  EXPECT_EQ(refusal(session, "start --clock wall"),
+            "--clock: 'wall' is not in this version; 'cpu' is");
+  EXPECT_TRUE(session.command("status")->text.starts_with("state idle\n"));
+}
+
+TEST(Session, SettingsAreCheckedAndKept) {
+  Session session;
+  EXPECT_EQ(session.setting("frequency"), "1000");
+  EXPECT_EQ(session.setting("nonsense"), "");
+  EXPECT_TRUE(session.command("config frequency 250"));
+  EXPECT_EQ(session.command("config frequency")->text, "frequency 250\n");
+  EXPECT_EQ(session.setting("frequency"), "250");
+  EXPECT_TRUE(session.set("stacks", "none"));
+  EXPECT_EQ(session.command("config stacks")->text, "stacks none\n");
+  EXPECT_TRUE(refusal(session, "config frequency 0").starts_with("frequency: expected a whole"));
+  EXPECT_TRUE(
+      refusal(session, "config speed 1").starts_with("profile config: there is no setting"));
+  EXPECT_EQ(session.set("speed", "1").error().text(),
+            "profile config: there is no setting 'speed'");
+  EXPECT_EQ(session.set("clock", "sun").error().text(),
+            "clock: expected one of cpu, wall, found 'sun'");
+  EXPECT_EQ(session.setting("frequency"), "250");
+}
+
+// Runs of children that spin, as a debugger would tell of them.
+class SessionRun : public testing::Test {
+protected:
+  SessionRun() { ::setenv("TALLY_CACHE_DIR", "", 1); }
+  static void finish(Session &session, Reply reply) {
+    while (reply.request.kind != RequestKind::none) {
+      auto next = session.answer({});
+      ASSERT_TRUE(next) << next.error().text();
+      reply = std::move(*next);
+    }
+  }
+  bool start(std::string_view line = "start") {
+    const auto reply = session.command(line);
+    if (reply)
+      return true;
+    EXPECT_TRUE(reply.error().code == ErrorCode::permission ||
+                reply.error().code == ErrorCode::unsupported)
+        << reply.error().text();
+    return false;
+  }
+  void push(const DebugEvent &event) {
+    auto reply = session.event(event);
+    ASSERT_TRUE(reply) << reply.error().text();
+    finish(session, std::move(*reply));
+  }
+  uint64_t ticks() {
+    const auto table = session.table(By::function, SortBy::self);
+    EXPECT_TRUE(table) << table.error().text();
+    return table ? table->totals[0] : 0;
+  }
+  // From its begin to its stop; `seconds` of spinning.
+  std::unique_ptr<Child> run_to_stop(double seconds) {
+    auto child = std::make_unique<Child>([seconds] { spin_for(seconds); });
+    push(event_of(EventKind::resumed, child->pid()));
+    child->go();
+    child->wait_end();
+    push(event_of(EventKind::breakpoint, child->pid()));
+    return child;
+  }
+  Session session;
+};
+
+// The report's names once hid the profile that was to be kept.
+TEST_F(SessionRun, WhatWasReportedBeforeTheEndIsKept) {
+  if (!start())
+    GTEST_SKIP() << "sampling is refused here";
+  const auto first = run_to_stop(0.3);
+  const uint64_t before = ticks();
+  EXPECT_GT(before, 100u);
+  push(event_of(EventKind::killed, first->pid()));
+  EXPECT_EQ(ticks(), before);
+  const auto second = run_to_stop(0.1);
+  const uint64_t after = ticks();
+  EXPECT_LT(after, before);
+  push(event_of(EventKind::exited, second->pid()));
+  EXPECT_EQ(ticks(), after);
+  auto diff = session.command("diff previous --json");
+  ASSERT_TRUE(diff) << diff.error().text();
+  const auto json = nlohmann::json::parse(diff->text);
+  EXPECT_EQ(json["totals"]["before"], before);
+  EXPECT_EQ(json["totals"]["after"], after);
+}
+
+TEST_F(SessionRun, ANewProcessDisplacesOneWhoseEndWasNotHeardOf) {
+  if (!start())
+    GTEST_SKIP() << "sampling is refused here";
+  const auto first = run_to_stop(0.2);
+  const uint64_t before = ticks();
+  const auto second = run_to_stop(0.1); // `resumed` with another pid
+  EXPECT_LT(ticks(), before);
+  EXPECT_TRUE(session.command("diff previous"));
+}
+
+TEST_F(SessionRun, ACancelledLookUpLosesNothing) {
+  if (!start())
+    GTEST_SKIP() << "sampling is refused here";
+  const auto first = run_to_stop(0.2);
+  auto reply = session.event(event_of(EventKind::exited, first->pid()));
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(session.cancel().error().code, ErrorCode::cancelled);
+  const auto second = run_to_stop(0.1);
+  const uint64_t after = ticks();
+  auto diff = session.command("diff previous --json");
+  ASSERT_TRUE(diff) << diff.error().text();
+  EXPECT_GT(nlohmann::json::parse(diff->text)["totals"]["before"], after);
+}
+
+TEST_F(SessionRun, GoesOnAndCountsPartsAndForgets) {
+  if (!start("start --frequency 2000"))
+    GTEST_SKIP() << "sampling is refused here";
+  EXPECT_TRUE(refusal(session, "start").find("already") != std::string::npos);
+  const auto child = run_to_stop(0.2);
+  const auto parts = session.table(By::part, SortBy::self);
+  ASSERT_TRUE(parts);
+  ASSERT_EQ(parts->rows.size(), 1u);
+  EXPECT_EQ(parts->rows[0].name, "breakpoint 0");
+  const TemporaryFolder folder;
+  for (const char *name : {"a.callgrind", "a.folded"}) {
+    const auto dumped = session.command("dump " + folder / name);
+    ASSERT_TRUE(dumped) << dumped.error().text();
+    EXPECT_TRUE(dumped->text.starts_with("Wrote " + std::to_string(ticks()) + " ticks to "));
+  }
+  EXPECT_TRUE(session.command("dump --parts " + folder / "p.callgrind"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "p.callgrind.1"));
+  const auto diff = session.command("diff --json " + folder / "a.folded"); // with itself
+  ASSERT_TRUE(diff) << diff.error().text();
+  const auto same = nlohmann::json::parse(diff->text);
+  for (const auto &row : same["functions"])
+    EXPECT_EQ(row["before"], row["after"]) << row;
+  EXPECT_TRUE(refusal(session, "dump /dev/full --format folded").find("ENOSPC") !=
+              std::string::npos);
+  ASSERT_TRUE(session.command("clear"));
+  EXPECT_TRUE(refusal(session, "report").find("no samples yet") != std::string::npos);
+  finish(session, *session.command("stop"));
+  EXPECT_TRUE(session.command("status")->text.starts_with("state stopped\n"));
+}
+
+} // namespace
+} // namespace tally
