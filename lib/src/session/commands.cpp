@@ -231,7 +231,7 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
       TALLY_CHECK(write_file(fmt::format("{}.{}", path, i + 1), files[i].bytes));
     return printed(fmt::format("Wrote {} ticks in {} parts to {}.1 … {}.{} ({}).\n{}", total,
                                files.size(), path, path, files.size(), format->name,
-                               files.empty() ? "" : lost_lines(files.front())));
+                               lost_lines(files.front()) + warnings()));
   });
 }
 
