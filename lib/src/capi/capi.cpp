@@ -14,6 +14,39 @@
 
 using namespace tally;
 
+// The header's numbers and the library's are one: they are handed over by casts.
+static_assert(TALLY_ERROR_INVALID_ARGUMENT == int(ErrorCode::invalid_argument) &&
+              TALLY_ERROR_INVALID_INPUT == int(ErrorCode::invalid_input) &&
+              TALLY_ERROR_UNSUPPORTED == int(ErrorCode::unsupported) &&
+              TALLY_ERROR_NOT_FOUND == int(ErrorCode::not_found) &&
+              TALLY_ERROR_IO == int(ErrorCode::io) &&
+              TALLY_ERROR_PERMISSION == int(ErrorCode::permission) &&
+              TALLY_ERROR_LIMIT == int(ErrorCode::limit) &&
+              TALLY_ERROR_BAD_STATE == int(ErrorCode::bad_state) &&
+              TALLY_ERROR_NO_DATA == int(ErrorCode::no_data) &&
+              TALLY_ERROR_OVERFLOW == int(ErrorCode::overflow) &&
+              TALLY_ERROR_CANCELLED == int(ErrorCode::cancelled) &&
+              TALLY_ERROR_INTERNAL == int(ErrorCode::internal));
+static_assert(TALLY_TARGET_NONE == int(TargetKind::none) &&
+              TALLY_TARGET_NATIVE == int(TargetKind::native) &&
+              TALLY_TARGET_REMOTE == int(TargetKind::remote) &&
+              TALLY_TARGET_CORE == int(TargetKind::core));
+static_assert(TALLY_EVENT_TARGET == int(EventKind::target) &&
+              TALLY_EVENT_RESUMED == int(EventKind::resumed) &&
+              TALLY_EVENT_BREAKPOINT == int(EventKind::breakpoint) &&
+              TALLY_EVENT_WATCHPOINT == int(EventKind::watchpoint) &&
+              TALLY_EVENT_CATCHPOINT == int(EventKind::catchpoint) &&
+              TALLY_EVENT_SIGNAL == int(EventKind::signal) &&
+              TALLY_EVENT_STEP == int(EventKind::step) &&
+              TALLY_EVENT_OTHER == int(EventKind::other) &&
+              TALLY_EVENT_EXITED == int(EventKind::exited) &&
+              TALLY_EVENT_SIGNALLED == int(EventKind::signalled) &&
+              TALLY_EVENT_KILLED == int(EventKind::killed) &&
+              TALLY_EVENT_DETACHED == int(EventKind::detached));
+static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
+              TALLY_REQUEST_PROGRESS == int(RequestKind::progress) &&
+              TALLY_REQUEST_SYMBOLS == int(RequestKind::symbols));
+
 struct tally_error {
   Error error;
   std::string text;
@@ -73,6 +106,14 @@ tally_error *to_c(Error error) noexcept {
   }
 }
 
+tally_error *defect(const char *what) noexcept {
+  try {
+    return to_c({ErrorCode::internal, what, {}, {}, {}});
+  } catch (...) {
+    return &out_of_memory;
+  }
+}
+
 // Runs `body`, which returns Result<something>, and hands its value to `store`.
 template <class Body, class Store> tally_error *guarded(Body body, Store store) noexcept {
   try {
@@ -84,9 +125,9 @@ template <class Body, class Store> tally_error *guarded(Body body, Store store) 
   } catch (const std::bad_alloc &) {
     return &out_of_memory;
   } catch (const std::exception &e) {
-    return to_c({ErrorCode::internal, e.what(), {}, {}, {}});
+    return defect(e.what());
   } catch (...) {
-    return to_c({ErrorCode::internal, "an unknown exception", {}, {}, {}});
+    return defect("an unknown exception");
   }
 }
 
