@@ -1,7 +1,6 @@
 // The C interface: exceptions end here, Result becomes tally_error*.
 #include <tally.h>
 
-#include <array>
 #include <exception>
 #include <map>
 #include <memory>
@@ -142,22 +141,6 @@ auto into(tally_table **out) {
 using TableResult = Result<std::unique_ptr<tally_table>>;
 
 std::string text_of(const char *text) { return text ? text : ""; }
-
-Result<By> by_of(std::string_view word) {
-  constexpr std::array<std::string_view, 5> words{"function", "line", "object", "thread", "part"};
-  for (size_t i = 0; i < words.size(); ++i)
-    if (words[i] == word)
-      return static_cast<By>(i);
-  return fail(ErrorCode::invalid_argument, "expected function, line, object, thread or part", "by");
-}
-
-Result<SortBy> sort_of(std::string_view word) {
-  if (word == "self")
-    return SortBy::self;
-  if (word == "inclusive")
-    return SortBy::inclusive;
-  return fail(ErrorCode::invalid_argument, "expected self or inclusive", "sort");
-}
 
 } // namespace
 
@@ -335,7 +318,7 @@ tally_error *tally_session_report(tally_session *session, const char *by, const 
   return guarded(
       [&]() -> TableResult {
         TALLY_TRY(key, by_of(text_of(by)));
-        TALLY_TRY(order, sort_of(text_of(sort)));
+        TALLY_TRY(order, sort_by_of(text_of(sort)));
         TALLY_TRY(flat, session->session.table(key, order));
         std::vector<std::string> names, files, objects;
         std::vector<uint64_t> lines, ids, self, inclusive;
