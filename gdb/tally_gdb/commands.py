@@ -4,6 +4,7 @@ from typing import List
 
 import gdb
 
+from .console import printable
 from .inferior import GdbPerformer, Watcher
 from .session import Session, TallyError
 
@@ -22,21 +23,20 @@ class _Runner:
             text = self._session.command(line, performer)
             self._watcher.tell_running()
         except TallyError as error:
-            performer.end()
-            raise gdb.GdbError(str(error))
+            raise gdb.GdbError(printable(str(error)))
         finally:
             performer.end()
         for parameter in self._parameters:
             parameter.refresh()
         if text:
-            gdb.write(text)
+            gdb.write(printable(text))
 
     def complete(self, line: str, text: str, word: str) -> List[str]:
         """GDB replaces `word`, which begins later than the last blank where a '-' or '/' stands."""
         last = "" if text[-1:].isspace() or not text else text.split()[-1]
         cut = len(last) - len(word)
         try:
-            return [found[cut:] for found in self._session.complete(line)]
+            return [printable(found[cut:]) for found in self._session.complete(line)]
         except TallyError:
             return []
 
@@ -44,7 +44,7 @@ class _Runner:
 class _Prefix(gdb.Command):
     def __init__(self, runner: _Runner, session: Session) -> None:
         self._runner = runner
-        self._help = session.help()
+        self._help = printable(session.help())
         self.__doc__ = self._help.partition("\n\n")[0]  # GDB lists the commands by itself
         super().__init__("profile", gdb.COMMAND_DATA, prefix=True)
 
@@ -57,7 +57,7 @@ class _Prefix(gdb.Command):
 
 class _SubCommand(gdb.Command):
     def __init__(self, runner: _Runner, name: str, text: str) -> None:
-        self.__doc__ = text
+        self.__doc__ = printable(text)
         self._runner = runner
         self._name = name
         super().__init__(f"profile {name}", gdb.COMMAND_DATA)

@@ -9,6 +9,7 @@ from typing import Dict, Optional, Tuple
 import gdb
 
 from . import _abi
+from .console import printable
 from .session import Performer, Session, TallyError
 
 _WATCHPOINTS = {
@@ -18,6 +19,8 @@ _WATCHPOINTS = {
     if hasattr(gdb, name)
 }
 _CATCHPOINT = getattr(gdb, "BP_CATCHPOINT", None)
+# UnicodeError: a path that is not UTF-8.
+_FAULTS = (gdb.error, RuntimeError, UnicodeError)
 
 
 class GdbPerformer(Performer):
@@ -47,7 +50,7 @@ class GdbPerformer(Performer):
             if block is not None:
                 return f"{block.function.print_name}\t{file}\t{place.line}"
             told = gdb.execute(f"info symbol {address:#x}", to_string=True) or ""
-        except (gdb.error, RuntimeError):
+        except _FAULTS:
             return ""
         name = re.match(r"(.+?)(?: \+ \d+)? in section ", told)
         return f"{name.group(1)}\t\t0" if name else ""
@@ -69,14 +72,14 @@ def _place() -> Tuple[str, int]:
     try:
         place = gdb.newest_frame().find_sal()
         return (place.symtab.filename if place.symtab else ""), place.line
-    except (gdb.error, RuntimeError, AttributeError):
+    except (*_FAULTS, AttributeError):
         return "", 0
 
 
 def _info_program() -> str:
     try:
         return gdb.execute("info program", to_string=True) or ""
-    except (gdb.error, RuntimeError):
+    except _FAULTS:
         return ""
 
 
@@ -108,7 +111,7 @@ def _command_line() -> str:
         if arguments is None:
             arguments = gdb.parameter("args")
         return f"{program} {arguments}".strip()
-    except (gdb.error, RuntimeError, AttributeError):
+    except (*_FAULTS, AttributeError):
         return ""
 
 
@@ -160,13 +163,13 @@ class Watcher:
             text = self._session.event(performer, kind, target, pid, **facts)
         except TallyError as error:
             performer.end()
-            gdb.write(f"profile: {error}\n", gdb.STDERR)
-        except (gdb.error, RuntimeError, KeyboardInterrupt):
+            gdb.write(printable(f"profile: {error}\n"), gdb.STDERR)
+        except (*_FAULTS, KeyboardInterrupt):
             performer.end()
         else:
             performer.end()
             if text:
-                gdb.write(text)
+                gdb.write(printable(text))
 
     def _on_cont(self, event) -> None:
         try:
@@ -179,7 +182,7 @@ class Watcher:
             self._running_pid = self._last_pid = inferior.pid
             self._hit_counts = _hit_counts()
             self._push(_abi.EVENT_RESUMED, command=_command_line())
-        except (gdb.error, RuntimeError):
+        except _FAULTS:
             pass
 
     def _on_call(self, event) -> None:
@@ -187,7 +190,7 @@ class Watcher:
         breakpoint's condition calls is within a run that goes on."""
         try:
             pid = gdb.selected_inferior().pid
-        except (gdb.error, RuntimeError):
+        except _FAULTS:
             return
         if isinstance(event, gdb.InferiorCallPreEvent):
             if not self._running_pid:
@@ -242,7 +245,7 @@ class Watcher:
     def _on_prompt(self, *_event) -> None:
         try:
             gone = self._last_pid and gdb.selected_inferior().pid == 0
-        except (gdb.error, RuntimeError):
+        except _FAULTS:
             return
         if gone:
             pid, self._last_pid = self._last_pid, 0

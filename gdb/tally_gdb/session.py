@@ -21,7 +21,8 @@ class Performer:
 
 
 def _decode(text: Optional[bytes]) -> str:
-    return (text or b"").decode("utf-8", "surrogateescape")
+    # Names and paths are bytes as they were found. GDB prints no lone surrogates.
+    return (text or b"").decode("utf-8", "backslashreplace")
 
 
 def _encode(text: str) -> bytes:

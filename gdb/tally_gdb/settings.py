@@ -4,6 +4,7 @@ from typing import List
 
 import gdb
 
+from .console import printable
 from .session import Session, TallyError
 
 
@@ -30,7 +31,7 @@ class _Setting(gdb.Parameter):
             self._session.set(self._name, self.value)
         except TallyError as error:
             self.refresh()
-            raise gdb.GdbError(str(error))
+            raise gdb.GdbError(printable(str(error)))
         return ""
 
     def get_show_string(self, value: str) -> str:

@@ -130,8 +130,11 @@ std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   std::string end = "ended";
   std::array<pollfd, 2> polled{{{process, POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
+  // Where it has no descriptor (before Linux 5.3, or forbidden by a filter) we look from time to
+  // time.
+  const int look_ms = process < 0 ? 50 : -1;
   while (true) {
-    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR)
+    if (::poll(polled.data(), polled.size(), look_ms) < 0 && errno != EINTR)
       break;
     if (polled[1].revents & POLLIN) {
       const int signal = signals.take();
@@ -142,12 +145,19 @@ std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
       if (signal != SIGINT && signal != SIGQUIT) // those two it has got from the terminal
         ::kill(pid, signal);
     }
-    if (polled[0].revents != 0 || process < 0) {
+    if (process >= 0 && polled[0].revents == 0)
+      continue;
+    if (ours) {
       int status = 0;
-      if (ours && ::waitpid(pid, &status, 0) == pid)
+      const pid_t ended = ::waitpid(pid, &status, WNOHANG);
+      if (ended == 0)
+        continue;
+      if (ended == pid)
         end = ending(status);
       break;
     }
+    if (process >= 0 || ::kill(pid, 0) != 0)
+      break;
   }
   if (process >= 0)
     ::close(process);

@@ -1,6 +1,6 @@
 #include "commands.h"
 
-#include <array>
+#include <algorithm>
 #include <memory>
 
 #include <sys/ioctl.h>
@@ -18,8 +18,7 @@ namespace {
 
 struct Options {
   std::string file;
-  By by = By::function;
-  SortBy sort = SortBy::self;
+  std::string by = "function", sort = "self";
   std::optional<uint32_t> limit;
   bool json = false;
 };
@@ -31,13 +30,15 @@ uint32_t terminal_width() {
 }
 
 Result<void> run(const Options &options) {
+  TALLY_TRY(by, by_of(options.by));
+  TALLY_TRY(sort, sort_by_of(options.sort));
   Diagnostics findings;
   TALLY_TRY(read, read_profile(options.file, findings));
   show(findings);
   const auto *stacks = std::get_if<StackProfile>(&read.profile);
   if (!stacks)
     return fail(ErrorCode::unsupported, "holds no stacks to report on", options.file);
-  TALLY_TRY(table, flat_table(*stacks, options.by, options.sort));
+  TALLY_TRY(table, flat_table(*stacks, by, sort));
   const std::string text =
       options.json
           ? to_json(table, options.limit.value_or(0))
@@ -46,14 +47,8 @@ Result<void> run(const Options &options) {
   return {};
 }
 
-// The debuggers' table of options tells the help texts here, too.
-std::string summary_of(std::string_view option) {
-  for (const CommandSpec &command : profile_commands())
-    if (command.name == "report")
-      for (const OptionSpec &spec : command.options)
-        if (spec.name == option)
-          return std::string(spec.summary);
-  return {};
+const CommandSpec &report_command() {
+  return *std::ranges::find(profile_commands(), "report", &CommandSpec::name);
 }
 
 } // namespace
@@ -62,21 +57,18 @@ void add_report(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("report", "print the flat table of a profile");
   command->add_option("FILE", options->file, "the profile; - is standard input")->required();
-  const std::map<std::string, By> by{{"function", By::function},
-                                     {"line", By::line},
-                                     {"object", By::object},
-                                     {"thread", By::thread},
-                                     {"part", By::part}};
-  const std::map<std::string, SortBy> sort{{"self", SortBy::self},
-                                           {"inclusive", SortBy::inclusive}};
-  command->add_option("--by", options->by, summary_of("by"))
-      ->transform(CLI::CheckedTransformer(by))
-      ->option_text("function|line|object|thread|part");
-  command->add_option("--sort", options->sort, summary_of("sort"))
-      ->transform(CLI::CheckedTransformer(sort))
-      ->option_text("self|inclusive");
-  command->add_option("--limit", options->limit, summary_of("limit"))->option_text("N");
-  command->add_flag("--json", options->json, summary_of("json"));
+  // The debuggers' table of options tells values and help here, too.
+  for (const OptionSpec &spec : report_command().options) {
+    const std::string name = fmt::format("--{}", spec.name), summary(spec.summary);
+    if (spec.name == "by")
+      command->add_option(name, options->by, summary)->option_text(std::string(spec.values));
+    else if (spec.name == "sort")
+      command->add_option(name, options->sort, summary)->option_text(std::string(spec.values));
+    else if (spec.name == "limit")
+      command->add_option(name, options->limit, summary)->option_text(std::string(spec.values));
+    else if (spec.name == "json")
+      command->add_flag(name, options->json, summary);
+  }
   command->callback([options, &outcome] {
     if (auto ran = run(*options); !ran)
       outcome.status = complain(ran.error());

@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 
+#include <elf.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,6 +104,37 @@ TEST_F(SymbolizeModule, NamesTheFileThatIsMapped) {
   EXPECT_GT(frames[0].line, 0u);
   EXPECT_LE(frames[0].function_line, frames[0].line);
   EXPECT_FALSE(symbolizer->link_address(module, uint64_t{1} << 40).has_value());
+}
+
+// As LLVM's linker lays a program out: the code's segment begins within a page, and what is mapped
+// begins with that page.
+TEST_F(SymbolizeModule, KnowsTheWholePageThatASegmentBeginsIn) {
+  std::fstream file(copy_, std::ios::in | std::ios::out | std::ios::binary);
+  Elf64_Ehdr header{};
+  file.read(reinterpret_cast<char *>(&header), sizeof header);
+  if (header.e_ident[EI_CLASS] != ELFCLASS64)
+    GTEST_SKIP() << "this program is no 64-bit ELF file";
+  Elf64_Phdr code{};
+  for (int i = 0; i < header.e_phnum; ++i) {
+    const auto at = static_cast<std::streamoff>(header.e_phoff + i * sizeof code);
+    file.seekg(at);
+    file.read(reinterpret_cast<char *>(&code), sizeof code);
+    if (code.p_type != PT_LOAD || !(code.p_flags & PF_X))
+      continue;
+    code.p_offset += 0x6a0;
+    code.p_vaddr += 0x6a0;
+    code.p_filesz -= 0x6a0;
+    file.seekp(at);
+    file.write(reinterpret_cast<const char *>(&code), sizeof code);
+    break;
+  }
+  file.close();
+  const auto symbolizer = make_symbolizer();
+  Diagnostics diagnostics;
+  const ModuleId module = symbolizer->module(key_of(copy_), diagnostics);
+  EXPECT_EQ(symbolizer->link_address(module, code.p_offset), code.p_vaddr);
+  EXPECT_EQ(symbolizer->link_address(module, code.p_offset - 0x6a0), code.p_vaddr - 0x6a0);
+  EXPECT_EQ(symbolizer->link_address(module, code.p_offset - 0x6a1), std::nullopt);
 }
 
 TEST_F(SymbolizeModule, NamesNothingFromAReplacedFile) {

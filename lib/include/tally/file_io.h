@@ -10,7 +10,8 @@
 namespace tally {
 
 struct ReadOptions {
-  // A compressed file may unpack to no more than this (a bomb is an error, not a crash).
+  // A compressed file may unpack to no more than this, and what has no size (a pipe, a device) hold
+  // no more: a bomb is an error, not a crash.
   uint64_t max_unpacked_bytes = uint64_t{8} << 30;
 };
 

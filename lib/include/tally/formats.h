@@ -1,7 +1,6 @@
 // The file formats: one table of names, and reading and writing through it.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>

@@ -13,6 +13,9 @@ namespace tally {
 
 enum class By : uint8_t { function, line, object, thread, part };
 enum class SortBy : uint8_t { self, inclusive };
+// By the words that users type: those above.
+TALLY_API Result<By> by_of(std::string_view word);
+TALLY_API Result<SortBy> sort_by_of(std::string_view word);
 
 struct FlatRow {
   std::string name;   // function, thread or trigger

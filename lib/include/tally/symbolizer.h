@@ -44,8 +44,8 @@ public:
   // that cannot be read has no names, and a finding says why (once).
   virtual ModuleId module(const ModuleKey &key, Diagnostics &diagnostics) = 0;
 
-  // The link-time address (ELF vaddr) of a byte of the file that is mapped executable;
-  // nothing when no segment holds it. By segment, not by file: segments have differing biases.
+  // The link-time address (ELF vaddr) of a byte of the file that is mapped executable; nothing when
+  // no segment's pages hold it. By segment, not by file: segments have differing biases.
   virtual std::optional<uint64_t> link_address(ModuleId module, uint64_t file_offset) = 0;
 
   // The frames at a link-time address, innermost first, the function that has code of its own last.

@@ -1,7 +1,6 @@
 // The C interface: exceptions end here, Result becomes tally_error*.
 #include <tally.h>
 
-#include <array>
 #include <exception>
 #include <map>
 #include <memory>
@@ -13,6 +12,39 @@
 #include <tally/session.h>
 
 using namespace tally;
+
+// The header's numbers and the library's are one: they are handed over by casts.
+static_assert(TALLY_ERROR_INVALID_ARGUMENT == int(ErrorCode::invalid_argument) &&
+              TALLY_ERROR_INVALID_INPUT == int(ErrorCode::invalid_input) &&
+              TALLY_ERROR_UNSUPPORTED == int(ErrorCode::unsupported) &&
+              TALLY_ERROR_NOT_FOUND == int(ErrorCode::not_found) &&
+              TALLY_ERROR_IO == int(ErrorCode::io) &&
+              TALLY_ERROR_PERMISSION == int(ErrorCode::permission) &&
+              TALLY_ERROR_LIMIT == int(ErrorCode::limit) &&
+              TALLY_ERROR_BAD_STATE == int(ErrorCode::bad_state) &&
+              TALLY_ERROR_NO_DATA == int(ErrorCode::no_data) &&
+              TALLY_ERROR_OVERFLOW == int(ErrorCode::overflow) &&
+              TALLY_ERROR_CANCELLED == int(ErrorCode::cancelled) &&
+              TALLY_ERROR_INTERNAL == int(ErrorCode::internal));
+static_assert(TALLY_TARGET_NONE == int(TargetKind::none) &&
+              TALLY_TARGET_NATIVE == int(TargetKind::native) &&
+              TALLY_TARGET_REMOTE == int(TargetKind::remote) &&
+              TALLY_TARGET_CORE == int(TargetKind::core));
+static_assert(TALLY_EVENT_TARGET == int(EventKind::target) &&
+              TALLY_EVENT_RESUMED == int(EventKind::resumed) &&
+              TALLY_EVENT_BREAKPOINT == int(EventKind::breakpoint) &&
+              TALLY_EVENT_WATCHPOINT == int(EventKind::watchpoint) &&
+              TALLY_EVENT_CATCHPOINT == int(EventKind::catchpoint) &&
+              TALLY_EVENT_SIGNAL == int(EventKind::signal) &&
+              TALLY_EVENT_STEP == int(EventKind::step) &&
+              TALLY_EVENT_OTHER == int(EventKind::other) &&
+              TALLY_EVENT_EXITED == int(EventKind::exited) &&
+              TALLY_EVENT_SIGNALLED == int(EventKind::signalled) &&
+              TALLY_EVENT_KILLED == int(EventKind::killed) &&
+              TALLY_EVENT_DETACHED == int(EventKind::detached));
+static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
+              TALLY_REQUEST_PROGRESS == int(RequestKind::progress) &&
+              TALLY_REQUEST_SYMBOLS == int(RequestKind::symbols));
 
 struct tally_error {
   Error error;
@@ -73,6 +105,14 @@ tally_error *to_c(Error error) noexcept {
   }
 }
 
+tally_error *defect(const char *what) noexcept {
+  try {
+    return to_c({ErrorCode::internal, what, {}, {}, {}});
+  } catch (...) {
+    return &out_of_memory;
+  }
+}
+
 // Runs `body`, which returns Result<something>, and hands its value to `store`.
 template <class Body, class Store> tally_error *guarded(Body body, Store store) noexcept {
   try {
@@ -84,9 +124,9 @@ template <class Body, class Store> tally_error *guarded(Body body, Store store) 
   } catch (const std::bad_alloc &) {
     return &out_of_memory;
   } catch (const std::exception &e) {
-    return to_c({ErrorCode::internal, e.what(), {}, {}, {}});
+    return defect(e.what());
   } catch (...) {
-    return to_c({ErrorCode::internal, "an unknown exception", {}, {}, {}});
+    return defect("an unknown exception");
   }
 }
 
@@ -101,22 +141,6 @@ auto into(tally_table **out) {
 using TableResult = Result<std::unique_ptr<tally_table>>;
 
 std::string text_of(const char *text) { return text ? text : ""; }
-
-Result<By> by_of(std::string_view word) {
-  constexpr std::array<std::string_view, 5> words{"function", "line", "object", "thread", "part"};
-  for (size_t i = 0; i < words.size(); ++i)
-    if (words[i] == word)
-      return static_cast<By>(i);
-  return fail(ErrorCode::invalid_argument, "expected function, line, object, thread or part", "by");
-}
-
-Result<SortBy> sort_of(std::string_view word) {
-  if (word == "self")
-    return SortBy::self;
-  if (word == "inclusive")
-    return SortBy::inclusive;
-  return fail(ErrorCode::invalid_argument, "expected self or inclusive", "sort");
-}
 
 } // namespace
 
@@ -294,7 +318,7 @@ tally_error *tally_session_report(tally_session *session, const char *by, const 
   return guarded(
       [&]() -> TableResult {
         TALLY_TRY(key, by_of(text_of(by)));
-        TALLY_TRY(order, sort_of(text_of(sort)));
+        TALLY_TRY(order, sort_by_of(text_of(sort)));
         TALLY_TRY(flat, session->session.table(key, order));
         std::vector<std::string> names, files, objects;
         std::vector<uint64_t> lines, ids, self, inclusive;

@@ -46,8 +46,6 @@ public:
   std::span<PerfRing> rings() { return rings_; }
   const PerfLayout &layout() const { return layout_; }
   bool kernel_included() const { return !exclude_kernel_; }
-  // False: fork children are sampled as well, and must be sorted out by their pid.
-  bool threads_only() const { return inherit_thread_; }
   size_t ring_bytes() const { return ring_bytes_; }
   size_t count() const { return events_.size(); }
 
@@ -86,7 +84,7 @@ private:
   size_t threads_ = 0; // asked for, for messages
   int first_fd_ = 0;   // descriptors are moved to this number and above
   bool exclude_kernel_ = false;
-  bool inherit_thread_ = true;
+  bool inherit_thread_ = true; // false: fork children are sampled too, and sorted out by their pid
   uint64_t closed_cpu_ns_ = 0;
 };
 

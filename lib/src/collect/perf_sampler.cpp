@@ -37,6 +37,8 @@ namespace {
 constexpr uint64_t slack_ns = 1'000'000;
 constexpr int longest_wait_ms = 200;
 constexpr int shortest_wait_ms = 5;
+constexpr std::string_view problem_begin = "the reader of the samples stopped: ";
+constexpr size_t problem_room = 256;
 // How often we look whether the tracer is still there.
 constexpr uint64_t tracer_check_ns = 150'000'000;
 
@@ -50,7 +52,9 @@ class PerfSampler final : public Sampler {
 public:
   PerfSampler(pid_t pid, const SamplerOptions &options, PerfEvents events)
       : pid_(pid), options_(options), events_(std::move(events)),
-        sink_(pid, sampling_period_ns(options.frequency_hz), options, events_.layout()) {}
+        sink_(pid, sampling_period_ns(options.frequency_hz), options, events_.layout()) {
+    problem_.reserve(problem_room);
+  }
   ~PerfSampler() override { stop(); }
 
   Result<void> start(std::span<const pid_t> tids);
@@ -78,10 +82,16 @@ private:
     try {
       work();
     } catch (const std::exception &error) {
-      problem_ = fmt::format("the reader of the samples stopped: {}", error.what());
+      note_problem(error.what());
     } catch (...) {
-      problem_ = "the reader of the samples stopped";
+      note_problem("unknown exception");
     }
+  }
+  // Within the room that was reserved: where memory has run out, another exception would end the
+  // debugger.
+  void note_problem(std::string_view what) noexcept {
+    problem_ = problem_begin;
+    problem_ += what.substr(0, problem_room - problem_begin.size());
   }
 
   const pid_t pid_;
@@ -159,6 +169,8 @@ Result<void> PerfSampler::catch_up_with_threads(std::vector<pid_t> attached) {
 }
 
 Result<void> PerfSampler::start_reader() {
+  // The reader itself allocates nothing outside of guarded().
+  polled_.reserve(events_.rings().size() + 2);
   // A debugger's signals must find the debugger's own threads.
   sigset_t all, before;
   ::sigfillset(&all);
@@ -186,7 +198,7 @@ void PerfSampler::read_until_stopped() {
     if (stopping_ || ended_ || !problem_.empty())
       return;
     if (failed != 0) {
-      problem_ = fmt::format("the reader of the samples cannot wait: {}", strerror(failed));
+      note_problem(strerrordesc_np(failed));
       return;
     }
     guarded([&] {

@@ -52,6 +52,21 @@ const Format *format_by_file_name(std::string_view path) {
   return nullptr;
 }
 
+namespace {
+
+// Costs of `stacks`, or of one part of them, and what is lost on the way.
+Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
+                               const WriteOptions &options, PartId only_part) {
+  TALLY_TRY(costs, aggregate(stacks, {.only_part = only_part}));
+  TALLY_TRY(written, format.write_costs(costs, options));
+  written.lost.push_back("whole stacks (calls from function to function are written)");
+  if (stacks.threads().size() > 1)
+    written.lost.push_back("which thread a sample was taken in");
+  return written;
+}
+
+} // namespace
+
 Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                  const Format *from) {
   TALLY_TRY(file, read_file(path));
@@ -98,11 +113,7 @@ Result<Written> write_profile(const Profile &profile, const Format &format,
                 fmt::format("the format {} is read here, but not written", format.name));
   if (!stacks)
     return format.write_costs(std::get<CostProfile>(profile), options);
-  TALLY_TRY(costs, aggregate(*stacks));
-  TALLY_TRY(written, format.write_costs(costs, options));
-  written.lost.push_back("whole stacks (calls from function to function are written)");
-  if (stacks->threads().size() > 1)
-    written.lost.push_back("which thread a sample was taken in");
+  TALLY_TRY(written, write_as_costs(*stacks, format, options, none<PartId>));
   if (stacks->parts().size() > 1)
     written.lost.push_back("the parts (their sum is written; --parts keeps them)");
   return written;
@@ -118,8 +129,7 @@ Result<std::vector<Written>> write_parts(const StackProfile &profile, const Form
     return fail(ErrorCode::no_data, "the profile does not tell parts apart", "--parts");
   std::vector<Written> files;
   for (uint32_t i = 0; i < profile.parts().size(); ++i) {
-    TALLY_TRY(costs, aggregate(profile, {.only_part = static_cast<PartId>(i)}));
-    TALLY_TRY(written, format.write_costs(costs, options));
+    TALLY_TRY(written, write_as_costs(profile, format, options, static_cast<PartId>(i)));
     files.push_back(std::move(written));
   }
   return files;

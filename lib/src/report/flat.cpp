@@ -1,8 +1,12 @@
 #include <tally/report.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "model/stack_walk.h"
 
@@ -124,6 +128,24 @@ std::vector<FlatRow> sample_rows(const StackProfile &profile, By by) {
 }
 
 } // namespace
+
+Result<By> by_of(std::string_view word) {
+  constexpr std::array<std::string_view, 5> words{"function", "line", "object", "thread", "part"};
+  const auto at = std::ranges::find(words, word);
+  if (at == words.end())
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("expected one of {}, found '{}'", fmt::join(words, ", "), word), "by");
+  return static_cast<By>(at - words.begin());
+}
+
+Result<SortBy> sort_by_of(std::string_view word) {
+  if (word == "self")
+    return SortBy::self;
+  if (word == "inclusive")
+    return SortBy::inclusive;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("expected one of self, inclusive, found '{}'", word), "sort");
+}
 
 Result<FlatTable> flat_table(const StackProfile &profile, By by, SortBy sort) {
   FlatTable table;

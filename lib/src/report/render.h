@@ -20,7 +20,7 @@ public:
   void add_column(std::string title, bool right) { columns_.push_back({std::move(title), right}); }
   // Control characters become '?': a name must not end a row, nor command the terminal.
   void add_row(std::vector<std::string> cells);
-  // limit 0: all rows; width 0: as wide as it gets. Of the columns only the last but one, where
+  // limit 0: all rows; width 0: as wide as it gets. Of the columns only the first of texts, where
   // names stand, gives way: they are shortened, and where that is not enough run over.
   std::string render(size_t limit, uint32_t width) const;
 

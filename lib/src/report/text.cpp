@@ -30,7 +30,8 @@ void TextTable::add_row(std::vector<std::string> cells) {
 
 std::string TextTable::render(size_t limit, uint32_t width) const {
   const size_t shown = limit == 0 ? rows_.size() : std::min(limit, rows_.size());
-  const size_t flexible = columns_.size() - 2;
+  const auto flexible = static_cast<size_t>(std::ranges::find(columns_, false, &TextColumn::right) -
+                                            columns_.begin());
   std::vector<size_t> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
     size_t widest = display_width(columns_[c].title);

@@ -1,5 +1,4 @@
 // What the commands do, once they are parsed.
-#include <array>
 #include <cstdlib>
 
 #include <unistd.h>
@@ -27,14 +26,6 @@ uint32_t number_or(std::string_view text, uint32_t otherwise) {
 std::string expand_home(const std::string &path) {
   const char *home = std::getenv("HOME");
   return home && path.starts_with("~/") ? home + path.substr(1) : path;
-}
-
-By by_of(std::string_view word) {
-  constexpr std::array<std::string_view, 5> words{"function", "line", "object", "thread", "part"};
-  for (size_t i = 0; i < words.size(); ++i)
-    if (words[i] == word)
-      return static_cast<By>(i);
-  return By::function;
 }
 
 std::string lost_lines(const Written &written) {
@@ -192,8 +183,8 @@ std::string Session::State::warnings() const {
 
 Result<Reply> Session::State::report(const ParsedCommand &command) {
   const bool json = command.has("json");
-  const By by = by_of(command.value("by", "function"));
-  const SortBy sort = command.value("sort") == "inclusive" ? SortBy::inclusive : SortBy::self;
+  TALLY_TRY(by, by_of(command.value("by", "function")));
+  TALLY_TRY(sort, sort_by_of(command.value("sort", "self")));
   const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
   return with_names([=, this](const StackProfile &profile) -> Result<Reply> {
     if (profile.sample_count() == 0)
@@ -231,7 +222,7 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
       TALLY_CHECK(write_file(fmt::format("{}.{}", path, i + 1), files[i].bytes));
     return printed(fmt::format("Wrote {} ticks in {} parts to {}.1 … {}.{} ({}).\n{}", total,
                                files.size(), path, path, files.size(), format->name,
-                               files.empty() ? "" : lost_lines(files.front())));
+                               lost_lines(files.front()) + warnings()));
   });
 }
 

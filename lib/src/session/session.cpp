@@ -84,6 +84,11 @@ Result<void> Session::State::begin_sampling() {
       return finished;
     }
   }
+  SamplerOptions wanted;
+  wanted.frequency_hz = options.frequency_hz;
+  wanted.stacks = options.stacks;
+  // Before anything is put away: a refusal leaves what was collected where it is.
+  TALLY_TRY(started, start_perf_sampler(target.pid, wanted));
   const bool same = target.pid == sampled_pid && options == sampled_options && kept;
   if (!same) {
     if (kept)
@@ -96,10 +101,6 @@ Result<void> Session::State::begin_sampling() {
     told.clear();
   }
   named.reset();
-  SamplerOptions wanted;
-  wanted.frequency_hz = options.frequency_hz;
-  wanted.stacks = options.stacks;
-  TALLY_TRY(started, start_perf_sampler(target.pid, wanted));
   sampler = std::move(started);
   cleared = {};
   sampled_pid = target.pid;

@@ -22,7 +22,7 @@ namespace tally {
 
 namespace {
 
-Result<std::string> read_all(int fd, const std::string &source) {
+Result<std::string> read_all(int fd, const std::string &source, uint64_t limit) {
   std::string out;
   std::array<char, 1 << 16> block;
   for (;;) {
@@ -33,6 +33,8 @@ Result<std::string> read_all(int fd, const std::string &source) {
       return fail_errno(errno, "cannot read", source);
     if (got == 0)
       return out;
+    if (out.size() + static_cast<size_t>(got) > limit)
+      return fail(ErrorCode::limit, fmt::format("holds more than {} bytes", limit), source);
     out.append(block.data(), static_cast<size_t>(got));
   }
 }
@@ -184,7 +186,7 @@ Result<FileBytes> read_file(const std::string &path, ReadOptions options) {
     }
   }
   if (!file.map_) {
-    TALLY_TRY(all, read_all(fd, source));
+    TALLY_TRY(all, read_all(fd, source, options.max_unpacked_bytes));
     file.owned_ = std::move(all);
   }
 

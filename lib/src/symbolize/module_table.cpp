@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "symbolize/symtab.h"
 
@@ -27,8 +28,12 @@ ModuleTable::ModuleTable(ModuleFiles files, const SymbolizerOptions &options, St
     : files_(std::move(files)), options_(options), pool_(pool) {}
 
 std::optional<uint64_t> ModuleTable::link_address(uint64_t file_offset) const {
+  // Whole pages are mapped: of a segment that begins within one (LLVM's linker makes such) also
+  // what lies before it there.
+  static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   for (const Segment &segment : files_.code) {
-    if (file_offset >= segment.offset && file_offset - segment.offset < segment.size)
+    const bool before = file_offset < segment.offset && file_offset >= segment.offset / page * page;
+    if (before || (file_offset >= segment.offset && file_offset - segment.offset < segment.size))
       return segment.address + (file_offset - segment.offset);
   }
   return std::nullopt;

@@ -1,0 +1,38 @@
+"""Names and words that GDB's character set does not hold: no locale set, bytes that are no UTF-8."""
+import os
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import GdbCase, play_gdb
+from support.programs import program
+from support.skips import run_unittests
+
+
+class LocaleTest(GdbCase):
+    def test_no_locale(self) -> None:
+        """As in a bare container. The help holds an ellipsis, which ASCII does not."""
+        play = play_gdb(["help profile dump", "profile start", "run", "profile status",
+                         "profile report --limit 3"], program("spin7030"), ["0.2"],
+                        environment={"LC_ALL": "C"})
+        self.assertEqual(play.stderr, "", play)
+        self.assertIn("FILE.1, FILE.2, ...", play.text("help profile dump"))
+        self.assertEqual(play.report("--limit 3").total, play.status().count("samples"))
+
+    def test_a_path_that_is_no_utf8(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            copy = os.fsdecode(os.fsencode(folder) + b"/s\xe9")
+            shutil.copy(program("spin7030"), copy)
+            for locale in ("C", "C.UTF-8"):
+                with self.subTest(locale):
+                    play = play_gdb(["profile start", "run", "profile status",
+                                     "profile report --by object"], copy, ["0.2"],
+                                    environment={"LC_ALL": locale})
+                    self.assertEqual(play.stderr, "", play)
+                    self.assertGreater(play.status().count("samples"), 50, play)
+                    self.assertIn("/s\\xe9", play.text("profile report --by object"), play)
+
+
+if __name__ == "__main__":
+    run_unittests()
