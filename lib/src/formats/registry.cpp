@@ -1,8 +1,6 @@
 // The one table of formats. A new format is a folder beside this file and a row here.
 #include <tally/formats.h>
 
-#include <array>
-
 #include <fnmatch.h>
 
 #include <fmt/format.h>
@@ -17,7 +15,7 @@
 namespace tally {
 
 std::span<const Format> formats() {
-  static const std::array<Format, 2> table{{
+  static const Format table[] = {
       {.name = "callgrind",
        .summary = "Callgrind's profile, for KCachegrind and callgrind_annotate",
        .file_names = {"callgrind.out*", "*.callgrind", "*.cg"},
@@ -28,7 +26,7 @@ std::span<const Format> formats() {
        .probe = folded::probe,
        .read = folded::read,
        .write_stacks = folded::write},
-  }};
+  };
   return table;
 }
 

@@ -35,6 +35,7 @@ struct Session::State {
   void note_stop();
   SamplerStatus sums();
   // Calls `then` with all that was collected, named; over as many requests as it takes.
+  // It may be called after the command is gone: it holds values, no views into that.
   Result<Reply> with_names(Then then);
   Result<Reply> pump();
   Result<Reply> finish_names();

@@ -3,7 +3,9 @@
 #include <cctype>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <tally/formats.h>
 #include <tally/session.h>
 
 namespace tally {
@@ -34,7 +36,7 @@ constexpr std::array<OptionSpec, 2> diff_options{{
     {"json", "", "", "as JSON, all rows unless --limit is given"},
 }};
 
-constexpr std::array<CommandSpec, 8> commands{{
+constexpr CommandSpec commands[] = {
     {"start", "", settings, "begin sampling the program",
      "Begins with the process that is there; without one, with the next that is run or attached\n"
      "to. It goes on over stops and further runs until `profile stop`. Options last for this "
@@ -55,11 +57,8 @@ constexpr std::array<CommandSpec, 8> commands{{
      "once however often it recurs. Inlined functions are rows of their own.",
      "profile report --by line --limit 10"},
     {"dump", "FILE", dump_options, "write the profile to a file",
-     "The format follows the file's name: callgrind.out*, *.callgrind and *.cg for KCachegrind "
-     "and\n"
-     "callgrind_annotate, *.folded for flame graphs. An existing file is replaced only when all "
-     "is\n"
-     "written. With --parts each run from a resume to a stop has a file of its own.",
+     "The format follows the file's name. An existing file is replaced only when all is written.\n"
+     "With --parts each run from a resume to a stop has a file of its own.",
      "profile dump out.callgrind"},
     {"diff", "FILE|previous", diff_options, "what changed since a saved profile or the last run",
      "Compares self cost by function, in percent of each profile's total.",
@@ -71,7 +70,7 @@ constexpr std::array<CommandSpec, 8> commands{{
      "show or set what `profile start` takes when not told",
      "NAME is backend, frequency, clock or stacks.",
      "profile config frequency 4000"},
-}};
+};
 
 std::string option_lines(std::span<const OptionSpec> options, std::string_view dashes) {
   std::string out;
@@ -87,6 +86,15 @@ std::string option_lines(std::span<const OptionSpec> options, std::string_view d
       out += fmt::format(" (default {})", option.fallback);
     out += '\n';
   }
+  return out;
+}
+
+std::string format_lines() {
+  std::string out;
+  for (const Format &format : formats())
+    if (format.write_stacks || format.write_costs)
+      out += fmt::format("  {:<14}{}\n{:<16}{}\n", format.name, format.summary, "",
+                         fmt::join(format.file_names, ", "));
   return out;
 }
 
@@ -115,6 +123,8 @@ std::string command_help(const CommandSpec &command) {
     out += "\nOptions:\n" + option_lines(command.options, "--");
   if (command.name == "config")
     out += "\nNames:\n" + option_lines(settings, "");
+  if (command.name == "dump")
+    out += "\nFormats:\n" + format_lines();
   return out + fmt::format("\nExample: {}", command.example);
 }
 
