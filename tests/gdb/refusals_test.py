@@ -46,7 +46,7 @@ class WordsTest(GdbCase):
             f"^frequency: {expected.format('-1')}")
         self.assertEqual(play.text("show profile frequency"), "profile frequency is 1000.\n")
         self.assertEqual(play.text("profile config frequency"), "frequency 1000\n")
-        self.assertEqual((play.status()["state"], play.status()["frequency"]), ("idle", "1000"))
+        self.assertEqual((play.status()["state"], play.status()["requested_hz"]), ("idle", "1000"))
 
     def test_options(self) -> None:
         play = play_gdb(

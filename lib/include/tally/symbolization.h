@@ -26,6 +26,7 @@ public:
   size_t total() const { return order_.size(); }
 
   // Run-time addresses for which nothing was found, ascending: a debugger may know them (JIT code).
+  // Not those where mappings replaced each other: it knows only the newest.
   std::vector<uint64_t> unnamed() const;
   // After the last step.
   void set_name(uint64_t address, std::string_view function, std::string_view file, uint32_t line);
@@ -41,6 +42,7 @@ private:
   };
   void find_modules();
   void look_up(LocationId id);
+  bool may_be_asked(LocationId id) const;
   void add_fallback_line(LocationId id);
 
   StackProfileBuilder builder_;

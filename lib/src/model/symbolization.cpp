@@ -91,10 +91,24 @@ void Symbolization::look_up(LocationId id) {
   found_[id] = {first, static_cast<uint32_t>(lines_.size())};
 }
 
+// A debugger knows what lies at an address now. Where mappings replaced each other there (a library
+// was unloaded, the program exec'ed) its answer may be about another one.
+bool Symbolization::may_be_asked(LocationId id) const {
+  if (found_[id].first != found_[id].last)
+    return false;
+  const StackProfile &p = builder_.so_far();
+  const Location at = p.location(id);
+  const auto holding =
+      std::count_if(p.mappings().begin(), p.mappings().end(), [&](const Mapping &m) {
+        return at.address >= m.start && at.address < m.limit;
+      });
+  return holding == (at.mapping == none<MappingId> ? 0 : 1);
+}
+
 std::vector<uint64_t> Symbolization::unnamed() const {
   std::vector<uint64_t> addresses;
   for (LocationId id : order_)
-    if (found_[id].first == found_[id].last)
+    if (may_be_asked(id))
       addresses.push_back(builder_.so_far().location(id).address);
   std::ranges::sort(addresses);
   addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
@@ -105,7 +119,7 @@ void Symbolization::set_name(uint64_t address, std::string_view function, std::s
                              uint32_t line) {
   if (unnamed_.empty()) {
     for (LocationId id : order_)
-      if (found_[id].first == found_[id].last)
+      if (may_be_asked(id))
         unnamed_.emplace_back(builder_.so_far().location(id).address, id);
     std::ranges::sort(unnamed_);
   }

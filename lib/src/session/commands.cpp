@@ -133,18 +133,20 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
                             : "idle");
   if (sampler)
     line("pid", sampled_pid);
-  if (!collected && !armed) {
-    for (const OptionSpec &setting : profile_settings())
-      line(setting.name, settings.find(setting.name)->second);
-    return printed(out);
+  if (!collected && !armed) { // what `start` would take
+    for (std::string_view name : {"backend", "clock", "stacks"})
+      line(name, settings.find(name)->second);
+    line("requested_hz", settings.find("frequency")->second);
+  } else {
+    line("backend", shown.chosen ? "perf" : "perf (auto: perf_event_open is allowed here)");
+    line("clock", now.kernel_included ? "cpu"
+                                      : "cpu (user code only: the kernel lets an "
+                                        "unprivileged user see no more)");
+    line("stacks", shown.stacks == StackMode::fp
+                       ? "fp (may be cut where code has no frame pointers)"
+                       : "none");
+    line("requested_hz", shown.frequency_hz);
   }
-  line("backend", shown.chosen ? "perf" : "perf (auto: perf_event_open is allowed here)");
-  line("clock", now.kernel_included ? "cpu"
-                                    : "cpu (user code only: the kernel lets an "
-                                      "unprivileged user see no more)");
-  line("stacks",
-       shown.stacks == StackMode::fp ? "fp (may be cut where code has no frame pointers)" : "none");
-  line("requested_hz", shown.frequency_hz);
   line("delivered_hz",
        now.cpu_ns == 0
            ? 0
