@@ -136,9 +136,9 @@ TEST_F(CSession, Completes) {
 TEST_F(CSession, ReportChecksItsWords) {
   tally_table *table = untouched<tally_table>();
   EXPECT_EQ(take(tally_session_report(session, "shape", "self", &table)),
-            "by: expected function, line, object, thread or part");
+            "by: expected one of function, line, object, thread, part, found 'shape'");
   EXPECT_EQ(take(tally_session_report(session, "line", "size", &table)),
-            "sort: expected self or inclusive");
+            "sort: expected one of self, inclusive, found 'size'");
   tally_error *error = tally_session_report(session, "line", "self", &table);
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(tally_error_get_code(error), TALLY_ERROR_NO_DATA);
