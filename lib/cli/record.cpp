@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -184,6 +185,25 @@ Result<StackProfile> name_all(StackProfile raw) {
   return named;
 }
 
+// Told before the program runs: afterwards the samples would be lost.
+Result<void> check_output(const std::string &path) {
+  struct stat info {};
+  if (path == "-")
+    return {};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (S_ISDIR(info.st_mode))
+      return fail(ErrorCode::io, "is a folder", path);
+    if (::access(path.c_str(), W_OK) != 0)
+      return fail_errno(errno, "cannot write", path);
+    return {};
+  }
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : path.substr(0, slash + 1);
+  if (::access(folder.c_str(), W_OK) != 0)
+    return fail_errno(errno, "cannot create", path);
+  return {};
+}
+
 Result<void> run(const Options &options) {
   if (options.program.empty() == (options.pid == 0))
     return fail(ErrorCode::invalid_argument, "give either -p PID or -- PROGRAM", "record");
@@ -197,6 +217,9 @@ Result<void> run(const Options &options) {
     return fail(ErrorCode::invalid_argument,
                 "the file's name tells no format: add --format callgrind, or another",
                 options.output);
+
+  if (!options.output.empty())
+    TALLY_CHECK(check_output(options.output));
 
   EndSignals signals;
   SamplerOptions sampling;
@@ -235,7 +258,8 @@ Result<void> run(const Options &options) {
   if (!command.empty())
     raw.command = raw.strings.intern(command);
   if (raw.sample_count() == 0)
-    return fail(ErrorCode::no_data, "no samples: it has hardly used any CPU time",
+    return fail(ErrorCode::no_data,
+                "no samples: it has hardly used any CPU time, or the frequency is too low for it",
                 ours ? options.program[0] : fmt::format("process {}", pid));
   TALLY_TRY(profile, name_all(std::move(raw)));
   TALLY_TRY(written, write_profile(std::move(profile), *format));

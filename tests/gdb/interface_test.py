@@ -67,7 +67,7 @@ class SettingsTest(GdbCase):
                           "profile clock is cpu.", "profile stacks is none.", ""])
         self.assertEqual(play.text("profile config frequency"), "frequency 4000\n")
         self.assertEqual(play.text("profile config stacks"), "stacks none\n")
-        self.assertEqual(play.status(0)["frequency"], "4000")
+        self.assertEqual(play.status(0)["requested_hz"], "4000")
         status = play.status()
         self.assertEqual((status.count("requested_hz"), status["backend"]), (4000, "perf"))
         self.assertRegex(status["stacks"], "^fp")

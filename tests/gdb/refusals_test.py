@@ -21,7 +21,7 @@ class WordsTest(GdbCase):
                             "nothing was collected", "nothing was collected",
                             "previous: there is no run before this one")
         self.assertEqual(play.status()["state"], "idle")
-        self.assertEqual((play.status()["frequency"], play.status()["backend"]), ("1000", "auto"))
+        self.assertEqual((play.status()["requested_hz"], play.status()["backend"]), ("1000", "auto"))
 
     def test_without_a_program(self) -> None:
         play = play_gdb(["profile start", "profile report", "profile stop", "profile status"])

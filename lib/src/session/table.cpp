@@ -39,7 +39,8 @@ constexpr std::array<OptionSpec, 2> diff_options{{
 constexpr CommandSpec commands[] = {
     {"start", "", settings, "begin sampling the program",
      "Begins with the process that is there; without one, with the next that is run or attached\n"
-     "to. It goes on over stops and further runs until `profile stop`. Options last for this "
+     "to. It goes on over stops and further runs until `profile stop`, or until you detach. "
+     "Options last for this "
      "start\n"
      "only; `profile config` sets them for good.",
      "profile start --frequency 4000"},
