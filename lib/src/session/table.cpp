@@ -39,10 +39,8 @@ constexpr std::array<OptionSpec, 2> diff_options{{
 constexpr CommandSpec commands[] = {
     {"start", "", settings, "begin sampling the program",
      "Begins with the process that is there; without one, with the next that is run or attached\n"
-     "to. It goes on over stops and further runs until `profile stop`, or until you detach. "
-     "Options last for this "
-     "start\n"
-     "only; `profile config` sets them for good.",
+     "to. It goes on over stops and further runs until `profile stop`, or until you detach.\n"
+     "Options last for this start only; `profile config` sets them for good.",
      "profile start --frequency 4000"},
     {"stop", "", {}, "end sampling; what was collected stays", "", "profile stop"},
     {"status",
