@@ -35,10 +35,8 @@ Result<void> run(const Options &options) {
   Diagnostics findings;
   TALLY_TRY(read, read_profile(options.file, findings));
   show(findings);
-  const auto *stacks = std::get_if<StackProfile>(&read.profile);
-  if (!stacks)
-    return fail(ErrorCode::unsupported, "holds no stacks to report on", options.file);
-  TALLY_TRY(table, flat_table(*stacks, by, sort));
+  TALLY_TRY(table, std::visit([&](const auto &profile) { return flat_table(profile, by, sort); },
+                              read.profile));
   const std::string text =
       options.json
           ? to_json(table, options.limit.value_or(0))

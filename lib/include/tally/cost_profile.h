@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <tally/chunks.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 #include <tally/strings.h>
@@ -27,7 +29,7 @@ enum class BlockId : uint32_t {};
 struct CostEvent {
   StringId name{};      // "ticks", "Ir"
   StringId long_name{}; // "Instruction Fetch"; may be empty
-  StringId formula{};   // of a derived event; empty for a counted one
+  StringId formula{};   // of a derived event: "Ir + 10 I1mr"; empty for a counted one
 };
 
 struct CostPart {
@@ -38,6 +40,9 @@ struct CostPart {
   StringId trigger{};
   StringId time_range{};
   std::vector<std::pair<StringId, StringId>> descriptions; // other "desc:" lines, in order
+  // What the tool counted, one for each of the first events. Not always the sum of the rows; empty
+  // where it was not said.
+  std::vector<uint64_t> summary;
 };
 
 // A function is told apart by all three fields.
@@ -49,8 +54,9 @@ struct CostFunction {
 };
 
 struct CostPosition {
-  uint64_t address = 0; // link-time; 0: not known
-  uint32_t line = 0;    // 0: not known
+  uint64_t address = 0;     // link-time; 0: not known
+  uint32_t line = 0;        // 0: not known
+  uint64_t basic_block = 0; // where its basic block begins; 0: not known
   friend auto operator<=>(const CostPosition &, const CostPosition &) = default;
 };
 
@@ -63,11 +69,13 @@ public:
   uint32_t rows() const { return static_cast<uint32_t>(first_.size()); }
   // Fills `out` (one for each event), with zeros where nothing is stored.
   void get(uint32_t row, std::span<uint64_t> out) const;
+  // Adds the row to the sums; false where one leaves 64 bits.
+  [[nodiscard]] bool add_to(uint32_t row, std::span<uint64_t> sums) const;
   size_t memory_bytes() const;
 
 private:
-  std::vector<uint32_t> first_;
-  std::vector<uint32_t> cells_; // 0xFFFFFFFF: the next two hold the value, low half first
+  Chunks<uint32_t> first_;
+  Chunks<uint32_t> cells_; // 0xFFFFFFFF: the next two hold the value, low half first
 };
 
 struct CostBlock {
@@ -100,10 +108,13 @@ class TALLY_API CostProfile {
 public:
   StringPool strings;
   StringId creator{};
-  bool has_addresses = false; // positions carry instr
-  bool has_lines = true;      // positions carry line
+  bool has_addresses = false;    // positions carry instr
+  bool has_basic_blocks = false; // … bb
+  bool has_lines = true;         // … line
 
   std::span<const CostEvent> events() const { return events_; }
+  // Sums of others by their formula: not counted, no cost of a row.
+  std::span<const CostEvent> derived_events() const { return derived_events_; }
   const Column<CostPartId, CostPart> &parts() const { return parts_; }
   const Column<ObjectId, StringId> &objects() const { return objects_; }
   const Column<FileId, StringId> &files() const { return files_; }
@@ -111,12 +122,13 @@ public:
   const Column<BlockId, CostBlock> &blocks() const { return blocks_; }
 
   CostPosition cost_position(uint32_t row) const {
-    return {has_addresses ? cost_address_[row] : 0, cost_line_[row]};
+    return {has_addresses ? cost_address_[row] : 0, cost_line_[row],
+            has_basic_blocks ? cost_basic_block_[row] : 0};
   }
   const CostTable &costs() const { return costs_; }
-  const std::vector<CostCall> &calls() const { return calls_; }
+  const Chunks<CostCall, 12> &calls() const { return calls_; }
   const CostTable &call_costs() const { return call_costs_; }
-  const std::vector<CostJump> &jumps() const { return jumps_; }
+  const Chunks<CostJump, 12> &jumps() const { return jumps_; }
 
   // Inclusive cost of a function, where the source knew it (from stacks: once a function a stack).
   // Empty when it must be derived from the arcs.
@@ -126,23 +138,28 @@ public:
         .subspan(size_t{index_of(function)} * events_.size(), events_.size());
   }
   std::span<const uint64_t> totals() const { return totals_; } // sums of self cost
+  // The same of one part; events left out at the end are 0.
+  std::span<const uint64_t> totals(CostPartId part) const { return part_totals_[index_of(part)]; }
+  size_t memory_bytes() const; // of the rows
 
 private:
   friend class CostProfileBuilder;
-  std::vector<CostEvent> events_;
+  std::vector<CostEvent> events_, derived_events_;
   Column<CostPartId, CostPart> parts_;
   Column<ObjectId, StringId> objects_;
   Column<FileId, StringId> files_;
   Column<CostFunctionId, CostFunction> functions_;
   Column<BlockId, CostBlock> blocks_;
-  std::vector<uint64_t> cost_address_; // empty without addresses
-  std::vector<uint32_t> cost_line_;
+  Chunks<uint64_t> cost_address_;     // empty without addresses
+  Chunks<uint64_t> cost_basic_block_; // empty without basic blocks
+  Chunks<uint32_t> cost_line_;
   CostTable costs_;
-  std::vector<CostCall> calls_;
+  Chunks<CostCall, 12> calls_;
   CostTable call_costs_;
-  std::vector<CostJump> jumps_;
+  Chunks<CostJump, 12> jumps_;
   std::vector<uint64_t> inclusive_;
   std::vector<uint64_t> totals_;
+  std::vector<std::vector<uint64_t>> part_totals_;
 };
 
 class TALLY_API CostProfileBuilder {
@@ -150,17 +167,30 @@ public:
   StringId intern(std::string_view text) { return profile_.strings.intern(text); }
   void add_event(std::string_view name, std::string_view long_name = {},
                  std::string_view formula = {});
+  // Of a counted event, or of a derived one, which it adds.
+  void describe_event(std::string_view name, std::string_view long_name, std::string_view formula);
   void set_creator(std::string_view creator) { profile_.creator = intern(creator); }
-  void set_positions(bool addresses, bool lines);
-  CostPartId add_part(CostPart part) { return profile_.parts_.push(std::move(part)); }
+  // What positions carry. Rows that are there already keep 0 where they had nothing.
+  void set_positions(bool addresses, bool lines, bool basic_blocks = false);
+  CostPartId add_part(CostPart part);
+  CostPart &part(CostPartId id) { return profile_.parts_[id]; }
+  const CostProfile &so_far() const { return profile_; }
   // Unified by name; "" and "???" are the one unknown.
   ObjectId add_object(std::string_view name);
   FileId add_file(std::string_view name);
-  CostFunctionId add_function(std::string_view name, FileId file, ObjectId object);
+  CostFunctionId add_function(std::string_view name, FileId file, ObjectId object) {
+    return add_function(intern(name), file, object);
+  }
+  // The same, for a reader that has interned the name; "???" is not looked for.
+  ObjectId add_object(StringId name);
+  FileId add_file(StringId name);
+  CostFunctionId add_function(StringId name, FileId file, ObjectId object);
 
   // Rows belong to the block begun last. A block equal to the last one goes on.
   void begin_block(CostPartId part, CostFunctionId function, FileId file);
-  void add_cost(CostPosition position, std::span<const uint64_t> costs);
+  // One cost for each event; those left out at the end are 0. Returns none, or the index of the
+  // first event whose sum over the part leaves 64 bits (finish() fails then).
+  std::optional<size_t> add_cost(CostPosition position, std::span<const uint64_t> costs);
   void add_call(const CostCall &call, std::span<const uint64_t> inclusive_costs);
   void add_jump(const CostJump &jump);
   void set_inclusive(CostFunctionId function, std::span<const uint64_t> costs);
@@ -175,7 +205,8 @@ private:
     size_t operator()(const CostFunction &f) const;
   };
   std::unordered_map<CostFunction, CostFunctionId, FunctionHash> functions_;
-  bool full_ = false;
+  bool full_ = false, broken_ = false;
+  std::optional<size_t> overflown_; // event
 };
 
 TALLY_API Result<void> validate(const CostProfile &profile);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tally/cost_profile.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 
@@ -25,6 +26,13 @@ struct FlatRow {
   uint64_t id = 0;    // by thread: tid; by part: its number
   std::vector<uint64_t> self, inclusive; // one for each event
   uint64_t calls = 0;                    // counted calls into it; sampling counts none
+  uint32_t cycle = 0; // it is one of that many-th of the table's cycles; 0: of none
+};
+
+// Functions that call each other: inclusive costs of theirs leave out the calls among them.
+struct CycleRow {
+  std::vector<std::string> functions;
+  std::vector<uint64_t> self, inclusive; // of all together
 };
 
 // Rows by falling cost of the first event, then by name, file, object: one order for one profile.
@@ -33,10 +41,14 @@ struct FlatTable {
   std::vector<std::string> events;
   std::vector<uint64_t> totals;
   std::vector<FlatRow> rows;
+  std::vector<CycleRow> cycles; // by function, from arcs
 };
 
 // Inclusive: once a row a stack, so recursion never exceeds the total.
 TALLY_API Result<FlatTable> flat_table(const StackProfile &profile, By by,
+                                       SortBy sort = SortBy::self);
+// Inclusive: by the arcs, see CallGraph. All parts together; `by` thread adds up the parts of each.
+TALLY_API Result<FlatTable> flat_table(const CostProfile &profile, By by,
                                        SortBy sort = SortBy::self);
 
 struct TextOptions {

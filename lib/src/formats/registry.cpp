@@ -8,6 +8,7 @@
 
 #include <tally/file_io.h>
 
+#include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
 #include "formats/folded/folded.h"
 #include "support/path.h"
@@ -19,6 +20,8 @@ std::span<const Format> formats() {
       {.name = "callgrind",
        .summary = "Callgrind's profile, for KCachegrind and callgrind_annotate",
        .file_names = {"callgrind.out*", "*.callgrind", "*.cg"},
+       .probe = callgrind::probe,
+       .read = callgrind::read,
        .write_costs = callgrind::write},
       {.name = "folded",
        .summary = "one stack a line with its count, for flame graphs",

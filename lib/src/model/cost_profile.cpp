@@ -50,8 +50,27 @@ void CostTable::get(uint32_t row, std::span<uint64_t> out) const {
   }
 }
 
-size_t CostTable::memory_bytes() const {
-  return first_.capacity() * sizeof(uint32_t) + cells_.capacity() * sizeof(uint32_t);
+bool CostTable::add_to(uint32_t row, std::span<uint64_t> sums) const {
+  size_t cell = first_[row];
+  const size_t end = row + 1 < first_.size() ? first_[row + 1] : cells_.size();
+  bool fits = true;
+  for (size_t e = 0; cell < end && e < sums.size(); ++e) {
+    uint64_t value = cells_[cell++];
+    if (value == wide) {
+      value = cells_[cell] | (uint64_t{cells_[cell + 1]} << 32);
+      cell += 2;
+    }
+    fits &= checked_add(sums[e], value);
+  }
+  return fits;
+}
+
+size_t CostTable::memory_bytes() const { return first_.memory_bytes() + cells_.memory_bytes(); }
+
+size_t CostProfile::memory_bytes() const {
+  return cost_address_.memory_bytes() + cost_basic_block_.memory_bytes() +
+         cost_line_.memory_bytes() + costs_.memory_bytes() + calls_.memory_bytes() +
+         call_costs_.memory_bytes() + jumps_.memory_bytes();
 }
 
 size_t CostProfileBuilder::FunctionHash::operator()(const CostFunction &f) const {
@@ -63,30 +82,56 @@ void CostProfileBuilder::add_event(std::string_view name, std::string_view long_
   profile_.events_.push_back({intern(name), intern(long_name), intern(formula)});
 }
 
-void CostProfileBuilder::set_positions(bool addresses, bool lines) {
+void CostProfileBuilder::describe_event(std::string_view name, std::string_view long_name,
+                                        std::string_view formula) {
+  const CostEvent described{intern(name), intern(long_name), intern(formula)};
+  for (auto *events : {&profile_.events_, &profile_.derived_events_})
+    for (CostEvent &event : *events)
+      if (event.name == described.name) {
+        event = described;
+        return;
+      }
+  profile_.derived_events_.push_back(described);
+}
+
+void CostProfileBuilder::set_positions(bool addresses, bool lines, bool basic_blocks) {
   profile_.has_addresses = addresses;
   profile_.has_lines = lines;
+  profile_.has_basic_blocks = basic_blocks;
+  const size_t rows = profile_.cost_line_.size();
+  while (addresses && profile_.cost_address_.size() < rows)
+    profile_.cost_address_.push_back(0);
+  while (basic_blocks && profile_.cost_basic_block_.size() < rows)
+    profile_.cost_basic_block_.push_back(0);
+}
+
+CostPartId CostProfileBuilder::add_part(CostPart part) {
+  profile_.part_totals_.emplace_back();
+  return profile_.parts_.push(std::move(part));
 }
 
 ObjectId CostProfileBuilder::add_object(std::string_view name) {
-  const StringId text = intern(known(name));
-  const auto [at, added] = objects_.try_emplace(index_of(text), none<ObjectId>);
+  return add_object(intern(known(name)));
+}
+
+ObjectId CostProfileBuilder::add_object(StringId name) {
+  const auto [at, added] = objects_.try_emplace(index_of(name), none<ObjectId>);
   if (added)
-    at->second = profile_.objects_.push(text);
+    at->second = profile_.objects_.push(name);
   return at->second;
 }
 
-FileId CostProfileBuilder::add_file(std::string_view name) {
-  const StringId text = intern(known(name));
-  const auto [at, added] = files_.try_emplace(index_of(text), none<FileId>);
+FileId CostProfileBuilder::add_file(std::string_view name) { return add_file(intern(known(name))); }
+
+FileId CostProfileBuilder::add_file(StringId name) {
+  const auto [at, added] = files_.try_emplace(index_of(name), none<FileId>);
   if (added)
-    at->second = profile_.files_.push(text);
+    at->second = profile_.files_.push(name);
   return at->second;
 }
 
-CostFunctionId CostProfileBuilder::add_function(std::string_view name, FileId file,
-                                                ObjectId object) {
-  const CostFunction function{intern(name), file, object};
+CostFunctionId CostProfileBuilder::add_function(StringId name, FileId file, ObjectId object) {
+  const CostFunction function{name, file, object};
   const auto [at, added] = functions_.try_emplace(function, none<CostFunctionId>);
   if (added)
     at->second = profile_.functions_.push(function);
@@ -106,12 +151,31 @@ void CostProfileBuilder::begin_block(CostPartId part, CostFunctionId function, F
   blocks.push({part, function, file, costs, costs, calls, calls, jumps, jumps});
 }
 
-void CostProfileBuilder::add_cost(CostPosition position, std::span<const uint64_t> costs) {
+std::optional<size_t> CostProfileBuilder::add_cost(CostPosition position,
+                                                   std::span<const uint64_t> costs) {
   if (profile_.has_addresses)
     profile_.cost_address_.push_back(position.address);
+  if (profile_.has_basic_blocks)
+    profile_.cost_basic_block_.push_back(position.basic_block);
   profile_.cost_line_.push_back(position.line);
   full_ |= !profile_.costs_.push(costs);
-  ++profile_.blocks_[static_cast<BlockId>(profile_.blocks_.size() - 1)].last_cost;
+  CostBlock &block = profile_.blocks_[static_cast<BlockId>(profile_.blocks_.size() - 1)];
+  ++block.last_cost;
+  if (index_of(block.part) >= profile_.part_totals_.size() ||
+      costs.size() > profile_.events_.size()) {
+    broken_ = true;
+    return {};
+  }
+  // No wider than the rows are: a file may name many events and have many parts.
+  std::vector<uint64_t> &totals = profile_.part_totals_[index_of(block.part)];
+  if (totals.size() < costs.size())
+    totals.resize(costs.size(), 0);
+  for (size_t e = 0; e < costs.size(); ++e)
+    if (!checked_add(totals[e], costs[e])) {
+      overflown_ = overflown_.value_or(e);
+      return e;
+    }
+  return {};
 }
 
 void CostProfileBuilder::add_call(const CostCall &call, std::span<const uint64_t> costs) {
@@ -137,19 +201,21 @@ void CostProfileBuilder::set_inclusive(CostFunctionId function, std::span<const 
 Result<CostProfile> CostProfileBuilder::finish() {
   if (full_)
     return fail(ErrorCode::limit, "a profile holds no more than 2^32 costs");
+  if (broken_)
+    return fail(ErrorCode::invalid_input,
+                "not a valid profile: a row of no part or of too many costs");
   const size_t width = profile_.events_.size();
   if (!profile_.inclusive_.empty())
     profile_.inclusive_.resize(profile_.functions_.size() * width, 0);
   profile_.totals_.assign(width, 0);
-  std::vector<uint64_t> row(width);
-  for (uint32_t i = 0; i < profile_.costs_.rows(); ++i) {
-    profile_.costs_.get(i, row);
-    for (size_t e = 0; e < width; ++e)
-      if (!checked_add(profile_.totals_[e], row[e]))
-        return fail(ErrorCode::overflow,
-                    fmt::format("the costs of event {} add up to more than 64 bits hold",
-                                profile_.strings[profile_.events_[e].name]));
-  }
+  for (const std::vector<uint64_t> &part : profile_.part_totals_)
+    for (size_t e = 0; e < part.size() && !overflown_; ++e)
+      if (!checked_add(profile_.totals_[e], part[e]))
+        overflown_ = e;
+  if (overflown_)
+    return fail(ErrorCode::overflow,
+                fmt::format("the costs of event {} add up to more than 64 bits hold",
+                            profile_.strings[profile_.events_[*overflown_].name]));
   TALLY_CHECK(validate(profile_));
   CostProfile out = std::move(profile_);
   *this = CostProfileBuilder();
@@ -178,11 +244,12 @@ Result<void> validate(const CostProfile &p) {
   }
   if (costs != p.costs().rows() || calls != p.calls().size() || jumps != p.jumps().size())
     return broken("rows outside of any block");
-  for (const CostCall &call : p.calls())
-    if (!p.functions().contains(call.callee))
+  for (size_t i = 0; i < p.calls().size(); ++i)
+    if (!p.functions().contains(p.calls()[i].callee))
       return broken("a call of a function that is not there");
-  for (const CostJump &jump : p.jumps())
-    if ((jump.target_file != none<FileId> && !p.files().contains(jump.target_file)) ||
+  for (size_t i = 0; i < p.jumps().size(); ++i)
+    if (const CostJump &jump = p.jumps()[i];
+        (jump.target_file != none<FileId> && !p.files().contains(jump.target_file)) ||
         (jump.target_function != none<CostFunctionId> &&
          !p.functions().contains(jump.target_function)))
       return broken("a jump into a function that is not there");

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "model/stack_walk.h"
+#include "report/rows.h"
 
 namespace tally {
 
@@ -147,6 +148,21 @@ Result<SortBy> sort_by_of(std::string_view word) {
               fmt::format("expected one of self, inclusive, found '{}'", word), "sort");
 }
 
+void finish_rows(FlatTable &table, SortBy sort) {
+  for (FlatRow &row : table.rows) {
+    row.self.resize(table.events.size(), 0);
+    row.inclusive.resize(table.events.size(), 0);
+  }
+  std::ranges::sort(table.rows, [&](const FlatRow &a, const FlatRow &b) {
+    const auto &first_a = sort == SortBy::self ? a.self : a.inclusive;
+    const auto &first_b = sort == SortBy::self ? b.self : b.inclusive;
+    const auto &then_a = sort == SortBy::self ? a.inclusive : a.self;
+    const auto &then_b = sort == SortBy::self ? b.inclusive : b.self;
+    return std::tie(first_b[0], then_b[0], a.name, a.file, a.object, a.line, a.id) <
+           std::tie(first_a[0], then_a[0], b.name, b.file, b.object, b.line, b.id);
+  });
+}
+
 Result<FlatTable> flat_table(const StackProfile &profile, By by, SortBy sort) {
   FlatTable table;
   table.by = by;
@@ -165,21 +181,10 @@ Result<FlatTable> flat_table(const StackProfile &profile, By by, SortBy sort) {
     TALLY_TRY(rows, stack_rows(profile, by));
     table.rows = std::move(rows);
   }
-  for (FlatRow &row : table.rows) {
-    row.self.resize(table.events.size(), 0);
-    row.inclusive.resize(table.events.size(), 0);
-  }
   std::erase_if(table.rows, [](const FlatRow &row) {
     return std::ranges::all_of(row.inclusive, [](uint64_t value) { return value == 0; });
   });
-  std::ranges::sort(table.rows, [&](const FlatRow &a, const FlatRow &b) {
-    const auto &first_a = sort == SortBy::self ? a.self : a.inclusive;
-    const auto &first_b = sort == SortBy::self ? b.self : b.inclusive;
-    const auto &then_a = sort == SortBy::self ? a.inclusive : a.self;
-    const auto &then_b = sort == SortBy::self ? b.inclusive : b.self;
-    return std::tie(first_b[0], then_b[0], a.name, a.file, a.object, a.line, a.id) <
-           std::tie(first_a[0], then_a[0], b.name, b.file, b.object, b.line, b.id);
-  });
+  finish_rows(table, sort);
   return table;
 }
 

@@ -1,0 +1,363 @@
+// Header lines, and what is checked at the end of a part.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "formats/callgrind/reader.h"
+
+namespace tally::callgrind {
+
+namespace {
+// Rows are as wide as all events of the file together: a file that names very many would need far
+// more memory than it has bytes. Valgrind knows about 20.
+constexpr size_t most_events = 256;
+
+bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+} // namespace
+
+// "key=…" or "key:…".
+const char *Reader::keyed_line(const char *p) {
+  if (at_end(p))
+    return line_end(p) + 1;
+  const char *const key = p;
+  while (is_letter(*p))
+    ++p;
+  const auto length = static_cast<size_t>(p - key);
+  const std::string_view word(key, length);
+  if (pending_ != Pending::nothing) {
+    const bool call = pending_ == Pending::call_cost;
+    error_ = Error{ErrorCode::invalid_input,
+                   call ? "a call needs a line with its position and cost"
+                        : "a jump needs a line with its position",
+                   source_,
+                   pending_where_,
+                   {}};
+    return nullptr;
+  }
+  if (*p == ':')
+    return header_line(word, p + 1);
+  if (*p != '=')
+    return unknown_line(key);
+  ++p;
+  switch (length) {
+  case 2:
+    if (word == "ob" || word == "fl" || word == "fi" || word == "fe" || word == "fn")
+      return place_line(key, p, length);
+    if (word == "bb" || word == "ln")
+      return skipped_line(p, word);
+    break;
+  case 3:
+    if (word == "cfn" || word == "cfi" || word == "cob" || word == "cfl" || word == "jfi" ||
+        word == "jfn")
+      return place_line(key, p, length);
+    if (word == "rec")
+      return skipped_line(p, word);
+    break;
+  case 4:
+    if (word == "jcnd")
+      return jump_line(p, true);
+    if (word == "jump")
+      return jump_line(p, false);
+    if (word == "frfn") {
+      skipped_line(p, word);
+      return place_line(key, p, length);
+    }
+    break;
+  case 5:
+    if (word == "calls")
+      return call_line(p);
+    break;
+  case 6:
+    if (word == "rcalls") {
+      find(Severity::warning, begin_, "rcalls= is read as calls=", "rcalls");
+      return call_line(p);
+    }
+    break;
+  default:
+    break;
+  }
+  return unknown_line(key);
+}
+
+const char *Reader::unknown_line(const char *p) {
+  const std::string_view whole = line_from(p);
+  const size_t key_end = whole.find_first_of("=:");
+  const std::string_view shown = whole.substr(0, std::min<size_t>(key_end, 40));
+  find(Severity::error, begin_, fmt::format("unknown line: {}", shown));
+  return line_end(p) + 1;
+}
+
+const char *Reader::skipped_line(const char *p, std::string_view key) {
+  find(Severity::warning, begin_, fmt::format("{}= is left out", key));
+  return line_end(p) + 1;
+}
+
+// --- the header
+
+const char *Reader::header_line(std::string_view key, const char *p) {
+  const char *const next = line_end(p) + 1;
+  const std::string_view value = value_from(p);
+  const bool begins_part = key == "part" || key == "pid" || key == "cmd" || key == "thread" ||
+                           key == "version" || key == "creator" || key == "positions" ||
+                           key == "events";
+  if (begins_part && (has_rows_ || totals_seen_)) {
+    if (!end_part())
+      return nullptr;
+    begin_part();
+  }
+  any_header_ = true;
+  if (key == "version") {
+    if (!version(p))
+      return nullptr;
+  } else if (key == "creator") {
+    builder_.set_creator(value);
+    valgrind_base_ = value.starts_with("callgrind-");
+  } else if (key == "pid") {
+    header_.pid = static_cast<int32_t>(number_or_finding(p, INT32_MAX));
+  } else if (key == "thread") {
+    header_.thread = static_cast<int32_t>(number_or_finding(p, INT32_MAX));
+  } else if (key == "part") {
+    header_.number = static_cast<uint32_t>(number_or_finding(p, UINT32_MAX));
+  } else if (key == "cmd") {
+    header_.command = builder_.intern(value);
+  } else if (key == "desc") {
+    description(value);
+  } else if (key == "positions") {
+    if (!positions(p))
+      return nullptr;
+  } else if (key == "events") {
+    if (!events(p))
+      return nullptr;
+  } else if (key == "event") {
+    if (!event(value))
+      return nullptr;
+  } else if (key == "summary") {
+    if (!summary(p))
+      return nullptr;
+  } else if (key == "totals") {
+    if (!totals(p))
+      return nullptr;
+  } else {
+    return unknown_line(begin_);
+  }
+  return next;
+}
+
+uint64_t Reader::number_or_finding(const char *p, uint64_t most) {
+  p = skip_blanks(p);
+  const char *const begin = p;
+  uint64_t value = 0;
+  const NumberFault fault = take_number(p, value);
+  if (fault == NumberFault::none && value <= most && at_end(skip_blanks(p)))
+    return value;
+  find(Severity::error, begin,
+       fmt::format("expected a number up to {}, found '{}'", most, value_from(begin)));
+  return 0;
+}
+
+bool Reader::version(const char *p) {
+  p = skip_blanks(p);
+  const char *const begin = p;
+  uint64_t value = 0;
+  if (const NumberFault fault = take_number(p, value); fault != NumberFault::none)
+    return refuse_number(p, fault, "a version");
+  if (value > 1)
+    return refuse(begin, fmt::format("version {} is not known here; 1 is", value_from(begin)));
+  return true;
+}
+
+bool Reader::positions(const char *p) {
+  kinds_.clear();
+  for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p)) {
+    const char *const begin = p;
+    while (is_letter(*p))
+      ++p;
+    const std::string_view word(begin, static_cast<size_t>(p - begin));
+    const Kind kind = word == "instr" || word == "addr" ? instr : word == "bb" ? bb : line;
+    if ((kind == line && word != "line") || (!is_blank(*p) && !at_end(p)))
+      return refuse(begin, "expected instr, bb or line");
+    if (!kinds_.empty() && kinds_.back() >= kind)
+      return refuse(begin, "expected the positions in the order instr, bb, line");
+    kinds_.push_back(kind);
+  }
+  if (kinds_.empty())
+    return refuse(p, "expected instr, bb or line, found the end of the line");
+  return true;
+}
+
+bool Reader::events(const char *p) {
+  event_names_.clear();
+  event_columns_.clear();
+  same_columns_ = true;
+  for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p)) {
+    const char *const begin = p;
+    while (!is_blank(*p) && !at_end(p))
+      ++p;
+    std::string name(begin, p);
+    if (std::ranges::find(event_names_, name) != event_names_.end())
+      return refuse(begin, fmt::format("event {} is named twice", name));
+    const auto known = builder_.so_far().events();
+    const StringId id = builder_.intern(name);
+    const auto at = std::ranges::find(known, id, &CostEvent::name);
+    const auto column = static_cast<uint32_t>(at - known.begin());
+    if (at == known.end()) {
+      if (column == most_events)
+        return refuse(begin, fmt::format("more than {} events", most_events), ErrorCode::limit);
+      builder_.add_event(name);
+    }
+    same_columns_ &= column == event_columns_.size();
+    event_columns_.push_back(column);
+    event_names_.push_back(std::move(name));
+  }
+  if (event_names_.empty())
+    return refuse(p, "expected the names of events, found the end of the line");
+  row_.assign(event_names_.size(), 0);
+  return true;
+}
+
+// "Name", "Name : long name", "Name = formula", "Name = formula : long name".
+bool Reader::event(std::string_view value) {
+  const auto trimmed = [](std::string_view text) {
+    while (!text.empty() && is_blank(text.front()))
+      text.remove_prefix(1);
+    while (!text.empty() && is_blank(text.back()))
+      text.remove_suffix(1);
+    return std::string(text);
+  };
+  const size_t name_end = std::min(value.find_first_of(" \t=:"), value.size());
+  if (name_end == 0)
+    return refuse(begin_, "expected the name of an event behind event:");
+  EventDetails details{std::string(value.substr(0, name_end)), {}, {}};
+  std::string rest = trimmed(value.substr(name_end));
+  const size_t colon = std::min(rest.find(':'), rest.size());
+  if (colon < rest.size())
+    details.long_name = trimmed(std::string_view(rest).substr(colon + 1));
+  rest = trimmed(std::string_view(rest).substr(0, colon));
+  if (rest.starts_with('='))
+    details.formula = trimmed(std::string_view(rest).substr(1));
+  else if (!rest.empty())
+    find(Severity::error, begin_,
+         fmt::format("expected '=' or ':' behind the event's name, found '{}'", rest));
+  event_details_.push_back(std::move(details));
+  return true;
+}
+
+void Reader::description(std::string_view value) {
+  const size_t colon = std::min(value.find(':'), value.size());
+  std::string_view key = value.substr(0, colon),
+                   text = value.substr(std::min(colon + 1, value.size()));
+  while (!key.empty() && is_blank(key.back()))
+    key.remove_suffix(1);
+  while (!text.empty() && is_blank(text.front()))
+    text.remove_prefix(1);
+  const StringId id = builder_.intern(text);
+  if (key == "Trigger" && header_.trigger == StringId{})
+    header_.trigger = id;
+  else if (key == "Timerange" && header_.time_range == StringId{})
+    header_.time_range = id;
+  else
+    header_.descriptions.emplace_back(builder_.intern(key), id);
+}
+
+bool Reader::summary(const char *p) {
+  has_summary_ = true;
+  header_.summary.clear();
+  for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p)) {
+    uint64_t value = 0;
+    if (const NumberFault fault = take_number(p, value); fault != NumberFault::none)
+      return refuse_number(p, fault, "a cost");
+    header_.summary.push_back(value);
+  }
+  return true;
+}
+
+bool Reader::totals(const char *p) {
+  const auto sums = part_added_ ? builder_.so_far().totals(part()) : std::span<const uint64_t>();
+  totals_seen_ = true;
+  size_t i = 0;
+  bool told = false;
+  for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p), ++i) {
+    const char *const begin = p;
+    uint64_t stated = 0;
+    if (const NumberFault fault = take_number(p, stated); fault != NumberFault::none)
+      return refuse_number(p, fault, "a cost");
+    if (told)
+      continue;
+    if (i >= event_names_.size()) {
+      find(Severity::error, begin, "more totals than events");
+      told = true;
+      continue;
+    }
+    const size_t column = event_columns_[i];
+    const uint64_t sum = column < sums.size() ? sums[column] : 0;
+    if (sum != stated) {
+      find(Severity::error, begin,
+           fmt::format("totals: says {} {}, but the lines add up to {}", stated, event_names_[i],
+                       sum));
+      told = true;
+    }
+  }
+  return true;
+}
+
+// --- parts
+
+CostPartId Reader::part() {
+  if (!part_added_) {
+    const auto has = [&](Kind kind) { return std::ranges::find(kinds_, kind) != kinds_.end(); };
+    const CostProfile &so_far = builder_.so_far();
+    const bool first = so_far.parts().size() == 0;
+    builder_.set_positions(has(instr) || (!first && so_far.has_addresses),
+                           has(line) || (!first && so_far.has_lines),
+                           has(bb) || (!first && so_far.has_basic_blocks));
+    builder_.add_part(header_);
+    part_added_ = true;
+  }
+  return static_cast<CostPartId>(builder_.so_far().parts().size() - 1);
+}
+
+void Reader::begin_part() {
+  ++part_index_;
+  const CostPart before = std::exchange(header_, {});
+  header_.number = before.number + 1;
+  header_.pid = before.pid;
+  header_.command = before.command;
+  part_added_ = has_rows_ = totals_seen_ = has_summary_ = false;
+  object_ = file_ = line_file_ = {};
+  function_ = callee_ = call_object_ = call_file_ = jump_file_ = jump_function_ = none<StringId>;
+  block_open_ = false;
+  base_ = {};
+}
+
+bool Reader::end_part() {
+  if (!any_header_ && !has_rows_)
+    return true;
+  const CostPartId id = part();
+  // What came behind the first row.
+  CostPart &part = builder_.part(id);
+  part = header_;
+  if (!same_columns_) { // the model's order of events
+    part.summary.clear();
+    for (size_t i = 0; i < std::min(header_.summary.size(), event_columns_.size()); ++i) {
+      part.summary.resize(std::max<size_t>(part.summary.size(), event_columns_[i] + 1), 0);
+      part.summary[event_columns_[i]] = header_.summary[i];
+    }
+  }
+  if (totals_seen_ || !has_summary_)
+    return true;
+  const auto sums = builder_.so_far().totals(id);
+  for (size_t i = 0; i < std::min(header_.summary.size(), event_columns_.size()); ++i) {
+    const size_t column = event_columns_[i];
+    const uint64_t sum = column < sums.size() ? sums[column] : 0;
+    if (sum == header_.summary[i])
+      continue;
+    find(Severity::error, begin_,
+         fmt::format("truncated: there is no totals: line, and the lines add up to {} of {} {}",
+                     sum, header_.summary[i], event_names_[i]),
+         "truncated");
+    return true;
+  }
+  return true;
+}
+
+} // namespace tally::callgrind

@@ -1,0 +1,46 @@
+// Compressed names: "(7) main" defines, "(7)" stands for it.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include <tally/strings.h>
+
+namespace tally::callgrind {
+
+struct NameEntry {
+  StringId name = none<StringId>; // none: not defined
+  uint32_t part = 0;              // of the definition
+  uint64_t line = 0;              //
+};
+
+// Ids are sparse and in any order. Small ones are found by index; room for them is made in
+// proportion to how many there are, so that one large id costs nothing.
+class NameTable {
+public:
+  const NameEntry *find(uint64_t id) const {
+    if (id < dense_.size() && dense_[id].name != none<StringId>)
+      return &dense_[id];
+    if (sparse_.empty())
+      return nullptr;
+    const auto at = sparse_.find(id);
+    return at == sparse_.end() ? nullptr : &at->second;
+  }
+  void define(uint64_t id, const NameEntry &entry) {
+    ++defined_;
+    if (id >= dense_.size() && id < 1024 + 4 * defined_)
+      dense_.resize(1024 + 4 * defined_ + defined_ / 2);
+    if (id < dense_.size() && !sparse_.contains(id))
+      dense_[id] = entry;
+    else
+      sparse_[id] = entry;
+  }
+
+private:
+  std::vector<NameEntry> dense_;
+  std::unordered_map<uint64_t, NameEntry> sparse_;
+  size_t defined_ = 0;
+};
+
+} // namespace tally::callgrind

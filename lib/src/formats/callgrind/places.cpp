@@ -1,0 +1,149 @@
+// Lines that name objects, files and functions.
+#include <fmt/format.h>
+
+#include "formats/callgrind/reader.h"
+
+namespace tally::callgrind {
+
+namespace {
+constexpr std::array<std::string_view, 3> table_words{"object", "file", "function"};
+
+// A name made of ids may be far longer than its line; more than this is no compression but a bomb.
+constexpr size_t most_expanded_bytes = size_t{64} << 20;
+
+bool begins_id(std::string_view text) {
+  return text.size() > 1 && text[0] == '(' && is_digit(text[1]);
+}
+} // namespace
+
+StringId Reader::name_of(uint64_t id, Table table, const char *at) {
+  const NameEntry *entry = names_[table].find(id);
+  const std::string_view word = table_words[table];
+  if (!entry) {
+    find(Severity::error, at, fmt::format("{} id ({}) is not defined", word, id));
+    return builder_.intern(fmt::format("({})", id));
+  }
+  if (entry->part != part_index_)
+    find(Severity::warning, at,
+         fmt::format("{} ids are used that only an earlier part defines", word),
+         fmt::format("earlier part {}", word));
+  return entry->name;
+}
+
+// "(4080)'(4053)'2": ids and words, joined by '.
+bool Reader::take_nested(std::string_view text, Table table, std::string &name, const char *at) {
+  while (true) {
+    const size_t end = std::min(text.find('\''), text.size());
+    const std::string_view piece = text.substr(0, end);
+    if (begins_id(piece) && piece.back() == ')') {
+      const char *p = piece.data() + 1;
+      uint64_t id = 0;
+      if (take_number(p, id) == NumberFault::none && p == piece.data() + piece.size() - 1) {
+        const std::string_view expanded =
+            builder_.so_far().strings[name_of(id, table, piece.data())];
+        name += expanded;
+        expanded_bytes_ += expanded.size();
+        if (expanded_bytes_ > most_expanded_bytes)
+          return refuse(at, "names made of ids add up to more than 64 MiB", ErrorCode::limit);
+      } else {
+        name += piece;
+      }
+    } else {
+      name += piece;
+    }
+    if (end == text.size())
+      return true;
+    name += '\'';
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool Reader::take_name(const char *p, Table table, StringId &name) {
+  const auto known = [&](StringId id) {
+    return table != functions && id == unknown_ ? StringId{} : id;
+  };
+  p = skip_blanks(p);
+  const std::string_view text = line_from(p);
+  if (!begins_id(text)) {
+    name = known(text.empty() && table == functions ? unknown_ : builder_.intern(text));
+    return true;
+  }
+  const char *const at = p;
+  ++p;
+  uint64_t id = 0;
+  if (const NumberFault fault = take_number(p, id); fault != NumberFault::none)
+    return refuse_number(p, fault, "an id");
+  if (*p != ')')
+    return refuse(p,
+                  fmt::format("expected ')' behind an id, found '{}'", line_from(p).substr(0, 1)));
+  ++p;
+  std::string_view rest = line_from(p);
+  std::string joined;
+  if (rest.starts_with('\'')) { // no id of its own
+    if (!take_nested(text, table, joined, at))
+      return false;
+    name = known(builder_.intern(joined));
+    return true;
+  }
+  rest = line_from(skip_blanks(p));
+  if (rest.empty()) {
+    name = name_of(id, table, at);
+    return true;
+  }
+  if (begins_id(rest)) {
+    if (!take_nested(rest, table, joined, at))
+      return false;
+    rest = joined;
+  }
+  name = known(builder_.intern(rest));
+  const NameEntry *before = names_[table].find(id);
+  if (before && before->name != name && before->part == part_index_)
+    find(Severity::warning, at,
+         fmt::format("{} id ({}) is defined again with another name; before in line {}",
+                     table_words[table], id, before->line));
+  names_[table].define(id, {name, part_index_, line_});
+  return true;
+}
+
+// Keys "ob", "fl", "fi", "fe", "fn", "cob", "cfi", "cfl", "cfn", "jfi", "jfn", "frfn".
+const char *Reader::place_line(const char *key, const char *p, size_t length) {
+  const std::string_view word(key, length);
+  const char kind = key[length - 1]; // ob: b; files: l, i, e; functions: n
+  const Table table = kind == 'b' ? objects : kind == 'n' ? functions : files;
+  StringId name{};
+  if (!take_name(p, table, name))
+    return nullptr;
+  if (word == "fn") {
+    function_ = name;
+    function_file_ = line_file_ = file_;
+    function_object_ = object_;
+    callee_ = none<StringId>;
+    block_open_ = false;
+    if (valgrind_base_)
+      base_ = {};
+  } else if (word == "fl") {
+    file_ = line_file_ = name;
+    block_open_ = false;
+  } else if (word == "fi" || word == "fe") {
+    line_file_ = name;
+    block_open_ = false;
+  } else if (word == "ob") {
+    object_ = name;
+  } else if (word == "cob") {
+    call_object_ = name;
+  } else if (word == "cfi" || word == "cfl") {
+    call_file_ = name;
+  } else if (word == "cfn") {
+    callee_ = name;
+    callee_file_ = call_file_ == none<StringId> ? line_file_ : call_file_;
+    callee_object_ = call_object_ == none<StringId> ? object_ : call_object_;
+    call_file_ = call_object_ = none<StringId>;
+  } else if (word == "jfi") {
+    jump_file_ = name;
+  } else if (word == "jfn") {
+    jump_function_ = name;
+  }
+  return line_end(p) + 1;
+}
+
+} // namespace tally::callgrind

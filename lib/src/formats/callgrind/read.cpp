@@ -1,0 +1,355 @@
+// Rows: self costs, calls, jumps. FORMAT.md tells the rules.
+#include "formats/callgrind/read.h"
+
+#include <fmt/format.h>
+
+#include "formats/callgrind/reader.h"
+
+namespace tally::callgrind {
+
+namespace {
+constexpr std::string_view calls_need = "a call needs a line with its position and cost";
+constexpr std::string_view jumps_need = "a jump needs a line with its position";
+} // namespace
+
+NumberFault take_rare_number(const char *&p, uint64_t &value) {
+  const char *q = p;
+  uint64_t sum = 0;
+  if (*q == '0' && (q[1] == 'x' || q[1] == 'X') && hex_digit(q[2]) >= 0) {
+    for (q += 2; hex_digit(*q) >= 0; ++q) {
+      if (sum >> 60)
+        return NumberFault::too_large;
+      sum = sum << 4 | static_cast<uint64_t>(hex_digit(*q));
+    }
+  } else {
+    for (; is_digit(*q); ++q)
+      if (__builtin_mul_overflow(sum, uint64_t{10}, &sum) ||
+          __builtin_add_overflow(sum, static_cast<uint64_t>(*q - '0'), &sum))
+        return NumberFault::too_large;
+  }
+  p = q;
+  value = sum;
+  return NumberFault::none;
+}
+
+Reader::Reader(std::string_view source, Diagnostics &diagnostics)
+    : diagnostics_(diagnostics), source_(source), unknown_(builder_.intern("???")) {}
+
+bool Reader::refuse(const char *p, std::string message, ErrorCode code) {
+  error_ = Error{code, std::move(message), source_, where(p), {}};
+  return false;
+}
+
+bool Reader::refuse_number(const char *p, NumberFault fault, std::string_view expected) {
+  if (fault == NumberFault::too_large)
+    return refuse(p, "the number does not fit in 64 bits", ErrorCode::overflow);
+  if (*p == '-')
+    return refuse(p, fmt::format("expected {}, found a negative number", expected));
+  const std::string_view rest = line_from(p);
+  return refuse(p, rest.empty() ? fmt::format("expected {}, found the end of the line", expected)
+                                : fmt::format("expected {}, found '{}'", expected,
+                                              rest.substr(0, rest.find_first_of(" \t"))));
+}
+
+void Reader::find(Severity severity, const char *p, std::string message, std::string_view key) {
+  diagnostics_.add(severity, std::move(message), source_, where(p), key);
+}
+
+std::string_view Reader::line_from(const char *p) {
+  const char *end = line_end(p);
+  if (end > p && end[-1] == '\r')
+    --end;
+  return {p, static_cast<size_t>(end - p)};
+}
+
+std::string_view Reader::value_from(const char *p) {
+  std::string_view value = line_from(skip_blanks(p));
+  while (!value.empty() && is_blank(value.back()))
+    value.remove_suffix(1);
+  return value;
+}
+
+bool Reader::add(std::string_view lines) {
+  const char *p = lines.data(), *end = p + lines.size();
+  while (p != end) {
+    ++line_;
+    begin_ = p;
+    p = skip_blanks(p);
+    const char c = *p;
+    if (is_digit(c) || c == '+' || c == '-' || c == '*') {
+      p = cost_line(p);
+    } else if (c == '\n') {
+      ++p;
+    } else if (c == '#') {
+      p = line_end(p) + 1;
+    } else {
+      p = keyed_line(p);
+    }
+    if (!p)
+      return false;
+    if (p - begin_ > 1 && p[-2] == '\r')
+      find(Severity::warning, p - 2, "lines end in CR LF", "CR LF");
+  }
+  return true;
+}
+
+bool Reader::take_position(const char *&p, Position &at) {
+  at = {};
+  for (const Kind kind : kinds_) {
+    p = skip_blanks(p);
+    const char *const begin = p;
+    const char sign = *p;
+    uint64_t value = base_[kind];
+    if (sign == '*') {
+      ++p;
+    } else {
+      const bool relative = sign == '+' || sign == '-';
+      p += relative;
+      uint64_t number = 0;
+      if (const NumberFault fault = take_number(p, number); fault != NumberFault::none)
+        return refuse_number(relative && fault == NumberFault::not_a_number ? begin : p, fault,
+                             "a position");
+      if (!relative)
+        value = number;
+      else if (sign == '+' ? __builtin_add_overflow(value, number, &value)
+                           : __builtin_sub_overflow(value, number, &value))
+        return refuse(begin, sign == '+' ? "the position does not fit in 64 bits"
+                                         : fmt::format("the position would be negative: {} - {}",
+                                                       base_[kind], number));
+    }
+    if (!is_blank(*p) && *p != '\n' && !at_end(p)) {
+      // KCachegrind's ranges: "10+3", "10:12". The costs are of all of it; they stay at its begin.
+      if ((*p == '+' || *p == '-' || *p == ':') && is_digit(p[1])) {
+        find(Severity::warning, begin, "a range of positions is read as its beginning",
+             "position range");
+        ++p;
+        uint64_t ignored = 0;
+        if (const NumberFault fault = take_number(p, ignored); fault != NumberFault::none)
+          return refuse_number(p, fault, "a position");
+      }
+      if (!is_blank(*p) && !at_end(p))
+        return refuse(p, fmt::format("expected a blank behind a position, found '{}'",
+                                     line_from(p).substr(0, 1)));
+    }
+    if (kind == line && value > std::numeric_limits<uint32_t>::max())
+      return refuse(begin, fmt::format("the line number {} does not fit in 32 bits", value));
+    at[kind] = value;
+  }
+  return true;
+}
+
+bool Reader::take_costs(const char *&p) {
+  costs_ = 0;
+  const size_t width = row_.size();
+  while (true) {
+    p = skip_blanks(p);
+    if (*p == '\n')
+      break;
+    const char *const begin = p;
+    uint64_t value = 0;
+    if (const NumberFault fault = take_number(p, value); fault != NumberFault::none) {
+      if (at_end(p))
+        break;
+      return refuse_number(p, fault, "a cost");
+    }
+    if (costs_ == width)
+      return refuse(begin, fmt::format("more costs than events: there {} {}",
+                                       width == 1 ? "is" : "are", width));
+    row_[costs_++] = value;
+    if (!is_blank(*p) && *p != '\n' && !at_end(p))
+      return refuse_number(p, NumberFault::not_a_number, "a blank behind a cost");
+  }
+  p = line_end(p) + 1;
+  return true;
+}
+
+bool Reader::open_block() {
+  if (block_open_)
+    return true;
+  if (event_names_.empty())
+    return refuse(begin_, "costs before any events: line");
+  if (function_ == none<StringId>)
+    return refuse(begin_, "costs before any fn= line");
+  const CostPartId in = part();
+  builder_.begin_block(
+      in,
+      builder_.add_function(function_, file(function_file_), builder_.add_object(function_object_)),
+      file(line_file_));
+  block_open_ = has_rows_ = true;
+  return true;
+}
+
+const char *Reader::cost_line(const char *p) {
+  if (!open_block())
+    return nullptr;
+  Position at;
+  if (!take_position(p, at))
+    return nullptr;
+  if (pending_ == Pending::jump_source) {
+    p = skip_blanks(p);
+    if (!at_end(p))
+      find(Severity::warning, p, "a jump's line has costs, which are left out", "jump cost");
+    jump_.from = in_model(at);
+    builder_.add_jump(jump_);
+    pending_ = Pending::nothing;
+    if (!valgrind_base_)
+      base_ = at;
+    return line_end(p) + 1;
+  }
+  const char *costs_at = p;
+  if (!take_costs(p))
+    return nullptr;
+  std::span<const uint64_t> costs(row_.data(), costs_);
+  if (!same_columns_) {
+    mapped_.assign(builder_.so_far().events().size(), 0);
+    for (size_t i = 0; i < costs.size(); ++i)
+      mapped_[event_columns_[i]] = costs[i];
+    costs = mapped_;
+  }
+  if (pending_ == Pending::call_cost) {
+    call_.from = in_model(at);
+    builder_.add_call(call_, costs);
+    pending_ = Pending::nothing;
+    if (!valgrind_base_)
+      base_ = at;
+    return p;
+  }
+  base_ = at;
+  if (const auto event = builder_.add_cost(in_model(at), costs)) {
+    // Behind the positions stand the costs in the file's order.
+    for (size_t i = 0; i < costs_; ++i) {
+      costs_at = skip_blanks(costs_at);
+      if (event_columns_[i] == *event)
+        break;
+      uint64_t ignored = 0;
+      static_cast<void>(take_number(costs_at, ignored));
+    }
+    refuse(costs_at,
+           fmt::format("the sum of event {} does not fit in 64 bits",
+                       builder_.so_far().strings[builder_.so_far().events()[*event].name]),
+           ErrorCode::overflow);
+    return nullptr;
+  }
+  return p;
+}
+
+const char *Reader::call_line(const char *p) {
+  if (callee_ == none<StringId>) {
+    refuse(begin_, "calls= without a cfn= before it");
+    return nullptr;
+  }
+  if (!open_block())
+    return nullptr;
+  p = skip_blanks(p);
+  call_ = {};
+  if (const NumberFault fault = take_number(p, call_.count); fault != NumberFault::none) {
+    refuse_number(p, fault, "the number of calls");
+    return nullptr;
+  }
+  p = skip_blanks(p);
+  Position target{};
+  if (at_end(p)) {
+    find(Severity::warning, p, "calls= without the position that is called", "no call target");
+  } else if (!take_position(p, target)) {
+    return nullptr;
+  }
+  p = skip_blanks(p);
+  if (!at_end(p))
+    find(Severity::warning, p, "more numbers behind calls= than positions need; they are left out",
+         "call target");
+  call_.target = in_model(target);
+  call_.callee =
+      builder_.add_function(callee_, file(callee_file_), builder_.add_object(callee_object_));
+  pending_ = Pending::call_cost;
+  pending_where_ = where(begin_);
+  return line_end(p) + 1;
+}
+
+const char *Reader::jump_line(const char *p, bool conditional) {
+  if (!open_block())
+    return nullptr;
+  const auto count = [&](uint64_t &value) {
+    p = skip_blanks(p);
+    const NumberFault fault = take_number(p, value);
+    return fault == NumberFault::none || refuse_number(p, fault, "the number of jumps");
+  };
+  jump_ = {};
+  jump_.conditional = conditional;
+  if (!count(jump_.executed))
+    return nullptr;
+  if (conditional) {
+    // Valgrind writes followed/executed, its manual tells executed, a blank, followed.
+    const bool slash = *p == '/';
+    p += slash;
+    if (!slash)
+      find(Severity::warning, p, "jcnd= without a '/' is read as executed, followed", "jcnd");
+    if (!count(jump_.followed))
+      return nullptr;
+    if (slash)
+      std::swap(jump_.executed, jump_.followed);
+  }
+  Position target;
+  if (!take_position(p, target))
+    return nullptr;
+  p = skip_blanks(p);
+  if (!at_end(p))
+    find(Severity::warning, p, "more numbers behind a jump than positions need; they are left out",
+         "jump target");
+  jump_.target = in_model(target);
+  if (jump_file_ != none<StringId>)
+    jump_.target_file = file(jump_file_);
+  if (jump_function_ != none<StringId>)
+    jump_.target_function = builder_.add_function(
+        jump_function_, file(jump_file_ == none<StringId> ? line_file_ : jump_file_),
+        builder_.add_object(object_));
+  jump_file_ = jump_function_ = none<StringId>;
+  pending_ = Pending::jump_source;
+  pending_where_ = where(begin_);
+  return line_end(p) + 1;
+}
+
+Result<CostProfile> Reader::finish() {
+  if (pending_ != Pending::nothing && !(has_summary_ && !totals_seen_)) {
+    const bool call = pending_ == Pending::call_cost;
+    return fail(ErrorCode::invalid_input, std::string(call ? calls_need : jumps_need), source_,
+                pending_where_);
+  }
+  if (!end_part())
+    return fail(error_);
+  for (const EventDetails &event : event_details_)
+    builder_.describe_event(event.name, event.long_name, event.formula);
+  auto profile = builder_.finish();
+  if (!profile && profile.error().source.empty())
+    profile.error().source = source_;
+  return profile;
+}
+
+bool probe(std::string_view head) {
+  while (!head.empty()) {
+    for (std::string_view key :
+         {"events:", "positions:", "creator:", "version:", "# callgrind format"})
+      if (head.starts_with(key))
+        return true;
+    head.remove_prefix(std::min(head.find('\n'), head.size() - 1) + 1);
+  }
+  return false;
+}
+
+Result<Profile> read(std::string_view bytes, std::string_view source, Diagnostics &diagnostics) {
+  Reader reader(source, diagnostics);
+  std::string last;
+  const size_t whole = bytes.rfind('\n') + 1;
+  if (!reader.add(bytes.substr(0, whole)))
+    return fail(reader.error());
+  if (whole < bytes.size()) {
+    last.assign(bytes.substr(whole));
+    last += '\n';
+    reader.last_line_open();
+    if (!reader.add(last))
+      return fail(reader.error());
+  }
+  TALLY_TRY(profile, reader.finish());
+  return Profile(std::move(profile));
+}
+
+} // namespace tally::callgrind

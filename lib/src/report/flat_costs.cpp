@@ -1,0 +1,161 @@
+// Flat tables of costs and arcs.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <tally/call_graph.h>
+
+#include "report/rows.h"
+#include "support/checked.h"
+#include "support/hash.h"
+
+namespace tally {
+
+namespace {
+
+std::vector<uint64_t> copy(std::span<const uint64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+void add_function_rows(const CostProfile &profile, const CallGraph &graph, FlatTable &table) {
+  for (uint32_t node = 0; node < graph.size(); ++node) {
+    if (!graph.is_used(node))
+      continue;
+    const CostFunction &f = profile.functions()[static_cast<CostFunctionId>(node)];
+    FlatRow row;
+    row.name = profile.strings[f.name];
+    row.file = profile.strings[profile.files()[f.file]];
+    row.object = profile.strings[profile.objects()[f.object]];
+    row.self = copy(graph.self(node));
+    row.inclusive = copy(graph.inclusive(node));
+    row.calls = graph.calls(node);
+    row.cycle = graph.cycle_of(node) + 1; // no_cycle becomes 0
+    table.rows.push_back(std::move(row));
+  }
+  for (const CallGraph::Cycle &cycle : graph.cycles()) {
+    CycleRow row{{}, cycle.self, cycle.inclusive};
+    for (uint32_t node : cycle.nodes)
+      row.functions.emplace_back(
+          profile.strings[profile.functions()[static_cast<CostFunctionId>(node)].name]);
+    std::ranges::sort(row.functions);
+    table.cycles.push_back(std::move(row));
+  }
+}
+
+void add_object_rows(const CostProfile &profile, const CallGraph &graph, FlatTable &table) {
+  for (uint32_t node = 0; node < graph.size(); ++node) {
+    if (!graph.is_used(node))
+      continue;
+    FlatRow row;
+    row.object = profile.strings[profile.objects()[static_cast<ObjectId>(node)]];
+    row.self = copy(graph.self(node));
+    row.inclusive = copy(graph.inclusive(node));
+    table.rows.push_back(std::move(row));
+  }
+}
+
+// Inclusive of a line: its own cost and that of the calls it makes out of its function's cycle.
+Result<void> add_line_rows(const CostProfile &profile, const CallGraph &graph, FlatTable &table) {
+  struct Key {
+    StringId function;
+    FileId file;
+    ObjectId object;
+    uint32_t line;
+    bool operator==(const Key &) const = default;
+  };
+  struct Hash {
+    size_t operator()(const Key &key) const {
+      return combine(combine(index_of(key.function), index_of(key.file)),
+                     combine(index_of(key.object), key.line));
+    }
+  };
+  const size_t width = profile.events().size();
+  std::unordered_map<Key, size_t, Hash> ids;
+  bool fits = true;
+  for (const CostBlock &block : profile.blocks()) {
+    const CostFunction &f = profile.functions()[block.function];
+    const auto row_of = [&](uint32_t line) -> FlatRow & {
+      const auto [at, added] =
+          ids.try_emplace({f.name, block.file, f.object, line}, table.rows.size());
+      if (added) {
+        FlatRow row;
+        row.name = profile.strings[f.name];
+        row.file = profile.strings[profile.files()[block.file]];
+        row.object = profile.strings[profile.objects()[f.object]];
+        row.line = line;
+        row.self.assign(width, 0);
+        row.inclusive.assign(width, 0);
+        table.rows.push_back(std::move(row));
+      }
+      return table.rows[at->second];
+    };
+    for (uint32_t i = block.first_cost; i < block.last_cost; ++i) {
+      FlatRow &row = row_of(profile.cost_position(i).line);
+      fits &= profile.costs().add_to(i, row.self) && profile.costs().add_to(i, row.inclusive);
+    }
+    for (uint32_t i = block.first_call; i < block.last_call; ++i)
+      if (const CostCall &call = profile.calls()[i];
+          !graph.same_component(index_of(block.function), index_of(call.callee)))
+        fits &= profile.call_costs().add_to(i, row_of(call.from.line).inclusive);
+  }
+  if (!fits)
+    return fail(ErrorCode::overflow, "the costs of a line add up to more than 64 bits hold");
+  return {};
+}
+
+// A row of the file has one part and one thread, so inclusive is self.
+void add_part_rows(const CostProfile &profile, By by, FlatTable &table) {
+  std::map<std::pair<uint64_t, std::string>, FlatRow> rows;
+  for (uint32_t i = 0; i < profile.parts().size(); ++i) {
+    const CostPart &part = profile.parts()[static_cast<CostPartId>(i)];
+    const bool by_part = by == By::part;
+    const uint64_t id = by_part ? part.number : static_cast<uint64_t>(part.thread);
+    const std::string name(by_part ? profile.strings[part.trigger] : std::string_view());
+    FlatRow &row = rows[{id, name}];
+    row.id = id;
+    row.name = name;
+    row.self.resize(profile.events().size(), 0);
+    const auto totals = profile.totals(static_cast<CostPartId>(i));
+    for (size_t e = 0; e < totals.size(); ++e) // no larger than the profile's totals
+      row.self[e] += totals[e];
+  }
+  for (auto &[key, row] : rows) {
+    row.inclusive = row.self;
+    table.rows.push_back(std::move(row));
+  }
+}
+
+} // namespace
+
+Result<FlatTable> flat_table(const CostProfile &profile, By by, SortBy sort) {
+  FlatTable table;
+  table.by = by;
+  for (const CostEvent &event : profile.events())
+    table.events.emplace_back(profile.strings[event.name]);
+  table.totals = copy(profile.totals());
+  switch (by) {
+  case By::function: {
+    TALLY_TRY(graph, CallGraph::of(profile));
+    add_function_rows(profile, graph, table);
+    break;
+  }
+  case By::object: {
+    TALLY_TRY(graph, CallGraph::of(profile, NodeKind::object));
+    add_object_rows(profile, graph, table);
+    break;
+  }
+  case By::line: {
+    TALLY_TRY(graph, CallGraph::of(profile));
+    TALLY_CHECK(add_line_rows(profile, graph, table));
+    break;
+  }
+  case By::thread:
+  case By::part:
+    add_part_rows(profile, by, table);
+    break;
+  }
+  finish_rows(table, sort);
+  return table;
+}
+
+} // namespace tally
