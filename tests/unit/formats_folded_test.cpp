@@ -27,7 +27,7 @@ Stacks stacks_of(const StackProfile &profile) {
 
 Result<Profile> read(std::string_view bytes) {
   Diagnostics diagnostics;
-  return folded::read(bytes, "f.folded", diagnostics);
+  return folded::read(*ByteSource::of(bytes, "f.folded"), diagnostics);
 }
 
 StackProfile stacks(std::string_view bytes) {
@@ -138,6 +138,36 @@ TEST(Folded, AMillionFramesDeep) {
     text += i % 2 ? "f;" : "g;";
   text += "leaf 1\n";
   EXPECT_EQ(written(stacks(text)), text);
+}
+
+TEST(Folded, PiecesOfAnySizeGiveTheSame) {
+  const std::string text = "# c\nmain;f g 3\r\n\nmain;a_name_longer_than_a_piece 4\nmain;f g 5";
+  const Stacks whole = stacks_of(stacks(text));
+  for (const size_t piece : {1u, 2u, 3u, 7u, 20u}) {
+    Diagnostics diagnostics;
+    const auto profile =
+        folded::read(*ByteSource::of(text, "f", {.piece_bytes = piece}), diagnostics);
+    ASSERT_TRUE(profile) << profile.error().text();
+    EXPECT_EQ(stacks_of(std::get<StackProfile>(*profile)), whole);
+    const auto fault =
+        folded::read(*ByteSource::of(text + "\nodd", "f", {.piece_bytes = piece}), diagnostics);
+    ASSERT_FALSE(fault);
+    EXPECT_EQ(fault.error().where, Position::at_line(6));
+  }
+}
+
+// With a name that tells nothing, too.
+TEST(Folded, AFirstLineMayBeOfAnyLength) {
+  TemporaryFolder folder;
+  Diagnostics diagnostics;
+  for (const size_t size : {4083u, 4084u, 5000u, 70'000'000u})
+    for (const std::string end : {" 1", " 1\n", " 1\nb 2\n"}) {
+      const std::string text = "start;" + std::string(size, 'x') + ";leaf" + end;
+      const auto read = read_profile(folder.put("plain", text), diagnostics);
+      ASSERT_TRUE(read) << size << ": " << read.error().text();
+      EXPECT_EQ(read->format->name, "folded");
+      EXPECT_GE(std::get<StackProfile>(read->profile).stack_count(), 3u);
+    }
 }
 
 TEST(Formats, AreFoundByNameFileAndContent) {

@@ -9,6 +9,7 @@
 
 #include <tally/cost_profile.h>
 #include <tally/diagnostics.h>
+#include <tally/file_io.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 
@@ -30,10 +31,10 @@ struct Format {
   std::string_view name;
   std::string_view summary;
   std::vector<std::string_view> file_names; // shell patterns
-  // Looks at the first bytes (4 KiB or the whole file): is it this format? null: not read.
+  // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
+  // this format? null: not read.
   bool (*probe)(std::string_view head) = nullptr;
-  Result<Profile> (*read)(std::string_view bytes, std::string_view source,
-                          Diagnostics &diagnostics) = nullptr;
+  Result<Profile> (*read)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   // At most one of the two: what the format is drawn from. null: not written.
   Result<Written> (*write_stacks)(const StackProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "formats/callgrind/reader.h"
+#include "support/line_blocks.h"
 
 namespace tally::callgrind {
 
@@ -309,7 +310,7 @@ const char *Reader::jump_line(const char *p, bool conditional) {
 }
 
 Result<CostProfile> Reader::finish() {
-  if (pending_ != Pending::nothing && !(has_summary_ && !totals_seen_)) {
+  if (pending_ != Pending::nothing && !may_be_cut()) {
     const bool call = pending_ == Pending::call_cost;
     return fail(ErrorCode::invalid_input, std::string(call ? calls_need : jumps_need), source_,
                 pending_where_);
@@ -335,18 +336,18 @@ bool probe(std::string_view head) {
   return false;
 }
 
-Result<Profile> read(std::string_view bytes, std::string_view source, Diagnostics &diagnostics) {
-  Reader reader(source, diagnostics);
-  std::string last;
-  const size_t whole = bytes.rfind('\n') + 1;
-  if (!reader.add(bytes.substr(0, whole)))
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics) {
+  Reader reader(source.name(), diagnostics);
+  for (LineBlocks blocks(source);;) {
+    TALLY_TRY(block, blocks.next());
+    if (block.empty())
+      break;
+    if (reader.add(block))
+      continue;
+    // Half a line makes no sense; end_part() tells that the file is cut.
+    if (blocks.last_line_open() && reader.may_be_cut())
+      break;
     return fail(reader.error());
-  if (whole < bytes.size()) {
-    last.assign(bytes.substr(whole));
-    last += '\n';
-    reader.last_line_open();
-    if (!reader.add(last))
-      return fail(reader.error());
   }
   TALLY_TRY(profile, reader.finish());
   return Profile(std::move(profile));

@@ -7,6 +7,6 @@
 namespace tally::callgrind {
 
 bool probe(std::string_view head);
-Result<Profile> read(std::string_view bytes, std::string_view source, Diagnostics &diagnostics);
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics);
 
 } // namespace tally::callgrind

@@ -21,8 +21,8 @@ public:
 
   // Whole lines, each with its '\n'. False: error() tells.
   bool add(std::string_view lines);
-  // The last line came without a '\n': the file may be cut there.
-  void last_line_open() { last_line_open_ = true; }
+  // What the file promises to add up to has not been told at the end.
+  bool may_be_cut() const { return has_summary_ && !totals_seen_; }
   Result<CostProfile> finish();
   const Error &error() const { return error_; }
 
@@ -85,7 +85,6 @@ private:
   Error error_;
   const char *begin_ = nullptr; // of the line
   uint64_t line_ = 0;
-  bool last_line_open_ = false;
 
   // The part.
   CostPart header_;
