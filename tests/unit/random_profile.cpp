@@ -193,7 +193,7 @@ Counted rows_of(const CostProfile &profile) {
         add_to(out.self[place_of(profile.cost_position(i))], costs);
     }
     for (uint32_t i = block.first_call; i < block.last_call; ++i) {
-      const CostCall &call = profile.calls()[i];
+      const CostCall call = profile.call(i);
       CostPosition from = call.from;
       if (!profile.has_addresses)
         from.address = 0;

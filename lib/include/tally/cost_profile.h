@@ -60,11 +60,44 @@ struct CostPosition {
   friend auto operator<=>(const CostPosition &, const CostPosition &) = default;
 };
 
-// Rows of unsigned costs. Zeros at a row's end are not stored; a cost takes four bytes, and twelve
-// where it is 2^32 - 1 or more.
+// Positions of rows: no room is taken for what none of them carries.
+class TALLY_API PositionColumn {
+public:
+  // From now on. Rows that are there already keep 0.
+  void carry(bool addresses, bool basic_blocks);
+  void push_back(const CostPosition &position) {
+    if (addresses_)
+      address_.push_back(position.address);
+    if (basic_blocks_)
+      basic_block_.push_back(position.basic_block);
+    line_.push_back(position.line);
+  }
+  CostPosition operator[](size_t row) const {
+    return {addresses_ ? address_[row] : 0, line_[row], basic_blocks_ ? basic_block_[row] : 0};
+  }
+  size_t size() const { return line_.size(); }
+  size_t memory_bytes() const {
+    return address_.memory_bytes() + basic_block_.memory_bytes() + line_.memory_bytes();
+  }
+
+private:
+  bool addresses_ = false, basic_blocks_ = false;
+  Chunks<uint64_t> address_, basic_block_;
+  Chunks<uint32_t> line_;
+};
+
+// Rows of unsigned costs. Zeros at a row's end are not stored; the others take one byte for each
+// seven bits (LEB128), for most costs are small.
 class TALLY_API CostTable {
 public:
-  // False when the table is full (2^32 cells).
+  CostTable() = default;
+  CostTable(CostTable &&) noexcept = default;
+  CostTable &operator=(CostTable &&) noexcept = default;
+  CostTable(const CostTable &other);
+  CostTable &operator=(const CostTable &other);
+  ~CostTable() = default;
+
+  // False when the table is full (2^32 rows or about 4 GiB), or the row wider than 6000 costs.
   [[nodiscard]] bool push(std::span<const uint64_t> costs);
   uint32_t rows() const { return static_cast<uint32_t>(first_.size()); }
   // Fills `out` (one for each event), with zeros where nothing is stored.
@@ -74,8 +107,12 @@ public:
   size_t memory_bytes() const;
 
 private:
-  Chunks<uint32_t> first_;
-  Chunks<uint32_t> cells_; // 0xFFFFFFFF: the next two hold the value, low half first
+  class Decoder;
+  static constexpr size_t chunk_bytes = size_t{1} << 16;
+
+  Chunks<uint32_t> first_; // chunk and byte where the row begins: how many costs, then these
+  std::vector<std::unique_ptr<uint8_t[]>> chunks_;
+  size_t used_ = chunk_bytes; // of the newest chunk
 };
 
 struct CostBlock {
@@ -121,14 +158,16 @@ public:
   const Column<CostFunctionId, CostFunction> &functions() const { return functions_; }
   const Column<BlockId, CostBlock> &blocks() const { return blocks_; }
 
-  CostPosition cost_position(uint32_t row) const {
-    return {has_addresses ? cost_address_[row] : 0, cost_line_[row],
-            has_basic_blocks ? cost_basic_block_[row] : 0};
-  }
+  uint32_t cost_count() const { return costs_.rows(); }
+  CostPosition cost_position(uint32_t row) const { return cost_positions_[row]; }
   const CostTable &costs() const { return costs_; }
-  const Chunks<CostCall, 12> &calls() const { return calls_; }
+  uint32_t call_count() const { return call_costs_.rows(); }
+  CostCall call(uint32_t row) const {
+    return {call_from_[row], callees_[row], call_target_[row], call_counts_[row]};
+  }
   const CostTable &call_costs() const { return call_costs_; }
-  const Chunks<CostJump, 12> &jumps() const { return jumps_; }
+  uint32_t jump_count() const { return jump_counts_.rows(); }
+  CostJump jump(uint32_t row) const;
 
   // Inclusive cost of a function, where the source knew it (from stacks: once a function a stack).
   // Empty when it must be derived from the arcs.
@@ -150,13 +189,20 @@ private:
   Column<FileId, StringId> files_;
   Column<CostFunctionId, CostFunction> functions_;
   Column<BlockId, CostBlock> blocks_;
-  Chunks<uint64_t> cost_address_;     // empty without addresses
-  Chunks<uint64_t> cost_basic_block_; // empty without basic blocks
-  Chunks<uint32_t> cost_line_;
+  PositionColumn cost_positions_;
   CostTable costs_;
-  Chunks<CostCall, 12> calls_;
+  PositionColumn call_from_, call_target_;
+  Chunks<CostFunctionId> callees_;
+  Chunks<uint64_t> call_counts_;
   CostTable call_costs_;
-  Chunks<CostJump, 12> jumps_;
+  struct JumpTarget {
+    FileId file;
+    CostFunctionId function;
+  };
+  PositionColumn jump_from_, jump_target_;
+  Chunks<JumpTarget> jump_places_;
+  Chunks<bool> jump_conditional_;
+  CostTable jump_counts_; // executed, followed
   std::vector<uint64_t> inclusive_;
   std::vector<uint64_t> totals_;
   std::vector<std::vector<uint64_t>> part_totals_;

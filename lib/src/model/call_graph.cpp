@@ -76,7 +76,8 @@ Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
   graph.calls_.assign(count, 0);
   graph.used_.assign(count, false);
   graph.self_.assign(count * graph.width_, 0);
-  std::vector<uint64_t> entering(count * graph.width_, 0), leaving(count * graph.width_, 0);
+  graph.inclusive_.assign(count * graph.width_, 0); // what enters, at first
+  std::vector<uint64_t> leaving(count * graph.width_, 0);
 
   Arcs arcs;
   arcs.first.assign(count + 1, 0);
@@ -84,11 +85,11 @@ Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
     arcs.first[node_of(block.function) + 1] += block.last_call - block.first_call;
   for (uint32_t i = 0; i < count; ++i)
     arcs.first[i + 1] += arcs.first[i];
-  arcs.callee.resize(profile.calls().size());
+  arcs.callee.resize(profile.call_count());
   std::vector<uint32_t> fill(arcs.first.begin(), arcs.first.end() - 1);
   for (const CostBlock &block : profile.blocks())
     for (uint32_t i = block.first_call; i < block.last_call; ++i)
-      arcs.callee[fill[node_of(block.function)]++] = node_of(profile.calls()[i].callee);
+      arcs.callee[fill[node_of(block.function)]++] = node_of(profile.call(i).callee);
   graph.find_components(arcs);
 
   bool fits = true;
@@ -105,13 +106,13 @@ Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
     for (uint32_t i = block.first_cost; i < block.last_cost; ++i)
       fits &= profile.costs().add_to(i, sums(graph.self_, from));
     for (uint32_t i = block.first_call; i < block.last_call; ++i) {
-      const CostCall &call = profile.calls()[i];
+      const CostCall call = profile.call(i);
       const uint32_t to = node_of(call.callee);
       graph.used_[to] = true;
       fits &= checked_add(graph.calls_[to], call.count);
       if (graph.component_[from] == graph.component_[to])
         continue;
-      fits &= profile.call_costs().add_to(i, sums(entering, to));
+      fits &= profile.call_costs().add_to(i, sums(graph.inclusive_, to));
       fits &= profile.call_costs().add_to(i, sums(leaving, from));
       if (graph.cycle_of_[to] != no_cycle)
         fits &= profile.call_costs().add_to(i, sums(cycle_entering, graph.cycle_of_[to]));
@@ -123,9 +124,8 @@ Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
     fits &= checked_add(out, self);
     return std::max(out, in);
   };
-  graph.inclusive_.resize(graph.self_.size());
   for (size_t i = 0; i < graph.self_.size(); ++i)
-    graph.inclusive_[i] = larger(graph.self_[i], leaving[i], entering[i]);
+    graph.inclusive_[i] = larger(graph.self_[i], leaving[i], graph.inclusive_[i]);
   for (size_t c = 0; c < cycle_count; ++c) {
     Cycle &cycle = graph.cycles_[c];
     cycle.self.assign(graph.width_, 0);

@@ -1,7 +1,7 @@
 #include <tally/cost_profile.h>
 
 #include <algorithm>
-#include <limits>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -11,66 +11,40 @@
 namespace tally {
 
 namespace {
-constexpr uint32_t wide = std::numeric_limits<uint32_t>::max();
-
 // Callgrind's word for an unknown name; in the model that is the empty string.
 std::string_view known(std::string_view name) { return name == "???" ? std::string_view() : name; }
 } // namespace
 
-bool CostTable::push(std::span<const uint64_t> costs) {
-  while (!costs.empty() && costs.back() == 0)
-    costs = costs.first(costs.size() - 1);
-  if (cells_.size() + costs.size() * 3 >= wide || first_.size() >= wide - 1)
-    return false;
-  first_.push_back(static_cast<uint32_t>(cells_.size()));
-  for (uint64_t cost : costs) {
-    if (cost < wide) {
-      cells_.push_back(static_cast<uint32_t>(cost));
-      continue;
-    }
-    cells_.push_back(wide);
-    cells_.push_back(static_cast<uint32_t>(cost));
-    cells_.push_back(static_cast<uint32_t>(cost >> 32));
-  }
-  return true;
+void PositionColumn::carry(bool addresses, bool basic_blocks) {
+  addresses_ = addresses_ || addresses;
+  basic_blocks_ = basic_blocks_ || basic_blocks;
+  while (addresses_ && address_.size() < size())
+    address_.push_back(0);
+  while (basic_blocks_ && basic_block_.size() < size())
+    basic_block_.push_back(0);
 }
 
-void CostTable::get(uint32_t row, std::span<uint64_t> out) const {
-  size_t cell = first_[row];
-  const size_t end = row + 1 < first_.size() ? first_[row + 1] : cells_.size();
-  for (uint64_t &value : out) {
-    if (cell >= end) {
-      value = 0;
-    } else if (cells_[cell] != wide) {
-      value = cells_[cell++];
-    } else {
-      value = cells_[cell + 1] | (uint64_t{cells_[cell + 2]} << 32);
-      cell += 3;
-    }
-  }
+CostJump CostProfile::jump(uint32_t row) const {
+  std::array<uint64_t, 2> counts{};
+  jump_counts_.get(row, counts);
+  return {jump_from_[row],
+          jump_target_[row],
+          jump_places_[row].file,
+          jump_places_[row].function,
+          jump_conditional_[row],
+          counts[0],
+          counts[1]};
 }
-
-bool CostTable::add_to(uint32_t row, std::span<uint64_t> sums) const {
-  size_t cell = first_[row];
-  const size_t end = row + 1 < first_.size() ? first_[row + 1] : cells_.size();
-  bool fits = true;
-  for (size_t e = 0; cell < end && e < sums.size(); ++e) {
-    uint64_t value = cells_[cell++];
-    if (value == wide) {
-      value = cells_[cell] | (uint64_t{cells_[cell + 1]} << 32);
-      cell += 2;
-    }
-    fits &= checked_add(sums[e], value);
-  }
-  return fits;
-}
-
-size_t CostTable::memory_bytes() const { return first_.memory_bytes() + cells_.memory_bytes(); }
 
 size_t CostProfile::memory_bytes() const {
-  return cost_address_.memory_bytes() + cost_basic_block_.memory_bytes() +
-         cost_line_.memory_bytes() + costs_.memory_bytes() + calls_.memory_bytes() +
-         call_costs_.memory_bytes() + jumps_.memory_bytes();
+  size_t bytes = callees_.memory_bytes() + call_counts_.memory_bytes() +
+                 jump_places_.memory_bytes() + jump_conditional_.memory_bytes();
+  for (const PositionColumn *column :
+       {&cost_positions_, &call_from_, &call_target_, &jump_from_, &jump_target_})
+    bytes += column->memory_bytes();
+  for (const CostTable *table : {&costs_, &call_costs_, &jump_counts_})
+    bytes += table->memory_bytes();
+  return bytes;
 }
 
 size_t CostProfileBuilder::FunctionHash::operator()(const CostFunction &f) const {
@@ -98,11 +72,10 @@ void CostProfileBuilder::set_positions(bool addresses, bool lines, bool basic_bl
   profile_.has_addresses = addresses;
   profile_.has_lines = lines;
   profile_.has_basic_blocks = basic_blocks;
-  const size_t rows = profile_.cost_line_.size();
-  while (addresses && profile_.cost_address_.size() < rows)
-    profile_.cost_address_.push_back(0);
-  while (basic_blocks && profile_.cost_basic_block_.size() < rows)
-    profile_.cost_basic_block_.push_back(0);
+  for (PositionColumn *column :
+       {&profile_.cost_positions_, &profile_.call_from_, &profile_.call_target_,
+        &profile_.jump_from_, &profile_.jump_target_})
+    column->carry(addresses, basic_blocks);
 }
 
 CostPartId CostProfileBuilder::add_part(CostPart part) {
@@ -145,19 +118,14 @@ void CostProfileBuilder::begin_block(CostPartId part, CostFunctionId function, F
     if (last.part == part && last.function == function && last.file == file)
       return;
   }
-  const auto costs = static_cast<uint32_t>(profile_.cost_line_.size());
-  const auto calls = static_cast<uint32_t>(profile_.calls_.size());
-  const auto jumps = static_cast<uint32_t>(profile_.jumps_.size());
+  const uint32_t costs = profile_.cost_count(), calls = profile_.call_count(),
+                 jumps = profile_.jump_count();
   blocks.push({part, function, file, costs, costs, calls, calls, jumps, jumps});
 }
 
 std::optional<size_t> CostProfileBuilder::add_cost(CostPosition position,
                                                    std::span<const uint64_t> costs) {
-  if (profile_.has_addresses)
-    profile_.cost_address_.push_back(position.address);
-  if (profile_.has_basic_blocks)
-    profile_.cost_basic_block_.push_back(position.basic_block);
-  profile_.cost_line_.push_back(position.line);
+  profile_.cost_positions_.push_back(position);
   full_ |= !profile_.costs_.push(costs);
   CostBlock &block = profile_.blocks_[static_cast<BlockId>(profile_.blocks_.size() - 1)];
   ++block.last_cost;
@@ -179,13 +147,20 @@ std::optional<size_t> CostProfileBuilder::add_cost(CostPosition position,
 }
 
 void CostProfileBuilder::add_call(const CostCall &call, std::span<const uint64_t> costs) {
-  profile_.calls_.push_back(call);
+  profile_.call_from_.push_back(call.from);
+  profile_.call_target_.push_back(call.target);
+  profile_.callees_.push_back(call.callee);
+  profile_.call_counts_.push_back(call.count);
   full_ |= !profile_.call_costs_.push(costs);
   ++profile_.blocks_[static_cast<BlockId>(profile_.blocks_.size() - 1)].last_call;
 }
 
 void CostProfileBuilder::add_jump(const CostJump &jump) {
-  profile_.jumps_.push_back(jump);
+  profile_.jump_from_.push_back(jump.from);
+  profile_.jump_target_.push_back(jump.target);
+  profile_.jump_places_.push_back({jump.target_file, jump.target_function});
+  profile_.jump_conditional_.push_back(jump.conditional);
+  full_ |= !profile_.jump_counts_.push(std::array{jump.executed, jump.followed});
   ++profile_.blocks_[static_cast<BlockId>(profile_.blocks_.size() - 1)].last_jump;
 }
 
@@ -242,13 +217,13 @@ Result<void> validate(const CostProfile &p) {
     calls = b.last_call;
     jumps = b.last_jump;
   }
-  if (costs != p.costs().rows() || calls != p.calls().size() || jumps != p.jumps().size())
+  if (costs != p.cost_count() || calls != p.call_count() || jumps != p.jump_count())
     return broken("rows outside of any block");
-  for (size_t i = 0; i < p.calls().size(); ++i)
-    if (!p.functions().contains(p.calls()[i].callee))
+  for (uint32_t i = 0; i < p.call_count(); ++i)
+    if (!p.functions().contains(p.call(i).callee))
       return broken("a call of a function that is not there");
-  for (size_t i = 0; i < p.jumps().size(); ++i)
-    if (const CostJump &jump = p.jumps()[i];
+  for (uint32_t i = 0; i < p.jump_count(); ++i)
+    if (const CostJump jump = p.jump(i);
         (jump.target_file != none<FileId> && !p.files().contains(jump.target_file)) ||
         (jump.target_function != none<CostFunctionId> &&
          !p.functions().contains(jump.target_function)))

@@ -94,7 +94,7 @@ Result<void> add_line_rows(const CostProfile &profile, const CallGraph &graph, F
       fits &= profile.costs().add_to(i, row.self) && profile.costs().add_to(i, row.inclusive);
     }
     for (uint32_t i = block.first_call; i < block.last_call; ++i)
-      if (const CostCall &call = profile.calls()[i];
+      if (const CostCall call = profile.call(i);
           !graph.same_component(index_of(block.function), index_of(call.callee)))
         fits &= profile.call_costs().add_to(i, row_of(call.from.line).inclusive);
   }

@@ -290,7 +290,7 @@ void Writer::write_block(const CostBlock &block) {
   uint32_t call = block.first_call;
   for (uint32_t cost = block.first_cost; cost < block.last_cost; ++cost) {
     const CostPosition at = p_.cost_position(cost);
-    for (; call < block.last_call && p_.calls()[call].from < at; ++call)
+    for (; call < block.last_call && p_.call(call).from < at; ++call)
       write_call(call);
     position(at, true);
     costs(p_.costs(), cost);
@@ -299,11 +299,11 @@ void Writer::write_block(const CostBlock &block) {
   for (; call < block.last_call; ++call)
     write_call(call);
   for (uint32_t jump = block.first_jump; jump < block.last_jump; ++jump)
-    write_jump(p_.jumps()[jump]);
+    write_jump(p_.jump(jump));
 }
 
 void Writer::write_call(uint32_t row) {
-  const CostCall &call = p_.calls()[row];
+  const CostCall call = p_.call(row);
   const CostFunction &callee = p_.functions()[call.callee];
   if (p_.objects()[callee.object] != object_)
     name("cob", objects_, p_.objects()[callee.object]);
