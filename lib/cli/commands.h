@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include <tally/diagnostics.h>
+#include <tally/formats.h>
 #include <tally/result.h>
 
 namespace tally::cli {
@@ -20,14 +21,20 @@ enum Exit {
 // Set by the command that ran.
 struct Outcome {
   int status = done;
+  void end(const Result<void> &result);
 };
 
 void add_record(CLI::App &app, Outcome &outcome);
 void add_report(CLI::App &app, Outcome &outcome);
 void add_convert(CLI::App &app, Outcome &outcome);
+void add_merge(CLI::App &app, Outcome &outcome);
+void add_rewrite(CLI::App &app, Outcome &outcome);
+void add_validate(CLI::App &app, Outcome &outcome);
 
 // Prints "tally: …" on standard error; the status that goes with the error.
 int complain(const Error &error);
+// Findings that reading went on after are warnings, whatever a validator calls them.
 void show(const Diagnostics &findings);
+void show_lost(const Format &format, const Written &written);
 
 } // namespace tally::cli

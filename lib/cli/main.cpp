@@ -21,8 +21,21 @@ int complain(const Error &error) {
 }
 
 void show(const Diagnostics &findings) {
-  for (const Finding &finding : findings.findings())
+  for (Finding finding : findings.findings()) {
+    if (finding.severity == Severity::error)
+      finding.severity = Severity::warning;
     fmt::print(stderr, "{}\n", finding.text());
+  }
+}
+
+void show_lost(const Format &format, const Written &written) {
+  for (const std::string &what : written.lost)
+    fmt::print(stderr, "tally: not in {}: {}\n", format.name, what);
+}
+
+void Outcome::end(const Result<void> &result) {
+  if (!result)
+    status = complain(result.error());
 }
 
 } // namespace tally::cli
@@ -39,6 +52,9 @@ int main(int argc, char **argv) {
   add_record(app, outcome);
   add_report(app, outcome);
   add_convert(app, outcome);
+  add_merge(app, outcome);
+  add_rewrite(app, outcome);
+  add_validate(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {

@@ -40,8 +40,8 @@ struct CostPart {
   StringId trigger{};
   StringId time_range{};
   std::vector<std::pair<StringId, StringId>> descriptions; // other "desc:" lines, in order
-  // What the tool counted, one for each of the first events. Not always the sum of the rows; empty
-  // where it was not said.
+  // What the tool says it counted, one for each of the first events, where that is not the sum of
+  // the rows.
   std::vector<uint64_t> summary;
 };
 

@@ -18,7 +18,8 @@ namespace tally {
 using Profile = std::variant<StackProfile, CostProfile>;
 
 struct WriteOptions {
-  bool compress_names = true; // Callgrind: (id) name
+  bool compress_names = true;     // Callgrind: (id) name
+  bool compress_positions = true; // Callgrind: +3, -1, *
 };
 
 // Bytes to be written, built whole before any file is touched, and what the format could not hold.
@@ -54,6 +55,10 @@ struct ReadProfile {
 // overrides.
 TALLY_API Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                            const Format *from = nullptr);
+
+// The sum of profiles of one kind; `names`, one for each, are for errors.
+TALLY_API Result<Profile> merge_profiles(std::vector<Profile> profiles,
+                                         std::span<const std::string> names);
 
 // Turns the profile into what the format is drawn from, and writes it there. A CostProfile has no
 // stacks: a format of stacks refuses it.

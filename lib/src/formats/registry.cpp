@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <tally/merge.h>
+
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
 #include "formats/folded/folded.h"
@@ -110,6 +112,31 @@ Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnosti
                 source->name());
   TALLY_TRY(profile, format->read(*source, diagnostics));
   return ReadProfile{std::move(profile), format};
+}
+
+Result<Profile> merge_profiles(std::vector<Profile> profiles, std::span<const std::string> names) {
+  if (profiles.empty())
+    return fail(ErrorCode::invalid_argument, "nothing to merge");
+  std::vector<const CostProfile *> costs;
+  for (const Profile &profile : profiles)
+    if (const auto *cost = std::get_if<CostProfile>(&profile))
+      costs.push_back(cost);
+  if (costs.size() == profiles.size()) {
+    TALLY_TRY(sum, merge(costs, names));
+    return Profile(std::move(sum));
+  }
+  if (!costs.empty())
+    return fail(ErrorCode::invalid_input,
+                "some profiles hold stacks, others only calls: they cannot be added up");
+  StackProfileBuilder sum(std::move(std::get<StackProfile>(profiles[0])));
+  for (size_t i = 1; i < profiles.size(); ++i)
+    if (auto added = append(sum, std::get<StackProfile>(profiles[i])); !added) {
+      if (added.error().source.empty() && i < names.size())
+        added.error().source = names[i];
+      return fail(added.error());
+    }
+  TALLY_TRY(all, sum.finish());
+  return Profile(std::move(all));
 }
 
 Result<Written> write_profile(const Profile &profile, const Format &format,

@@ -320,8 +320,6 @@ void Reader::begin_part() {
   ++part_index_;
   const CostPart before = std::exchange(header_, {});
   header_.number = before.number + 1;
-  header_.pid = before.pid;
-  header_.command = before.command;
   part_added_ = has_rows_ = totals_seen_ = has_summary_ = false;
   object_ = file_ = line_file_ = {};
   function_ = callee_ = call_object_ = call_file_ = jump_file_ = jump_function_ = none<StringId>;
@@ -343,9 +341,18 @@ bool Reader::end_part() {
       part.summary[event_columns_[i]] = header_.summary[i];
     }
   }
+  const auto sums = builder_.so_far().totals(id);
+  // Said once is enough.
+  if (part.summary.size() == event_columns_.size() ||
+      part.summary.size() == builder_.so_far().events().size()) {
+    bool same = true;
+    for (size_t e = 0; e < part.summary.size(); ++e)
+      same &= part.summary[e] == (e < sums.size() ? sums[e] : 0);
+    if (same)
+      part.summary.clear();
+  }
   if (totals_seen_ || !has_summary_)
     return true;
-  const auto sums = builder_.so_far().totals(id);
   for (size_t i = 0; i < std::min(header_.summary.size(), event_columns_.size()); ++i) {
     const size_t column = event_columns_[i];
     const uint64_t sum = column < sums.size() ? sums[column] : 0;

@@ -18,7 +18,11 @@ inline const char *skip_blanks(const char *p) {
 }
 
 // At the end of the line, or at the CR before it.
-inline bool at_end(const char *p) { return *p == '\n' || (*p == '\r' && p[1] == '\n'); }
+inline bool at_end(const char *p) {
+  while (*p == '\r')
+    ++p;
+  return *p == '\n';
+}
 
 inline const char *line_end(const char *p) {
   return static_cast<const char *>(std::memchr(p, '\n', std::numeric_limits<ptrdiff_t>::max()));

@@ -1,13 +1,35 @@
 // Compressed names: "(7) main" defines, "(7)" stands for it.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include <tally/strings.h>
 
+#include "formats/callgrind/lex.h"
+
 namespace tally::callgrind {
+
+inline bool begins_id(std::string_view text) {
+  return text.size() > 1 && text[0] == '(' && is_digit(text[1]);
+}
+
+// The id that the text is and nothing else, "(12)": of such pieces names are made.
+inline std::optional<uint64_t> whole_id(std::string_view text) {
+  if (!begins_id(text) || text.back() != ')')
+    return {};
+  const std::string_view digits = text.substr(1, text.size() - 2);
+  uint64_t id = 0;
+  const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
+  const bool plain = digits == "0" || digits[0] != '0';
+  if (fault != std::errc() || end != digits.data() + digits.size() || !plain)
+    return {};
+  return id;
+}
 
 struct NameEntry {
   StringId name = none<StringId>; // none: not defined

@@ -10,10 +10,6 @@ constexpr std::array<std::string_view, 3> table_words{"object", "file", "functio
 
 // A name made of ids may be far longer than its line; more than this is no compression but a bomb.
 constexpr size_t most_expanded_bytes = size_t{64} << 20;
-
-bool begins_id(std::string_view text) {
-  return text.size() > 1 && text[0] == '(' && is_digit(text[1]);
-}
 } // namespace
 
 StringId Reader::name_of(uint64_t id, Table table, const char *at) {
@@ -35,22 +31,12 @@ bool Reader::take_nested(std::string_view text, Table table, std::string &name, 
   while (true) {
     const size_t end = std::min(text.find('\''), text.size());
     const std::string_view piece = text.substr(0, end);
-    if (begins_id(piece) && piece.back() == ')') {
-      const char *p = piece.data() + 1;
-      uint64_t id = 0;
-      if (take_number(p, id) == NumberFault::none && p == piece.data() + piece.size() - 1) {
-        const std::string_view expanded =
-            builder_.so_far().strings[name_of(id, table, piece.data())];
-        name += expanded;
-        expanded_bytes_ += expanded.size();
-        if (expanded_bytes_ > most_expanded_bytes)
-          return refuse(at, "names made of ids add up to more than 64 MiB", ErrorCode::limit);
-      } else {
-        name += piece;
-      }
-    } else {
-      name += piece;
-    }
+    const auto id = whole_id(piece);
+    const size_t length = name.size();
+    name += id ? builder_.so_far().strings[name_of(*id, table, piece.data())] : piece;
+    expanded_bytes_ += name.size() - length;
+    if (expanded_bytes_ > most_expanded_bytes)
+      return refuse(at, "names made of ids add up to more than 64 MiB", ErrorCode::limit);
     if (end == text.size())
       return true;
     name += '\'';

@@ -58,7 +58,7 @@ void Reader::find(Severity severity, const char *p, std::string message, std::st
 
 std::string_view Reader::line_from(const char *p) {
   const char *end = line_end(p);
-  if (end > p && end[-1] == '\r')
+  while (end > p && end[-1] == '\r')
     --end;
   return {p, static_cast<size_t>(end - p)};
 }

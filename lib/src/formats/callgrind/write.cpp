@@ -4,10 +4,14 @@
 #include <charconv>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
+#include <tally/merge.h>
 #include <tally/version.h>
+
+#include "formats/callgrind/names.h"
 
 namespace tally::callgrind {
 
@@ -21,15 +25,17 @@ public:
       : p_(profile), options_(options), row_(profile.events().size()) {}
 
   Written run() {
-    group_blocks();
-    for (uint32_t i = 0; i < p_.parts().size(); ++i)
-      write_part(static_cast<CostPartId>(i));
+    reserve_ids();
+    for (uint32_t i = 0, block = 0; i < p_.parts().size(); ++i)
+      block = write_part(static_cast<CostPartId>(i), block);
     if (replaced_newlines_)
       out_.lost.push_back("line breaks inside of names (written as blanks)");
     if (trimmed_)
-      out_.lost.push_back("blanks around names");
-    if (numbers_in_names_)
-      out_.lost.push_back("names that begin like an id, \"(1\" (written with '_' before)");
+      out_.lost.push_back("blanks before names");
+    if (uncounted_calls_)
+      out_.lost.push_back(
+          "calls whose number is 0 are written so; callgrind_annotate takes their cost "
+          "for self cost");
     return std::move(out_);
   }
 
@@ -37,13 +43,15 @@ private:
   // Names are numbered as they are first used. Each part defines its own: readers disagree on
   // whether a number holds from part to part.
   struct Names {
-    std::unordered_map<uint32_t, uint32_t> number; // by StringId
+    std::unordered_map<uint32_t, uint64_t> number; // by StringId
+    uint64_t last = 0;
   };
 
-  void group_blocks();
-  void write_part(CostPartId part);
+  void reserve_ids();
+  uint32_t write_part(CostPartId part, uint32_t block); // the block behind the part's last
   void write_header(CostPartId part);
-  void write_function(CostFunctionId function, std::span<const BlockId> blocks);
+  void begin_function(CostFunctionId function);
+  void end_function();
   void write_block(const CostBlock &block);
   void write_call(uint32_t row);
   void write_jump(const CostJump &jump);
@@ -56,7 +64,7 @@ private:
   }
   void name(std::string_view key, Names &names, StringId id);
   void subposition(uint64_t value, uint64_t base, bool relative, bool hex);
-  void position(const CostPosition &at, bool relative);
+  void position(const CostPosition &at, bool relative = true);
   void costs(const CostTable &table, uint32_t row);
   void header_line(std::string_view key, std::string_view value) {
     text(key);
@@ -65,46 +73,44 @@ private:
     text("\n");
   }
   void one_line(std::string_view value);
+  void numbers(std::string_view key, std::span<const uint64_t> values, size_t count);
   std::string event_name(const CostEvent &event) const;
 
   const CostProfile &p_;
   const WriteOptions &options_;
   Written out_;
-  bool replaced_newlines_ = false, numbers_in_names_ = false, trimmed_ = false;
+  bool replaced_newlines_ = false, trimmed_ = false, uncounted_calls_ = false;
 
-  std::vector<std::vector<std::vector<BlockId>>> parts_; // part → functions → their blocks
+  std::unordered_set<uint64_t> reserved_; // ids that names are made of, and which stand for nothing
   Names objects_, files_, functions_;
-  std::vector<uint64_t> row_, part_totals_;
+  std::vector<uint64_t> row_;
   StringId object_{}, file_{}; // what is in force; file_: of fl=
   bool object_known_ = false, file_known_ = false;
   StringId line_file_{};             // of fl=, fi= or fe=
   std::optional<CostPosition> base_; // of relative positions, where both rules agree on it
 };
 
-void Writer::group_blocks() {
-  parts_.resize(p_.parts().size());
-  std::vector<std::unordered_map<uint32_t, size_t>> seen(p_.parts().size());
-  for (uint32_t i = 0; i < p_.blocks().size(); ++i) {
-    const auto id = static_cast<BlockId>(i);
-    const CostBlock &block = p_.blocks()[id];
-    auto &functions = parts_[index_of(block.part)];
-    const auto [at, added] =
-        seen[index_of(block.part)].try_emplace(index_of(block.function), functions.size());
-    if (added)
-      functions.emplace_back();
-    functions[at->second].push_back(id);
+// Names like "(5)" and "(5)'2" come from files that use an id and do not define it. They are
+// written so again: with an id of their own, and (5) left undefined.
+void Writer::reserve_ids() {
+  for (uint32_t i = 0; i < p_.strings.size(); ++i) {
+    std::string_view rest = p_.strings[static_cast<StringId>(i)];
+    if (!begins_id(rest))
+      continue;
+    while (true) {
+      const size_t end = std::min(rest.find('\''), rest.size());
+      if (const auto id = whole_id(rest.substr(0, end)))
+        reserved_.insert(*id);
+      if (end == rest.size())
+        break;
+      rest.remove_prefix(end + 1);
+    }
   }
-  // The function's own file first: a block of another file needs fi= and a way back.
-  for (auto &functions : parts_)
-    for (auto &blocks : functions)
-      std::stable_partition(blocks.begin(), blocks.end(), [&](BlockId id) {
-        const CostBlock &block = p_.blocks()[id];
-        return block.file == p_.functions()[block.function].file;
-      });
 }
 
 void Writer::one_line(std::string_view value) {
-  if (value.find_first_of("\r\n") == value.npos) {
+  // A CR before the line's end would be taken for a part of that.
+  if (value.find('\n') == value.npos && !value.ends_with('\r')) {
     text(value);
     return;
   }
@@ -117,67 +123,83 @@ void Writer::one_line(std::string_view value) {
 std::string Writer::event_name(const CostEvent &event) const {
   std::string name(p_.strings[event.name]);
   std::ranges::replace_if(
-      name, [](unsigned char c) { return c <= ' ' || c == ':' || c == '='; }, '_');
+      name, [](char c) { return blanks.find(c) != blanks.npos; }, '_');
   return name.empty() ? "event" : name;
 }
 
 void Writer::name(std::string_view key, Names &names, StringId id) {
-  // Readers take blanks around a name away; a blank one would be an id without a name.
+  // Readers take blanks before a name away; a blank one would be an id without a name.
   std::string_view value = p_.strings[id];
-  const size_t begin = std::min(value.find_first_not_of(blanks), value.size());
-  value = value.substr(begin, value.find_last_not_of(blanks) + 1 - begin);
+  value.remove_prefix(std::min(value.find_first_not_of(blanks), value.size()));
   trimmed_ |= value.size() != p_.strings[id].size();
   if (value.empty())
     value = "???";
   text(key);
   text("=");
-  // "(1)" is an id, even behind another id (names are made of names there).
-  const bool ambiguous = value.size() > 1 && value[0] == '(' && value[1] >= '0' && value[1] <= '9';
-  numbers_in_names_ |= ambiguous;
-  const std::string_view before = ambiguous ? "_" : "";
-  if (options_.compress_names) {
-    const auto next = static_cast<uint32_t>(names.number.size() + 1);
-    const auto [at, added] = names.number.try_emplace(index_of(id), next);
+  if (options_.compress_names || begins_id(value)) {
+    const auto [at, added] = names.number.try_emplace(index_of(id), 0);
+    if (added) {
+      while (reserved_.contains(++names.last))
+        ;
+      at->second = names.last;
+    }
     text("(");
     number(at->second);
     text(")");
     if (added) {
       text(" ");
-      text(before);
       one_line(value);
     }
   } else {
-    text(before);
     one_line(value);
   }
   text("\n");
 }
 
 void Writer::subposition(uint64_t value, uint64_t base, bool relative, bool hex) {
-  if (relative && value == base) {
-    text("*");
-  } else if (relative && value > base && value - base < 1000000) {
-    text("+");
-    number(value - base);
-  } else if (relative && value < base && base - value < 1000000) {
-    text("-");
-    number(base - value);
-  } else {
-    if (hex)
-      text("0x");
-    number(value, hex ? 16 : 10);
+  char absolute[24], *end = absolute;
+  if (hex) {
+    *end++ = '0';
+    *end++ = 'x';
   }
+  if (!relative) {
+    end = std::to_chars(end, absolute + sizeof absolute, value, hex ? 16 : 10).ptr;
+    out_.bytes.append(absolute, end);
+    return;
+  }
+  if (value == base) {
+    text("*");
+    return;
+  }
+  const bool up = value > base;
+  char difference[24]{up ? '+' : '-'};
+  char *const difference_end = std::to_chars(difference + 1, difference + sizeof difference,
+                                             up ? value - base : base - value)
+                                   .ptr;
+  if (difference_end - difference > 2) { // whichever is shorter
+    end = std::to_chars(end, absolute + sizeof absolute, value, hex ? 16 : 10).ptr;
+    if (end - absolute < difference_end - difference) {
+      out_.bytes.append(absolute, end);
+      return;
+    }
+  }
+  out_.bytes.append(difference, difference_end);
 }
 
 void Writer::position(const CostPosition &at, bool relative) {
   const CostPosition base = base_.value_or(CostPosition{});
-  relative = relative && base_.has_value();
+  relative = relative && options_.compress_positions && base_.has_value();
   if (p_.has_addresses) {
     subposition(at.address, base.address, relative, true);
+    if (p_.has_lines || p_.has_basic_blocks)
+      text(" ");
+  }
+  if (p_.has_basic_blocks) {
+    subposition(at.basic_block, base.basic_block, relative, true);
     if (p_.has_lines)
       text(" ");
   }
-  if (p_.has_lines || !p_.has_addresses)
+  if (p_.has_lines || (!p_.has_addresses && !p_.has_basic_blocks))
     subposition(at.line, base.line, relative, false);
 }
 
@@ -193,24 +215,34 @@ void Writer::costs(const CostTable &table, uint32_t row) {
   text("\n");
 }
 
-void Writer::write_part(CostPartId part) {
+uint32_t Writer::write_part(CostPartId part, uint32_t block) {
   objects_ = files_ = functions_ = {};
   object_known_ = file_known_ = false;
-  part_totals_.assign(row_.size(), 0);
-  for (const auto &function : parts_[index_of(part)])
-    for (BlockId id : function)
-      for (uint32_t i = p_.blocks()[id].first_cost; i < p_.blocks()[id].last_cost; ++i) {
-        p_.costs().get(i, row_);
-        for (size_t e = 0; e < row_.size(); ++e)
-          part_totals_[e] += row_[e];
-      }
   write_header(part);
-  for (const auto &blocks : parts_[index_of(part)])
-    write_function(p_.blocks()[blocks.front()].function, blocks);
-  text("\ntotals:");
-  for (uint64_t total : part_totals_) {
+  CostFunctionId function = none<CostFunctionId>;
+  for (; block < p_.blocks().size(); ++block) {
+    const CostBlock &next = p_.blocks()[static_cast<BlockId>(block)];
+    if (next.part != part)
+      break;
+    if (next.function != function) {
+      if (function != none<CostFunctionId>)
+        end_function();
+      begin_function(function = next.function);
+    }
+    write_block(next);
+  }
+  if (function != none<CostFunctionId>)
+    end_function();
+  text("\n");
+  numbers("totals:", p_.totals(part), p_.events().size());
+  return block;
+}
+
+void Writer::numbers(std::string_view key, std::span<const uint64_t> values, size_t count) {
+  text(key);
+  for (size_t i = 0; i < count; ++i) {
     text(" ");
-    number(total);
+    number(i < values.size() ? values[i] : 0);
   }
   text("\n");
 }
@@ -238,31 +270,40 @@ void Writer::write_header(CostPartId id) {
     header_line("desc: Trigger", p_.strings[part.trigger]);
   for (const auto &[key, value] : part.descriptions)
     header_line(fmt::format("desc: {}", p_.strings[key]), p_.strings[value]);
-  header_line("positions", !p_.has_addresses ? "line" : p_.has_lines ? "instr line" : "instr");
-  for (const CostEvent &event : p_.events()) {
-    if (p_.strings[event.long_name].empty() && p_.strings[event.formula].empty())
-      continue;
-    std::string line = event_name(event);
-    if (!p_.strings[event.formula].empty())
-      line += fmt::format(" = {}", p_.strings[event.formula]);
-    if (!p_.strings[event.long_name].empty())
-      line += fmt::format(" : {}", p_.strings[event.long_name]);
-    header_line("event", line);
-  }
+  std::string positions;
+  for (const auto &[carried, word] :
+       {std::pair{p_.has_addresses, " instr"},
+        {p_.has_basic_blocks, " bb"},
+        {p_.has_lines || (!p_.has_addresses && !p_.has_basic_blocks), " line"}})
+    if (carried)
+      positions += word;
+  header_line("positions", positions.substr(1));
+  for (const auto &events : {p_.events(), p_.derived_events()})
+    for (const CostEvent &event : events) {
+      const std::string_view formula = p_.strings[event.formula],
+                             long_name = p_.strings[event.long_name];
+      if (events.data() == p_.events().data() && formula.empty() && long_name.empty())
+        continue;
+      std::string line = event_name(event);
+      if (!formula.empty())
+        line += fmt::format(" = {}", formula);
+      if (!long_name.empty())
+        line += fmt::format(" : {}", long_name);
+      header_line("event", line);
+    }
   text("events:");
   for (const CostEvent &event : p_.events()) {
     text(" ");
     text(event_name(event));
   }
-  text("\nsummary:");
-  for (uint64_t total : part_totals_) {
-    text(" ");
-    number(total);
-  }
   text("\n");
+  if (part.summary.empty())
+    numbers("summary:", p_.totals(id), p_.events().size());
+  else
+    numbers("summary:", part.summary, part.summary.size());
 }
 
-void Writer::write_function(CostFunctionId id, std::span<const BlockId> blocks) {
+void Writer::begin_function(CostFunctionId id) {
   const CostFunction &function = p_.functions()[id];
   const StringId object = p_.objects()[function.object], file = p_.files()[function.file];
   text("\n");
@@ -275,8 +316,9 @@ void Writer::write_function(CostFunctionId id, std::span<const BlockId> blocks) 
   file_ = line_file_ = file;
   object_known_ = file_known_ = true;
   base_.reset();
-  for (BlockId block : blocks)
-    write_block(p_.blocks()[block]);
+}
+
+void Writer::end_function() {
   if (line_file_ != file_) // some readers would stay in the other file
     name("fe", files_, file_);
 }
@@ -286,20 +328,28 @@ void Writer::write_block(const CostBlock &block) {
   if (file != line_file_)
     name(file == file_ ? "fe" : "fi", files_, file);
   line_file_ = file;
-  // Costs and calls of one position stand together.
-  uint32_t call = block.first_call;
+  // Costs, calls and jumps of one position stand together.
+  uint32_t call = block.first_call, jump = block.first_jump;
+  const auto before = [&](const CostPosition *end) {
+    while (true) {
+      const bool calls = call < block.last_call && (!end || p_.call(call).from < *end),
+                 jumps = jump < block.last_jump && (!end || p_.jump(jump).from < *end);
+      if (calls && (!jumps || p_.call(call).from <= p_.jump(jump).from))
+        write_call(call++);
+      else if (jumps)
+        write_jump(p_.jump(jump++));
+      else
+        break;
+    }
+  };
   for (uint32_t cost = block.first_cost; cost < block.last_cost; ++cost) {
     const CostPosition at = p_.cost_position(cost);
-    for (; call < block.last_call && p_.call(call).from < at; ++call)
-      write_call(call);
-    position(at, true);
+    before(&at);
+    position(at);
     costs(p_.costs(), cost);
     base_ = at;
   }
-  for (; call < block.last_call; ++call)
-    write_call(call);
-  for (uint32_t jump = block.first_jump; jump < block.last_jump; ++jump)
-    write_jump(p_.jump(jump));
+  before(nullptr);
 }
 
 void Writer::write_call(uint32_t row) {
@@ -312,8 +362,9 @@ void Writer::write_call(uint32_t row) {
   name("cfn", functions_, callee.name);
   text("calls=");
   number(call.count);
+  uncounted_calls_ |= call.count == 0;
   text(" ");
-  position(call.target, false);
+  position(call.target);
   text("\n");
   position(call.from, base_ == call.from);
   costs(p_.call_costs(), row);
@@ -337,17 +388,19 @@ void Writer::write_jump(const CostJump &jump) {
     number(jump.executed);
   }
   text(" ");
-  position(jump.target, false);
+  position(jump.target);
   text("\n");
-  position(jump.from, false);
+  position(jump.from, base_ == jump.from);
   text("\n");
-  base_.reset();
+  if (base_ != jump.from)
+    base_.reset();
 }
 
 } // namespace
 
 Result<Written> write(const CostProfile &profile, const WriteOptions &options) {
-  return Writer(profile, options).run();
+  TALLY_TRY(sorted, canonical(profile));
+  return Writer(sorted, options).run();
 }
 
 } // namespace tally::callgrind
