@@ -40,7 +40,8 @@ public:
   std::span<const Cycle> cycles() const { return cycles_; }
   static constexpr uint32_t no_cycle = UINT32_MAX;
   uint32_t cycle_of(uint32_t node) const { return cycle_of_[node]; }
-  // Nodes of one component, those of no cycle too, have one number.
+  // Every node is of one, those of no cycle too.
+  uint32_t component_of(uint32_t node) const { return component_[node]; }
   bool same_component(uint32_t a, uint32_t b) const { return component_[a] == component_[b]; }
 
 private:

@@ -15,10 +15,15 @@ size_t display_width(std::string_view text); // columns of UTF-8
 std::string short_name(std::string_view name, size_t width);
 double percent(uint64_t part, uint64_t whole); // 0 of 0 is 0
 
+// Control characters become '?': a name must not end a row, nor command the terminal.
+std::string printable(std::string text);
+std::string expand_tabs(std::string_view text); // to columns of 8
+
 class TextTable {
 public:
+  // The column that gives way holds no names but text: it is cut, not shortened.
+  void cut_text() { cut_ = true; }
   void add_column(std::string title, bool right) { columns_.push_back({std::move(title), right}); }
-  // Control characters become '?': a name must not end a row, nor command the terminal.
   void add_row(std::vector<std::string> cells);
   // limit 0: all rows; width 0: as wide as it gets. Of the columns only the first of texts, where
   // names stand, gives way: they are shortened, and where that is not enough run over.
@@ -29,6 +34,7 @@ private:
     std::string title;
     bool right;
   };
+  bool cut_ = false;
   std::vector<TextColumn> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

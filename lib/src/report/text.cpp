@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <tally/report.h>
 
@@ -21,12 +22,39 @@ double percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  return text;
+}
+
+std::string expand_tabs(std::string_view text) {
+  std::string out;
+  for (char c : text)
+    if (c == '\t')
+      out.append(8 - display_width(out) % 8, ' ');
+    else
+      out += c;
+  return out;
+}
+
 void TextTable::add_row(std::vector<std::string> cells) {
   for (std::string &cell : cells)
-    std::ranges::replace_if(
-        cell, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+    cell = printable(std::move(cell));
   rows_.push_back(std::move(cells));
 }
+
+namespace {
+std::string first_columns(std::string_view text, size_t width) {
+  size_t end = text.size();
+  while (display_width(text.substr(0, end)) > width)
+    --end;
+  // Not within a character of UTF-8.
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
+    --end;
+  return std::string(text.substr(0, end));
+}
+} // namespace
 
 std::string TextTable::render(size_t limit, uint32_t width) const {
   const size_t shown = limit == 0 ? rows_.size() : std::min(limit, rows_.size());
@@ -53,7 +81,7 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
     for (size_t c = 0; c < columns_.size(); ++c) {
       std::string cell(cell_of(c));
       if (c == flexible && width > 0)
-        cell = short_name(cell, widths[c]);
+        cell = cut_ ? first_columns(cell, widths[c]) : short_name(cell, widths[c]);
       const size_t used = display_width(cell);
       const std::string blanks(widths[c] - std::min(used, widths[c]), ' ');
       line += c > 0 ? "  " : "";
@@ -69,6 +97,26 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
     out += fmt::format("({} more; --limit 0 shows all)\n", rows_.size() - shown);
   return out;
 }
+
+namespace {
+// As a whole, for the rows of their functions leave out what these cost each other.
+std::string cycles_text(const FlatTable &table, const TextOptions &options) {
+  if (table.cycles.empty())
+    return {};
+  TextTable text;
+  text.cut_text();
+  for (const char *title : {"self%", "self", "incl%", "incl"})
+    text.add_column(title, true);
+  text.add_column("functions that call each other", false);
+  for (const CycleRow &cycle : table.cycles)
+    text.add_row({fmt::format("{:.2f}%", percent(cycle.self[0], table.totals[0])),
+                  fmt::format("{}", cycle.self[0]),
+                  fmt::format("{:.2f}%", percent(cycle.inclusive[0], table.totals[0])),
+                  fmt::format("{}", cycle.inclusive[0]),
+                  fmt::format("{}: {}", cycle.functions.size(), fmt::join(cycle.functions, ", "))});
+  return "\n" + text.render(options.limit, options.width);
+}
+} // namespace
 
 std::string to_text(const FlatTable &table, const TextOptions &options) {
   std::string name_title = "function";
@@ -115,8 +163,15 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
     }
     text.add_row(std::move(cells));
   }
-  return fmt::format("{} {} in total\n", total, table.events[0]) +
-         text.render(options.limit, options.width);
+  std::string out = fmt::format("{} {} in total\n", total, table.events[0]);
+  if (table.events.size() > 1) {
+    out += "also:";
+    for (size_t e = 1; e < table.events.size(); ++e)
+      out += fmt::format(" {} {}{}", table.totals[e], table.events[e],
+                         e + 1 < table.events.size() ? "," : " (--event NAME shows another)\n");
+  }
+  out += text.render(options.limit, options.width);
+  return out + cycles_text(table, options);
 }
 
 } // namespace tally

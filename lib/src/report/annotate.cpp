@@ -1,0 +1,279 @@
+#include <tally/annotate.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <tally/call_graph.h>
+#include <tally/file_io.h>
+
+#include "report/render.h"
+#include "report/tree_builder.h"
+#include "support/line_blocks.h"
+
+namespace tally {
+
+namespace {
+
+// What a user asked for, as ids.
+struct Wanted {
+  std::vector<bool> functions; // by id; empty: all
+  FileId file = none<FileId>;  // none: all
+  uint32_t line = 0;           // 0: all
+};
+
+bool ends_in_path(std::string_view path, std::string_view end) {
+  return path == end || (path.size() > end.size() && path.ends_with(end) &&
+                         (end.starts_with('/') || path[path.size() - end.size() - 1] == '/'));
+}
+
+Result<Wanted> find_wanted(const CostProfile &profile, std::string_view what) {
+  Wanted wanted;
+  std::vector<std::string_view> names;
+  bool found = false;
+  wanted.functions.assign(profile.functions().size(), false);
+  for (uint32_t i = 0; i < profile.functions().size(); ++i) {
+    const std::string_view name =
+        profile.strings[profile.functions()[static_cast<CostFunctionId>(i)].name];
+    wanted.functions[i] = is_named(name, what);
+    found |= wanted.functions[i];
+    names.push_back(name);
+  }
+  if (found)
+    return wanted;
+
+  wanted.functions.clear();
+  std::string_view path = what;
+  if (const size_t colon = what.rfind(':'); colon != what.npos) {
+    const std::string_view digits = what.substr(colon + 1);
+    uint32_t line = 0;
+    const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), line);
+    if (fault == std::errc() && end == digits.data() + digits.size() && line > 0) {
+      path = what.substr(0, colon);
+      wanted.line = line;
+    }
+  }
+  std::vector<std::string_view> files;
+  for (uint32_t i = 0; i < profile.files().size(); ++i) {
+    const std::string_view file = profile.strings[profile.files()[static_cast<FileId>(i)]];
+    if (file == path && !path.empty()) {
+      files = {file};
+      wanted.file = static_cast<FileId>(i);
+      break;
+    }
+    if (!path.empty() && ends_in_path(file, path)) {
+      files.push_back(file);
+      wanted.file = static_cast<FileId>(i);
+    }
+  }
+  if (files.size() == 1)
+    return wanted;
+  if (files.size() > 1)
+    return fail(ErrorCode::not_found,
+                fmt::format("is the name of {} files: {}", files.size(), fmt::join(files, ", ")),
+                std::string(path));
+  auto error = no_function(what, std::move(names));
+  error.value().message = "the profile has no such function or file" +
+                          error.value().message.substr(std::min(error.value().message.find(';'),
+                                                                error.value().message.size()));
+  return error;
+}
+
+using Lines = std::map<uint32_t, AnnotatedLine>;
+
+Result<void> read_source(AnnotatedFile &file, Lines &lines, const AnnotateOptions &options,
+                         uint32_t around) {
+  const auto path = options.sources.find(file.file);
+  if (!path)
+    return {};
+  // Every line near one with cost, or near the one that was asked for.
+  std::vector<std::pair<uint64_t, uint64_t>> shown;
+  const auto add = [&](uint64_t line, uint64_t context) {
+    const uint64_t first = line > context ? line - context : 1;
+    if (shown.empty() || first > shown.back().second + 1)
+      shown.emplace_back(first, line + context);
+    else
+      shown.back().second = std::max(shown.back().second, line + context);
+  };
+  for (const auto &[line, row] : lines)
+    if (line > 0)
+      add(line, options.context);
+  if (lines.empty() && around > 0)
+    add(around, 10);
+  TALLY_TRY(source, ByteSource::open(*path));
+  file.source = *path;
+  uint32_t number = 0;
+  size_t range = 0;
+  for (LineBlocks blocks(*source);;) {
+    TALLY_TRY(block, blocks.next());
+    if (block.empty())
+      break;
+    while (!block.empty()) {
+      const size_t end = block.find('\n');
+      ++number;
+      while (range < shown.size() && shown[range].second < number)
+        ++range;
+      if (range < shown.size() && shown[range].first <= number) {
+        AnnotatedLine &line = lines[number];
+        line.line = number;
+        line.text = block.substr(0, end);
+        if (line.text.ends_with('\r'))
+          line.text.pop_back();
+      }
+      block.remove_prefix(end + 1);
+    }
+  }
+  file.source_lines = number;
+  return {};
+}
+
+} // namespace
+
+Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
+                            const AnnotateOptions &options) {
+  TALLY_TRY(wanted, find_wanted(profile, what));
+  TALLY_TRY(graph, CallGraph::of(profile));
+  const size_t width = profile.events().size();
+  std::map<FileId, Lines> files;
+  bool fits = true;
+  for (const CostBlock &block : profile.blocks()) {
+    if ((!wanted.functions.empty() && !wanted.functions[index_of(block.function)]) ||
+        (wanted.file != none<FileId> && wanted.file != block.file))
+      continue;
+    Lines &lines = files[block.file];
+    const auto line_of = [&](uint32_t number) -> AnnotatedLine * {
+      constexpr uint32_t around = 10;
+      if (wanted.line > 0 && (number + around < wanted.line || number > wanted.line + around))
+        return nullptr;
+      AnnotatedLine &line = lines[number];
+      line.line = number;
+      line.self.resize(width, 0);
+      line.inclusive.resize(width, 0);
+      return &line;
+    };
+    for (uint32_t i = block.first_cost; i < block.last_cost; ++i)
+      if (AnnotatedLine *line = line_of(profile.cost_position(i).line))
+        fits &= profile.costs().add_to(i, line->self) && profile.costs().add_to(i, line->inclusive);
+    for (uint32_t i = block.first_call; i < block.last_call; ++i) {
+      const CostCall call = profile.call(i);
+      AnnotatedLine *line = line_of(call.from.line);
+      if (!line)
+        continue;
+      if (!graph.same_component(index_of(block.function), index_of(call.callee)))
+        fits &= profile.call_costs().add_to(i, line->inclusive);
+      const std::string_view name = profile.strings[profile.functions()[call.callee].name];
+      auto at = std::ranges::find(line->calls, name, &AnnotatedCall::name);
+      if (at == line->calls.end())
+        at = line->calls.insert(at, {std::string(name), 0, std::vector<uint64_t>(width, 0)});
+      at->calls += call.count;
+      fits &= profile.call_costs().add_to(i, at->inclusive);
+    }
+  }
+  if (!fits)
+    return fail(ErrorCode::overflow, "the costs of a line add up to more than 64 bits hold");
+
+  Annotation out;
+  for (const CostEvent &event : profile.events())
+    out.events.emplace_back(profile.strings[event.name]);
+  out.totals.assign(profile.totals().begin(), profile.totals().end());
+  for (auto &[id, lines] : files) {
+    AnnotatedFile file;
+    file.file = profile.strings[profile.files()[id]];
+    file.self.assign(width, 0);
+    for (auto &[number, line] : lines) {
+      for (size_t e = 0; e < width; ++e)
+        file.self[e] += line.self[e]; // no larger than the totals
+      std::ranges::stable_sort(line.calls, [](const AnnotatedCall &a, const AnnotatedCall &b) {
+        return a.inclusive[0] > b.inclusive[0];
+      });
+    }
+    TALLY_CHECK(read_source(file, lines, options, wanted.line));
+    for (auto &[number, line] : lines)
+      file.lines.push_back(std::move(line));
+    out.files.push_back(std::move(file));
+  }
+  std::ranges::stable_sort(out.files, [](const AnnotatedFile &a, const AnnotatedFile &b) {
+    return a.self[0] > b.self[0];
+  });
+  return out;
+}
+
+std::string to_text(const Annotation &annotation, const TextOptions &options) {
+  std::string out;
+  const uint64_t total = annotation.totals[0];
+  for (const AnnotatedFile &file : annotation.files) {
+    const std::string_view name = file.file.empty() ? "[unknown file]" : file.file;
+    out += fmt::format("{}{}: {:.2f}% of {} {}\n", out.empty() ? "" : "\n",
+                       printable(file.source.empty() || file.source == name
+                                     ? std::string(name)
+                                     : fmt::format("{} ({})", name, file.source)),
+                       percent(file.self[0], total), total, annotation.events[0]);
+    if (file.source.empty())
+      out += "the source is not here; --source-dir DIR or --source-map FROM=TO tells where it is\n";
+    TextTable text;
+    text.cut_text();
+    text.add_column("self%", true);
+    text.add_column("self", true);
+    text.add_column("incl%", true);
+    text.add_column("incl", true);
+    text.add_column("line", true);
+    text.add_column("", false);
+    uint32_t last = 0;
+    for (const AnnotatedLine &line : file.lines) {
+      if (last > 0 && line.line > last + 1)
+        text.add_row({"", "", "", "", "…", ""});
+      last = line.line;
+      const bool costs = !line.inclusive.empty();
+      const auto cell = [&](const std::vector<uint64_t> &values, bool as_percent) {
+        if (!costs || values[0] == 0)
+          return std::string();
+        return as_percent ? fmt::format("{:.2f}%", percent(values[0], total))
+                          : fmt::format("{}", values[0]);
+      };
+      text.add_row({cell(line.self, true), cell(line.self, false), cell(line.inclusive, true),
+                    cell(line.inclusive, false),
+                    line.line == 0 ? "?" : fmt::format("{}", line.line), expand_tabs(line.text)});
+      for (const AnnotatedCall &call : line.calls)
+        text.add_row({"", "", fmt::format("{:.2f}%", percent(call.inclusive[0], total)),
+                      fmt::format("{}", call.inclusive[0]), "",
+                      fmt::format("  -> {} ({}x)", call.name, call.calls)});
+    }
+    out += text.render(options.limit, options.width);
+    if (file.source_lines > 0 && last > file.source_lines)
+      out += fmt::format("{} has only {} lines: it is not the text that was compiled\n",
+                         printable(file.source), file.source_lines);
+  }
+  return out;
+}
+
+std::string to_json(const Annotation &annotation) {
+  using Json = nlohmann::ordered_json;
+  Json files = Json::array();
+  for (const AnnotatedFile &file : annotation.files) {
+    Json lines = Json::array();
+    for (const AnnotatedLine &line : file.lines) {
+      Json calls = Json::array();
+      for (const AnnotatedCall &call : line.calls)
+        calls.push_back(
+            {{"name", call.name}, {"calls", call.calls}, {"inclusive", call.inclusive}});
+      lines.push_back({{"line", line.line},
+                       {"text", line.text},
+                       {"self", line.self},
+                       {"inclusive", line.inclusive},
+                       {"calls", std::move(calls)}});
+    }
+    files.push_back({{"file", file.file},
+                     {"source", file.source},
+                     {"self", file.self},
+                     {"lines", std::move(lines)}});
+  }
+  const Json all{
+      {"events", annotation.events}, {"totals", annotation.totals}, {"files", std::move(files)}};
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace tally

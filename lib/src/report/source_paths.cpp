@@ -1,0 +1,37 @@
+#include <sys/stat.h>
+
+#include <tally/annotate.h>
+
+namespace tally {
+
+namespace {
+bool is_file(const std::string &path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+} // namespace
+
+std::optional<std::string> SourcePaths::find(std::string_view path) const {
+  if (path.empty() || path.find('\0') != path.npos)
+    return {};
+  for (const auto &[from, to] : replaced)
+    if (path.starts_with(from))
+      if (std::string moved = to + std::string(path.substr(from.size())); is_file(moved))
+        return moved;
+  if (std::string same(path); is_file(same))
+    return same;
+  for (const std::string &folder : folders)
+    // "/build/src/a.c" as FOLDER/build/src/a.c, FOLDER/src/a.c, FOLDER/a.c
+    for (std::string_view rest = path;;) {
+      const std::string there = folder + (rest.starts_with('/') ? "" : "/") + std::string(rest);
+      if (is_file(there))
+        return there;
+      const size_t slash = rest.find('/', 1);
+      if (slash == rest.npos)
+        break;
+      rest.remove_prefix(slash);
+    }
+  return {};
+}
+
+} // namespace tally

@@ -1,0 +1,257 @@
+// The call tree of stacks, and both trees as text and JSON.
+#include <tally/tree.h>
+
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "model/stack_walk.h"
+#include "report/render.h"
+#include "report/tree_builder.h"
+
+namespace tally {
+
+bool is_named(std::string_view function, std::string_view wanted) {
+  return function == wanted || (function.size() > wanted.size() && function.starts_with(wanted) &&
+                                function[wanted.size()] == '(');
+}
+
+tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names) {
+  std::erase_if(names, [&](std::string_view name) { return name.find(wanted) == name.npos; });
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  constexpr size_t most = 5;
+  const size_t shown = std::min(names.size(), most);
+  const std::string hint = names.empty()
+                               ? ""
+                               : fmt::format("; names that hold it: {}{}",
+                                             fmt::join(names.begin(), names.begin() + shown, ", "),
+                                             names.size() > shown ? ", …" : "");
+  return fail(ErrorCode::not_found, "the profile has no such function" + hint, std::string(wanted));
+}
+
+namespace {
+
+// A frame: a node of the trie, and one of the lines of its location (0: the innermost).
+struct Frame {
+  StackId node;
+  size_t line;
+};
+struct StackState {
+  std::vector<Frame> frames;         // all that the tree's node stands for
+  std::vector<StackId> weighed_from; // callers: each frame's samples are those of this node
+};
+
+class StackTree {
+public:
+  using Item = TreeBuilder<StackState>::Item;
+
+  StackTree(const StackProfile &profile, const StackWeights &weights, bool callers)
+      : profile_(profile), weights_(weights), callers_(callers), children_(profile.stack_count()) {
+    for (uint32_t i = 0; i < profile.stack_count(); ++i) {
+      const auto node = static_cast<StackId>(i);
+      if (weights.empty(node))
+        continue;
+      const StackId caller = profile.stack_caller(node);
+      (caller == none<StackId> ? roots_ : children_[index_of(caller)]).push_back(node);
+    }
+  }
+
+  std::vector<Item> beginnings() const {
+    std::vector<Frame> frames;
+    for (StackId node : roots_)
+      frames.push_back(outermost(node));
+    return group(frames, {});
+  }
+
+  // The outermost frames of that name: what recurs below is in them already.
+  std::vector<Item> named(std::string_view wanted) const {
+    std::vector<Frame> frames, waiting;
+    for (StackId node : roots_)
+      waiting.push_back(outermost(node));
+    while (!waiting.empty()) {
+      const Frame frame = waiting.back();
+      waiting.pop_back();
+      if (is_named(name_of(frame), wanted))
+        frames.push_back(frame);
+      else
+        for (const Frame &callee : callees(frame))
+          waiting.push_back(callee);
+    }
+    std::vector<StackId> from;
+    for (const Frame &frame : frames)
+      from.push_back(frame.node);
+    return group(frames, callers_ ? from : std::vector<StackId>());
+  }
+  std::vector<std::string_view> names() const {
+    std::vector<std::string_view> out;
+    for (const SourceFunction &function : profile_.functions())
+      out.push_back(profile_.strings[function.name]);
+    return out;
+  }
+
+  std::vector<Item> children(const StackState &state) const {
+    std::vector<Frame> frames;
+    std::vector<StackId> from;
+    for (size_t i = 0; i < state.frames.size(); ++i) {
+      if (!callers_) {
+        for (const Frame &callee : callees(state.frames[i]))
+          frames.push_back(callee);
+      } else if (const Frame caller = caller_of(state.frames[i]); caller.node != none<StackId>) {
+        frames.push_back(caller);
+        from.push_back(state.weighed_from[i]);
+      }
+    }
+    return group(frames, from);
+  }
+
+private:
+  size_t line_count(StackId node) const {
+    return std::max<size_t>(1, profile_.location(profile_.stack_location(node)).lines.size());
+  }
+  Frame outermost(StackId node) const { return {node, line_count(node) - 1}; }
+  std::vector<Frame> callees(const Frame &frame) const {
+    if (frame.line > 0)
+      return {{frame.node, frame.line - 1}};
+    std::vector<Frame> out;
+    for (StackId child : children_[index_of(frame.node)])
+      out.push_back(outermost(child));
+    return out;
+  }
+  Frame caller_of(const Frame &frame) const {
+    if (frame.line + 1 < line_count(frame.node))
+      return {frame.node, frame.line + 1};
+    return {profile_.stack_caller(frame.node), 0};
+  }
+  const SourceFunction *function_of(const Frame &frame) const {
+    const auto lines = profile_.location(profile_.stack_location(frame.node)).lines;
+    return lines.empty() ? nullptr : &profile_.functions()[lines[frame.line].function];
+  }
+  std::string_view name_of(const Frame &frame) const {
+    const SourceFunction *function = function_of(frame);
+    return function ? profile_.strings[function->name] : std::string_view("[unknown]");
+  }
+
+  // Frames of one function become one node. `from`: whose samples count, where not the frame's.
+  std::vector<Item> group(const std::vector<Frame> &frames,
+                          const std::vector<StackId> &from) const {
+    const size_t width = weights_.width();
+    std::map<std::array<std::string_view, 3>, Item> items;
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const Frame &frame = frames[i];
+      const SourceFunction *function = function_of(frame);
+      const auto text = [&](StringId id) { return profile_.strings[id]; };
+      const std::array<std::string_view, 3> key{
+          name_of(frame), function ? text(function->file) : std::string_view(),
+          function ? text(function->object) : std::string_view()};
+      Item &item = items[key];
+      TreeNode &node = item.node;
+      if (item.state.frames.empty()) {
+        node.name = key[0];
+        node.file = key[1];
+        node.object = key[2];
+        node.self.assign(width, 0);
+        node.inclusive.assign(width, 0);
+      }
+      const auto total = weights_.total(from.empty() ? frame.node : from[i]);
+      const auto self = weights_.self(frame.node);
+      for (size_t v = 0; v < width; ++v) {
+        node.inclusive[v] += total[v];
+        if (frame.line == 0 && (!callers_ || from.empty() || from[i] == frame.node))
+          node.self[v] += self[v];
+      }
+      item.state.frames.push_back(frame);
+      if (!from.empty())
+        item.state.weighed_from.push_back(from[i]);
+    }
+    std::vector<Item> out;
+    for (auto &[key, item] : items)
+      out.push_back(std::move(item));
+    return out;
+  }
+
+  const StackProfile &profile_;
+  const StackWeights &weights_;
+  bool callers_;
+  std::vector<std::vector<StackId>> children_;
+  std::vector<StackId> roots_;
+};
+
+} // namespace
+
+Result<CallTree> call_tree(const StackProfile &profile, const TreeOptions &options) {
+  CallTree tree;
+  tree.callers = options.callers;
+  for (const ValueType &type : profile.value_types())
+    tree.events.emplace_back(profile.strings[type.type]);
+  for (int64_t total : profile.totals())
+    tree.totals.push_back(static_cast<uint64_t>(total));
+  if (tree.events.empty())
+    return fail(ErrorCode::no_data, "the profile counts nothing");
+  if (options.callers && options.function.empty())
+    return fail(ErrorCode::invalid_argument, "the callers of which function?", "--callers");
+  TALLY_TRY(weights, StackWeights::of(profile));
+  const StackTree source(profile, weights, options.callers);
+  auto roots = options.function.empty() ? source.beginnings() : source.named(options.function);
+  if (roots.empty() && !options.function.empty())
+    return no_function(options.function, source.names());
+  TreeBuilder<StackState>().build(tree, std::move(roots), node_limit(options),
+                                  [&](const StackState &state) { return source.children(state); });
+  return tree;
+}
+
+std::string to_text(const CallTree &tree, const TextOptions &options) {
+  TextTable text;
+  text.add_column("incl%", true);
+  text.add_column("incl", true);
+  text.add_column("self%", true);
+  text.add_column(tree.callers ? "function, and its callers below it" : "function", false);
+  text.add_column("place", false);
+  bool estimated = false;
+  const uint64_t total = tree.totals[0];
+  for (const TreeNode &node : tree.nodes) {
+    estimated |= node.estimated;
+    const std::string_view mark = node.estimated ? "~" : "";
+    text.add_row({fmt::format("{}{:.2f}%", mark, percent(node.inclusive[0], total)),
+                  fmt::format("{}{}", mark, node.inclusive[0]),
+                  fmt::format("{:.2f}%", percent(node.self[0], total)),
+                  fmt::format("{:>{}}{}{}", "", 2 * node.depth, node.name,
+                              node.recursive ? " (recursive)" : ""),
+                  place_of(node.file, 0, node.object)});
+  }
+  std::string out = fmt::format("{} {} in total\n", total, tree.events[0]);
+  if (estimated)
+    out += "~: spread over callees as in all calls of the function (the file has no stacks)\n";
+  out += text.render(0, options.width);
+  if (tree.left_out > 0)
+    out += fmt::format("(lighter branches: {}; --limit 0 shows all)\n", tree.left_out);
+  return out;
+}
+
+std::string to_json(const CallTree &tree) {
+  using Json = nlohmann::ordered_json;
+  Json all{{"events", tree.events}, {"totals", tree.totals}};
+  Json roots = Json::array();
+  std::vector<Json *> children{&roots}; // by depth
+  for (const TreeNode &node : tree.nodes) {
+    children.resize(node.depth + 1);
+    Json &siblings = *children.back();
+    siblings.push_back({{"name", node.name},
+                        {"file", node.file},
+                        {"object", node.object},
+                        {"self", node.self},
+                        {"inclusive", node.inclusive},
+                        {"calls", node.calls},
+                        {"estimated", node.estimated},
+                        {"recursive", node.recursive},
+                        {"children", Json::array()}});
+    children.push_back(&siblings.back()["children"]);
+  }
+  all["tree"] = std::move(roots);
+  all["left_out"] = tree.left_out;
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+} // namespace tally
