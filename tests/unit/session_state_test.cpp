@@ -70,7 +70,8 @@ TEST(Session, SettingsAreCheckedAndKept) {
   EXPECT_TRUE(
       refusal(session, "config speed 1").starts_with("profile config: there is no setting"));
   EXPECT_EQ(session.set("speed", "1").error().text(),
-            "profile config: there is no setting 'speed'");
+            "profile config: there is no setting 'speed' (there are: backend, frequency, clock, "
+            "stacks)");
   EXPECT_EQ(session.set("clock", "sun").error().text(),
             "clock: expected one of cpu, wall, found 'sun'");
   EXPECT_EQ(session.setting("frequency"), "250");

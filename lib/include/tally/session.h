@@ -31,17 +31,17 @@ enum class EventKind : uint8_t {
   exited,     // number: status
   signalled,  // ended by a signal: text
   killed,     // ended by the debugger
-  detached,   //
+  detached,
 };
 
 struct DebugEvent {
   EventKind kind = EventKind::target;
   TargetKind target = TargetKind::none;
-  int32_t pid = 0;     // of the inferior; 0: none
-  int32_t number = 0;  // of a breakpoint, or the exit status
-  std::string text;    //
-  std::string file;    // where it stopped; may be empty
-  uint32_t line = 0;   //
+  int32_t pid = 0;    // of the inferior; 0: none
+  int32_t number = 0; // of a breakpoint, or the exit status
+  std::string text;
+  std::string file; // where it stopped; may be empty
+  uint32_t line = 0;
   std::string command; // the program and its arguments, where known
 };
 

@@ -18,9 +18,12 @@ namespace {
 
 Reply printed(std::string text) { return Reply{std::move(text), {}}; }
 
-uint32_t number_or(std::string_view text, uint32_t otherwise) {
-  return text.empty() ? otherwise
-                      : static_cast<uint32_t>(std::strtoul(std::string(text).c_str(), nullptr, 10));
+uint32_t number(std::string_view text) { // parse_command() has checked it
+  return static_cast<uint32_t>(std::strtoul(std::string(text).c_str(), nullptr, 10));
+}
+
+uint32_t limit_of(const ParsedCommand &command) {
+  return command.has("json") && !command.has("limit") ? 0 : number(command.value("limit"));
 }
 
 std::string expand_home(const std::string &path) {
@@ -76,7 +79,7 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
                 : "has been said already, and holds for the next run",
         "profile start");
   const auto value = [&](std::string_view name) {
-    return command.value(name, settings.find(name)->second);
+    return command.has(name) ? command.value(name) : std::string_view(settings.find(name)->second);
   };
   const auto not_here = [](std::string_view option, std::string_view word,
                            std::string_view instead) {
@@ -94,7 +97,7 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
   TALLY_CHECK(check_target());
 
   StartOptions wanted;
-  wanted.frequency_hz = number_or(value("frequency"), 1000);
+  wanted.frequency_hz = number(value("frequency"));
   wanted.stacks = value("stacks") == "none" ? StackMode::none : StackMode::fp;
   wanted.chosen = backend != "auto";
   if (target.pid == 0) {
@@ -157,10 +160,10 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   line("lost", now.lost);
   line("throttled", now.throttled);
   size_t threads = now.threads, parts = now.parts;
-  for (const auto *profile : {&kept, &frozen})
-    if (*profile) {
-      parts += (*profile)->parts().size();
-      for (const Thread &thread : (*profile)->threads())
+  for (const Profile &profile : {kept, frozen})
+    if (profile) {
+      parts += profile->parts().size();
+      for (const Thread &thread : profile->threads())
         threads += !sampler || thread.pid != sampled_pid; // a process that goes on has its threads
     }
   line("threads", threads);
@@ -185,9 +188,9 @@ std::string Session::State::warnings() const {
 
 Result<Reply> Session::State::report(const ParsedCommand &command) {
   const bool json = command.has("json");
-  TALLY_TRY(by, by_of(command.value("by", "function")));
-  TALLY_TRY(sort, sort_by_of(command.value("sort", "self")));
-  const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
+  TALLY_TRY(by, by_of(command.value("by")));
+  TALLY_TRY(sort, sort_by_of(command.value("sort")));
+  const uint32_t limit = limit_of(command);
   return with_names([=, this](const StackProfile &profile) -> Result<Reply> {
     if (profile.sample_count() == 0)
       return fail(ErrorCode::no_data, "no samples yet: the program has hardly run",
@@ -230,21 +233,21 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
 
 Result<Reply> Session::State::diff(const ParsedCommand &command) {
   const std::string name = command.arguments[0];
-  std::optional<StackProfile> before;
+  Profile before;
   if (name == "previous") {
     if (!previous)
       return fail(ErrorCode::no_data, "there is no run before this one", "previous");
-    before = *previous;
+    before = previous;
   } else {
     Diagnostics findings;
     TALLY_TRY(read, read_profile(expand_home(name), findings));
     auto *stacks = std::get_if<StackProfile>(&read.profile);
     if (!stacks)
       return fail(ErrorCode::unsupported, "holds no samples to compare with", name);
-    before = std::move(*stacks);
+    before = std::make_shared<const StackProfile>(std::move(*stacks));
   }
   const bool json = command.has("json");
-  const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
+  const uint32_t limit = limit_of(command);
   TALLY_TRY(before_table, flat_table(*before, By::function));
   return with_names([=, this](const StackProfile &profile) -> Result<Reply> {
     TALLY_TRY(after_table, flat_table(profile, By::function));
@@ -261,30 +264,19 @@ Result<Reply> Session::State::clear(const ParsedCommand &) {
   done = {};
   running_ns = stopped_ns = 0;
   changed_at_ns = now_ns();
-  if (sampler) {
+  if (sampler)
     sampler->clear();
-    cleared = sampler->status();
-  }
   return Reply{};
 }
 
 Result<Reply> Session::State::config(const ParsedCommand &command) {
-  const OptionSpec *setting = find_option(profile_settings(), command.arguments[0]);
-  if (!setting) {
-    std::string names;
-    for (const OptionSpec &each : profile_settings())
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
-    return fail(
-        ErrorCode::invalid_argument,
-        fmt::format("there is no setting '{}' (there are: {})", command.arguments[0], names),
-        "profile config");
+  const std::string &name = command.arguments[0];
+  if (command.arguments.size() > 1) {
+    TALLY_CHECK(set(name, command.arguments[1]));
+    return Reply{};
   }
-  std::string &value = settings.find(setting->name)->second;
-  if (command.arguments.size() == 1)
-    return printed(fmt::format("{} {}\n", setting->name, value));
-  TALLY_CHECK(check_value(*setting, command.arguments[1], setting->name));
-  value = command.arguments[1];
-  return Reply{};
+  TALLY_TRY(setting, setting_by_name(name));
+  return printed(fmt::format("{} {}\n", setting->name, settings.find(name)->second));
 }
 
 } // namespace tally

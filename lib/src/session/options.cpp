@@ -44,9 +44,11 @@ Words split_words(std::string_view line) {
   return out;
 }
 
-std::string_view ParsedCommand::value(std::string_view option, std::string_view otherwise) const {
-  const auto at = options.find(option);
-  return at == options.end() ? otherwise : std::string_view(at->second);
+std::string_view ParsedCommand::value(std::string_view option) const {
+  if (const auto at = options.find(option); at != options.end())
+    return at->second;
+  const OptionSpec *known = find_option(spec->options, option);
+  return known ? known->fallback : std::string_view();
 }
 
 const CommandSpec *find_command(std::string_view name) {
@@ -61,6 +63,17 @@ const OptionSpec *find_option(std::span<const OptionSpec> options, std::string_v
     if (option.name == name)
       return &option;
   return nullptr;
+}
+
+Result<const OptionSpec *> setting_by_name(std::string_view name) {
+  if (const OptionSpec *setting = find_option(profile_settings(), name))
+    return setting;
+  std::vector<std::string_view> names;
+  for (const OptionSpec &each : profile_settings())
+    names.push_back(each.name);
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("there is no setting '{}' (there are: {})", name, fmt::join(names, ", ")),
+              "profile config");
 }
 
 std::vector<std::string_view> choices(const OptionSpec &option) {
