@@ -225,6 +225,8 @@ class AttachTest(GdbCase):
         play = play_gdb(["profile start", f"attach {process.pid}", "profile status", "continue",
                          "profile status", PARTS])
         self.assertRegex(play.text("profile start"), "^Sampling begins with the next process")
+        self.assertEqual(play.status(0)["state"],
+                         f"armed (begins when process {process.pid} runs on)")
         self.assertGreater(play.status().count("samples"), 100, play)
         self.assertEqual(play.parts(), ["exited, status 0"], play)
 

@@ -216,7 +216,8 @@ Result<Reply> Session::State::with_names(Then what) {
     return what(*named);
   if (!frozen && !sampler)
     return fail(ErrorCode::no_data,
-                "nothing was collected yet: `profile start`, then run the program");
+                armed ? "nothing was collected yet: since `profile start` no process has run"
+                      : "nothing was collected yet: `profile start`, then run the program");
   if (!symbolizer)
     symbolizer = make_symbolizer();
   const uint64_t until = running_ns + (running ? now_ns() - changed_at_ns : 0);

@@ -57,6 +57,10 @@ struct Session::State {
   Result<Reply> diff(const ParsedCommand &command);
   Result<Reply> clear(const ParsedCommand &command);
   Result<Reply> config(const ParsedCommand &command);
+  // with_names(), refused where no sample was collected.
+  Result<Reply> with_samples(const ParsedCommand &command, Then then);
+  std::string why_no_samples(); // as far as it is known
+  std::string state_words(bool process_gone) const;
   std::string warnings() const;
   std::string sampling_words() const; // "perf, 1000 Hz of CPU time, stacks by frame pointers"
 
