@@ -143,7 +143,9 @@ int main(void) {
 
   for (int run = 0; run < 2; ++run) {
     const pid_t pid = spawn();
+    CHECK(tally_session_sampled_pid(session) == 0);
     resume(pid);
+    CHECK(tally_session_sampled_pid(session) == pid);
     CHECK(strstr(command("report --limit 0"), "made_now") && symbols_asked == run + 1);
     CHECK(self("function", "made_now") > 0);
     const uint64_t at_stop = self("function", NULL);

@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <tuple>
 
 #include <unistd.h>
 
@@ -160,6 +161,30 @@ TEST_F(SessionRun, ANewProcessDisplacesOneWhoseEndWasNotHeardOf) {
   const auto second = run_to_stop(0.1); // `resumed` with another pid
   EXPECT_LT(ticks(), before);
   EXPECT_TRUE(session.command("diff previous"));
+}
+
+// Who is not told otherwise does not notice these.
+TEST_F(SessionRun, EndsThatTheDebuggerDoesNotShowAreTold) {
+  for (const auto &[kind, pid, why] :
+       {std::tuple{EventKind::detached, 0, "detached"}, std::tuple{EventKind::target, 1, "gone"},
+        std::tuple{EventKind::killed, 0, ""}}) {
+    if (!start())
+      GTEST_SKIP() << "sampling is refused here";
+    const auto child = run_to_stop(0.1);
+    EXPECT_EQ(session.sampled_pid(), child->pid());
+    const std::string kept = std::to_string(ticks());
+    auto reply = session.event(event_of(kind, pid));
+    while (reply && reply->request.kind != RequestKind::none)
+      reply = session.answer({});
+    ASSERT_TRUE(reply) << reply.error().text();
+    EXPECT_EQ(reply->text, *why == 0 ? ""
+                                     : "Sampling of process " + std::to_string(child->pid()) +
+                                           " ended: " + why + "; " + kept + " ticks are kept.\n");
+    EXPECT_EQ(session.sampled_pid(), 0);
+    if (kind != EventKind::detached) // which takes `start` back
+      finish(session, *session.command("stop"));
+    push(event_of(EventKind::target));
+  }
 }
 
 TEST_F(SessionRun, ACancelledLookUpLosesNothing) {

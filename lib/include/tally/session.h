@@ -102,6 +102,10 @@ public:
   // What the last word of `line` may become, sorted; whole words.
   std::vector<std::string> complete(std::string_view line) const;
 
+  // The process that is sampled; 0: none. While it is there, a front that holds several tells of
+  // it.
+  int32_t sampled_pid() const;
+
   std::string_view setting(std::string_view name) const; // empty: no such setting
   Result<void> set(std::string_view name, std::string_view value);
 

@@ -126,7 +126,7 @@ void Session::State::end_part(std::string_view trigger) {
     sampler->end_part(trigger, begin, running_ns);
 }
 
-Result<Reply> Session::State::end_sampling(std::string_view trigger) {
+Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) {
   if (!sampler)
     return Reply{};
   end_part(trigger);
@@ -141,14 +141,22 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger) {
   frozen = std::make_shared<const StackProfile>(std::move(*raw));
   named.reset(); // it may be equal, but `frozen` is what is kept
   // Now, while the files are those that ran: the next build replaces them.
-  return with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
+  return with_names([tell, ended = fmt::format("Sampling of process {} ended: {}", sampled_pid,
+                                               trigger)](const StackProfile &profile) {
+    Reply reply;
+    const int64_t ticks = profile.totals().front();
+    if (tell)
+      reply.text =
+          fmt::format("{}; {} {} kept.\n", ended, ticks, ticks == 1 ? "tick is" : "ticks are");
+    return Result<Reply>(std::move(reply));
+  });
 }
 
 Result<Reply> Session::State::event(const DebugEvent &event) {
   if (event.kind == EventKind::target && sampler && event.pid != sampled_pid) {
     // The front did not hear how the process left.
     target = event;
-    return end_sampling("gone");
+    return end_sampling("gone", true);
   }
   if (event.kind == EventKind::resumed && sampler && event.pid != sampled_pid) {
     TALLY_TRY(ended, end_sampling("gone"));
@@ -181,7 +189,7 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
     return end_sampling(trigger_of(event));
   case EventKind::detached:
     armed = armed && !sampler;
-    return end_sampling(trigger_of(event));
+    return end_sampling(trigger_of(event), true);
   case EventKind::breakpoint:
   case EventKind::watchpoint:
   case EventKind::catchpoint:
@@ -353,6 +361,8 @@ Result<Reply> Session::cancel() { return state_->cancel(); }
 std::vector<std::string> Session::complete(std::string_view line) const {
   return complete_words(line);
 }
+
+int32_t Session::sampled_pid() const { return state_->sampler ? state_->sampled_pid : 0; }
 
 std::string_view Session::setting(std::string_view name) const {
   const auto at = state_->settings.find(name);

@@ -31,7 +31,8 @@ struct Session::State {
   Result<Reply> event(const DebugEvent &event);
   Result<void> check_target() const; // refuses what is no process of this machine
   Result<void> begin_sampling();
-  Result<Reply> end_sampling(std::string_view trigger);
+  // `tell`: of an end that nothing else shows.
+  Result<Reply> end_sampling(std::string_view trigger, bool tell = false);
   void end_part(std::string_view trigger);
   void note_stop();
   SamplerStatus sums();
