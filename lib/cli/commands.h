@@ -26,8 +26,13 @@ void add_record(CLI::App &app, Outcome &outcome);
 void add_report(CLI::App &app, Outcome &outcome);
 void add_convert(CLI::App &app, Outcome &outcome);
 
-// Prints "tally: …" on standard error; the status that goes with the error.
+// A line on standard error. Where nobody reads it any more, the work goes on.
+void say(const std::string &line);
+// Says "tally: …"; the status that goes with the error.
 int complain(const Error &error);
 void show(const Diagnostics &findings);
+
+// For a program that is run: as they were when we were.
+void restore_signals();
 
 } // namespace tally::cli

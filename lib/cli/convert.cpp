@@ -1,11 +1,14 @@
 #include "commands.h"
 
+#include <algorithm>
 #include <memory>
 
 #include <fmt/format.h>
 
 #include <tally/file_io.h>
 #include <tally/formats.h>
+
+#include "arguments.h"
 
 namespace tally::cli {
 
@@ -22,14 +25,10 @@ Result<void> run(const Options &options) {
     TALLY_TRY(named, format_by_name(options.from));
     from = named;
   }
-  const Format *to = format_by_file_name(options.output);
-  if (!options.to.empty()) {
-    TALLY_TRY(named, format_by_name(options.to));
-    to = named;
-  }
-  if (!to)
-    return fail(ErrorCode::invalid_argument,
-                "the file's name tells no format: add --to callgrind, or another", options.output);
+  TALLY_TRY(to, format_for_output(options.output, options.to, "--to"));
+  if (std::ranges::count(options.inputs, "-") > 1)
+    return fail(ErrorCode::invalid_argument, "'-' stands more than once: it can be read only once",
+                "convert");
 
   std::optional<StackProfileBuilder> sum;
   Diagnostics findings;
@@ -48,7 +47,7 @@ Result<void> run(const Options &options) {
   TALLY_TRY(written, write_profile(std::move(profile), *to));
   TALLY_CHECK(write_file(options.output, written.bytes));
   for (const std::string &what : written.lost)
-    fmt::print(stderr, "tally: not in {}: {}\n", to->name, what);
+    say(fmt::format("tally: not in {}: {}", to->name, what));
   return {};
 }
 
@@ -58,12 +57,21 @@ void add_convert(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<Options>();
   CLI::App *command =
       app.add_subcommand("convert", "read profiles, write their sum in another format");
-  command->add_option("IN", options->inputs, "the profiles; - is standard input")->required();
+  command->group("Commands");
+  command->footer("Example: tally convert a.folded b.folded.gz -o sum.callgrind");
+  command->add_option("IN", options->inputs, "the profiles; - is standard input")
+      ->type_name("")
+      ->required();
   command->add_option("-o", options->output, "what to write; - is standard output")
-      ->required()
-      ->option_text("OUT");
-  command->add_option("--from", options->from, "the format of IN, when its content does not tell");
-  command->add_option("--to", options->to, "the format of OUT, when its name does not tell");
+      ->type_name("OUT")
+      ->check(file_name())
+      ->required();
+  command->add_option("--from", options->from, "the format of IN, when its content does not tell")
+      ->type_name("FORMAT")
+      ->check(known_format());
+  command->add_option("--to", options->to, "the format of OUT, when its name does not tell")
+      ->type_name("FORMAT")
+      ->check(known_format());
   command->callback([options, &outcome] {
     if (auto ran = run(*options); !ran)
       outcome.status = complain(ran.error());

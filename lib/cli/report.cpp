@@ -8,9 +8,12 @@
 
 #include <fmt/format.h>
 
+#include <tally/file_io.h>
 #include <tally/formats.h>
 #include <tally/report.h>
 #include <tally/session.h>
+
+#include "arguments.h"
 
 namespace tally::cli {
 
@@ -43,8 +46,12 @@ Result<void> run(const Options &options) {
       options.json
           ? to_json(table, options.limit.value_or(0))
           : to_text(table, {.limit = options.limit.value_or(20), .width = terminal_width()});
-  fmt::print("{}", text);
-  return {};
+  return write_file("-", text);
+}
+
+// "a|b|c"
+std::vector<std::string> words_of(std::string_view values) {
+  return CLI::detail::split(std::string(values), '|');
 }
 
 const CommandSpec &report_command() {
@@ -56,18 +63,31 @@ const CommandSpec &report_command() {
 void add_report(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand("report", "print the flat table of a profile");
-  command->add_option("FILE", options->file, "the profile; - is standard input")->required();
+  command->group("Commands");
+  command->footer("Example: tally report out.folded --sort inclusive --limit 10");
+  command->add_option("FILE", options->file, "the profile; - is standard input")
+      ->type_name("")
+      ->required();
   // The debuggers' table of options tells values and help here, too.
   for (const OptionSpec &spec : report_command().options) {
-    const std::string name = fmt::format("--{}", spec.name), summary(spec.summary);
+    const std::string name = fmt::format("--{}", spec.name), values(spec.values);
+    std::string summary(spec.summary);
+    if (!spec.fallback.empty())
+      summary += fmt::format(" (default {})", spec.fallback);
     if (spec.name == "by")
-      command->add_option(name, options->by, summary)->option_text(std::string(spec.values));
+      command->add_option(name, options->by, summary)
+          ->type_name(values)
+          ->check(one_of(words_of(values)));
     else if (spec.name == "sort")
-      command->add_option(name, options->sort, summary)->option_text(std::string(spec.values));
+      command->add_option(name, options->sort, summary)
+          ->type_name(values)
+          ->check(one_of(words_of(values)));
     else if (spec.name == "limit")
-      command->add_option(name, options->limit, summary)->option_text(std::string(spec.values));
+      command->add_option(name, options->limit, summary)
+          ->type_name(values)
+          ->check(whole_number_from(0, UINT32_MAX));
     else if (spec.name == "json")
-      command->add_flag(name, options->json, summary);
+      command->add_flag(name, options->json, summary)->disable_flag_override();
   }
   command->callback([options, &outcome] {
     if (auto ran = run(*options); !ran)

@@ -20,17 +20,26 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   Diagnostics diagnostics;
   static_cast<void>(folded::probe(bytes.substr(0, 4096)));
-  const auto first = folded::read(bytes, "input", diagnostics);
+  const auto read = [&](std::string_view text, size_t piece) {
+    return folded::read(*ByteSource::of(text, "input", {.piece_bytes = piece}), diagnostics);
+  };
+  const auto first = read(bytes, size + 1);
+  const auto in_pieces = read(bytes, 1 + size % 7);
+  require(first.has_value() == in_pieces.has_value());
   if (!first) {
     require(first.error().text().find('\n') == std::string::npos || bytes.find('\n') != bytes.npos);
     require(first.error().code != ErrorCode::internal);
+    // Where packed data is damaged is known to a piece only.
+    require(first.error().where.kind == Position::Kind::offset ||
+            first.error().text() == in_pieces.error().text());
     return 0;
   }
   const auto &stacks = std::get<StackProfile>(*first);
   const auto written = folded::write(stacks, {});
-  require(written.has_value());
+  const auto same = folded::write(std::get<StackProfile>(*in_pieces), {});
+  require(same.has_value() && written.has_value() && same->bytes == written->bytes);
   require(folded::probe(written->bytes));
-  const auto second = folded::read(written->bytes, "output", diagnostics);
+  const auto second = read(written->bytes, 5);
   require(second.has_value());
   const auto &again = std::get<StackProfile>(*second);
   require(again.totals() == stacks.totals());

@@ -27,7 +27,7 @@ Stacks stacks_of(const StackProfile &profile) {
 
 Result<Profile> read(std::string_view bytes) {
   Diagnostics diagnostics;
-  return folded::read(bytes, "f.folded", diagnostics);
+  return folded::read(*ByteSource::of(bytes, "f.folded"), diagnostics);
 }
 
 StackProfile stacks(std::string_view bytes) {
@@ -140,6 +140,36 @@ TEST(Folded, AMillionFramesDeep) {
   EXPECT_EQ(written(stacks(text)), text);
 }
 
+TEST(Folded, PiecesOfAnySizeGiveTheSame) {
+  const std::string text = "# c\nmain;f g 3\r\n\nmain;a_name_longer_than_a_piece 4\nmain;f g 5";
+  const Stacks whole = stacks_of(stacks(text));
+  for (const size_t piece : {1u, 2u, 3u, 7u, 20u}) {
+    Diagnostics diagnostics;
+    const auto profile =
+        folded::read(*ByteSource::of(text, "f", {.piece_bytes = piece}), diagnostics);
+    ASSERT_TRUE(profile) << profile.error().text();
+    EXPECT_EQ(stacks_of(std::get<StackProfile>(*profile)), whole);
+    const auto fault =
+        folded::read(*ByteSource::of(text + "\nodd", "f", {.piece_bytes = piece}), diagnostics);
+    ASSERT_FALSE(fault);
+    EXPECT_EQ(fault.error().where, Position::at_line(6));
+  }
+}
+
+// With a name that tells nothing, too.
+TEST(Folded, AFirstLineMayBeOfAnyLength) {
+  TemporaryFolder folder;
+  Diagnostics diagnostics;
+  for (const size_t size : {4083u, 4084u, 5000u, 70'000'000u})
+    for (const std::string end : {" 1", " 1\n", " 1\nb 2\n"}) {
+      const std::string text = "start;" + std::string(size, 'x') + ";leaf" + end;
+      const auto read = read_profile(folder.put("plain", text), diagnostics);
+      ASSERT_TRUE(read) << size << ": " << read.error().text();
+      EXPECT_EQ(read->format->name, "folded");
+      EXPECT_GE(std::get<StackProfile>(read->profile).stack_count(), 3u);
+    }
+}
+
 TEST(Formats, AreFoundByNameFileAndContent) {
   EXPECT_EQ((*format_by_name("folded"))->name, "folded");
   const auto unknown = format_by_name("nonsense");
@@ -154,6 +184,20 @@ TEST(Formats, AreFoundByNameFileAndContent) {
     EXPECT_EQ(format_by_file_name(path), nullptr) << path;
 }
 
+TEST(Formats, TellWhatToWrite) {
+  EXPECT_EQ((*format_for_output("x.cg", "", "--to"))->name, "callgrind");
+  EXPECT_EQ((*format_for_output("x.cg", "folded", "--to"))->name, "folded");
+  EXPECT_EQ(format_for_output("x", "", "--to").error().text(),
+            "x: the file's name tells no format: add --to callgrind, or another");
+  const Error unknown = format_for_output("x", "nonsense", "--to").error();
+  EXPECT_EQ(unknown.source, "--to");
+  EXPECT_EQ(unknown.code, ErrorCode::invalid_argument);
+  EXPECT_EQ(default_file_name(**format_by_name("callgrind"), "7"), "callgrind.out.7");
+  EXPECT_EQ(default_file_name(**format_by_name("folded"), "7"), "7.folded");
+  for (const Format &format : formats())
+    EXPECT_EQ(format_by_file_name(default_file_name(format, "7")), &format);
+}
+
 TEST(Formats, ReadingSaysWhatIsWrong) {
   TemporaryFolder folder;
   Diagnostics diagnostics;
@@ -163,6 +207,7 @@ TEST(Formats, ReadingSaysWhatIsWrong) {
     return read ? Error() : read.error();
   };
   EXPECT_EQ(error(folder.put("empty.folded", "")).code, ErrorCode::no_data);
+  EXPECT_EQ(error(folder.put("zero.folded", "a 0\nb 0\n")).code, ErrorCode::no_data);
   EXPECT_EQ(error(folder.put("odd.txt", "odd\n")).message, "is in no format that is known here");
   EXPECT_EQ(error(folder.put("odd.folded", "odd\n")).where, Position::at_line(1));
   EXPECT_EQ(error(folder / "none").code, ErrorCode::not_found);

@@ -185,7 +185,8 @@ struct AggregateOptions {
 };
 
 // Self cost by function, file, address and line; an arc for each pair of frames, its cost and its
-// count the samples whose stack holds it, once a stack; inclusive once a function a stack.
+// count the samples whose stack holds it, once a stack; inclusive once a function a stack. What has
+// no stack or no name is booked on the unknown function of its object.
 TALLY_API Result<CostProfile> aggregate(const StackProfile &stacks, AggregateOptions options = {});
 
 } // namespace tally

@@ -1,7 +1,10 @@
-// Files, whole: read with their compression taken off, written without ever losing the old one.
+// Files: read a piece at a time with their compression taken off, written without ever losing the
+// old one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -11,33 +14,40 @@ namespace tally {
 
 struct ReadOptions {
   // A compressed file may unpack to no more than this, and what has no size (a pipe, a device) hold
-  // no more: a bomb is an error, not a crash.
+  // no more: a bomb is an error, not a full memory.
   uint64_t max_unpacked_bytes = uint64_t{8} << 30;
+  size_t piece_bytes = size_t{256} << 10;
 };
 
-// The bytes of a file: mapped where it can be, read otherwise, unpacked where it is gzip or zstd.
-class TALLY_API FileBytes {
+// The bytes of a file, a piece at a time; unpacked where it is gzip or zstd. It is read, never
+// mapped: a file that is cut short meanwhile is an error, no signal.
+class TALLY_API ByteSource {
 public:
-  FileBytes() = default;
-  FileBytes(FileBytes &&other) noexcept { *this = std::move(other); }
-  FileBytes &operator=(FileBytes &&other) noexcept;
-  FileBytes(const FileBytes &) = delete;
-  FileBytes &operator=(const FileBytes &) = delete;
-  ~FileBytes();
+  // "-" is standard input.
+  static Result<std::unique_ptr<ByteSource>> open(const std::string &path,
+                                                  ReadOptions options = {});
+  // Of bytes in memory, which outlive it.
+  static std::unique_ptr<ByteSource> of(std::string_view bytes, std::string name,
+                                        ReadOptions options = {});
+  ~ByteSource();
+  ByteSource(const ByteSource &) = delete;
+  ByteSource &operator=(const ByteSource &) = delete;
 
-  std::string_view bytes() const {
-    return map_ ? std::string_view(static_cast<const char *>(map_), map_size_) : owned_;
-  }
+  // A view is valid until the next call of any of these three.
+  Result<std::string_view> next();            // the next piece; empty at the end
+  Result<std::string_view> peek(size_t size); // so many bytes, or all that are left; still to come
+  Result<std::string> rest();                 // all that is left, max_unpacked_bytes at most
+
+  const std::string &name() const; // "<stdin>", or the path
+  // In bytes as they lie on the disk, packed or not.
+  uint64_t size_hint() const; // 0: not known
+  uint64_t position() const;  // how many of them were read so far
 
 private:
-  friend TALLY_API Result<FileBytes> read_file(const std::string &path, ReadOptions options);
-  void *map_ = nullptr;
-  size_t map_size_ = 0;
-  std::string owned_;
+  struct State;
+  explicit ByteSource(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
-
-// "-" is standard input.
-TALLY_API Result<FileBytes> read_file(const std::string &path, ReadOptions options = {});
 
 // Beside its target, then renamed, with the mode of the file it replaces; links are followed. "-"
 // is standard output; devices and pipes are written to as they are. An existing file survives a

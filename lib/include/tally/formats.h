@@ -9,6 +9,7 @@
 
 #include <tally/cost_profile.h>
 #include <tally/diagnostics.h>
+#include <tally/file_io.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 
@@ -30,10 +31,10 @@ struct Format {
   std::string_view name;
   std::string_view summary;
   std::vector<std::string_view> file_names; // shell patterns
-  // Looks at the first bytes (4 KiB or the whole file): is it this format? null: not read.
+  // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
+  // this format? null: not read.
   bool (*probe)(std::string_view head) = nullptr;
-  Result<Profile> (*read)(std::string_view bytes, std::string_view source,
-                          Diagnostics &diagnostics) = nullptr;
+  Result<Profile> (*read)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   // At most one of the two: what the format is drawn from. null: not written.
   Result<Written> (*write_stacks)(const StackProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;
@@ -44,6 +45,14 @@ TALLY_API std::span<const Format> formats();
 TALLY_API Result<const Format *> format_by_name(std::string_view name);
 // By the file's name; null when it tells none.
 TALLY_API const Format *format_by_file_name(std::string_view path);
+
+// The format to write `path` in: the named one, or, where no name is given, that of the file's
+// name. A refusal says that `option` would tell it ("--to").
+TALLY_API Result<const Format *> format_for_output(std::string_view path, std::string_view name,
+                                                   std::string_view option);
+// For a file that was given no name: the format's first pattern, `*` being `stem` ("x.folded",
+// "callgrind.out.x").
+TALLY_API std::string default_file_name(const Format &format, std::string_view stem);
 
 struct ReadProfile {
   Profile profile;

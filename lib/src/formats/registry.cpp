@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <tally/file_io.h>
-
 #include "formats/callgrind/write.h"
 #include "formats/folded/folded.h"
 #include "support/path.h"
@@ -50,6 +48,27 @@ const Format *format_by_file_name(std::string_view path) {
   return nullptr;
 }
 
+Result<const Format *> format_for_output(std::string_view path, std::string_view name,
+                                         std::string_view option) {
+  if (!name.empty()) {
+    auto named = format_by_name(name);
+    if (!named)
+      named.error().source = option;
+    return named;
+  }
+  if (const Format *format = format_by_file_name(path))
+    return format;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("the file's name tells no format: add {} callgrind, or another", option),
+              std::string(path));
+}
+
+std::string default_file_name(const Format &format, std::string_view stem) {
+  std::string name(format.file_names.front());
+  const size_t star = name.find('*');
+  return name.replace(star, 1, fmt::format("{}{}", star == 0 ? "" : ".", stem));
+}
+
 namespace {
 
 // Costs of `stacks`, or of one part of them, and what is lost on the way.
@@ -63,35 +82,61 @@ Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
   return written;
 }
 
+bool is_zero(const StackProfile &profile) {
+  for (size_t row = 0; row < profile.sample_count(); ++row)
+    for (const int64_t value : profile.sample(row).values)
+      if (value != 0)
+        return false;
+  return true;
+}
+
+constexpr size_t head_bytes = 4096;
+constexpr size_t longest_head = size_t{1} << 30;
+
+// By content; the name breaks a tie, and tells which reader is to explain what is wrong. null:
+// neither tells.
+Result<const Format *> format_of(ByteSource &source, std::string_view name) {
+  // What is packed is read, but not written: only here do these endings count for nothing.
+  for (std::string_view packed : {".gz", ".zst"})
+    if (name.ends_with(packed))
+      name.remove_suffix(packed.size());
+  const Format *by_name = format_by_file_name(name);
+  // A probe wants a whole line. The reader of one so long has to hold it, too.
+  for (size_t size = head_bytes, searched = 0;; size *= 2) {
+    TALLY_TRY(head, source.peek(size));
+    const Format *by_content = nullptr;
+    for (const Format &candidate : formats())
+      if (candidate.probe && candidate.probe(head) && (!by_content || &candidate == by_name))
+        by_content = &candidate;
+    const bool whole_line = head.find('\n', searched) != head.npos;
+    if (by_content || by_name || whole_line || head.size() < size || size >= longest_head)
+      return by_content ? by_content : by_name;
+    searched = head.size();
+  }
+}
+
 } // namespace
 
 Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                  const Format *from) {
-  TALLY_TRY(file, read_file(path));
-  const std::string source = path == "-" ? "<stdin>" : path;
-  if (file.bytes().empty())
-    return fail(ErrorCode::no_data, "is empty", source);
+  TALLY_TRY(source, ByteSource::open(path));
+  TALLY_TRY(head, source->peek(head_bytes));
+  if (head.empty())
+    return fail(ErrorCode::no_data, "is empty", source->name());
   const Format *format = from;
   if (!format) {
-    // What is packed is read, but not written: only here do these endings count for nothing.
-    std::string_view name = path;
-    for (std::string_view packed : {".gz", ".zst"})
-      if (name.ends_with(packed))
-        name.remove_suffix(packed.size());
-    const Format *by_name = format_by_file_name(name);
-    for (const Format &candidate : formats())
-      if (candidate.probe && candidate.probe(file.bytes().substr(0, 4096)) &&
-          (!format || &candidate == by_name))
-        format = &candidate;
-    if (!format) // the name breaks a tie, and tells which reader is to explain what is wrong
-      format = by_name;
-    if (!format)
-      return fail(ErrorCode::invalid_input, "is in no format that is known here", source);
+    TALLY_TRY(found, format_of(*source, path));
+    format = found;
   }
+  if (!format)
+    return fail(ErrorCode::invalid_input, "is in no format that is known here", source->name());
   if (!format->read)
     return fail(ErrorCode::unsupported,
-                fmt::format("the format {} is written here, but not read", format->name), source);
-  TALLY_TRY(profile, format->read(file.bytes(), source, diagnostics));
+                fmt::format("the format {} is written here, but not read", format->name),
+                source->name());
+  TALLY_TRY(profile, format->read(*source, diagnostics));
+  if (const auto *stacks = std::get_if<StackProfile>(&profile); stacks && is_zero(*stacks))
+    return fail(ErrorCode::no_data, "holds no samples: every count is 0", source->name());
   return ReadProfile{std::move(profile), format};
 }
 

@@ -87,11 +87,8 @@ std::string cache_path(const std::string &directory, std::string_view build_id) 
 }
 
 std::unique_ptr<Cache> Cache::open(const std::string &path, const CacheSource &source) {
-  auto file = read_file(path, {0}); // compressed: not ours
-  if (!file)
-    return nullptr;
   std::unique_ptr<Cache> cache(new Cache);
-  cache->file_ = std::move(*file);
+  cache->file_ = MappedFile::open(path);
   return cache->read(source) ? std::move(cache) : nullptr;
 }
 

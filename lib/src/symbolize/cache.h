@@ -8,8 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <tally/file_io.h>
-
+#include "support/mapped_file.h"
 #include "symbolize/tables.h"
 
 namespace tally::symbolize {
@@ -56,7 +55,7 @@ private:
   bool check(const void *bytes, size_t size) const override;
   template <class Row> bool rows(uint64_t offset, uint64_t count, Rows<Row> &out) const;
 
-  FileBytes file_;
+  MappedFile file_;
   std::string_view bytes_;
   const uint64_t *page_sums_ = nullptr;
   uint64_t body_ = 0; // where the pages begin
@@ -89,7 +88,6 @@ public:
   void add(const Unit &unit);
   void set_unit_ranges(std::vector<UnitRange> ranges, bool all);
   void set_symbols(std::vector<SymbolRow> symbols);
-  size_t unit_count() const { return directory_.size(); }
   // The file's bytes; empty when they are too many for the format.
   std::string finish(const CacheSource &source);
 

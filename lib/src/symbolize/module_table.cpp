@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tally/file_io.h>
+
 #include "symbolize/symtab.h"
 
 namespace tally::symbolize {

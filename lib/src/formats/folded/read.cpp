@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "formats/folded/folded.h"
+#include "support/line_blocks.h"
 
 namespace tally::folded {
 
@@ -36,25 +37,30 @@ size_t count_begin(std::string_view line) {
 
 class Reader {
 public:
-  explicit Reader(std::string_view source) : source_(source) {
+  explicit Reader(ByteSource &source) : source_(source) {
     builder_.add_value_type("ticks", "count");
   }
 
-  Result<Profile> run(std::string_view bytes) {
-    for (line_ = 1; !bytes.empty(); ++line_) {
-      const std::string_view line = next_line(bytes);
-      if (!is_skipped(line))
-        TALLY_CHECK(add(line));
+  Result<Profile> run() {
+    for (LineBlocks blocks(source_);;) {
+      TALLY_TRY(block, blocks.next());
+      if (block.empty())
+        break;
+      for (; !block.empty(); ++line_) {
+        const std::string_view line = next_line(block);
+        if (!is_skipped(line))
+          TALLY_CHECK(add(line));
+      }
     }
     if (builder_.so_far().sample_count() == 0)
-      return fail(ErrorCode::no_data, "holds no stacks", source_);
+      return fail(ErrorCode::no_data, "holds no stacks", source_.name());
     TALLY_TRY(profile, builder_.finish());
     return Profile(std::move(profile));
   }
 
 private:
   tl::unexpected<Error> at(size_t column, std::string message) const {
-    return fail(ErrorCode::invalid_input, std::move(message), source_,
+    return fail(ErrorCode::invalid_input, std::move(message), source_.name(),
                 Position::at_line(line_, column + 1));
   }
 
@@ -96,7 +102,7 @@ private:
     return found->second;
   }
 
-  std::string source_;
+  ByteSource &source_;
   uint64_t line_ = 1;
   StackProfileBuilder builder_;
   std::unordered_map<uint32_t, LocationId> locations_; // by the name's StringId
@@ -105,10 +111,10 @@ private:
 } // namespace
 
 bool probe(std::string_view head) {
-  const bool whole = head.ends_with('\n') || head.size() < 4096;
   bool found = false;
-  // Every line: other formats too have some that end in a number ("version: 1").
-  while (!head.empty() && (whole || head.find('\n') != head.npos)) {
+  // Every line: other formats too have some that end in a number ("version: 1"). A last one without
+  // its end may be cut: it counts only where there is no other.
+  while (!head.empty() && (!found || head.find('\n') != head.npos)) {
     const std::string_view line = next_line(head);
     if (is_skipped(line))
       continue;
@@ -120,8 +126,6 @@ bool probe(std::string_view head) {
   return found;
 }
 
-Result<Profile> read(std::string_view bytes, std::string_view source, Diagnostics &) {
-  return Reader(source).run(bytes);
-}
+Result<Profile> read(ByteSource &source, Diagnostics &) { return Reader(source).run(); }
 
 } // namespace tally::folded

@@ -9,7 +9,8 @@ namespace tally::folded {
 namespace {
 
 // ';' parts frames, a line break ends the stack, '#' begins a comment, blanks stand before the
-// count: where a name holds what would be read as these, it becomes something else.
+// count, and two magic numbers say that a file is packed: where a name holds what would be read as
+// these, it becomes something else.
 std::string frame_name(std::string_view name) {
   std::string out(name);
   for (char &c : out) {
@@ -19,7 +20,7 @@ std::string frame_name(std::string_view name) {
       c = ' ';
   }
   out.erase(out.find_last_not_of(" \t") + 1);
-  if (out.starts_with('#'))
+  if (out.starts_with('#') || out.starts_with("\x1f\x8b") || out.starts_with("\x28\xb5\x2f\xfd"))
     out.insert(0, " ");
   return out.empty() ? "[unknown]" : out;
 }

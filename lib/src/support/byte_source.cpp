@@ -1,0 +1,367 @@
+// Reading in layers, each of which gives a piece at a time: the file (or memory), then what unpacks
+// it, if it is packed.
+#include <tally/file_io.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <zlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "support/unique_fd.h"
+
+namespace tally {
+
+namespace {
+
+class Pieces {
+public:
+  virtual ~Pieces() = default;
+  // Empty at the end; valid until the next call.
+  virtual Result<std::string_view> next() = 0;
+};
+
+// Looks ahead. Where the piece at hand is enough nothing is copied.
+class Peekable {
+public:
+  explicit Peekable(Pieces &from) : from_(&from) {}
+
+  Result<std::string_view> peek(size_t size) {
+    while (ahead_.size() < size) {
+      if (ahead_.data() != joined_.data())
+        joined_.assign(ahead_);
+      TALLY_TRY(piece, from_->next());
+      if (piece.empty())
+        break;
+      if (ahead_.empty()) {
+        ahead_ = piece;
+        continue;
+      }
+      joined_.append(piece);
+      ahead_ = joined_;
+    }
+    return ahead_;
+  }
+  Result<std::string_view> next() {
+    if (ahead_.empty())
+      return from_->next();
+    return std::exchange(ahead_, {});
+  }
+
+private:
+  Pieces *from_;
+  std::string_view ahead_; // the piece, or all of joined_
+  std::string joined_;
+};
+
+class Raw : public Pieces {
+public:
+  uint64_t size = 0;     // 0: not known
+  uint64_t position = 0; // bytes given so far
+};
+
+class Memory final : public Raw {
+public:
+  Memory(std::string_view bytes, size_t piece) : left_(bytes), piece_(piece) {
+    size = bytes.size();
+  }
+  Result<std::string_view> next() override {
+    const std::string_view out = left_.substr(0, piece_);
+    left_.remove_prefix(out.size());
+    position += out.size();
+    return out;
+  }
+
+private:
+  std::string_view left_;
+  size_t piece_;
+};
+
+class File final : public Raw {
+public:
+  static Result<std::unique_ptr<File>> open(const std::string &path, const std::string &name,
+                                            const ReadOptions &options) {
+    std::unique_ptr<File> file(new File(name, options));
+    if (path == "-") {
+      file->fd_ = STDIN_FILENO;
+    } else {
+      file->owned_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+      file->fd_ = file->owned_.get();
+      if (file->fd_ < 0)
+        return fail_errno(errno, "cannot open", name);
+    }
+    if (::fstat(file->fd_, &file->opened_) != 0)
+      return fail_errno(errno, "cannot look at", name);
+    if (S_ISDIR(file->opened_.st_mode))
+      return fail(ErrorCode::io, "is a folder", name);
+    if (S_ISREG(file->opened_.st_mode)) {
+      // Standard input may have been read from before.
+      const off_t begin = std::max<off_t>(0, ::lseek(file->fd_, 0, SEEK_CUR));
+      file->size = static_cast<uint64_t>(std::max<off_t>(0, file->opened_.st_size - begin));
+      static_cast<void>(::posix_fadvise(file->fd_, 0, 0, POSIX_FADV_SEQUENTIAL));
+    }
+    return file;
+  }
+
+  Result<std::string_view> next() override {
+    ssize_t got;
+    do
+      got = ::read(fd_, buffer_.data(), buffer_.size());
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+      return fail_errno(errno, "cannot read", name_);
+    position += static_cast<uint64_t>(got);
+    if (got == 0 && position < size)
+      TALLY_CHECK(explain_short());
+    if (size == 0 && position > limit_)
+      return fail(ErrorCode::limit, fmt::format("holds more than {} bytes", limit_), name_);
+    return std::string_view(buffer_.data(), static_cast<size_t>(got));
+  }
+
+private:
+  File(std::string name, const ReadOptions &options)
+      : name_(std::move(name)), limit_(options.max_unpacked_bytes), buffer_(options.piece_bytes) {}
+
+  // Files of /sys state a size that they do not have: only what changed was cut short.
+  Result<void> explain_short() const {
+    struct stat now {};
+    if (::fstat(fd_, &now) == 0 && now.st_size == opened_.st_size &&
+        now.st_mtim.tv_sec == opened_.st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == opened_.st_mtim.tv_nsec)
+      return {};
+    return fail(
+        ErrorCode::io,
+        fmt::format("was cut short while it was read: {} of {} bytes are left", position, size),
+        name_);
+  }
+
+  std::string name_;
+  uint64_t limit_;
+  UniqueFd owned_;
+  int fd_ = -1;
+  struct stat opened_ {};
+  std::vector<char> buffer_;
+};
+
+// What the two ways of packing have in common.
+class Unpacker : public Pieces {
+public:
+  Unpacker(std::string_view format, Peekable &packed, const std::string &name,
+           const ReadOptions &options)
+      : format_(format), packed_(packed), name_(name), limit_(options.max_unpacked_bytes),
+        buffer_(options.piece_bytes) {}
+
+  Result<std::string_view> next() override {
+    size_t made = 0;
+    while (!ended_ && made < buffer_.size()) {
+      if (in_.empty() && !full_) {
+        TALLY_TRY(piece, packed_.next());
+        if (piece.empty() && in_the_middle_)
+          return fail(ErrorCode::invalid_input, fmt::format("{} data ends in the middle", format_),
+                      name_, Position::at_offset(taken_));
+        if (piece.empty()) {
+          ended_ = true;
+          break;
+        }
+        in_ = piece;
+      }
+      if (!in_the_middle_)
+        begin_ = taken_;
+      const size_t before = in_.size();
+      TALLY_TRY(bytes, unpack(buffer_.data() + made, buffer_.size() - made));
+      taken_ += before - in_.size();
+      made += bytes;
+      full_ = made == buffer_.size(); // then more may come without more input
+    }
+    unpacked_ += made;
+    if (unpacked_ > limit_)
+      return fail(ErrorCode::limit, fmt::format("unpacks to more than {} bytes", limit_), name_);
+    return std::string_view(buffer_.data(), made);
+  }
+
+protected:
+  // Takes from the front of in_, which may be empty, and sets in_the_middle_; how much it made.
+  virtual Result<size_t> unpack(char *to, size_t size) = 0;
+
+  tl::unexpected<Error> damaged(std::string_view why, size_t left) const {
+    return fail(ErrorCode::invalid_input, fmt::format("damaged {} data: {}", format_, why), name_,
+                Position::at_offset(taken_ + in_.size() - left));
+  }
+  tl::unexpected<Error> junk() const {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("something that is not {} follows the packed data", format_), name_,
+                Position::at_offset(begin_));
+  }
+  bool at_begin() const { return begin_ == 0; }
+
+  std::string_view in_;        // what is left of the piece
+  bool in_the_middle_ = false; // of a member or frame
+
+private:
+  std::string_view format_;
+  Peekable &packed_;
+  const std::string &name_;
+  uint64_t limit_;
+  std::vector<char> buffer_;
+  uint64_t taken_ = 0; // of the packed bytes
+  uint64_t begin_ = 0; // where the member or frame begins
+  uint64_t unpacked_ = 0;
+  bool full_ = false, ended_ = false;
+};
+
+// RFC 1952; several members behind each other are one file.
+class Gzip final : public Unpacker {
+public:
+  using Unpacker::Unpacker;
+  ~Gzip() override {
+    if (ready_)
+      inflateEnd(&stream_);
+  }
+
+private:
+  Result<size_t> unpack(char *to, size_t size) override {
+    if (!in_the_middle_ && in_.empty())
+      return size_t{0};
+    if (!ready_ && inflateInit2(&stream_, 15 + 16) != Z_OK)
+      return fail(ErrorCode::limit, "no memory to unpack gzip");
+    ready_ = true;
+    if (!in_the_middle_ && in_.front() != '\x1f')
+      return junk();
+    const size_t slice = std::min<size_t>(in_.size(), size_t{1} << 30);
+    stream_.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(in_.data()));
+    stream_.avail_in = static_cast<uInt>(slice);
+    stream_.next_out = reinterpret_cast<Bytef *>(to);
+    stream_.avail_out = static_cast<uInt>(std::min<size_t>(size, size_t{1} << 30));
+    const size_t room = stream_.avail_out;
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    if (status != Z_OK && status != Z_BUF_ERROR && status != Z_STREAM_END)
+      return damaged(stream_.msg ? stream_.msg : "unknown fault", stream_.avail_in);
+    in_.remove_prefix(slice - stream_.avail_in);
+    in_the_middle_ = status != Z_STREAM_END;
+    if (!in_the_middle_)
+      inflateReset(&stream_);
+    return room - stream_.avail_out;
+  }
+
+  z_stream stream_{};
+  bool ready_ = false;
+};
+
+// RFC 8878; frames behind each other are one file.
+class Zstd final : public Unpacker {
+public:
+  using Unpacker::Unpacker;
+  ~Zstd() override { ZSTD_freeDCtx(context_); }
+
+private:
+  Result<size_t> unpack(char *to, size_t size) override {
+    if (!in_the_middle_ && in_.empty())
+      return size_t{0};
+    if (!context_ && !(context_ = ZSTD_createDCtx()))
+      return fail(ErrorCode::limit, "no memory to unpack zstd");
+    ZSTD_inBuffer in{in_.data(), in_.size(), 0};
+    ZSTD_outBuffer out{to, size, 0};
+    const size_t status = ZSTD_decompressStream(context_, &out, &in);
+    if (ZSTD_isError(status)) {
+      if (ZSTD_getErrorCode(status) == ZSTD_error_prefix_unknown && !at_begin())
+        return junk();
+      return damaged(ZSTD_getErrorName(status), in.size - in.pos);
+    }
+    in_.remove_prefix(in.pos);
+    in_the_middle_ = status != 0;
+    return out.pos;
+  }
+
+  ZSTD_DCtx *context_ = nullptr;
+};
+
+} // namespace
+
+struct ByteSource::State {
+  std::string name;
+  ReadOptions options;
+  std::unique_ptr<Raw> raw;
+  std::optional<Peekable> packed;
+  std::unique_ptr<Unpacker> unpacker;
+  std::optional<Peekable> unpacked;
+  Peekable *read_from = nullptr; // of the two, the one that callers read; null: not known yet
+
+  void set(ReadOptions wanted) {
+    options = wanted;
+    options.piece_bytes = std::max<size_t>(1, options.piece_bytes); // none would be the end
+  }
+
+  // Made on the first use: open() reads nothing.
+  Result<Peekable *> pieces() {
+    if (read_from)
+      return read_from;
+    if (!packed)
+      packed.emplace(*raw);
+    TALLY_TRY(head, packed->peek(4));
+    if (head.starts_with("\x1f\x8b"))
+      unpacker = std::make_unique<Gzip>("gzip", *packed, name, options);
+    else if (head.starts_with("\x28\xb5\x2f\xfd"))
+      unpacker = std::make_unique<Zstd>("zstd", *packed, name, options);
+    read_from = unpacker ? &unpacked.emplace(*unpacker) : &*packed;
+    return read_from;
+  }
+};
+
+ByteSource::ByteSource(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ByteSource::~ByteSource() = default;
+
+Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string &path, ReadOptions options) {
+  auto state = std::make_unique<State>();
+  state->name = path == "-" ? "<stdin>" : path;
+  state->set(options);
+  TALLY_TRY(file, File::open(path, state->name, state->options));
+  state->raw = std::move(file);
+  return std::unique_ptr<ByteSource>(new ByteSource(std::move(state)));
+}
+
+std::unique_ptr<ByteSource> ByteSource::of(std::string_view bytes, std::string name,
+                                           ReadOptions options) {
+  auto state = std::make_unique<State>();
+  state->name = std::move(name);
+  state->set(options);
+  state->raw = std::make_unique<Memory>(bytes, state->options.piece_bytes);
+  return std::unique_ptr<ByteSource>(new ByteSource(std::move(state)));
+}
+
+Result<std::string_view> ByteSource::next() {
+  TALLY_TRY(pieces, state_->pieces());
+  return pieces->next();
+}
+
+Result<std::string_view> ByteSource::peek(size_t size) {
+  TALLY_TRY(pieces, state_->pieces());
+  return pieces->peek(size);
+}
+
+Result<std::string> ByteSource::rest() {
+  std::string out;
+  const uint64_t limit = state_->options.max_unpacked_bytes;
+  for (;;) {
+    TALLY_TRY(piece, next());
+    if (piece.empty())
+      return out;
+    if (piece.size() > limit - out.size())
+      return fail(ErrorCode::limit, fmt::format("holds more than {} bytes", limit), name());
+    out += piece;
+  }
+}
+
+const std::string &ByteSource::name() const { return state_->name; }
+uint64_t ByteSource::size_hint() const { return state_->raw->size; }
+uint64_t ByteSource::position() const { return state_->raw->position; }
+
+} // namespace tally

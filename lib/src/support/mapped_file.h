@@ -1,0 +1,49 @@
+// A file in memory, for files that are replaced and never written in place: the end of one that is
+// cut short would be a SIGBUS.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "support/unique_fd.h"
+
+namespace tally {
+
+class MappedFile {
+public:
+  MappedFile() = default;
+  MappedFile(MappedFile &&other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  MappedFile &operator=(MappedFile &&other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~MappedFile() {
+    if (!bytes_.empty())
+      ::munmap(const_cast<char *>(bytes_.data()), bytes_.size());
+  }
+  // Empty when it cannot be mapped.
+  static MappedFile open(const std::string &path) {
+    MappedFile out;
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat info {};
+    if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
+        info.st_size <= 0)
+      return out;
+    const auto size = static_cast<size_t>(info.st_size);
+    void *map = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (map != MAP_FAILED)
+      out.bytes_ = {static_cast<const char *>(map), size};
+    return out;
+  }
+  std::string_view bytes() const { return bytes_; }
+
+private:
+  std::string_view bytes_;
+};
+
+} // namespace tally
