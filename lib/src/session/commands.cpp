@@ -236,14 +236,7 @@ Result<Reply> Session::State::report(const ParsedCommand &command) {
 
 Result<Reply> Session::State::dump(const ParsedCommand &command) {
   TALLY_TRY(path, file_of(command));
-  const Format *format = format_by_file_name(path);
-  if (command.has("format")) {
-    TALLY_TRY(named_format, format_by_name(command.value("format")));
-    format = named_format;
-  }
-  if (!format)
-    return fail(ErrorCode::invalid_argument,
-                "the file's name tells no format: add --format callgrind, or another", path);
+  TALLY_TRY(format, format_for_output(path, command.value("format"), "--format"));
   const bool in_parts = command.has("parts");
   return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
     const int64_t total = profile.totals().front();

@@ -1,7 +1,6 @@
 #include "session/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include <dirent.h>
@@ -10,6 +9,8 @@
 #include <fmt/ranges.h>
 
 #include <tally/formats.h>
+
+#include "support/number.h"
 
 namespace tally {
 
@@ -90,17 +91,6 @@ std::vector<std::string_view> choices(const OptionSpec &option) {
   }
 }
 
-Result<uint64_t> parse_number(std::string_view text, uint64_t least, uint64_t most,
-                              std::string_view source) {
-  uint64_t value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || end != text.data() + text.size() || value < least || value > most)
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("expected a whole number from {} to {}, found '{}'", least, most, text),
-                std::string(source));
-  return value;
-}
-
 namespace {
 
 // Words of the interface that this version does not know how to do, and what to say instead.
@@ -129,9 +119,9 @@ Result<void> check_value(const OptionSpec &option, std::string_view value,
                   fmt::format("expected one of {}, found '{}'", fmt::join(allowed, ", "), value),
                   std::string(shown_name));
   } else if (option.values == "HZ") {
-    TALLY_CHECK(parse_number(value, 1, 1000000, shown_name));
+    TALLY_CHECK(whole_number(value, 1, 1000000, std::string(shown_name)));
   } else if (option.values == "N") {
-    TALLY_CHECK(parse_number(value, 0, UINT32_MAX, shown_name));
+    TALLY_CHECK(whole_number(value, 0, UINT32_MAX, std::string(shown_name)));
   } else if (option.values == "FORMAT") {
     if (auto format = format_by_name(value); !format) {
       Error error = format.error();

@@ -39,8 +39,6 @@ Result<ParsedCommand> parse_command(std::string_view line);
 // Checks a value against its option; the error names option, value and what was expected.
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name);
-Result<uint64_t> parse_number(std::string_view text, uint64_t least, uint64_t most,
-                              std::string_view source);
 
 std::vector<std::string> complete_words(std::string_view line);
 
