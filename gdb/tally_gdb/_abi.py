@@ -82,6 +82,7 @@ FUNCTIONS = [
     ("tally_session_event", [_handle, POINTER(Event), _out], _handle),
     ("tally_session_answer", [_handle, POINTER(_text), c_size_t, _out], _handle),
     ("tally_session_cancel", [_handle], _handle),
+    ("tally_session_sampled_pid", [_handle], c_int32),
     ("tally_session_complete", [_handle, _text, _out], _handle),
     ("tally_session_set", [_handle, _text, _text], _handle),
     ("tally_session_setting", [_handle, _text], _text),

@@ -16,7 +16,7 @@ class _Runner:
         self._parameters = parameters
 
     def run(self, line: str) -> None:
-        performer = GdbPerformer()
+        performer = GdbPerformer(self._session)
         try:
             self._watcher.sync()
             self._session.set_width(gdb.parameter("width") or 0)

@@ -26,7 +26,8 @@ _FAULTS = (gdb.error, RuntimeError, UnicodeError)
 class GdbPerformer(Performer):
     """Answers the session's requests while a command runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._shown = False
 
     def progress(self, text: str) -> None:
@@ -42,6 +43,8 @@ class GdbPerformer(Performer):
 
     def symbol(self, address: int) -> str:
         try:
+            if gdb.selected_inferior().pid != self._session.sampled_pid:
+                return ""  # GDB would look in the other program
             place = gdb.find_pc_line(address)
             block = gdb.block_for_pc(address)
             while block is not None and block.function is None:
@@ -56,9 +59,8 @@ class GdbPerformer(Performer):
         return f"{name.group(1)}\t\t0" if name else ""
 
 
-def _target() -> Tuple[int, int]:
+def _target(inferior: gdb.Inferior) -> Tuple[int, int]:
     """What is debugged: a tally_target_kind and the process id (0: none)."""
-    inferior = gdb.selected_inferior()
     connection = getattr(inferior, "connection", None)
     kind = connection.type if connection is not None else "native"
     if kind == "core":
@@ -103,9 +105,8 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def _command_line() -> str:
+def _command_line(inferior: gdb.Inferior) -> str:
     try:
-        inferior = gdb.selected_inferior()
         program = inferior.progspace.filename or ""
         arguments = getattr(inferior, "arguments", None)
         if arguments is None:
@@ -121,7 +122,6 @@ class Watcher:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._running_pid = 0  # of the process that was heard to run on; 0: none
-        self._last_pid = 0
         self._hit_counts: Dict[int, int] = {}  # when it was last resumed
         self._called_pid = 0  # of the process that runs a function called from the prompt
 
@@ -142,22 +142,30 @@ class Watcher:
 
     def sync(self) -> None:
         """Tells the session what is there now; before each command."""
-        target, pid = _target()
-        self._push(_abi.EVENT_TARGET, target=target, pid=pid, command=_command_line())
+        self._push(_abi.EVENT_TARGET, command=_command_line(self._inferior()))
 
     def tell_running(self) -> None:
         """After each command: what it began may have found the process running (`continue &`)."""
-        if self._running_pid:
-            self._push(_abi.EVENT_RESUMED, command=_command_line())
+        inferior = self._inferior()
+        if self._running_pid and self._running_pid == inferior.pid:
+            self._push(_abi.EVENT_RESUMED, command=_command_line(inferior))
+
+    def _sampled(self) -> Optional[gdb.Inferior]:
+        pid = self._session.sampled_pid
+        return next((each for each in gdb.inferiors() if pid and each.pid == pid), None)
+
+    def _inferior(self) -> gdb.Inferior:
+        """The one to tell of: that is sampled, while it is there; else the selected one."""
+        return self._sampled() or gdb.selected_inferior()
 
     def _push(self, kind: int, target: Optional[int] = None, pid: Optional[int] = None,
               **facts) -> None:
         if not self._session.is_open:
             return
-        performer = GdbPerformer()
+        performer = GdbPerformer(self._session)
         try:
             if target is None or pid is None:
-                now_target, now_pid = _target()
+                now_target, now_pid = _target(self._inferior())
                 target = now_target if target is None else target
                 pid = now_pid if pid is None else pid
             text = self._session.event(performer, kind, target, pid, **facts)
@@ -173,15 +181,17 @@ class Watcher:
 
     def _on_cont(self, event) -> None:
         try:
-            thread = getattr(event, "inferior_thread", None)
-            inferior = thread.inferior if thread is not None else gdb.selected_inferior()
-            if inferior.num != gdb.selected_inferior().num:
+            inferior = self._inferior()
+            thread = getattr(event, "inferior_thread", None)  # None: GDB is not in non-stop mode
+            resumed = thread.inferior if thread is not None else gdb.selected_inferior()
+            together = thread is None and gdb.parameter("schedule-multiple")
+            if resumed.num != inferior.num and not together:
                 return
             if inferior.pid == self._running_pid:
                 return  # within a step, or past a breakpoint whose condition is false
-            self._running_pid = self._last_pid = inferior.pid
+            self._running_pid = inferior.pid
             self._hit_counts = _hit_counts()
-            self._push(_abi.EVENT_RESUMED, command=_command_line())
+            self._push(_abi.EVENT_RESUMED, command=_command_line(inferior))
         except _FAULTS:
             pass
 
@@ -189,13 +199,14 @@ class Watcher:
         """A function called from the prompt: GDB tells of no resume and of no stop. One that a
         breakpoint's condition calls is within a run that goes on."""
         try:
-            pid = gdb.selected_inferior().pid
+            inferior = self._inferior()
+            meant = inferior.num == gdb.selected_inferior().num
         except _FAULTS:
             return
         if isinstance(event, gdb.InferiorCallPreEvent):
-            if not self._running_pid:
-                self._called_pid = self._running_pid = self._last_pid = pid
-                self._push(_abi.EVENT_RESUMED, command=_command_line())
+            if not self._running_pid and meant:
+                self._called_pid = self._running_pid = inferior.pid
+                self._push(_abi.EVENT_RESUMED, command=_command_line(inferior))
         elif self._called_pid:
             if self._running_pid == self._called_pid:  # no breakpoint or signal stopped it
                 self._running_pid = 0
@@ -203,6 +214,12 @@ class Watcher:
             self._called_pid = 0
 
     def _on_stop(self, event) -> None:
+        thread = getattr(event, "inferior_thread", None)  # None: all threads have stopped
+        try:
+            if thread is not None and thread.inferior.num != self._inferior().num:
+                return
+        except _FAULTS:
+            return
         self._running_pid = 0
         file, line = _place()
         place = {"file": file, "line": line}
@@ -223,11 +240,13 @@ class Watcher:
         self._push(kind, number=stopper.number, **place)
 
     def _on_exited(self, event) -> None:
-        pid = event.inferior.pid or self._last_pid
-        if self._last_pid and pid != self._last_pid:
+        sampled = self._session.sampled_pid
+        pid = event.inferior.pid or sampled
+        was_running = pid == self._running_pid
+        if was_running:
+            self._running_pid = 0
+        if pid != sampled:
             return  # another process, which GDB debugs too
-        self._last_pid = 0
-        was_running, self._running_pid = self._running_pid != 0, 0
         facts = {"target": _abi.TARGET_NONE, "pid": 0}
         if not was_running:
             # It left at the prompt. GDB's $_exitcode may be of an earlier run.
@@ -243,11 +262,8 @@ class Watcher:
             self._push(_abi.EVENT_SIGNALLED, text=name, **facts)
 
     def _on_prompt(self, *_event) -> None:
-        try:
-            gone = self._last_pid and gdb.selected_inferior().pid == 0
-        except _FAULTS:
-            return
-        if gone:
-            pid, self._last_pid = self._last_pid, 0
+        pid = self._session.sampled_pid
+        if pid and self._sampled() is None:
+            self._running_pid = 0
             self._push(_abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED,
                        target=_abi.TARGET_NONE, pid=0)

@@ -57,6 +57,11 @@ class Session:
         reply = self._made(self._lib.tally_session_event, self._handle, _abi.by_reference(event))
         return self._perform(reply, performer)
 
+    @property
+    def sampled_pid(self) -> int:
+        """Of the process that is sampled; 0: none."""
+        return self._lib.tally_session_sampled_pid(self._handle) if self.is_open else 0
+
     def complete(self, line: str) -> List[str]:
         table = self._table(self._lib.tally_session_complete, self._handle, _encode(line))
         return [str(word) for word in table["word"]]

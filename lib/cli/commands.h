@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 
 #include <tally/diagnostics.h>
-#include <tally/formats.h>
 #include <tally/result.h>
 
 namespace tally::cli {
@@ -24,17 +23,24 @@ struct Outcome {
   void end(const Result<void> &result);
 };
 
+void add_annotate(CLI::App &app, Outcome &outcome);
+void add_convert(CLI::App &app, Outcome &outcome);
+void add_diff(CLI::App &app, Outcome &outcome);
+void add_merge(CLI::App &app, Outcome &outcome);
 void add_record(CLI::App &app, Outcome &outcome);
 void add_report(CLI::App &app, Outcome &outcome);
-void add_convert(CLI::App &app, Outcome &outcome);
-void add_merge(CLI::App &app, Outcome &outcome);
 void add_rewrite(CLI::App &app, Outcome &outcome);
+void add_tree(CLI::App &app, Outcome &outcome);
 void add_validate(CLI::App &app, Outcome &outcome);
 
-// Prints "tally: …" on standard error; the status that goes with the error.
+// A line on standard error. Where nobody reads it any more, the work goes on.
+void say(const std::string &line);
+// Says "tally: …"; the status that goes with the error.
 int complain(const Error &error);
 // Findings that reading went on after are warnings, whatever a validator calls them.
 void show(const Diagnostics &findings);
-void show_lost(const Format &format, const Written &written);
+
+// For a program that is run: as they were when we were.
+void restore_signals();
 
 } // namespace tally::cli

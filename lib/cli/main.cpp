@@ -2,14 +2,24 @@
 
 #include <cstdio>
 
+#include <signal.h>
+
 #include <fmt/format.h>
 
 #include <tally/version.h>
 
+#include "arguments.h"
+
 namespace tally::cli {
 
+namespace {
+struct sigaction file_too_large_before;
+} // namespace
+
+void say(const std::string &line) { std::fputs((line + '\n').c_str(), stderr); }
+
 int complain(const Error &error) {
-  fmt::print(stderr, "tally: {}\n", error.text());
+  say("tally: " + error.text());
   switch (error.code) {
   case ErrorCode::invalid_argument:
     return command_line_at_fault;
@@ -24,13 +34,8 @@ void show(const Diagnostics &findings) {
   for (Finding finding : findings.findings()) {
     if (finding.severity == Severity::error)
       finding.severity = Severity::warning;
-    fmt::print(stderr, "{}\n", finding.text());
+    say(finding.text());
   }
-}
-
-void show_lost(const Format &format, const Written &written) {
-  for (const std::string &what : written.lost)
-    fmt::print(stderr, "tally: not in {}: {}\n", format.name, what);
 }
 
 void Outcome::end(const Result<void> &result) {
@@ -38,32 +43,42 @@ void Outcome::end(const Result<void> &result) {
     status = complain(result.error());
 }
 
+void restore_signals() { ::sigaction(SIGXFSZ, &file_too_large_before, nullptr); }
+
 } // namespace tally::cli
 
 int main(int argc, char **argv) {
   using namespace tally::cli;
+  // A file that grows beyond the limit is an error of writing, which leaves nothing behind. SIGPIPE
+  // stays: `tally report FILE | head` ends without a word.
+  struct sigaction ignored {};
+  ignored.sa_handler = SIG_IGN;
+  ::sigaction(SIGXFSZ, &ignored, &file_too_large_before);
   CLI::App app{"Tally counts what a program does: where its time goes, by function, line and call "
                "path.",
                "tally"};
-  app.set_version_flag("--version", "tally " TALLY_VERSION);
+  app.set_help_flag("-h,--help", "print this and exit");
+  app.set_version_flag("--version", "tally " TALLY_VERSION, "print the version and exit");
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.footer("Example: tally record -o out.folded -- ./program && tally report out.folded\n"
+             "`tally COMMAND --help` tells more of each.");
   app.require_subcommand(1);
   app.fallthrough(false);
   Outcome outcome;
-  add_record(app, outcome);
-  add_report(app, outcome);
-  add_convert(app, outcome);
-  add_merge(app, outcome);
-  add_rewrite(app, outcome);
-  add_validate(app, outcome);
+  for (auto add : {add_record, add_report, add_tree, add_annotate, add_diff, add_convert, add_merge,
+                   add_validate, add_rewrite})
+    add(app, outcome);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {
     if (e.get_exit_code() == 0)
       return app.exit(e); // --help, --version
-    fmt::print(stderr, "tally: {}\nTry `tally --help`.\n", e.what());
+    const CLI::App &command = command_given(app);
+    say(fmt::format("tally: {}\nTry '{}{} --help'.", explain(app, e),
+                    &command == &app ? "" : "tally ", command.get_name()));
     return command_line_at_fault;
   } catch (const std::exception &e) {
-    fmt::print(stderr, "tally: {}\n", e.what());
+    say(fmt::format("tally: {}", e.what()));
     return input_at_fault;
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {

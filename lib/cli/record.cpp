@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <sstream>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -22,6 +23,8 @@
 #include <tally/sampler.h>
 #include <tally/symbolization.h>
 
+#include "arguments.h"
+
 namespace tally::cli {
 
 namespace {
@@ -29,13 +32,14 @@ namespace {
 struct Options {
   std::string output, format;
   uint32_t frequency_hz = 1000;
-  StackMode stacks = StackMode::fp;
+  std::string stacks = "fp";
   pid_t pid = 0;
   std::vector<std::string> program;
 };
 
 // Signals that end a recording come as reads of a descriptor, so that what was sampled is written.
-// An interactive Ctrl-C reaches the program by itself: it is one of the terminal's group.
+// An interactive Ctrl-C reaches the program by itself: it is one of the terminal's group. SIGPIPE
+// waits until the end: that nobody reads our messages any more is no reason to lose the samples.
 class EndSignals {
 public:
   EndSignals() {
@@ -43,8 +47,9 @@ public:
     sigemptyset(&set);
     for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT})
       sigaddset(&set, signal);
-    ::sigprocmask(SIG_BLOCK, &set, &before_);
     fd_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    sigaddset(&set, SIGPIPE);
+    ::sigprocmask(SIG_BLOCK, &set, &before_);
   }
   ~EndSignals() {
     ::close(fd_);
@@ -81,6 +86,7 @@ public:
     if (child.pid_ == 0) {
       ::close(go[1]);
       ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+      restore_signals();
       char byte;
       if (::read(go[0], &byte, 1) != 1)
         ::_exit(127); // the recorder gave up
@@ -173,12 +179,14 @@ Result<StackProfile> name_all(StackProfile raw) {
   bool shown = false;
   while (!names.step(std::chrono::milliseconds(500)))
     if (terminal) {
-      fmt::print(stderr, "\rtally: looking up names: {} of {} addresses", names.done(),
-                 names.total());
+      std::fputs(
+          fmt::format("\rtally: looking up names: {} of {} addresses", names.done(), names.total())
+              .c_str(),
+          stderr);
       shown = true;
     }
   if (shown)
-    fmt::print(stderr, "\r\x1b[K");
+    std::fputs("\r\x1b[K", stderr);
   symbolizer->save_cache();
   auto named = names.finish();
   show(findings);
@@ -204,27 +212,39 @@ Result<void> check_output(const std::string &path) {
   return {};
 }
 
-Result<void> run(const Options &options) {
-  if (options.program.empty() == (options.pid == 0))
-    return fail(ErrorCode::invalid_argument, "give either -p PID or -- PROGRAM", "record");
-  const Format *format =
-      options.output.empty() ? &formats().front() : format_by_file_name(options.output);
-  if (!options.format.empty()) {
-    TALLY_TRY(named, format_by_name(options.format));
-    format = named;
-  }
-  if (!format)
-    return fail(ErrorCode::invalid_argument,
-                "the file's name tells no format: add --format callgrind, or another",
-                options.output);
+// The flag PF_KTHREAD of proc_pid_stat(5): there are no user's instructions to sample.
+bool is_kernel_thread(pid_t pid) {
+  const auto file = ByteSource::open(fmt::format("/proc/{}/stat", pid));
+  const auto text = file ? (*file)->rest() : Result<std::string>("");
+  if (!text)
+    return false;
+  // Behind the name, which may hold anything: state, ppid, pgrp, session, tty_nr, tpgid, flags.
+  std::istringstream fields(text->substr(text->rfind(')') + 1));
+  std::string skipped;
+  uint64_t flags = 0;
+  for (int i = 0; i < 6; ++i)
+    fields >> skipped;
+  return fields >> flags && (flags & 0x00200000) != 0;
+}
 
-  if (!options.output.empty())
-    TALLY_CHECK(check_output(options.output));
+Result<void> run(const Options &options) {
+  const std::string_view otherwise = options.output.empty() ? formats().front().name : "";
+  TALLY_TRY(format,
+            format_for_output(options.output, options.format.empty() ? otherwise : options.format,
+                              "--format"));
+  const auto path_for = [&](pid_t pid) {
+    return options.output.empty() ? default_file_name(*format, std::to_string(pid))
+                                  : options.output;
+  };
+  TALLY_CHECK(check_output(path_for(options.pid)));
+  if (options.pid != 0 && is_kernel_thread(options.pid))
+    return fail(ErrorCode::unsupported, "is a thread of the kernel: it runs no program to sample",
+                fmt::format("process {}", options.pid));
 
   EndSignals signals;
   SamplerOptions sampling;
   sampling.frequency_hz = options.frequency_hz;
-  sampling.stacks = options.stacks;
+  sampling.stacks = options.stacks == "none" ? StackMode::none : StackMode::fp;
   const bool ours = options.pid == 0;
   std::unique_ptr<Sampler> sampler;
   pid_t pid = options.pid;
@@ -245,7 +265,7 @@ Result<void> run(const Options &options) {
   } else {
     TALLY_TRY(started, start_perf_sampler(pid, sampling));
     sampler = std::move(started);
-    fmt::print(stderr, "tally: sampling process {}; Ctrl-C ends it\n", pid);
+    say(fmt::format("tally: sampling process {}; Ctrl-C ends it", pid));
   }
   const auto begin = std::chrono::steady_clock::now();
   const std::string end = wait_for(pid, ours, signals);
@@ -263,15 +283,14 @@ Result<void> run(const Options &options) {
                 ours ? options.program[0] : fmt::format("process {}", pid));
   TALLY_TRY(profile, name_all(std::move(raw)));
   TALLY_TRY(written, write_profile(std::move(profile), *format));
-  const std::string path =
-      options.output.empty() ? fmt::format("callgrind.out.{}", pid) : options.output;
+  const std::string path = path_for(pid);
   TALLY_CHECK(write_file(path, written.bytes));
-  fmt::print(stderr, "tally: {}; {} samples in {:.2f} s of CPU time, {} lost; wrote {}\n", end,
-             status.samples, static_cast<double>(status.cpu_ns) * 1e-9, status.lost, path);
+  say(fmt::format("tally: {}; {} samples in {:.2f} s of CPU time, {} lost; wrote {}", end,
+                  status.samples, static_cast<double>(status.cpu_ns) * 1e-9, status.lost, path));
   if (!status.kernel_included)
-    fmt::print(stderr, "tally: time in the kernel was not sampled (unprivileged)\n");
+    say("tally: time in the kernel was not sampled (unprivileged)");
   if (!status.problem.empty())
-    fmt::print(stderr, "tally: sampling ended early: {}\n", status.problem);
+    say("tally: sampling ended early: " + status.problem);
   return {};
 }
 
@@ -282,25 +301,35 @@ void add_record(CLI::App &app, Outcome &outcome) {
   CLI::App *command =
       app.add_subcommand("record", "sample a program, or a process, and write its profile\n"
                                    "All its threads count; processes that it forks do not.");
-  command->add_option("-o", options->output, "where to write (default callgrind.out.PID)")
-      ->option_text("FILE");
-  command->add_option("--format", options->format, "when the file's name does not tell it");
+  command->group("Commands");
+  command->footer("Example: tally record -o out.folded -F 4000 -- xz -9 --keep file");
+  command
+      ->add_option("-o", options->output,
+                   "where to write (default callgrind.out.PID, or as the format has it)")
+      ->type_name("FILE")
+      ->check(file_name());
+  command->add_option("--format", options->format, "when the file's name does not tell it")
+      ->type_name("FORMAT")
+      ->check(known_format());
   command
       ->add_option("-F,--frequency", options->frequency_hz,
                    "samples for each second of CPU time (default 1000)")
-      ->check(CLI::Range(1, 1000000))
-      ->option_text("HZ");
-  const std::map<std::string, StackMode> stacks{{"none", StackMode::none}, {"fp", StackMode::fp}};
-  command->add_option("--stacks", options->stacks, "callers: not recorded, or by frame pointers")
-      ->transform(CLI::CheckedTransformer(stacks))
-      ->option_text("none|fp");
-  command->add_option("-p,--pid", options->pid, "a process that runs already")
-      ->check(CLI::PositiveNumber)
-      ->option_text("PID");
-  command->add_option("PROGRAM", options->program, "the program and its arguments");
+      ->type_name("HZ")
+      ->check(whole_number_from(1, 1000000));
+  command
+      ->add_option("--stacks", options->stacks,
+                   "callers: not recorded, or by frame pointers (default fp)")
+      ->type_name("none|fp")
+      ->check(one_of({"none", "fp"}));
+  command->add_option("-p,--pid", options->pid, "a process that runs already; Ctrl-C ends it")
+      ->type_name("PID")
+      ->check(whole_number_from(1, INT32_MAX));
+  command->add_option("PROGRAM", options->program, "the program and its arguments")->type_name("");
   command->prefix_command(false);
   command->positionals_at_end();
   command->callback([options, &outcome] {
+    if (options->program.empty() == (options->pid == 0))
+      throw CLI::ValidationError("record", "give either -p PID or -- PROGRAM");
     if (auto ran = run(*options); !ran)
       outcome.status = complain(ran.error());
   });

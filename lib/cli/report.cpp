@@ -1,16 +1,14 @@
-#include "commands.h"
-
 #include <algorithm>
 #include <memory>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <fmt/format.h>
 
-#include <tally/formats.h>
+#include <tally/file_io.h>
 #include <tally/report.h>
 #include <tally/session.h>
+
+#include "arguments.h"
+#include "profiles.h"
 
 namespace tally::cli {
 
@@ -18,31 +16,24 @@ namespace {
 
 struct Options {
   std::string file;
+  InputOptions input;
+  TableOptions table;
   std::string by = "function", sort = "self";
-  std::optional<uint32_t> limit;
-  bool json = false;
 };
-
-// A file or a pipe is as wide as names are.
-uint32_t terminal_width() {
-  winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
 
 Result<void> run(const Options &options) {
   TALLY_TRY(by, by_of(options.by));
   TALLY_TRY(sort, sort_by_of(options.sort));
-  Diagnostics findings;
-  TALLY_TRY(read, read_profile(options.file, findings));
-  show(findings);
-  TALLY_TRY(table, std::visit([&](const auto &profile) { return flat_table(profile, by, sort); },
-                              read.profile));
-  const std::string text =
-      options.json
-          ? to_json(table, options.limit.value_or(0))
-          : to_text(table, {.limit = options.limit.value_or(20), .width = terminal_width()});
-  fmt::print("{}", text);
-  return {};
+  TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
+  TALLY_TRY(table,
+            std::visit([&](const auto &each) { return flat_table(each, by, sort); }, profile));
+  return write_file("-", options.table.json ? to_json(table, options.table.limit.value_or(0))
+                                            : to_text(table, options.table.text(20)));
+}
+
+// "a|b|c"
+std::vector<std::string> words_of(std::string_view values) {
+  return CLI::detail::split(std::string(values), '|');
 }
 
 const CommandSpec &report_command() {
@@ -53,24 +44,20 @@ const CommandSpec &report_command() {
 
 void add_report(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand("report", "print the flat table of a profile");
-  command->add_option("FILE", options->file, "the profile; - is standard input")->required();
+  CLI::App &command = add_command(app, "report", "print the flat table of a profile",
+                                  "tally report out.folded --sort inclusive --limit 10");
+  add_input(command, "FILE", options->file, options->input);
   // The debuggers' table of options tells values and help here, too.
-  for (const OptionSpec &spec : report_command().options) {
-    const std::string name = fmt::format("--{}", spec.name), summary(spec.summary);
-    if (spec.name == "by")
-      command->add_option(name, options->by, summary)->option_text(std::string(spec.values));
-    else if (spec.name == "sort")
-      command->add_option(name, options->sort, summary)->option_text(std::string(spec.values));
-    else if (spec.name == "limit")
-      command->add_option(name, options->limit, summary)->option_text(std::string(spec.values));
-    else if (spec.name == "json")
-      command->add_flag(name, options->json, summary);
+  for (const auto &[name, value] : {std::pair("by", &options->by), {"sort", &options->sort}}) {
+    const OptionSpec &spec = *std::ranges::find(report_command().options, name, &OptionSpec::name);
+    command
+        .add_option(fmt::format("--{}", spec.name), *value,
+                    fmt::format("{} (default {})", spec.summary, spec.fallback))
+        ->type_name(std::string(spec.values))
+        ->check(one_of(words_of(spec.values)));
   }
-  command->callback([options, &outcome] {
-    if (auto ran = run(*options); !ran)
-      outcome.status = complain(ran.error());
-  });
+  add_table_options(command, options->table, 20);
+  command.callback([options, &outcome] { outcome.end(run(*options)); });
 }
 
 } // namespace tally::cli

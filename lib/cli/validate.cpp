@@ -1,10 +1,8 @@
-#include "commands.h"
-
 #include <memory>
 
-#include <fmt/format.h>
+#include <tally/file_io.h>
 
-#include <tally/formats.h>
+#include "profiles.h"
 
 namespace tally::cli {
 
@@ -12,57 +10,60 @@ namespace {
 
 struct Options {
   std::vector<std::string> files;
-  std::string from;
+  InputOptions input;
 };
 
-// Findings go to standard output: they are what was asked for. True: no error.
-Result<bool> is_valid(const std::string &file, const Format *from) {
-  Diagnostics findings;
-  const auto read = read_profile(file, findings, from);
-  for (const Finding &finding : findings.findings())
-    fmt::print("{}\n", finding.text());
+// All that is wrong with a file, a line each.
+struct Findings {
+  std::string text;
+  bool sound = true;
+};
+
+Result<Findings> look_at(const std::string &file, const InputOptions &options) {
+  Diagnostics diagnostics;
+  const auto read = read_input(file, options, diagnostics);
+  Findings found;
+  for (const Finding &finding : diagnostics.findings())
+    found.text += finding.text() + '\n';
+  found.sound = read && !diagnostics.has_errors();
   if (read)
-    return !findings.has_errors();
+    return found;
   const Error &error = read.error();
-  if (error.code == ErrorCode::io || error.code == ErrorCode::permission ||
-      error.code == ErrorCode::not_found)
-    return fail(error);
-  fmt::print("{}\n", Finding{Severity::error, error.message, error.source, error.where, 1}.text());
-  return false;
+  // Not the file's fault.
+  for (ErrorCode code : {ErrorCode::io, ErrorCode::permission, ErrorCode::not_found,
+                         ErrorCode::invalid_argument, ErrorCode::internal})
+    if (error.code == code)
+      return fail(error);
+  found.text += Finding{Severity::error, error.message, error.source, error.where, 1}.text() + '\n';
+  return found;
 }
 
-Result<int> run(const Options &options) {
-  const Format *from = nullptr;
-  if (!options.from.empty()) {
-    TALLY_TRY(named, format_by_name(options.from));
-    from = named;
-  }
-  int status = 0;
+void run(const Options &options, Outcome &outcome) {
+  if (auto checked = check_inputs(options.files, "validate"); !checked)
+    return outcome.end(checked);
   for (const std::string &file : options.files) {
-    const auto valid = is_valid(file, from);
-    if (!valid)
-      status = complain(valid.error());
-    else if (!*valid && status == 0)
-      status = input_at_fault;
+    const auto found = look_at(file, options.input);
+    if (!found) {
+      outcome.end(fail(found.error()));
+      continue;
+    }
+    // On standard output: it is what was asked for.
+    if (auto written = write_file("-", found->text); !written)
+      return outcome.end(written);
+    if (!found->sound && outcome.status == done)
+      outcome.status = input_at_fault;
   }
-  return status;
 }
 
 } // namespace
 
 void add_validate(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App *command = app.add_subcommand(
-      "validate",
-      "print everything that is wrong with files, a line each; nothing for a sound one.\n"
-      "Ends with 1 where there is an error.\n"
-      "Example: tally validate callgrind.out.*");
-  command->add_option("FILE", options->files, "the files; - is standard input")->required();
-  command->add_option("--from", options->from, "their format, when their content does not tell");
-  command->callback([options, &outcome] {
-    const auto ran = run(*options);
-    outcome.status = ran ? *ran : complain(ran.error());
-  });
+  CLI::App &command =
+      add_command(app, "validate", "print all that is wrong with files; end with 1 for an error",
+                  "tally validate callgrind.out.*");
+  add_inputs(command, "FILE", options->files, options->input);
+  command.callback([options, &outcome] { run(*options, outcome); });
 }
 
 } // namespace tally::cli

@@ -140,6 +140,9 @@ TALLY_API tally_error *tally_session_answer(tally_session *session, const char *
                                             size_t count, tally_reply **reply);
 /* In place of an answer: the user interrupted. Returns the error to show. */
 TALLY_API tally_error *tally_session_cancel(tally_session *session);
+/* The process that is sampled; 0: none. A front that holds several processes tells of this one
+ * while it is there, and of the user's choice otherwise. */
+TALLY_API int32_t tally_session_sampled_pid(const tally_session *session);
 /* One column `word`: what the last word of line may become. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
                                               tally_table **table);

@@ -1,4 +1,4 @@
-"""Reads tally.h: functions and structures, as far as its plain style needs it.
+"""Reads tally.h: functions, structures and constants, as far as its plain style needs it.
 
 A type is a nested tuple: ("int", size, signed), ("float", size), ("void",), ("char",),
 ("struct", name), ("pointer", type). Names of sizes are those of a 64-bit machine's ABI as ctypes
@@ -40,11 +40,14 @@ class CFunction:
 class CHeader:
     functions: dict[str, CFunction]
     structs: dict[str, tuple[tuple[str, Type], ...]]  # fields; opaque ones are absent
+    constants: dict[str, int]  # of enums, and #define NAME NUMBER
 
 
 def parse_header(text: str) -> CHeader:
     """Raises ValueError for what it cannot read: nothing is passed over."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
+    constants = {match[1]: int(match[2], 0) for match in re.finditer(
+        r"^#define[ \t]+(\w+)(?:[ \t]|\\\n)+(\w+)[ \t]*$", text, re.MULTILINE)}
     text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*$", "", text, flags=re.MULTILINE)
     functions: dict[str, CFunction] = {}
     for match in re.finditer(r"\bTALLY_API\b([^;{]*)[;{]", text):
@@ -60,7 +63,13 @@ def parse_header(text: str) -> CHeader:
             raise ValueError(f"declared without TALLY_API: {' '.join(undecorated[0].split())}")
     structs = {match[1]: tuple(_field(field) for field in match[2].split(";") if field.strip())
                for match in re.finditer(r"\bstruct (\w+) \{([^{}]*)\}", text)}
-    return CHeader(functions, structs)
+    for match in re.finditer(r"\benum (?:\w+ )?\{([^{}]*)\}", text):
+        for entry in filter(None, (each.strip() for each in match[1].split(","))):
+            value = re.fullmatch(r"(\w+)\s*=\s*(\d+|0[xX][0-9a-fA-F]+)", entry)
+            if not value:
+                raise ValueError(f"an enum's entry without a number of its own: {entry}")
+            constants[value[1]] = int(value[2], 0)
+    return CHeader(functions, structs, constants)
 
 
 def _function(declaration: str) -> CFunction:

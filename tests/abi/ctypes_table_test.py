@@ -1,13 +1,15 @@
 """The ctypes table of the GDB front end says what tally.h says.
 
-The table: FUNCTIONS in gdb/tally_gdb/_abi.py, a list of (name, [argument types], result type) that
-can be imported without GDB and without the library.
+The table: FUNCTIONS in gdb/tally_gdb/_abi.py, a list of (name, [argument types], result type), and
+the constants beside it, named as in tally.h without TALLY_; they can be imported without GDB and
+without the library.
 """
 import ctypes
 import importlib.util
 import os
 import sys
 import unittest
+from types import SimpleNamespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from abi.c_header import CHeader, disagreement, parse_header
@@ -16,6 +18,9 @@ from support.skips import run_unittests
 
 HEADER = SOURCE_ROOT / "lib/include/tally.h"
 TABLE = SOURCE_ROOT / "gdb/tally_gdb/_abi.py"
+
+# The constants that the module mirrors, all of a kind or none.
+KINDS = ("ABI", "TARGET_", "EVENT_", "REQUEST_", "COLUMN_")
 
 TOY_HEADER = """
 #define TALLY_ABI \\
@@ -26,6 +31,11 @@ typedef struct tally_event {
   uint32_t size;
   const char *text;
 } tally_event;
+enum tally_event_kind {
+  TALLY_EVENT_FIRST = 0, /* a comment, with a comma */
+  TALLY_EVENT_SECOND =
+      0x10
+};
 TALLY_API uint32_t tally_abi(void);
 TALLY_API tally_error *tally_thing_new(const char *name,
                                        const char *const *words, size_t count,
@@ -76,19 +86,52 @@ def differences(header: CHeader, table: list) -> list:
     return found
 
 
-def load_table() -> list:
+def constant_differences(header: CHeader, module: object) -> list:
+    theirs = {name.removeprefix("TALLY_"): value for name, value in header.constants.items()
+              if name.removeprefix("TALLY_").startswith(KINDS)}
+    ours = {name: value for name, value in vars(module).items() if name.startswith(KINDS)}
+    return [f"{name} is {theirs.get(name, 'not there')} in the header, "
+            f"{ours.get(name, 'not there')} in the table"
+            for name in sorted(theirs.keys() | ours.keys()) if theirs.get(name) != ours.get(name)]
+
+
+def load_module() -> object:
     spec = importlib.util.spec_from_file_location("tally_abi_under_test", TABLE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.FUNCTIONS
+    return module
 
 
 class CtypesTableTest(unittest.TestCase):
     def test_the_table(self) -> None:
         if not TABLE.exists():
             self.skipTest("there is no tally_gdb/_abi.py yet")
-        found = differences(parse_header(HEADER.read_text(encoding="utf-8")), load_table())
+        found = differences(parse_header(HEADER.read_text(encoding="utf-8")),
+                            load_module().FUNCTIONS)
         self.assertFalse(found, "\n" + "\n".join(found))
+
+    def test_the_constants(self) -> None:
+        header = parse_header(HEADER.read_text(encoding="utf-8"))
+        self.assertEqual(header.constants["TALLY_ERROR_INTERNAL"], 12)
+        for kind in KINDS:
+            self.assertTrue([name for name in header.constants if name.startswith(f"TALLY_{kind}")])
+        found = constant_differences(header, load_module())
+        self.assertFalse(found, "\n" + "\n".join(found))
+
+    def test_right_and_wrong_constants(self) -> None:
+        header = parse_header(TOY_HEADER)
+        right = {"ABI": 1, "EVENT_FIRST": 0, "EVENT_SECOND": 16, "OTHER": 3}
+        self.assertEqual(constant_differences(header, SimpleNamespace(**right)), [])
+        for changed, message in (({"EVENT_SECOND": 1}, "EVENT_SECOND is 16 .* 1 in the table"),
+                                 ({"EVENT_THIRD": 2}, "EVENT_THIRD is not there in the header"),
+                                 ({"ABI": 2}, "ABI is 1 .* 2 in the table")):
+            with self.subTest(changed=changed):
+                found = constant_differences(header, SimpleNamespace(**{**right, **changed}))
+                self.assertEqual(len(found), 1, found)
+                self.assertRegex(found[0], message)
+        del right["EVENT_FIRST"]
+        found = constant_differences(header, SimpleNamespace(**right))
+        self.assertRegex(found[0], "EVENT_FIRST is 0 .* not there in the table")
 
     def test_the_header_is_understood(self) -> None:
         text = HEADER.read_text(encoding="utf-8")
@@ -126,7 +169,7 @@ class CtypesTableTest(unittest.TestCase):
 
     def test_what_the_header_must_not_hold(self) -> None:
         for bad in ("int tally_without_api(int x);", "TALLY_API int tally_unnamed(int);",
-                    "TALLY_API std::string tally_cpp(void);"):
+                    "TALLY_API std::string tally_cpp(void);", "enum tally_bad { TALLY_BAD };"):
             with self.subTest(bad=bad), self.assertRaises(ValueError):
                 parse_header(TOY_HEADER + bad + "\n")
 

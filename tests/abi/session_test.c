@@ -143,7 +143,9 @@ int main(void) {
 
   for (int run = 0; run < 2; ++run) {
     const pid_t pid = spawn();
+    CHECK(tally_session_sampled_pid(session) == 0);
     resume(pid);
+    CHECK(tally_session_sampled_pid(session) == pid);
     CHECK(strstr(command("report --limit 0"), "made_now") && symbols_asked == run + 1);
     CHECK(self("function", "made_now") > 0);
     const uint64_t at_stop = self("function", NULL);
@@ -156,7 +158,8 @@ int main(void) {
   for (size_t i = 0; i < tally_table_rows(commands); ++i) {
     const char *name = tally_table_texts(commands, 0)[i];
     if (strcmp(name, "start") == 0) {
-      refused("start --backend agent", TALLY_ERROR_BAD_STATE, "already"); /* goes on over runs */
+      refused("start --backend perf", TALLY_ERROR_BAD_STATE, "already"); /* goes on over runs */
+      refused("start --backend agent", TALLY_ERROR_UNSUPPORTED, "not in this version");
     } else if (strcmp(name, "status") == 0) {
       snprintf(line, sizeof line, "\nsamples %llu\n", (unsigned long long)total);
       CHECK(strstr(command("status"), line) && strstr(command("status"), "\nparts 2\n"));
@@ -183,6 +186,7 @@ int main(void) {
       CHECK(total == self("object", NULL)); /* stopping lost nothing */
       command("clear");
       refused("report", TALLY_ERROR_NO_DATA, "nothing was collected");
+      refused("dump - --format folded", TALLY_ERROR_INVALID_ARGUMENT, "name a file");
     } else
       CHECK(name == NULL); /* a command that this test does not know */
   }

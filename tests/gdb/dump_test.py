@@ -152,6 +152,19 @@ class CallgrindTest(DumpCase):
         self.assertEqual({k: v for k, v in summed.items() if v},
                          {k: v[0] for k, v in whole.self_by_function().items() if v[0]})
 
+    def test_fewer_parts_than_before(self) -> None:
+        """What an earlier dump wrote is left, and told of."""
+        out = self.path("run.cg")
+        dump = f"profile dump --parts {out}"
+        play = play_gdb(["profile start", *STOPS, dump, "run", dump], program("spin7030"),
+                        ["0.3", "2"])
+        self.assertEqual(play.stderr, "", play)
+        self.assertNotIn("earlier", play.text(dump))
+        out = re.escape(out)
+        self.assertRegex(play.text(dump, 1),
+                         rf"\AWrote \d+ ticks in 1 part to {out}\.1 \(callgrind\)\.\n"
+                         rf"{out}\.2 … {out}\.3 are of an earlier dump\.\n")
+
     def test_a_file_of_other_formats(self) -> None:
         folded = self.path("out.folded")
         named = self.path("plain.txt")

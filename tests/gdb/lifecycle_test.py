@@ -71,6 +71,10 @@ class RunsTest(GdbCase):
                 self.assertEqual(play.stderr, "", play)
                 before, after, later = (play.status(which) for which in range(3))
                 self.assertRegex(after["state"], f"^{state}")
+                # GDB tells of a kill by itself; that sampling ends with a detach, it does not know.
+                told = re.findall("(?m)^Sampling of process (.*)$", play.text(leave))
+                self.assertEqual(told, [f"{before['pid']} ended: detached; {after['samples']} ticks "
+                                        "are kept."] if leave == "detach" else [], play)
                 # A tick may fall into the kernel's work on its end.
                 self.assertLessEqual(after.count("samples") - before.count("samples"), 2, play)
                 self.assertEqual(later.count("samples"), after.count("samples"), play)
@@ -186,6 +190,14 @@ class QuitTest(GdbCase):
                     self.assertEqual(sampled.status, plain.status, sampled)
                     self.assertEqual(sampled.stderr, plain.stderr, sampled)
 
+    def test_quit_when_attached(self) -> None:
+        """Nothing is kept then, and nothing told."""
+        with subprocess.Popen([program("sleeper")], stdout=subprocess.DEVNULL) as process:
+            time.sleep(0.2)
+            result = run_gdb([f"attach {process.pid}", "profile start", "quit"])
+            process.kill()
+        self.assertNotIn("ended", result.output, result)
+
     def test_quit_when_armed(self) -> None:
         result = run_gdb(["profile start"], program("spin7030"))
         self.assertEqual((result.status, result.stderr), (0, ""), result)
@@ -225,6 +237,8 @@ class AttachTest(GdbCase):
         play = play_gdb(["profile start", f"attach {process.pid}", "profile status", "continue",
                          "profile status", PARTS])
         self.assertRegex(play.text("profile start"), "^Sampling begins with the next process")
+        self.assertEqual(play.status(0)["state"],
+                         f"armed (begins when process {process.pid} runs on)")
         self.assertGreater(play.status().count("samples"), 100, play)
         self.assertEqual(play.parts(), ["exited, status 0"], play)
 

@@ -70,19 +70,45 @@ class WordsTest(GdbCase):
     def test_what_is_not_there_yet(self) -> None:
         play = play_gdb(["profile start --backend agent", "profile start --backend interrupt",
                          "profile start --clock wall", "profile start --stacks dwarf",
+                         "set profile backend agent", "set profile stacks dwarf",
+                         "profile config clock wall", "show profile", "profile start",
                          "profile status"], program("spin7030"))
         self.assert_refused(play, "^--backend: 'agent'.*'perf'", "^--backend: 'interrupt'.*'perf'",
-                            "^--clock: 'wall'.*'cpu'", "^--stacks: 'dwarf'.*'fp'")
-        self.assertEqual(play.status()["state"], "idle")
+                            "^--clock: 'wall'.*'cpu'", "^--stacks: 'dwarf'.*'fp'",
+                            "^backend: 'agent'.*'perf'", "^stacks: 'dwarf'.*'fp'",
+                            "^clock: 'wall'.*'cpu'")
+        self.assertNotRegex(play.text("show profile"), "agent|dwarf|wall")
+        self.assertRegex(play.status()["state"], "^armed")
 
     def test_start_twice(self) -> None:
         play = play_gdb(["profile start", "profile start --frequency 4000", "break checkpoint",
                          "run", "profile status", "profile start", "continue", "profile status"],
                         program("spin7030"), ["0.4", "1"])
-        self.assert_refused(play, "^profile start: .*already", r"^profile start: process \d+ .*already")
+        self.assert_refused(play, "^profile start: .*already.* at 1000 Hz; `profile stop` first",
+                            r"^profile start: process \d+ is sampled already, [a-z ]+$")
         self.assertGreater(play.status(0).count("samples"), 50)
         self.assertGreater(play.status(1).count("samples"), play.status(0).count("samples") + 50)
         self.assertEqual(play.status().count("requested_hz"), 1000)
+
+    def test_the_debuggers_own_streams(self) -> None:
+        play = play_gdb(["profile start", "run", "profile dump - --format folded",
+                         "profile dump --parts --format callgrind -", "profile diff -"],
+                        program("spin7030"), ["0.1"])
+        self.assert_refused(play, *["^-: standard input and output are the debugger's own"] * 3)
+        self.assertNotIn("seventy", play.result.stdout)
+
+    def test_no_samples(self) -> None:
+        """What is said is why there are none."""
+        process = ["profile start --frequency 1", "profile report", "break main", "run",
+                   "profile report", "profile stop", "profile clear", "continue", "profile report"]
+        play = play_gdb(process, program("spin7030"), ["0.1"])
+        self.assert_refused(
+            play, "^nothing was collected yet: since `profile start` no process has run$",
+            r"^profile report: no samples yet: the program ran for \S+ s, in which 1 Hz tick 0 times",
+            "^nothing was collected yet: `profile start`, then run")
+        play = play_gdb(["break main", "run", "profile start", "profile report", "profile stop",
+                         "continue", "profile dump x.folded"], program("spin7030"), ["0.1"])
+        self.assert_refused(play, *["no samples yet: the program has not run while it was sampled"] * 2)
 
     def test_errors_are_the_commands_own(self) -> None:
         """A refusal ends a script, as any error of GDB's; its status is that of the last command."""

@@ -107,6 +107,25 @@ void wait_ended(Sampler &sampler) {
   FAIL() << "the sampler has not noticed the end of the process in half a minute";
 }
 
+std::optional<SampledRun> sample_to_end(const SamplerOptions &options,
+                                        const std::function<void()> &work) {
+  SampledRun run{std::make_unique<Child>(work), nullptr, {}, {}};
+  run.sampler = sampler_or_skip(run.child->pid(), options);
+  if (!run.sampler)
+    return std::nullopt;
+  run.child->go();
+  run.child->wait_end();
+  wait_ended(*run.sampler);
+  run.status = run.sampler->status();
+  auto profile = run.sampler->snapshot("exit", 0, 1);
+  if (!profile) {
+    ADD_FAILURE() << profile.error().text();
+    return std::nullopt;
+  }
+  run.profile = std::move(*profile);
+  return run;
+}
+
 Counts count_leaves(const StackProfile &profile) {
   Counts counts;
   for (size_t row = 0; row < profile.sample_count(); ++row) {

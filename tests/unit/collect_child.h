@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,18 @@ std::unique_ptr<Sampler> sampler_or_skip(pid_t pid, const SamplerOptions &option
 
 // Waits (by looking, not by a clock) until the sampler has seen the end of the process.
 void wait_ended(Sampler &sampler);
+
+// A child that was sampled from go() to its end.
+struct SampledRun {
+  std::unique_ptr<Child> child;
+  std::unique_ptr<Sampler> sampler;
+  SamplerStatus status;
+  StackProfile profile;
+};
+
+// None: the test is over, skipped or failed.
+std::optional<SampledRun> sample_to_end(const SamplerOptions &options,
+                                        const std::function<void()> &work);
 
 struct Counts {
   int64_t all = 0;

@@ -24,29 +24,25 @@ void expect_full_rate(const SamplerStatus &status) {
 
 TEST(CollectLive, SplitsTimeAsItWasSpent) {
   for (const StackMode mode : {StackMode::none, StackMode::fp}) {
-    Child child([] {
+    SamplerOptions options;
+    options.frequency_hz = 4000;
+    options.stacks = mode;
+    const auto run = sample_to_end(options, [] {
       while (process_cpu_seconds() < 0.7) {
         spin_first(70'000);
         spin_second(30'000);
       }
     });
-    SamplerOptions options;
-    options.frequency_hz = 4000;
-    options.stacks = mode;
-    TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
-    child.go();
-    child.wait_end();
-    wait_ended(*sampler);
-    const SamplerStatus status = sampler->status();
+    if (!run)
+      return;
+    const SamplerStatus &status = run->status;
     EXPECT_EQ(status.problem, "");
     EXPECT_EQ(status.lost, 0u);
     EXPECT_GT(status.cpu_ns, 600'000'000u);
     if (status.kernel_included)
       expect_full_rate(status);
-    const auto profile = sampler->snapshot("exit", 0, 1);
-    ASSERT_TRUE(profile) << profile.error().text();
-    EXPECT_EQ(profile->totals().at(0), static_cast<int64_t>(status.samples));
-    const Counts counts = count_leaves(*profile);
+    EXPECT_EQ(run->profile.totals().at(0), static_cast<int64_t>(status.samples));
+    const Counts counts = count_leaves(run->profile);
     EXPECT_EQ(counts.no_stack, 0);
     EXPECT_EQ(counts.no_mapping, 0);
     const double n = static_cast<double>(counts.first + counts.second);
@@ -57,7 +53,7 @@ TEST(CollectLive, SplitsTimeAsItWasSpent) {
 }
 
 TEST(CollectLive, CountsTimeInSystemCallsWhereTheyAreMade) {
-  Child child([] {
+  const auto run = sample_to_end({}, [] {
     const int fd = ::open("/dev/zero", O_RDONLY);
     std::vector<char> bytes(65536);
     while (process_cpu_seconds() < 0.5)
@@ -65,18 +61,14 @@ TEST(CollectLive, CountsTimeInSystemCallsWhereTheyAreMade) {
         if (::syscall(SYS_read, fd, bytes.data(), bytes.size()) < 0) // not a sanitizer's read()
           return;
   });
-  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), SamplerOptions{});
-  child.go();
-  child.wait_end();
-  wait_ended(*sampler);
-  const SamplerStatus status = sampler->status();
+  if (!run)
+    return;
+  const SamplerStatus &status = run->status;
   if (!status.kernel_included)
     GTEST_SKIP() << "the kernel's time is not ours to see";
   expect_full_rate(status);
   EXPECT_GT(status.kernel_samples, status.samples / 2);
-  const auto profile = sampler->snapshot("exit", 0, 1);
-  ASSERT_TRUE(profile);
-  const Counts counts = count_leaves(*profile);
+  const Counts counts = count_leaves(run->profile);
   EXPECT_EQ(counts.no_mapping, 0);
   EXPECT_LE(counts.no_stack, counts.all / 50);
 }

@@ -42,7 +42,9 @@ double ticks_of(double seconds, const SamplerStatus &status) {
 }
 
 TEST(CollectThreads, EachUnderItsName) {
-  Child child([] {
+  SamplerOptions options;
+  options.frequency_hz = 2000;
+  const auto run = sample_to_end(options, [] {
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i)
       threads.emplace_back([i] {
@@ -52,29 +54,25 @@ TEST(CollectThreads, EachUnderItsName) {
     for (std::thread &thread : threads)
       thread.join();
   });
-  SamplerOptions options;
-  options.frequency_hz = 2000;
-  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
-  child.go();
-  child.wait_end();
-  wait_ended(*sampler);
-  const SamplerStatus status = sampler->status();
+  if (!run)
+    return;
+  const SamplerStatus &status = run->status;
   if (!status.kernel_included)
     GTEST_SKIP() << "the kernel's time is not ours to see";
-  const auto profile = sampler->snapshot("exit", 0, 1);
-  ASSERT_TRUE(profile);
-  const auto ticks = ticks_by_thread_name(*profile);
+  const auto ticks = ticks_by_thread_name(run->profile);
   for (int i = 0; i < 4; ++i) {
     const auto of_thread = ticks.find("worker " + std::to_string(i));
     ASSERT_NE(of_thread, ticks.end());
     EXPECT_NEAR(static_cast<double>(of_thread->second) / static_cast<double>(status.samples),
                 0.1 * (i + 1), 0.06);
   }
-  EXPECT_EQ(profile->threads()[ThreadId{0}].pid, child.pid());
+  EXPECT_EQ(run->profile.threads()[ThreadId{0}].pid, run->child->pid());
 }
 
 TEST(CollectThreads, ShortLivedOnesAreCaught) {
-  Child child([] {
+  SamplerOptions options;
+  options.frequency_hz = 4000;
+  const auto run = sample_to_end(options, [] {
     for (int i = 0; i < 10; ++i) {
       std::vector<std::thread> threads;
       for (int j = 0; j < 10; ++j)
@@ -83,13 +81,9 @@ TEST(CollectThreads, ShortLivedOnesAreCaught) {
         thread.join();
     }
   });
-  SamplerOptions options;
-  options.frequency_hz = 4000;
-  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
-  child.go();
-  child.wait_end();
-  wait_ended(*sampler);
-  const SamplerStatus status = sampler->status();
+  if (!run)
+    return;
+  const SamplerStatus &status = run->status;
   EXPECT_GT(status.cpu_ns, 480'000'000u);
   if (!status.kernel_included)
     GTEST_SKIP() << "the kernel's time is not ours to see";
@@ -99,14 +93,12 @@ TEST(CollectThreads, ShortLivedOnesAreCaught) {
                        ticks_of(static_cast<double>(status.cpu_ns) * 1e-9, status);
   EXPECT_GT(share, 0.6);
   EXPECT_LT(share, 1.05);
-  const auto profile = sampler->snapshot("exit", 0, 1);
-  ASSERT_TRUE(profile);
-  EXPECT_GE(profile->threads().size(), 90u);
+  EXPECT_GE(run->profile.threads().size(), 90u);
 }
 
 TEST(CollectThreads, LifeGoesOnAfterTheFirstThread) {
   static pthread_t worker;
-  Child child([] {
+  const auto run = sample_to_end({}, [] {
     ::pthread_create(
         &worker, nullptr,
         [](void *) -> void * {
@@ -116,11 +108,9 @@ TEST(CollectThreads, LifeGoesOnAfterTheFirstThread) {
         nullptr);
     ::syscall(SYS_exit, 0); // the thread, not the process
   });
-  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), SamplerOptions{});
-  child.go();
-  child.wait_end();
-  wait_ended(*sampler);
-  const SamplerStatus status = sampler->status();
+  if (!run)
+    return;
+  const SamplerStatus &status = run->status;
   EXPECT_GT(status.cpu_ns, 480'000'000u);
   if (status.kernel_included) {
     EXPECT_GT(static_cast<double>(status.samples), ticks_of(0.25, status));
@@ -160,7 +150,7 @@ TEST(CollectThreads, AttachedWhileThreadsAreBorn) {
 }
 
 TEST(CollectFork, ChildrenOfTheProcessAreLeftOut) {
-  Child child([] {
+  const auto run = sample_to_end({}, [] {
     const pid_t grandchild = ::fork();
     if (grandchild == 0) {
       while (process_cpu_seconds() < 0.5)
@@ -171,37 +161,29 @@ TEST(CollectFork, ChildrenOfTheProcessAreLeftOut) {
       spin_first(100'000);
     ::waitpid(grandchild, nullptr, 0);
   });
-  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), SamplerOptions{});
-  child.go();
-  child.wait_end();
-  wait_ended(*sampler);
-  const auto profile = sampler->snapshot("exit", 0, 1);
-  ASSERT_TRUE(profile);
-  const Counts counts = count_leaves(*profile);
+  if (!run)
+    return;
+  const Counts counts = count_leaves(run->profile);
   EXPECT_GT(counts.first, 50);
   EXPECT_EQ(counts.second, 0);
-  for (const Thread &thread : profile->threads())
-    EXPECT_EQ(thread.pid, child.pid());
+  for (const Thread &thread : run->profile.threads())
+    EXPECT_EQ(thread.pid, run->child->pid());
 }
 
 const char *const shell_loop = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
 
 TEST(CollectExec, IsFollowedWithAnAddressSpaceOfItsOwn) {
-  Child child([] {
+  SamplerOptions options;
+  options.frequency_hz = 2000;
+  const auto run = sample_to_end(options, [] {
     spin_for(0.2);
     ::execl("/bin/sh", "sh", "-c", shell_loop, nullptr);
   });
-  SamplerOptions options;
-  options.frequency_hz = 2000;
-  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
-  child.go();
-  child.wait_end();
-  wait_ended(*sampler);
-  const auto profile = sampler->snapshot("exit", 0, 1);
-  ASSERT_TRUE(profile);
-  EXPECT_GT(count_leaves(*profile).first, 100); // before, and still in their mapping
+  if (!run)
+    return;
+  EXPECT_GT(count_leaves(run->profile).first, 100); // before, and still in their mapping
   int64_t shell = 0, before = 0;
-  for (const auto &[path, ticks] : ticks_by_path(*profile)) {
+  for (const auto &[path, ticks] : ticks_by_path(run->profile)) {
     if (path.ends_with("sh"))
       shell += ticks;
     if (path.ends_with("unit-collect"))
@@ -209,32 +191,28 @@ TEST(CollectExec, IsFollowedWithAnAddressSpaceOfItsOwn) {
   }
   EXPECT_GT(shell, 50);
   EXPECT_GT(before, 100);
-  EXPECT_LE(count_leaves(*profile).no_mapping, 4); // the exec itself
-  EXPECT_TRUE(ticks_by_thread_name(*profile).contains("sh"));
+  EXPECT_LE(count_leaves(run->profile).no_mapping, 4); // the exec itself
+  EXPECT_TRUE(ticks_by_thread_name(run->profile).contains("sh"));
 }
 
 TEST(CollectExec, BeginsThereWhenAskedTo) {
-  Child child([] {
-    spin_for(0.1);
-    ::execl("/bin/sh", "sh", "-c", shell_loop, nullptr);
-  });
   SamplerOptions options;
   options.frequency_hz = 2000;
   options.enable_on_exec = true;
-  TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
-  child.go();
-  child.wait_end();
-  wait_ended(*sampler);
-  const auto profile = sampler->snapshot("exit", 0, 1);
-  ASSERT_TRUE(profile);
-  EXPECT_GT(profile->totals().at(0), 50);
-  EXPECT_LE(count_leaves(*profile).no_mapping, 4);
-  for (const auto &[path, ticks] : ticks_by_path(*profile))
+  const auto run = sample_to_end(options, [] {
+    spin_for(0.1);
+    ::execl("/bin/sh", "sh", "-c", shell_loop, nullptr);
+  });
+  if (!run)
+    return;
+  EXPECT_GT(run->profile.totals().at(0), 50);
+  EXPECT_LE(count_leaves(run->profile).no_mapping, 4);
+  for (const auto &[path, ticks] : ticks_by_path(run->profile))
     EXPECT_FALSE(path.ends_with("unit-collect")) << ticks;
   // The program's own mapping comes first.
-  const std::string_view first = profile->strings[profile->mappings()[MappingId{0}].path];
+  const std::string_view first = run->profile.strings[run->profile.mappings()[MappingId{0}].path];
   EXPECT_TRUE(first.ends_with("sh")) << first;
-  const std::string_view command = profile->strings[profile->command];
+  const std::string_view command = run->profile.strings[run->profile.command];
   EXPECT_TRUE(command.empty() || command.starts_with("sh -c")) << command;
 }
 

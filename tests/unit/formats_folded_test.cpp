@@ -184,6 +184,20 @@ TEST(Formats, AreFoundByNameFileAndContent) {
     EXPECT_EQ(format_by_file_name(path), nullptr) << path;
 }
 
+TEST(Formats, TellWhatToWrite) {
+  EXPECT_EQ((*format_for_output("x.cg", "", "--to"))->name, "callgrind");
+  EXPECT_EQ((*format_for_output("x.cg", "folded", "--to"))->name, "folded");
+  EXPECT_EQ(format_for_output("x", "", "--to").error().text(),
+            "x: the file's name tells no format: add --to callgrind, or another");
+  const Error unknown = format_for_output("x", "nonsense", "--to").error();
+  EXPECT_EQ(unknown.source, "--to");
+  EXPECT_EQ(unknown.code, ErrorCode::invalid_argument);
+  EXPECT_EQ(default_file_name(**format_by_name("callgrind"), "7"), "callgrind.out.7");
+  EXPECT_EQ(default_file_name(**format_by_name("folded"), "7"), "7.folded");
+  for (const Format &format : formats())
+    EXPECT_EQ(format_by_file_name(default_file_name(format, "7")), &format);
+}
+
 TEST(Formats, ReadingSaysWhatIsWrong) {
   TemporaryFolder folder;
   Diagnostics diagnostics;
@@ -193,6 +207,7 @@ TEST(Formats, ReadingSaysWhatIsWrong) {
     return read ? Error() : read.error();
   };
   EXPECT_EQ(error(folder.put("empty.folded", "")).code, ErrorCode::no_data);
+  EXPECT_EQ(error(folder.put("zero.folded", "a 0\nb 0\n")).code, ErrorCode::no_data);
   EXPECT_EQ(error(folder.put("odd.txt", "odd\n")).message, "is in no format that is known here");
   EXPECT_EQ(error(folder.put("odd.folded", "odd\n")).where, Position::at_line(1));
   EXPECT_EQ(error(folder / "none").code, ErrorCode::not_found);

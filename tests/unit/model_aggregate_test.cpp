@@ -126,6 +126,44 @@ TEST(Aggregate, FunctionsThatATableCannotTellApartAreOne) {
     EXPECT_EQ(row.first, 3u);
 }
 
+// Samples without a stack, and addresses without a name.
+TEST(Aggregate, WhatHasNoNameIsBookedOnTheUnknownFunction) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  builder.add_part({1, {}, 0, 1});
+  builder.add_part({2, {}, 1, 2});
+  Mapping library;
+  library.start = 0x1000;
+  library.limit = 0x2000;
+  library.path = builder.intern("lib.so");
+  const MappingId mapping = builder.add_mapping(library);
+  const StackId main = stack_of(builder, {"main"});
+  const StackId nameless = builder.push(main, builder.add_location(mapping, 0x1234));
+  const StackId f = builder.push(nameless, plain(builder, "f"));
+  builder.add_sample(f, none<ThreadId>, PartId{0}, 5);
+  builder.add_sample(nameless, none<ThreadId>, PartId{0}, 2);
+  builder.add_sample(builder.push(none<StackId>, builder.add_location(none<MappingId>, 9)),
+                     none<ThreadId>, PartId{1}, 3);
+  builder.add_sample(none<StackId>, none<ThreadId>, PartId{1}, 10);
+  const auto profile = builder.finish();
+  ASSERT_TRUE(profile);
+  const auto costs = aggregate(*profile);
+  ASSERT_TRUE(costs) << costs.error().text();
+  EXPECT_EQ(costs->totals()[0], 20u);
+  Counted rows = rows_of(*costs);
+  const FunctionKey in_library{"lib.so", "", ""};
+  EXPECT_EQ(rows.inclusive[in_library], Costs{7});
+  EXPECT_EQ(rows.inclusive[named("")], Costs{13});
+  EXPECT_EQ(rows.inclusive[named("main")], Costs{7});
+  EXPECT_EQ((rows.self[{in_library, "", 0x1234, 0}]), Costs{2});
+  EXPECT_EQ(rows.self[place("")], Costs{10});
+  EXPECT_EQ((rows.arcs[{place("main"), in_library}].second), Costs{7});
+  EXPECT_EQ((rows.arcs[{{in_library, "", 0x1234, 0}, named("f")}].second), Costs{5});
+  for (const uint64_t part : {0u, 1u})
+    EXPECT_EQ(aggregate(*profile, {.only_part = static_cast<PartId>(part)})->totals()[0],
+              part == 0 ? 7u : 13u);
+}
+
 TEST(Aggregate, RefusesWhatItWouldLoseOrWrap) {
   StackProfileBuilder nothing;
   auto profile = nothing.finish();
@@ -139,13 +177,12 @@ TEST(Aggregate, RefusesWhatItWouldLoseOrWrap) {
   ASSERT_TRUE(profile);
   EXPECT_EQ(aggregate(*profile).error().code, ErrorCode::invalid_input);
 
-  StackProfileBuilder nameless;
-  nameless.add_value_type("ticks", "count");
-  nameless.add_sample(nameless.push(none<StackId>, nameless.add_location(none<MappingId>, 9)),
-                      none<ThreadId>, none<PartId>, 1);
-  profile = nameless.finish();
+  StackProfileBuilder stackless;
+  stackless.add_value_type("ticks", "count");
+  stackless.add_sample(none<StackId>, none<ThreadId>, none<PartId>, -1);
+  profile = stackless.finish();
   ASSERT_TRUE(profile);
-  EXPECT_FALSE(aggregate(*profile));
+  EXPECT_EQ(aggregate(*profile).error().code, ErrorCode::invalid_input);
 }
 
 TEST(Aggregate, TheLargestSumHolds) {

@@ -228,7 +228,35 @@ TEST(Append, RefusesOtherValues) {
   bytes.add_value_type("ticks", "bytes");
   const auto other = bytes.finish();
   ASSERT_TRUE(other);
-  EXPECT_EQ(append(ticks, *other).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(append(ticks, *other).error().code, ErrorCode::invalid_input);
+}
+
+TEST(Append, TicksOfDifferentLengthsDoNotAddUp) {
+  const auto sampled = [](uint64_t period_ns, int64_t ticks) {
+    StackProfileBuilder builder = with_ticks();
+    builder.set_period_ns(period_ns);
+    if (ticks > 0)
+      builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, ticks);
+    return *builder.finish();
+  };
+  // What the sum's period is; nothing: refused.
+  const auto sum = [&](StackProfile a, const StackProfile &b) -> std::optional<uint64_t> {
+    StackProfileBuilder builder(std::move(a));
+    if (const auto added = append(builder, b); !added) {
+      EXPECT_EQ(added.error().code, ErrorCode::invalid_input);
+      return std::nullopt;
+    }
+    return builder.finish()->period_ns;
+  };
+  EXPECT_EQ(sum(sampled(1000, 1), sampled(250, 1)), std::nullopt);
+  EXPECT_EQ(sum(sampled(1000, 1), sampled(1000, 1)), 1000u);
+  // Not known of some, so not of all.
+  EXPECT_EQ(sum(sampled(1000, 1), sampled(0, 1)), 0u);
+  EXPECT_EQ(sum(sampled(0, 1), sampled(1000, 1)), 0u);
+  // What holds nothing changes nothing.
+  EXPECT_EQ(sum(sampled(0, 0), sampled(1000, 1)), 1000u);
+  EXPECT_EQ(sum(sampled(250, 0), sampled(1000, 1)), 1000u);
+  EXPECT_EQ(sum(sampled(1000, 1), sampled(250, 0)), 1000u);
 }
 
 TEST(StackProfileBuilder, PlacesWhatHasNoStack) {

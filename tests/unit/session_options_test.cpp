@@ -45,7 +45,8 @@ TEST(ParseCommand, OptionsAndArgumentsInAnyOrder) {
   EXPECT_EQ(parsed->value("format"), "folded");
   EXPECT_TRUE(parsed->has("parts"));
   EXPECT_FALSE(parsed->has("json"));
-  EXPECT_EQ(parsed->value("none", "otherwise"), "otherwise");
+  EXPECT_EQ(parsed->value("parts"), "");
+  EXPECT_EQ(parse_command("report")->value("limit"), "20"); // as the help says
   EXPECT_EQ(parse_command("dump -- --parts")->arguments, Texts{"--parts"});
   EXPECT_EQ(parse_command("dump -")->arguments, Texts{"-"});
   EXPECT_EQ(parse_command("report --limit 3 --limit 4")->value("limit"), "4");

@@ -1,4 +1,7 @@
 #include <cstdlib>
+#include <tuple>
+
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -31,6 +34,9 @@ TEST(Session, CommandsBeforeThereIsAnything) {
   for (const char *line : {"report", "dump x.folded", "report --json"})
     EXPECT_TRUE(refusal(session, line).starts_with("nothing was collected yet")) << line;
   EXPECT_EQ(refusal(session, "diff previous"), "previous: there is no run before this one");
+  for (const char *line : {"dump - --format folded", "dump - --parts", "diff -"})
+    EXPECT_EQ(refusal(session, line),
+              "-: standard input and output are the debugger's own: name a file");
   EXPECT_TRUE(refusal(session, "diff /no/such.folded").starts_with("/no/such.folded: cannot open"));
   EXPECT_TRUE(refusal(session, "dump x").starts_with("x: the file's name tells no format"));
   EXPECT_EQ(session.command("clear")->text, "");
@@ -70,9 +76,16 @@ TEST(Session, SettingsAreCheckedAndKept) {
   EXPECT_TRUE(
       refusal(session, "config speed 1").starts_with("profile config: there is no setting"));
   EXPECT_EQ(session.set("speed", "1").error().text(),
-            "profile config: there is no setting 'speed'");
+            "profile config: there is no setting 'speed' (there are: backend, frequency, clock, "
+            "stacks)");
   EXPECT_EQ(session.set("clock", "sun").error().text(),
             "clock: expected one of cpu, wall, found 'sun'");
+  // What is not there is refused where it is set, not by the `start` that would take it.
+  EXPECT_EQ(session.set("clock", "wall").error().text(),
+            "clock: 'wall' is not in this version; 'cpu' is");
+  EXPECT_TRUE(refusal(session, "config stacks dwarf")
+                  .starts_with("stacks: 'dwarf' is not in this version"));
+  EXPECT_EQ(session.setting("stacks"), "none");
   EXPECT_EQ(session.setting("frequency"), "250");
 }
 
@@ -150,6 +163,30 @@ TEST_F(SessionRun, ANewProcessDisplacesOneWhoseEndWasNotHeardOf) {
   EXPECT_TRUE(session.command("diff previous"));
 }
 
+// Who is not told otherwise does not notice these.
+TEST_F(SessionRun, EndsThatTheDebuggerDoesNotShowAreTold) {
+  for (const auto &[kind, pid, why] :
+       {std::tuple{EventKind::detached, 0, "detached"}, std::tuple{EventKind::target, 1, "gone"},
+        std::tuple{EventKind::killed, 0, ""}}) {
+    if (!start())
+      GTEST_SKIP() << "sampling is refused here";
+    const auto child = run_to_stop(0.1);
+    EXPECT_EQ(session.sampled_pid(), child->pid());
+    const std::string kept = std::to_string(ticks());
+    auto reply = session.event(event_of(kind, pid));
+    while (reply && reply->request.kind != RequestKind::none)
+      reply = session.answer({});
+    ASSERT_TRUE(reply) << reply.error().text();
+    EXPECT_EQ(reply->text, *why == 0 ? ""
+                                     : "Sampling of process " + std::to_string(child->pid()) +
+                                           " ended: " + why + "; " + kept + " ticks are kept.\n");
+    EXPECT_EQ(session.sampled_pid(), 0);
+    if (kind != EventKind::detached) // which takes `start` back
+      finish(session, *session.command("stop"));
+    push(event_of(EventKind::target));
+  }
+}
+
 TEST_F(SessionRun, ACancelledLookUpLosesNothing) {
   if (!start())
     GTEST_SKIP() << "sampling is refused here";
@@ -167,8 +204,12 @@ TEST_F(SessionRun, ACancelledLookUpLosesNothing) {
 TEST_F(SessionRun, GoesOnAndCountsPartsAndForgets) {
   if (!start("start --frequency 2000"))
     GTEST_SKIP() << "sampling is refused here";
-  EXPECT_TRUE(refusal(session, "start").find("already") != std::string::npos);
   const auto child = run_to_stop(0.2);
+  const std::string again = "profile start: process " + std::to_string(child->pid()) +
+                            " is sampled already, and goes on being so";
+  EXPECT_EQ(refusal(session, "start"), again);
+  EXPECT_EQ(refusal(session, "start --frequency 4000"),
+            again + " at 2000 Hz; `profile stop` first to change options");
   const auto parts = session.table(By::part, SortBy::self);
   ASSERT_TRUE(parts);
   ASSERT_EQ(parts->rows.size(), 1u);
@@ -179,8 +220,20 @@ TEST_F(SessionRun, GoesOnAndCountsPartsAndForgets) {
     ASSERT_TRUE(dumped) << dumped.error().text();
     EXPECT_TRUE(dumped->text.starts_with("Wrote " + std::to_string(ticks()) + " ticks to "));
   }
-  EXPECT_TRUE(session.command("dump --parts " + folder / "p.callgrind"));
-  EXPECT_TRUE(std::filesystem::exists(folder / "p.callgrind.1"));
+  const std::string out = folder / "p.callgrind";
+  const std::string wrote =
+      "Wrote " + std::to_string(ticks()) + " ticks in 1 part to " + out + ".1 (callgrind).\n";
+  EXPECT_EQ(session.command("dump --parts " + out)->text.substr(0, wrote.size()), wrote);
+  EXPECT_TRUE(std::filesystem::exists(out + ".1"));
+  EXPECT_EQ(session.command("dump --parts " + out)->text.find("earlier"), std::string::npos);
+  folder.put("p.callgrind.2", "old");
+  EXPECT_NE(
+      session.command("dump --parts " + out)->text.find("\n" + out + ".2 is of an earlier dump.\n"),
+      std::string::npos);
+  folder.put("p.callgrind.3", "old");
+  EXPECT_NE(session.command("dump --parts " + out)
+                ->text.find("\n" + out + ".2 … " + out + ".3 are of an earlier dump.\n"),
+            std::string::npos);
   const auto diff = session.command("diff --json " + folder / "a.folded"); // with itself
   ASSERT_TRUE(diff) << diff.error().text();
   const auto same = nlohmann::json::parse(diff->text);
@@ -189,9 +242,54 @@ TEST_F(SessionRun, GoesOnAndCountsPartsAndForgets) {
   EXPECT_TRUE(refusal(session, "dump /dev/full --format folded").find("ENOSPC") !=
               std::string::npos);
   ASSERT_TRUE(session.command("clear"));
-  EXPECT_TRUE(refusal(session, "report").find("no samples yet") != std::string::npos);
+  EXPECT_EQ(refusal(session, "report"),
+            "profile report: no samples yet: the program has not run while it was sampled");
   finish(session, *session.command("stop"));
   EXPECT_TRUE(session.command("status")->text.starts_with("state stopped\n"));
+}
+
+// Why there are no samples is told as it is.
+TEST_F(SessionRun, NoSamplesForAReason) {
+  if (!start("start --frequency 1"))
+    GTEST_SKIP() << "sampling is refused here";
+  EXPECT_EQ(refusal(session, "report"),
+            "nothing was collected yet: since `profile start` no process has run");
+  const auto child = run_to_stop(0.05);
+  EXPECT_NE(refusal(session, "dump x.folded").find("1 Hz tick 0 times"), std::string::npos);
+  finish(session, *session.command("stop"));
+
+  Child sleeper([] { ::sleep(30); });
+  push(event_of(EventKind::target, sleeper.pid()));
+  ASSERT_TRUE(start("start --frequency 1000"));
+  push(event_of(EventKind::resumed, sleeper.pid()));
+  ::usleep(50'000);
+  push(event_of(EventKind::signal, sleeper.pid()));
+  EXPECT_NE(refusal(session, "report").find("0.00 s on a processor"), std::string::npos);
+}
+
+TEST_F(SessionRun, StatesAreToldAsTheyAre) {
+  const auto state = [&] {
+    const std::string text = session.command("status")->text;
+    return text.substr(0, text.find('\n'));
+  };
+  if (!start())
+    GTEST_SKIP() << "sampling is refused here";
+  EXPECT_EQ(state(), "state armed (begins with the next process)");
+  Child child([] { spin_for(0.01); });
+  const std::string pid = std::to_string(child.pid());
+  push(event_of(EventKind::target, child.pid())); // attached to, and not resumed yet
+  EXPECT_EQ(state(), "state armed (begins when process " + pid + " runs on)");
+  push(event_of(EventKind::resumed, child.pid()));
+  EXPECT_EQ(state(), "state sampling");
+  child.go();
+  child.wait_end();
+  for (int i = 0; i < 1000 && state() == "state sampling"; ++i)
+    ::usleep(10'000);
+  EXPECT_EQ(state(), "state ended (the process is gone)");
+  push(event_of(EventKind::exited));
+  EXPECT_EQ(state(), "state armed (begins with the next process)");
+  finish(session, *session.command("stop"));
+  EXPECT_EQ(state(), "state stopped");
 }
 
 } // namespace

@@ -115,7 +115,7 @@ TEST_F(SymbolizeModule, KnowsTheWholePageThatASegmentBeginsIn) {
   if (header.e_ident[EI_CLASS] != ELFCLASS64)
     GTEST_SKIP() << "this program is no 64-bit ELF file";
   Elf64_Phdr code{};
-  for (int i = 0; i < header.e_phnum; ++i) {
+  for (size_t i = 0; i < header.e_phnum; ++i) {
     const auto at = static_cast<std::streamoff>(header.e_phoff + i * sizeof code);
     file.seekg(at);
     file.read(reinterpret_cast<char *>(&code), sizeof code);

@@ -257,12 +257,18 @@ private:
 
 TALLY_API Result<void> validate(const CostProfile &profile);
 
+// The profile with one event alone: a counted one, or one that is derived from those by its formula.
+// An unknown name is invalid_argument, with those there are; a formula that makes no sense is
+// invalid_input.
+TALLY_API Result<CostProfile> one_event(const CostProfile &profile, std::string_view event);
+
 struct AggregateOptions {
   PartId only_part = none<PartId>; // none: the sum of all parts, as one
 };
 
 // Self cost by function, file, address and line; an arc for each pair of frames, its cost and its
-// count the samples whose stack holds it, once a stack; inclusive once a function a stack.
+// count the samples whose stack holds it, once a stack; inclusive once a function a stack. What has
+// no stack or no name is booked on the unknown function of its object.
 TALLY_API Result<CostProfile> aggregate(const StackProfile &stacks, AggregateOptions options = {});
 
 } // namespace tally

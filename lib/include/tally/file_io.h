@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ struct ReadOptions {
   // no more: a bomb is an error, not a full memory.
   uint64_t max_unpacked_bytes = uint64_t{8} << 30;
   size_t piece_bytes = size_t{256} << 10;
+  // Called after each piece with position() and size_hint(): reading may take long.
+  std::function<void(uint64_t position, uint64_t size)> progress{};
 };
 
 // The bytes of a file, a piece at a time; unpacked where it is gzip or zstd. It is read, never

@@ -47,6 +47,14 @@ TALLY_API Result<const Format *> format_by_name(std::string_view name);
 // By the file's name; null when it tells none.
 TALLY_API const Format *format_by_file_name(std::string_view path);
 
+// The format to write `path` in: the named one, or, where no name is given, that of the file's
+// name. A refusal says that `option` would tell it ("--to").
+TALLY_API Result<const Format *> format_for_output(std::string_view path, std::string_view name,
+                                                   std::string_view option);
+// For a file that was given no name: the format's first pattern, `*` being `stem` ("x.folded",
+// "callgrind.out.x").
+TALLY_API std::string default_file_name(const Format &format, std::string_view stem);
+
 struct ReadProfile {
   Profile profile;
   const Format *format = nullptr;
@@ -54,7 +62,8 @@ struct ReadProfile {
 // Reads FILE ("-": standard input), gzip and zstd unpacked. Its content tells the format; `from`
 // overrides.
 TALLY_API Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
-                                           const Format *from = nullptr);
+                                           const Format *from = nullptr,
+                                           const ReadOptions &options = {});
 
 // The sum of profiles of one kind; `names`, one for each, are for errors.
 TALLY_API Result<Profile> merge_profiles(std::vector<Profile> profiles,

@@ -51,11 +51,6 @@ TALLY_API Result<FlatTable> flat_table(const StackProfile &profile, By by,
 TALLY_API Result<FlatTable> flat_table(const CostProfile &profile, By by,
                                        SortBy sort = SortBy::self);
 
-// The table of one event alone, in order of its costs: a counted one, or one that is derived from
-// those by a formula. An unknown name is invalid_argument, with those there are.
-TALLY_API Result<FlatTable> table_of_event(FlatTable table, std::string_view event,
-                                           const CostProfile &profile, SortBy sort = SortBy::self);
-
 struct TextOptions {
   uint32_t limit = 0;  // rows; 0: all
   uint32_t width = 80; // columns; 0: any

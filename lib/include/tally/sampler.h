@@ -26,7 +26,7 @@ struct SamplerOptions {
   std::function<ModuleId(const ModuleKey &)> module_of;
 };
 
-// Counters; all from the start of the sampler.
+// Counters; all from the start of the sampler, or from its last clear().
 struct SamplerStatus {
   uint32_t requested_hz = 0;
   uint64_t samples = 0;        // ticks counted
@@ -65,7 +65,7 @@ public:
   // Everything so far; the open part is included under `trigger`.
   virtual Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
                                         uint64_t end_ns) = 0;
-  // Forgets what was collected, goes on sampling.
+  // Forgets what was collected and counted, goes on sampling.
   virtual void clear() = 0;
 };
 

@@ -31,17 +31,17 @@ enum class EventKind : uint8_t {
   exited,     // number: status
   signalled,  // ended by a signal: text
   killed,     // ended by the debugger
-  detached,   //
+  detached,
 };
 
 struct DebugEvent {
   EventKind kind = EventKind::target;
   TargetKind target = TargetKind::none;
-  int32_t pid = 0;     // of the inferior; 0: none
-  int32_t number = 0;  // of a breakpoint, or the exit status
-  std::string text;    //
-  std::string file;    // where it stopped; may be empty
-  uint32_t line = 0;   //
+  int32_t pid = 0;    // of the inferior; 0: none
+  int32_t number = 0; // of a breakpoint, or the exit status
+  std::string text;
+  std::string file; // where it stopped; may be empty
+  uint32_t line = 0;
   std::string command; // the program and its arguments, where known
 };
 
@@ -101,6 +101,10 @@ public:
 
   // What the last word of `line` may become, sorted; whole words.
   std::vector<std::string> complete(std::string_view line) const;
+
+  // The process that is sampled; 0: none. While it is there, a front that holds several tells of
+  // it.
+  int32_t sampled_pid() const;
 
   std::string_view setting(std::string_view name) const; // empty: no such setting
   Result<void> set(std::string_view name, std::string_view value);

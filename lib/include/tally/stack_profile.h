@@ -36,10 +36,10 @@ struct Mapping {
   uint64_t start = 0;
   uint64_t limit = 0;
   uint64_t file_offset = 0;
-  StringId path{};       // "[vdso]", "//anon" and the like as the kernel names them
-  StringId build_id{};   // lower-case hex
-  uint64_t device = 0;   // of the file that was mapped; 0 when not known
-  uint64_t inode = 0;    //
+  StringId path{};     // "[vdso]", "//anon" and the like as the kernel names them
+  StringId build_id{}; // lower-case hex
+  uint64_t device = 0; // with the inode, of the file that was mapped; 0 when not known
+  uint64_t inode = 0;
   uint64_t bias = 0;     // run-time address - link-time address, modulo 2^64
   bool has_bias = false; // the file was found and a segment holds this piece
 };
@@ -78,8 +78,8 @@ struct Thread {
 struct Part {
   uint32_t number = 1;   // from 1, ascending
   StringId trigger{};    // what ended it: "breakpoint 2, parse.c:10"
-  uint64_t begin_ns = 0; // since sampling began, time at a prompt taken off
-  uint64_t end_ns = 0;   //
+  uint64_t begin_ns = 0; // this and the next: since sampling began, time at a prompt taken off
+  uint64_t end_ns = 0;
 };
 
 struct Sample {
@@ -193,7 +193,8 @@ private:
 };
 
 // Adds all of `from`: equal mappings, threads, stacks become one, its parts follow those that are
-// there, later by `shift_ns`. Both must have the same value types.
+// there, later by `shift_ns`. Both must have the same value types, and periods where both know
+// them.
 TALLY_API Result<void> append(StackProfileBuilder &to, const StackProfile &from,
                               uint64_t shift_ns = 0);
 

@@ -276,6 +276,10 @@ tally_error *tally_session_cancel(tally_session *session) {
   return guarded([&] { return session->session.cancel(); }, [](const Reply &) {});
 }
 
+int32_t tally_session_sampled_pid(const tally_session *session) {
+  return session->session.sampled_pid();
+}
+
 tally_error *tally_session_complete(tally_session *session, const char *line, tally_table **table) {
   return guarded(
       [&]() -> TableResult {

@@ -109,6 +109,7 @@ private:
   bool process_gone_ = false; // the pidfd said so
   std::string problem_;
   uint64_t tracer_checked_ns_ = 0;
+  uint64_t cleared_cpu_ns_ = 0;              // the clocks themselves are not set back
   std::optional<SamplerStatus> last_status_; // after stop()
 
   pthread_t thread_{};
@@ -344,7 +345,7 @@ SamplerStatus PerfSampler::status() {
   status.cut_stacks = counters.cut_stacks;
   status.threads = sink_.thread_count();
   status.parts = sink_.part_count();
-  status.cpu_ns = events_.cpu_ns();
+  status.cpu_ns = events_.cpu_ns() - cleared_cpu_ns_;
   status.kernel_included = events_.kernel_included();
   status.memory_bytes = sink_.memory_bytes();
   status.ended = ended_;
@@ -373,6 +374,7 @@ void PerfSampler::clear() {
     if (!last_status_)
       drain_now();
     sink_.clear();
+    cleared_cpu_ns_ = events_.cpu_ns();
   });
 }
 

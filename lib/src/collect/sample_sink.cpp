@@ -325,6 +325,7 @@ Result<StackProfile> SampleSink::snapshot(std::string_view trigger, uint64_t beg
 }
 
 void SampleSink::clear() {
+  counters_ = {};
   parts_kept_ = 0;
   part_has_samples_ = part_added_ = false;
   begin_profile();

@@ -53,6 +53,27 @@ const Format *format_by_file_name(std::string_view path) {
   return nullptr;
 }
 
+Result<const Format *> format_for_output(std::string_view path, std::string_view name,
+                                         std::string_view option) {
+  if (!name.empty()) {
+    auto named = format_by_name(name);
+    if (!named)
+      named.error().source = option;
+    return named;
+  }
+  if (const Format *format = format_by_file_name(path))
+    return format;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("the file's name tells no format: add {} callgrind, or another", option),
+              std::string(path));
+}
+
+std::string default_file_name(const Format &format, std::string_view stem) {
+  std::string name(format.file_names.front());
+  const size_t star = name.find('*');
+  return name.replace(star, 1, fmt::format("{}{}", star == 0 ? "" : ".", stem));
+}
+
 namespace {
 
 // Costs of `stacks`, or of one part of them, and what is lost on the way.
@@ -64,6 +85,14 @@ Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
   if (stacks.threads().size() > 1)
     written.lost.push_back("which thread a sample was taken in");
   return written;
+}
+
+bool is_zero(const StackProfile &profile) {
+  for (size_t row = 0; row < profile.sample_count(); ++row)
+    for (const int64_t value : profile.sample(row).values)
+      if (value != 0)
+        return false;
+  return true;
 }
 
 constexpr size_t head_bytes = 4096;
@@ -94,8 +123,8 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
 } // namespace
 
 Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
-                                 const Format *from) {
-  TALLY_TRY(source, ByteSource::open(path));
+                                 const Format *from, const ReadOptions &options) {
+  TALLY_TRY(source, ByteSource::open(path, options));
   TALLY_TRY(head, source->peek(head_bytes));
   if (head.empty())
     return fail(ErrorCode::no_data, "is empty", source->name());
@@ -111,6 +140,8 @@ Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnosti
                 fmt::format("the format {} is written here, but not read", format->name),
                 source->name());
   TALLY_TRY(profile, format->read(*source, diagnostics));
+  if (const auto *stacks = std::get_if<StackProfile>(&profile); stacks && is_zero(*stacks))
+    return fail(ErrorCode::no_data, "holds no samples: every count is 0", source->name());
   return ReadProfile{std::move(profile), format};
 }
 

@@ -23,8 +23,8 @@ struct Place {
 };
 
 struct Arc {
-  uint32_t from;           // a place
-  SourceFunctionId callee; //
+  uint32_t from; // a place
+  SourceFunctionId callee;
   friend bool operator==(const Arc &, const Arc &) = default;
 };
 
@@ -73,7 +73,9 @@ private:
 class Aggregator {
 public:
   explicit Aggregator(const StackProfile &stacks)
-      : stacks_(stacks), width_(stacks.value_types().size()), places_(width_), arcs_(width_) {
+      : stacks_(stacks), width_(stacks.value_types().size()), places_(width_), arcs_(width_),
+        known_(stacks.functions()) {
+    add_unknown();
     find_functions();
     find_places();
   }
@@ -81,13 +83,16 @@ public:
   Result<CostProfile> run(AggregateOptions options);
 
 private:
+  void add_unknown();
   void find_functions();
   void find_places();
+  Result<void> add_stackless(StackFilter filter);
   Result<void> add_part(StackFilter filter, const CostPart &part);
   void write_part(CostPartId part);
   CostFunctionId function_of(SourceFunctionId id);
   // The link-time address where the module is known, else the run-time one.
   uint64_t address_of(const Location &at) const;
+  StringId object_of(const Location &at) const;
 
   struct Visitor;
   const StackProfile &stacks_;
@@ -96,6 +101,8 @@ private:
   Rows<Arc> arcs_;
   std::vector<uint32_t> first_place_; // of a location: a place for each of its lines
   std::vector<uint32_t> location_places_;
+  Column<SourceFunctionId, SourceFunction> known_; // the profile's, then those without a name
+  std::unordered_map<uint32_t, SourceFunctionId> unknown_; // by object
   CostProfileBuilder out_;
   Column<SourceFunctionId, CostFunctionId> functions_;
   Column<SourceFunctionId, SourceFunctionId> same_; // one for those that become one
@@ -109,10 +116,28 @@ uint64_t Aggregator::address_of(const Location &at) const {
   return mapping.has_bias ? at.address - mapping.bias : at.address;
 }
 
+StringId Aggregator::object_of(const Location &at) const {
+  return at.mapping == none<MappingId> ? StringId{} : stacks_.mappings()[at.mapping].path;
+}
+
+// What has no name is booked on the unknown function of its object: nothing is lost.
+void Aggregator::add_unknown() {
+  const auto add = [&](StringId object) {
+    if (const auto [at, added] = unknown_.try_emplace(index_of(object)); added)
+      at->second = known_.push({{}, {}, {}, object, 0});
+  };
+  for (uint32_t i = 0; i < stacks_.location_count(); ++i)
+    if (const Location at = stacks_.location(static_cast<LocationId>(i)); at.lines.empty())
+      add(object_of(at));
+  for (size_t row = 0; row < stacks_.sample_count(); ++row)
+    if (stacks_.sample(row).stack == none<StackId>)
+      return add({});
+}
+
 // Costs tell functions apart by name, file and object; the line of declaration and the linkage name
 // (a constructor has two) do not count.
 void Aggregator::find_functions() {
-  const auto &all = stacks_.functions();
+  const auto &all = known_;
   std::unordered_map<uint32_t, SourceFunctionId> first; // by line: the order of ids tells nothing
   for (uint32_t i = 0; i < all.size(); ++i) {
     const auto id = static_cast<SourceFunctionId>(i);
@@ -137,13 +162,16 @@ void Aggregator::find_places() {
       location_places_.push_back(
           places_.id_of({same_[line.function], file, {address_of(at), line.line}}));
     }
+    if (at.lines.empty())
+      location_places_.push_back(
+          places_.id_of({same_[unknown_.at(index_of(object_of(at)))], {}, {address_of(at), 0}}));
   }
   first_place_.push_back(static_cast<uint32_t>(location_places_.size()));
   out_.set_positions(addresses, true);
 }
 
 CostFunctionId Aggregator::function_of(SourceFunctionId id) {
-  const SourceFunction &f = stacks_.functions()[id];
+  const SourceFunction &f = known_[id];
   const auto text = [&](StringId string) { return stacks_.strings[string]; };
   return out_.add_function(text(f.name), out_.add_file(text(f.file)),
                            out_.add_object(text(f.object)));
@@ -173,8 +201,6 @@ struct Aggregator::Visitor {
     const auto places = places_of(node);
     const auto total = weights.total(node);
     marks.push_back(entered_arcs.size());
-    if (places.empty())
-      return;
     self.places_.add(places.front(), weights.self(node));
     for (uint32_t place : places) {
       const uint32_t function = index_of(self.functions_[self.places_[place].function]);
@@ -183,8 +209,7 @@ struct Aggregator::Visitor {
           self.inclusive_[function * self.width_ + v] += total[v];
     }
     if (const StackId caller = self.stacks_.stack_caller(node); caller != none<StackId>)
-      if (const auto above = places_of(caller); !above.empty())
-        add_arc(above.front(), places.back(), total);
+      add_arc(places_of(caller).front(), places.back(), total);
     for (size_t i = places.size() - 1; i > 0; --i) // what was inlined is called too
       add_arc(places[i], places[i - 1], total);
   }
@@ -203,7 +228,30 @@ Result<void> Aggregator::add_part(StackFilter filter, const CostPart &part) {
   places_.clear_costs();
   arcs_.clear_costs();
   walk_stacks(stacks_, weights, Visitor{*this, weights});
+  TALLY_CHECK(add_stackless(filter));
   write_part(out_.add_part(part));
+  return {};
+}
+
+Result<void> Aggregator::add_stackless(StackFilter filter) {
+  std::vector<uint64_t> costs(width_, 0);
+  for (size_t row = 0; row < stacks_.sample_count(); ++row) {
+    const Sample sample = stacks_.sample(row);
+    if (sample.stack != none<StackId> ||
+        (filter.part != none<PartId> && sample.part != filter.part))
+      continue;
+    for (size_t v = 0; v < width_; ++v) {
+      if (sample.values[v] < 0)
+        return fail(ErrorCode::invalid_input, "a sample has a negative value");
+      costs[v] += static_cast<uint64_t>(sample.values[v]); // validate() has added them up
+    }
+  }
+  if (std::ranges::all_of(costs, [](uint64_t value) { return value == 0; }))
+    return {};
+  const SourceFunctionId unknown = same_[unknown_.at(0)];
+  places_.add(places_.id_of({unknown, {}, {}}), costs);
+  for (size_t v = 0; v < width_; ++v)
+    inclusive_[index_of(functions_[unknown]) * width_ + v] += costs[v];
   return {};
 }
 
@@ -219,7 +267,7 @@ void Aggregator::write_part(CostPartId part) {
   const auto text = [&](StringId string) { return stacks_.strings[string]; };
   const auto key_of = [&](uint32_t place_id, uint32_t id, const Arc *arc) {
     const Place &place = places_[place_id];
-    const SourceFunction &f = stacks_.functions()[place.function];
+    const SourceFunction &f = known_[place.function];
     Key key{text(f.object),
             text(f.file),
             text(f.name),
@@ -231,7 +279,7 @@ void Aggregator::write_part(CostPartId part) {
             id,
             arc != nullptr};
     if (arc) {
-      const SourceFunction &callee = stacks_.functions()[arc->callee];
+      const SourceFunction &callee = known_[arc->callee];
       key.callee = text(callee.name);
       key.callee_file = text(callee.file);
       key.callee_object = text(callee.object);
@@ -263,9 +311,8 @@ void Aggregator::write_part(CostPartId part) {
     }
     const SourceFunctionId callee = arcs_[key.id].callee;
     const auto costs = arcs_.costs(key.id);
-    out_.add_call(
-        {place.position, functions_[callee], {0, stacks_.functions()[callee].line}, costs.front()},
-        costs);
+    out_.add_call({place.position, functions_[callee], {0, known_[callee].line}, costs.front()},
+                  costs);
   }
 }
 
@@ -297,18 +344,7 @@ Result<CostProfile> Aggregator::run(AggregateOptions options) {
   TALLY_CHECK(add_part({none<ThreadId>, options.only_part}, part));
   for (CostFunctionId id : functions_)
     out_.set_inclusive(id, std::span(inclusive_).subspan(index_of(id) * width_, width_));
-  TALLY_TRY(profile, out_.finish());
-  // A sample without a stack, or at a location without lines, would be lost without a word.
-  std::vector<uint64_t> samples(width_, 0);
-  for (size_t row = 0; row < stacks_.sample_count(); ++row) {
-    const Sample sample = stacks_.sample(row);
-    if (options.only_part == none<PartId> || sample.part == options.only_part)
-      for (size_t v = 0; v < width_; ++v)
-        samples[v] += static_cast<uint64_t>(sample.values[v]);
-  }
-  if (!std::ranges::equal(samples, profile.totals()))
-    return fail(ErrorCode::internal, "some samples have no name to be booked on");
-  return profile;
+  return out_.finish();
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 #include <tuple>
 
+#include <fmt/format.h>
+
 #include <tally/stack_profile.h>
 
 namespace tally {
@@ -26,7 +28,19 @@ Result<void> append(StackProfileBuilder &to, const StackProfile &from, uint64_t 
     return true;
   };
   if (!same_types())
-    return fail(ErrorCode::invalid_argument, "the two profiles count different things");
+    return fail(ErrorCode::invalid_input, "the two profiles count different things");
+  // Ticks of different lengths are not converted: the numbers would be those of no measurement.
+  const uint64_t period = to.so_far().period_ns;
+  const bool both = to.so_far().sample_count() > 0 && from.sample_count() > 0;
+  if (both && period != 0 && from.period_ns != 0 && period != from.period_ns)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("the two profiles were sampled at different rates: each {} ns and each "
+                            "{} ns",
+                            period, from.period_ns));
+  if (both && from.period_ns == 0)
+    to.set_period_ns(0); // not known of some
+  else if (from.sample_count() > 0)
+    to.set_period_ns(both ? period : from.period_ns);
 
   std::vector<MappingId> mappings;
   for (Mapping mapping : from.mappings()) {

@@ -1,5 +1,7 @@
 // What the commands do, once they are parsed.
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -18,14 +20,30 @@ namespace {
 
 Reply printed(std::string text) { return Reply{std::move(text), {}}; }
 
-uint32_t number_or(std::string_view text, uint32_t otherwise) {
-  return text.empty() ? otherwise
-                      : static_cast<uint32_t>(std::strtoul(std::string(text).c_str(), nullptr, 10));
+uint32_t number(std::string_view text) { // parse_command() has checked it
+  return static_cast<uint32_t>(std::strtoul(std::string(text).c_str(), nullptr, 10));
+}
+
+uint32_t limit_of(const ParsedCommand &command) {
+  return command.has("json") && !command.has("limit") ? 0 : number(command.value("limit"));
 }
 
 std::string expand_home(const std::string &path) {
   const char *home = std::getenv("HOME");
   return home && path.starts_with("~/") ? home + path.substr(1) : path;
+}
+
+// The file that a command names. "-" means a program's own streams; here they are the debugger's.
+Result<std::string> file_of(const ParsedCommand &command) {
+  if (command.arguments[0] == "-")
+    return fail(ErrorCode::invalid_argument,
+                "standard input and output are the debugger's own: name a file", "-");
+  return expand_home(command.arguments[0]);
+}
+
+std::string numbered_files(std::string_view path, size_t first, size_t last) {
+  return first == last ? fmt::format("{}.{}", path, first)
+                       : fmt::format("{}.{} … {}.{}", path, first, path, last);
 }
 
 std::string lost_lines(const Written &written) {
@@ -69,34 +87,24 @@ Result<Reply> Session::State::stop(const ParsedCommand &) {
 }
 
 Result<Reply> Session::State::start(const ParsedCommand &command) {
-  if (sampler || armed)
-    return fail(
-        ErrorCode::bad_state,
+  if (sampler || armed) {
+    std::string message =
         sampler ? fmt::format("process {} is sampled already, and goes on being so", sampled_pid)
-                : "has been said already, and holds for the next run",
-        "profile start");
+                : "has been said already, and holds for the next run";
+    if (!command.options.empty())
+      message += fmt::format(" at {} Hz; `profile stop` first to change options",
+                             (sampler ? sampled_options : options).frequency_hz);
+    return fail(ErrorCode::bad_state, std::move(message), "profile start");
+  }
   const auto value = [&](std::string_view name) {
-    return command.value(name, settings.find(name)->second);
+    return command.has(name) ? command.value(name) : std::string_view(settings.find(name)->second);
   };
-  const auto not_here = [](std::string_view option, std::string_view word,
-                           std::string_view instead) {
-    return fail(ErrorCode::unsupported,
-                fmt::format("'{}' is not in this version; {}", word, instead),
-                fmt::format("--{}", option));
-  };
-  const std::string_view backend = value("backend");
-  if (backend != "auto" && backend != "perf")
-    return not_here("backend", backend, "'perf' is");
-  if (value("clock") != "cpu")
-    return not_here("clock", value("clock"), "'cpu' is");
-  if (value("stacks") == "dwarf")
-    return not_here("stacks", "dwarf", "'fp' is, and needs programs built with frame pointers");
   TALLY_CHECK(check_target());
 
   StartOptions wanted;
-  wanted.frequency_hz = number_or(value("frequency"), 1000);
+  wanted.frequency_hz = number(value("frequency"));
   wanted.stacks = value("stacks") == "none" ? StackMode::none : StackMode::fp;
-  wanted.chosen = backend != "auto";
+  wanted.chosen = value("backend") != "auto";
   if (target.pid == 0) {
     // Ourselves in place of the program that is not there yet: a refusal is told now, not at `run`.
     SamplerOptions trial;
@@ -114,6 +122,16 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
   return printed(fmt::format("Sampling process {}: {}.\n", target.pid, sampling_words()));
 }
 
+std::string Session::State::state_words(bool process_gone) const {
+  if (sampler) // a debugger may hear of the end only when it next looks at the process
+    return process_gone ? "ended (the process is gone)" : "sampling";
+  if (armed && target.target == TargetKind::native && target.pid != 0)
+    return fmt::format("armed (begins when process {} runs on)", target.pid);
+  if (armed)
+    return "armed (begins with the next process)";
+  return kept || frozen ? "stopped" : "idle";
+}
+
 Result<Reply> Session::State::status(const ParsedCommand &) {
   const SamplerStatus now = sums();
   const uint64_t at = now_ns();
@@ -127,10 +145,7 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   const auto line = [&](std::string_view name, const auto &value) {
     out += fmt::format("{} {}\n", name, value);
   };
-  line("state", sampler     ? "sampling"
-                : armed     ? "armed (begins with the next process)"
-                : collected ? "stopped"
-                            : "idle");
+  line("state", state_words(now.ended));
   if (sampler)
     line("pid", sampled_pid);
   if (!collected && !armed) { // what `start` would take
@@ -157,10 +172,10 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   line("lost", now.lost);
   line("throttled", now.throttled);
   size_t threads = now.threads, parts = now.parts;
-  for (const auto *profile : {&kept, &frozen})
-    if (*profile) {
-      parts += (*profile)->parts().size();
-      for (const Thread &thread : (*profile)->threads())
+  for (const Profile &profile : {kept, frozen})
+    if (profile) {
+      parts += profile->parts().size();
+      for (const Thread &thread : profile->threads())
         threads += !sampler || thread.pid != sampled_pid; // a process that goes on has its threads
     }
   line("threads", threads);
@@ -183,15 +198,36 @@ std::string Session::State::warnings() const {
   return out;
 }
 
+Result<Reply> Session::State::with_samples(const ParsedCommand &command, Then what) {
+  return with_names([what = std::move(what), name = fmt::format("profile {}", command.spec->name),
+                     this](const StackProfile &profile) -> Result<Reply> {
+    if (profile.sample_count() == 0)
+      return fail(ErrorCode::no_data, why_no_samples(), name);
+    return what(profile);
+  });
+}
+
+std::string Session::State::why_no_samples() {
+  const uint64_t ran = running_ns + (running ? now_ns() - changed_at_ns : 0);
+  if (ran == 0)
+    return "no samples yet: the program has not run while it was sampled";
+  const uint32_t hz = sampled_options.frequency_hz;
+  const double ran_seconds = static_cast<double>(ran) * 1e-9;
+  if (ran_seconds * hz < 10)
+    return fmt::format("no samples yet: the program ran for {:.2g} s, in which {} Hz tick {:.0f} "
+                       "times: let it run on, or choose a higher frequency",
+                       ran_seconds, hz, ran_seconds * hz);
+  return fmt::format("no samples yet: of {} that the program ran it took {} on a processor, and "
+                     "only these are counted",
+                     seconds(ran), seconds(sums().cpu_ns));
+}
+
 Result<Reply> Session::State::report(const ParsedCommand &command) {
   const bool json = command.has("json");
-  TALLY_TRY(by, by_of(command.value("by", "function")));
-  TALLY_TRY(sort, sort_by_of(command.value("sort", "self")));
-  const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
-  return with_names([=, this](const StackProfile &profile) -> Result<Reply> {
-    if (profile.sample_count() == 0)
-      return fail(ErrorCode::no_data, "no samples yet: the program has hardly run",
-                  "profile report");
+  TALLY_TRY(by, by_of(command.value("by")));
+  TALLY_TRY(sort, sort_by_of(command.value("sort")));
+  const uint32_t limit = limit_of(command);
+  return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
     TALLY_TRY(table, flat_table(profile, by, sort));
     return printed(json ? to_json(table, limit)
                         : to_text(table, {.limit = limit, .width = width}) + warnings());
@@ -199,19 +235,10 @@ Result<Reply> Session::State::report(const ParsedCommand &command) {
 }
 
 Result<Reply> Session::State::dump(const ParsedCommand &command) {
-  const std::string path = expand_home(command.arguments[0]);
-  const Format *format = format_by_file_name(path);
-  if (command.has("format")) {
-    TALLY_TRY(named_format, format_by_name(command.value("format")));
-    format = named_format;
-  }
-  if (!format)
-    return fail(ErrorCode::invalid_argument,
-                "the file's name tells no format: add --format callgrind, or another", path);
+  TALLY_TRY(path, file_of(command));
+  TALLY_TRY(format, format_for_output(path, command.value("format"), "--format"));
   const bool in_parts = command.has("parts");
-  return with_names([=, this](const StackProfile &profile) -> Result<Reply> {
-    if (profile.sample_count() == 0)
-      return fail(ErrorCode::no_data, "no samples yet: the program has hardly run", "profile dump");
+  return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
     const int64_t total = profile.totals().front();
     if (!in_parts) {
       TALLY_TRY(written, write_profile(profile, *format));
@@ -222,31 +249,42 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
     TALLY_TRY(files, write_parts(profile, *format));
     for (size_t i = 0; i < files.size(); ++i)
       TALLY_CHECK(write_file(fmt::format("{}.{}", path, i + 1), files[i].bytes));
-    return printed(fmt::format("Wrote {} ticks in {} parts to {}.1 … {}.{} ({}).\n{}", total,
-                               files.size(), path, path, files.size(), format->name,
+    const size_t count = files.size();
+    size_t last = count; // that there is
+    std::error_code ignored;
+    while (std::filesystem::exists(fmt::format("{}.{}", path, last + 1), ignored))
+      ++last;
+    return printed(fmt::format("Wrote {} ticks in {} {} to {} ({}).\n{}{}", total, count,
+                               count == 1 ? "part" : "parts", numbered_files(path, 1, count),
+                               format->name,
+                               last == count ? ""
+                                             : fmt::format("{} {} of an earlier dump.\n",
+                                                           numbered_files(path, count + 1, last),
+                                                           last == count + 1 ? "is" : "are"),
                                lost_lines(files.front()) + warnings()));
   });
 }
 
 Result<Reply> Session::State::diff(const ParsedCommand &command) {
   const std::string name = command.arguments[0];
-  std::optional<StackProfile> before;
+  Profile before;
   if (name == "previous") {
     if (!previous)
       return fail(ErrorCode::no_data, "there is no run before this one", "previous");
-    before = *previous;
+    before = previous;
   } else {
     Diagnostics findings;
-    TALLY_TRY(read, read_profile(expand_home(name), findings));
+    TALLY_TRY(path, file_of(command));
+    TALLY_TRY(read, read_profile(path, findings));
     auto *stacks = std::get_if<StackProfile>(&read.profile);
     if (!stacks)
       return fail(ErrorCode::unsupported, "holds no samples to compare with", name);
-    before = std::move(*stacks);
+    before = std::make_shared<const StackProfile>(std::move(*stacks));
   }
   const bool json = command.has("json");
-  const uint32_t limit = number_or(command.value("limit"), json ? 0 : 20);
+  const uint32_t limit = limit_of(command);
   TALLY_TRY(before_table, flat_table(*before, By::function));
-  return with_names([=, this](const StackProfile &profile) -> Result<Reply> {
+  return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
     TALLY_TRY(after_table, flat_table(profile, By::function));
     const DiffTable changes = diff_tables(before_table, after_table);
     return printed(json ? to_json(changes, limit)
@@ -261,30 +299,19 @@ Result<Reply> Session::State::clear(const ParsedCommand &) {
   done = {};
   running_ns = stopped_ns = 0;
   changed_at_ns = now_ns();
-  if (sampler) {
+  if (sampler)
     sampler->clear();
-    cleared = sampler->status();
-  }
   return Reply{};
 }
 
 Result<Reply> Session::State::config(const ParsedCommand &command) {
-  const OptionSpec *setting = find_option(profile_settings(), command.arguments[0]);
-  if (!setting) {
-    std::string names;
-    for (const OptionSpec &each : profile_settings())
-      names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
-    return fail(
-        ErrorCode::invalid_argument,
-        fmt::format("there is no setting '{}' (there are: {})", command.arguments[0], names),
-        "profile config");
+  const std::string &name = command.arguments[0];
+  if (command.arguments.size() > 1) {
+    TALLY_CHECK(set(name, command.arguments[1]));
+    return Reply{};
   }
-  std::string &value = settings.find(setting->name)->second;
-  if (command.arguments.size() == 1)
-    return printed(fmt::format("{} {}\n", setting->name, value));
-  TALLY_CHECK(check_value(*setting, command.arguments[1], setting->name));
-  value = command.arguments[1];
-  return Reply{};
+  TALLY_TRY(setting, setting_by_name(name));
+  return printed(fmt::format("{} {}\n", setting->name, settings.find(name)->second));
 }
 
 } // namespace tally

@@ -1,7 +1,6 @@
 #include "session/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include <dirent.h>
@@ -10,6 +9,8 @@
 #include <fmt/ranges.h>
 
 #include <tally/formats.h>
+
+#include "support/number.h"
 
 namespace tally {
 
@@ -44,9 +45,11 @@ Words split_words(std::string_view line) {
   return out;
 }
 
-std::string_view ParsedCommand::value(std::string_view option, std::string_view otherwise) const {
-  const auto at = options.find(option);
-  return at == options.end() ? otherwise : std::string_view(at->second);
+std::string_view ParsedCommand::value(std::string_view option) const {
+  if (const auto at = options.find(option); at != options.end())
+    return at->second;
+  const OptionSpec *known = find_option(spec->options, option);
+  return known ? known->fallback : std::string_view();
 }
 
 const CommandSpec *find_command(std::string_view name) {
@@ -63,6 +66,17 @@ const OptionSpec *find_option(std::span<const OptionSpec> options, std::string_v
   return nullptr;
 }
 
+Result<const OptionSpec *> setting_by_name(std::string_view name) {
+  if (const OptionSpec *setting = find_option(profile_settings(), name))
+    return setting;
+  std::vector<std::string_view> names;
+  for (const OptionSpec &each : profile_settings())
+    names.push_back(each.name);
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("there is no setting '{}' (there are: {})", name, fmt::join(names, ", ")),
+              "profile config");
+}
+
 std::vector<std::string_view> choices(const OptionSpec &option) {
   std::vector<std::string_view> out;
   std::string_view rest = option.values;
@@ -77,28 +91,37 @@ std::vector<std::string_view> choices(const OptionSpec &option) {
   }
 }
 
-Result<uint64_t> parse_number(std::string_view text, uint64_t least, uint64_t most,
-                              std::string_view source) {
-  uint64_t value = 0;
-  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (fault != std::errc() || end != text.data() + text.size() || value < least || value > most)
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("expected a whole number from {} to {}, found '{}'", least, most, text),
-                std::string(source));
-  return value;
-}
+namespace {
+
+// Words of the interface that this version does not know how to do, and what to say instead.
+struct NotHere {
+  std::string_view option, value, instead;
+};
+constexpr NotHere not_here[] = {
+    {"backend", "agent", "'perf' is"},
+    {"backend", "interrupt", "'perf' is"},
+    {"clock", "wall", "'cpu' is"},
+    {"stacks", "dwarf", "'fp' is, and needs programs built with frame pointers"},
+};
+
+} // namespace
 
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name) {
+  for (const NotHere &each : not_here)
+    if (each.option == option.name && each.value == value)
+      return fail(ErrorCode::unsupported,
+                  fmt::format("'{}' is not in this version; {}", value, each.instead),
+                  std::string(shown_name));
   if (const auto allowed = choices(option); !allowed.empty()) {
     if (std::ranges::find(allowed, value) == allowed.end())
       return fail(ErrorCode::invalid_argument,
                   fmt::format("expected one of {}, found '{}'", fmt::join(allowed, ", "), value),
                   std::string(shown_name));
   } else if (option.values == "HZ") {
-    TALLY_CHECK(parse_number(value, 1, 1000000, shown_name));
+    TALLY_CHECK(whole_number(value, 1, 1000000, std::string(shown_name)));
   } else if (option.values == "N") {
-    TALLY_CHECK(parse_number(value, 0, UINT32_MAX, shown_name));
+    TALLY_CHECK(whole_number(value, 0, UINT32_MAX, std::string(shown_name)));
   } else if (option.values == "FORMAT") {
     if (auto format = format_by_name(value); !format) {
       Error error = format.error();

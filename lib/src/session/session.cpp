@@ -92,8 +92,7 @@ Result<void> Session::State::begin_sampling() {
   const bool same = target.pid == sampled_pid && options == sampled_options && kept;
   if (!same) {
     if (kept)
-      previous = std::move(kept);
-    kept.reset();
+      previous = std::exchange(kept, nullptr);
     done = {};
     running_ns = stopped_ns = 0;
     symbolizer = make_symbolizer();
@@ -102,7 +101,6 @@ Result<void> Session::State::begin_sampling() {
   }
   named.reset();
   sampler = std::move(started);
-  cleared = {};
   sampled_pid = target.pid;
   sampled_command = target.command;
   sampled_options = options;
@@ -128,7 +126,7 @@ void Session::State::end_part(std::string_view trigger) {
     sampler->end_part(trigger, begin, running_ns);
 }
 
-Result<Reply> Session::State::end_sampling(std::string_view trigger) {
+Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) {
   if (!sampler)
     return Reply{};
   end_part(trigger);
@@ -140,17 +138,25 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger) {
   sampler.reset();
   if (!raw)
     return fail(std::move(raw.error()));
-  frozen = std::move(*raw);
+  frozen = std::make_shared<const StackProfile>(std::move(*raw));
   named.reset(); // it may be equal, but `frozen` is what is kept
   // Now, while the files are those that ran: the next build replaces them.
-  return with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
+  return with_names([tell, ended = fmt::format("Sampling of process {} ended: {}", sampled_pid,
+                                               trigger)](const StackProfile &profile) {
+    Reply reply;
+    const int64_t ticks = profile.totals().front();
+    if (tell)
+      reply.text =
+          fmt::format("{}; {} {} kept.\n", ended, ticks, ticks == 1 ? "tick is" : "ticks are");
+    return Result<Reply>(std::move(reply));
+  });
 }
 
 Result<Reply> Session::State::event(const DebugEvent &event) {
   if (event.kind == EventKind::target && sampler && event.pid != sampled_pid) {
     // The front did not hear how the process left.
     target = event;
-    return end_sampling("gone");
+    return end_sampling("gone", true);
   }
   if (event.kind == EventKind::resumed && sampler && event.pid != sampled_pid) {
     TALLY_TRY(ended, end_sampling("gone"));
@@ -183,7 +189,7 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
     return end_sampling(trigger_of(event));
   case EventKind::detached:
     armed = armed && !sampler;
-    return end_sampling(trigger_of(event));
+    return end_sampling(trigger_of(event), true);
   case EventKind::breakpoint:
   case EventKind::watchpoint:
   case EventKind::catchpoint:
@@ -197,49 +203,35 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
 }
 
 SamplerStatus Session::State::sums() {
-  SamplerStatus all = done;
   if (!sampler)
-    return all;
-  const SamplerStatus now = sampler->status();
-  all.samples += now.samples - cleared.samples;
-  all.kernel_samples += now.kernel_samples - cleared.kernel_samples;
-  all.lost += now.lost - cleared.lost;
-  all.throttled += now.throttled - cleared.throttled;
-  all.cpu_ns += now.cpu_ns - cleared.cpu_ns;
-  all.threads = now.threads;
-  all.parts = now.parts;
-  all.kernel_included = now.kernel_included;
-  all.requested_hz = now.requested_hz;
-  all.ring_bytes = now.ring_bytes;
-  all.rings = now.rings;
-  all.events = now.events;
-  all.memory_bytes = now.memory_bytes;
-  all.ended = now.ended;
-  all.problem = now.problem;
+    return done;
+  SamplerStatus all = sampler->status();
+  for (const auto counter :
+       {&SamplerStatus::samples, &SamplerStatus::kernel_samples, &SamplerStatus::lost,
+        &SamplerStatus::throttled, &SamplerStatus::cut_stacks, &SamplerStatus::cpu_ns})
+    all.*counter += done.*counter;
   return all;
 }
 
 // --- names, a slice at a time
 
 Result<Reply> Session::State::with_names(Then what) {
-  if (!named && !frozen && !sampler && kept)
-    named = *kept;
+  if (!named && !frozen && !sampler)
+    named = kept;
   if (running)
     named.reset();
   if (named)
     return what(*named);
   if (!frozen && !sampler)
     return fail(ErrorCode::no_data,
-                "nothing was collected yet: `profile start`, then run the program");
+                armed ? "nothing was collected yet: since `profile start` no process has run"
+                      : "nothing was collected yet: `profile start`, then run the program");
   if (!symbolizer)
     symbolizer = make_symbolizer();
-  std::optional<StackProfile> raw = frozen;
-  if (!raw) {
-    const uint64_t until = running ? running_ns + (now_ns() - changed_at_ns) : running_ns;
-    TALLY_TRY(snapshot, sampler->snapshot("running", running_ns, until));
-    raw = std::move(snapshot);
-  }
-  job = std::make_unique<Symbolization>(std::move(*raw), *symbolizer, diagnostics);
+  const uint64_t until = running_ns + (running ? now_ns() - changed_at_ns : 0);
+  TALLY_TRY(raw, frozen ? Result<StackProfile>(*frozen) // a copy: the look-up may be cancelled
+                        : sampler->snapshot("running", running_ns, until));
+  job = std::make_unique<Symbolization>(std::move(raw), *symbolizer, diagnostics);
   asked_debugger = false;
   then = std::move(what);
   return pump();
@@ -285,12 +277,12 @@ Result<Reply> Session::State::finish_names() {
     StackProfileBuilder all(*kept);
     TALLY_CHECK(append(all, *profile));
     TALLY_TRY(sum, all.finish());
-    named = std::move(sum);
+    named = std::make_shared<const StackProfile>(std::move(sum));
   } else {
-    named = std::move(*profile);
+    named = std::make_shared<const StackProfile>(std::move(*profile));
   }
   if (frozen) {
-    kept = *named;
+    kept = named;
     frozen.reset();
   }
   return next(*named);
@@ -340,6 +332,13 @@ Result<Reply> Session::State::cancel() {
   return fail(ErrorCode::cancelled, "interrupted; what was collected is kept");
 }
 
+Result<void> Session::State::set(std::string_view name, std::string_view value) {
+  TALLY_TRY(setting, setting_by_name(name));
+  TALLY_CHECK(check_value(*setting, value, name));
+  settings.find(name)->second = value;
+  return {};
+}
+
 // --- the public face
 
 Session::Session() : state_(std::make_unique<State>()) {}
@@ -363,19 +362,15 @@ std::vector<std::string> Session::complete(std::string_view line) const {
   return complete_words(line);
 }
 
+int32_t Session::sampled_pid() const { return state_->sampler ? state_->sampled_pid : 0; }
+
 std::string_view Session::setting(std::string_view name) const {
   const auto at = state_->settings.find(name);
   return at == state_->settings.end() ? std::string_view() : std::string_view(at->second);
 }
 
 Result<void> Session::set(std::string_view name, std::string_view value) {
-  const OptionSpec *setting = find_option(profile_settings(), name);
-  if (!setting)
-    return fail(ErrorCode::invalid_argument, fmt::format("there is no setting '{}'", name),
-                "profile config");
-  TALLY_CHECK(check_value(*setting, value, name));
-  state_->settings.insert_or_assign(std::string(name), std::string(value));
-  return {};
+  return state_->set(name, value);
 }
 
 void Session::set_width(uint32_t columns) { state_->width = columns; }

@@ -23,6 +23,7 @@ struct StartOptions {
 
 struct Session::State {
   using Then = std::function<Result<Reply>(const StackProfile &)>;
+  using Profile = std::shared_ptr<const StackProfile>; // null: there is none
 
   State();
 
@@ -30,7 +31,8 @@ struct Session::State {
   Result<Reply> event(const DebugEvent &event);
   Result<void> check_target() const; // refuses what is no process of this machine
   Result<void> begin_sampling();
-  Result<Reply> end_sampling(std::string_view trigger);
+  // `tell`: of an end that nothing else shows.
+  Result<Reply> end_sampling(std::string_view trigger, bool tell = false);
   void end_part(std::string_view trigger);
   void note_stop();
   SamplerStatus sums();
@@ -44,6 +46,7 @@ struct Session::State {
   Result<Reply> answer(std::span<const std::string> answers);
   void use_answer(uint64_t address, std::string_view answer);
   Result<Reply> cancel();
+  Result<void> set(std::string_view name, std::string_view value);
 
   // commands.cpp
   Result<Reply> run(const ParsedCommand &command);
@@ -55,6 +58,10 @@ struct Session::State {
   Result<Reply> diff(const ParsedCommand &command);
   Result<Reply> clear(const ParsedCommand &command);
   Result<Reply> config(const ParsedCommand &command);
+  // with_names(), refused where no sample was collected.
+  Result<Reply> with_samples(const ParsedCommand &command, Then then);
+  std::string why_no_samples(); // as far as it is known
+  std::string state_words(bool process_gone) const;
   std::string warnings() const;
   std::string sampling_words() const; // "perf, 1000 Hz of CPU time, stacks by frame pointers"
 
@@ -65,21 +72,20 @@ struct Session::State {
   StartOptions options;
   bool armed = false; // `start` was given, `stop` not yet
   std::unique_ptr<Sampler> sampler;
-  int32_t sampled_pid = 0;      // of the newest sampler
-  std::string sampled_command;  //
-  StartOptions sampled_options; //
+  int32_t sampled_pid = 0; // of the newest sampler
+  std::string sampled_command;
+  StartOptions sampled_options;
 
   bool running = false;       // the process runs, and is sampled
   uint64_t changed_at_ns = 0; // when `running` last changed
   uint64_t running_ns = 0;    // of this profile, up to then
-  uint64_t stopped_ns = 0;    //
+  uint64_t stopped_ns = 0;
 
-  SamplerStatus done;                   // sums over samplers that ended, of this profile
-  SamplerStatus cleared;                // what the sampler had counted at `profile clear`
-  std::optional<StackProfile> kept;     // what ended samplers collected, named
-  std::optional<StackProfile> frozen;   // the same, waiting for names
-  std::optional<StackProfile> named;    // all there is, named; valid until the process runs on
-  std::optional<StackProfile> previous; // of the run before, named
+  SamplerStatus done; // sums over samplers that ended, of this profile
+  Profile frozen;     // what an ended sampler collected, waiting for names
+  Profile kept;       // what ended samplers collected, named
+  Profile named;      // all there is, named; valid until the process runs on
+  Profile previous;   // of the run before, named
 
   std::unique_ptr<Symbolizer> symbolizer; // one a run: files may be built anew in between
   Diagnostics diagnostics;

@@ -339,6 +339,8 @@ std::unique_ptr<ByteSource> ByteSource::of(std::string_view bytes, std::string n
 
 Result<std::string_view> ByteSource::next() {
   TALLY_TRY(pieces, state_->pieces());
+  if (state_->options.progress)
+    state_->options.progress(position(), size_hint());
   return pieces->next();
 }
 

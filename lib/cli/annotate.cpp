@@ -1,0 +1,68 @@
+#include <memory>
+
+#include <tally/annotate.h>
+#include <tally/file_io.h>
+
+#include "arguments.h"
+#include "profiles.h"
+
+namespace tally::cli {
+
+namespace {
+
+struct Options {
+  std::string file, what;
+  InputOptions input;
+  TableOptions table;
+  AnnotateOptions annotate;
+  std::vector<std::string> maps;
+};
+
+Result<void> run(Options options) {
+  for (const std::string &map : options.maps) {
+    const size_t equals = map.find('=');
+    if (equals == map.npos || equals == 0)
+      return fail(ErrorCode::invalid_argument,
+                  "expected FROM=TO, the beginning of a path and what it is here, found '" + map +
+                      "'",
+                  "--source-map");
+    options.annotate.sources.replaced.emplace_back(map.substr(0, equals), map.substr(equals + 1));
+  }
+  TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
+  if (const auto *stacks = std::get_if<StackProfile>(&profile)) {
+    TALLY_TRY(costs, aggregate(*stacks));
+    profile = std::move(costs);
+  }
+  TALLY_TRY(annotation, annotate(std::get<CostProfile>(profile), options.what, options.annotate));
+  return write_file("-", options.table.json ? to_json(annotation)
+                                            : to_text(annotation, options.table.text(0)));
+}
+
+} // namespace
+
+void add_annotate(CLI::App &app, Outcome &outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App &command =
+      add_command(app, "annotate", "print source text with costs and calls beside",
+                  "tally annotate callgrind.out.4711 parse.c:120 --source-dir ~/src/parse");
+  add_input(command, "FILE", options->file, options->input);
+  command.add_option("WHAT", options->what, "FUNCTION, SOURCE or SOURCE:LINE")
+      ->type_name("")
+      ->required();
+  command
+      .add_option("--source-dir", options->annotate.sources.folders,
+                  "a folder where sources are looked for, by the ends of their paths")
+      ->type_name("DIR");
+  command
+      .add_option("--source-map", options->maps, "paths that begin with FROM begin with TO here")
+      ->type_name("FROM=TO");
+  command
+      .add_option("--context", options->annotate.context,
+                  "lines without cost shown around others (default 3)")
+      ->type_name("N")
+      ->check(whole_number_from(0, 1000000));
+  add_table_options(command, options->table, 0);
+  command.callback([options, &outcome] { outcome.end(run(*options)); });
+}
+
+} // namespace tally::cli

@@ -1,0 +1,50 @@
+#include <memory>
+
+#include <tally/file_io.h>
+
+#include "profiles.h"
+
+namespace tally::cli {
+
+namespace {
+
+struct Options {
+  std::string before, after;
+  InputOptions input;
+  TableOptions table;
+};
+
+Result<FlatTable> table_of(const std::string &file, const Options &options) {
+  TALLY_TRY(profile, read_for_table(file, options.input, options.table.event));
+  return std::visit([](const auto &each) { return flat_table(each, By::function); }, profile);
+}
+
+Result<void> run(const Options &options) {
+  TALLY_CHECK(check_inputs({options.before, options.after}, "diff"));
+  TALLY_TRY(before, table_of(options.before, options));
+  TALLY_TRY(after, table_of(options.after, options));
+  if (before.events[0] != after.events[0])
+    return fail(ErrorCode::invalid_input,
+                "counts " + after.events[0] + ", but " + options.before + " counts " +
+                    before.events[0] + "; --event NAME takes one that both have",
+                options.after);
+  const DiffTable changes = diff_tables(before, after);
+  return write_file("-", options.table.json ? to_json(changes, options.table.limit.value_or(0))
+                                            : to_text(changes, options.table.text(20)));
+}
+
+} // namespace
+
+void add_diff(CLI::App &app, Outcome &outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App &command = add_command(app, "diff", "print what changed from one profile to another",
+                                  "tally diff before.callgrind after.callgrind");
+  add_input(command, "BEFORE", options->before, options->input);
+  command.add_option("AFTER", options->after, "the profile to compare with it")
+      ->type_name("")
+      ->required();
+  add_table_options(command, options->table, 20);
+  command.callback([options, &outcome] { outcome.end(run(*options)); });
+}
+
+} // namespace tally::cli

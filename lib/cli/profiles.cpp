@@ -1,0 +1,171 @@
+#include "profiles.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <tally/file_io.h>
+
+#include "arguments.h"
+
+namespace tally::cli {
+
+namespace {
+
+// A line on the terminal that is drawn over and taken away.
+class Progress {
+public:
+  explicit Progress(std::string what)
+      : what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1) {}
+  ~Progress() {
+    if (shown_)
+      fmt::print(stderr, "\r\x1b[K");
+  }
+  Progress(const Progress &) = delete;
+
+  void at(uint64_t position, uint64_t size) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!terminal_ || now < next_)
+      return;
+    next_ = now + std::chrono::milliseconds(200);
+    shown_ = true;
+    constexpr double mega = 1e6;
+    if (size > 0)
+      fmt::print(stderr, "\r\x1b[Ktally: reading {}: {:.0f} of {:.0f} MB ({}%)", what_,
+                 static_cast<double>(position) / mega, static_cast<double>(size) / mega,
+                 100 * position / size);
+    else
+      fmt::print(stderr, "\r\x1b[Ktally: reading {}: {:.0f} MB", what_,
+                 static_cast<double>(position) / mega);
+  }
+
+private:
+  std::string what_;
+  bool terminal_, shown_ = false;
+  std::chrono::steady_clock::time_point next_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(1);
+};
+
+// A file or a pipe is as wide as names are.
+uint32_t terminal_width() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+void add_input_options(CLI::App &command, InputOptions &options) {
+  command.add_option("--from", options.from, "the format, when the content does not tell")
+      ->type_name("FORMAT")
+      ->check(known_format());
+  command
+      .add_option("--max-unpacked", options.max_unpacked_bytes,
+                  "what a packed file may unpack to (default 8 GiB)")
+      ->type_name("BYTES")
+      ->check(whole_number_from(1, INT64_MAX));
+}
+
+} // namespace
+
+CLI::App &add_command(CLI::App &app, const std::string &name, const std::string &summary,
+                      const std::string &example) {
+  CLI::App *command = app.add_subcommand(name, summary);
+  command->group("Commands");
+  command->footer("Example: " + example);
+  return *command;
+}
+
+void add_input(CLI::App &command, const std::string &name, std::string &file,
+               InputOptions &options) {
+  command.add_option(name, file, "the profile; - is standard input")->type_name("")->required();
+  add_input_options(command, options);
+}
+
+void add_inputs(CLI::App &command, const std::string &name, std::vector<std::string> &files,
+                InputOptions &options) {
+  command.add_option(name, files, "the profiles; - is standard input")->type_name("")->required();
+  add_input_options(command, options);
+}
+
+void add_output(CLI::App &command, OutputOptions &options) {
+  command.add_option("-o", options.path, "what to write; - is standard output")
+      ->type_name("OUT")
+      ->check(file_name())
+      ->required();
+  command.add_flag("--full-names", options.full_names, "Callgrind: no (id) in place of a name")
+      ->disable_flag_override();
+  command
+      .add_flag("--full-positions", options.full_positions,
+                "Callgrind: no position relative to the one before")
+      ->disable_flag_override();
+}
+
+TextOptions TableOptions::text(uint32_t fallback) const {
+  return {.limit = limit.value_or(fallback), .width = terminal_width()};
+}
+
+void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows) {
+  command.add_option("--event", options.event, "the event that counts; derived ones, too")
+      ->type_name("NAME");
+  command
+      .add_option("--limit", options.limit,
+                  rows == 0 ? std::string("rows shown; 0 shows all")
+                            : fmt::format("rows shown; 0 shows all (default {})", rows))
+      ->type_name("N")
+      ->check(whole_number_from(0, UINT32_MAX));
+  command.add_flag("--json", options.json, "as JSON, all rows unless --limit is given")
+      ->disable_flag_override();
+}
+
+Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
+                               Diagnostics &findings) {
+  const Format *from = nullptr;
+  if (!options.from.empty()) {
+    TALLY_TRY(named, format_by_name(options.from));
+    from = named;
+  }
+  Progress progress(path);
+  ReadOptions reading;
+  reading.max_unpacked_bytes = options.max_unpacked_bytes;
+  reading.progress = [&](uint64_t position, uint64_t size) { progress.at(position, size); };
+  return read_profile(path, findings, from, reading);
+}
+
+Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
+                               const std::string &event) {
+  Diagnostics findings;
+  TALLY_TRY(read, read_input(path, options, findings));
+  show(findings);
+  if (event.empty())
+    return std::move(read.profile);
+  if (const auto *costs = std::get_if<CostProfile>(&read.profile)) {
+    TALLY_TRY(one, one_event(*costs, event));
+    return Profile(std::move(one));
+  }
+  const auto &stacks = std::get<StackProfile>(read.profile);
+  const std::string_view first = stacks.strings[stacks.value_types().front().type];
+  if (event != first)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("there is no event '{}' (there is: {})", event, first), "--event");
+  return std::move(read.profile);
+}
+
+Result<void> write_output(const Profile &profile, const Format &format,
+                          const OutputOptions &options) {
+  TALLY_TRY(written, write_profile(profile, format, options.how()));
+  TALLY_CHECK(write_file(options.path, written.bytes));
+  for (const std::string &what : written.lost)
+    say(fmt::format("tally: not in {}: {}", format.name, what));
+  return {};
+}
+
+Result<void> check_inputs(const std::vector<std::string> &files, const std::string &command) {
+  if (std::ranges::count(files, "-") > 1)
+    return fail(ErrorCode::invalid_argument, "'-' stands more than once: it can be read only once",
+                command);
+  return {};
+}
+
+} // namespace tally::cli

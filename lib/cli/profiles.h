@@ -1,0 +1,57 @@
+// What commands over profiles share: their arguments, reading with progress, and writing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tally/formats.h>
+#include <tally/report.h>
+
+#include "commands.h"
+
+namespace tally::cli {
+
+CLI::App &add_command(CLI::App &app, const std::string &name, const std::string &summary,
+                      const std::string &example);
+
+struct InputOptions {
+  std::string from;
+  uint64_t max_unpacked_bytes = ReadOptions().max_unpacked_bytes;
+};
+void add_input(CLI::App &command, const std::string &name, std::string &file,
+               InputOptions &options);
+void add_inputs(CLI::App &command, const std::string &name, std::vector<std::string> &files,
+                InputOptions &options);
+
+struct OutputOptions {
+  std::string path;
+  bool full_names = false, full_positions = false;
+  WriteOptions how() const {
+    return {.compress_names = !full_names, .compress_positions = !full_positions};
+  }
+};
+void add_output(CLI::App &command, OutputOptions &options);
+
+// Of a table that is printed.
+struct TableOptions {
+  std::string event;
+  std::optional<uint32_t> limit;
+  bool json = false;
+  TextOptions text(uint32_t fallback) const;
+};
+void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows);
+
+// With a bar on a terminal where it takes longer than a second.
+Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
+                               Diagnostics &findings);
+// The same for what is looked at: findings are shown as warnings, and one event is taken where
+// `event` names it.
+Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
+                               const std::string &event);
+Result<void> write_output(const Profile &profile, const Format &format,
+                          const OutputOptions &options);
+// '-' can be read once.
+Result<void> check_inputs(const std::vector<std::string> &files, const std::string &command);
+
+} // namespace tally::cli

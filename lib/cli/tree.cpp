@@ -1,0 +1,42 @@
+#include <memory>
+
+#include <tally/file_io.h>
+#include <tally/tree.h>
+
+#include "profiles.h"
+
+namespace tally::cli {
+
+namespace {
+
+struct Options {
+  std::string file;
+  InputOptions input;
+  TableOptions table;
+  TreeOptions tree;
+};
+
+Result<void> run(Options options) {
+  TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
+  options.tree.limit = options.table.limit.value_or(options.table.json ? 0 : options.tree.limit);
+  TALLY_TRY(tree,
+            std::visit([&](const auto &each) { return call_tree(each, options.tree); }, profile));
+  return write_file("-", options.table.json ? to_json(tree) : to_text(tree, options.table.text(0)));
+}
+
+} // namespace
+
+void add_tree(CLI::App &app, Outcome &outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App &command = add_command(app, "tree", "print the call tree, the heaviest path first",
+                                  "tally tree callgrind.out.4711 main --limit 20");
+  add_input(command, "FILE", options->file, options->input);
+  command.add_option("FUNCTION", options->tree.function, "the root (default: where it all begins)")
+      ->type_name("");
+  command.add_flag("--callers", options->tree.callers, "who calls the function, and from where")
+      ->disable_flag_override();
+  add_table_options(command, options->table, options->tree.limit);
+  command.callback([options, &outcome] { outcome.end(run(*options)); });
+}
+
+} // namespace tally::cli

@@ -1,0 +1,166 @@
+// A profile of one event, which may be derived: a sum of counted ones, "Ir + 10 I1mr + 100 * ILmr".
+#include <tally/cost_profile.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "support/checked.h"
+
+namespace tally {
+
+namespace {
+
+// How often each event counts in a sum.
+using Weights = std::vector<uint64_t>;
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+// InheritedExpr := Name | Number Space* ("*" Space*)? Name | InheritedExpr Space* "+" Space*
+// InheritedExpr   (Callgrind's manual, "Callgrind Format Specification", grammar)
+Result<Weights> weights_of(std::string_view formula, std::span<const std::string_view> events,
+                           std::string_view name) {
+  Weights weights(events.size(), 0);
+  std::string_view rest = formula;
+  const auto skip = [&] {
+    while (!rest.empty() && is_blank(rest.front()))
+      rest.remove_prefix(1);
+  };
+  const auto broken = [&](std::string_view what) {
+    return fail(ErrorCode::invalid_input,
+                fmt::format("in the formula '{}': expected {}, found '{}'", formula, what, rest),
+                std::string(name));
+  };
+  while (true) {
+    skip();
+    uint64_t factor = 1;
+    const auto [end, fault] = std::from_chars(rest.data(), rest.data() + rest.size(), factor);
+    if (fault == std::errc::result_out_of_range)
+      return broken("a number of 64 bits");
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+    skip();
+    if (rest.starts_with('*')) {
+      rest.remove_prefix(1);
+      skip();
+    }
+    const size_t length = std::min(rest.find_first_of(" \t+*"), rest.size());
+    const auto at = std::ranges::find(events, rest.substr(0, length));
+    if (length == 0 || at == events.end())
+      return broken("the name of a counted event");
+    if (!checked_add(weights[static_cast<size_t>(at - events.begin())], factor))
+      return broken("smaller numbers");
+    rest.remove_prefix(length);
+    skip();
+    if (rest.empty())
+      return weights;
+    if (!rest.starts_with('+'))
+      return broken("'+'");
+    rest.remove_prefix(1);
+  }
+}
+
+// Takes rows of all events and gives the sum.
+class Summing {
+public:
+  Summing(const CostTable &table, const Weights &weights)
+      : table_(table), weights_(weights), row_(weights.size()) {}
+
+  uint64_t of(uint32_t row) {
+    table_.get(row, row_);
+    return of(std::span<const uint64_t>(row_));
+  }
+  uint64_t of(std::span<const uint64_t> costs) {
+    uint64_t all = 0;
+    for (size_t e = 0; e < costs.size(); ++e) {
+      uint64_t product = 0;
+      fits_ &= !__builtin_mul_overflow(costs[e], weights_[e], &product);
+      fits_ &= checked_add(all, product);
+    }
+    return all;
+  }
+  bool fits() const { return fits_; }
+
+private:
+  const CostTable &table_;
+  const Weights &weights_;
+  std::vector<uint64_t> row_;
+  bool fits_ = true;
+};
+
+} // namespace
+
+Result<CostProfile> one_event(const CostProfile &profile, std::string_view event) {
+  std::vector<std::string_view> names;
+  for (const CostEvent &each : profile.events())
+    names.push_back(profile.strings[each.name]);
+  Weights weights(names.size(), 0);
+  std::string_view long_name;
+  if (const auto at = std::ranges::find(names, event); at != names.end()) {
+    weights[static_cast<size_t>(at - names.begin())] = 1;
+    long_name =
+        profile.strings[profile.events()[static_cast<size_t>(at - names.begin())].long_name];
+  } else {
+    const CostEvent *derived = nullptr;
+    std::vector<std::string_view> known = names;
+    for (const CostEvent &each : profile.derived_events())
+      if (!profile.strings[each.formula].empty()) {
+        known.push_back(profile.strings[each.name]);
+        if (known.back() == event)
+          derived = &each;
+      }
+    if (!derived)
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("there is no event '{}' (there are: {})", event, fmt::join(known, ", ")),
+          "--event");
+    TALLY_TRY(parsed, weights_of(profile.strings[derived->formula], names, event));
+    weights = std::move(parsed);
+    long_name = profile.strings[derived->long_name];
+  }
+
+  CostProfileBuilder out;
+  out.add_event(event, long_name);
+  out.set_positions(profile.has_addresses, profile.has_lines, profile.has_basic_blocks);
+  const auto text = [&](StringId id) { return profile.strings[id]; };
+  Summing costs(profile.costs(), weights), call_costs(profile.call_costs(), weights);
+  for (CostPart part : profile.parts()) {
+    part.command = out.intern(text(part.command));
+    part.trigger = out.intern(text(part.trigger));
+    part.time_range = out.intern(text(part.time_range));
+    part.descriptions.clear(); // of the simulation, say: not of this sum
+    part.summary.clear();
+    out.add_part(std::move(part));
+  }
+  // The ids stay as they are.
+  for (StringId name : profile.objects())
+    out.add_object(text(name));
+  for (StringId name : profile.files())
+    out.add_file(text(name));
+  for (const CostFunction &function : profile.functions())
+    out.add_function(text(function.name), function.file, function.object);
+  for (const CostBlock &block : profile.blocks()) {
+    out.begin_block(block.part, block.function, block.file);
+    for (uint32_t row = block.first_cost; row < block.last_cost; ++row) {
+      const uint64_t cost = costs.of(row);
+      static_cast<void>(out.add_cost(profile.cost_position(row), std::span(&cost, 1)));
+    }
+    for (uint32_t row = block.first_call; row < block.last_call; ++row) {
+      const uint64_t cost = call_costs.of(row);
+      out.add_call(profile.call(row), std::span(&cost, 1));
+    }
+    for (uint32_t row = block.first_jump; row < block.last_jump; ++row)
+      out.add_jump(profile.jump(row));
+  }
+  if (profile.has_inclusive())
+    for (uint32_t f = 0; f < profile.functions().size(); ++f) {
+      const uint64_t cost = costs.of(profile.inclusive(static_cast<CostFunctionId>(f)));
+      out.set_inclusive(static_cast<CostFunctionId>(f), std::span(&cost, 1));
+    }
+  if (!costs.fits() || !call_costs.fits())
+    return fail(ErrorCode::overflow, fmt::format("the costs of event {} leave 64 bits", event));
+  return out.finish();
+}
+
+} // namespace tally

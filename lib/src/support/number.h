@@ -1,0 +1,27 @@
+// Numbers that people type.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <tally/result.h>
+
+namespace tally {
+
+// Digits and nothing else. `source` is the option that the number was given to.
+inline Result<uint64_t> whole_number(std::string_view text, uint64_t least, uint64_t most,
+                                     std::string source) {
+  uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (fault != std::errc() || end != text.data() + text.size() || value < least || value > most)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("expected a whole number from {} to {}, found '{}'", least, most, text),
+                std::move(source));
+  return value;
+}
+
+} // namespace tally
