@@ -81,7 +81,8 @@ class PartNamesTest(GdbCase):
         self.assertEqual(play.stderr, "", play)
         self.assertIn("SIGSEGV", play.text("run"))
         self.assert_parts(play, "SIGSEGV")
-        self.assertEqual(play.status(0).count("samples"), play.status(1).count("samples"))
+        # Dying takes hardly a tick.
+        self.assertIn(play.status(1).count("samples") - play.status(0).count("samples"), range(4))
         self.assertIn("Program terminated with signal SIGSEGV", play.text("continue"))
 
         play = play_gdb(["handle SIGSEGV nostop noprint pass", "profile start", "run",
