@@ -41,11 +41,15 @@ MAY_INCLUDE: dict[str, set[str]] = {
 # implements them.
 HEADER_LAYERS = {
     "tally.h": "capi",
+    "tally/annotate.h": "report",
+    "tally/call_graph.h": "model",
+    "tally/chunks.h": "support",
     "tally/cost_profile.h": "model",
     "tally/diagnostics.h": "support",
     "tally/export.h": "support",
     "tally/file_io.h": "support",
     "tally/formats.h": "formats",
+    "tally/merge.h": "model",
     "tally/mon.h": "mon",
     "tally/pc_histogram.h": "model",
     "tally/report.h": "report",
@@ -56,6 +60,7 @@ HEADER_LAYERS = {
     "tally/strings.h": "support",
     "tally/symbolization.h": "model",
     "tally/symbolizer.h": "model",
+    "tally/tree.h": "report",
     "tally/unwinder.h": "model",
     "tally/version.h": "support",
 }

@@ -170,8 +170,11 @@ class CallgrindRows:
         if compressed:
             if definition := compressed[2]:
                 if re.match(r"\(\d", definition):  # ids within: (4080)'(4053)
-                    definition = re.sub(r"\((\d+)\)", lambda id: self._names[table, id[1]],
-                                        definition)
+                    # One that nothing defines stands for itself.
+                    definition = "'".join(
+                        self._names.get((table, piece[1:-1]), piece)
+                        if re.fullmatch(r"\((0|[1-9]\d*)\)", piece) else piece
+                        for piece in definition.split("'"))
                 self._names[table, compressed[1]] = definition
             text = self._names[table, compressed[1]]
         # ??? is an unknown file or object; a function keeps the word.

@@ -21,12 +21,9 @@ namespace {
 // As the file can hold it.
 std::string hex(std::string name, bool is_function = false) {
   constexpr std::string_view blanks = " \t\r\n";
-  name.erase(name.find_last_not_of(blanks) + 1);
   name.erase(0, name.find_first_not_of(blanks));
   if (is_function && name.empty())
     name = "???";
-  if (name.size() > 1 && name[0] == '(' && name[1] >= '0' && name[1] <= '9')
-    name.insert(0, "_");
   std::string out;
   for (char c : name)
     out += fmt::format("{:02x}", static_cast<unsigned char>(c == '\n' || c == '\r' ? ' ' : c));

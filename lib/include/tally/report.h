@@ -41,7 +41,7 @@ struct FlatTable {
   std::vector<std::string> events;
   std::vector<uint64_t> totals;
   std::vector<FlatRow> rows;
-  std::vector<CycleRow> cycles; // by function, from arcs
+  std::vector<CycleRow> cycles{}; // by function, from arcs
 };
 
 // Inclusive: once a row a stack, so recursion never exceeds the total.

@@ -50,10 +50,12 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after) {
     if (row.before != 0 || row.after != 0)
       diff.rows.push_back(std::move(row));
   }
-  std::ranges::stable_sort(diff.rows, [](const DiffRow &a, const DiffRow &b) {
-    return std::abs(a.after_percent - a.before_percent) >
-           std::abs(b.after_percent - b.before_percent);
-  });
+  const auto size = [](const DiffRow &row) {
+    return std::pair(std::abs(row.after_percent - row.before_percent),
+                     std::max(row.before, row.after) - std::min(row.before, row.after));
+  };
+  std::ranges::stable_sort(diff.rows,
+                           [&](const DiffRow &a, const DiffRow &b) { return size(a) > size(b); });
   return diff;
 }
 

@@ -53,7 +53,8 @@ struct Step { // of the path from the root
 struct CostState {
   std::shared_ptr<const Step> path;
   std::vector<uint64_t> inclusive; // of the node
-  bool estimated = false;
+  bool share = false;              // of what the function costs in all
+  bool estimated = false;          // how that share is spread
 };
 
 class CostTree {
@@ -111,11 +112,11 @@ public:
     for (const Arcs::Arc &arc : arcs_.of(from)) {
       Item item = item_of(arc.other);
       item.node.estimated = state.estimated;
-      item.node.calls = state.estimated ? 0 : arc.calls;
-      bool share = false; // of what the other function costs in all
+      item.node.calls = state.share ? 0 : arc.calls;
+      bool share = false;
       for (size_t e = 0; e < whole.size(); ++e) {
         uint64_t cost = arc.costs[e];
-        if (state.estimated)
+        if (state.share)
           cost = scaled(cost, state.inclusive[e], whole[e]);
         // The costs of calls within a cycle hold each other.
         if (cost > state.inclusive[e]) {
@@ -129,8 +130,10 @@ public:
       }
       for (const Step *step = state.path.get(); step; step = step->before.get())
         item.node.recursive |= step->function == arc.other;
-      item.state = {std::make_shared<Step>(arc.other, state.path), item.node.inclusive,
-                    state.estimated || item.node.estimated || share};
+      // All that a function with one caller costs is of that caller.
+      const bool one_way = callers_ && arcs_.of(arc.other).size() == 1;
+      item.state = {std::make_shared<Step>(arc.other, state.path), item.node.inclusive, share,
+                    item.node.estimated || (share && !one_way)};
       if (callers_)
         std::ranges::fill(item.node.self, 0);
       out.push_back(std::move(item));
@@ -160,7 +163,7 @@ private:
     item.node.self.assign(graph_.self(node).begin(), graph_.self(node).end());
     item.node.inclusive.assign(graph_.inclusive(node).begin(), graph_.inclusive(node).end());
     item.node.calls = graph_.calls(node);
-    item.state = {std::make_shared<Step>(node, nullptr), item.node.inclusive, false};
+    item.state = {std::make_shared<Step>(node, nullptr), item.node.inclusive, false, false};
     return item;
   }
 
