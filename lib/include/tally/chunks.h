@@ -38,7 +38,8 @@ public:
 
   const T &operator[](size_t row) const { return chunks_[row >> Bits][row & (chunk_rows - 1)]; }
   T &operator[](size_t row) { return chunks_[row >> Bits][row & (chunk_rows - 1)]; }
-  void push_back(const T &value) {
+  // Called for each row of tables of millions.
+  [[gnu::always_inline]] void push_back(const T &value) {
     const size_t within = size_ & (chunk_rows - 1);
     if (within == 0)
       add_chunk();
@@ -50,7 +51,7 @@ public:
   size_t memory_bytes() const { return chunks_.size() * chunk_rows * sizeof(T); }
 
 private:
-  void add_chunk() {
+  [[gnu::noinline]] void add_chunk() {
     chunks_.push_back(std::make_unique_for_overwrite<T[]>(chunk_rows));
     newest_ = chunks_.back().get();
   }

@@ -245,8 +245,13 @@ public:
 
 private:
   CostProfile profile_;
-  std::unordered_map<uint32_t, ObjectId> objects_; // by string
-  std::unordered_map<uint32_t, FileId> files_;
+  std::vector<ObjectId> objects_; // by string; none: not added yet
+  std::vector<FileId> files_;
+  struct LastFunction { // of a name: most have one
+    CostFunction function;
+    CostFunctionId id = none<CostFunctionId>;
+  };
+  std::vector<LastFunction> last_functions_; // by string
   struct FunctionHash {
     size_t operator()(const CostFunction &f) const;
   };
@@ -257,9 +262,9 @@ private:
 
 TALLY_API Result<void> validate(const CostProfile &profile);
 
-// The profile with one event alone: a counted one, or one that is derived from those by its formula.
-// An unknown name is invalid_argument, with those there are; a formula that makes no sense is
-// invalid_input.
+// The profile with one event alone: a counted one, or one that is derived from those by its
+// formula. An unknown name is invalid_argument, with those there are; a formula that makes no sense
+// is invalid_input.
 TALLY_API Result<CostProfile> one_event(const CostProfile &profile, std::string_view event);
 
 struct AggregateOptions {

@@ -87,27 +87,40 @@ ObjectId CostProfileBuilder::add_object(std::string_view name) {
   return add_object(intern(known(name)));
 }
 
+namespace {
+// The entry of a string, made when it is first asked for.
+template <class T> T &entry_of(std::vector<T> &table, StringId name, const T &missing) {
+  if (index_of(name) >= table.size())
+    table.resize(index_of(name) + 1 + table.size() / 2, missing);
+  return table[index_of(name)];
+}
+} // namespace
+
 ObjectId CostProfileBuilder::add_object(StringId name) {
-  const auto [at, added] = objects_.try_emplace(index_of(name), none<ObjectId>);
-  if (added)
-    at->second = profile_.objects_.push(name);
-  return at->second;
+  ObjectId &id = entry_of(objects_, name, none<ObjectId>);
+  if (id == none<ObjectId>)
+    id = profile_.objects_.push(name);
+  return id;
 }
 
 FileId CostProfileBuilder::add_file(std::string_view name) { return add_file(intern(known(name))); }
 
 FileId CostProfileBuilder::add_file(StringId name) {
-  const auto [at, added] = files_.try_emplace(index_of(name), none<FileId>);
-  if (added)
-    at->second = profile_.files_.push(name);
-  return at->second;
+  FileId &id = entry_of(files_, name, none<FileId>);
+  if (id == none<FileId>)
+    id = profile_.files_.push(name);
+  return id;
 }
 
 CostFunctionId CostProfileBuilder::add_function(StringId name, FileId file, ObjectId object) {
   const CostFunction function{name, file, object};
+  LastFunction &last = entry_of(last_functions_, name, LastFunction());
+  if (last.id != none<CostFunctionId> && last.function == function)
+    return last.id;
   const auto [at, added] = functions_.try_emplace(function, none<CostFunctionId>);
   if (added)
     at->second = profile_.functions_.push(function);
+  last = {function, at->second};
   return at->second;
 }
 

@@ -51,15 +51,26 @@ public:
   }
   void define(uint64_t id, const NameEntry &entry) {
     ++defined_;
-    if (id >= dense_.size() && id < 1024 + 4 * defined_)
-      dense_.resize(1024 + 4 * defined_ + defined_ / 2);
-    if (id < dense_.size() && !sparse_.contains(id))
+    if (id >= dense_.size() && id < 1024 + 8 * defined_)
+      grow(1024 + 16 * defined_);
+    if (id < dense_.size())
       dense_[id] = entry;
     else
       sparse_[id] = entry;
   }
 
 private:
+  void grow(size_t size) {
+    dense_.resize(size);
+    for (auto at = sparse_.begin(); at != sparse_.end();)
+      if (at->first < size) {
+        dense_[at->first] = at->second;
+        at = sparse_.erase(at);
+      } else {
+        ++at;
+      }
+  }
+
   std::vector<NameEntry> dense_;
   std::unordered_map<uint64_t, NameEntry> sparse_;
   size_t defined_ = 0;
