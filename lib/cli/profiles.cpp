@@ -138,6 +138,9 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
   Diagnostics findings;
   TALLY_TRY(read, read_input(path, options, findings));
   show(findings);
+  if (const auto *costs = std::get_if<CostProfile>(&read.profile);
+      costs && costs->cost_count() == 0 && costs->call_count() == 0)
+    return fail(ErrorCode::no_data, "holds no costs", path);
   if (event.empty())
     return std::move(read.profile);
   if (const auto *costs = std::get_if<CostProfile>(&read.profile)) {

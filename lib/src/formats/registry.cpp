@@ -2,6 +2,7 @@
 #include <tally/formats.h>
 
 #include <fnmatch.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -126,8 +127,16 @@ Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnosti
                                  const Format *from, const ReadOptions &options) {
   TALLY_TRY(source, ByteSource::open(path, options));
   TALLY_TRY(head, source->peek(head_bytes));
-  if (head.empty())
-    return fail(ErrorCode::no_data, "is empty", source->name());
+  if (head.empty()) {
+    // Callgrind leaves one beside those of the threads.
+    const std::string thread = path + "-01";
+    const bool has_threads = ::access(thread.c_str(), F_OK) == 0;
+    return fail(ErrorCode::no_data,
+                has_threads
+                    ? fmt::format("is empty; each thread has a file of its own: {}, …", thread)
+                    : "is empty",
+                source->name());
+  }
   const Format *format = from;
   if (!format) {
     TALLY_TRY(found, format_of(*source, path));

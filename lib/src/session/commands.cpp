@@ -267,23 +267,22 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
 
 Result<Reply> Session::State::diff(const ParsedCommand &command) {
   const std::string name = command.arguments[0];
-  Profile before;
+  FlatTable before_table;
   if (name == "previous") {
     if (!previous)
       return fail(ErrorCode::no_data, "there is no run before this one", "previous");
-    before = previous;
+    TALLY_TRY(table, flat_table(*previous, By::function));
+    before_table = std::move(table);
   } else {
     Diagnostics findings;
     TALLY_TRY(path, file_of(command));
     TALLY_TRY(read, read_profile(path, findings));
-    auto *stacks = std::get_if<StackProfile>(&read.profile);
-    if (!stacks)
-      return fail(ErrorCode::unsupported, "holds no samples to compare with", name);
-    before = std::make_shared<const StackProfile>(std::move(*stacks));
+    TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::function); },
+                                read.profile));
+    before_table = std::move(table);
   }
   const bool json = command.has("json");
   const uint32_t limit = limit_of(command);
-  TALLY_TRY(before_table, flat_table(*before, By::function));
   return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
     TALLY_TRY(after_table, flat_table(profile, By::function));
     const DiffTable changes = diff_tables(before_table, after_table);

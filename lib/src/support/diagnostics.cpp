@@ -30,8 +30,16 @@ std::string Finding::text() const {
 
 void Diagnostics::add(Severity severity, std::string message, std::string source, Position where,
                       std::string_view key) {
-  const std::string full_key =
+  std::string full_key =
       fmt::format("{}\n{}", source, key.empty() ? std::string_view(message) : key);
+  // A file of nonsense has one for each line.
+  constexpr size_t most_findings = 1000;
+  if (findings_.size() >= most_findings && !by_key_.contains(full_key)) {
+    message = "more findings, of other kinds, are left out";
+    source.clear();
+    where = {};
+    full_key = severity_name(severity);
+  }
   auto [at, added] = by_key_.try_emplace(full_key, findings_.size());
   if (!added) {
     ++findings_[at->second].count;

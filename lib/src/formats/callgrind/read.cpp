@@ -88,8 +88,10 @@ bool Reader::add(std::string_view lines) {
     }
     if (!p)
       return false;
-    if (p - begin_ > 1 && p[-2] == '\r')
-      find(Severity::warning, p - 2, "lines end in CR LF", "CR LF");
+    if (p - begin_ > 1 && p[-2] == '\r' && !crlf_) {
+      crlf_ = true; // once: it is the same in all lines
+      find(Severity::warning, p - 2, "lines end in CR LF");
+    }
   }
   return true;
 }

@@ -85,6 +85,7 @@ private:
   Error error_;
   const char *begin_ = nullptr; // of the line
   uint64_t line_ = 0;
+  bool crlf_ = false;
 
   // The part.
   CostPart header_;
