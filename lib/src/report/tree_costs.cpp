@@ -132,7 +132,7 @@ public:
         item.node.recursive |= step->function == arc.other;
       // All that a function with one caller costs is of that caller.
       const bool one_way = callers_ && arcs_.of(arc.other).size() == 1;
-      item.state = {std::make_shared<Step>(arc.other, state.path), item.node.inclusive, share,
+      item.state = {std::make_shared<Step>(Step{arc.other, state.path}), item.node.inclusive, share,
                     item.node.estimated || (share && !one_way)};
       if (callers_)
         std::ranges::fill(item.node.self, 0);
@@ -163,7 +163,7 @@ private:
     item.node.self.assign(graph_.self(node).begin(), graph_.self(node).end());
     item.node.inclusive.assign(graph_.inclusive(node).begin(), graph_.inclusive(node).end());
     item.node.calls = graph_.calls(node);
-    item.state = {std::make_shared<Step>(node, nullptr), item.node.inclusive, false, false};
+    item.state = {std::make_shared<Step>(Step{node, nullptr}), item.node.inclusive, false, false};
     return item;
   }
 

@@ -13,6 +13,9 @@ namespace {
 constexpr size_t most_events = 256;
 
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+
+// Names of events end at a CR too: one that stands last could not be told from the line's end.
+bool parts_names(char c) { return is_blank(c) || c == '\r'; }
 } // namespace
 
 // "key=…" or "key:…".
@@ -189,9 +192,13 @@ bool Reader::events(const char *p) {
   event_names_.clear();
   event_columns_.clear();
   same_columns_ = true;
-  for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p)) {
+  while (true) {
+    while (parts_names(*p))
+      ++p;
+    if (*p == '\n')
+      break;
     const char *const begin = p;
-    while (!is_blank(*p) && !at_end(p))
+    while (!parts_names(*p) && *p != '\n')
       ++p;
     std::string name(begin, p);
     if (std::ranges::find(event_names_, name) != event_names_.end())
@@ -218,13 +225,13 @@ bool Reader::events(const char *p) {
 // "Name", "Name : long name", "Name = formula", "Name = formula : long name".
 bool Reader::event(std::string_view value) {
   const auto trimmed = [](std::string_view text) {
-    while (!text.empty() && is_blank(text.front()))
+    while (!text.empty() && parts_names(text.front()))
       text.remove_prefix(1);
-    while (!text.empty() && is_blank(text.back()))
+    while (!text.empty() && parts_names(text.back()))
       text.remove_suffix(1);
     return std::string(text);
   };
-  const size_t name_end = std::min(value.find_first_of(" \t=:"), value.size());
+  const size_t name_end = std::min(value.find_first_of(" \t\r=:"), value.size());
   if (name_end == 0)
     return refuse(begin_, "expected the name of an event behind event:");
   EventDetails details{std::string(value.substr(0, name_end)), {}, {}};

@@ -65,7 +65,7 @@ std::string_view Reader::line_from(const char *p) {
 
 std::string_view Reader::value_from(const char *p) {
   std::string_view value = line_from(skip_blanks(p));
-  while (!value.empty() && is_blank(value.back()))
+  while (!value.empty() && (is_blank(value.back()) || value.back() == '\r'))
     value.remove_suffix(1);
   return value;
 }

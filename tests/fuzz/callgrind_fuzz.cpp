@@ -1,0 +1,328 @@
+// Callgrind from any bytes: read or refused with a place, in pieces of any size the same; tables of
+// it add up; what was read is written so that it reads back as the same, and merges into its
+// double.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/call_graph.h>
+#include <tally/merge.h>
+#include <tally/report.h>
+
+#include "formats/callgrind/read.h"
+#include "formats/callgrind/write.h"
+
+using namespace tally;
+
+namespace {
+
+void require(bool truth, std::string_view what, std::string_view detail = {}) {
+  if (truth)
+    return;
+  std::fprintf(stderr, "violated: %.*s\n%.*s\n", static_cast<int>(what.size()), what.data(),
+               static_cast<int>(detail.size()), detail.data());
+  std::abort();
+}
+
+// What is longer is a bomb of nested names: right to read, but slow to write a dozen times.
+constexpr size_t most_name_bytes = size_t{1} << 18;
+
+struct Reading {
+  Result<Profile> profile;
+  std::vector<std::string> findings;
+  const CostProfile &costs() const { return std::get<CostProfile>(*profile); }
+};
+
+Reading read(std::string_view bytes, size_t piece = size_t{256} << 10) {
+  Diagnostics diagnostics;
+  const ReadOptions options{.max_unpacked_bytes = size_t{1} << 16, .piece_bytes = piece};
+  Reading out{callgrind::read(*ByteSource::of(bytes, "input", options), diagnostics), {}};
+  for (const Finding &finding : diagnostics.findings())
+    out.findings.push_back(finding.text());
+  return out;
+}
+
+// Sums may leave 64 bits; nothing else is wrong with a profile that was read.
+template <class T> bool fits(const Result<T> &result, std::string_view what) {
+  require(result.has_value() || result.error().code == ErrorCode::overflow, what,
+          result ? std::string() : result.error().text());
+  return result.has_value();
+}
+
+// --- tables
+
+// `factor` times each number of `a` is `b`.
+void require_multiple(const FlatTable &a, const FlatTable &b, uint64_t factor) {
+  const auto times = [&](std::span<const uint64_t> x, std::span<const uint64_t> y) {
+    return std::ranges::equal(x, y, [&](uint64_t v, uint64_t w) { return v * factor == w; });
+  };
+  require(a.events == b.events && times(a.totals, b.totals), "totals of tables");
+  require(a.rows.size() == b.rows.size(), "rows of tables");
+  for (size_t i = 0; i < a.rows.size(); ++i) {
+    const FlatRow &x = a.rows[i], &y = b.rows[i];
+    require(x.name == y.name && x.file == y.file && x.object == y.object && x.line == y.line,
+            "order of rows");
+    require(times(x.self, y.self), "self", x.name);
+    require(times(x.inclusive, y.inclusive), "inclusive", x.name);
+    require(x.calls * factor == y.calls && !x.cycle == !y.cycle, "calls", x.name);
+  }
+}
+
+void check_table(const FlatTable &table) {
+  std::vector<uint64_t> sum(table.events.size(), 0);
+  for (const FlatRow &row : table.rows)
+    for (size_t e = 0; e < sum.size(); ++e) {
+      require(row.self[e] <= row.inclusive[e], "self is above inclusive", row.name);
+      sum[e] += row.self[e];
+    }
+  require(sum == table.totals, "rows do not add up to the totals");
+  for (const CycleRow &cycle : table.cycles)
+    for (size_t e = 0; e < sum.size(); ++e)
+      require(cycle.self[e] <= cycle.inclusive[e] && cycle.self[e] <= table.totals[e],
+              "cost of a cycle");
+}
+
+void check_graph(const CostProfile &p) {
+  for (const NodeKind kind : {NodeKind::function, NodeKind::object}) {
+    const auto graph = CallGraph::of(p, kind);
+    if (!fits(graph, "graph"))
+      continue;
+    std::vector<uint32_t> sizes(graph->cycles().size(), 0);
+    for (uint32_t node = 0; node < graph->size(); ++node) {
+      if (graph->cycle_of(node) != CallGraph::no_cycle)
+        ++sizes[graph->cycle_of(node)];
+      require(graph->is_used(node) ||
+                  std::ranges::all_of(graph->inclusive(node), [](uint64_t c) { return c == 0; }),
+              "cost of an unused node");
+    }
+    for (size_t c = 0; c < sizes.size(); ++c)
+      require(sizes[c] > 1 && sizes[c] == graph->cycles()[c].nodes.size(), "size of a cycle");
+  }
+}
+
+void check_events(const CostProfile &p) {
+  for (size_t e = 0; e < std::min<size_t>(p.events().size(), 3); ++e) {
+    const auto one = one_event(p, p.strings[p.events()[e].name]);
+    require(one.has_value() && one->totals()[0] == p.totals()[e], "one event");
+  }
+  for (size_t e = 0; e < std::min<size_t>(p.derived_events().size(), 3); ++e) {
+    const CostEvent &event = p.derived_events()[e];
+    const auto one = one_event(p, p.strings[event.name]);
+    const bool formula = !p.strings[event.formula].empty();
+    require(one || one.error().code == ErrorCode::overflow ||
+                one.error().code ==
+                    (formula ? ErrorCode::invalid_input : ErrorCode::invalid_argument),
+            "derived event", one ? std::string() : one.error().text());
+  }
+}
+
+// --- writing
+
+// Both in canonical order.
+class Comparison {
+public:
+  Comparison(const CostProfile &a, const CostProfile &b) : a_(a), b_(b) {}
+
+  void run() const {
+    events(a_.events(), b_.events());
+    events(a_.derived_events(), b_.derived_events());
+    require(a_.strings[a_.creator].empty() || text(a_.creator, b_.creator), "creator");
+    require(a_.has_addresses == b_.has_addresses && a_.has_basic_blocks == b_.has_basic_blocks &&
+                a_.has_lines == b_.has_lines,
+            "positions");
+    require(std::ranges::equal(a_.parts(), b_.parts(),
+                               [this](const auto &x, const auto &y) { return part(x, y); }),
+            "parts");
+    require(std::ranges::equal(a_.blocks(), b_.blocks(),
+                               [this](const auto &x, const auto &y) { return block(x, y); }),
+            "blocks");
+    require(a_.cost_count() == b_.cost_count() && a_.call_count() == b_.call_count() &&
+                a_.jump_count() == b_.jump_count(),
+            "rows");
+    for (uint32_t i = 0; i < a_.cost_count(); ++i)
+      require(a_.cost_position(i) == b_.cost_position(i) && row(a_.costs(), b_.costs(), i), "cost");
+    for (uint32_t i = 0; i < a_.call_count(); ++i) {
+      const CostCall x = a_.call(i), y = b_.call(i);
+      require(x.from == y.from && x.target == y.target && x.count == y.count &&
+                  function(x.callee, y.callee) && row(a_.call_costs(), b_.call_costs(), i),
+              "call");
+    }
+    for (uint32_t i = 0; i < a_.jump_count(); ++i) {
+      const CostJump x = a_.jump(i), y = b_.jump(i);
+      require(
+          x.from == y.from && x.target == y.target && x.conditional == y.conditional &&
+              x.executed == y.executed && x.followed == y.followed &&
+              (x.target_file == none<FileId>) ==
+                  (y.target_file == none<FileId>)&&(x.target_function == none<CostFunctionId>) ==
+                  (y.target_function == none<CostFunctionId>),
+          "jump");
+      require(x.target_file == none<FileId> || file(x.target_file, y.target_file),
+              "file of a jump's target");
+      require(x.target_function == none<CostFunctionId> ||
+                  function(x.target_function, y.target_function),
+              "function of a jump's target");
+    }
+  }
+
+private:
+  bool text(StringId x, StringId y) const { return a_.strings[x] == b_.strings[y]; }
+  bool file(FileId x, FileId y) const { return text(a_.files()[x], b_.files()[y]); }
+  bool function(CostFunctionId i, CostFunctionId j) const {
+    const CostFunction &x = a_.functions()[i], &y = b_.functions()[j];
+    return text(x.name, y.name) && file(x.file, y.file) &&
+           text(a_.objects()[x.object], b_.objects()[y.object]);
+  }
+  void events(std::span<const CostEvent> x, std::span<const CostEvent> y) const {
+    require(std::ranges::equal(x, y,
+                               [this](const CostEvent &v, const CostEvent &w) {
+                                 return text(v.name, w.name) && text(v.long_name, w.long_name) &&
+                                        text(v.formula, w.formula);
+                               }),
+            "events");
+  }
+  bool part(const CostPart &x, const CostPart &y) const {
+    return x.number == y.number && x.pid == y.pid && x.thread == y.thread &&
+           text(x.command, y.command) && text(x.trigger, y.trigger) &&
+           text(x.time_range, y.time_range) && x.summary == y.summary &&
+           std::ranges::equal(x.descriptions, y.descriptions, [this](const auto &v, const auto &w) {
+             return text(v.first, w.first) && text(v.second, w.second);
+           });
+  }
+  bool block(const CostBlock &x, const CostBlock &y) const {
+    return x.part == y.part && function(x.function, y.function) && file(x.file, y.file) &&
+           x.last_cost == y.last_cost && x.last_call == y.last_call && x.last_jump == y.last_jump;
+  }
+  bool row(const CostTable &x, const CostTable &y, uint32_t i) const {
+    std::vector<uint64_t> v(a_.events().size()), w(v.size());
+    x.get(i, v);
+    y.get(i, w);
+    return v == w;
+  }
+
+  const CostProfile &a_, &b_;
+};
+
+Result<std::string> write(const CostProfile &p, const WriteOptions &options = {}) {
+  TALLY_TRY(written, callgrind::write(p, options));
+  // Only what cannot be read needs a change to be written.
+  for (const std::string &lost : written.lost)
+    require(lost.starts_with("calls whose number is 0"), "lost", lost);
+  return written.bytes;
+}
+
+// Nothing is found in what we wrote, but that ids that were not defined still are not.
+Reading read_own(std::string_view bytes, size_t piece) {
+  require(callgrind::probe(bytes.substr(0, 4096)), "probe", bytes);
+  Reading out = read(bytes, piece);
+  require(out.profile.has_value(), "read again",
+          out.profile ? std::string(bytes)
+                      : out.profile.error().text() + "\n" + std::string(bytes));
+  for (const std::string &finding : out.findings)
+    require(finding.find(") is not defined") != finding.npos, finding, bytes);
+  return out;
+}
+
+void check_writing(const CostProfile &p, const CostProfile &sorted, size_t piece) {
+  const auto written = write(p);
+  require(written.has_value(), "write", written ? std::string() : written.error().text());
+  const Reading again = read_own(*written, piece);
+  Comparison(sorted, again.costs()).run();
+  const auto second = write(again.costs());
+  require(second.has_value() && *second == *written, "written again",
+          *written + "\n--- is now ---\n" + second.value_or(""));
+
+  const auto plain = write(p, {.compress_names = false, .compress_positions = false});
+  require(plain.has_value(), "write plainly");
+  const auto packed = write(read_own(*plain, piece).costs());
+  require(packed.has_value() && *packed == *written, "written from plain",
+          *plain + "\n--- became ---\n" + packed.value_or("") + "\n--- and not ---\n" + *written);
+}
+
+// --- merging
+
+void check_merging(const CostProfile &p, size_t piece) {
+  const CostProfile *const twice[]{&p, &p}, *const thrice[]{&p, &p, &p};
+  const auto two = merge(twice);
+  if (!fits(two, "merge"))
+    return;
+  require(std::ranges::equal(p.totals(), two->totals(),
+                             [](uint64_t one, uint64_t sum) { return sum - one == one; }),
+          "totals of a sum");
+  for (const By by : {By::function, By::object, By::line}) {
+    const auto one = flat_table(p, by), sum = flat_table(*two, by);
+    if (one && fits(sum, "table of a sum"))
+      require_multiple(*one, *sum, 2);
+  }
+  const auto written = write(*two);
+  require(written.has_value(), "write a sum");
+  const auto again = write(read_own(*written, piece).costs());
+  require(again.has_value() && *again == *written, "sum written again",
+          *written + "\n--- is now ---\n" + again.value_or(""));
+
+  const auto three = merge(thrice);
+  const CostProfile *const left[]{&*two, &p}, *const right[]{&p, &*two};
+  const auto from_left = merge(left), from_right = merge(right);
+  require(from_left.has_value() == three.has_value() && from_right.has_value() == three.has_value(),
+          "grouping");
+  if (!fits(three, "merge three"))
+    return;
+  const auto a = write(*three), b = write(*from_left), c = write(*from_right);
+  require(a && b && c && *a == *b, "grouping from the left",
+          *a + "\n--- is now ---\n" + b.value_or(""));
+  require(*a == *c, "grouping from the right", *a + "\n--- is now ---\n" + *c);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char *>(data), size);
+  static_cast<void>(callgrind::probe(bytes.substr(0, 4096)));
+  const size_t piece = 1 + std::hash<std::string_view>()(bytes) % 16;
+  const Reading whole = read(bytes), parts = read(bytes, piece);
+  require(whole.profile.has_value() == parts.profile.has_value(), "in pieces");
+  if (!whole.profile) {
+    const Error &error = whole.profile.error(), &other = parts.profile.error();
+    require(error.code != ErrorCode::internal && error.code != ErrorCode::invalid_argument,
+            "error's kind", error.text());
+    // Where packed data is damaged is known to a piece only, and so is what was found before.
+    require(error.where.kind == Position::Kind::offset ||
+                (error.text() == other.text() && whole.findings == parts.findings),
+            "error in pieces", error.text() + "\n" + other.text());
+    return 0;
+  }
+  require(whole.findings == parts.findings, "findings in pieces");
+  const CostProfile &p = whole.costs();
+  size_t name_bytes = 0;
+  for (const CostFunction &f : p.functions())
+    name_bytes += p.strings[f.name].size() + p.strings[p.files()[f.file]].size() +
+                  p.strings[p.objects()[f.object]].size();
+  if (name_bytes > most_name_bytes)
+    return 0;
+
+  check_graph(p);
+  check_events(p);
+  const auto sorted = canonical(p);
+  const bool writable = fits(sorted, "canonical");
+  for (const By by : {By::function, By::object, By::line, By::thread, By::part}) {
+    const auto table = flat_table(p, by);
+    if (!fits(table, "table"))
+      continue;
+    check_table(*table);
+    if (writable && by != By::thread && by != By::part) {
+      const auto same = flat_table(*sorted, by);
+      require(same.has_value(), "table in canonical order");
+      require_multiple(*table, *same, 1);
+    }
+  }
+  if (!writable)
+    return 0;
+  const auto one = write(p), other = write(parts.costs());
+  require(one && other && *one == *other, "written in pieces");
+  check_writing(p, *sorted, piece);
+  check_merging(p, piece);
+  return 0;
+}
