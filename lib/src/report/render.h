@@ -25,6 +25,8 @@ public:
   void cut_text() { cut_ = true; }
   void add_column(std::string title, bool right) { columns_.push_back({std::move(title), right}); }
   void add_row(std::vector<std::string> cells);
+  // Rows that are not even added, for render() shows no more than its limit.
+  void leave_out(size_t rows) { left_out_ += rows; }
   // limit 0: all rows; width 0: as wide as it gets. Of the columns only the first of texts, where
   // names stand, gives way: they are shortened, and where that is not enough run over.
   std::string render(size_t limit, uint32_t width) const;
@@ -35,6 +37,7 @@ private:
     bool right;
   };
   bool cut_ = false;
+  size_t left_out_ = 0;
   std::vector<TextColumn> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

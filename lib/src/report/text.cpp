@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -93,12 +94,31 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
   add_line([&](size_t c) -> const std::string & { return columns_[c].title; });
   for (size_t r = 0; r < shown; ++r)
     add_line([&](size_t c) -> const std::string & { return rows_[r][c]; });
-  if (shown < rows_.size())
-    out += fmt::format("({} more; --limit 0 shows all)\n", rows_.size() - shown);
+  if (const size_t more = rows_.size() - shown + left_out_; more > 0)
+    out += fmt::format("({} more; --limit 0 shows all)\n", more);
   return out;
 }
 
 namespace {
+std::string other_events(const FlatTable &table, uint32_t width) {
+  if (table.events.size() < 2)
+    return {};
+  std::string out, line = "also:";
+  for (size_t e = 1; e <= table.events.size(); ++e) {
+    const bool hint = e == table.events.size();
+    const std::string word =
+        hint ? " (--event NAME shows another)"
+             : fmt::format(" {} {}{}", table.totals[e], printable(table.events[e]),
+                           e + 1 < table.events.size() ? "," : "");
+    if (width > 0 && display_width(line) + display_width(word) > width) {
+      out += line + '\n';
+      line = "     ";
+    }
+    line += word;
+  }
+  return out + line + '\n';
+}
+
 // As a whole, for the rows of their functions leave out what these cost each other.
 std::string cycles_text(const FlatTable &table, const TextOptions &options) {
   if (table.cycles.empty())
@@ -140,7 +160,10 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
   if (has_place)
     text.add_column("place", false);
   const uint64_t total = table.totals[0];
-  for (const FlatRow &row : table.rows) {
+  const size_t shown =
+      options.limit == 0 ? table.rows.size() : std::min<size_t>(options.limit, table.rows.size());
+  text.leave_out(table.rows.size() - shown);
+  for (const FlatRow &row : std::span(table.rows).first(shown)) {
     std::vector<std::string> cells{fmt::format("{:.2f}%", percent(row.self[0], total)),
                                    fmt::format("{}", row.self[0])};
     if (has_inclusive) {
@@ -164,12 +187,7 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
     text.add_row(std::move(cells));
   }
   std::string out = fmt::format("{} {} in total\n", total, table.events[0]);
-  if (table.events.size() > 1) {
-    out += "also:";
-    for (size_t e = 1; e < table.events.size(); ++e)
-      out += fmt::format(" {} {}{}", table.totals[e], table.events[e],
-                         e + 1 < table.events.size() ? "," : " (--event NAME shows another)\n");
-  }
+  out += other_events(table, options.width);
   out += text.render(options.limit, options.width);
   return out + cycles_text(table, options);
 }
