@@ -262,9 +262,12 @@ private:
 
 TALLY_API Result<void> validate(const CostProfile &profile);
 
-// The profile with one event alone: a counted one, or one that is derived from those by its
-// formula. An unknown name is invalid_argument, with those there are; a formula that makes no sense
-// is invalid_input.
+// How often each counted event is in one: in itself once, in a derived one by its formula. An
+// unknown name is invalid_argument, with those there are; a formula that makes no sense is
+// invalid_input.
+TALLY_API Result<std::vector<uint64_t>> event_weights(const CostProfile &profile,
+                                                      std::string_view event);
+// The profile with one event alone, counted or derived. Errors: as event_weights().
 TALLY_API Result<CostProfile> one_event(const CostProfile &profile, std::string_view event);
 
 struct AggregateOptions {

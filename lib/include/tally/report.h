@@ -42,6 +42,11 @@ struct FlatTable {
   std::vector<uint64_t> totals;
   std::vector<FlatRow> rows;
   std::vector<CycleRow> cycles{}; // by function, from arcs
+  struct DerivedEvent {
+    std::string name, formula;
+    uint64_t total = 0;
+  };
+  std::vector<DerivedEvent> derived{}; // what a formula makes of the events
 };
 
 // Inclusive: once a row a stack, so recursion never exceeds the total.

@@ -91,34 +91,34 @@ private:
 
 } // namespace
 
-Result<CostProfile> one_event(const CostProfile &profile, std::string_view event) {
+Result<std::vector<uint64_t>> event_weights(const CostProfile &profile, std::string_view event) {
   std::vector<std::string_view> names;
   for (const CostEvent &each : profile.events())
     names.push_back(profile.strings[each.name]);
-  Weights weights(names.size(), 0);
-  std::string_view long_name;
   if (const auto at = std::ranges::find(names, event); at != names.end()) {
+    Weights weights(names.size(), 0);
     weights[static_cast<size_t>(at - names.begin())] = 1;
-    long_name =
-        profile.strings[profile.events()[static_cast<size_t>(at - names.begin())].long_name];
-  } else {
-    const CostEvent *derived = nullptr;
-    std::vector<std::string_view> known = names;
-    for (const CostEvent &each : profile.derived_events())
-      if (!profile.strings[each.formula].empty()) {
-        known.push_back(profile.strings[each.name]);
-        if (known.back() == event)
-          derived = &each;
-      }
-    if (!derived)
-      return fail(
-          ErrorCode::invalid_argument,
-          fmt::format("there is no event '{}' (there are: {})", event, fmt::join(known, ", ")),
-          "--event");
-    TALLY_TRY(parsed, weights_of(profile.strings[derived->formula], names, event));
-    weights = std::move(parsed);
-    long_name = profile.strings[derived->long_name];
+    return weights;
   }
+  std::vector<std::string_view> known = names;
+  for (const CostEvent &each : profile.derived_events())
+    if (const std::string_view formula = profile.strings[each.formula]; !formula.empty()) {
+      known.push_back(profile.strings[each.name]);
+      if (known.back() == event)
+        return weights_of(formula, names, event);
+    }
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("there is no event '{}' (there are: {})", event, fmt::join(known, ", ")),
+              "--event");
+}
+
+Result<CostProfile> one_event(const CostProfile &profile, std::string_view event) {
+  TALLY_TRY(weights, event_weights(profile, event));
+  std::string_view long_name;
+  for (const auto &events : {profile.events(), profile.derived_events()})
+    for (const CostEvent &each : events)
+      if (profile.strings[each.name] == event)
+        long_name = profile.strings[each.long_name];
 
   CostProfileBuilder out;
   out.add_event(event, long_name);

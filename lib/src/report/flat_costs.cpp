@@ -125,6 +125,26 @@ void add_part_rows(const CostProfile &profile, By by, FlatTable &table) {
   }
 }
 
+// One whose formula makes no sense is left out: asking for it tells why.
+void add_derived_events(const CostProfile &profile, FlatTable &table) {
+  for (const CostEvent &event : profile.derived_events()) {
+    const std::string_view name = profile.strings[event.name];
+    const auto weights = event_weights(profile, name);
+    if (!weights)
+      continue;
+    uint64_t total = 0;
+    bool fits = true;
+    for (size_t e = 0; e < weights->size(); ++e) {
+      uint64_t product = 0;
+      fits &= !__builtin_mul_overflow((*weights)[e], table.totals[e], &product) &&
+              checked_add(total, product);
+    }
+    if (fits)
+      table.derived.push_back(
+          {std::string(name), std::string(profile.strings[event.formula]), total});
+  }
+}
+
 } // namespace
 
 Result<FlatTable> flat_table(const CostProfile &profile, By by, SortBy sort) {
@@ -133,6 +153,7 @@ Result<FlatTable> flat_table(const CostProfile &profile, By by, SortBy sort) {
   for (const CostEvent &event : profile.events())
     table.events.emplace_back(profile.strings[event.name]);
   table.totals = copy(profile.totals());
+  add_derived_events(profile, table);
   switch (by) {
   case By::function: {
     TALLY_TRY(graph, CallGraph::of(profile));

@@ -100,16 +100,21 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
 }
 
 namespace {
+// What the file counts besides, and what is derived from that.
 std::string other_events(const FlatTable &table, uint32_t width) {
-  if (table.events.size() < 2)
+  std::vector<std::string> words;
+  for (size_t e = 1; e < table.events.size(); ++e)
+    words.push_back(fmt::format("{} {}", table.totals[e], table.events[e]));
+  for (const FlatTable::DerivedEvent &event : table.derived)
+    words.push_back(fmt::format("{} {} = {}", event.total, event.name, event.formula));
+  if (words.empty())
     return {};
   std::string out, line = "also:";
-  for (size_t e = 1; e <= table.events.size(); ++e) {
-    const bool hint = e == table.events.size();
+  for (size_t i = 0; i <= words.size(); ++i) {
+    const bool hint = i == words.size();
     const std::string word =
         hint ? " (--event NAME shows another)"
-             : fmt::format(" {} {}{}", table.totals[e], printable(table.events[e]),
-                           e + 1 < table.events.size() ? "," : "");
+             : fmt::format(" {}{}", printable(words[i]), i + 1 < words.size() ? "," : "");
     if (width > 0 && display_width(line) + display_width(word) > width) {
       out += line + '\n';
       line = "     ";
