@@ -2,6 +2,7 @@
 #include <tally/formats.h>
 
 #include <fnmatch.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -120,6 +121,14 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
   }
 }
 
+// Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
+std::string empty_message(const std::string &path) {
+  const std::string first = path + "-01";
+  if (path == "-" || ::access(first.c_str(), R_OK) != 0)
+    return "is empty";
+  return fmt::format("is empty; the threads are in files of their own: {}, …", base_name(first));
+}
+
 } // namespace
 
 Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
@@ -127,7 +136,7 @@ Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnosti
   TALLY_TRY(source, ByteSource::open(path, options));
   TALLY_TRY(head, source->peek(head_bytes));
   if (head.empty())
-    return fail(ErrorCode::no_data, "is empty", source->name());
+    return fail(ErrorCode::no_data, empty_message(path), source->name());
   const Format *format = from;
   if (!format) {
     TALLY_TRY(found, format_of(*source, path));
