@@ -166,7 +166,8 @@ class CallgrindRows:
 
     def _name(self, key: str, text: str) -> str:
         table = self._TABLES[key]
-        compressed = re.fullmatch(r"\((\d+)\)[ \t]*(.*)", text.strip())
+        text = text.lstrip(" \t")  # blanks at its end are its own
+        compressed = re.fullmatch(r"\((\d+)\)[ \t]*(.*)", text)
         if compressed:
             if definition := compressed[2]:
                 if re.match(r"\(\d", definition):  # ids within: (4080)'(4053)
@@ -178,7 +179,7 @@ class CallgrindRows:
                 self._names[table, compressed[1]] = definition
             text = self._names[table, compressed[1]]
         # ??? is an unknown file or object; a function keeps the word.
-        return "" if text == "???" and table != "fn" else text
+        return "" if text == "???" and table != "fn" else text or ("???" if table == "fn" else "")
 
     def _place(self, key: str, value: str) -> None:
         if key == "calls":

@@ -121,22 +121,22 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
   }
 }
 
+// Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
+std::string empty_message(const std::string &path) {
+  const std::string first = path + "-01";
+  if (path == "-" || ::access(first.c_str(), R_OK) != 0)
+    return "is empty";
+  return fmt::format("is empty; the threads are in files of their own: {}, …", base_name(first));
+}
+
 } // namespace
 
 Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                  const Format *from, const ReadOptions &options) {
   TALLY_TRY(source, ByteSource::open(path, options));
   TALLY_TRY(head, source->peek(head_bytes));
-  if (head.empty()) {
-    // Callgrind leaves one beside those of the threads.
-    const std::string thread = path + "-01";
-    const bool has_threads = ::access(thread.c_str(), F_OK) == 0;
-    return fail(ErrorCode::no_data,
-                has_threads
-                    ? fmt::format("is empty; each thread has a file of its own: {}, …", thread)
-                    : "is empty",
-                source->name());
-  }
+  if (head.empty())
+    return fail(ErrorCode::no_data, empty_message(path), source->name());
   const Format *format = from;
   if (!format) {
     TALLY_TRY(found, format_of(*source, path));

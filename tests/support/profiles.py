@@ -1,0 +1,51 @@
+"""The `tally` program on profiles, for tests that judge what it reads and writes."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from support.programs import command_line
+
+
+def run_tally(*words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([command_line(), *words], capture_output=True, text=True,
+                          errors="surrogateescape", stdin=subprocess.DEVNULL, timeout=600,
+                          check=False)
+
+
+class ProfileCase(unittest.TestCase):
+    """With a folder of its own, and `tally` in it."""
+    maxDiff = 4000
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="profiles-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def tally(self, *words: str, status: int = 0) -> subprocess.CompletedProcess:
+        done = run_tally(*words)
+        self.assertEqual(done.returncode, status, f"{words}\n{done.stderr[:2000]}")
+        return done
+
+    def report(self, path: str, *more: str) -> dict:
+        return json.loads(self.tally("report", path, "--json", *more).stdout)
+
+    def rewritten(self, path: str, name: str, *more: str) -> str:
+        out = self.path(name)
+        self.tally("rewrite", path, "-o", out, *more)
+        return out
+
+
+def by_key(report: dict) -> dict:
+    """(name, file, object) -> self, inclusive, calls."""
+    rows = {(row["name"], row["file"], row["object"]):
+            (row["self"], row["inclusive"], row["calls"]) for row in report["functions"]}
+    if len(rows) != len(report["functions"]):
+        raise AssertionError("a function has two rows")
+    return rows
