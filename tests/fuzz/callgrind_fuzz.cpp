@@ -303,6 +303,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (name_bytes > most_name_bytes)
     return 0;
 
+  for (const CostPart &part : p.parts())
+    require(part.summary.size() <= p.events().size(), "summary of no event");
   check_graph(p);
   check_events(p);
   const auto sorted = canonical(p);

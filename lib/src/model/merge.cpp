@@ -201,6 +201,11 @@ void Sum::add_parts() {
     for (uint32_t j = 0; j < inputs_[i]->parts().size(); ++j) {
       const auto id = static_cast<CostPartId>(j);
       CostPart part = copy(i, inputs_[i]->parts()[id]);
+      // Told a second time: it would come back in place of the one that is dropped.
+      std::erase_if(part.descriptions, [&](const auto &each) {
+        const std::string_view key = out_.so_far().strings[each.first];
+        return key == "Timerange" || key == "Trigger";
+      });
       if (j > 0 && part.command == StringId{}) // said once a file
         part.command = copy(i, inputs_[i]->parts()[static_cast<CostPartId>(0)]).command;
       const std::span<const uint64_t> counted =

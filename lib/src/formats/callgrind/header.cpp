@@ -268,6 +268,7 @@ void Reader::description(std::string_view value) {
 
 bool Reader::summary(const char *p) {
   has_summary_ = true;
+  summary_where_ = where(begin_);
   header_.summary.clear();
   for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p)) {
     uint64_t value = 0;
@@ -338,6 +339,12 @@ bool Reader::end_part() {
   if (!any_header_ && !has_rows_)
     return true;
   const CostPartId id = part();
+  // Another part may have more events: the numbers must not become costs of those.
+  if (header_.summary.size() > event_columns_.size()) {
+    diagnostics_.add(Severity::error, "more numbers in summary: than events", source_,
+                     summary_where_);
+    header_.summary.resize(event_columns_.size());
+  }
   // What came behind the first row.
   CostPart &part = builder_.part(id);
   part = header_;

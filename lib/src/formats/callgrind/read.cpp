@@ -304,7 +304,7 @@ const char *Reader::jump_line(const char *p, bool conditional) {
   if (jump_function_ != none<StringId>)
     jump_.target_function = builder_.add_function(
         jump_function_, file(jump_file_ == none<StringId> ? line_file_ : jump_file_),
-        builder_.add_object(object_));
+        builder_.add_object(function_object_)); // no line tells another
   jump_file_ = jump_function_ = none<StringId>;
   pending_ = Pending::jump_source;
   pending_where_ = where(begin_);

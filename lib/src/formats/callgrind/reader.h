@@ -92,6 +92,7 @@ private:
   uint32_t part_index_ = 0;
   bool part_added_ = false, any_header_ = false, has_rows_ = false, totals_seen_ = false;
   bool has_summary_ = false;
+  tally::Position summary_where_{}; // of its line
   std::vector<std::string> event_names_;
   std::vector<uint32_t> event_columns_; // in the model, of all parts
   bool same_columns_ = true;            // event i is column i
