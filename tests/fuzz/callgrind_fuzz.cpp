@@ -12,6 +12,7 @@
 #include <tally/call_graph.h>
 #include <tally/merge.h>
 #include <tally/report.h>
+#include <tally/tree.h>
 
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
@@ -117,6 +118,17 @@ void check_events(const CostProfile &p) {
                 one.error().code ==
                     (formula ? ErrorCode::invalid_input : ErrorCode::invalid_argument),
             "derived event", one ? std::string() : one.error().text());
+  }
+}
+
+void check_tree(const CostProfile &p) {
+  const auto tree = call_tree(p);
+  if (!fits(tree, "tree"))
+    return;
+  uint32_t depth = 0;
+  for (const TreeNode &node : tree->nodes) {
+    require(node.depth <= depth, "depth of a node", node.name);
+    depth = node.depth + 1;
   }
 }
 
@@ -235,6 +247,15 @@ void check_writing(const CostProfile &p, const CostProfile &sorted, size_t piece
   require(second.has_value() && *second == *written, "written again",
           *written + "\n--- is now ---\n" + second.value_or(""));
 
+  // Whose rule for the base of relative positions holds is told by the creator.
+  for (std::string_view creator : {"callgrind-3.19.0", "another"}) {
+    CostProfile told = sorted;
+    told.creator = told.strings.intern(creator);
+    const auto bytes = write(told);
+    require(bytes.has_value(), "write with a creator");
+    Comparison(told, read_own(*bytes, piece).costs()).run();
+  }
+
   const auto plain = write(p, {.compress_names = false, .compress_positions = false});
   require(plain.has_value(), "write plainly");
   const auto packed = write(read_own(*plain, piece).costs());
@@ -263,6 +284,21 @@ void check_merging(const CostProfile &p, size_t piece) {
   require(again.has_value() && *again == *written, "sum written again",
           *written + "\n--- is now ---\n" + again.value_or(""));
 
+  // With fewer events.
+  const auto narrow = one_event(p, p.strings[p.events().back().name]);
+  require(narrow.has_value(), "last event");
+  const auto some = canonical(*narrow);
+  if (!fits(some, "canonical order of one event"))
+    return;
+  const CostProfile *const wide_first[]{&p, &*narrow}, *const narrow_first[]{&*some, &p};
+  const auto from_wide = merge(wide_first), from_narrow = merge(narrow_first);
+  require(from_wide.has_value() == from_narrow.has_value(), "order of a sum");
+  if (fits(from_wide, "merge with fewer events")) {
+    const auto a = write(*from_wide), b = write(*from_narrow);
+    require(a && b && *a == *b, "order of a sum",
+            a.value_or("") + "\n--- is now ---\n" + b.value_or(""));
+  }
+
   const auto three = merge(thrice);
   const CostProfile *const left[]{&*two, &p}, *const right[]{&p, &*two};
   const auto from_left = merge(left), from_right = merge(right);
@@ -276,11 +312,35 @@ void check_merging(const CostProfile &p, size_t piece) {
   require(*a == *c, "grouping from the right", *a + "\n--- is now ---\n" + *c);
 }
 
+// Lines may end in CR LF.
+void check_crlf(std::string_view bytes, const Reading &plain) {
+  std::string with_cr;
+  for (const char c : bytes) {
+    if (c == '\n')
+      with_cr += '\r';
+    with_cr += c;
+  }
+  Reading out = read(with_cr);
+  require(out.profile.has_value() == plain.profile.has_value(), "with CR LF");
+  std::erase_if(out.findings, [](const std::string &finding) {
+    return finding.find("lines end in CR LF") != finding.npos;
+  });
+  require(out.findings == plain.findings, "findings with CR LF");
+  if (out.profile)
+    Comparison(plain.costs(), out.costs()).run();
+  else
+    require(out.profile.error().text() == plain.profile.error().text(), "error with CR LF",
+            plain.profile.error().text() + "\n" + out.profile.error().text());
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(callgrind::probe(bytes.substr(0, 4096)));
+  // Not packed, as far as a CR tells.
+  const bool is_text = bytes.find('\r') == bytes.npos && !bytes.starts_with("\x1f\x8b") &&
+                       !bytes.starts_with("\x28\xb5\x2f\xfd");
   const size_t piece = 1 + std::hash<std::string_view>()(bytes) % 16;
   const Reading whole = read(bytes), parts = read(bytes, piece);
   require(whole.profile.has_value() == parts.profile.has_value(), "in pieces");
@@ -292,6 +352,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(error.where.kind == Position::Kind::offset ||
                 (error.text() == other.text() && whole.findings == parts.findings),
             "error in pieces", error.text() + "\n" + other.text());
+    if (is_text)
+      check_crlf(bytes, whole);
     return 0;
   }
   require(whole.findings == parts.findings, "findings in pieces");
@@ -305,7 +367,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
   for (const CostPart &part : p.parts())
     require(part.summary.size() <= p.events().size(), "summary of no event");
+  if (is_text)
+    check_crlf(bytes, whole);
   check_graph(p);
+  check_tree(p);
   check_events(p);
   const auto sorted = canonical(p);
   const bool writable = fits(sorted, "canonical");

@@ -192,11 +192,11 @@ bool Reader::events(const char *p) {
   event_names_.clear();
   event_columns_.clear();
   same_columns_ = true;
-  while (true) {
-    while (parts_names(*p))
+  const auto skip = [&] {
+    while (parts_names(*p) && !at_end(p))
       ++p;
-    if (*p == '\n')
-      break;
+  };
+  for (skip(); !at_end(p); skip()) {
     const char *const begin = p;
     while (!parts_names(*p) && *p != '\n')
       ++p;
