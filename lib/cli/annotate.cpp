@@ -46,12 +46,13 @@ void add_annotate(CLI::App &app, Outcome &outcome) {
       add_command(app, "annotate", "print source text with costs and calls beside",
                   "tally annotate callgrind.out.4711 parse.c:120 --source-dir ~/src/parse");
   add_input(command, "FILE", options->file, options->input);
-  command.add_option("WHAT", options->what, "FUNCTION, SOURCE or SOURCE:LINE")
+  command
+      .add_option("WHAT", options->what, "a function, a source file, or a line of one: FILE:LINE")
       ->type_name("")
       ->required();
   command
       .add_option("--source-dir", options->annotate.sources.folders,
-                  "a folder where sources are looked for, by the ends of their paths")
+                  "where sources are, found by the ends of their paths")
       ->type_name("DIR");
   command
       .add_option("--source-map", options->maps, "paths that begin with FROM begin with TO here")

@@ -54,12 +54,15 @@ int main(int argc, char **argv) {
   struct sigaction ignored {};
   ignored.sa_handler = SIG_IGN;
   ::sigaction(SIGXFSZ, &ignored, &file_too_large_before);
-  CLI::App app{"Tally counts what a program does: where its time goes, by function, line and call "
-               "path.",
+  CLI::App app{"Tally counts what a program does: where its time goes, by function, line and\n"
+               "call path. It reads Callgrind's files and folded stacks, packed or not.",
                "tally"};
   app.set_help_flag("-h,--help", "print this and exit");
   app.set_version_flag("--version", "tally " TALLY_VERSION, "print the version and exit");
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.get_formatter()->column_width(26);
+  app.get_formatter()->label("Positionals", "Arguments");
+  app.get_formatter()->label("REQUIRED", "(required)");
   app.footer("Example: tally record -o out.folded -- ./program && tally report out.folded\n"
              "`tally COMMAND --help` tells more of each.");
   app.require_subcommand(1);

@@ -38,7 +38,7 @@ Result<void> run(const Options &options) {
 
 void add_merge(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<Options>();
-  CLI::App &command = add_command(app, "merge", "add profiles of one format up",
+  CLI::App &command = add_command(app, "merge", "add up profiles of one format",
                                   "tally merge callgrind.out.* -o all.callgrind");
   add_inputs(command, "IN", options->files, options->input);
   add_output(command, options->output);

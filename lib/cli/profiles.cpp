@@ -107,7 +107,8 @@ TextOptions TableOptions::text(uint32_t fallback) const {
 }
 
 void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows) {
-  command.add_option("--event", options.event, "the event that counts; derived ones, too")
+  command
+      .add_option("--event", options.event, "the event shown, also a derived one (default: first)")
       ->type_name("NAME");
   command
       .add_option("--limit", options.limit,

@@ -304,8 +304,7 @@ void add_record(CLI::App &app, Outcome &outcome) {
   command->group("Commands");
   command->footer("Example: tally record -o out.folded -F 4000 -- xz -9 --keep file");
   command
-      ->add_option("-o", options->output,
-                   "where to write (default callgrind.out.PID, or as the format has it)")
+      ->add_option("-o", options->output, "where to write (default callgrind.out.PID, PID.folded)")
       ->type_name("FILE")
       ->check(file_name());
   command->add_option("--format", options->format, "when the file's name does not tell it")

@@ -24,7 +24,7 @@ Result<void> run(const Options &options) {
 void add_rewrite(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<Options>();
   CLI::App &command =
-      add_command(app, "rewrite", "write a profile anew in its own format, in a fixed order",
+      add_command(app, "rewrite", "write a profile anew in its format, in a fixed order",
                   "tally rewrite callgrind.out.4711 -o sorted.callgrind");
   add_input(command, "IN", options->file, options->input);
   add_output(command, options->output);

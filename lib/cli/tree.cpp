@@ -31,9 +31,11 @@ void add_tree(CLI::App &app, Outcome &outcome) {
   CLI::App &command = add_command(app, "tree", "print the call tree, the heaviest path first",
                                   "tally tree callgrind.out.4711 main --limit 20");
   add_input(command, "FILE", options->file, options->input);
-  command.add_option("FUNCTION", options->tree.function, "the root (default: where it all begins)")
+  command
+      .add_option("FUNCTION", options->tree.function,
+                  "where the tree begins (default: as the program does)")
       ->type_name("");
-  command.add_flag("--callers", options->tree.callers, "who calls the function, and from where")
+  command.add_flag("--callers", options->tree.callers, "who calls FUNCTION, and not whom it calls")
       ->disable_flag_override();
   add_table_options(command, options->table, options->tree.limit);
   command.callback([options, &outcome] { outcome.end(run(*options)); });

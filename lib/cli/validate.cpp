@@ -60,7 +60,7 @@ void run(const Options &options, Outcome &outcome) {
 void add_validate(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<Options>();
   CLI::App &command =
-      add_command(app, "validate", "print all that is wrong with files; end with 1 for an error",
+      add_command(app, "validate", "print what is wrong with files; status 1 for an error",
                   "tally validate callgrind.out.*");
   add_inputs(command, "FILE", options->files, options->input);
   command.callback([options, &outcome] { run(*options, outcome); });

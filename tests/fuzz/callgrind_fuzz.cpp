@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -24,8 +25,7 @@ namespace {
 void require(bool truth, std::string_view what, std::string_view detail = {}) {
   if (truth)
     return;
-  std::fprintf(stderr, "violated: %.*s\n%.*s\n", static_cast<int>(what.size()), what.data(),
-               static_cast<int>(detail.size()), detail.data());
+  std::cerr << "violated: " << what << '\n' << detail << '\n';
   std::abort();
 }
 
