@@ -47,66 +47,17 @@ std::string words(const Costs &costs) {
   return out;
 }
 
-// Blocks in any order, several parts, jumps, costs of all sizes.
-CostProfile random_costs(Random &random) {
-  CostProfileBuilder builder;
-  const uint64_t events = 1 + pick(random, 3);
-  for (uint64_t i = 0; i < events; ++i)
-    builder.add_event("E" + std::to_string(i));
-  const bool addresses = pick(random, 2) == 0, has_lines = !addresses || pick(random, 2) == 0;
-  builder.set_positions(addresses, has_lines);
-  std::vector<CostFunctionId> functions;
-  std::vector<FileId> files;
-  for (int i = 0; i < 4; ++i)
-    files.push_back(builder.add_file(i == 0 ? "" : "f" + std::to_string(i)));
-  for (int i = 0; i < 6; ++i)
-    functions.push_back(builder.add_function(
-        "n" + std::to_string(pick(random, 4)), files[pick(random, 4)],
-        builder.add_object(pick(random, 3) == 0 ? "" : "o" + std::to_string(pick(random, 2)))));
-  std::vector<CostPartId> parts;
-  for (uint64_t i = 1 + pick(random, 3); i > 0; --i) {
-    CostPart part;
-    part.number = static_cast<uint32_t>(parts.size() + 1);
-    parts.push_back(builder.add_part(part));
-  }
-  const auto position = [&] {
-    return CostPosition{addresses ? 0x400000 + pick(random, 3000000) : 0,
-                        has_lines ? static_cast<uint32_t>(pick(random, 200)) : 0};
-  };
-  Costs costs(events);
-  const auto fill = [&] {
-    for (uint64_t &cost : costs)
-      cost = pick(random, 4) == 0 ? 0 : pick(random, pick(random, 3) == 0 ? uint64_t{1} << 50 : 9);
-  };
-  for (uint64_t blocks = pick(random, 12); blocks > 0; --blocks) {
-    builder.begin_block(parts[pick(random, parts.size())], functions[pick(random, 6)],
-                        files[pick(random, 4)]);
-    for (uint64_t rows = pick(random, 6); rows > 0; --rows) {
-      fill();
-      switch (pick(random, 4)) {
-      case 0:
-        builder.add_call({position(), functions[pick(random, 6)], position(), pick(random, 5)},
-                         costs);
-        break;
-      case 1:
-        builder.add_jump({position(), position(), files[pick(random, 4)],
-                          functions[pick(random, 6)], pick(random, 2) == 0, 5, 3});
-        break;
-      default:
-        builder.add_cost(position(), costs);
-        break;
-      }
-    }
-  }
-  return std::move(*builder.finish());
-}
-
 int run(const std::string &folder, uint64_t seed, int count) {
   Random random(seed);
   for (int i = 0; i < count; ++i) {
     RandomShape shape = random_shape(random);
     shape.strange_names = i % 2 == 0;
-    auto profile = i % 3 == 2 ? Result<CostProfile>(random_costs(random))
+    CostShape cost_shape;
+    for (uint64_t events = 1 + pick(random, 3); events > 0; --events)
+      cost_shape.events.push_back("E" + std::to_string(events));
+    cost_shape.addresses = pick(random, 2) == 0;
+    cost_shape.lines = !cost_shape.addresses || pick(random, 2) == 0;
+    auto profile = i % 3 == 2 ? Result<CostProfile>(random_costs(random, cost_shape))
                               : aggregate(random_profile(random, shape));
     if (!profile) {
       std::cerr << profile.error().text() << '\n';

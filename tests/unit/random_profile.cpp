@@ -115,6 +115,73 @@ StackProfile random_profile(Random &random, const RandomShape &shape) {
   return std::move(*profile);
 }
 
+CostProfile random_costs(Random &random, const CostShape &shape) {
+  CostProfileBuilder builder;
+  for (const std::string &event : shape.events)
+    builder.add_event(event);
+  builder.set_positions(shape.addresses, shape.lines);
+  std::vector<CostFunctionId> functions;
+  std::vector<FileId> files;
+  for (int i = 0; i < 4; ++i)
+    files.push_back(builder.add_file(i == 0 ? "" : "f" + std::to_string(i)));
+  for (int i = 0; i < 6; ++i)
+    functions.push_back(builder.add_function(
+        "n" + std::to_string(pick(random, 4)), files[pick(random, 4)],
+        builder.add_object(pick(random, 3) == 0 ? "" : "o" + std::to_string(pick(random, 2)))));
+  std::vector<CostPartId> parts;
+  for (uint64_t i = 1 + pick(random, 3); i > 0; --i) {
+    CostPart part;
+    part.number = static_cast<uint32_t>(parts.size() + 1);
+    if (shape.headers) {
+      const auto any_of = [&](std::initializer_list<std::string_view> words) {
+        return builder.intern(*(words.begin() + pick(random, words.size())));
+      };
+      part.command = any_of({"./a", "./a", "./b", ""});
+      part.trigger = any_of({"end", "end", "call"});
+      part.pid = static_cast<int32_t>(pick(random, 3));
+      part.thread = static_cast<int32_t>(pick(random, 3));
+      for (uint64_t n = pick(random, 4); n > 0; --n)
+        part.descriptions.emplace_back(any_of({"I1 cache", "D1 cache", "Note"}),
+                                       any_of({"32 KB", ""}));
+      for (uint64_t n = pick(random, 3) == 0 ? shape.events.size() : 0; n > 0; --n)
+        part.summary.push_back(pick(random, 1000));
+    }
+    parts.push_back(builder.add_part(part));
+  }
+  const auto position = [&] {
+    return CostPosition{shape.addresses ? 0x400000 + pick(random, 3000000) : 0,
+                        shape.lines ? static_cast<uint32_t>(pick(random, 200)) : 0};
+  };
+  Costs costs(shape.events.size());
+  const auto fill = [&] {
+    for (uint64_t &cost : costs)
+      cost = pick(random, 4) == 0 ? 0 : pick(random, pick(random, 3) == 0 ? uint64_t{1} << 50 : 9);
+  };
+  for (uint64_t blocks = pick(random, 12); blocks > 0; --blocks) {
+    builder.begin_block(parts[pick(random, parts.size())], functions[pick(random, 6)],
+                        files[pick(random, 4)]);
+    for (uint64_t rows = pick(random, 6); rows > 0; --rows) {
+      fill();
+      switch (pick(random, 4)) {
+      case 0:
+        builder.add_call({position(), functions[pick(random, 6)], position(), pick(random, 5)},
+                         costs);
+        break;
+      case 1:
+        builder.add_jump({position(), position(), files[pick(random, 4)],
+                          functions[pick(random, 6)], pick(random, 2) == 0, 5, 3});
+        break;
+      default:
+        builder.add_cost(position(), costs);
+        break;
+      }
+    }
+  }
+  if (shape.headers)
+    builder.set_creator(pick(random, 3) == 0 ? "callgrind-3.19" : "other");
+  return std::move(*builder.finish());
+}
+
 std::vector<Frame> frames_of(const StackProfile &profile, StackId stack) {
   // Costs know one unknown object and file, however it was spelt.
   const auto text = [&](StringId id) { return std::string(profile.strings[id]); };

@@ -37,6 +37,15 @@ struct RandomShape {
 StackProfile random_profile(Random &random, const RandomShape &shape = {});
 RandomShape random_shape(Random &random);
 
+struct CostShape {
+  std::vector<std::string> events{"A"};
+  bool addresses = false, lines = true;
+  bool headers = false; // commands, descriptions, summaries that differ, and the like
+};
+
+// Blocks in any order, several parts, calls and jumps, costs of all sizes.
+CostProfile random_costs(Random &random, const CostShape &shape = {});
+
 using Costs = std::vector<uint64_t>;
 using FunctionKey = std::tuple<std::string, std::string, std::string>;     // object, file, name
 using PlaceKey = std::tuple<FunctionKey, std::string, uint64_t, uint32_t>; // line's file, address

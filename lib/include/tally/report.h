@@ -35,7 +35,8 @@ struct CycleRow {
   std::vector<uint64_t> self, inclusive; // of all together
 };
 
-// Rows by falling cost of the first event, then by name, file, object: one order for one profile.
+// Rows by falling cost of the first event (self, then inclusive, or the other way round), then by
+// name, file, object: one order for one profile.
 struct FlatTable {
   By by = By::function;
   std::vector<std::string> events;

@@ -14,9 +14,9 @@
 namespace tally {
 
 struct TreeOptions {
-  std::string function; // the root; empty: where the program begins
-  bool callers = false; // who calls the function, and not whom it calls; needs a function
-  uint32_t limit = 40;  // nodes, the heaviest; 0: 100,000
+  std::string function{}; // the root; empty: where the program begins
+  bool callers = false;   // who calls the function, and not whom it calls; needs a function
+  uint32_t limit = 40;    // nodes, the heaviest; 0: 100,000
 };
 
 struct TreeNode {

@@ -23,7 +23,10 @@ std::optional<std::string> SourcePaths::find(std::string_view path) const {
   for (const std::string &folder : folders)
     // "/build/src/a.c" as FOLDER/build/src/a.c, FOLDER/src/a.c, FOLDER/a.c
     for (std::string_view rest = path;;) {
-      const std::string there = folder + (rest.starts_with('/') ? "" : "/") + std::string(rest);
+      std::string there = folder;
+      if (!there.ends_with('/'))
+        there += '/';
+      there += rest.substr(rest.starts_with('/'));
       if (is_file(there))
         return there;
       const size_t slash = rest.find('/', 1);

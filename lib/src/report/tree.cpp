@@ -230,28 +230,39 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
   return out;
 }
 
+// Not as one Json: a tree may be deeper than its dump() can recurse.
 std::string to_json(const CallTree &tree) {
   using Json = nlohmann::ordered_json;
-  Json all{{"events", tree.events}, {"totals", tree.totals}};
-  Json roots = Json::array();
-  std::vector<Json *> children{&roots}; // by depth
+  const auto open_object = [](const Json &fields) { // without its closing brace
+    std::string text = fields.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text.pop_back();
+    return text;
+  };
+  std::string out = open_object({{"events", tree.events}, {"totals", tree.totals}}) + ",\"tree\":[";
+  size_t open = 0; // nodes whose children are being written
+  bool first = true;
   for (const TreeNode &node : tree.nodes) {
-    children.resize(node.depth + 1);
-    Json &siblings = *children.back();
-    siblings.push_back({{"name", node.name},
+    for (; open > node.depth; --open) {
+      out += "]}";
+      first = false;
+    }
+    if (!first)
+      out += ',';
+    out += open_object({{"name", node.name},
                         {"file", node.file},
                         {"object", node.object},
                         {"self", node.self},
                         {"inclusive", node.inclusive},
                         {"calls", node.calls},
                         {"estimated", node.estimated},
-                        {"recursive", node.recursive},
-                        {"children", Json::array()}});
-    children.push_back(&siblings.back()["children"]);
+                        {"recursive", node.recursive}});
+    out += ",\"children\":[";
+    ++open;
+    first = true;
   }
-  all["tree"] = std::move(roots);
-  all["left_out"] = tree.left_out;
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  for (; open > 0; --open)
+    out += "]}";
+  return out + fmt::format("],\"left_out\":{}}}\n", tree.left_out);
 }
 
 } // namespace tally

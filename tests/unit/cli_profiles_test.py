@@ -1,0 +1,261 @@
+"""`tally` on profiles: tree, annotate, diff, merge, validate, rewrite and convert, what they print
+and how they end."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.callgrind_rows import read_callgrind
+from support.profiles import ProfileCase
+from support.programs import command_line
+from support.skips import run_unittests
+
+PROFILE = """\
+# callgrind format
+version: 1
+creator: test
+cmd: ./prog
+event: Sum = Ir + 10 Miss : Together
+events: Ir Miss
+ob=prog
+fl=src/main.c
+fn=main
+3 10
+cfi=src/work.c
+cfn=work
+calls=2 5
+4 80 3
+cfn=idle
+calls=1 9
+5 10
+fl=src/work.c
+fn=work
+5 50 1
+6 30 2
+fl=src/main.c
+fn=idle
+9 10
+totals: 100 3
+"""
+SLOWER = PROFILE.replace("6 30 2", "6 130 2").replace("4 80 3", "4 180 3").replace(
+    "totals: 100", "totals: 200")
+SOURCE = "#include <x>\n\nint main(void) {\n\twork();\n  idle();\n}\n"
+
+
+class ProfilesCase(ProfileCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.put("a.callgrind", PROFILE)
+        self.put("b.callgrind", SLOWER)
+
+    def put(self, name: str, text: str) -> None:
+        path = self.path(name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+
+    def run_in(self, words: str, status: int = 0) -> subprocess.CompletedProcess:
+        done = subprocess.run([command_line(), *words.split()], cwd=self.folder, text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=120,
+                              check=False)
+        self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def text(self, words: str) -> str:
+        done = self.run_in(words)
+        self.assertEqual(done.stderr, "")
+        return done.stdout
+
+    def json(self, words: str) -> dict:
+        return json.loads(self.text(words + " --json"))
+
+    def refused(self, words: str, status: int, text: str) -> None:
+        done = self.run_in(words, status)
+        self.assertEqual((done.stdout, done.stderr.splitlines()[0]), ("", f"tally: {text}"))
+
+
+class Tables(ProfilesCase):
+    def test_report(self) -> None:
+        table = self.json("report a.callgrind")
+        self.assertEqual((table["events"], table["totals"]), (["Ir", "Miss"], [100, 3]))
+        self.assertEqual([(row["name"], row["self"], row["inclusive"], row["calls"])
+                          for row in table["functions"]],
+                         [("work", [80, 3], [80, 3], 2), ("main", [10, 0], [100, 3], 0),
+                          ("idle", [10, 0], [10, 0], 1)])
+
+    def test_event(self) -> None:
+        """A counted one, one that is derived from them, and none."""
+        self.assertEqual(self.json("report a.callgrind --event Miss")["totals"], [3])
+        table = self.json("report a.callgrind --event Sum")
+        self.assertEqual((table["events"], table["totals"]), (["Sum"], [130]))
+        self.assertEqual(table["functions"][0]["self"], [110])
+        self.assertEqual(self.json("tree a.callgrind --event Sum")["totals"], [130])
+        for words in ("report a.callgrind", "tree a.callgrind", "annotate a.callgrind main",
+                      "diff a.callgrind b.callgrind"):
+            self.refused(f"{words} --event No", 2,
+                         "--event: there is no event 'No' (there are: Ir, Miss, Sum)")
+
+    def test_tree(self) -> None:
+        tree = self.json("tree a.callgrind")
+        (root,) = tree["tree"]
+        self.assertEqual((root["name"], root["inclusive"], tree["left_out"]), ("main", [100, 3], 0))
+        self.assertEqual([(each["name"], each["inclusive"], each["calls"], each["children"])
+                          for each in root["children"]],
+                         [("work", [80, 3], 2, []), ("idle", [10, 0], 1, [])])
+        self.assertEqual(self.json("tree a.callgrind --limit 2")["left_out"], 1)
+        lines = self.text("tree a.callgrind").splitlines()
+        self.assertEqual(lines[0], "100 Ir in total")
+        self.assertRegex(lines[2], r"^100\.00% +100 +10\.00%  main ")
+        self.assertRegex(lines[3], r"^ 80\.00% +80 +80\.00%    work ")
+
+    def test_tree_of_callers(self) -> None:
+        (root,) = self.json("tree a.callgrind work --callers")["tree"]
+        self.assertEqual((root["name"], [each["name"] for each in root["children"]]),
+                         ("work", ["main"]))
+        self.refused("tree a.callgrind nothing", 1,
+                     "nothing: the profile has no such function")
+        self.refused("tree a.callgrind --callers", 2, "--callers: the callers of which function?")
+
+    def test_annotate(self) -> None:
+        self.put("here/src/main.c", SOURCE)
+        for where in ("--source-dir here", "--source-map src=here/src"):
+            (file,) = self.json(f"annotate a.callgrind main {where}")["files"]
+            self.assertEqual((file["file"], file["source"], file["self"]),
+                             ("src/main.c", "here/src/main.c", [10, 0]))
+            lines = {line["line"]: line for line in file["lines"]}
+            self.assertEqual(lines[4]["text"], "\twork();")
+            self.assertEqual(lines[4]["inclusive"], [80, 3])
+            self.assertEqual(lines[4]["calls"], [{"name": "work", "calls": 2, "inclusive": [80, 3]}])
+        text = self.text("annotate a.callgrind main --source-dir here")
+        self.assertIn("-> work (2x)", text)
+        self.assertIn("int main(void) {", text)
+        text = self.text("annotate a.callgrind main")
+        self.assertIn("--source-dir DIR", text)
+        self.assertIn("-> work (2x)", text)
+        (file,) = self.json("annotate a.callgrind work.c:6")["files"]
+        self.assertEqual([(line["line"], line["self"]) for line in file["lines"]],
+                         [(5, [50, 1]), (6, [30, 2])])
+
+    def test_annotate_refuses(self) -> None:
+        self.refused("annotate a.callgrind wor", 1,
+                     "wor: the profile has no such function or file; names that hold it: work")
+        self.refused("annotate a.callgrind main --source-map x", 2,
+                     "--source-map: expected FROM=TO, the beginning of a path and what it is here, "
+                     "found 'x'")
+        self.refused("annotate a.callgrind", 2, "annotate: expected WHAT")
+
+    def test_diff_names_what_changed(self) -> None:
+        table = self.json("diff a.callgrind b.callgrind")
+        self.assertEqual(table["totals"], {"before": 100, "after": 200})
+        first = table["functions"][0]
+        self.assertEqual((first["name"], first["before"], first["after"]), ("work", 80, 180))
+        lines = self.text("diff a.callgrind b.callgrind").splitlines()
+        self.assertEqual(lines[0], "100 Ir before, 200 now; self cost in percent of each")
+        self.assertRegex(lines[2], r"80\.00% +90\.00% +\+10\.00 +80 +180  work ")
+        self.assertEqual(self.json("diff a.callgrind b.callgrind --event Miss")["totals"],
+                         {"before": 3, "after": 3})
+        self.put("s.folded", "a;b 3\n")
+        self.refused("diff s.folded a.callgrind", 1, "a.callgrind: counts Ir, but s.folded counts "
+                     "ticks; --event NAME takes one that both have")
+        self.refused("diff a.callgrind", 2, "diff: expected AFTER")
+
+
+class Written(ProfilesCase):
+    def test_merge(self) -> None:
+        self.assertEqual(self.text("merge a.callgrind b.callgrind -o sum.callgrind"), "")
+        rows, parts = read_callgrind(self.path("sum.callgrind")), [
+            read_callgrind(self.path(name)) for name in ("a.callgrind", "b.callgrind")]
+        self.assertEqual((rows.totals(), rows.stated_totals), ((300, 6), [(300, 6)]))
+        for key, costs in rows.self_costs.items():
+            self.assertEqual(costs, tuple(map(sum, zip(*(part.self_costs[key] for part in parts)))))
+        for key, arc in rows.arcs.items():
+            self.assertEqual(arc.calls, sum(part.arcs[key].calls for part in parts))
+        self.assertIn(("cmd", "./prog"), rows.headers)
+        self.text("merge b.callgrind a.callgrind -o turned.callgrind")
+        with open(self.path("sum.callgrind"), "rb") as one, \
+                open(self.path("turned.callgrind"), "rb") as two:
+            self.assertEqual(one.read(), two.read())
+
+    def test_merge_refuses(self) -> None:
+        self.put("s.folded", "a;b 3\n")
+        self.refused("merge a.callgrind s.folded -o x.cg", 1, "s.folded: is folded, but a.callgrind "
+                     "is callgrind: only files of one format are merged")
+        self.put("instr.callgrind", "positions: instr line\nevents: Ir\nfl=a\nfn=f\n0x1 2 3\n")
+        self.refused("merge a.callgrind instr.callgrind -o x.cg", 1, "instr.callgrind: its positions "
+                     "are 'instr line', but those of a.callgrind are 'line': they cannot be added up")
+        self.put("most.callgrind", f"events: Ir\nfl=a\nfn=f\n1 {2**64 - 1}\n")
+        self.refused("merge most.callgrind most.callgrind -o x.cg", 1,
+                     "costs add up to more than 64 bits hold")
+        self.assertFalse(os.path.exists(self.path("x.cg")))
+
+    def test_rewrite(self) -> None:
+        self.assertEqual(self.text("rewrite a.callgrind -o once.callgrind"), "")
+        self.assertEqual(self.json("report once.callgrind"), self.json("report a.callgrind"))
+        self.text("rewrite once.callgrind -o twice.callgrind")
+        with open(self.path("once.callgrind"), encoding="utf-8") as file:
+            once = file.read()
+        self.assertEqual(self.text("rewrite twice.callgrind -o -"), once)
+        self.assertIn("\nevent: Sum = Ir + 10 Miss : Together\n", once)
+        full = self.text("rewrite a.callgrind -o - --full-names --full-positions")
+        self.assertIn("\nfn=main\n3 10\ncfi=src/work.c\ncfn=work\ncalls=2 5\n4 80 3\n", full)
+
+    def test_convert(self) -> None:
+        self.put("s.folded", "main;work 3\nmain 1\n")
+        done = self.run_in("convert s.folded -o out.callgrind")
+        self.assertIn("tally: not in callgrind: whole stacks", done.stderr)
+        self.assertEqual(self.json("report out.callgrind")["totals"], [4])
+        self.refused("convert a.callgrind -o out.folded", 1, "the format folded holds stacks, and "
+                     "this profile has only calls: an inclusive call is not a stack")
+        self.put("zero.callgrind", "events: Ir\nfl=a\nfn=f\ncfn=g\ncalls=0 1\n1 2\n")
+        self.assertIn("callgrind_annotate", self.run_in(
+            "convert zero.callgrind -o - --to callgrind").stderr)
+
+
+class Validate(ProfilesCase):
+    def test_statuses(self) -> None:
+        self.assertEqual(self.text("validate a.callgrind b.callgrind"), "")
+        self.put("warned.callgrind", PROFILE.replace("\n", "\r\n"))
+        self.assertEqual(self.text("validate warned.callgrind"),
+                         "warned.callgrind:1:19: warning: lines end in CR LF (25 times)\n")
+        self.put("wrong.callgrind", PROFILE.replace("totals: 100", "totals: 101"))
+        said = ("wrong.callgrind:25:9: {}: totals: says 101 Ir, but the lines add up to 100\n")
+        done = self.run_in("validate a.callgrind wrong.callgrind", 1)
+        self.assertEqual((done.stdout, done.stderr), (said.format("error"), ""))
+        # Every other command warns and goes on.
+        for words in ("report", "tree", "rewrite -o -", "convert -o - --to callgrind"):
+            done = self.run_in(f"{words} wrong.callgrind")
+            self.assertEqual(done.stderr, said.format("warning"))
+        self.put("broken.callgrind", PROFILE.replace("3 10", "3 10 0 7"))
+        place = "broken.callgrind:10:8: "
+        self.assertEqual(self.run_in("validate broken.callgrind", 1).stdout,
+                         f"{place}error: more costs than events: there are 2\n")
+        self.refused("report broken.callgrind", 1,
+                     f"{place}more costs than events: there are 2")
+
+    def test_nothing_to_read(self) -> None:
+        self.put("empty.callgrind", "")
+        self.refused("report empty.callgrind", 4, "empty.callgrind: is empty")
+        self.assertEqual(self.run_in("validate empty.callgrind", 1).stdout,
+                         "empty.callgrind: error: is empty\n")
+        absent = "absent.callgrind: cannot open: No such file or directory (ENOENT)"
+        self.refused("report absent.callgrind", 1, absent)
+        self.refused("validate absent.callgrind", 1, absent)
+        self.refused("validate", 2, "validate: expected FILE")
+        self.put("other.callgrind", "nothing of the kind\n")
+        self.assertEqual(self.run_in("report other.callgrind", 1).stdout, "")
+
+    def test_standard_input(self) -> None:
+        for words, text in (("validate -", PROFILE.replace("totals: 100", "totals: 101")),
+                            ("report - --json", PROFILE)):
+            done = subprocess.run([command_line(), *words.split()], input=text, text=True,
+                                  capture_output=True, timeout=120, check=False)
+            if words.startswith("validate"):
+                self.assertEqual((done.returncode, done.stdout.partition(":")[0]), (1, "<stdin>"))
+            else:
+                self.assertEqual((done.returncode, json.loads(done.stdout)["totals"]),
+                                 (0, [100, 3]))
+
+
+if __name__ == "__main__":
+    run_unittests()

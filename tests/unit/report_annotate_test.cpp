@@ -1,0 +1,177 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include <tally/annotate.h>
+
+#include "formats/callgrind/read.h"
+#include "temporary.h"
+
+namespace tally {
+namespace {
+
+// work(int) has lines of a header in it; two functions are named same.
+const std::string text = "events: A B\nob=prog\nfl=src/main.c\nfn=main\n3 10\ncfi=src/work.c\n"
+                         "cfn=work(int)\ncalls=2 5\n4 80 3\ncfn=work(int)\ncalls=1 5\n4 8\n"
+                         "cfi=src/main.c\ncfn=main\ncalls=1 1\n4 50\n"
+                         "fl=src/work.c\nfn=work(int)\n5 50 1\nfi=inc/work.h\n2 20\nfe=src/work.c\n"
+                         "6 18 2\n0 1\nfn=same\n20 1\nfl=lib/work.c\nfn=same\n3 1\n";
+
+class Annotate : public testing::Test {
+protected:
+  Annotate() {
+    Diagnostics diagnostics;
+    auto read = callgrind::read(*ByteSource::of(text, "f"), diagnostics);
+    EXPECT_TRUE(read) << read.error().text();
+    profile = std::get<CostProfile>(std::move(*read));
+    std::filesystem::create_directories(folder / "src");
+    std::filesystem::create_directories(folder / "inc");
+    folder.put("src/main.c", "#include <x>\n\nint main(void) {\r\n\twork(1);\n}\nend");
+    folder.put("src/work.c", "one\ntwo\n");
+    folder.put("inc/work.h", "first\nsecond\nthird\n");
+  }
+
+  Annotation of(const std::string &what, const AnnotateOptions &options = {}) {
+    auto annotation = annotate(profile, what, options);
+    EXPECT_TRUE(annotation) << annotation.error().text();
+    return annotation ? std::move(*annotation) : Annotation{};
+  }
+  AnnotateOptions here(uint32_t context = 3) {
+    AnnotateOptions options;
+    options.sources.folders = {folder / ""};
+    options.context = context;
+    return options;
+  }
+
+  // "LINE self/inclusive|text", without numbers where the line has no cost; then " -> CALLEE xN
+  // COST".
+  static std::vector<std::string> lines(const AnnotatedFile &file) {
+    std::vector<std::string> out;
+    for (const AnnotatedLine &line : file.lines) {
+      std::string row = fmt::format("{}", line.line);
+      if (!line.inclusive.empty())
+        row += fmt::format(" {}/{}", line.self[0], line.inclusive[0]);
+      out.push_back(row + "|" + line.text);
+      for (const AnnotatedCall &call : line.calls)
+        out.push_back(fmt::format(" -> {} x{} {}", call.name, call.calls, call.inclusive[0]));
+    }
+    return out;
+  }
+
+  TemporaryFolder folder;
+  CostProfile profile;
+};
+
+using Rows = std::vector<std::string>;
+
+TEST_F(Annotate, AFunction) {
+  const Annotation main = of("main", here());
+  ASSERT_EQ(main.files.size(), 1u);
+  EXPECT_EQ(main.events, (Rows{"A", "B"}));
+  EXPECT_EQ(main.totals, (std::vector<uint64_t>{101, 3}));
+  EXPECT_EQ(main.files[0].file, "src/main.c");
+  EXPECT_EQ(main.files[0].source, folder / "src/main.c");
+  EXPECT_EQ(main.files[0].source_lines, 6u);
+  // Its call of itself is named, and not counted once more.
+  EXPECT_EQ(lines(main.files[0]),
+            (Rows{"1|#include <x>", "2|", "3 10/10|int main(void) {", "4 0/88|\twork(1);",
+                  " -> work(int) x3 88", " -> main x1 50", "5|}", "6|end"}));
+}
+
+TEST_F(Annotate, AFunctionWithLinesOfOtherFiles) {
+  const Annotation work = of("work", here()); // without its parameters
+  ASSERT_EQ(work.files.size(), 2u);
+  EXPECT_EQ(work.files[0].file, "src/work.c"); // the costliest first
+  EXPECT_EQ(work.files[0].self, (std::vector<uint64_t>{69, 3}));
+  EXPECT_EQ(lines(work.files[0]), (Rows{"0 1/1|", "2|two", "5 50/50|", "6 18/18|"}));
+  EXPECT_EQ(lines(work.files[1]), (Rows{"1|first", "2 20/20|second", "3|third"}));
+  // All functions of a name.
+  EXPECT_EQ(of("same").files.size(), 2u);
+}
+
+TEST_F(Annotate, Context) {
+  EXPECT_EQ(lines(of("inc/work.h", here(0)).files[0]), (Rows{"2 20/20|second"}));
+  EXPECT_EQ(lines(of("main", here(1)).files[0]).front(), "2|");
+}
+
+TEST_F(Annotate, AFileAndALine) {
+  const Annotation file = of("src/work.c");
+  ASSERT_EQ(file.files.size(), 1u);
+  EXPECT_EQ(lines(file.files[0]), (Rows{"0 1/1|", "5 50/50|", "6 18/18|", "20 1/1|"}));
+  EXPECT_EQ(lines(of("work.h").files[0]), (Rows{"2 20/20|"})); // by the end of its path
+  // Ten lines around it.
+  EXPECT_EQ(lines(of("src/work.c:10").files[0]),
+            (Rows{"0 1/1|", "5 50/50|", "6 18/18|", "20 1/1|"}));
+  EXPECT_EQ(lines(of("src/work.c:16").files[0]), (Rows{"6 18/18|", "20 1/1|"}));
+}
+
+TEST_F(Annotate, Refusals) {
+  const auto refused = [&](const std::string &what, std::string_view message) {
+    const auto annotation = annotate(profile, what);
+    ASSERT_FALSE(annotation) << what;
+    EXPECT_EQ(annotation.error().code, ErrorCode::not_found);
+    EXPECT_EQ(annotation.error().text(), message);
+  };
+  refused("nothing", "nothing: the profile has no such function or file");
+  refused("mai", "mai: the profile has no such function or file; names that hold it: main");
+  refused("work.c", "work.c: is the name of 2 files: src/work.c, lib/work.c");
+  refused("ork.h", "ork.h: the profile has no such function or file");
+  refused("",
+          "the profile has no such function or file; names that hold it: main, same, work(int)");
+}
+
+TEST_F(Annotate, MissingSource) {
+  const Annotation main = of("main");
+  EXPECT_EQ(main.files[0].source, "");
+  EXPECT_EQ(lines(main.files[0]),
+            (Rows{"3 10/10|", "4 0/88|", " -> work(int) x3 88", " -> main x1 50"}));
+  EXPECT_NE(to_text(main).find("the source is not here; --source-dir DIR or --source-map FROM=TO"),
+            std::string::npos);
+}
+
+TEST_F(Annotate, ASourceThatIsTooShort) {
+  const std::string said = to_text(of("src/work.c", here()), {.width = 0});
+  EXPECT_NE(said.find("src/work.c has only 2 lines: it is not the text that was compiled\n"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(to_text(of("inc/work.h", here())).find("has only"), std::string::npos);
+}
+
+TEST_F(Annotate, AsTextAndAsJson) {
+  const std::string said = to_text(of("main", here()), {.width = 0});
+  EXPECT_NE(said.find("3  int main(void) {\n"), std::string::npos) << said;
+  EXPECT_NE(said.find("4          work(1);\n"), std::string::npos) << said;
+  EXPECT_NE(said.find("  -> work(int) (3x)\n"), std::string::npos) << said;
+  const auto json = nlohmann::json::parse(to_json(of("main", here())));
+  EXPECT_EQ(json["totals"][0], 101);
+  EXPECT_EQ(json["files"][0]["lines"][3]["text"], "\twork(1);");
+  EXPECT_EQ(json["files"][0]["lines"][3]["calls"][0]["name"], "work(int)");
+}
+
+TEST(SourcePaths, FindsByReplacementThenByPathThenByFolders) {
+  const TemporaryFolder folder;
+  for (const char *name : {"build/src", "moved/src", "sources/src"})
+    std::filesystem::create_directories(folder / name);
+  const std::string path = folder / "build/src/a.c", moved = folder / "moved/src/a.c";
+  SourcePaths sources;
+  sources.replaced = {{folder / "build", folder / "absent"}, {folder / "build", folder / "moved"}};
+  sources.folders = {folder / "none", folder / "sources"};
+  EXPECT_EQ(sources.find(path), std::nullopt);
+  const std::string plain = folder.put("sources/a.c", "");
+  EXPECT_EQ(sources.find(path), plain);
+  const std::string nested = folder.put("sources/src/a.c", "");
+  EXPECT_EQ(sources.find(path), nested); // more of its path
+  EXPECT_EQ(sources.find("src/a.c"), nested);
+  EXPECT_EQ(sources.find("/elsewhere/a.c"), plain);
+  folder.put("build/src/a.c", "");
+  EXPECT_EQ(sources.find(path), path);
+  folder.put("moved/src/a.c", "");
+  EXPECT_EQ(sources.find(path), moved);
+  EXPECT_EQ(sources.find(""), std::nullopt);
+  EXPECT_EQ(sources.find(folder / "sources"), std::nullopt); // no file
+  EXPECT_EQ(sources.find(std::string("a\0b", 3)), std::nullopt);
+}
+
+} // namespace
+} // namespace tally

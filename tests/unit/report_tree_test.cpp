@@ -1,0 +1,178 @@
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include <tally/tree.h>
+
+#include "formats/callgrind/read.h"
+#include "formats/folded/folded.h"
+
+namespace tally {
+namespace {
+
+template <class Read> Profile read(Read reader, std::string_view text) {
+  Diagnostics diagnostics;
+  auto profile = reader(*ByteSource::of(text, "f"), diagnostics);
+  EXPECT_TRUE(profile) << profile.error().text();
+  return std::move(*profile);
+}
+CostProfile costs(std::string_view text) {
+  return std::get<CostProfile>(read(callgrind::read, text));
+}
+StackProfile stacks(std::string_view text) {
+  return std::get<StackProfile>(read(folded::read, text));
+}
+
+// "  name inclusive self xCALLS ~ (recursive)" a node: indented by depth, what is 0 or false left
+// out.
+template <class AnyProfile>
+std::vector<std::string> nodes(const AnyProfile &profile, const TreeOptions &options = {}) {
+  const auto tree = call_tree(profile, options);
+  EXPECT_TRUE(tree) << tree.error().text();
+  std::vector<std::string> out;
+  for (const TreeNode &node : tree->nodes) {
+    std::string row = fmt::format("{:{}}{} {}", "", 2 * node.depth, node.name, node.inclusive[0]);
+    if (node.self[0])
+      row += fmt::format(" {}", node.self[0]);
+    if (node.calls)
+      row += fmt::format(" x{}", node.calls);
+    if (node.estimated)
+      row += " ~";
+    if (node.recursive)
+      row += " (recursive)";
+    out.push_back(std::move(row));
+  }
+  if (tree->left_out)
+    out.push_back(fmt::format("left out {}", tree->left_out));
+  return out;
+}
+
+using Rows = std::vector<std::string>;
+
+// leaf costs 8, of which a pays 5 and b 3.
+const std::string diamond =
+    "events: A\nfl=f\nfn=main\ncfn=a\ncalls=1 1\n1 6\ncfn=b\ncalls=2 1\n2 4\n"
+    "fn=a\n1 1\ncfn=leaf\ncalls=5 1\n2 5\n"
+    "fn=b\n1 1\ncfn=leaf\ncalls=3 1\n2 3\n"
+    "fn=leaf\n1 4\ncfn=deep\ncalls=8 1\n2 4\nfn=deep\n1 4\ntotals: 10\n";
+
+TEST(TreeOfArcs, SpreadsWhatHasSeveralCallersAndSaysSo) {
+  EXPECT_EQ(nodes(costs(diamond)),
+            (Rows{"main 10", "  a 6 1 x1", "    leaf 5 2 x5", "      deep 2 2 ~", "  b 4 1 x2",
+                  "    leaf 3 1 x3", "      deep 1 1 ~"}));
+}
+
+TEST(TreeOfArcs, BeginsAtAFunction) {
+  EXPECT_EQ(nodes(costs(diamond), {.function = "leaf"}), (Rows{"leaf 8 4 x8", "  deep 4 4 x8"}));
+}
+
+TEST(TreeOfArcs, Callers) {
+  // All that a costs is of main, its one caller: no estimate.
+  EXPECT_EQ(nodes(costs(diamond), {.function = "leaf", .callers = true}),
+            (Rows{"leaf 8 4 x8", "  a 5 x5", "    main 5", "  b 3 x3", "    main 3"}));
+  EXPECT_EQ(nodes(costs(diamond), {.function = "deep", .callers = true}),
+            (Rows{"deep 4 4 x8", "  leaf 4 x8", "    a 2 ~", "      main 2 ~", "    b 1 ~",
+                  "      main 1 ~"}));
+}
+
+TEST(TreeOfArcs, Recursion) {
+  const CostProfile profile = costs("events: A\nfl=f\nfn=main\ncfn=f(int)\ncalls=1 1\n1 10\n"
+                                    "fn=f(int)\n1 10\ncfn=f(int)\ncalls=5 1\n2 30\n");
+  const Rows rows = nodes(profile);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0], "main 10");
+  EXPECT_EQ(rows[1], "  f(int) 10 10 x1");
+  // No more than the function costs in all; it is not followed again.
+  EXPECT_EQ(rows[2], "    f(int) 10 10 x5 ~ (recursive)");
+  EXPECT_EQ(nodes(profile, {.function = "f"}).front(), "f(int) 10 10 x6");
+}
+
+TEST(TreeOfArcs, ACycleThatNothingEnters) {
+  const Rows rows = nodes(costs("events: A\nfl=f\nfn=a\n1 3\ncfn=b\ncalls=1 1\n1 9\n"
+                                "fn=b\n1 4\ncfn=a\ncalls=1 1\n1 9\n"));
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows[0], "b 4 4 x1"); // the heaviest of it
+}
+
+TEST(TreeOfArcs, TheHeaviestUpToALimit) {
+  EXPECT_EQ(nodes(costs(diamond), {.limit = 2}), (Rows{"main 10", "  a 6 1 x1", "left out 2"}));
+  EXPECT_EQ(nodes(costs(diamond), {.limit = 4}),
+            (Rows{"main 10", "  a 6 1 x1", "    leaf 5 2 x5", "  b 4 1 x2", "left out 2"}));
+  EXPECT_EQ(nodes(costs(diamond), {.limit = 0}).size(), 7u);
+}
+
+TEST(TreeOfStacks, IsExact) {
+  const StackProfile profile = stacks("main;a;leaf;deep 5\nmain;b;leaf 3\nmain;a 1\nother 2\n");
+  EXPECT_EQ(nodes(profile), (Rows{"main 9", "  a 6 1", "    leaf 5", "      deep 5 5", "  b 3",
+                                  "    leaf 3 3", "other 2 2"}));
+  EXPECT_EQ(nodes(profile, {.function = "leaf"}), (Rows{"leaf 8 3", "  deep 5 5"}));
+  EXPECT_EQ(nodes(profile, {.function = "leaf", .callers = true}),
+            (Rows{"leaf 8 3", "  a 5", "    main 5", "  b 3", "    main 3"}));
+  EXPECT_EQ(nodes(profile, {.limit = 1}), (Rows{"main 9", "left out 3"}));
+}
+
+TEST(TreeOfStacks, RecursionIsFollowed) {
+  const StackProfile profile = stacks("main;f;g;f 4\nmain;f 1\n");
+  EXPECT_EQ(nodes(profile), (Rows{"main 5", "  f 5 1", "    g 4", "      f 4 4"}));
+  EXPECT_EQ(nodes(profile, {.function = "f"}), (Rows{"f 5 1", "  g 4", "    f 4 4"}));
+}
+
+TEST(Tree, Refusals) {
+  const CostProfile arcs = costs(diamond);
+  const StackProfile samples = stacks("main;leaf 5\n");
+  const auto refused = [&](const TreeOptions &options, ErrorCode code, std::string_view text) {
+    for (const auto &tree : {call_tree(arcs, options), call_tree(samples, options)}) {
+      ASSERT_FALSE(tree);
+      EXPECT_EQ(tree.error().code, code);
+      EXPECT_EQ(tree.error().text(), text);
+    }
+  };
+  refused({.function = "nothing"}, ErrorCode::not_found,
+          "nothing: the profile has no such function");
+  refused({.function = "lea"}, ErrorCode::not_found,
+          "lea: the profile has no such function; names that hold it: leaf");
+  refused({.callers = true}, ErrorCode::invalid_argument,
+          "--callers: the callers of which function?");
+}
+
+TEST(Tree, AsJsonHoweverDeep) {
+  std::string line = "f0";
+  constexpr int depth = 50000;
+  for (int i = 1; i < depth; ++i)
+    line += fmt::format(";f{}", i);
+  const auto tree = call_tree(stacks(line + " 1\nf0;x 2\n"), {.limit = 0});
+  ASSERT_TRUE(tree);
+  const auto json = nlohmann::json::parse(to_json(*tree));
+  EXPECT_EQ(json["tree"][0]["children"][0]["name"], "x");
+  const nlohmann::json *node = &json["tree"][0]["children"][1];
+  int seen = 1;
+  for (; !(*node)["children"].empty(); node = &(*node)["children"][0])
+    ++seen;
+  EXPECT_EQ(seen, depth - 1);
+  EXPECT_EQ((*node)["name"], fmt::format("f{}", depth - 1));
+}
+
+TEST(Tree, AsTextAndAsJson) {
+  const auto tree = call_tree(costs(diamond), {.limit = 4});
+  ASSERT_TRUE(tree);
+  const std::string text = to_text(*tree);
+  EXPECT_EQ(text, "10 A in total\n"
+                  "  incl%  incl   self%  function  place\n"
+                  "100.00%    10   0.00%  main      f\n"
+                  " 60.00%     6  10.00%    a       f\n"
+                  " 50.00%     5  20.00%      leaf  f\n"
+                  " 40.00%     4  10.00%    b       f\n"
+                  "(lighter branches: 2; --limit 0 shows all)\n");
+  EXPECT_NE(to_text(*call_tree(costs(diamond))).find("~20.00%"), std::string::npos);
+  const auto json = nlohmann::json::parse(to_json(*tree));
+  EXPECT_EQ(json["left_out"], 2);
+  ASSERT_EQ(json["tree"].size(), 1u);
+  EXPECT_EQ(json["tree"][0]["children"][0]["children"][0]["name"], "leaf");
+  EXPECT_EQ(json["tree"][0]["children"][0]["children"][0]["inclusive"][0], 5);
+  EXPECT_EQ(json["tree"][0]["children"][1]["name"], "b");
+  EXPECT_EQ(json["tree"][0]["children"][1]["calls"], 2);
+}
+
+} // namespace
+} // namespace tally
