@@ -206,7 +206,8 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
   std::string out;
   const uint64_t total = annotation.totals[0];
   for (const AnnotatedFile &file : annotation.files) {
-    const std::string_view name = file.file.empty() ? "[unknown file]" : file.file;
+    const std::string_view name =
+        file.file.empty() ? "[unknown file]" : std::string_view(file.file);
     out += fmt::format("{}{}: {:.2f}% of {} {}\n", out.empty() ? "" : "\n",
                        printable(file.source.empty() || file.source == name
                                      ? std::string(name)

@@ -43,7 +43,7 @@ private:
   // Names are numbered as they are first used. Each part defines its own: readers disagree on
   // whether a number holds from part to part.
   struct Names {
-    std::unordered_map<uint32_t, uint64_t> number; // by StringId
+    std::unordered_map<uint32_t, uint64_t> number; // by StringId; of functions by CostFunctionId
     uint64_t last = 0;
   };
 
@@ -62,7 +62,12 @@ private:
     const auto end = std::to_chars(digits, digits + sizeof digits, value, base).ptr;
     out_.bytes.append(digits, end);
   }
-  void name(std::string_view key, Names &names, StringId id);
+  void name(std::string_view key, Names &names, StringId id) { name(key, names, id, index_of(id)); }
+  void name(std::string_view key, Names &names, StringId id, uint32_t which);
+  // An id for each function, not for each name: KCachegrind takes it for name, file and object.
+  void function(std::string_view key, CostFunctionId id) {
+    name(key, functions_, p_.functions()[id].name, index_of(id));
+  }
   void subposition(uint64_t value, uint64_t base, bool relative, bool hex);
   void position(const CostPosition &at, bool relative = true);
   void costs(const CostTable &table, uint32_t row);
@@ -127,7 +132,7 @@ std::string Writer::event_name(const CostEvent &event) const {
   return name.empty() ? "event" : name;
 }
 
-void Writer::name(std::string_view key, Names &names, StringId id) {
+void Writer::name(std::string_view key, Names &names, StringId id, uint32_t which) {
   // Readers take blanks before a name away; a blank one would be an id without a name.
   std::string_view value = p_.strings[id];
   const bool blank = value.find_first_not_of(blanks) == value.npos;
@@ -138,7 +143,7 @@ void Writer::name(std::string_view key, Names &names, StringId id) {
   text(key);
   text("=");
   if (options_.compress_names || begins_id(value)) {
-    const auto [at, added] = names.number.try_emplace(index_of(id), 0);
+    const auto [at, added] = names.number.try_emplace(which, 0);
     if (added) {
       while (reserved_.contains(++names.last))
         ;
@@ -312,7 +317,7 @@ void Writer::begin_function(CostFunctionId id) {
     name("ob", objects_, object);
   if (!file_known_ || file != file_)
     name("fl", files_, file);
-  name("fn", functions_, function.name);
+  this->function("fn", id);
   object_ = object;
   file_ = line_file_ = file;
   object_known_ = file_known_ = true;
@@ -360,7 +365,7 @@ void Writer::write_call(uint32_t row) {
     name("cob", objects_, p_.objects()[callee.object]);
   if (p_.files()[callee.file] != line_file_)
     name("cfi", files_, p_.files()[callee.file]);
-  name("cfn", functions_, callee.name);
+  function("cfn", call.callee);
   text("calls=");
   number(call.count);
   uncounted_calls_ |= call.count == 0;
@@ -378,7 +383,7 @@ void Writer::write_jump(const CostJump &jump) {
   if (jump.target_file != none<FileId>)
     name("jfi", files_, p_.files()[jump.target_file]);
   if (jump.target_function != none<CostFunctionId>)
-    name("jfn", functions_, p_.functions()[jump.target_function].name);
+    function("jfn", jump.target_function);
   if (jump.conditional) {
     text("jcnd=");
     number(jump.followed);
