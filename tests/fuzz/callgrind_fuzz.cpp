@@ -2,9 +2,9 @@
 // it add up; what was read is written so that it reads back as the same, and merges into its
 // double.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +24,7 @@ namespace {
 void require(bool truth, std::string_view what, std::string_view detail = {}) {
   if (truth)
     return;
-  std::fprintf(stderr, "violated: %.*s\n%.*s\n", static_cast<int>(what.size()), what.data(),
-               static_cast<int>(detail.size()), detail.data());
+  std::cerr << "violated: " << what << '\n' << detail << '\n';
   std::abort();
 }
 
