@@ -2,10 +2,10 @@
 // it add up; what was read is written so that it reads back as the same, and merges into its
 // double.
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 #include <functional>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
