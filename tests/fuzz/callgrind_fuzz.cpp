@@ -32,6 +32,13 @@ void require(bool truth, std::string_view what, std::string_view detail = {}) {
 // What is longer is a bomb of nested names: right to read, but slow to write a dozen times.
 constexpr size_t most_name_bytes = size_t{1} << 18;
 
+std::string joined(const std::vector<std::string> &lines) {
+  std::string out;
+  for (const std::string &line : lines)
+    out += line + "\n";
+  return out;
+}
+
 struct Reading {
   Result<Profile> profile;
   std::vector<std::string> findings;
@@ -323,9 +330,10 @@ void check_crlf(std::string_view bytes, const Reading &plain) {
   Reading out = read(with_cr);
   require(out.profile.has_value() == plain.profile.has_value(), "with CR LF");
   std::erase_if(out.findings, [](const std::string &finding) {
-    return finding.find("lines end in CR LF") != finding.npos;
+    return finding.find(": warning: lines end in CR LF") != finding.npos;
   });
-  require(out.findings == plain.findings, "findings with CR LF");
+  require(out.findings == plain.findings, "findings with CR LF",
+          joined(plain.findings) + "--- are now ---\n" + joined(out.findings));
   if (out.profile)
     Comparison(plain.costs(), out.costs()).run();
   else

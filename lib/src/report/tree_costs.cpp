@@ -1,4 +1,5 @@
 // The call tree of costs and arcs.
+#include <deque>
 #include <map>
 
 #include <tally/call_graph.h>
@@ -45,13 +46,15 @@ private:
   bool fits_ = true;
 };
 
-struct Step { // of the path from the root
+// Of the path from the root. All are kept till the end: freeing a long path step by step from its
+// end would go as deep as it is long.
+struct Step {
   uint32_t function = no_node;
-  std::shared_ptr<const Step> before;
+  const Step *before = nullptr;
 };
 
 struct CostState {
-  std::shared_ptr<const Step> path;
+  const Step *path = nullptr;
   std::vector<uint64_t> inclusive; // of the node
   bool share = false;              // of what the function costs in all
   bool estimated = false;          // how that share is spread
@@ -128,11 +131,11 @@ public:
         item.node.self.push_back(scaled(graph_.self(arc.other)[e], cost, all));
         share |= cost != all;
       }
-      for (const Step *step = state.path.get(); step; step = step->before.get())
+      for (const Step *step = state.path; step; step = step->before)
         item.node.recursive |= step->function == arc.other;
       // All that a function with one caller costs is of that caller.
       const bool one_way = callers_ && arcs_.of(arc.other).size() == 1;
-      item.state = {std::make_shared<Step>(Step{arc.other, state.path}), item.node.inclusive, share,
+      item.state = {step_to(arc.other, state.path), item.node.inclusive, share,
                     item.node.estimated || (share && !one_way)};
       if (callers_)
         std::ranges::fill(item.node.self, 0);
@@ -163,14 +166,19 @@ private:
     item.node.self.assign(graph_.self(node).begin(), graph_.self(node).end());
     item.node.inclusive.assign(graph_.inclusive(node).begin(), graph_.inclusive(node).end());
     item.node.calls = graph_.calls(node);
-    item.state = {std::make_shared<Step>(Step{node, nullptr}), item.node.inclusive, false, false};
+    item.state = {step_to(node, nullptr), item.node.inclusive, false, false};
     return item;
+  }
+
+  const Step *step_to(uint32_t function, const Step *before) const {
+    return &steps_.emplace_back(Step{function, before});
   }
 
   const CostProfile &profile_;
   CallGraph graph_;
   Arcs arcs_;
   bool callers_;
+  mutable std::deque<Step> steps_;
 };
 
 } // namespace
