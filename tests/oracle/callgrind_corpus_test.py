@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.callgrind_rows import CallgrindRows
 from support.profiles import ProfileCase, by_key, run_tally
 from support.programs import SOURCE_ROOT
-from support.skips import need_tools, run_unittests, skip_script
+from support.skips import run_unittests, skip_script
 
 CORPUS = Path(os.environ.get("TALLY_CORPUS") or
               SOURCE_ROOT.parent / "shared" / "corpus") / "callgrind"
@@ -50,12 +51,16 @@ def sound() -> list[Path]:
     return [path for path in files() if expected_of(path) is not None]
 
 
+def unpackable() -> list[Path]:
+    """Those whose bytes can be had here."""
+    return [path for path in sound() if path.suffix != ".zst" or shutil.which("zstd")]
+
+
 @functools.lru_cache(maxsize=2)
 def unpacked(path: Path) -> bytes:
     if path.suffix == ".gz":
         return gzip.decompress(path.read_bytes())
     if path.suffix == ".zst":
-        need_tools("zstd")
         return subprocess.run(["zstd", "-dc", path], capture_output=True, check=True).stdout
     return path.read_bytes()
 
@@ -98,7 +103,7 @@ class CorpusTest(ProfileCase):
                 self.assertRegex(done.stdout, rf"(?m)^{re.escape(str(path))}(:\d+:\d+)?: error: ")
 
     def test_adds_up_to_the_stated_totals(self) -> None:
-        for path in sound():
+        for path in unpackable():
             data = unpacked(path)
             stated: dict[int, list[int]] = {}
             number = 1
@@ -166,7 +171,7 @@ class CorpusTest(ProfileCase):
     def test_size(self) -> None:
         """No larger than Valgrind writes it."""
         seen = 0
-        for path in sound():
+        for path in unpackable():
             if b"\ncreator: callgrind-" not in unpacked(path)[:2000].replace(b"\r", b""):
                 continue
             seen += 1
@@ -176,7 +181,7 @@ class CorpusTest(ProfileCase):
         self.assertGreater(seen, 15)
 
     def test_second_reader(self) -> None:
-        for path in sound():
+        for path in unpackable():
             with self.subTest(path.name):
                 try:
                     rows = second_reader(unpacked(path))

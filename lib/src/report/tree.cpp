@@ -203,6 +203,8 @@ Result<CallTree> call_tree(const StackProfile &profile, const TreeOptions &optio
 }
 
 std::string to_text(const CallTree &tree, const TextOptions &options) {
+  // Deeper rows stand below each other: a very deep tree would be blanks and nothing else.
+  constexpr uint32_t most_indented = 200;
   TextTable text;
   text.add_column("incl%", true);
   text.add_column("incl", true);
@@ -217,7 +219,7 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
     text.add_row({fmt::format("{}{:.2f}%", mark, percent(node.inclusive[0], total)),
                   fmt::format("{}{}", mark, node.inclusive[0]),
                   fmt::format("{:.2f}%", percent(node.self[0], total)),
-                  fmt::format("{:>{}}{}{}", "", 2 * node.depth, node.name,
+                  fmt::format("{:>{}}{}{}", "", 2 * std::min(node.depth, most_indented), node.name,
                               node.recursive ? " (recursive)" : ""),
                   place_of(node.file, 0, node.object)});
   }
