@@ -193,8 +193,11 @@ bool Reader::events(const char *p) {
   event_columns_.clear();
   same_columns_ = true;
   const auto skip = [&] {
-    while (parts_names(*p) && !at_end(p))
+    while (parts_names(*p))
       ++p;
+    if (*p == '\n') // the line's end is before its CR
+      while (p[-1] == '\r')
+        --p;
   };
   for (skip(); !at_end(p); skip()) {
     const char *const begin = p;

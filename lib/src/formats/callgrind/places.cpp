@@ -10,6 +10,13 @@ constexpr std::array<std::string_view, 3> table_words{"object", "file", "functio
 
 // A name made of ids may be far longer than its line; more than this is no compression but a bomb.
 constexpr size_t most_expanded_bytes = size_t{64} << 20;
+
+// A CR that blanks follow does not end the line, and is no name either.
+const char *skip_to_name(const char *p) {
+  while (is_blank(*p) || *p == '\r')
+    ++p;
+  return p;
+}
 } // namespace
 
 StringId Reader::name_of(uint64_t id, Table table, const char *at) {
@@ -48,7 +55,7 @@ bool Reader::take_name(const char *p, Table table, StringId &name) {
   const auto known = [&](StringId id) {
     return table != functions && id == unknown_ ? StringId{} : id;
   };
-  p = skip_blanks(p);
+  p = skip_to_name(p);
   const std::string_view text = line_from(p);
   if (!begins_id(text)) {
     name = known(text.empty() && table == functions ? unknown_ : builder_.intern(text));
@@ -71,7 +78,7 @@ bool Reader::take_name(const char *p, Table table, StringId &name) {
     name = known(builder_.intern(joined));
     return true;
   }
-  rest = line_from(skip_blanks(p));
+  rest = line_from(skip_to_name(p));
   if (rest.empty()) {
     name = name_of(id, table, at);
     return true;

@@ -135,8 +135,7 @@ std::string Writer::event_name(const CostEvent &event) const {
 void Writer::name(std::string_view key, Names &names, StringId id, uint32_t which) {
   // Readers take blanks before a name away; a blank one would be an id without a name.
   std::string_view value = p_.strings[id];
-  const bool blank = value.find_first_not_of(blanks) == value.npos;
-  value.remove_prefix(blank ? value.size() : value.find_first_not_of(" \t\n"));
+  value.remove_prefix(std::min(value.find_first_not_of(blanks), value.size()));
   trimmed_ |= value.size() != p_.strings[id].size();
   if (value.empty())
     value = "???";
