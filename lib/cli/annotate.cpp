@@ -33,7 +33,8 @@ Result<void> run(Options options) {
     TALLY_TRY(costs, aggregate(*stacks));
     profile = std::move(costs);
   }
-  TALLY_TRY(annotation, annotate(std::get<CostProfile>(profile), options.what, options.annotate));
+  const CostProfile &costs = std::get<CostProfile>(profile);
+  TALLY_TRY(annotation, about(options.file, annotate(costs, options.what, options.annotate)));
   return write_file("-", options.table.json ? to_json(annotation)
                                             : to_text(annotation, options.table.text(0)));
 }

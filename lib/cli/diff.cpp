@@ -16,7 +16,8 @@ struct Options {
 
 Result<FlatTable> table_of(const std::string &file, const Options &options) {
   TALLY_TRY(profile, read_for_table(file, options.input, options.table.event));
-  return std::visit([](const auto &each) { return flat_table(each, By::function); }, profile);
+  const auto make = [](const auto &each) { return flat_table(each, By::function); };
+  return about(file, std::visit(make, profile));
 }
 
 Result<void> run(const Options &options) {

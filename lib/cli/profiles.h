@@ -51,6 +51,12 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
                                const std::string &event);
 Result<void> write_output(const Profile &profile, const Format &format,
                           const OutputOptions &options);
+// Whose fault an error is, where it does not say so itself.
+template <class T> Result<T> about(const std::string &file, Result<T> result) {
+  if (!result && result.error().source.empty())
+    result.error().source = file;
+  return result;
+}
 // '-' can be read once.
 Result<void> check_inputs(const std::vector<std::string> &files, const std::string &command);
 

@@ -25,8 +25,8 @@ Result<void> run(const Options &options) {
   TALLY_TRY(by, by_of(options.by));
   TALLY_TRY(sort, sort_by_of(options.sort));
   TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
-  TALLY_TRY(table,
-            std::visit([&](const auto &each) { return flat_table(each, by, sort); }, profile));
+  const auto make = [&](const auto &each) { return flat_table(each, by, sort); };
+  TALLY_TRY(table, about(options.file, std::visit(make, profile)));
   return write_file("-", options.table.json ? to_json(table, options.table.limit.value_or(0))
                                             : to_text(table, options.table.text(20)));
 }

@@ -19,8 +19,8 @@ struct Options {
 Result<void> run(Options options) {
   TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
   options.tree.limit = options.table.limit.value_or(options.table.json ? 0 : options.tree.limit);
-  TALLY_TRY(tree,
-            std::visit([&](const auto &each) { return call_tree(each, options.tree); }, profile));
+  const auto make = [&](const auto &each) { return call_tree(each, options.tree); };
+  TALLY_TRY(tree, about(options.file, std::visit(make, profile)));
   return write_file("-", options.table.json ? to_json(tree) : to_text(tree, options.table.text(0)));
 }
 

@@ -177,7 +177,9 @@ class CorpusTest(ProfileCase):
             seen += 1
             with self.subTest(path.name):
                 size = os.path.getsize(self.rewritten(str(path), "once.callgrind"))
-                self.assertLessEqual(size, 1.05 * len(unpacked(path)))
+                # Names made of ids are written in full: other readers do not know them.
+                nested = path.name.startswith("compress_mangled")
+                self.assertLessEqual(size, (1.15 if nested else 1.05) * len(unpacked(path)))
         self.assertGreater(seen, 15)
 
     def test_second_reader(self) -> None:

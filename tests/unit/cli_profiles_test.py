@@ -217,7 +217,7 @@ class Validate(ProfilesCase):
         self.assertEqual(self.text("validate a.callgrind b.callgrind"), "")
         self.put("warned.callgrind", PROFILE.replace("\n", "\r\n"))
         self.assertEqual(self.text("validate warned.callgrind"),
-                         "warned.callgrind:1:19: warning: lines end in CR LF (25 times)\n")
+                         "warned.callgrind:1:19: warning: lines end in CR LF\n")
         self.put("wrong.callgrind", PROFILE.replace("totals: 100", "totals: 101"))
         said = ("wrong.callgrind:25:9: {}: totals: says 101 Ir, but the lines add up to 100\n")
         done = self.run_in("validate a.callgrind wrong.callgrind", 1)

@@ -303,7 +303,7 @@ const std::vector<Rule> rules{
     {"CostBeforeAnyFunction", "events: A\nfl=a\n1 2\n", {}, {}, "3:1: costs before any fn= line"},
     {"LinesEndInCrLf",
      crlf(one + "1 2\n\n2 3\n"),
-     {"1:10: warning: lines end in CR LF (6 times)"},
+     {"1:10: warning: lines end in CR LF"},
      {"f@a a:1 2", "f@a a:2 3"}},
 
     // --- calls

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -176,6 +177,13 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
   if (!fits)
     return fail(ErrorCode::overflow, "the costs of a line add up to more than 64 bits hold");
 
+  std::set<std::string_view> own_files;
+  for (uint32_t i = 0; i < wanted.functions.size(); ++i)
+    if (wanted.functions[i])
+      own_files.insert(
+          profile
+              .strings[profile.files()[profile.functions()[static_cast<CostFunctionId>(i)].file]]);
+
   Annotation out;
   for (const CostEvent &event : profile.events())
     out.events.emplace_back(profile.strings[event.name]);
@@ -196,8 +204,10 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
       file.lines.push_back(std::move(line));
     out.files.push_back(std::move(file));
   }
-  std::ranges::stable_sort(out.files, [](const AnnotatedFile &a, const AnnotatedFile &b) {
-    return a.self[0] > b.self[0];
+  // A function's own file before those of what was inlined into it.
+  std::ranges::stable_sort(out.files, [&](const AnnotatedFile &a, const AnnotatedFile &b) {
+    const bool a_own = own_files.contains(a.file), b_own = own_files.contains(b.file);
+    return a_own != b_own ? a_own : a.self[0] > b.self[0];
   });
   return out;
 }

@@ -225,7 +225,8 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
   }
   std::string out = fmt::format("{} {} in total\n", total, tree.events[0]);
   if (estimated)
-    out += "~: spread over callees as in all calls of the function (the file has no stacks)\n";
+    out += tree.callers ? "~: spread over callers as in all calls (the file has no stacks)\n"
+                        : "~: spread over callees as in all calls (the file has no stacks)\n";
   out += text.render(0, options.width);
   if (tree.left_out > 0)
     out += fmt::format("(lighter branches: {}; --limit 0 shows all)\n", tree.left_out);

@@ -34,8 +34,7 @@ public:
       out_.lost.push_back("blanks before names");
     if (uncounted_calls_)
       out_.lost.push_back(
-          "calls whose number is 0 are written so; callgrind_annotate takes their cost "
-          "for self cost");
+          "for callgrind_annotate, calls whose number is 0: it takes their cost for self cost");
     return std::move(out_);
   }
 
