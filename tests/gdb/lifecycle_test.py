@@ -103,7 +103,8 @@ class RunsTest(GdbCase):
                          "run", "inferior 1", "profile status", "continue", "profile status",
                          "profile report --limit 0"], program("forker"), ["0.4"])
         self.assertRegex(play.text("run"), "Inferior 2 .*exited normally")
-        self.assertEqual(play.status(0)["state"], "sampling", play)
+        # On a busy machine the parent, too, may have ended by then, and GDB not have said so yet.
+        self.assertRegex(play.status(0)["state"], "^(sampling|ended)", play)
         self.assertRegex(play.status(1)["state"], "^armed")
         self.assert_parent_alone(play)
 
