@@ -48,7 +48,7 @@ public:
     out_.set_positions(inputs_[0]->has_addresses, inputs_[0]->has_lines,
                        inputs_[0]->has_basic_blocks);
     unite_events();
-    add_parts();
+    TALLY_CHECK(add_parts());
     number_names();
     group_blocks();
     for (const Group &group : groups_)
@@ -79,7 +79,7 @@ private:
 
   void unite_events();
   void describe_events();
-  void add_parts();
+  Result<void> add_parts();
   void number_names();
   void group_blocks();
   void add_inclusive();
@@ -172,7 +172,7 @@ void Sum::describe_events() {
     out_.describe_event(name, long_name, formula);
 }
 
-void Sum::add_parts() {
+Result<void> Sum::add_parts() {
   const auto copy = [&](uint32_t input, const CostPart &from) {
     CostPart part = from;
     for (StringId *id : {&part.command, &part.trigger, &part.time_range})
@@ -192,7 +192,7 @@ void Sum::add_parts() {
   if (keep_parts_) {
     for (const CostPart &part : inputs_[0]->parts())
       out_.add_part(copy(0, part));
-    return;
+    return {};
   }
   std::optional<CostPart> all;
   bool same_descriptions = true, any_summary = false;
@@ -208,12 +208,16 @@ void Sum::add_parts() {
       });
       if (j > 0 && part.command == StringId{}) // said once a file
         part.command = copy(i, inputs_[i]->parts()[static_cast<CostPartId>(0)]).command;
-      const std::span<const uint64_t> counted =
-          part.summary.empty() ? inputs_[i]->totals(id) : std::span(part.summary);
       any_summary |= !part.summary.empty();
-      for (size_t e = 0; e < std::min(counted.size(), maps_[i].columns.size()); ++e)
-        // One that does not fit is left out: it is told, not counted.
-        any_summary &= checked_add(summary[maps_[i].columns[e]], counted[e]);
+      const auto totals = inputs_[i]->totals(id);
+      for (size_t e = 0; e < maps_[i].columns.size(); ++e) {
+        // What a tool does not tell of, it has counted as the rows say.
+        const uint64_t counted = e < part.summary.size() ? part.summary[e]
+                                 : e < totals.size()     ? totals[e]
+                                                         : 0;
+        if (!checked_add(summary[maps_[i].columns[e]], counted))
+          return overflow();
+      }
       if (!all) {
         all = part;
         continue;
@@ -241,6 +245,7 @@ void Sum::add_parts() {
     all->descriptions.erase(end, all->descriptions.end());
   }
   out_.add_part(std::move(*all));
+  return {};
 }
 
 // Objects, files and functions that rows need, numbered in the order of their names: from then on
@@ -304,8 +309,9 @@ void Sum::group_blocks() {
       const CostBlock &block = inputs_[i]->blocks()[id];
       const CostFunctionId function = maps_[i].functions[index_of(block.function)];
       const FileId file = maps_[i].files[index_of(block.file)];
-      if (function == none<CostFunctionId> || file == none<FileId>)
-        continue; // without rows
+      if (block.first_cost == block.last_cost && block.first_call == block.last_call &&
+          block.first_jump == block.last_jump)
+        continue;
       const bool other = out_.so_far().functions()[function].file != file;
       all.push_back({keep_parts_ ? block.part : CostPartId{0}, function, other, file, {{i, id}}});
     }

@@ -177,6 +177,9 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
   if (!fits)
     return fail(ErrorCode::overflow, "the costs of a line add up to more than 64 bits hold");
 
+  if (files.empty())
+    return fail(ErrorCode::no_data, "has no costs of its own: it is only called",
+                std::string(what));
   std::set<std::string_view> own_files;
   for (uint32_t i = 0; i < wanted.functions.size(); ++i)
     if (wanted.functions[i])

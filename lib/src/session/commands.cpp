@@ -285,6 +285,11 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
   const uint32_t limit = limit_of(command);
   return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
     TALLY_TRY(after_table, flat_table(profile, By::function));
+    if (before_table.events[0] != after_table.events[0])
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("counts {}, the program's profile {}: they do not compare",
+                              before_table.events[0], after_table.events[0]),
+                  name);
     const DiffTable changes = diff_tables(before_table, after_table);
     return printed(json ? to_json(changes, limit)
                         : to_text(changes, {.limit = limit, .width = width}));

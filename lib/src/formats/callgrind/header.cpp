@@ -308,6 +308,15 @@ bool Reader::totals(const char *p) {
       told = true;
     }
   }
+  for (; i < event_names_.size() && !told; ++i) { // those left out are 0
+    const size_t column = event_columns_[i];
+    if (column >= sums.size() || sums[column] == 0)
+      continue;
+    find(Severity::error, p,
+         fmt::format("totals: says nothing of {}, but the lines add up to {}", event_names_[i],
+                     sums[column]));
+    told = true;
+  }
   return true;
 }
 
@@ -375,6 +384,7 @@ bool Reader::end_part() {
     const uint64_t sum = column < sums.size() ? sums[column] : 0;
     if (sum == header_.summary[i])
       continue;
+    cut_ = true;
     find(Severity::error, begin_,
          fmt::format("truncated: there is no totals: line, and the lines add up to {} of {} {}",
                      sum, header_.summary[i], event_names_[i]),

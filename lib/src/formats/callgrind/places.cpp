@@ -110,7 +110,7 @@ const char *Reader::place_line(const char *key, const char *p, size_t length) {
     function_ = name;
     function_file_ = line_file_ = file_;
     function_object_ = object_;
-    callee_ = none<StringId>;
+    callee_ = call_object_ = call_file_ = jump_file_ = jump_function_ = none<StringId>;
     block_open_ = false;
     if (valgrind_base_)
       base_ = {};

@@ -312,13 +312,13 @@ const char *Reader::jump_line(const char *p, bool conditional) {
 }
 
 Result<CostProfile> Reader::finish() {
-  if (pending_ != Pending::nothing && !may_be_cut()) {
+  if (!end_part())
+    return fail(error_);
+  if (pending_ != Pending::nothing && !cut_) {
     const bool call = pending_ == Pending::call_cost;
     return fail(ErrorCode::invalid_input, std::string(call ? calls_need : jumps_need), source_,
                 pending_where_);
   }
-  if (!end_part())
-    return fail(error_);
   for (const EventDetails &event : event_details_)
     builder_.describe_event(event.name, event.long_name, event.formula);
   auto profile = builder_.finish();
@@ -340,19 +340,25 @@ bool probe(std::string_view head) {
 
 Result<Profile> read(ByteSource &source, Diagnostics &diagnostics) {
   Reader reader(source.name(), diagnostics);
+  std::optional<Error> half_line;
   for (LineBlocks blocks(source);;) {
     TALLY_TRY(block, blocks.next());
     if (block.empty())
       break;
     if (reader.add(block))
       continue;
-    // Half a line makes no sense; end_part() tells that the file is cut.
-    if (blocks.last_line_open() && reader.may_be_cut())
-      break;
-    return fail(reader.error());
+    if (!blocks.last_line_open() || !reader.may_be_cut())
+      return fail(reader.error());
+    half_line = reader.error();
+    break;
   }
-  TALLY_TRY(profile, reader.finish());
-  return Profile(std::move(profile));
+  auto profile = reader.finish();
+  // Half a line makes no sense where the file is cut; where it is not, it is no half.
+  if (half_line && !reader.is_cut())
+    return fail(std::move(*half_line));
+  if (!profile)
+    return fail(std::move(profile.error()));
+  return Profile(std::move(*profile));
 }
 
 } // namespace tally::callgrind

@@ -24,6 +24,7 @@ public:
   // What the file promises to add up to has not been told at the end.
   bool may_be_cut() const { return has_summary_ && !totals_seen_; }
   Result<CostProfile> finish();
+  bool is_cut() const { return cut_; } // finish() found that it is
   const Error &error() const { return error_; }
 
 private:
@@ -85,7 +86,7 @@ private:
   Error error_;
   const char *begin_ = nullptr; // of the line
   uint64_t line_ = 0;
-  bool crlf_ = false;
+  bool crlf_ = false, cut_ = false;
 
   // The part.
   CostPart header_;
