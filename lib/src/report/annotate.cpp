@@ -77,11 +77,7 @@ Result<Wanted> find_wanted(const CostProfile &profile, std::string_view what) {
     return fail(ErrorCode::not_found,
                 fmt::format("is the name of {} files: {}", files.size(), fmt::join(files, ", ")),
                 std::string(path));
-  auto error = no_function(what, std::move(names));
-  error.value().message = "the profile has no such function or file" +
-                          error.value().message.substr(std::min(error.value().message.find(';'),
-                                                                error.value().message.size()));
-  return error;
+  return no_function(what, std::move(names), "function or file");
 }
 
 using Lines = std::map<uint32_t, AnnotatedLine>;

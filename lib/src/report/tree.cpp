@@ -18,7 +18,8 @@ bool is_named(std::string_view function, std::string_view wanted) {
                                 function[wanted.size()] == '(');
 }
 
-tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names) {
+tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names,
+                                  std::string_view kind) {
   std::erase_if(names, [&](std::string_view name) { return name.find(wanted) == name.npos; });
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
@@ -27,9 +28,10 @@ tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::stri
   const std::string hint = names.empty()
                                ? ""
                                : fmt::format("; names that hold it: {}{}",
-                                             fmt::join(names.begin(), names.begin() + shown, ", "),
+                                             fmt::join(std::span(names).first(shown), ", "),
                                              names.size() > shown ? ", …" : "");
-  return fail(ErrorCode::not_found, "the profile has no such function" + hint, std::string(wanted));
+  return fail(ErrorCode::not_found, fmt::format("the profile has no such {}{}", kind, hint),
+              std::string(wanted));
 }
 
 namespace {
@@ -183,23 +185,15 @@ private:
 
 Result<CallTree> call_tree(const StackProfile &profile, const TreeOptions &options) {
   CallTree tree;
-  tree.callers = options.callers;
   for (const ValueType &type : profile.value_types())
     tree.events.emplace_back(profile.strings[type.type]);
   for (int64_t total : profile.totals())
     tree.totals.push_back(static_cast<uint64_t>(total));
   if (tree.events.empty())
     return fail(ErrorCode::no_data, "the profile counts nothing");
-  if (options.callers && options.function.empty())
-    return fail(ErrorCode::invalid_argument, "the callers of which function?", "--callers");
   TALLY_TRY(weights, StackWeights::of(profile));
   const StackTree source(profile, weights, options.callers);
-  auto roots = options.function.empty() ? source.beginnings() : source.named(options.function);
-  if (roots.empty() && !options.function.empty())
-    return no_function(options.function, source.names());
-  TreeBuilder<StackState>().build(tree, std::move(roots), node_limit(options),
-                                  [&](const StackState &state) { return source.children(state); });
-  return tree;
+  return build_tree<StackState>(std::move(tree), source, options);
 }
 
 std::string to_text(const CallTree &tree, const TextOptions &options) {

@@ -96,7 +96,24 @@ inline size_t node_limit(const TreeOptions &options) {
 
 // Is it the function that a user means? Exactly, or without its parameters.
 bool is_named(std::string_view function, std::string_view wanted);
-// not_found, with some of the names that hold what was asked for.
-tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names);
+// not_found: there is no such `kind` ("function"); with some of the names that hold what was asked
+// for.
+tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names,
+                                  std::string_view kind = "function");
+
+// Source: beginnings(), named(name), names() and children(state). `tree` has its events and totals.
+template <class State, class Source>
+Result<CallTree> build_tree(CallTree tree, const Source &source, const TreeOptions &options) {
+  tree.callers = options.callers;
+  const bool from_function = !options.function.empty();
+  if (options.callers && !from_function)
+    return fail(ErrorCode::invalid_argument, "the callers of which function?", "--callers");
+  auto roots = from_function ? source.named(options.function) : source.beginnings();
+  if (roots.empty() && from_function)
+    return no_function(options.function, source.names());
+  TreeBuilder<State>().build(tree, std::move(roots), node_limit(options),
+                             [&](const State &state) { return source.children(state); });
+  return tree;
+}
 
 } // namespace tally

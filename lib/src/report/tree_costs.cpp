@@ -185,7 +185,6 @@ private:
 
 Result<CallTree> call_tree(const CostProfile &profile, const TreeOptions &options) {
   CallTree tree;
-  tree.callers = options.callers;
   for (const CostEvent &event : profile.events())
     tree.events.emplace_back(profile.strings[event.name]);
   tree.totals.assign(profile.totals().begin(), profile.totals().end());
@@ -193,14 +192,7 @@ Result<CallTree> call_tree(const CostProfile &profile, const TreeOptions &option
   const CostTree source(profile, std::move(graph), options.callers);
   if (!source.fits())
     return fail(ErrorCode::overflow, "the costs of calls add up to more than 64 bits hold");
-  if (options.callers && options.function.empty())
-    return fail(ErrorCode::invalid_argument, "the callers of which function?", "--callers");
-  auto roots = options.function.empty() ? source.beginnings() : source.named(options.function);
-  if (roots.empty() && !options.function.empty())
-    return no_function(options.function, source.names());
-  TreeBuilder<CostState>().build(tree, std::move(roots), node_limit(options),
-                                 [&](const CostState &state) { return source.children(state); });
-  return tree;
+  return build_tree<CostState>(std::move(tree), source, options);
 }
 
 } // namespace tally

@@ -28,13 +28,7 @@ const char *Reader::keyed_line(const char *p) {
   const auto length = static_cast<size_t>(p - key);
   const std::string_view word(key, length);
   if (pending_ != Pending::nothing) {
-    const bool call = pending_ == Pending::call_cost;
-    error_ = Error{ErrorCode::invalid_input,
-                   call ? "a call needs a line with its position and cost"
-                        : "a jump needs a line with its position",
-                   source_,
-                   pending_where_,
-                   {}};
+    error_ = pending_error();
     return nullptr;
   }
   if (*p == ':')
@@ -362,7 +356,7 @@ bool Reader::end_part() {
   part = header_;
   if (!same_columns_) { // the model's order of events
     part.summary.clear();
-    for (size_t i = 0; i < std::min(header_.summary.size(), event_columns_.size()); ++i) {
+    for (size_t i = 0; i < header_.summary.size(); ++i) {
       part.summary.resize(std::max<size_t>(part.summary.size(), event_columns_[i] + 1), 0);
       part.summary[event_columns_[i]] = header_.summary[i];
     }
@@ -379,7 +373,7 @@ bool Reader::end_part() {
   }
   if (totals_seen_ || !has_summary_)
     return true;
-  for (size_t i = 0; i < std::min(header_.summary.size(), event_columns_.size()); ++i) {
+  for (size_t i = 0; i < header_.summary.size(); ++i) {
     const size_t column = event_columns_[i];
     const uint64_t sum = column < sums.size() ? sums[column] : 0;
     if (sum == header_.summary[i])

@@ -8,11 +8,6 @@
 
 namespace tally::callgrind {
 
-namespace {
-constexpr std::string_view calls_need = "a call needs a line with its position and cost";
-constexpr std::string_view jumps_need = "a jump needs a line with its position";
-} // namespace
-
 NumberFault take_rare_number(const char *&p, uint64_t &value) {
   const char *q = p;
   uint64_t sum = 0;
@@ -50,6 +45,16 @@ bool Reader::refuse_number(const char *p, NumberFault fault, std::string_view ex
   return refuse(p, rest.empty() ? fmt::format("expected {}, found the end of the line", expected)
                                 : fmt::format("expected {}, found '{}'", expected,
                                               rest.substr(0, rest.find_first_of(" \t"))));
+}
+
+Error Reader::pending_error() const {
+  const bool call = pending_ == Pending::call_cost;
+  return {ErrorCode::invalid_input,
+          call ? "a call needs a line with its position and cost"
+               : "a jump needs a line with its position",
+          source_,
+          pending_where_,
+          {}};
 }
 
 void Reader::find(Severity severity, const char *p, std::string message, std::string_view key) {
@@ -314,11 +319,8 @@ const char *Reader::jump_line(const char *p, bool conditional) {
 Result<CostProfile> Reader::finish() {
   if (!end_part())
     return fail(error_);
-  if (pending_ != Pending::nothing && !cut_) {
-    const bool call = pending_ == Pending::call_cost;
-    return fail(ErrorCode::invalid_input, std::string(call ? calls_need : jumps_need), source_,
-                pending_where_);
-  }
+  if (pending_ != Pending::nothing && !cut_)
+    return fail(pending_error());
   for (const EventDetails &event : event_details_)
     builder_.describe_event(event.name, event.long_name, event.formula);
   auto profile = builder_.finish();

@@ -78,6 +78,7 @@ private:
   }
   bool refuse(const char *p, std::string message, ErrorCode code = ErrorCode::invalid_input);
   bool refuse_number(const char *p, NumberFault fault, std::string_view expected);
+  Error pending_error() const; // of the call or jump whose other line is missing
   void find(Severity severity, const char *p, std::string message, std::string_view key = {});
 
   CostProfileBuilder builder_;
