@@ -35,7 +35,7 @@ Result<void> run(Options options) {
   }
   const CostProfile &costs = std::get<CostProfile>(profile);
   TALLY_TRY(annotation, about(options.file, annotate(costs, options.what, options.annotate)));
-  return write_file("-", options.table.json ? to_json(annotation)
+  return write_file("-", options.table.json ? to_json(annotation, options.table.limit.value_or(0))
                                             : to_text(annotation, options.table.text(0)));
 }
 

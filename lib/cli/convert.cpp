@@ -17,16 +17,10 @@ struct Options {
 Result<void> run(const Options &options) {
   TALLY_TRY(to, format_for_output(options.output.path, options.to, "--to"));
   TALLY_CHECK(check_inputs(options.files, "convert"));
-  Diagnostics findings;
-  std::vector<Profile> profiles;
-  for (const std::string &file : options.files) {
-    TALLY_TRY(read, read_input(file, options.input, findings));
-    profiles.push_back(std::move(read.profile));
-  }
-  show(findings);
-  if (profiles.size() == 1) // its parts stay
-    return write_output(profiles[0], *to, options.output);
-  TALLY_TRY(sum, merge_profiles(std::move(profiles), options.files));
+  TALLY_TRY(all, read_inputs(options.files, options.input, false));
+  if (all.profiles.size() == 1) // its parts stay
+    return write_output(all.profiles[0], *to, options.output);
+  TALLY_TRY(sum, merge_profiles(std::move(all.profiles), options.files));
   return write_output(sum, *to, options.output);
 }
 

@@ -16,22 +16,9 @@ struct Options {
 
 Result<void> run(const Options &options) {
   TALLY_CHECK(check_inputs(options.files, "merge"));
-  Diagnostics findings;
-  std::vector<Profile> profiles;
-  const Format *format = nullptr;
-  for (const std::string &file : options.files) {
-    TALLY_TRY(read, read_input(file, options.input, findings));
-    if (format && read.format != format)
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("is {}, but {} is {}: only files of one format are merged",
-                              read.format->name, options.files[0], format->name),
-                  file);
-    format = read.format;
-    profiles.push_back(std::move(read.profile));
-  }
-  show(findings);
-  TALLY_TRY(sum, merge_profiles(std::move(profiles), options.files));
-  return write_output(sum, *format, options.output);
+  TALLY_TRY(all, read_inputs(options.files, options.input, true));
+  TALLY_TRY(sum, merge_profiles(std::move(all.profiles), options.files));
+  return write_output(sum, *all.format, options.output);
 }
 
 } // namespace

@@ -134,25 +134,47 @@ Result<ReadProfile> read_input(const std::string &path, const InputOptions &opti
   return read_profile(path, findings, from, reading);
 }
 
+Result<ReadProfiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
+                                 bool one_format) {
+  ReadProfiles all;
+  for (const std::string &path : paths) {
+    Diagnostics findings;
+    auto read = read_input(path, options, findings);
+    show(findings);
+    if (!read)
+      return fail(read.error());
+    if (!all.format)
+      all.format = read->format;
+    if (one_format && read->format != all.format)
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("is {}, but {} is {}: only files of one format are merged",
+                              read->format->name, paths[0], all.format->name),
+                  path);
+    all.profiles.push_back(std::move(read->profile));
+  }
+  return all;
+}
+
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
                                const std::string &event) {
   Diagnostics findings;
-  TALLY_TRY(read, read_input(path, options, findings));
+  auto result = read_input(path, options, findings);
   show(findings);
+  TALLY_TRY(read, std::move(result));
   if (const auto *costs = std::get_if<CostProfile>(&read.profile);
       costs && costs->cost_count() == 0 && costs->call_count() == 0)
     return fail(ErrorCode::no_data, "holds no costs", path);
   if (event.empty())
     return std::move(read.profile);
   if (const auto *costs = std::get_if<CostProfile>(&read.profile)) {
-    TALLY_TRY(one, one_event(*costs, event));
+    TALLY_TRY(one, about(path, one_event(*costs, event)));
     return Profile(std::move(one));
   }
   const auto &stacks = std::get<StackProfile>(read.profile);
   const std::string_view first = stacks.strings[stacks.value_types().front().type];
   if (event != first)
     return fail(ErrorCode::invalid_argument,
-                fmt::format("there is no event '{}' (there is: {})", event, first), "--event");
+                fmt::format("there is no event '{}' (there is: {})", event, first), path);
   return std::move(read.profile);
 }
 

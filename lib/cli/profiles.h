@@ -45,6 +45,14 @@ void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows);
 // With a bar on a terminal where it takes longer than a second.
 Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
                                Diagnostics &findings);
+// All of them; findings are shown as each has been read. `one_format`: errors out at the first that
+// is of another than the first.
+struct ReadProfiles {
+  std::vector<Profile> profiles;
+  const Format *format = nullptr; // of the first
+};
+Result<ReadProfiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
+                                 bool one_format);
 // The same for what is looked at: findings are shown as warnings, and one event is taken where
 // `event` names it.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,

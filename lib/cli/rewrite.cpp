@@ -13,10 +13,8 @@ struct Options {
 };
 
 Result<void> run(const Options &options) {
-  Diagnostics findings;
-  TALLY_TRY(read, read_input(options.file, options.input, findings));
-  show(findings);
-  return write_output(read.profile, *read.format, options.output);
+  TALLY_TRY(all, read_inputs({options.file}, options.input, true));
+  return about(options.file, write_output(all.profiles[0], *all.format, options.output));
 }
 
 } // namespace

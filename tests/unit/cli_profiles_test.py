@@ -94,7 +94,7 @@ class Tables(ProfilesCase):
         for words in ("report a.callgrind", "tree a.callgrind", "annotate a.callgrind main",
                       "diff a.callgrind b.callgrind"):
             self.refused(f"{words} --event No", 2,
-                         "--event: there is no event 'No' (there are: Ir, Miss, Sum)")
+                         "a.callgrind: there is no event 'No' (there are: Ir, Miss, Sum)")
 
     def test_tree(self) -> None:
         tree = self.json("tree a.callgrind")
@@ -126,7 +126,9 @@ class Tables(ProfilesCase):
             lines = {line["line"]: line for line in file["lines"]}
             self.assertEqual(lines[4]["text"], "\twork();")
             self.assertEqual(lines[4]["inclusive"], [80, 3])
-            self.assertEqual(lines[4]["calls"], [{"name": "work", "calls": 2, "inclusive": [80, 3]}])
+            self.assertEqual(lines[4]["calls"],
+                             [{"name": "work", "file": "src/work.c", "object": "prog", "calls": 2,
+                               "inclusive": [80, 3]}])
         text = self.text("annotate a.callgrind main --source-dir here")
         self.assertIn("-> work (2x)", text)
         self.assertIn("int main(void) {", text)
@@ -186,7 +188,7 @@ class Written(ProfilesCase):
                      "are 'instr line', but those of a.callgrind are 'line': they cannot be added up")
         self.put("most.callgrind", f"events: Ir\nfl=a\nfn=f\n1 {2**64 - 1}\n")
         self.refused("merge most.callgrind most.callgrind -o x.cg", 1,
-                     "costs add up to more than 64 bits hold")
+                     "the costs of event Ir add up to more than 64 bits hold")
         self.assertFalse(os.path.exists(self.path("x.cg")))
 
     def test_rewrite(self) -> None:

@@ -516,7 +516,25 @@ const std::vector<Rule> rules{
      "part: 1\nevents: A\nfl=a\nfn=f\n1 18446744073709551615\npart: 2\nfl=a\nfn=f\n1 1\n",
      {},
      {},
-     "the costs of event A add up to more than 64 bits hold"},
+     "9:1: the sum of event A does not fit in 64 bits"},
+    {"RowsBehindTotals",
+     "events: A\nfl=a\nfn=f\n1 2\ntotals: 2\n2 3\n3 4\n",
+     {"6:1: error: lines with costs behind totals:"},
+     {"f@a a:1 2", "f@a a:2 3", "f@a a:3 4"}},
+    {"EventsLinesTwice",
+     "events: A\nevents: B\nfl=a\nfn=f\n1 2\n",
+     {"2:1: warning: events: stands twice; what it says last counts"},
+     {"f@a a:1 0 2"}},
+    {"NoBlankBehindCalls",
+     "events: A\nfl=a\nfn=f\ncfn=g\ncalls=1-3 5\n1 2\n",
+     {},
+     {},
+     "5:8: expected a blank behind a count, found a negative number"},
+    {"NoBlankBehindJumps",
+     "events: A\nfl=a\nfn=f\njump=1+3\n1\n",
+     {},
+     {},
+     "4:7: expected a blank behind a count, found '+3'"},
 
     // --- Cachegrind's subset
     {"Cachegrind",
@@ -603,6 +621,33 @@ TEST(CallgrindReaderHeader, TooManyEvents) {
   const auto profile = read(text + "\n", diagnostics);
   ASSERT_FALSE(profile);
   EXPECT_EQ(profile.error().code, ErrorCode::limit);
+}
+
+TEST(CallgrindReaderHeader, TooManyDescribedEvents) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i)
+    text += fmt::format("event: e{} = A\n", i % 1000);
+  Diagnostics diagnostics;
+  EXPECT_TRUE(read(text + one + "1 2\n", diagnostics));
+  const auto profile = read(text + "event: more\n" + one + "1 2\n", diagnostics);
+  ASSERT_FALSE(profile);
+  EXPECT_EQ(profile.error().text(), "f:2001:1: more than 1000 events are described");
+}
+
+// As many large ids as lines, chosen to fall on one another in a table of a fixed hash.
+TEST(CallgrindReaderLimits, IdsFarApart) {
+  std::string text = one;
+  for (uint64_t i = 1; i <= 20000; ++i)
+    text += fmt::format("fn=({}) f{}\n1 1\n", i * 1056323 * 4096, i);
+  EXPECT_EQ(profile_of(text).functions().size(), 20000u);
+}
+
+// The same long name again is no more memory.
+TEST(CallgrindReaderLimits, OneNameMadeOfNamesManyTimes) {
+  std::string text = "events: A\nfl=a\nfn=(1) " + std::string(20000, 'n') + "\n";
+  for (int i = 0; i < 5000; ++i)
+    text += "fn=(1)'2\n1 1\n";
+  EXPECT_EQ(profile_of(text).totals()[0], 5000u);
 }
 
 TEST(CallgrindReaderLimits, AVeryLongLine) {

@@ -53,6 +53,17 @@ TEST(CostTable, SmallCostsTakeAByteAndTrailingZerosNone) {
   EXPECT_EQ(row_of(ones, 0, 6), (Costs{1, 0, 0, 0, 0, 0})); // more events than were stored
 }
 
+TEST(CostTable, CanBeFilledAgainOnceItIsMovedFrom) {
+  CostTable first;
+  ASSERT_TRUE(first.push(Costs{1, 2}));
+  CostTable second = std::move(first);
+  ASSERT_TRUE(first.push(Costs{3})); // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(row_of(first, 0, 1), Costs{3});
+  EXPECT_EQ(row_of(second, 0, 2), (Costs{1, 2}));
+  second = std::move(first);
+  EXPECT_EQ(row_of(second, 0, 1), Costs{3});
+}
+
 class CostProfileTest : public testing::Test {
 protected:
   CostProfileTest() {
@@ -144,6 +155,13 @@ TEST(ValidateCostProfile, CatchesEachRule) {
     ASSERT_FALSE(profile) << message;
     EXPECT_NE(profile.error().message.find(message), std::string::npos) << profile.error().text();
   }
+  CostProfileBuilder no_block;
+  no_block.add_event("Ir");
+  EXPECT_FALSE(no_block.add_cost({}, Costs{1}));
+  no_block.add_call({}, Costs{1});
+  no_block.add_jump({});
+  EXPECT_FALSE(no_block.finish());
+
   CostProfileBuilder no_events;
   EXPECT_NE(no_events.finish().error().message.find("no events"), std::string::npos);
 }

@@ -201,6 +201,21 @@ TEST(Merge, SummariesAddUp) {
   EXPECT_EQ(sum_of({&a, &plain}).parts()[CostPartId{0}].summary, Costs{11});
 }
 
+TEST(Merge, RefusesMoreEventsThanAFileMayHave) {
+  std::vector<CostProfile> halves;
+  for (int half = 0; half < 2; ++half) {
+    CostProfileBuilder builder;
+    for (size_t i = 0; i < most_cost_events / 2 + 1; ++i)
+      builder.add_event(fmt::format("e{}{}", half, i));
+    builder.add_part({});
+    halves.push_back(std::move(*builder.finish()));
+  }
+  const auto sum = merge(std::vector{&std::as_const(halves[0]), &std::as_const(halves[1])});
+  ASSERT_FALSE(sum);
+  EXPECT_EQ(sum.error().code, ErrorCode::limit);
+  EXPECT_EQ(sum.error().text(), "together they have 258 events, more than 256");
+}
+
 TEST(Merge, RefusesOtherPositions) {
   const CostProfile a = profile_of({}), b = profile_of({.addresses = true});
   const std::vector<const CostProfile *> both{&a, &b};

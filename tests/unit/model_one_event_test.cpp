@@ -71,7 +71,7 @@ TEST(OneEvent, RefusesWhatMakesNoSense) {
   const auto unknown = one_event(profile_of("Ir"), "Dr");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
-  EXPECT_EQ(unknown.error().text(), "--event: there is no event 'Dr' (there are: Ir, I1mr, Sum)");
+  EXPECT_EQ(unknown.error().text(), "there is no event 'Dr' (there are: Ir, I1mr, Sum)");
   for (const std::string formula :
        {"Ir +", "+ Ir", "Dr", "Ir I1mr", "Ir - I1mr", "Sum", "18446744073709551616 Ir", "Ir + 2"}) {
     const auto one = one_event(profile_of(formula), "Sum");

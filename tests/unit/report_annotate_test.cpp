@@ -12,11 +12,12 @@ namespace tally {
 namespace {
 
 // work(int) has lines of a header in it; two functions are named same.
-const std::string text = "events: A B\nob=prog\nfl=src/main.c\nfn=main\n3 10\ncfi=src/work.c\n"
-                         "cfn=work(int)\ncalls=2 5\n4 80 3\ncfn=work(int)\ncalls=1 5\n4 8\n"
-                         "cfi=src/main.c\ncfn=main\ncalls=1 1\n4 50\n"
-                         "fl=src/work.c\nfn=work(int)\n5 50 1\nfi=inc/work.h\n2 20\nfe=src/work.c\n"
-                         "6 18 2\n0 1\nfn=same\n20 1\nfl=lib/work.c\nfn=same\n3 1\n";
+const std::string text =
+    "events: A B\nob=prog\nfl=src/main.c\nfn=main\n3 10\ncfi=src/work.c\n"
+    "cfn=work(int)\ncalls=2 5\n4 80 3\ncfi=src/work.c\ncfn=work(int)\ncalls=1 5\n4 8\n"
+    "cfi=src/main.c\ncfn=main\ncalls=1 1\n4 50\n"
+    "fl=src/work.c\nfn=work(int)\n5 50 1\nfi=inc/work.h\n2 20\nfe=src/work.c\n"
+    "6 18 2\n0 1\nfn=same\n20 1\nfl=lib/work.c\nfn=same\n3 1\n";
 
 class Annotate : public testing::Test {
 protected:
@@ -64,6 +65,15 @@ protected:
 };
 
 using Rows = std::vector<std::string>;
+
+Annotation annotation_of(const std::string &callgrind, const std::string &what) {
+  Diagnostics diagnostics;
+  auto read = callgrind::read(*ByteSource::of(callgrind, "f"), diagnostics);
+  EXPECT_TRUE(read) << read.error().text();
+  auto annotation = annotate(std::get<CostProfile>(*read), what);
+  EXPECT_TRUE(annotation) << annotation.error().text();
+  return annotation ? std::move(*annotation) : Annotation{};
+}
 
 TEST_F(Annotate, AFunction) {
   const Annotation main = of("main", here());
@@ -171,6 +181,64 @@ TEST(SourcePaths, FindsByReplacementThenByPathThenByFolders) {
   EXPECT_EQ(sources.find(""), std::nullopt);
   EXPECT_EQ(sources.find(folder / "sources"), std::nullopt); // no file
   EXPECT_EQ(sources.find(std::string("a\0b", 3)), std::nullopt);
+}
+
+// Levels of recursion that were kept apart are rows of the same line: it costs no more than all.
+TEST(AnnotateLevels, AreOneRecursion) {
+  const Annotation fib = annotation_of("events: A\nfl=a.c\nfn=fib\n3 10\ncfn=fib'2\ncalls=1 1\n"
+                                       "3 90\nfn=fib'2\n3 70\ncfn=leaf\ncalls=1 9\n3 20\n"
+                                       "fn=leaf\n9 20\n",
+                                       "fib");
+  ASSERT_EQ(fib.files.size(), 1u);
+  ASSERT_EQ(fib.files[0].lines.size(), 1u);
+  EXPECT_EQ(fib.files[0].lines[0].self[0], 80u);
+  EXPECT_EQ(fib.files[0].lines[0].inclusive[0], 100u);
+}
+
+// Callees of one name in two objects stay two; those called twice are one.
+TEST(AnnotateCalls, AreToldApartByFileAndObject) {
+  const Annotation main = annotation_of("events: A\nob=p\nfl=a.c\nfn=main\ncob=x.so\ncfi=x.c\n"
+                                        "cfn=init\ncalls=1 1\n3 5\ncob=y.so\ncfi=y.c\ncfn=init\n"
+                                        "calls=1 1\n3 7\ncob=x.so\ncfi=x.c\ncfn=init\ncalls=2 1\n"
+                                        "3 6\n",
+                                        "main");
+  const auto &calls = main.files[0].lines[0].calls;
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].object, "x.so");
+  EXPECT_EQ(calls[0].calls, 3u);
+  EXPECT_EQ(calls[0].inclusive[0], 11u);
+  EXPECT_EQ(calls[1].file, "y.c");
+}
+
+TEST_F(Annotate, ASourceThatCannotBeRead) {
+  std::filesystem::create_directories(folder / "bad/src");
+  folder.put("bad/src/main.c", "\x1f\x8b\x08 no gzip");
+  AnnotateOptions options;
+  options.sources.folders = {folder / "bad"};
+  const Annotation main = of("main", options);
+  ASSERT_EQ(main.files.size(), 1u);
+  EXPECT_EQ(main.files[0].source, "");
+  EXPECT_EQ(lines(main.files[0])[0], "3 10/10|");
+  EXPECT_NE(main.files[0].problem.find("bad/src/main.c"), std::string::npos);
+  EXPECT_NE(to_text(main).find("the source cannot be read: "), std::string::npos);
+}
+
+TEST_F(Annotate, ALineBehindTheEnd) {
+  const auto behind = annotate(profile, "main.c:4000000000", here());
+  ASSERT_FALSE(behind);
+  EXPECT_EQ(behind.error().text(),
+            fmt::format("main.c:4000000000: {} has only 6 lines", folder / "src/main.c"));
+  const auto nowhere = annotate(profile, "main.c:4294967295", {});
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().text(), "main.c:4294967295: there is no cost near that line, and the "
+                                    "source is not here");
+}
+
+TEST_F(Annotate, JsonOfSomeLines) {
+  const auto all = nlohmann::json::parse(to_json(of("main", here())));
+  const auto some = nlohmann::json::parse(to_json(of("main", here()), 2));
+  EXPECT_EQ(all["files"][0]["lines"].size(), 6u);
+  EXPECT_EQ(some["files"][0]["lines"].size(), 2u);
 }
 
 } // namespace

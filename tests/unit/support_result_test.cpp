@@ -23,6 +23,13 @@ TEST(Error, SaysWhereWhatAndDuringWhat) {
   EXPECT_EQ(fail(ErrorCode::io, "broke").value().text(), "broke");
 }
 
+// Names come from files: none must command the terminal, nor look like another message.
+TEST(Error, HasNoControlCharacters) {
+  EXPECT_EQ(fail(ErrorCode::io, "no \x1b[2J", "a\nb").value().text(), "a?b: no ?[2J");
+  EXPECT_EQ((Finding{Severity::note, "a\x7f\xc3\xa4", "f\r", {}, 1}).text(),
+            "f?: note: a?\xc3\xa4");
+}
+
 TEST(Error, FromErrno) {
   const auto code_of = [](int number) { return fail_errno(number, "m").value().code; };
   EXPECT_EQ(code_of(EACCES), ErrorCode::permission);

@@ -26,7 +26,7 @@ struct SourcePaths {
 };
 
 struct AnnotatedCall {
-  std::string name;
+  std::string name, file, object;
   uint64_t calls = 0;
   std::vector<uint64_t> inclusive; // one for each event
 };
@@ -40,7 +40,8 @@ struct AnnotatedLine {
 
 struct AnnotatedFile {
   std::string file;           // as the profile names it
-  std::string source;         // where its text was found; empty: nowhere
+  std::string source;         // where its text was read; empty: nowhere
+  std::string problem;        // why it could not be read, where it was found
   uint32_t source_lines = 0;  // how many that has
   std::vector<uint64_t> self; // of the lines shown
   std::vector<AnnotatedLine> lines;
@@ -58,11 +59,14 @@ struct AnnotateOptions {
 };
 
 // `what`: FUNCTION, FILE or FILE:LINE. A file is named by its path or by the last parts of it. What
-// is neither is not_found, with names that hold it; so is a name of several files.
+// is neither is not_found, with names that hold it; so is a name of several files, and a line that
+// has no cost near it and no text here. Inclusive cost of a line: its self cost and that of calls
+// out of the caller's cycle, where "f" and "f'2" are one.
 TALLY_API Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
                                       const AnnotateOptions &options = {});
 
 TALLY_API std::string to_text(const Annotation &annotation, const TextOptions &options = {});
-TALLY_API std::string to_json(const Annotation &annotation);
+// limit: of each file's lines; 0: all.
+TALLY_API std::string to_json(const Annotation &annotation, uint32_t limit = 0);
 
 } // namespace tally

@@ -26,6 +26,10 @@ enum class CostFunctionId : uint32_t {};
 enum class CostPartId : uint32_t {};
 enum class BlockId : uint32_t {};
 
+// Tables are as wide as a profile has events: with very many they would need far more memory than
+// its file has bytes. Valgrind knows about 20.
+inline constexpr size_t most_cost_events = 256;
+
 struct CostEvent {
   StringId name{};      // "ticks", "Ir"
   StringId long_name{}; // "Instruction Fetch"; may be empty
@@ -91,8 +95,8 @@ private:
 class TALLY_API CostTable {
 public:
   CostTable() = default;
-  CostTable(CostTable &&) noexcept = default;
-  CostTable &operator=(CostTable &&) noexcept = default;
+  CostTable(CostTable &&other) noexcept { *this = std::move(other); }
+  CostTable &operator=(CostTable &&other) noexcept;
   CostTable(const CostTable &other);
   CostTable &operator=(const CostTable &other);
   ~CostTable() = default;
@@ -122,6 +126,9 @@ struct CostBlock {
   uint32_t first_cost = 0, last_cost = 0; // half-open
   uint32_t first_call = 0, last_call = 0;
   uint32_t first_jump = 0, last_jump = 0;
+  bool empty() const {
+    return first_cost == last_cost && first_call == last_call && first_jump == last_jump;
+  }
 };
 
 struct CostCall {
@@ -232,7 +239,8 @@ public:
   FileId add_file(StringId name);
   CostFunctionId add_function(StringId name, FileId file, ObjectId object);
 
-  // Rows belong to the block begun last. A block equal to the last one goes on.
+  // Rows belong to the block begun last; one before any block makes finish() fail. A block equal to
+  // the last one goes on.
   void begin_block(CostPartId part, CostFunctionId function, FileId file);
   // One cost for each event; those left out at the end are 0. Returns none, or the index of the
   // first event whose sum over the part leaves 64 bits (finish() fails then).
@@ -256,6 +264,7 @@ private:
     size_t operator()(const CostFunction &f) const;
   };
   std::unordered_map<CostFunction, CostFunctionId, FunctionHash> functions_;
+  CostBlock *block(); // the newest; null, and broken_, where there is none
   bool full_ = false, broken_ = false;
   std::optional<size_t> overflown_; // event
 };

@@ -24,13 +24,14 @@ struct Finding {
   Position where;     // of the first time
   uint64_t count = 1; // how often it was found
 
-  // "place: severity: message (N times)", one line.
+  // "place: severity: message (N times)", one line without control characters.
   TALLY_API std::string text() const;
 };
 
 class TALLY_API Diagnostics {
 public:
   // `key` makes findings one: the same key again only counts. An empty key stands for the message.
+  // Beyond 1000 of them, those of other kinds are only counted, in one for each severity.
   void add(Severity severity, std::string message, std::string source = {}, Position where = {},
            std::string_view key = {});
   std::span<const Finding> findings() const { return findings_; }

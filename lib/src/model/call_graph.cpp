@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "model/overflow.h"
 #include "support/checked.h"
 
 namespace tally {
@@ -73,6 +74,13 @@ Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
   const auto node_of = [&](CostFunctionId function) {
     return by_function ? index_of(function) : index_of(profile.functions()[function].object);
   };
+  // A file of short lines may name many events and functions: of tables it needs far more.
+  constexpr size_t most_cells = size_t{1} << 28;
+  if (count * graph.width_ > most_cells)
+    return fail(ErrorCode::limit,
+                fmt::format("{} functions with {} events each are too many for a table; --event "
+                            "NAME takes one",
+                            count, graph.width_));
   graph.calls_.assign(count, 0);
   graph.used_.assign(count, false);
   graph.self_.assign(count * graph.width_, 0);
@@ -137,7 +145,7 @@ Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
                                        cycle_entering[c * graph.width_ + e]));
   }
   if (!fits)
-    return fail(ErrorCode::overflow, "the costs of calls add up to more than 64 bits hold");
+    return calls_overflow();
   if (by_function && profile.has_inclusive()) // counted once a stack: the truth
     for (uint32_t i = 0; i < count; ++i)
       std::ranges::copy(profile.inclusive(static_cast<CostFunctionId>(i)),

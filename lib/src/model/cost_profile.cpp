@@ -136,19 +136,27 @@ void CostProfileBuilder::begin_block(CostPartId part, CostFunctionId function, F
   blocks.push({part, function, file, costs, costs, calls, calls, jumps, jumps});
 }
 
+CostBlock *CostProfileBuilder::block() {
+  const uint32_t count = profile_.blocks_.size();
+  broken_ |= count == 0;
+  return count == 0 ? nullptr : &profile_.blocks_[static_cast<BlockId>(count - 1)];
+}
+
 std::optional<size_t> CostProfileBuilder::add_cost(CostPosition position,
                                                    std::span<const uint64_t> costs) {
+  CostBlock *const block = this->block();
+  if (!block)
+    return {};
   profile_.cost_positions_.push_back(position);
   full_ |= !profile_.costs_.push(costs);
-  CostBlock &block = profile_.blocks_[static_cast<BlockId>(profile_.blocks_.size() - 1)];
-  ++block.last_cost;
-  if (index_of(block.part) >= profile_.part_totals_.size() ||
+  ++block->last_cost;
+  if (index_of(block->part) >= profile_.part_totals_.size() ||
       costs.size() > profile_.events_.size()) {
     broken_ = true;
     return {};
   }
-  // No wider than the rows are: a file may name many events and have many parts.
-  std::vector<uint64_t> &totals = profile_.part_totals_[index_of(block.part)];
+  // No wider than the part's rows: a file may name many events, have many parts and few rows.
+  std::vector<uint64_t> &totals = profile_.part_totals_[index_of(block->part)];
   if (totals.size() < costs.size())
     totals.resize(costs.size(), 0);
   for (size_t e = 0; e < costs.size(); ++e)
@@ -160,21 +168,27 @@ std::optional<size_t> CostProfileBuilder::add_cost(CostPosition position,
 }
 
 void CostProfileBuilder::add_call(const CostCall &call, std::span<const uint64_t> costs) {
+  CostBlock *const block = this->block();
+  if (!block)
+    return;
+  ++block->last_call;
   profile_.call_from_.push_back(call.from);
   profile_.call_target_.push_back(call.target);
   profile_.callees_.push_back(call.callee);
   profile_.call_counts_.push_back(call.count);
   full_ |= !profile_.call_costs_.push(costs);
-  ++profile_.blocks_[static_cast<BlockId>(profile_.blocks_.size() - 1)].last_call;
 }
 
 void CostProfileBuilder::add_jump(const CostJump &jump) {
+  CostBlock *const block = this->block();
+  if (!block)
+    return;
+  ++block->last_jump;
   profile_.jump_from_.push_back(jump.from);
   profile_.jump_target_.push_back(jump.target);
   profile_.jump_places_.push_back({jump.target_file, jump.target_function});
   profile_.jump_conditional_.push_back(jump.conditional);
   full_ |= !profile_.jump_counts_.push(std::array{jump.executed, jump.followed});
-  ++profile_.blocks_[static_cast<BlockId>(profile_.blocks_.size() - 1)].last_jump;
 }
 
 void CostProfileBuilder::set_inclusive(CostFunctionId function, std::span<const uint64_t> costs) {
@@ -191,7 +205,7 @@ Result<CostProfile> CostProfileBuilder::finish() {
     return fail(ErrorCode::limit, "a profile holds no more than 2^32 costs");
   if (broken_)
     return fail(ErrorCode::invalid_input,
-                "not a valid profile: a row of no part or of too many costs");
+                "not a valid profile: a row of no block, no part or of too many costs");
   const size_t width = profile_.events_.size();
   if (!profile_.inclusive_.empty())
     profile_.inclusive_.resize(profile_.functions_.size() * width, 0);
@@ -216,6 +230,8 @@ Result<void> validate(const CostProfile &p) {
   };
   if (p.events().empty())
     return broken("it has no events");
+  if (p.events().size() > most_cost_events)
+    return broken(fmt::format("it has more than {} events", most_cost_events));
   for (const CostFunction &f : p.functions())
     if (!p.files().contains(f.file) || !p.objects().contains(f.object))
       return broken(fmt::format("function '{}' has no file or object", p.strings[f.name]));

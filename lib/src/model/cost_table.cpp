@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "support/checked.h"
 
@@ -18,9 +19,9 @@ uint8_t *put(uint8_t *to, uint64_t value) {
   return to;
 }
 
-uint64_t take(const uint8_t *&from) {
+[[gnu::always_inline]] inline uint64_t take(const uint8_t *&from) {
   uint64_t value = *from++;
-  if (value < 0x80)
+  if (value < 0x80) [[likely]]
     return value;
   value &= 0x7f;
   for (unsigned shift = 7;; shift += 7) {
@@ -46,6 +47,13 @@ CostTable &CostTable::operator=(const CostTable &other) {
     const bool newest = &chunk == &other.chunks_.back();
     std::memcpy(chunks_.back().get(), chunk.get(), newest ? used_ : chunk_bytes);
   }
+  return *this;
+}
+
+CostTable &CostTable::operator=(CostTable &&other) noexcept {
+  first_ = std::move(other.first_); // which swaps, too
+  chunks_.swap(other.chunks_);
+  std::swap(used_, other.used_);
   return *this;
 }
 
@@ -90,8 +98,10 @@ private:
 
 void CostTable::get(uint32_t row, std::span<uint64_t> out) const {
   Decoder costs(*this, row);
-  for (uint64_t &value : out)
-    value = costs.left() ? costs.next() : 0;
+  const size_t stored = std::min<size_t>(costs.left(), out.size());
+  for (size_t e = 0; e < stored; ++e)
+    out[e] = costs.next();
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(stored), out.end(), 0);
 }
 
 bool CostTable::add_to(uint32_t row, std::span<uint64_t> sums) const {

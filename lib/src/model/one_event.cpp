@@ -108,8 +108,7 @@ Result<std::vector<uint64_t>> event_weights(const CostProfile &profile, std::str
         return weights_of(formula, names, event);
     }
   return fail(ErrorCode::invalid_argument,
-              fmt::format("there is no event '{}' (there are: {})", event, fmt::join(known, ", ")),
-              "--event");
+              fmt::format("there is no event '{}' (there are: {})", event, fmt::join(known, ", ")));
 }
 
 Result<CostProfile> one_event(const CostProfile &profile, std::string_view event) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,9 +13,12 @@
 #include <tally/call_graph.h>
 #include <tally/file_io.h>
 
+#include "model/overflow.h"
+#include "report/names.h"
 #include "report/render.h"
-#include "report/tree_builder.h"
+#include "support/checked.h"
 #include "support/line_blocks.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -82,12 +86,12 @@ Result<Wanted> find_wanted(const CostProfile &profile, std::string_view what) {
 
 using Lines = std::map<uint32_t, AnnotatedLine>;
 
-Result<void> read_source(AnnotatedFile &file, Lines &lines, const AnnotateOptions &options,
-                         uint32_t around) {
-  const auto path = options.sources.find(file.file);
-  if (!path)
-    return {};
-  // Every line near one with cost, or near the one that was asked for.
+// Of a line that was asked for, as many to both sides.
+constexpr uint32_t around = 10;
+
+// Fills in the text of every line near one with cost, or near the one that was asked for.
+Result<void> read_lines(const std::string &path, AnnotatedFile &file, Lines &lines,
+                        const AnnotateOptions &options, uint32_t wanted_line) {
   std::vector<std::pair<uint64_t, uint64_t>> shown;
   const auto add = [&](uint64_t line, uint64_t context) {
     const uint64_t first = line > context ? line - context : 1;
@@ -99,10 +103,9 @@ Result<void> read_source(AnnotatedFile &file, Lines &lines, const AnnotateOption
   for (const auto &[line, row] : lines)
     if (line > 0)
       add(line, options.context);
-  if (lines.empty() && around > 0)
-    add(around, 10);
-  TALLY_TRY(source, ByteSource::open(*path));
-  file.source = *path;
+  if (lines.empty() && wanted_line > 0)
+    add(wanted_line, around);
+  TALLY_TRY(source, ByteSource::open(path));
   uint32_t number = 0;
   size_t range = 0;
   for (LineBlocks blocks(*source);;) {
@@ -128,51 +131,123 @@ Result<void> read_source(AnnotatedFile &file, Lines &lines, const AnnotateOption
   return {};
 }
 
+// Costs by file and line.
+class LineCosts {
+public:
+  struct File {
+    Lines lines;
+    // Where in its line's calls a callee is.
+    std::map<std::pair<uint32_t, CostFunctionId>, size_t> calls;
+  };
+
+  LineCosts(const CostProfile &profile, const CallGraph &graph, const Wanted &wanted)
+      : profile_(profile), graph_(graph), wanted_(wanted), width_(profile.events().size()) {}
+
+  // False: a sum leaves 64 bits.
+  bool add(const CostBlock &block) {
+    if ((!wanted_.functions.empty() && !wanted_.functions[index_of(block.function)]) ||
+        (wanted_.file != none<FileId> && wanted_.file != block.file))
+      return true;
+    File &file = files_[block.file];
+    bool fits = true;
+    for (uint32_t i = block.first_cost; i < block.last_cost; ++i)
+      if (AnnotatedLine *line = line_of(file, profile_.cost_position(i).line))
+        fits &=
+            profile_.costs().add_to(i, line->self) && profile_.costs().add_to(i, line->inclusive);
+    for (uint32_t i = block.first_call; i < block.last_call; ++i) {
+      const CostCall call = profile_.call(i);
+      AnnotatedLine *line = line_of(file, call.from.line);
+      if (!line)
+        continue;
+      if (!recurs(block.function, call.callee))
+        fits &= profile_.call_costs().add_to(i, line->inclusive);
+      AnnotatedCall &row = call_of(file, *line, call.callee);
+      fits &= checked_add(row.calls, call.count) && profile_.call_costs().add_to(i, row.inclusive);
+    }
+    return fits;
+  }
+  std::map<FileId, File> take() { return std::move(files_); }
+
+private:
+  AnnotatedLine *line_of(File &file, uint32_t number) const {
+    if (wanted_.line > 0 &&
+        (uint64_t{number} + around < wanted_.line || number > uint64_t{wanted_.line} + around))
+      return nullptr;
+    AnnotatedLine &line = file.lines[number];
+    line.line = number;
+    line.self.resize(width_, 0);
+    line.inclusive.resize(width_, 0);
+    return &line;
+  }
+  // The costs of a call within a cycle hold each other. So do those of "f" and "f'2", its next
+  // level of recursion: both are rows of the same lines.
+  bool recurs(CostFunctionId from, CostFunctionId to) const {
+    if (graph_.same_component(index_of(from), index_of(to)))
+      return true;
+    const CostFunction &a = profile_.functions()[from], &b = profile_.functions()[to];
+    return a.file == b.file && a.object == b.object &&
+           without_level(profile_.strings[a.name]) == without_level(profile_.strings[b.name]);
+  }
+  AnnotatedCall &call_of(File &file, AnnotatedLine &line, CostFunctionId callee) const {
+    const auto [at, added] = file.calls.try_emplace({line.line, callee}, line.calls.size());
+    if (added) {
+      const CostFunction &function = profile_.functions()[callee];
+      line.calls.push_back({std::string(profile_.strings[function.name]),
+                            std::string(profile_.strings[profile_.files()[function.file]]),
+                            std::string(profile_.strings[profile_.objects()[function.object]]), 0,
+                            std::vector<uint64_t>(width_, 0)});
+    }
+    return line.calls[at->second];
+  }
+
+  const CostProfile &profile_;
+  const CallGraph &graph_;
+  const Wanted &wanted_;
+  size_t width_;
+  std::map<FileId, File> files_;
+};
+
+Result<AnnotatedFile> annotated_file(const CostProfile &profile, FileId id, Lines lines,
+                                     std::string_view what, uint32_t wanted_line,
+                                     const AnnotateOptions &options) {
+  AnnotatedFile file;
+  file.file = profile.strings[profile.files()[id]];
+  file.self.assign(profile.events().size(), 0);
+  for (auto &[number, line] : lines) {
+    for (size_t e = 0; e < file.self.size(); ++e)
+      file.self[e] += line.self[e]; // no larger than the totals
+    std::ranges::stable_sort(line.calls, [](const AnnotatedCall &a, const AnnotatedCall &b) {
+      return a.inclusive[0] > b.inclusive[0];
+    });
+  }
+  if (const auto path = options.sources.find(file.file)) {
+    if (auto read = read_lines(*path, file, lines, options, wanted_line); read)
+      file.source = *path;
+    else
+      file.problem = read.error().text();
+  }
+  if (lines.empty() && wanted_line > 0)
+    return fail(ErrorCode::not_found,
+                file.source.empty()
+                    ? "there is no cost near that line, and the source is not here"
+                    : fmt::format("{} has only {} lines", file.source, file.source_lines),
+                std::string(what));
+  for (auto &[number, line] : lines)
+    file.lines.push_back(std::move(line));
+  return file;
+}
+
 } // namespace
 
 Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
                             const AnnotateOptions &options) {
   TALLY_TRY(wanted, find_wanted(profile, what));
   TALLY_TRY(graph, CallGraph::of(profile));
-  const size_t width = profile.events().size();
-  std::map<FileId, Lines> files;
-  bool fits = true;
-  for (const CostBlock &block : profile.blocks()) {
-    if ((!wanted.functions.empty() && !wanted.functions[index_of(block.function)]) ||
-        (wanted.file != none<FileId> && wanted.file != block.file))
-      continue;
-    Lines &lines = files[block.file];
-    const auto line_of = [&](uint32_t number) -> AnnotatedLine * {
-      constexpr uint32_t around = 10;
-      if (wanted.line > 0 && (number + around < wanted.line || number > wanted.line + around))
-        return nullptr;
-      AnnotatedLine &line = lines[number];
-      line.line = number;
-      line.self.resize(width, 0);
-      line.inclusive.resize(width, 0);
-      return &line;
-    };
-    for (uint32_t i = block.first_cost; i < block.last_cost; ++i)
-      if (AnnotatedLine *line = line_of(profile.cost_position(i).line))
-        fits &= profile.costs().add_to(i, line->self) && profile.costs().add_to(i, line->inclusive);
-    for (uint32_t i = block.first_call; i < block.last_call; ++i) {
-      const CostCall call = profile.call(i);
-      AnnotatedLine *line = line_of(call.from.line);
-      if (!line)
-        continue;
-      if (!graph.same_component(index_of(block.function), index_of(call.callee)))
-        fits &= profile.call_costs().add_to(i, line->inclusive);
-      const std::string_view name = profile.strings[profile.functions()[call.callee].name];
-      auto at = std::ranges::find(line->calls, name, &AnnotatedCall::name);
-      if (at == line->calls.end())
-        at = line->calls.insert(at, {std::string(name), 0, std::vector<uint64_t>(width, 0)});
-      at->calls += call.count;
-      fits &= profile.call_costs().add_to(i, at->inclusive);
-    }
-  }
-  if (!fits)
-    return fail(ErrorCode::overflow, "the costs of a line add up to more than 64 bits hold");
-
+  LineCosts costs(profile, graph, wanted);
+  for (const CostBlock &block : profile.blocks())
+    if (!costs.add(block))
+      return lines_overflow();
+  auto files = costs.take();
   if (files.empty())
     return fail(ErrorCode::no_data, "has no costs of its own: it is only called",
                 std::string(what));
@@ -187,21 +262,10 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
   for (const CostEvent &event : profile.events())
     out.events.emplace_back(profile.strings[event.name]);
   out.totals.assign(profile.totals().begin(), profile.totals().end());
-  for (auto &[id, lines] : files) {
-    AnnotatedFile file;
-    file.file = profile.strings[profile.files()[id]];
-    file.self.assign(width, 0);
-    for (auto &[number, line] : lines) {
-      for (size_t e = 0; e < width; ++e)
-        file.self[e] += line.self[e]; // no larger than the totals
-      std::ranges::stable_sort(line.calls, [](const AnnotatedCall &a, const AnnotatedCall &b) {
-        return a.inclusive[0] > b.inclusive[0];
-      });
-    }
-    TALLY_CHECK(read_source(file, lines, options, wanted.line));
-    for (auto &[number, line] : lines)
-      file.lines.push_back(std::move(line));
-    out.files.push_back(std::move(file));
+  for (auto &[id, file] : files) {
+    TALLY_TRY(annotated,
+              annotated_file(profile, id, std::move(file.lines), what, wanted.line, options));
+    out.files.push_back(std::move(annotated));
   }
   // A function's own file before those of what was inlined into it.
   std::ranges::stable_sort(out.files, [&](const AnnotatedFile &a, const AnnotatedFile &b) {
@@ -222,7 +286,9 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
                                      ? std::string(name)
                                      : fmt::format("{} ({})", name, file.source)),
                        percent(file.self[0], total), total, annotation.events[0]);
-    if (file.source.empty())
+    if (!file.problem.empty())
+      out += fmt::format("the source cannot be read: {}\n", file.problem);
+    else if (file.source.empty())
       out += "the source is not here; --source-dir DIR or --source-map FROM=TO tells where it is\n";
     TextTable text;
     text.cut_text();
@@ -260,16 +326,21 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
   return out;
 }
 
-std::string to_json(const Annotation &annotation) {
+std::string to_json(const Annotation &annotation, uint32_t limit) {
   using Json = nlohmann::ordered_json;
   Json files = Json::array();
   for (const AnnotatedFile &file : annotation.files) {
     Json lines = Json::array();
-    for (const AnnotatedLine &line : file.lines) {
+    const size_t shown =
+        limit == 0 ? file.lines.size() : std::min<size_t>(limit, file.lines.size());
+    for (const AnnotatedLine &line : std::span(file.lines).first(shown)) {
       Json calls = Json::array();
       for (const AnnotatedCall &call : line.calls)
-        calls.push_back(
-            {{"name", call.name}, {"calls", call.calls}, {"inclusive", call.inclusive}});
+        calls.push_back({{"name", call.name},
+                         {"file", call.file},
+                         {"object", call.object},
+                         {"calls", call.calls},
+                         {"inclusive", call.inclusive}});
       lines.push_back({{"line", line.line},
                        {"text", line.text},
                        {"self", line.self},

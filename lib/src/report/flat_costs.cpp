@@ -5,6 +5,7 @@
 
 #include <tally/call_graph.h>
 
+#include "model/overflow.h"
 #include "report/rows.h"
 #include "support/checked.h"
 #include "support/hash.h"
@@ -99,7 +100,7 @@ Result<void> add_line_rows(const CostProfile &profile, const CallGraph &graph, F
         fits &= profile.call_costs().add_to(i, row_of(call.from.line).inclusive);
   }
   if (!fits)
-    return fail(ErrorCode::overflow, "the costs of a line add up to more than 64 bits hold");
+    return lines_overflow();
   return {};
 }
 
@@ -110,7 +111,9 @@ void add_part_rows(const CostProfile &profile, By by, FlatTable &table) {
     const CostPart &part = profile.parts()[static_cast<CostPartId>(i)];
     const bool by_part = by == By::part;
     const uint64_t id = by_part ? part.number : static_cast<uint64_t>(part.thread);
-    const std::string name(by_part ? profile.strings[part.trigger] : std::string_view());
+    const std::string name(by_part            ? profile.strings[part.trigger]
+                           : part.thread == 0 ? std::string_view("(all threads)")
+                                              : std::string_view());
     FlatRow &row = rows[{id, name}];
     row.id = id;
     row.name = name;

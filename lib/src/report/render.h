@@ -10,13 +10,13 @@ namespace tally {
 
 // "file:line", else the file, else the object it was found in.
 std::string place_of(std::string_view file, uint32_t line, std::string_view object);
-size_t display_width(std::string_view text); // columns of UTF-8
+// Of UTF-8; each character takes one column.
+inline bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+size_t display_width(std::string_view text);
 // A name wider than that loses its template arguments, and then its parameters: "map<…>::at(…)".
 std::string short_name(std::string_view name, size_t width);
 double percent(uint64_t part, uint64_t whole); // 0 of 0 is 0
 
-// Control characters become '?': a name must not end a row, nor command the terminal.
-std::string printable(std::string text);
 std::string expand_tabs(std::string_view text); // to columns of 8
 
 class TextTable {
@@ -27,7 +27,7 @@ public:
   void add_row(std::vector<std::string> cells);
   // Rows that are not even added, for render() shows no more than its limit.
   void leave_out(size_t rows) { left_out_ += rows; }
-  // limit 0: all rows; width 0: as wide as it gets. Of the columns only the first of texts, where
+  // limit 0: all rows; width 0: nothing is shortened. Of the columns only the first of texts, where
   // names stand, gives way: they are shortened, and where that is not enough run over.
   std::string render(size_t limit, uint32_t width) const;
 

@@ -61,7 +61,7 @@ std::string without(std::string_view name, char open, char close) {
 size_t display_width(std::string_view text) {
   size_t columns = 0;
   for (char c : text)
-    columns += (static_cast<unsigned char>(c) & 0xC0) != 0x80; // UTF-8's first bytes
+    columns += begins_character(c);
   return columns;
 }
 

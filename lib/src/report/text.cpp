@@ -8,6 +8,7 @@
 
 #include "report/render.h"
 #include "support/path.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -23,19 +24,19 @@ double percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
-  return text;
-}
-
 std::string expand_tabs(std::string_view text) {
   std::string out;
-  for (char c : text)
-    if (c == '\t')
-      out.append(8 - display_width(out) % 8, ' ');
-    else
+  size_t column = 0;
+  for (char c : text) {
+    if (c != '\t') {
       out += c;
+      column += begins_character(c);
+      continue;
+    }
+    const size_t blanks = 8 - column % 8;
+    out.append(blanks, ' ');
+    column += blanks;
+  }
   return out;
 }
 
@@ -47,12 +48,12 @@ void TextTable::add_row(std::vector<std::string> cells) {
 
 namespace {
 std::string first_columns(std::string_view text, size_t width) {
-  size_t end = text.size();
-  while (display_width(text.substr(0, end)) > width)
-    --end;
-  // Not within a character of UTF-8.
-  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80)
-    --end;
+  size_t end = 0;
+  for (size_t columns = 0; end < text.size(); ++end) {
+    columns += begins_character(text[end]);
+    if (columns > width)
+      break;
+  }
   return std::string(text.substr(0, end));
 }
 } // namespace
@@ -68,7 +69,11 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
       widest = std::max(widest, display_width(rows_[r][c]));
     widths.push_back(widest);
   }
-  if (width > 0) {
+  // Where nothing bounds it, one long name must not move the place of all others out of sight.
+  constexpr size_t widest_padding = 80;
+  if (width == 0)
+    widths[flexible] = std::min(widths[flexible], widest_padding);
+  else {
     size_t others = 2 * (columns_.size() - 1);
     for (size_t c = 0; c < widths.size(); ++c)
       others += c == flexible ? 0 : widths[c];

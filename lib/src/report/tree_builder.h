@@ -6,6 +6,8 @@
 
 #include <tally/tree.h>
 
+#include "report/names.h"
+
 namespace tally {
 
 // Source: `Children children(const State &)`, a vector of {TreeNode, State}. A child is no heavier
@@ -93,13 +95,6 @@ inline size_t node_limit(const TreeOptions &options) {
   constexpr size_t most = 100000;
   return options.limit == 0 ? most : std::min<size_t>(options.limit, most);
 }
-
-// Is it the function that a user means? Exactly, or without its parameters.
-bool is_named(std::string_view function, std::string_view wanted);
-// not_found: there is no such `kind` ("function"); with some of the names that hold what was asked
-// for.
-tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names,
-                                  std::string_view kind = "function");
 
 // Source: beginnings(), named(name), names() and children(state). `tree` has its events and totals.
 template <class State, class Source>

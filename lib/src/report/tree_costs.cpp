@@ -4,6 +4,8 @@
 
 #include <tally/call_graph.h>
 
+#include "model/overflow.h"
+#include "report/names.h"
 #include "report/tree_builder.h"
 
 namespace tally {
@@ -131,8 +133,11 @@ public:
         item.node.self.push_back(scaled(graph_.self(arc.other)[e], cost, all));
         share |= cost != all;
       }
-      for (const Step *step = state.path; step; step = step->before)
-        item.node.recursive |= step->function == arc.other;
+      // A path that comes back stays within the component.
+      for (const Step *step = state.path;
+           step && !item.node.recursive && graph_.same_component(step->function, arc.other);
+           step = step->before)
+        item.node.recursive = step->function == arc.other;
       // All that a function with one caller costs is of that caller.
       const bool one_way = callers_ && arcs_.of(arc.other).size() == 1;
       item.state = {step_to(arc.other, state.path), item.node.inclusive, share,
@@ -191,7 +196,7 @@ Result<CallTree> call_tree(const CostProfile &profile, const TreeOptions &option
   TALLY_TRY(graph, CallGraph::of(profile));
   const CostTree source(profile, std::move(graph), options.callers);
   if (!source.fits())
-    return fail(ErrorCode::overflow, "the costs of calls add up to more than 64 bits hold");
+    return calls_overflow();
   return build_tree<CostState>(std::move(tree), source, options);
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "support/text.h"
+
 namespace tally {
 
 std::string_view severity_name(Severity severity) {
@@ -22,7 +24,7 @@ std::string Finding::text() const {
   std::string out = describe_place(source, where);
   if (!out.empty())
     out += ": ";
-  out += fmt::format("{}: {}", severity_name(severity), message);
+  out = printable(out + fmt::format("{}: {}", severity_name(severity), message));
   if (count > 1)
     out += fmt::format(" ({} times)", count);
   return out;

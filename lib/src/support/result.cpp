@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "support/text.h"
+
 namespace tally {
 
 std::string describe_place(std::string_view source, const Position &where) {
@@ -26,7 +28,7 @@ std::string Error::text() const {
   out += message;
   for (const std::string &doing : context)
     out += fmt::format(" (while {})", doing);
-  return out;
+  return printable(std::move(out));
 }
 
 tl::unexpected<Error> fail_errno(int errno_value, std::string message, std::string source) {

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include "formats/callgrind/reader.h"
+#include "support/checked.h"
 
 namespace tally::callgrind {
 
 namespace {
-// Rows are as wide as all events of the file together: a file that names very many would need far
-// more memory than it has bytes. Valgrind knows about 20.
-constexpr size_t most_events = 256;
+// Names behind `event:`, of the file. Each is looked for among all.
+constexpr size_t most_described_events = 1000;
 
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
@@ -183,6 +183,9 @@ bool Reader::positions(const char *p) {
 }
 
 bool Reader::events(const char *p) {
+  if (!event_names_.empty() && events_part_ == part_index_)
+    find(Severity::warning, begin_, "events: stands twice; what it says last counts", "events");
+  events_part_ = part_index_;
   event_names_.clear();
   event_columns_.clear();
   same_columns_ = true;
@@ -205,8 +208,9 @@ bool Reader::events(const char *p) {
     const auto at = std::ranges::find(known, id, &CostEvent::name);
     const auto column = static_cast<uint32_t>(at - known.begin());
     if (at == known.end()) {
-      if (column == most_events)
-        return refuse(begin, fmt::format("more than {} events", most_events), ErrorCode::limit);
+      if (column == most_cost_events)
+        return refuse(begin, fmt::format("more than {} events", most_cost_events),
+                      ErrorCode::limit);
       builder_.add_event(name);
     }
     same_columns_ &= column == event_columns_.size();
@@ -242,6 +246,14 @@ bool Reader::event(std::string_view value) {
   else if (!rest.empty())
     find(Severity::error, begin_,
          fmt::format("expected '=' or ':' behind the event's name, found '{}'", rest));
+  const auto [at, added] = details_of_event_.try_emplace(details.name, event_details_.size());
+  if (!added) {
+    event_details_[at->second] = std::move(details);
+    return true;
+  }
+  if (event_details_.size() == most_described_events)
+    return refuse(begin_, fmt::format("more than {} events are described", most_described_events),
+                  ErrorCode::limit);
   event_details_.push_back(std::move(details));
   return true;
 }
@@ -279,6 +291,7 @@ bool Reader::summary(const char *p) {
 bool Reader::totals(const char *p) {
   const auto sums = part_added_ ? builder_.so_far().totals(part()) : std::span<const uint64_t>();
   totals_seen_ = true;
+  block_open_ = false;
   size_t i = 0;
   bool told = false;
   for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p), ++i) {
@@ -333,7 +346,7 @@ CostPartId Reader::part() {
 void Reader::begin_part() {
   ++part_index_;
   const CostPart before = std::exchange(header_, {});
-  header_.number = before.number + 1;
+  header_.number = before.number == UINT32_MAX ? before.number : before.number + 1;
   part_added_ = has_rows_ = totals_seen_ = has_summary_ = false;
   object_ = file_ = line_file_ = {};
   function_ = callee_ = call_object_ = call_file_ = jump_file_ = jump_function_ = none<StringId>;
@@ -362,15 +375,19 @@ bool Reader::end_part() {
     }
   }
   const auto sums = builder_.so_far().totals(id);
+  all_totals_.resize(builder_.so_far().events().size(), 0);
+  for (size_t e = 0; e < sums.size(); ++e)
+    if (!checked_add(all_totals_[e], sums[e]))
+      return refuse_sum(begin_, e);
   // Said once is enough.
-  if (part.summary.size() == event_columns_.size() ||
-      part.summary.size() == builder_.so_far().events().size()) {
-    bool same = true;
-    for (size_t e = 0; e < part.summary.size(); ++e)
-      same &= part.summary[e] == (e < sums.size() ? sums[e] : 0);
-    if (same)
-      part.summary.clear();
-  }
+  const auto at = [](std::span<const uint64_t> values, size_t e) {
+    return e < values.size() ? values[e] : 0;
+  };
+  bool same = true;
+  for (size_t e = 0; e < std::max(part.summary.size(), sums.size()); ++e)
+    same &= at(part.summary, e) == at(sums, e);
+  if (same)
+    part.summary.clear();
   if (totals_seen_ || !has_summary_)
     return true;
   for (size_t i = 0; i < header_.summary.size(); ++i) {

@@ -1,11 +1,12 @@
 // Compressed names: "(7) main" defines, "(7)" stands for it.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/strings.h>
@@ -37,8 +38,8 @@ struct NameEntry {
   uint64_t line = 0;              //
 };
 
-// Ids are sparse and in any order. Small ones are found by index; room for them is made in
-// proportion to how many there are, so that one large id costs nothing.
+// Ids are sparse and in any order. Small ones are found by index: the index is no longer than eight
+// times as many as there are, so that one large id costs nothing.
 class NameTable {
 public:
   const NameEntry *find(uint64_t id) const {
@@ -51,8 +52,8 @@ public:
   }
   void define(uint64_t id, const NameEntry &entry) {
     ++defined_;
-    if (id >= dense_.size() && id < 1024 + 8 * defined_)
-      grow(1024 + 16 * defined_);
+    if (const size_t most = 1024 + 8 * defined_; id >= dense_.size() && id < most)
+      grow(std::clamp<size_t>(2 * dense_.size(), id + 1, most));
     if (id < dense_.size())
       dense_[id] = entry;
     else
@@ -62,17 +63,13 @@ public:
 private:
   void grow(size_t size) {
     dense_.resize(size);
-    for (auto at = sparse_.begin(); at != sparse_.end();)
-      if (at->first < size) {
-        dense_[at->first] = at->second;
-        at = sparse_.erase(at);
-      } else {
-        ++at;
-      }
+    const auto end = sparse_.lower_bound(size);
+    for (auto at = sparse_.begin(); at != end; at = sparse_.erase(at))
+      dense_[at->first] = at->second;
   }
 
   std::vector<NameEntry> dense_;
-  std::unordered_map<uint64_t, NameEntry> sparse_;
+  std::map<uint64_t, NameEntry> sparse_;
   size_t defined_ = 0;
 };
 

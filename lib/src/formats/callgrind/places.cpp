@@ -8,7 +8,8 @@ namespace tally::callgrind {
 namespace {
 constexpr std::array<std::string_view, 3> table_words{"object", "file", "function"};
 
-// A name made of ids may be far longer than its line; more than this is no compression but a bomb.
+// A name made of ids may be far longer than its line; more than this, each counted once, is no
+// compression but a bomb.
 constexpr size_t most_expanded_bytes = size_t{64} << 20;
 
 // A CR that blanks follow does not end the line, and is no name either.
@@ -39,16 +40,22 @@ bool Reader::take_nested(std::string_view text, Table table, std::string &name, 
     const size_t end = std::min(text.find('\''), text.size());
     const std::string_view piece = text.substr(0, end);
     const auto id = whole_id(piece);
-    const size_t length = name.size();
     name += id ? builder_.so_far().strings[name_of(*id, table, piece.data())] : piece;
-    expanded_bytes_ += name.size() - length;
-    if (expanded_bytes_ > most_expanded_bytes)
+    if (name.size() > most_expanded_bytes - expanded_bytes_)
       return refuse(at, "names made of ids add up to more than 64 MiB", ErrorCode::limit);
     if (end == text.size())
       return true;
     name += '\'';
     text.remove_prefix(end + 1);
   }
+}
+
+StringId Reader::intern_expanded(std::string_view name) {
+  const uint32_t before = builder_.so_far().strings.size();
+  const StringId id = builder_.intern(name);
+  if (builder_.so_far().strings.size() > before)
+    expanded_bytes_ += name.size();
+  return id;
 }
 
 bool Reader::take_name(const char *p, Table table, StringId &name) {
@@ -75,7 +82,7 @@ bool Reader::take_name(const char *p, Table table, StringId &name) {
   if (rest.starts_with('\'')) { // no id of its own
     if (!take_nested(text, table, joined, at))
       return false;
-    name = known(builder_.intern(joined));
+    name = known(intern_expanded(joined));
     return true;
   }
   rest = line_from(skip_to_name(p));
@@ -86,9 +93,10 @@ bool Reader::take_name(const char *p, Table table, StringId &name) {
   if (begins_id(rest)) {
     if (!take_nested(rest, table, joined, at))
       return false;
-    rest = joined;
+    name = known(intern_expanded(joined));
+  } else {
+    name = known(builder_.intern(rest));
   }
-  name = known(builder_.intern(rest));
   const NameEntry *before = names_[table].find(id);
   if (before && before->name != name && before->part == part_index_)
     find(Severity::warning, at,

@@ -47,6 +47,13 @@ bool Reader::refuse_number(const char *p, NumberFault fault, std::string_view ex
                                               rest.substr(0, rest.find_first_of(" \t"))));
 }
 
+bool Reader::refuse_sum(const char *p, size_t event) {
+  return refuse(p,
+                fmt::format("the sum of event {} does not fit in 64 bits",
+                            builder_.so_far().strings[builder_.so_far().events()[event].name]),
+                ErrorCode::overflow);
+}
+
 Error Reader::pending_error() const {
   const bool call = pending_ == Pending::call_cost;
   return {ErrorCode::invalid_input,
@@ -171,6 +178,15 @@ bool Reader::take_costs(const char *&p) {
   return true;
 }
 
+bool Reader::take_count(const char *&p, uint64_t &count, std::string_view expected) {
+  p = skip_blanks(p);
+  if (const NumberFault fault = take_number(p, count); fault != NumberFault::none)
+    return refuse_number(p, fault, expected);
+  if (!is_blank(*p) && *p != '/' && !at_end(p))
+    return refuse_number(p, NumberFault::not_a_number, "a blank behind a count");
+  return true;
+}
+
 bool Reader::open_block() {
   if (block_open_)
     return true;
@@ -178,6 +194,8 @@ bool Reader::open_block() {
     return refuse(begin_, "costs before any events: line");
   if (function_ == none<StringId>)
     return refuse(begin_, "costs before any fn= line");
+  if (totals_seen_)
+    find(Severity::error, begin_, "lines with costs behind totals:", "behind totals");
   const CostPartId in = part();
   builder_.begin_block(
       in,
@@ -232,10 +250,7 @@ const char *Reader::cost_line(const char *p) {
       uint64_t ignored = 0;
       static_cast<void>(take_number(costs_at, ignored));
     }
-    refuse(costs_at,
-           fmt::format("the sum of event {} does not fit in 64 bits",
-                       builder_.so_far().strings[builder_.so_far().events()[*event].name]),
-           ErrorCode::overflow);
+    refuse_sum(costs_at, *event);
     return nullptr;
   }
   return p;
@@ -248,12 +263,9 @@ const char *Reader::call_line(const char *p) {
   }
   if (!open_block())
     return nullptr;
-  p = skip_blanks(p);
   call_ = {};
-  if (const NumberFault fault = take_number(p, call_.count); fault != NumberFault::none) {
-    refuse_number(p, fault, "the number of calls");
+  if (!take_count(p, call_.count, "the number of calls"))
     return nullptr;
-  }
   p = skip_blanks(p);
   Position target{};
   if (at_end(p)) {
@@ -276,11 +288,7 @@ const char *Reader::call_line(const char *p) {
 const char *Reader::jump_line(const char *p, bool conditional) {
   if (!open_block())
     return nullptr;
-  const auto count = [&](uint64_t &value) {
-    p = skip_blanks(p);
-    const NumberFault fault = take_number(p, value);
-    return fault == NumberFault::none || refuse_number(p, fault, "the number of jumps");
-  };
+  const auto count = [&](uint64_t &value) { return take_count(p, value, "the number of jumps"); };
   jump_ = {};
   jump_.conditional = conditional;
   if (!count(jump_.executed))

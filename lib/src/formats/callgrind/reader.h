@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,9 +62,11 @@ private:
 
   bool take_position(const char *&p, Position &at);
   bool take_costs(const char *&p);
+  bool take_count(const char *&p, uint64_t &count, std::string_view expected);
   // False: the name is damaged. `what` in a finding.
   bool take_name(const char *p, Table table, StringId &name);
   bool take_nested(std::string_view text, Table table, std::string &name, const char *at);
+  StringId intern_expanded(std::string_view name);
   StringId name_of(uint64_t id, Table table, const char *at);
   bool open_block();
   std::string_view line_from(const char *p);  // to the end of the line, without its CR
@@ -77,6 +80,7 @@ private:
     return tally::Position::at_line(line_, static_cast<uint64_t>(p - begin_) + 1);
   }
   bool refuse(const char *p, std::string message, ErrorCode code = ErrorCode::invalid_input);
+  bool refuse_sum(const char *p, size_t event); // by the model's order
   bool refuse_number(const char *p, NumberFault fault, std::string_view expected);
   Error pending_error() const; // of the call or jump whose other line is missing
   void find(Severity severity, const char *p, std::string message, std::string_view key = {});
@@ -94,7 +98,9 @@ private:
   uint32_t part_index_ = 0;
   bool part_added_ = false, any_header_ = false, has_rows_ = false, totals_seen_ = false;
   bool has_summary_ = false;
-  tally::Position summary_where_{}; // of its line
+  tally::Position summary_where_{};  // of its line
+  std::vector<uint64_t> all_totals_; // of the parts that have ended
+  uint32_t events_part_ = 0;         // of the newest events: line
   std::vector<std::string> event_names_;
   std::vector<uint32_t> event_columns_; // in the model, of all parts
   bool same_columns_ = true;            // event i is column i
@@ -103,11 +109,12 @@ private:
   struct EventDetails {
     std::string name, long_name, formula;
   };
-  std::vector<EventDetails> event_details_; // of all parts
+  std::vector<EventDetails> event_details_;        // of all parts
+  std::map<std::string, size_t> details_of_event_; // by name
 
   // What is in force.
   std::array<NameTable, 3> names_;
-  size_t expanded_bytes_ = 0; // of nested names
+  size_t expanded_bytes_ = 0; // of nested names; never more than the limit
   StringId unknown_{};        // "???"
   StringId object_{}, file_{}, line_file_{};
   StringId function_ = none<StringId>, function_file_{}, function_object_{};

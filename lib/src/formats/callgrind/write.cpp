@@ -1,17 +1,17 @@
 #include "formats/callgrind/write.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
-#include <unordered_map>
-#include <unordered_set>
+#include <set>
 
 #include <fmt/format.h>
 
-#include <tally/merge.h>
 #include <tally/version.h>
 
 #include "formats/callgrind/names.h"
+#include "model/positions.h"
+#include "model/sum.h"
+#include "support/text_sink.h"
 
 namespace tally::callgrind {
 
@@ -21,13 +21,27 @@ constexpr std::string_view blanks = " \t\r\n";
 
 class Writer {
 public:
-  Writer(const CostProfile &profile, const WriteOptions &options)
-      : p_(profile), options_(options), row_(profile.events().size()) {}
+  // The sum has begun; `counted` is its one input.
+  Writer(Sum &sum, const CostProfile &counted, const WriteOptions &options)
+      : sum_(sum), p_(sum.names()), counted_(counted), options_(options), row_(p_.events().size()) {
+    objects_.numbers.resize(p_.strings.size());
+    files_.numbers.resize(p_.strings.size());
+    functions_.numbers.resize(p_.functions().size());
+  }
 
-  Written run() {
+  Result<Written> run() {
     reserve_ids();
-    for (uint32_t i = 0, block = 0; i < p_.parts().size(); ++i)
-      block = write_part(static_cast<CostPartId>(i), block);
+    // About a line for each row: pages that stay empty cost nothing, growing does.
+    const size_t rows =
+        size_t{counted_.cost_count()} + counted_.call_count() + counted_.jump_count();
+    out_.bytes.reserve(rows * 24);
+    TALLY_TRY(first, sum_.next());
+    const SumBlock *block = first;
+    for (uint32_t i = 0; i < p_.parts().size(); ++i) {
+      TALLY_TRY(next, write_part(static_cast<CostPartId>(i), block));
+      block = next;
+    }
+    to_.flush();
     if (replaced_newlines_)
       out_.lost.push_back("line breaks inside of names (written as blanks)");
     if (trimmed_)
@@ -42,25 +56,27 @@ private:
   // Names are numbered as they are first used. Each part defines its own: readers disagree on
   // whether a number holds from part to part.
   struct Names {
-    std::unordered_map<uint32_t, uint64_t> number; // by StringId; of functions by CostFunctionId
+    struct Number {
+      uint32_t part = none_part; // in which it was given
+      uint64_t number = 0;
+    };
+    static constexpr uint32_t none_part = UINT32_MAX;
+    std::vector<Number> numbers; // by StringId; of functions by CostFunctionId
     uint64_t last = 0;
   };
 
   void reserve_ids();
-  uint32_t write_part(CostPartId part, uint32_t block); // the block behind the part's last
+  // `block`: the part's first, where it has any. Returns the block behind its last.
+  Result<const SumBlock *> write_part(CostPartId part, const SumBlock *block);
   void write_header(CostPartId part);
   void begin_function(CostFunctionId function);
   void end_function();
-  void write_block(const CostBlock &block);
-  void write_call(uint32_t row);
+  bool write_block(const SumBlock &block); // false: sum_.error()
+  bool write_call(const SumBlock &block, size_t row);
   void write_jump(const CostJump &jump);
 
-  void text(std::string_view s) { out_.bytes += s; }
-  void number(uint64_t value, int base = 10) {
-    char digits[24];
-    const auto end = std::to_chars(digits, digits + sizeof digits, value, base).ptr;
-    out_.bytes.append(digits, end);
-  }
+  void text(std::string_view s) { to_.put(s); }
+  void number(uint64_t value, int base = 10) { to_.put(value, base); }
   void name(std::string_view key, Names &names, StringId id) { name(key, names, id, index_of(id)); }
   void name(std::string_view key, Names &names, StringId id, uint32_t which);
   // An id for each function, not for each name: KCachegrind takes it for name, file and object.
@@ -69,7 +85,7 @@ private:
   }
   void subposition(uint64_t value, uint64_t base, bool relative, bool hex);
   void position(const CostPosition &at, bool relative = true);
-  void costs(const CostTable &table, uint32_t row);
+  void costs(); // of row_
   void header_line(std::string_view key, std::string_view value) {
     text(key);
     text(": ");
@@ -80,12 +96,16 @@ private:
   void numbers(std::string_view key, std::span<const uint64_t> values, size_t count);
   std::string event_name(const CostEvent &event) const;
 
-  const CostProfile &p_;
+  Sum &sum_;
+  const CostProfile &p_;       // names and headers
+  const CostProfile &counted_; // totals
   const WriteOptions &options_;
   Written out_;
+  TextSink to_{out_.bytes};
   bool replaced_newlines_ = false, trimmed_ = false, uncounted_calls_ = false;
 
-  std::unordered_set<uint64_t> reserved_; // ids that names are made of, and which stand for nothing
+  std::set<uint64_t> reserved_; // ids that names are made of, and which stand for nothing
+  uint32_t part_ = 0;
   Names objects_, files_, functions_;
   std::vector<uint64_t> row_;
   StringId object_{}, file_{}; // what is in force; file_: of fl=
@@ -120,7 +140,7 @@ void Writer::one_line(std::string_view value) {
   }
   replaced_newlines_ = true;
   for (char c : value)
-    out_.bytes += c == '\n' || c == '\r' ? ' ' : c;
+    to_.put(c == '\n' || c == '\r' ? ' ' : c);
 }
 
 // Blanks part the names of events.
@@ -141,14 +161,15 @@ void Writer::name(std::string_view key, Names &names, StringId id, uint32_t whic
   text(key);
   text("=");
   if (options_.compress_names || begins_id(value)) {
-    const auto [at, added] = names.number.try_emplace(which, 0);
+    Names::Number &known = names.numbers[which];
+    const bool added = known.part != part_;
     if (added) {
       while (reserved_.contains(++names.last))
         ;
-      at->second = names.last;
+      known = {part_, names.last};
     }
     text("(");
-    number(at->second);
+    number(known.number);
     text(")");
     if (added) {
       text(" ");
@@ -160,34 +181,30 @@ void Writer::name(std::string_view key, Names &names, StringId id, uint32_t whic
   text("\n");
 }
 
+size_t digits(uint64_t value, unsigned base) {
+  size_t count = 1;
+  for (; value >= base; value /= base)
+    ++count;
+  return count;
+}
+
 void Writer::subposition(uint64_t value, uint64_t base, bool relative, bool hex) {
-  char absolute[24], *end = absolute;
-  if (hex) {
-    *end++ = '0';
-    *end++ = 'x';
-  }
-  if (!relative) {
-    end = std::to_chars(end, absolute + sizeof absolute, value, hex ? 16 : 10).ptr;
-    out_.bytes.append(absolute, end);
-    return;
-  }
-  if (value == base) {
-    text("*");
-    return;
-  }
+  const auto whole = [&] {
+    if (hex)
+      text("0x");
+    number(value, hex ? 16 : 10);
+  };
+  if (!relative)
+    return whole();
+  if (value == base)
+    return to_.put('*');
   const bool up = value > base;
-  char difference[24]{up ? '+' : '-'};
-  char *const difference_end = std::to_chars(difference + 1, difference + sizeof difference,
-                                             up ? value - base : base - value)
-                                   .ptr;
-  if (difference_end - difference > 2) { // whichever is shorter
-    end = std::to_chars(end, absolute + sizeof absolute, value, hex ? 16 : 10).ptr;
-    if (end - absolute < difference_end - difference) {
-      out_.bytes.append(absolute, end);
-      return;
-    }
-  }
-  out_.bytes.append(difference, difference_end);
+  const uint64_t difference = up ? value - base : base - value;
+  // Whichever is shorter; of a small difference no number is.
+  if (difference >= 10 && digits(value, hex ? 16 : 10) + (hex ? 2 : 0) < 1 + digits(difference, 10))
+    return whole();
+  to_.put(up ? '+' : '-');
+  number(difference);
 }
 
 void Writer::position(const CostPosition &at, bool relative) {
@@ -195,50 +212,50 @@ void Writer::position(const CostPosition &at, bool relative) {
   relative = relative && options_.compress_positions && base_.has_value();
   if (p_.has_addresses) {
     subposition(at.address, base.address, relative, true);
-    if (p_.has_lines || p_.has_basic_blocks)
+    if (carries_lines(p_) || p_.has_basic_blocks)
       text(" ");
   }
   if (p_.has_basic_blocks) {
     subposition(at.basic_block, base.basic_block, relative, true);
-    if (p_.has_lines)
+    if (carries_lines(p_))
       text(" ");
   }
-  if (p_.has_lines || (!p_.has_addresses && !p_.has_basic_blocks))
+  if (carries_lines(p_))
     subposition(at.line, base.line, relative, false);
 }
 
-void Writer::costs(const CostTable &table, uint32_t row) {
-  table.get(row, row_);
+void Writer::costs() {
   size_t used = row_.size();
   while (used > 1 && row_[used - 1] == 0)
     --used;
   for (size_t e = 0; e < used; ++e) {
-    text(" ");
+    to_.put(' ');
     number(row_[e]);
   }
-  text("\n");
+  to_.put('\n');
 }
 
-uint32_t Writer::write_part(CostPartId part, uint32_t block) {
-  objects_ = files_ = functions_ = {};
+Result<const SumBlock *> Writer::write_part(CostPartId part, const SumBlock *block) {
+  part_ = index_of(part);
+  objects_.last = files_.last = functions_.last = 0;
   object_known_ = file_known_ = false;
   write_header(part);
   CostFunctionId function = none<CostFunctionId>;
-  for (; block < p_.blocks().size(); ++block) {
-    const CostBlock &next = p_.blocks()[static_cast<BlockId>(block)];
-    if (next.part != part)
-      break;
-    if (next.function != function) {
+  while (block && block->part == part) {
+    if (block->function != function) {
       if (function != none<CostFunctionId>)
         end_function();
-      begin_function(function = next.function);
+      begin_function(function = block->function);
     }
-    write_block(next);
+    if (!write_block(*block))
+      return fail(sum_.error());
+    TALLY_TRY(next, sum_.next());
+    block = next;
   }
   if (function != none<CostFunctionId>)
     end_function();
   text("\n");
-  numbers("totals:", p_.totals(part), p_.events().size());
+  numbers("totals:", counted_.totals(part), p_.events().size());
   return block;
 }
 
@@ -274,14 +291,7 @@ void Writer::write_header(CostPartId id) {
     header_line("desc: Trigger", p_.strings[part.trigger]);
   for (const auto &[key, value] : part.descriptions)
     header_line(fmt::format("desc: {}", p_.strings[key]), p_.strings[value]);
-  std::string positions;
-  for (const auto &[carried, word] :
-       {std::pair{p_.has_addresses, " instr"},
-        {p_.has_basic_blocks, " bb"},
-        {p_.has_lines || (!p_.has_addresses && !p_.has_basic_blocks), " line"}})
-    if (carried)
-      positions += word;
-  header_line("positions", positions.substr(1));
+  header_line("positions", position_words(p_));
   for (const auto &events : {p_.events(), p_.derived_events()})
     for (const CostEvent &event : events) {
       const std::string_view formula = p_.strings[event.formula],
@@ -302,7 +312,7 @@ void Writer::write_header(CostPartId id) {
   }
   text("\n");
   if (part.summary.empty())
-    numbers("summary:", p_.totals(id), p_.events().size());
+    numbers("summary:", counted_.totals(id), p_.events().size());
   else
     numbers("summary:", part.summary, part.summary.size());
 }
@@ -327,37 +337,40 @@ void Writer::end_function() {
     name("fe", files_, file_);
 }
 
-void Writer::write_block(const CostBlock &block) {
+bool Writer::write_block(const SumBlock &block) {
   const StringId file = p_.files()[block.file];
   if (file != line_file_)
     name(file == file_ ? "fe" : "fi", files_, file);
   line_file_ = file;
   // Costs, calls and jumps of one position stand together.
-  uint32_t call = block.first_call, jump = block.first_jump;
+  size_t call = 0, jump = 0;
   const auto before = [&](const CostPosition *end) {
     while (true) {
-      const bool calls = call < block.last_call && (!end || p_.call(call).from < *end),
-                 jumps = jump < block.last_jump && (!end || p_.jump(jump).from < *end);
-      if (calls && (!jumps || p_.call(call).from <= p_.jump(jump).from))
-        write_call(call++);
-      else if (jumps)
-        write_jump(p_.jump(jump++));
-      else
-        break;
+      const bool calls = call < block.calls.size() && (!end || block.calls[call].from < *end),
+                 jumps = jump < block.jumps.size() && (!end || block.jumps[jump].from < *end);
+      if (calls && (!jumps || block.calls[call].from <= block.jumps[jump].from)) {
+        if (!write_call(block, call++))
+          return false;
+      } else if (jumps) {
+        write_jump(block.jumps[jump++]);
+      } else {
+        return true;
+      }
     }
   };
-  for (uint32_t cost = block.first_cost; cost < block.last_cost; ++cost) {
-    const CostPosition at = p_.cost_position(cost);
-    before(&at);
+  for (size_t row = 0; row < block.costs.size(); ++row) {
+    const CostPosition &at = block.costs[row];
+    if (!before(&at) || !sum_.cost_values(row, row_))
+      return false;
     position(at);
-    costs(p_.costs(), cost);
+    costs();
     base_ = at;
   }
-  before(nullptr);
+  return before(nullptr);
 }
 
-void Writer::write_call(uint32_t row) {
-  const CostCall call = p_.call(row);
+bool Writer::write_call(const SumBlock &block, size_t row) {
+  const CostCall &call = block.calls[row];
   const CostFunction &callee = p_.functions()[call.callee];
   if (p_.objects()[callee.object] != object_)
     name("cob", objects_, p_.objects()[callee.object]);
@@ -367,14 +380,17 @@ void Writer::write_call(uint32_t row) {
   text("calls=");
   number(call.count);
   uncounted_calls_ |= call.count == 0;
-  text(" ");
+  to_.put(' ');
   position(call.target);
-  text("\n");
+  to_.put('\n');
   position(call.from, base_ == call.from);
-  costs(p_.call_costs(), row);
+  if (!sum_.call_values(row, row_))
+    return false;
+  costs();
   // The two rules for the base of what follows agree only where the call stands on the base.
   if (base_ != call.from)
     base_.reset();
+  return true;
 }
 
 void Writer::write_jump(const CostJump &jump) {
@@ -403,8 +419,10 @@ void Writer::write_jump(const CostJump &jump) {
 } // namespace
 
 Result<Written> write(const CostProfile &profile, const WriteOptions &options) {
-  TALLY_TRY(sorted, canonical(profile));
-  return Writer(sorted, options).run();
+  const CostProfile *one = &profile;
+  Sum sum(std::span(&one, 1), true); // canonical
+  TALLY_CHECK(sum.begin());
+  return Writer(sum, profile, options).run();
 }
 
 } // namespace tally::callgrind

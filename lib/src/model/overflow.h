@@ -1,0 +1,15 @@
+// What sums that leave 64 bits are called.
+#pragma once
+
+#include <tally/result.h>
+
+namespace tally {
+
+inline tl::unexpected<Error> calls_overflow() {
+  return fail(ErrorCode::overflow, "the costs of calls add up to more than 64 bits hold");
+}
+inline tl::unexpected<Error> lines_overflow() {
+  return fail(ErrorCode::overflow, "the costs of a line add up to more than 64 bits hold");
+}
+
+} // namespace tally
