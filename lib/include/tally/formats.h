@@ -1,6 +1,7 @@
 // The file formats: one table of names, and reading and writing through it.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <tally/cost_profile.h>
+#include <tally/counter_file.h>
 #include <tally/diagnostics.h>
 #include <tally/file_io.h>
 #include <tally/result.h>
@@ -35,7 +37,10 @@ struct Format {
   // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
   // this format? null: not read.
   bool (*probe)(std::string_view head) = nullptr;
+  // One of the two; null where the format is not read.
   Result<Profile> (*read)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
+  Result<std::unique_ptr<CounterFile>> (*read_counters)(ByteSource &source,
+                                                        Diagnostics &diagnostics) = nullptr;
   // At most one of the two: what the format is drawn from. null: not written.
   Result<Written> (*write_stacks)(const StackProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;
@@ -64,6 +69,15 @@ struct ReadProfile {
 TALLY_API Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                            const Format *from = nullptr,
                                            const ReadOptions &options = {});
+
+// A profile, or a file of notes or counters.
+struct ReadFile {
+  std::variant<Profile, std::unique_ptr<CounterFile>> content;
+  const Format *format = nullptr;
+};
+// As read_profile(), which refuses files of notes and counters.
+TALLY_API Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics,
+                                     const Format *from = nullptr, const ReadOptions &options = {});
 
 // The sum of profiles of one kind; `names`, one for each, are for errors.
 TALLY_API Result<Profile> merge_profiles(std::vector<Profile> profiles,

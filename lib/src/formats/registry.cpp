@@ -131,8 +131,8 @@ std::string empty_message(const std::string &path) {
 
 } // namespace
 
-Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
-                                 const Format *from, const ReadOptions &options) {
+Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, const Format *from,
+                           const ReadOptions &options) {
   TALLY_TRY(source, ByteSource::open(path, options));
   TALLY_TRY(head, source->peek(head_bytes));
   if (head.empty())
@@ -144,6 +144,10 @@ Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnosti
   }
   if (!format)
     return fail(ErrorCode::invalid_input, "is in no format that is known here", source->name());
+  if (format->read_counters) {
+    TALLY_TRY(counters, format->read_counters(*source, diagnostics));
+    return ReadFile{std::move(counters), format};
+  }
   if (!format->read)
     return fail(ErrorCode::unsupported,
                 fmt::format("the format {} is written here, but not read", format->name),
@@ -151,7 +155,19 @@ Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnosti
   TALLY_TRY(profile, format->read(*source, diagnostics));
   if (const auto *stacks = std::get_if<StackProfile>(&profile); stacks && is_zero(*stacks))
     return fail(ErrorCode::no_data, "holds no samples: every count is 0", source->name());
-  return ReadProfile{std::move(profile), format};
+  return ReadFile{std::move(profile), format};
+}
+
+Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
+                                 const Format *from, const ReadOptions &options) {
+  TALLY_TRY(file, read_file(path, diagnostics, from, options));
+  if (auto *profile = std::get_if<Profile>(&file.content))
+    return ReadProfile{std::move(*profile), file.format};
+  return fail(ErrorCode::invalid_input,
+              fmt::format("is {}: coverage, and no profile (`tally coverage` and `tally gcov` show "
+                          "it)",
+                          file.format->name),
+              path == "-" ? "<stdin>" : path);
 }
 
 Result<Profile> merge_profiles(std::vector<Profile> profiles, std::span<const std::string> names) {

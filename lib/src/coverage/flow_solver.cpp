@@ -1,0 +1,95 @@
+#include <tally/flow_solver.h>
+
+#include <algorithm>
+
+namespace tally {
+
+namespace {
+template <class T> void reset(std::vector<T> &values, size_t size) { values.assign(size, T{}); }
+} // namespace
+
+bool FlowSolver::add(int64_t &sum, int64_t count) {
+  const bool fits = !__builtin_add_overflow(sum, count, &sum);
+  counts_.overflow |= !fits;
+  return fits;
+}
+
+void FlowSolver::settle(uint32_t arc, int64_t count) {
+  counts_.arcs[arc] = count;
+  counts_.negative |= count < 0;
+  arc_known_[arc] = true;
+  Side &out = blocks_[arcs_[arc].source].out, &in = blocks_[arcs_[arc].destination].in;
+  for (Side *side : {&out, &in}) {
+    --side->unknown;
+    add(side->sum, count);
+  }
+}
+
+// Its count, where a side of it is known; an arc, where it is the last one unknown of a side.
+void FlowSolver::look_at(uint32_t number) {
+  Block &block = blocks_[number];
+  if (!block.known) {
+    const Side *side = nullptr;
+    if (block.out.first_arc && block.out.unknown == 0)
+      side = &block.out;
+    else if (block.in.first_arc && block.in.unknown == 0)
+      side = &block.in;
+    if (!side)
+      return;
+    block.known = true;
+    counts_.blocks[number] = side->sum;
+  }
+  for (const bool into : {false, true}) {
+    Side &side = into ? block.in : block.out;
+    if (side.unknown != 1)
+      continue;
+    const auto &next = into ? next_in_ : next_out_;
+    uint32_t arc = side.first_arc;
+    while (arc_known_[arc - 1])
+      arc = next[arc - 1];
+    --arc;
+    int64_t count = 0;
+    counts_.overflow |= __builtin_sub_overflow(counts_.blocks[number], side.sum, &count);
+    settle(arc, count);
+    waiting_.push_back(arcs_[arc].source);
+    waiting_.push_back(arcs_[arc].destination);
+  }
+}
+
+const FlowCounts &FlowSolver::solve(const CoverageGraph &graph, const GraphFunction &function,
+                                    std::span<const int64_t> counters) {
+  arcs_ = graph.arcs_of(function);
+  counts_.unsolved = 0;
+  counts_.negative = counts_.overflow = false;
+  reset(counts_.arcs, arcs_.size());
+  reset(counts_.blocks, function.block_count);
+  reset(blocks_, function.block_count);
+  reset(next_in_, arcs_.size());
+  reset(next_out_, arcs_.size());
+  arc_known_.assign(arcs_.size(), false);
+  for (uint32_t i = 0; i < arcs_.size(); ++i) {
+    Side &out = blocks_[arcs_[i].source].out, &in = blocks_[arcs_[i].destination].in;
+    next_out_[i] = std::exchange(out.first_arc, i + 1);
+    next_in_[i] = std::exchange(in.first_arc, i + 1);
+    ++out.unknown;
+    ++in.unknown;
+  }
+  for (uint32_t i = 0, counter = 0; i < arcs_.size(); ++i)
+    if (!(arcs_[i].flags & arc_on_tree)) {
+      settle(i, counter < counters.size() ? counters[counter] : 0);
+      ++counter;
+    }
+  waiting_.clear();
+  for (uint32_t block = 0; block < function.block_count; ++block) {
+    waiting_.push_back(block);
+    while (!waiting_.empty()) {
+      const uint32_t next = waiting_.back();
+      waiting_.pop_back();
+      look_at(next);
+    }
+  }
+  counts_.unsolved = static_cast<uint32_t>(std::ranges::count(arc_known_, false));
+  return counts_;
+}
+
+} // namespace tally

@@ -1,0 +1,47 @@
+// Reads binary records one after another.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace tally {
+
+// Once a read goes beyond the end all others give 0, and failed() tells; offset() stays where that
+// read began. So a record is read in one go and checked once.
+class ByteCursor {
+public:
+  explicit ByteCursor(std::string_view bytes, bool big_endian = false)
+      : bytes_(bytes), big_endian_(big_endian) {}
+
+  size_t offset() const { return at_; }
+  size_t before() const { return before_; } // where the newest read began
+  size_t left() const { return bytes_.size() - at_; }
+  bool failed() const { return failed_; }
+
+  uint32_t u32() {
+    uint32_t value = 0;
+    if (const std::string_view bytes = take(sizeof value); !bytes.empty())
+      std::memcpy(&value, bytes.data(), sizeof value);
+    return big_endian_ == (std::endian::native == std::endian::big) ? value
+                                                                    : __builtin_bswap32(value);
+  }
+  std::string_view take(size_t size) {
+    before_ = at_;
+    if (failed_ || size > left()) {
+      failed_ = true;
+      return {};
+    }
+    at_ += size;
+    return bytes_.substr(before_, size);
+  }
+
+private:
+  std::string_view bytes_;
+  bool big_endian_;
+  size_t at_ = 0, before_ = 0;
+  bool failed_ = false;
+};
+
+} // namespace tally
