@@ -26,6 +26,7 @@ struct Outcome {
 void add_annotate(CLI::App &app, Outcome &outcome);
 void add_convert(CLI::App &app, Outcome &outcome);
 void add_diff(CLI::App &app, Outcome &outcome);
+void add_gcov(CLI::App &app, Outcome &outcome);
 void add_merge(CLI::App &app, Outcome &outcome);
 void add_record(CLI::App &app, Outcome &outcome);
 void add_report(CLI::App &app, Outcome &outcome);

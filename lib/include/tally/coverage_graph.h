@@ -78,4 +78,21 @@ struct CoverageGraph {
   }
 };
 
+// Counters of a graph's functions, as a reader has brought them together.
+struct CoverageCounters {
+  struct Range {
+    uint32_t first = 0, last = 0; // half-open, into values
+    // In counters of the object: otherwise another object has its only copy.
+    bool present = false;
+  };
+  bool none = false; // there is no file of counters: nothing ran, all functions are present
+  std::vector<Range> of; // by function
+  std::vector<int64_t> values;
+
+  std::span<const int64_t> values_of(GraphFunctionId f) const {
+    const Range &range = of[index_of(f)];
+    return std::span(values).subspan(range.first, range.last - range.first);
+  }
+};
+
 } // namespace tally

@@ -19,7 +19,8 @@ struct FlowCounts {
 };
 
 // What flows into a block flows out of it. The entry has no arc into it and the exit none out of it
-// (in GCC 3 one arc leads from the exit to the entry); all other blocks balance. Arcs off the
+// (in GCC 3 one arc leads from the exit to the entry); all other blocks balance, and those that
+// nothing leads to, or that lead nowhere, count 0. Arcs off the
 // spanning tree have counters, so each other arc is told by one of its blocks, whichever comes
 // first (Knuth, The Art of Computer Programming, 2.3.4.1). Takes time in proportion to the arcs.
 // Keeps its tables from one function to the next.
@@ -44,6 +45,7 @@ private:
   bool add(int64_t &sum, int64_t count);
 
   std::span<const GraphArc> arcs_;
+  uint32_t exit_ = 0;
   std::vector<Block> blocks_;
   std::vector<uint32_t> next_in_, next_out_; // arc + 1 of the same block; 0: the last
   std::vector<bool> arc_known_;

@@ -29,10 +29,13 @@ void FlowSolver::settle(uint32_t arc, int64_t count) {
 void FlowSolver::look_at(uint32_t number) {
   Block &block = blocks_[number];
   if (!block.known) {
+    // What nothing leads to does not run; only the entry begins, and the exit ends, by itself.
+    const bool no_out = !block.out.first_arc && number == exit_,
+               no_in = !block.in.first_arc && number == 0;
     const Side *side = nullptr;
-    if (block.out.first_arc && block.out.unknown == 0)
+    if (!no_out && block.out.unknown == 0)
       side = &block.out;
-    else if (block.in.first_arc && block.in.unknown == 0)
+    else if (!no_in && block.in.unknown == 0)
       side = &block.in;
     if (!side)
       return;
@@ -59,6 +62,7 @@ void FlowSolver::look_at(uint32_t number) {
 const FlowCounts &FlowSolver::solve(const CoverageGraph &graph, const GraphFunction &function,
                                     std::span<const int64_t> counters) {
   arcs_ = graph.arcs_of(function);
+  exit_ = function.exit_block;
   counts_.unsolved = 0;
   counts_.negative = counts_.overflow = false;
   reset(counts_.arcs, arcs_.size());

@@ -1,0 +1,94 @@
+#include <memory>
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include <tally/file_io.h>
+#include <tally/gcov.h>
+#include <tally/gcov_counts.h>
+#include <tally/gcov_json.h>
+
+#include "profiles.h"
+
+namespace tally::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  bool branches = false;
+};
+
+bool is_plain_folder(const std::string &path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && !S_ISLNK(info.st_mode);
+}
+
+Result<std::string> read_whole(const std::string &path) {
+  TALLY_TRY(source, ByteSource::open(path));
+  return source->rest();
+}
+
+// "x.gcno" for "x.gcda".
+std::string with_ending(const std::string &file, std::string_view ending) {
+  const size_t dot = file.rfind('.');
+  const size_t slash = file.rfind('/');
+  const bool has_ending = dot != file.npos && (slash == file.npos || dot > slash);
+  return file.substr(0, has_ending ? dot : file.size()) + std::string(ending);
+}
+
+Result<std::string> json_of(const std::string &file, const Options &options) {
+  const std::string notes_path = with_ending(file, ".gcno"), data_path = with_ending(file, ".gcda");
+  Diagnostics findings;
+  TALLY_TRY(notes_bytes, read_whole(notes_path));
+  TALLY_TRY(notes, read_gcov_notes(std::move(notes_bytes), notes_path, findings));
+  std::optional<GcovData> data;
+  if (::access(data_path.c_str(), F_OK) == 0) {
+    TALLY_TRY(data_bytes, read_whole(data_path));
+    TALLY_TRY(read, read_gcov_data(data_bytes, data_path, findings));
+    data = std::move(read);
+  }
+  const CoverageCounters counters =
+      match_counters(notes, data ? &*data : nullptr, data_path, findings);
+  GcovOptions counting;
+  counting.branches = options.branches;
+  counting.is_plain_folder = is_plain_folder;
+  const GcovCounts counts = count_as_gcov(notes.graph, counters, notes_path, findings, counting);
+  show(findings);
+  const auto version = static_cast<uint32_t>(notes.header.version);
+  return to_gcov_json({.compiler = fmt::format("{}.{}", version / 100, version % 100),
+                       .data_file = file,
+                       .graph = &notes.graph,
+                       .counts = &counts});
+}
+
+void run(const Options &options, Outcome &outcome) {
+  std::string out;
+  for (const std::string &file : options.files) {
+    auto json = json_of(file, options);
+    if (!json) {
+      outcome.end(fail(json.error()));
+      continue;
+    }
+    out += *json;
+  }
+  if (!out.empty())
+    if (auto written = write_file("-", out); !written)
+      outcome.end(written);
+}
+
+} // namespace
+
+void add_gcov(CLI::App &app, Outcome &outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App &command = add_command(app, "gcov", "print what the compiler's gcov would, as JSON",
+                                  "tally gcov -b build/*.gcda");
+  command.add_option("FILE", options->files, "counters (.gcda), or notes (.gcno)")
+      ->type_name("")
+      ->required();
+  command.add_flag("-b", options->branches, "with branches")->disable_flag_override();
+  command.callback([options, &outcome] { run(*options, outcome); });
+}
+
+} // namespace tally::cli

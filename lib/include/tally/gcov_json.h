@@ -1,0 +1,23 @@
+// gcov's intermediate format: what `gcov --json-format --stdout` prints.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <tally/coverage_graph.h>
+#include <tally/export.h>
+#include <tally/gcov_counts.h>
+
+namespace tally {
+
+struct GcovDocument {
+  std::string_view compiler; // "12.2"
+  std::string_view data_file;
+  const CoverageGraph *graph = nullptr;
+  const GcovCounts *counts = nullptr;
+};
+
+// One document, and a line break. Format "1", of GCC 9 to 13.
+TALLY_API std::string to_gcov_json(const GcovDocument &document);
+
+} // namespace tally

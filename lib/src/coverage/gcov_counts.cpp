@@ -1,0 +1,445 @@
+#include <tally/gcov_counts.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include <tally/flow_solver.h>
+
+#include "coverage/line_cycles.h"
+
+namespace tally {
+
+namespace {
+
+constexpr uint32_t no_block = UINT32_MAX;
+constexpr uint32_t group_table = 0x80000000; // + the function: lines of its own
+
+// A line of a table; as long as a function is counted, what one of its blocks adds to it.
+struct Row {
+  uint32_t table = 0, line = 0;
+  int64_t raw = 0;       // sum over its blocks
+  int64_t by_blocks = 0; // as LineCycles counts them
+  bool unexecuted = false, has_blocks = false;
+  uint32_t first_branch = 0, last_branch = 0;
+  uint64_t key() const { return uint64_t{table} << 32 | line; }
+};
+
+// That a function's block is on a line.
+struct Touch {
+  uint64_t key = 0;
+  uint32_t block = no_block; // to be listed; else its count is to be added
+  int64_t count = 0;
+  bool unexecuted = false;
+};
+
+class Counting {
+public:
+  Counting(const CoverageGraph &graph, const CoverageCounters &counters, std::string_view source,
+           Diagnostics &diagnostics, const GcovOptions &options)
+      : graph_(graph), counters_(counters), source_(source), diagnostics_(diagnostics),
+        options_(options), cycles_(options.most_steps) {}
+
+  GcovCounts run() {
+    name_files();
+    find_groups();
+    for (uint32_t i = 0; i < graph_.functions.size(); ++i)
+      if (shown(static_cast<GraphFunctionId>(i)))
+        add_function(static_cast<GraphFunctionId>(i));
+    std::ranges::stable_sort(rows_, {}, &Row::key);
+    for (uint32_t file = 0; file < out_.files.size(); ++file)
+      add_lines(file);
+    std::erase_if(out_.files, [](const GcovFile &file) {
+      return file.lines.empty() && file.functions.empty();
+    });
+    return std::move(out_);
+  }
+
+private:
+  bool shown(GraphFunctionId id) const {
+    return !graph_.functions[id].artificial &&
+           (counters_.none || counters_.of[index_of(id)].present);
+  }
+  std::string name_of(GraphFunctionId id) const {
+    return std::string(graph_.strings[graph_.functions[id].name]);
+  }
+  void find(std::string message, std::string_view key) {
+    diagnostics_.add(Severity::warning, std::move(message), std::string(source_), {}, key);
+  }
+
+  void name_files();
+  uint32_t file_of(StringId name);
+  std::string canonical(std::string_view path) const;
+  void find_groups();
+  void add_function(GraphFunctionId id);
+  void sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64_t> &counts);
+  void tell_arcs_apart();
+  void touch_lines(GraphFunctionId id, const FlowCounts &flow);
+  void count_lines(GraphFunctionId id);
+  void add_branches(uint32_t block);
+  void add_lines(uint32_t file);
+  GcovLine line_of(const Row &row, GraphFunctionId function);
+
+  const CoverageGraph &graph_;
+  const CoverageCounters &counters_;
+  std::string_view source_;
+  Diagnostics &diagnostics_;
+  const GcovOptions &options_;
+  GcovCounts out_;
+  std::unordered_map<uint32_t, uint32_t> file_index_; // by name
+  std::map<std::string, uint32_t, std::less<>> canonical_index_;
+  std::vector<bool> grouped_; // by function
+  std::vector<Row> rows_;
+
+  // Of the function that is counted.
+  FlowSolver solver_;
+  LineCycles cycles_;
+  CountedGraph arcs_;
+  std::vector<uint32_t> order_;
+  std::vector<uint8_t> call_site_, unconditional_, exceptional_; // by block
+  std::vector<bool> throws_;                                     // by arc
+  std::vector<Touch> touches_;
+  std::vector<uint32_t> blocks_, waiting_;
+};
+
+// --- files
+
+std::string Counting::canonical(std::string_view path) const {
+  const bool absolute = path.starts_with('/');
+  std::string out;
+  std::vector<size_t> ends; // of `out` before each name that ".." may take away
+  while (!path.empty()) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view name = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (name.empty() || name == ".")
+      continue;
+    const std::string folder = (absolute ? "/" : "") + out;
+    if (name == ".." && !ends.empty() && options_.is_plain_folder &&
+        options_.is_plain_folder(folder)) {
+      out.resize(ends.back());
+      ends.pop_back();
+      continue;
+    }
+    const size_t end = out.size();
+    if (!out.empty())
+      out += '/';
+    out += name;
+    if (name == "..")
+      ends.clear();
+    else
+      ends.push_back(end);
+  }
+  return (absolute ? "/" : "") + out;
+}
+
+uint32_t Counting::file_of(StringId name) {
+  const auto [at, added] = file_index_.try_emplace(index_of(name), 0);
+  if (added) {
+    std::string path = canonical(graph_.strings[name]);
+    const auto [known, is_new] =
+        canonical_index_.try_emplace(path, static_cast<uint32_t>(out_.files.size()));
+    if (is_new)
+      out_.files.push_back({std::move(path), {}, {}});
+    at->second = known->second;
+  }
+  return at->second;
+}
+
+void Counting::name_files() {
+  for (const GraphFunction &function : graph_.functions) {
+    file_of(function.file);
+    for (const GraphLocation &location : graph_.locations_of(function))
+      file_of(location.file);
+  }
+}
+
+// Functions of one file that begin in one line: template instances, say, or both constructors of a
+// class.
+void Counting::find_groups() {
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> first;
+  grouped_.assign(graph_.functions.size(), false);
+  for (uint32_t i = 0; i < graph_.functions.size(); ++i) {
+    const auto id = static_cast<GraphFunctionId>(i);
+    const GraphFunction &function = graph_.functions[id];
+    if (function.artificial)
+      continue;
+    const auto [at, added] = first.try_emplace({file_of(function.file), function.start_line}, i);
+    if (!added)
+      grouped_[i] = grouped_[at->second] = true;
+  }
+}
+
+// --- one function
+
+void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64_t> &counts) {
+  const size_t blocks = counts.empty() ? 1 : call_site_.size();
+  order_.resize(arcs.size());
+  for (uint32_t i = 0; i < arcs.size(); ++i)
+    order_[i] = i;
+  std::ranges::stable_sort(
+      order_, {}, [&](uint32_t i) { return uint64_t{arcs[i].source} << 32 | arcs[i].destination; });
+  arcs_.arcs.clear();
+  arcs_.first_out.assign(blocks + 1, 0);
+  arcs_.first_in.assign(blocks + 1, 0);
+  for (const uint32_t i : order_) {
+    arcs_.arcs.push_back({arcs[i].source, arcs[i].destination, arcs[i].flags, counts[i]});
+    ++arcs_.first_out[arcs[i].source + 1];
+    ++arcs_.first_in[arcs[i].destination + 1];
+  }
+  for (size_t block = 0; block < blocks; ++block) {
+    arcs_.first_out[block + 1] += arcs_.first_out[block];
+    arcs_.first_in[block + 1] += arcs_.first_in[block];
+  }
+  arcs_.in.resize(arcs.size());
+  waiting_.assign(arcs_.first_in.begin(), arcs_.first_in.end() - 1);
+  for (uint32_t i = 0; i < arcs_.arcs.size(); ++i)
+    arcs_.in[waiting_[arcs_.arcs[i].destination]++] = i;
+}
+
+// Calls, unconditional arcs, arcs that exceptions take, and blocks that only these lead to.
+void Counting::tell_arcs_apart() {
+  const auto blocks = static_cast<uint32_t>(call_site_.size());
+  throws_.assign(arcs_.arcs.size(), false);
+  bool any_throw = false;
+  for (uint32_t block = 0; block < blocks; ++block) {
+    uint32_t real = 0;
+    bool call = false;
+    for (const CountedArc &arc : arcs_.out_of(block)) {
+      real += !(arc.flags & arc_fake);
+      call |= (arc.flags & arc_fake) && block != 0;
+    }
+    call_site_[block] = call;
+    unconditional_[block] = real == 1;
+    if (!call)
+      continue;
+    for (uint32_t i = arcs_.first_out[block]; i < arcs_.first_out[block + 1]; ++i)
+      if (!(arcs_.arcs[i].flags & (arc_fake | arc_fall_through))) {
+        throws_[i] = true;
+        any_throw = true;
+      }
+  }
+  exceptional_.assign(blocks, any_throw);
+  if (!any_throw)
+    return;
+  exceptional_[0] = false;
+  waiting_.assign(1, 0);
+  while (!waiting_.empty()) {
+    const uint32_t block = waiting_.back();
+    waiting_.pop_back();
+    for (uint32_t i = arcs_.first_out[block]; i < arcs_.first_out[block + 1]; ++i) {
+      const CountedArc &arc = arcs_.arcs[i];
+      if ((arc.flags & arc_fake) || throws_[i] || !exceptional_[arc.destination])
+        continue;
+      exceptional_[arc.destination] = false;
+      waiting_.push_back(arc.destination);
+    }
+  }
+}
+
+void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
+  const GraphFunction &function = graph_.functions[id];
+  const uint32_t own_file = file_of(function.file);
+  touches_.clear();
+  uint32_t block = no_block;
+  uint64_t last = UINT64_MAX; // of the block's lines
+  std::vector<uint32_t> &lines = waiting_;
+  for (const GraphLocation &location : graph_.locations_of(function)) {
+    if (location.block != block) {
+      block = location.block;
+      last = UINT64_MAX;
+    }
+    const uint32_t file = file_of(location.file);
+    const auto of_location = graph_.lines_of(location);
+    lines.assign(of_location.begin(), of_location.end());
+    std::ranges::sort(lines);
+    const int64_t count = flow.blocks[block];
+    for (const uint32_t line : lines) {
+      const bool own = grouped_[index_of(id)] && file == own_file && line >= function.start_line &&
+                       line <= function.end_line;
+      last = uint64_t{own ? group_table + index_of(id) : file} << 32 | line;
+      touches_.push_back({last, no_block, count, !exceptional_[block] && count == 0});
+    }
+    if (last != UINT64_MAX && block != 0 && block + 1 != function.block_count)
+      touches_.push_back({last, block, 0, false});
+  }
+}
+
+void Counting::add_branches(uint32_t block) {
+  if (unconditional_[block])
+    return;
+  for (uint32_t i = arcs_.first_out[block]; i < arcs_.first_out[block + 1]; ++i) {
+    const CountedArc &arc = arcs_.arcs[i];
+    if (arc.flags & arc_fake)
+      continue;
+    out_.branches.push_back({arc.count, (arc.flags & arc_fall_through) != 0, throws_[i]});
+  }
+}
+
+void Counting::count_lines(GraphFunctionId id) {
+  std::ranges::stable_sort(touches_, {}, &Touch::key);
+  cycles_.begin(arcs_);
+  for (size_t i = 0; i < touches_.size();) {
+    Row row;
+    row.table = static_cast<uint32_t>(touches_[i].key >> 32);
+    row.line = static_cast<uint32_t>(touches_[i].key);
+    row.first_branch = static_cast<uint32_t>(out_.branches.size());
+    blocks_.clear();
+    bool fits = true;
+    for (const uint64_t key = touches_[i].key; i < touches_.size() && touches_[i].key == key; ++i) {
+      const Touch &touch = touches_[i];
+      if (touch.block == no_block) {
+        fits &= !__builtin_add_overflow(row.raw, touch.count, &row.raw);
+        row.unexecuted |= touch.unexecuted;
+        continue;
+      }
+      blocks_.push_back(touch.block);
+      if (options_.branches)
+        add_branches(touch.block);
+    }
+    if (!blocks_.empty()) {
+      row.has_blocks = true;
+      const LineCycles::Count count = cycles_.count(blocks_);
+      row.by_blocks = count.count;
+      fits = !count.overflow;
+      if (count.too_long) {
+        row.by_blocks = 0;
+        find(fmt::format("{}: line {} takes too long to count: it has no count", name_of(id),
+                         row.line),
+             "cycles");
+      }
+    }
+    if (!fits)
+      find(fmt::format("{}: the count of line {} does not fit in 64 bits", name_of(id), row.line),
+           "overflow");
+    row.last_branch = static_cast<uint32_t>(out_.branches.size());
+    rows_.push_back(row);
+  }
+}
+
+void Counting::add_function(GraphFunctionId id) {
+  const GraphFunction &function = graph_.functions[id];
+  const FlowCounts &flow = solver_.solve(
+      graph_, function, counters_.none ? std::span<const int64_t>() : counters_.values_of(id));
+  if (flow.unsolved > 0)
+    find(fmt::format("{}: nothing tells the count of {} arcs", name_of(id), flow.unsolved),
+         "unsolved");
+  if (flow.negative)
+    find(fmt::format("{}: negative counts: were threads counted without "
+                     "-fprofile-update=atomic?",
+                     name_of(id)),
+         "negative");
+  if (flow.overflow)
+    find(fmt::format("{}: counts that do not fit in 64 bits", name_of(id)), "overflow");
+  for (auto *by_block : {&call_site_, &unconditional_})
+    by_block->assign(function.block_count, 0);
+  sort_arcs(graph_.arcs_of(function), flow.arcs);
+  tell_arcs_apart();
+
+  GcovFunction row{id, 0, 0, 0};
+  row.blocks = function.block_count - std::min(2u, function.block_count);
+  if (function.block_count > 0)
+    row.execution_count = flow.blocks[0];
+  for (uint32_t block = 1; block + 1 < function.block_count; ++block)
+    row.blocks_executed += flow.blocks[block] != 0;
+  out_.files[file_of(function.file)].functions.push_back(row);
+
+  touch_lines(id, flow);
+  count_lines(id);
+}
+
+// --- the tables
+
+GcovLine Counting::line_of(const Row &row, GraphFunctionId function) {
+  return {row.line,         row.has_blocks ? row.by_blocks : row.raw,
+          row.unexecuted,   function,
+          row.first_branch, row.last_branch};
+}
+
+void Counting::add_lines(uint32_t number) {
+  GcovFile &file = out_.files[number];
+  std::ranges::stable_sort(file.functions, {}, [&](const GcovFunction &function) {
+    return graph_.functions[function.id].start_line;
+  });
+  const auto rows_of = [&](uint32_t table) {
+    const auto range = std::ranges::equal_range(rows_, table, {}, &Row::table);
+    return std::span(range.begin(), range.end());
+  };
+  // Rows of one line are of several functions: one row, their branches one after another.
+  const auto add_rows = [&](std::span<const Row> rows, auto function_of) {
+    for (size_t i = 0; i < rows.size();) {
+      Row sum = rows[i];
+      bool together = true;
+      for (++i; i < rows.size() && rows[i].line == sum.line; ++i) {
+        const Row &more = rows[i];
+        sum.raw += more.raw;
+        sum.by_blocks += more.by_blocks;
+        sum.unexecuted |= more.unexecuted;
+        sum.has_blocks |= more.has_blocks;
+        if (more.first_branch == more.last_branch)
+          continue;
+        if (sum.first_branch == sum.last_branch) {
+          sum.first_branch = more.first_branch;
+        } else if (sum.last_branch != more.first_branch || !together) {
+          const auto first = static_cast<uint32_t>(out_.branches.size());
+          for (const auto &[from, to] : {std::pair(sum.first_branch, sum.last_branch),
+                                         std::pair(more.first_branch, more.last_branch)})
+            for (uint32_t b = from; b < to; ++b) {
+              const GcovBranch branch = out_.branches[b];
+              out_.branches.push_back(branch);
+            }
+          sum.first_branch = first;
+          sum.last_branch = static_cast<uint32_t>(out_.branches.size());
+          continue;
+        }
+        sum.last_branch = more.last_branch;
+      }
+      file.lines.push_back(line_of(sum, function_of(sum.line)));
+    }
+  };
+  std::vector<GraphFunctionId> open;
+  size_t next = 0;
+  const std::span<const Row> own = rows_of(number);
+  size_t row = 0;
+  const auto begin_functions = [&](uint32_t upto) {
+    for (; next < file.functions.size(); ++next) {
+      const GraphFunctionId id = file.functions[next].id;
+      const GraphFunction &function = graph_.functions[id];
+      if (function.start_line > upto)
+        break;
+      while (!open.empty() && graph_.functions[open.back()].end_line < function.start_line)
+        open.pop_back();
+      if (grouped_[index_of(id)]) {
+        add_rows(rows_of(group_table + index_of(id)), [&](uint32_t) { return id; });
+      } else {
+        open.push_back(id);
+      }
+    }
+  };
+  while (row < own.size()) {
+    size_t end = row;
+    while (end < own.size() && own[end].line == own[row].line)
+      ++end;
+    begin_functions(own[row].line);
+    add_rows(own.subspan(row, end - row), [&](uint32_t line) {
+      while (!open.empty() && graph_.functions[open.back()].end_line < line)
+        open.pop_back();
+      return open.empty() ? none<GraphFunctionId> : open.back();
+    });
+    row = end;
+  }
+  begin_functions(UINT32_MAX);
+}
+
+} // namespace
+
+GcovCounts count_as_gcov(const CoverageGraph &graph, const CoverageCounters &counters,
+                         std::string_view source, Diagnostics &diagnostics,
+                         const GcovOptions &options) {
+  return Counting(graph, counters, source, diagnostics, options).run();
+}
+
+} // namespace tally

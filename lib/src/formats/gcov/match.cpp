@@ -1,0 +1,135 @@
+// Brings the counters of a data file to the functions of its notes.
+#include <algorithm>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include <tally/gcov.h>
+
+namespace tally {
+
+namespace {
+
+class Matching {
+public:
+  Matching(const GcovNotes &notes, const GcovData &data, std::string_view source,
+           Diagnostics &diagnostics)
+      : graph_(notes.graph), notes_(notes), data_(data), source_(source),
+        diagnostics_(diagnostics) {}
+
+  CoverageCounters run() {
+    out_.of.resize(graph_.functions.size());
+    if (notes_.header.stamp != data_.header.stamp) {
+      find("the stamp is another than that of the notes, which were made by another compilation: "
+           "counted as not run");
+      out_.none = true;
+      return std::move(out_);
+    }
+    std::optional<GraphFunctionId> function;
+    for (const GcovRecord &record : data_.records) {
+      if (record.tag == gcov_tag_function) {
+        const auto key = data_.function_of(record);
+        function = key ? function_of(*key) : std::nullopt;
+        if (stopped_)
+          break;
+      } else if (record.tag == gcov_tag_counters && function) {
+        if (!add(*function, record))
+          break;
+      }
+    }
+    return std::move(out_);
+  }
+
+private:
+  void find(std::string message) {
+    diagnostics_.add(Severity::warning, std::move(message), std::string(source_));
+  }
+
+  // They come in one order in both files.
+  std::optional<GraphFunctionId> function_of(const GcovFunctionKey &key) {
+    std::optional<GraphFunctionId> id;
+    const auto ident_at = [&](uint32_t index) {
+      return graph_.functions[static_cast<GraphFunctionId>(index)].ident;
+    };
+    if (next_ < graph_.functions.size() && ident_at(next_) == key.ident) {
+      id = static_cast<GraphFunctionId>(next_);
+    } else {
+      if (by_ident_.empty())
+        for (uint32_t i = 0; i < graph_.functions.size(); ++i)
+          by_ident_.try_emplace(ident_at(i), i);
+      const auto at = by_ident_.find(key.ident);
+      if (at == by_ident_.end()) {
+        find(fmt::format("counters of function {}, which the notes do not know", key.ident));
+        return {};
+      }
+      id = static_cast<GraphFunctionId>(at->second);
+    }
+    next_ = index_of(*id) + 1;
+    const GraphFunction &function = graph_.functions[*id];
+    if (function.lineno_checksum != key.lineno_checksum ||
+        function.cfg_checksum != key.cfg_checksum)
+      mismatch(*id, "checksum");
+    return stopped_ ? std::nullopt : id;
+  }
+
+  void mismatch(GraphFunctionId id, std::string_view what) {
+    stopped_ = true;
+    find(fmt::format("the {} of function {} is another than in the notes: what follows is not "
+                     "counted",
+                     what, graph_.strings[graph_.functions[id].name]));
+  }
+
+  bool add(GraphFunctionId id, const GcovRecord &record) {
+    uint32_t expected = 0;
+    for (const GraphArc &arc : graph_.arcs_of(graph_.functions[id]))
+      expected += !(arc.flags & arc_on_tree);
+    if (record.last - record.first != expected) {
+      mismatch(id, "number of counters");
+      return false;
+    }
+    CoverageCounters::Range &range = out_.of[index_of(id)];
+    if (!range.present) {
+      range = {static_cast<uint32_t>(out_.values.size()), 0, true};
+      if (record.zeros)
+        out_.values.resize(out_.values.size() + expected, 0);
+      else
+        out_.values.insert(out_.values.end(), data_.values_of(record).begin(),
+                           data_.values_of(record).end());
+      range.last = static_cast<uint32_t>(out_.values.size());
+      return true;
+    }
+    if (record.zeros)
+      return true;
+    const auto values = data_.values_of(record);
+    for (uint32_t i = 0; i < expected; ++i)
+      if (__builtin_add_overflow(out_.values[range.first + i], values[i],
+                                 &out_.values[range.first + i]))
+        find(fmt::format("the counters of function {} do not fit in 64 bits",
+                         graph_.strings[graph_.functions[id].name]));
+    return true;
+  }
+
+  const CoverageGraph &graph_;
+  const GcovNotes &notes_;
+  const GcovData &data_;
+  std::string_view source_;
+  Diagnostics &diagnostics_;
+  CoverageCounters out_;
+  uint32_t next_ = 0;
+  bool stopped_ = false;
+  std::unordered_map<uint32_t, uint32_t> by_ident_;
+};
+
+} // namespace
+
+CoverageCounters match_counters(const GcovNotes &notes, const GcovData *data,
+                                std::string_view source, Diagnostics &diagnostics) {
+  if (data)
+    return Matching(notes, *data, source, diagnostics).run();
+  CoverageCounters none;
+  none.none = true;
+  none.of.resize(notes.graph.functions.size());
+  return none;
+}
+
+} // namespace tally
