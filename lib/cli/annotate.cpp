@@ -48,16 +48,21 @@ void add_annotate(CLI::App &app, Outcome &outcome) {
                   "tally annotate callgrind.out.4711 parse.c:120 --source-dir ~/src/parse");
   add_input(command, "FILE", options->file, options->input);
   command
-      .add_option("WHAT", options->what, "a function, a source file, or a line of one: FILE:LINE")
+      .add_option("WHAT", options->what,
+                  "a function, a source file, or FILE:LINE with the ten lines before and behind it")
       ->type_name("")
+      ->check(file_name())
       ->required();
   command
       .add_option("--source-dir", options->annotate.sources.folders,
                   "where sources are, found by the ends of their paths")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->allow_extra_args(false)
+      ->check(folder());
   command
       .add_option("--source-map", options->maps, "paths that begin with FROM begin with TO here")
-      ->type_name("FROM=TO");
+      ->type_name("FROM=TO")
+      ->allow_extra_args(false);
   command
       .add_option("--context", options->annotate.context,
                   "lines without cost shown around others (default 3)")

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -72,6 +74,17 @@ CLI::Validator known_format() {
 CLI::Validator file_name() {
   return CLI::Validator(
       [](std::string &text) { return text.empty() ? "expected a file, found ''" : std::string(); },
+      {});
+}
+
+CLI::Validator folder() {
+  return CLI::Validator(
+      [](std::string &text) {
+        struct stat info {};
+        return ::stat(text.c_str(), &info) == 0 && S_ISDIR(info.st_mode)
+                   ? std::string()
+                   : fmt::format("'{}' is no folder", text);
+      },
       {});
 }
 

@@ -13,6 +13,7 @@ CLI::Validator whole_number_from(uint64_t least, uint64_t most);
 CLI::Validator one_of(std::vector<std::string> words); // an option's "a|b|c", too
 CLI::Validator known_format();
 CLI::Validator file_name(); // that is one
+CLI::Validator folder();    // that is there
 
 // The sub-command that was given, or `app` itself.
 const CLI::App &command_given(const CLI::App &app);

@@ -1,6 +1,7 @@
 #include "commands.h"
 
 #include <cstdio>
+#include <iostream>
 
 #include <signal.h>
 
@@ -45,6 +46,15 @@ void Outcome::end(const Result<void> &result) {
 
 void restore_signals() { ::sigaction(SIGXFSZ, &file_too_large_before, nullptr); }
 
+namespace {
+bool flushed() {
+  if (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout))
+    return true;
+  std::perror("tally: cannot write to standard output");
+  return false;
+}
+} // namespace
+
 } // namespace tally::cli
 
 int main(int argc, char **argv) {
@@ -74,8 +84,11 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {
-    if (e.get_exit_code() == 0)
-      return app.exit(e); // --help, --version
+    if (e.get_exit_code() == 0) { // --help, --version
+      app.exit(e);
+      std::cout.flush();
+      return flushed() ? done : input_at_fault;
+    }
     const CLI::App &command = command_given(app);
     say(fmt::format("tally: {}\nTry '{}{} --help'.", explain(app, e),
                     &command == &app ? "" : "tally ", command.get_name()));
@@ -84,9 +97,5 @@ int main(int argc, char **argv) {
     say(fmt::format("tally: {}", e.what()));
     return input_at_fault;
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-    std::perror("tally: cannot write to standard output");
-    return input_at_fault;
-  }
-  return outcome.status;
+  return flushed() ? outcome.status : input_at_fault;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -79,13 +80,19 @@ CLI::App &add_command(CLI::App &app, const std::string &name, const std::string 
 
 void add_input(CLI::App &command, const std::string &name, std::string &file,
                InputOptions &options) {
-  command.add_option(name, file, "the profile; - is standard input")->type_name("")->required();
+  command.add_option(name, file, "the profile; - is standard input")
+      ->type_name("")
+      ->check(file_name())
+      ->required();
   add_input_options(command, options);
 }
 
 void add_inputs(CLI::App &command, const std::string &name, std::vector<std::string> &files,
                 InputOptions &options) {
-  command.add_option(name, files, "the profiles; - is standard input")->type_name("")->required();
+  command.add_option(name, files, "the profiles; - is standard input")
+      ->type_name("")
+      ->check(file_name())
+      ->required();
   add_input_options(command, options);
 }
 
@@ -134,6 +141,12 @@ Result<ReadProfile> read_input(const std::string &path, const InputOptions &opti
   return read_profile(path, findings, from, reading);
 }
 
+bool is_empty_beside_threads(const std::string &path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 &&
+         ::access((path + "-01").c_str(), R_OK) == 0;
+}
+
 Result<ReadProfiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
                                  bool one_format) {
   ReadProfiles all;
@@ -141,6 +154,10 @@ Result<ReadProfiles> read_inputs(const std::vector<std::string> &paths, const In
     Diagnostics findings;
     auto read = read_input(path, options, findings);
     show(findings);
+    if (!read && paths.size() > 1 && is_empty_beside_threads(path)) {
+      say("tally: warning: " + read.error().text());
+      continue;
+    }
     if (!read)
       return fail(read.error());
     if (!all.format)
@@ -152,6 +169,8 @@ Result<ReadProfiles> read_inputs(const std::vector<std::string> &paths, const In
                   path);
     all.profiles.push_back(std::move(read->profile));
   }
+  if (all.profiles.empty())
+    return fail(ErrorCode::no_data, "all files are empty");
   return all;
 }
 
@@ -180,6 +199,13 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
 
 Result<void> write_output(const Profile &profile, const Format &format,
                           const OutputOptions &options) {
+  for (std::string_view packed : {".gz", ".zst"})
+    if (options.path.ends_with(packed) && format.name != "pprof")
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("what is written is not packed: leave {} out, or write to - and pack "
+                              "that",
+                              packed),
+                  options.path);
   TALLY_TRY(written, write_profile(profile, format, options.how()));
   TALLY_CHECK(write_file(options.path, written.bytes));
   for (const std::string &what : written.lost)

@@ -53,6 +53,8 @@ struct ReadProfiles {
 };
 Result<ReadProfiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
                                  bool one_format);
+// Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
+bool is_empty_beside_threads(const std::string &path);
 // The same for what is looked at: findings are shown as warnings, and one event is taken where
 // `event` names it.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,

@@ -29,6 +29,12 @@ Result<Findings> look_at(const std::string &file, const InputOptions &options) {
   if (read)
     return found;
   const Error &error = read.error();
+  if (is_empty_beside_threads(file)) {
+    found.text +=
+        Finding{Severity::note, error.message, error.source, error.where, 1}.text() + '\n';
+    found.sound = true;
+    return found;
+  }
   // Not the file's fault.
   for (ErrorCode code : {ErrorCode::io, ErrorCode::permission, ErrorCode::not_found,
                          ErrorCode::invalid_argument, ErrorCode::internal})

@@ -329,7 +329,7 @@ void check_crlf(std::string_view bytes, const Reading &plain) {
   Reading out = read(with_cr);
   require(out.profile.has_value() == plain.profile.has_value(), "with CR LF");
   std::erase_if(out.findings, [](const std::string &finding) {
-    return finding.find(": warning: lines end in CR LF") != finding.npos;
+    return finding.ends_with(": warning: lines end in CR LF");
   });
   require(out.findings == plain.findings, "findings with CR LF",
           joined(plain.findings) + "--- are now ---\n" + joined(out.findings));

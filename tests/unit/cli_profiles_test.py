@@ -84,6 +84,24 @@ class Tables(ProfilesCase):
                          [("work", [80, 3], [80, 3], 2), ("main", [10, 0], [100, 3], 0),
                           ("idle", [10, 0], [10, 0], 1)])
 
+    def test_cycles(self) -> None:
+        """As a whole, the costliest first."""
+        def cycle(one: str, cost: int) -> str:
+            return (f"fn={one}1\n1 {cost}\ncfn={one}2\ncalls=1 2\n1 {cost}\n"
+                    f"fn={one}2\n2 {cost}\ncfn={one}1\ncalls=1 1\n2 1\n")
+        self.put("cycles.callgrind", "events: Ir\nfl=a\n" + cycle("a", 1) + cycle("z", 400))
+        text = self.text("report cycles.callgrind")
+        self.assertLess(text.index("2: z1, z2"), text.index("2: a1, a2"))
+
+    def test_objects(self) -> None:
+        """Those that call each other cost no less than their costliest function."""
+        self.put("objects.callgrind",
+                 "events: Ir\nob=a\nfl=a\nfn=main\n1 10\ncob=b\ncfn=f\ncalls=1 1\n1 90\n"
+                 "ob=b\nfn=f\n1 20\ncob=a\ncfn=g\ncalls=1 1\n1 70\nob=a\nfn=g\n1 70\n")
+        rows = self.json("report objects.callgrind --by object")["objects"]
+        self.assertEqual([(row["object"], row["self"], row["inclusive"]) for row in rows],
+                         [("a", [80], [100]), ("b", [20], [90])])
+
     def test_event(self) -> None:
         """A counted one, one that is derived from them, and none."""
         self.assertEqual(self.json("report a.callgrind --event Miss")["totals"], [3])
@@ -128,7 +146,7 @@ class Tables(ProfilesCase):
             self.assertEqual(lines[4]["inclusive"], [80, 3])
             self.assertEqual(lines[4]["calls"],
                              [{"name": "work", "file": "src/work.c", "object": "prog", "calls": 2,
-                               "inclusive": [80, 3]}])
+                               "recursive": False, "inclusive": [80, 3]}])
         text = self.text("annotate a.callgrind main --source-dir here")
         self.assertIn("-> work (2x)", text)
         self.assertIn("int main(void) {", text)
@@ -246,6 +264,43 @@ class Validate(ProfilesCase):
         self.refused("validate", 2, "validate: expected FILE")
         self.put("other.callgrind", "nothing of the kind\n")
         self.assertEqual(self.run_in("report other.callgrind", 1).stdout, "")
+
+    def test_a_cut_file_does_not_become_whole(self) -> None:
+        cut = "events: A\nsummary: 9\nfl=a\nfn=f\n1 2\n"
+        self.put("cut.callgrind", cut)
+        self.run_in("rewrite cut.callgrind -o again.callgrind")
+        with open(self.path("again.callgrind"), encoding="utf-8") as file:
+            again = file.read()
+        self.assertIn("\ndesc: Truncated: the lines add up to 2 of 9 A\n", again)
+        self.assertIn("\nsummary: 2\n", again)
+        self.assertEqual(self.text("validate again.callgrind"), "")
+
+    def test_threads_in_files_of_their_own(self) -> None:
+        """Valgrind leaves the file that was asked for empty."""
+        self.put("t", "")
+        self.put("t-01", PROFILE)
+        self.put("t-02", PROFILE)
+        said = "t: is empty; the threads are in files of their own: t-01, …"
+        self.assertEqual(self.run_in("merge t t-01 t-02 -o sum.callgrind").stderr,
+                         f"tally: warning: {said}\n")
+        self.assertEqual(self.json("report sum.callgrind")["totals"], [200, 6])
+        self.assertEqual(self.text("validate t t-01"), said.replace("t: ", "t: note: ", 1) + "\n")
+        self.refused("report t", 4, said)
+
+    def test_refused_arguments(self) -> None:
+        self.refused("annotate a.callgrind main --source-dir no-such", 2,
+                     "--source-dir: 'no-such' is no folder")
+        self.refused("rewrite a.callgrind -o out.callgrind.gz", 2,
+                     "out.callgrind.gz: what is written is not packed: leave .gz out, or write to "
+                     "- and pack that")
+        done = subprocess.run([command_line(), "report", ""], capture_output=True, text=True,
+                              timeout=120, check=False)
+        self.assertEqual((done.returncode, done.stderr.splitlines()[0]),
+                         (2, "tally: FILE: expected a file, found ''"))
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([command_line(), "--help"], stdout=full, stderr=subprocess.PIPE,
+                                  timeout=120, check=False)
+        self.assertEqual(done.returncode, 1)
 
     def test_standard_input(self) -> None:
         for words, text in (("validate -", PROFILE.replace("totals: 100", "totals: 101")),

@@ -77,7 +77,7 @@ TEST(OneEvent, RefusesWhatMakesNoSense) {
     const auto one = one_event(profile_of(formula), "Sum");
     ASSERT_FALSE(one) << formula;
     EXPECT_EQ(one.error().code, ErrorCode::invalid_input) << formula;
-    EXPECT_NE(one.error().text().find("in the formula '" + formula + "': expected"),
+    EXPECT_NE(one.error().text().find("in the formula '" + formula + "' of event Sum: expected"),
               std::string::npos)
         << one.error().text();
   }

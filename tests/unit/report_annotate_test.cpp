@@ -142,7 +142,7 @@ TEST_F(Annotate, MissingSource) {
 
 TEST_F(Annotate, ASourceThatIsTooShort) {
   const std::string said = to_text(of("src/work.c", here()), {.width = 0});
-  EXPECT_NE(said.find("src/work.c has only 2 lines: it is not the text that was compiled\n"),
+  EXPECT_NE(said.find("src/work.c ends with line 2: it is not the text that was compiled\n"),
             std::string::npos)
       << said;
   EXPECT_EQ(to_text(of("inc/work.h", here())).find("has only"), std::string::npos);
@@ -227,7 +227,7 @@ TEST_F(Annotate, ALineBehindTheEnd) {
   const auto behind = annotate(profile, "main.c:4000000000", here());
   ASSERT_FALSE(behind);
   EXPECT_EQ(behind.error().text(),
-            fmt::format("main.c:4000000000: {} has only 6 lines", folder / "src/main.c"));
+            fmt::format("main.c:4000000000: {} ends with line 6", folder / "src/main.c"));
   const auto nowhere = annotate(profile, "main.c:4294967295", {});
   ASSERT_FALSE(nowhere);
   EXPECT_EQ(nowhere.error().text(), "main.c:4294967295: there is no cost near that line, and the "

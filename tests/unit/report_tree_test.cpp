@@ -7,6 +7,7 @@
 
 #include "formats/callgrind/read.h"
 #include "formats/folded/folded.h"
+#include "report/names.h"
 
 namespace tally {
 namespace {
@@ -93,6 +94,67 @@ TEST(TreeOfArcs, ACycleThatNothingEnters) {
                                 "fn=b\n1 4\ncfn=a\ncalls=1 1\n1 9\n"));
   ASSERT_FALSE(rows.empty());
   EXPECT_EQ(rows[0], "b 4 4 x1"); // the heaviest of it
+}
+
+// A thread's first function is called by nothing that is known, even where another call of it is.
+TEST(TreeOfArcs, BeginsAlsoWhereCallsDoNotAccountForTheCost) {
+  const CostProfile profile = costs("events: A\nfl=f\nfn=main\n1 10\ncfn=work\ncalls=1 1\n2 2\n"
+                                    "fn=work\n1 1\ncfn=leaf\ncalls=9 1\n2 99\nfn=leaf\n1 99\n");
+  EXPECT_EQ(nodes(profile),
+            (Rows{"work 98 ~", "  leaf 97 97 ~", "main 12 10", "  work 2 x1", "    leaf 1 1 ~"}));
+  const auto tree = call_tree(profile, {});
+  uint64_t roots = 0;
+  for (const TreeNode &node : tree->nodes)
+    roots += node.depth == 0 ? node.inclusive[0] : 0;
+  EXPECT_EQ(roots, profile.totals()[0]);
+}
+
+// Each calls all others: of the millions of paths no more is kept than is shown.
+TEST(TreeOfArcs, ADenseCycle) {
+  std::string text = "events: A\nfl=f\n";
+  for (int from = 0; from < 60; ++from) {
+    text += fmt::format("fn=f{}\n1 {}\n", from, from + 1);
+    for (int to = 0; to < 60; ++to)
+      text += fmt::format("cfn=f{}\ncalls=1 1\n2 {}\n", to, from * to % 97 + 1);
+  }
+  const auto tree = call_tree(costs(text), {.limit = 0});
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(tree->nodes.size(), 100000u);
+  EXPECT_GT(tree->left_out, 100000u);
+}
+
+TEST(FunctionMatcher, TakesNamesAsUsersSayThem) {
+  const std::vector<std::string_view> names{"main'(below main)",
+                                            "fib(int)'2",
+                                            "ns::S::run(int)",
+                                            "int tf<int>(int)",
+                                            "main::{lambda(int)#1}::operator()(int) const",
+                                            "std::map<S::run, int>::at(int)",
+                                            "(anonymous namespace)::anon()",
+                                            "operator<<(S)",
+                                            "runner",
+                                            "mainly"};
+  const auto matches = [&](std::string_view wanted) {
+    const FunctionMatcher matcher(wanted, names);
+    std::vector<size_t> out;
+    for (size_t i = 0; i < names.size(); ++i)
+      if (matcher.matches(names[i]))
+        out.push_back(i);
+    return out;
+  };
+  using Found = std::vector<size_t>;
+  EXPECT_EQ(matches("main"), Found{0});
+  EXPECT_EQ(matches("fib"), Found{1});
+  EXPECT_EQ(matches("run"), Found{2});
+  EXPECT_EQ(matches("S::run"), Found{2});
+  EXPECT_EQ(matches("ns::S::run(int)"), Found{2});
+  EXPECT_EQ(matches("tf"), Found{3});
+  EXPECT_EQ(matches("tf<int>"), Found{3});
+  EXPECT_EQ(matches("at"), Found{5});
+  EXPECT_EQ(matches("anon"), Found{6});
+  EXPECT_EQ(matches("operator<<"), Found{7});
+  EXPECT_EQ(matches(""), Found{});
+  EXPECT_EQ(matches("ru"), Found{});
 }
 
 TEST(TreeOfArcs, TheHeaviestUpToALimit) {

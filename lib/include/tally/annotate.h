@@ -29,6 +29,8 @@ struct AnnotatedCall {
   std::string name, file, object;
   uint64_t calls = 0;
   std::vector<uint64_t> inclusive; // one for each event
+  // The caller is called again on the way, so that these costs hold each other.
+  bool recursive = false;
 };
 
 struct AnnotatedLine {

@@ -30,8 +30,8 @@ Result<Weights> weights_of(std::string_view formula, std::span<const std::string
   };
   const auto broken = [&](std::string_view what) {
     return fail(ErrorCode::invalid_input,
-                fmt::format("in the formula '{}': expected {}, found '{}'", formula, what, rest),
-                std::string(name));
+                fmt::format("in the formula '{}' of event {}: expected {}, found '{}'", formula,
+                            name, what, rest));
   };
   while (true) {
     skip();

@@ -44,9 +44,12 @@ Result<Wanted> find_wanted(const CostProfile &profile, std::string_view what) {
   for (uint32_t i = 0; i < profile.functions().size(); ++i) {
     const std::string_view name =
         profile.strings[profile.functions()[static_cast<CostFunctionId>(i)].name];
-    wanted.functions[i] = is_named(name, what);
-    found |= wanted.functions[i];
     names.push_back(name);
+  }
+  const FunctionMatcher matcher(what, names);
+  for (uint32_t i = 0; i < names.size(); ++i) {
+    wanted.functions[i] = matcher.matches(names[i]);
+    found |= wanted.functions[i];
   }
   if (found)
     return wanted;
@@ -93,6 +96,7 @@ constexpr uint32_t around = 10;
 Result<void> read_lines(const std::string &path, AnnotatedFile &file, Lines &lines,
                         const AnnotateOptions &options, uint32_t wanted_line) {
   std::vector<std::pair<uint64_t, uint64_t>> shown;
+  uint32_t also = 0; // the line that was asked for, which has no cost
   const auto add = [&](uint64_t line, uint64_t context) {
     const uint64_t first = line > context ? line - context : 1;
     if (shown.empty() || first > shown.back().second + 1)
@@ -105,6 +109,8 @@ Result<void> read_lines(const std::string &path, AnnotatedFile &file, Lines &lin
       add(line, options.context);
   if (lines.empty() && wanted_line > 0)
     add(wanted_line, around);
+  else if (wanted_line > 0 && !lines.contains(wanted_line))
+    also = wanted_line;
   TALLY_TRY(source, ByteSource::open(path));
   uint32_t number = 0;
   size_t range = 0;
@@ -117,7 +123,7 @@ Result<void> read_lines(const std::string &path, AnnotatedFile &file, Lines &lin
       ++number;
       while (range < shown.size() && shown[range].second < number)
         ++range;
-      if (range < shown.size() && shown[range].first <= number) {
+      if (number == also || (range < shown.size() && shown[range].first <= number)) {
         AnnotatedLine &line = lines[number];
         line.line = number;
         line.text = block.substr(0, end);
@@ -159,9 +165,11 @@ public:
       AnnotatedLine *line = line_of(file, call.from.line);
       if (!line)
         continue;
-      if (!recurs(block.function, call.callee))
+      const bool recursive = recurs(block.function, call.callee);
+      if (!recursive)
         fits &= profile_.call_costs().add_to(i, line->inclusive);
       AnnotatedCall &row = call_of(file, *line, call.callee);
+      row.recursive |= recursive;
       fits &= checked_add(row.calls, call.count) && profile_.call_costs().add_to(i, row.inclusive);
     }
     return fits;
@@ -195,7 +203,7 @@ private:
       line.calls.push_back({std::string(profile_.strings[function.name]),
                             std::string(profile_.strings[profile_.files()[function.file]]),
                             std::string(profile_.strings[profile_.objects()[function.object]]), 0,
-                            std::vector<uint64_t>(width_, 0)});
+                            std::vector<uint64_t>(width_, 0), false});
     }
     return line.calls[at->second];
   }
@@ -230,7 +238,7 @@ Result<AnnotatedFile> annotated_file(const CostProfile &profile, FileId id, Line
     return fail(ErrorCode::not_found,
                 file.source.empty()
                     ? "there is no cost near that line, and the source is not here"
-                    : fmt::format("{} has only {} lines", file.source, file.source_lines),
+                    : fmt::format("{} ends with line {}", file.source, file.source_lines),
                 std::string(what));
   for (auto &[number, line] : lines)
     file.lines.push_back(std::move(line));
@@ -288,7 +296,7 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
                        percent(file.self[0], total), total, annotation.events[0]);
     if (!file.problem.empty())
       out += fmt::format("the source cannot be read: {}\n", file.problem);
-    else if (file.source.empty())
+    else if (file.source.empty() && !file.file.empty())
       out += "the source is not here; --source-dir DIR or --source-map FROM=TO tells where it is\n";
     TextTable text;
     text.cut_text();
@@ -314,13 +322,17 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
                     cell(line.inclusive, false),
                     line.line == 0 ? "?" : fmt::format("{}", line.line), expand_tabs(line.text)});
       for (const AnnotatedCall &call : line.calls)
-        text.add_row({"", "", fmt::format("{:.2f}%", percent(call.inclusive[0], total)),
+        // The costs of calls within a recursion hold each other: they are no part of the total.
+        text.add_row({"", "",
+                      call.recursive ? std::string()
+                                     : fmt::format("{:.2f}%", percent(call.inclusive[0], total)),
                       fmt::format("{}", call.inclusive[0]), "",
-                      fmt::format("  -> {} ({}x)", call.name, call.calls)});
+                      fmt::format("  -> {} ({}x{})", call.name, call.calls,
+                                  call.recursive ? ", recursive" : "")});
     }
     out += text.render(options.limit, options.width);
     if (file.source_lines > 0 && last > file.source_lines)
-      out += fmt::format("{} has only {} lines: it is not the text that was compiled\n",
+      out += fmt::format("{} ends with line {}: it is not the text that was compiled\n",
                          printable(file.source), file.source_lines);
   }
   return out;
@@ -340,6 +352,7 @@ std::string to_json(const Annotation &annotation, uint32_t limit) {
                          {"file", call.file},
                          {"object", call.object},
                          {"calls", call.calls},
+                         {"recursive", call.recursive},
                          {"inclusive", call.inclusive}});
       lines.push_back({{"line", line.line},
                        {"text", line.text},

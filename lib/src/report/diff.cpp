@@ -68,15 +68,20 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
   text.add_column("after", true);
   text.add_column("function", false);
   text.add_column("place", false);
-  for (const DiffRow &row : table.rows)
+  bool any = false;
+  for (const DiffRow &row : table.rows) {
+    if (row.before == row.after && row.before_percent == row.after_percent)
+      continue;
+    any = true;
     text.add_row({fmt::format("{:.2f}%", row.before_percent),
                   fmt::format("{:.2f}%", row.after_percent),
                   fmt::format("{:+.2f}", row.after_percent - row.before_percent),
                   fmt::format("{}", row.before), fmt::format("{}", row.after), row.name,
                   place_of(row.file, row.line, row.object)});
+  }
   return fmt::format("{} {} before, {} now; self cost in percent of each\n", table.before_total,
                      table.event, table.after_total) +
-         text.render(options.limit, options.width);
+         (any ? text.render(options.limit, options.width) : "nothing changed\n");
 }
 
 } // namespace tally

@@ -43,15 +43,54 @@ void add_function_rows(const CostProfile &profile, const CallGraph &graph, FlatT
   }
 }
 
-void add_object_rows(const CostProfile &profile, const CallGraph &graph, FlatTable &table) {
+// As the rows: the costliest first.
+void sort_cycles(FlatTable &table, SortBy sort) {
+  std::vector<uint32_t> order(table.cycles.size()), place(table.cycles.size());
+  for (uint32_t i = 0; i < order.size(); ++i)
+    order[i] = i;
+  const auto key = [&](uint32_t i) {
+    const CycleRow &cycle = table.cycles[i];
+    const bool by_self = sort == SortBy::self;
+    return std::pair(by_self ? cycle.self[0] : cycle.inclusive[0],
+                     by_self ? cycle.inclusive[0] : cycle.self[0]);
+  };
+  std::ranges::sort(order, [&](uint32_t a, uint32_t b) {
+    return std::pair(key(b), std::cref(table.cycles[a].functions).get()) <
+           std::pair(key(a), std::cref(table.cycles[b].functions).get());
+  });
+  std::vector<CycleRow> sorted;
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    sorted.push_back(std::move(table.cycles[order[i]]));
+  }
+  table.cycles = std::move(sorted);
+  for (FlatRow &row : table.rows)
+    if (row.cycle > 0)
+      row.cycle = place[row.cycle - 1] + 1;
+}
+
+// Objects call each other in cycles (a program its libraries, and the loader all): what its
+// costliest function costs is another lower bound, and mostly the larger one.
+void add_object_rows(const CostProfile &profile, const CallGraph &graph, const CallGraph &functions,
+                     FlatTable &table) {
+  std::vector<uint32_t> row_of(graph.size(), UINT32_MAX);
   for (uint32_t node = 0; node < graph.size(); ++node) {
     if (!graph.is_used(node))
       continue;
     FlatRow row;
+    row_of[node] = static_cast<uint32_t>(table.rows.size());
     row.object = profile.strings[profile.objects()[static_cast<ObjectId>(node)]];
     row.self = copy(graph.self(node));
     row.inclusive = copy(graph.inclusive(node));
     table.rows.push_back(std::move(row));
+  }
+  for (uint32_t f = 0; f < functions.size(); ++f) {
+    const uint32_t node = index_of(profile.functions()[static_cast<CostFunctionId>(f)].object);
+    if (!functions.is_used(f) || row_of[node] == UINT32_MAX)
+      continue;
+    std::vector<uint64_t> &inclusive = table.rows[row_of[node]].inclusive;
+    for (size_t e = 0; e < inclusive.size(); ++e)
+      inclusive[e] = std::max(inclusive[e], functions.inclusive(f)[e]);
   }
 }
 
@@ -161,11 +200,13 @@ Result<FlatTable> flat_table(const CostProfile &profile, By by, SortBy sort) {
   case By::function: {
     TALLY_TRY(graph, CallGraph::of(profile));
     add_function_rows(profile, graph, table);
+    sort_cycles(table, sort);
     break;
   }
   case By::object: {
     TALLY_TRY(graph, CallGraph::of(profile, NodeKind::object));
-    add_object_rows(profile, graph, table);
+    TALLY_TRY(functions, CallGraph::of(profile));
+    add_object_rows(profile, graph, functions, table);
     break;
   }
   case By::line: {

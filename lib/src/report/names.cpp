@@ -15,18 +15,63 @@ std::string_view without_level(std::string_view function) {
   return level ? function.substr(0, quote) : function;
 }
 
-bool is_named(std::string_view function, std::string_view wanted) {
-  if (function == wanted)
-    return true;
-  function = without_level(function);
-  return function == wanted || (function.size() > wanted.size() && function.starts_with(wanted) &&
-                                function[wanted.size()] == '(');
+namespace {
+
+// What may follow a function's name.
+bool ends_name(std::string_view rest) {
+  return rest.empty() || rest[0] == '(' || rest[0] == '\'' || rest[0] == '[';
+}
+
+bool is_exactly(std::string_view function, std::string_view wanted) {
+  return function.starts_with(wanted) && ends_name(function.substr(wanted.size()));
+}
+
+// Is it the end of a qualified name? Template arguments and parameters are none.
+bool has_component(std::string_view function, std::string_view wanted) {
+  for (size_t at = function.find(wanted); at != function.npos; at = function.find(wanted, at + 1)) {
+    const std::string_view before = function.substr(0, at);
+    if (!before.ends_with("::") && !before.ends_with(' '))
+      continue;
+    const auto depth = std::ranges::count_if(before, [](char c) { return c == '<' || c == '('; }) -
+                       std::ranges::count_if(before, [](char c) { return c == '>' || c == ')'; });
+    std::string_view rest = function.substr(at + wanted.size());
+    if (rest.starts_with('<') && wanted.find('<') == wanted.npos) { // its template arguments
+      size_t open = 0, end = 0;
+      for (; end < rest.size(); ++end) {
+        open += rest[end] == '<';
+        open -= rest[end] == '>';
+        if (open == 0)
+          break;
+      }
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    if (depth == 0 && ends_name(rest))
+      return true;
+  }
+  return false;
+}
+
+} // namespace
+
+FunctionMatcher::FunctionMatcher(std::string_view wanted,
+                                 const std::vector<std::string_view> &names)
+    : wanted_(wanted),
+      exact_(wanted.empty() || std::ranges::any_of(names, [&](std::string_view name) {
+               return is_exactly(name, wanted);
+             })) {}
+
+bool FunctionMatcher::matches(std::string_view function) const {
+  if (wanted_.empty())
+    return false;
+  return exact_ ? is_exactly(function, wanted_) : has_component(function, wanted_);
 }
 
 tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names,
                                   std::string_view kind) {
   std::erase_if(names, [&](std::string_view name) { return name.find(wanted) == name.npos; });
-  std::ranges::sort(names);
+  // First those that begin so.
+  std::ranges::sort(
+      names, {}, [&](std::string_view name) { return std::pair(!name.starts_with(wanted), name); });
   names.erase(std::unique(names.begin(), names.end()), names.end());
   constexpr size_t most = 5;
   const size_t shown = std::min(names.size(), most);

@@ -1,6 +1,7 @@
 // Functions as users name them.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -8,11 +9,24 @@
 
 namespace tally {
 
-// Is it the function that a user means? Exactly, or without its parameters, or without the level of
-// recursion that Callgrind's --separate-recs appends ("fib'2").
-bool is_named(std::string_view function, std::string_view wanted);
-// Without that level.
+// Without the level of recursion that Callgrind's --separate-recs appends: "fib'2".
 std::string_view without_level(std::string_view function);
+
+// Tells the functions that a user means by a name. Those that are called so, but for parameters and
+// what Callgrind appends behind a ' ("main'(below main)", "fib(int)'2"). Where there are none,
+// those whose last components are that: "S::run", or "run" alone, for "int ns::S::run<int>(int)"
+// too.
+class FunctionMatcher {
+public:
+  // names: all that there are.
+  FunctionMatcher(std::string_view wanted, const std::vector<std::string_view> &names);
+  bool matches(std::string_view function) const;
+
+private:
+  std::string wanted_;
+  bool exact_ = true;
+};
+
 // not_found: there is no such `kind` ("function"); with some of the names that hold what was asked
 // for.
 tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names,

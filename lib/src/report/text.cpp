@@ -48,13 +48,15 @@ void TextTable::add_row(std::vector<std::string> cells) {
 
 namespace {
 std::string first_columns(std::string_view text, size_t width) {
+  if (display_width(text) <= width)
+    return std::string(text);
   size_t end = 0;
   for (size_t columns = 0; end < text.size(); ++end) {
     columns += begins_character(text[end]);
-    if (columns > width)
+    if (columns >= width) // the last one tells that there was more
       break;
   }
-  return std::string(text.substr(0, end));
+  return std::string(text.substr(0, end)) + "…";
 }
 } // namespace
 
@@ -138,12 +140,17 @@ std::string cycles_text(const FlatTable &table, const TextOptions &options) {
   for (const char *title : {"self%", "self", "incl%", "incl"})
     text.add_column(title, true);
   text.add_column("functions that call each other", false);
-  for (const CycleRow &cycle : table.cycles)
+  constexpr size_t most_named = 20;
+  for (const CycleRow &cycle : table.cycles) {
+    const auto named =
+        std::span(cycle.functions).first(std::min(cycle.functions.size(), most_named));
     text.add_row({fmt::format("{:.2f}%", percent(cycle.self[0], table.totals[0])),
                   fmt::format("{}", cycle.self[0]),
                   fmt::format("{:.2f}%", percent(cycle.inclusive[0], table.totals[0])),
                   fmt::format("{}", cycle.inclusive[0]),
-                  fmt::format("{}: {}", cycle.functions.size(), fmt::join(cycle.functions, ", "))});
+                  fmt::format("{}: {}{}", cycle.functions.size(), fmt::join(named, ", "),
+                              named.size() < cycle.functions.size() ? ", …" : "")});
+  }
   return "\n" + text.render(options.limit, options.width);
 }
 } // namespace

@@ -27,7 +27,7 @@ struct StackState {
 
 class StackTree {
 public:
-  using Item = TreeBuilder<StackState>::Item;
+  using Child = TreeChild<StackState>;
 
   StackTree(const StackProfile &profile, const StackWeights &weights, bool callers)
       : profile_(profile), weights_(weights), callers_(callers), children_(profile.stack_count()) {
@@ -40,7 +40,7 @@ public:
     }
   }
 
-  std::vector<Item> beginnings() const {
+  std::vector<Child> beginnings() const {
     std::vector<Frame> frames;
     for (StackId node : roots_)
       frames.push_back(outermost(node));
@@ -48,14 +48,14 @@ public:
   }
 
   // The outermost frames of that name: what recurs below is in them already.
-  std::vector<Item> named(std::string_view wanted) const {
+  std::vector<Child> named(const FunctionMatcher &wanted) const {
     std::vector<Frame> frames, waiting;
     for (StackId node : roots_)
       waiting.push_back(outermost(node));
     while (!waiting.empty()) {
       const Frame frame = waiting.back();
       waiting.pop_back();
-      if (is_named(name_of(frame), wanted))
+      if (wanted.matches(name_of(frame)))
         frames.push_back(frame);
       else
         for (const Frame &callee : callees(frame))
@@ -73,7 +73,7 @@ public:
     return out;
   }
 
-  std::vector<Item> children(const StackState &state) const {
+  std::vector<Child> children(const StackState &state) const {
     std::vector<Frame> frames;
     std::vector<StackId> from;
     for (size_t i = 0; i < state.frames.size(); ++i) {
@@ -86,6 +86,29 @@ public:
       }
     }
     return group(frames, from);
+  }
+
+  TreeNode node(const StackState &state) const {
+    const size_t width = weights_.width();
+    const auto &[frames, from] = state;
+    const auto key = key_of(frames.front());
+    TreeNode node;
+    node.name = key[0];
+    node.file = key[1];
+    node.object = key[2];
+    node.self.assign(width, 0);
+    node.inclusive.assign(width, 0);
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const Frame &frame = frames[i];
+      const auto total = weights_.total(from.empty() ? frame.node : from[i]);
+      const auto self = weights_.self(frame.node);
+      for (size_t v = 0; v < width; ++v) {
+        node.inclusive[v] += total[v];
+        if (frame.line == 0 && (!callers_ || from.empty() || from[i] == frame.node))
+          node.self[v] += self[v];
+      }
+    }
+    return node;
   }
 
 private:
@@ -115,41 +138,27 @@ private:
     return function ? profile_.strings[function->name] : std::string_view("[unknown]");
   }
 
+  std::array<std::string_view, 3> key_of(const Frame &frame) const {
+    const SourceFunction *function = function_of(frame);
+    const auto text = [&](StringId id) { return profile_.strings[id]; };
+    return {name_of(frame), function ? text(function->file) : std::string_view(),
+            function ? text(function->object) : std::string_view()};
+  }
+
   // Frames of one function become one node. `from`: whose samples count, where not the frame's.
-  std::vector<Item> group(const std::vector<Frame> &frames,
-                          const std::vector<StackId> &from) const {
-    const size_t width = weights_.width();
-    std::map<std::array<std::string_view, 3>, Item> items;
+  std::vector<Child> group(const std::vector<Frame> &frames,
+                           const std::vector<StackId> &from) const {
+    std::map<std::array<std::string_view, 3>, Child> groups;
     for (size_t i = 0; i < frames.size(); ++i) {
-      const Frame &frame = frames[i];
-      const SourceFunction *function = function_of(frame);
-      const auto text = [&](StringId id) { return profile_.strings[id]; };
-      const std::array<std::string_view, 3> key{
-          name_of(frame), function ? text(function->file) : std::string_view(),
-          function ? text(function->object) : std::string_view()};
-      Item &item = items[key];
-      TreeNode &node = item.node;
-      if (item.state.frames.empty()) {
-        node.name = key[0];
-        node.file = key[1];
-        node.object = key[2];
-        node.self.assign(width, 0);
-        node.inclusive.assign(width, 0);
-      }
-      const auto total = weights_.total(from.empty() ? frame.node : from[i]);
-      const auto self = weights_.self(frame.node);
-      for (size_t v = 0; v < width; ++v) {
-        node.inclusive[v] += total[v];
-        if (frame.line == 0 && (!callers_ || from.empty() || from[i] == frame.node))
-          node.self[v] += self[v];
-      }
-      item.state.frames.push_back(frame);
+      Child &child = groups[key_of(frames[i])];
+      child.weight += weights_.total(from.empty() ? frames[i].node : from[i])[0];
+      child.state.frames.push_back(frames[i]);
       if (!from.empty())
-        item.state.weighed_from.push_back(from[i]);
+        child.state.weighed_from.push_back(from[i]);
     }
-    std::vector<Item> out;
-    for (auto &[key, item] : items)
-      out.push_back(std::move(item));
+    std::vector<Child> out;
+    for (auto &[key, child] : groups)
+      out.push_back(std::move(child));
     return out;
   }
 
@@ -177,11 +186,12 @@ Result<CallTree> call_tree(const StackProfile &profile, const TreeOptions &optio
 
 std::string to_text(const CallTree &tree, const TextOptions &options) {
   // Deeper rows stand below each other: a very deep tree would be blanks and nothing else.
-  constexpr uint32_t most_indented = 200;
+  const uint32_t most_indented = options.width > 0 ? options.width / 6 : 200;
   TextTable text;
   text.add_column("incl%", true);
   text.add_column("incl", true);
-  text.add_column("self%", true);
+  if (!tree.callers) // of these, all is in the function below
+    text.add_column("self%", true);
   text.add_column(tree.callers ? "function, and its callers below it" : "function", false);
   text.add_column("place", false);
   bool estimated = false;
@@ -189,12 +199,15 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
   for (const TreeNode &node : tree.nodes) {
     estimated |= node.estimated;
     const std::string_view mark = node.estimated ? "~" : "";
-    text.add_row({fmt::format("{}{:.2f}%", mark, percent(node.inclusive[0], total)),
-                  fmt::format("{}{}", mark, node.inclusive[0]),
-                  fmt::format("{:.2f}%", percent(node.self[0], total)),
-                  fmt::format("{:>{}}{}{}", "", 2 * std::min(node.depth, most_indented), node.name,
-                              node.recursive ? " (recursive)" : ""),
-                  place_of(node.file, 0, node.object)});
+    std::vector<std::string> cells{
+        fmt::format("{}{:.2f}%", mark, percent(node.inclusive[0], total)),
+        fmt::format("{}{}", mark, node.inclusive[0])};
+    if (!tree.callers)
+      cells.push_back(fmt::format("{:.2f}%", percent(node.self[0], total)));
+    cells.push_back(fmt::format("{:>{}}{}{}", "", 2 * std::min(node.depth, most_indented),
+                                node.name, node.recursive ? " (recursive)" : ""));
+    cells.push_back(place_of(node.file, 0, node.object));
+    text.add_row(std::move(cells));
   }
   std::string out = fmt::format("{} {} in total\n", total, tree.events[0]);
   if (estimated)
@@ -202,7 +215,10 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
                         : "~: spread over callees as in all calls (the file has no stacks)\n";
   out += text.render(0, options.width);
   if (tree.left_out > 0)
-    out += fmt::format("(lighter branches: {}; --limit 0 shows all)\n", tree.left_out);
+    out += tree.nodes.size() < most_tree_nodes
+               ? fmt::format("(lighter branches: {}; --limit 0 shows all)\n", tree.left_out)
+               : fmt::format("(lighter branches: {}; no more than {} rows are shown)\n",
+                             tree.left_out, most_tree_nodes);
   return out;
 }
 

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <algorithm>
-#include <queue>
+#include <tuple>
+#include <vector>
 
 #include <tally/tree.h>
 
@@ -10,34 +11,40 @@
 
 namespace tally {
 
-// Source: `Children children(const State &)`, a vector of {TreeNode, State}. A child is no heavier
-// than its parent, so that the heaviest nodes always hang together.
+// A node that is not shown yet: what is needed to weigh it, and to make it. There may be far more
+// of these than are ever shown.
+template <class State> struct TreeChild {
+  uint64_t weight = 0; // inclusive, of the first event
+  State state;
+};
+
+// Source: `children(const State &)`, a vector of TreeChild<State>, and `node(State &)`, the node
+// itself, made when it is shown, before its children. A child is no heavier than its parent, so
+// that the heaviest nodes always hang together.
 template <class State> class TreeBuilder {
 public:
-  struct Item {
-    TreeNode node;
-    State state;
-  };
-
-  template <class Children>
-  void build(CallTree &tree, std::vector<Item> roots, size_t limit, Children &&children) {
-    for (Item &root : roots)
+  template <class Source>
+  void build(CallTree &tree, std::vector<TreeChild<State>> roots, size_t limit,
+             const Source &source) {
+    left_ = limit;
+    for (TreeChild<State> &root : roots)
       add(std::move(root), none);
-    size_t shown = 0;
-    while (!queue_.empty() && shown < limit) {
-      const size_t at = queue_.top().index;
-      queue_.pop();
-      entries_[at].shown = true;
-      ++shown;
-      if (entries_[at].item.node.recursive)
+    while (!waiting_.empty() && left_ > 0) {
+      std::pop_heap(waiting_.begin(), waiting_.end());
+      Waiting next = std::move(waiting_.back());
+      waiting_.pop_back();
+      --left_;
+      const size_t at = entries_.size();
+      entries_.push_back({source.node(next.child.state), {}});
+      if (next.parent != none)
+        entries_[at].node.depth = entries_[next.parent].node.depth + 1;
+      (next.parent == none ? roots_ : entries_[next.parent].children).push_back(at);
+      if (entries_[at].node.recursive)
         continue;
-      for (Item &child : children(entries_[at].item.state)) {
-        child.node.depth = entries_[at].item.node.depth + 1;
+      for (TreeChild<State> &child : source.children(next.child.state))
         add(std::move(child), at);
-      }
-      entries_[at].item.state = {};
     }
-    tree.left_out = queue_.size();
+    tree.left_out = dropped_ + waiting_.size();
     for (size_t root : ordered(roots_))
       emit(tree, root);
   }
@@ -45,28 +52,35 @@ public:
 private:
   static constexpr size_t none = SIZE_MAX;
   struct Entry {
-    Item item;
+    TreeNode node;
     std::vector<size_t> children;
-    bool shown = false;
   };
   struct Waiting {
-    uint64_t weight;
-    size_t index;
+    TreeChild<State> child;
+    size_t parent, order;
     bool operator<(const Waiting &other) const {
       // Of equal ones the one that was found first.
-      return weight != other.weight ? weight < other.weight : index > other.index;
+      return child.weight != other.child.weight ? child.weight < other.child.weight
+                                                : order > other.order;
     }
   };
 
-  void add(Item item, size_t parent) {
-    const size_t index = entries_.size();
-    (parent == none ? roots_ : entries_[parent].children).push_back(index);
-    queue_.push({item.node.inclusive.front(), index});
-    entries_.push_back({std::move(item), {}, false});
+  void add(TreeChild<State> child, size_t parent) {
+    waiting_.push_back({std::move(child), parent, order_++});
+    if (waiting_.size() <= 2 * left_ + 1000) {
+      std::push_heap(waiting_.begin(), waiting_.end());
+      return;
+    }
+    // The lightest are never shown.
+    std::nth_element(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(left_),
+                     waiting_.end(), [](const Waiting &x, const Waiting &y) { return y < x; });
+    dropped_ += waiting_.size() - left_;
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(left_), waiting_.end());
+    std::make_heap(waiting_.begin(), waiting_.end());
   }
   std::vector<size_t> ordered(std::vector<size_t> nodes) const {
     std::ranges::stable_sort(nodes, [&](size_t a, size_t b) {
-      const TreeNode &left = entries_[a].item.node, &right = entries_[b].item.node;
+      const TreeNode &left = entries_[a].node, &right = entries_[b].node;
       return std::tie(right.inclusive.front(), left.name, left.file, left.object) <
              std::tie(left.inclusive.front(), right.name, right.file, right.object);
     });
@@ -78,36 +92,40 @@ private:
     while (!waiting.empty()) {
       Entry &entry = entries_[waiting.back()];
       waiting.pop_back();
-      if (!entry.shown)
-        continue;
-      tree.nodes.push_back(std::move(entry.item.node));
-      const std::vector<size_t> children = ordered(entry.children);
+      const std::vector<size_t> children = ordered(std::move(entry.children));
+      tree.nodes.push_back(std::move(entry.node));
       waiting.insert(waiting.end(), children.rbegin(), children.rend());
     }
   }
 
-  std::vector<Entry> entries_;
+  std::vector<Entry> entries_; // that are shown
   std::vector<size_t> roots_;
-  std::priority_queue<Waiting> queue_;
+  std::vector<Waiting> waiting_; // a heap
+  size_t left_ = 0, order_ = 0, dropped_ = 0;
 };
 
+constexpr size_t most_tree_nodes = 100000;
+
 inline size_t node_limit(const TreeOptions &options) {
-  constexpr size_t most = 100000;
-  return options.limit == 0 ? most : std::min<size_t>(options.limit, most);
+  return options.limit == 0 ? most_tree_nodes : std::min<size_t>(options.limit, most_tree_nodes);
 }
 
-// Source: beginnings(), named(name), names() and children(state). `tree` has its events and totals.
+// Source: beginnings(), named(matcher), names(), children(state) and node(state). `tree` has its
+// events and totals.
 template <class State, class Source>
 Result<CallTree> build_tree(CallTree tree, const Source &source, const TreeOptions &options) {
   tree.callers = options.callers;
   const bool from_function = !options.function.empty();
   if (options.callers && !from_function)
     return fail(ErrorCode::invalid_argument, "the callers of which function?", "--callers");
-  auto roots = from_function ? source.named(options.function) : source.beginnings();
+  std::vector<TreeChild<State>> roots;
+  if (from_function)
+    roots = source.named(FunctionMatcher(options.function, source.names()));
+  else
+    roots = source.beginnings();
   if (roots.empty() && from_function)
     return no_function(options.function, source.names());
-  TreeBuilder<State>().build(tree, std::move(roots), node_limit(options),
-                             [&](const State &state) { return source.children(state); });
+  TreeBuilder<State>().build(tree, std::move(roots), node_limit(options), source);
   return tree;
 }
 

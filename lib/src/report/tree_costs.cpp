@@ -12,8 +12,6 @@ namespace tally {
 
 namespace {
 
-constexpr uint32_t no_node = UINT32_MAX;
-
 // Arcs from each function, or to it, with all calls of one pair added up.
 class Arcs {
 public:
@@ -48,57 +46,88 @@ private:
   bool fits_ = true;
 };
 
-// Of the path from the root. All are kept till the end: freeing a long path step by step from its
-// end would go as deep as it is long.
+// A node that is shown, on the path from its root. All are kept till the end: freeing a long path
+// step by step from its end would go as deep as it is long.
 struct Step {
-  uint32_t function = no_node;
+  uint32_t function = 0;
   const Step *before = nullptr;
+  std::vector<uint64_t> inclusive; // of the node
+  bool share = false;              // of what the function costs in all
+  bool estimated = false;          // how that share is spread over what it calls
 };
 
 struct CostState {
-  const Step *path = nullptr;
-  std::vector<uint64_t> inclusive; // of the node
-  bool share = false;              // of what the function costs in all
-  bool estimated = false;          // how that share is spread
+  uint32_t function = 0;
+  const Step *before = nullptr;   // null: a root
+  const Arcs::Arc *arc = nullptr; // that leads to it
+  const Step *step = nullptr;     // once it is shown
 };
 
 class CostTree {
 public:
-  using Item = TreeBuilder<CostState>::Item;
+  using Child = TreeChild<CostState>;
 
   CostTree(const CostProfile &profile, CallGraph graph, bool callers)
       : profile_(profile), graph_(std::move(graph)), arcs_(profile, callers), callers_(callers) {}
 
   bool fits() const { return arcs_.fits(); }
 
-  // Of each component that nothing calls from outside, the heaviest.
-  std::vector<Item> beginnings() const {
-    std::map<uint32_t, uint32_t> best; // by component
-    std::vector<bool> called(graph_.size());
+  // What no call accounts for: of each component the heaviest function, with the cost of the
+  // component beyond that of the calls into it. A thread's first function is such, though some
+  // other call of it is known.
+  std::vector<Child> beginnings() const {
+    const size_t width = profile_.events().size();
+    struct Component {
+      uint32_t heaviest = UINT32_MAX;
+      std::vector<uint64_t> entering;
+    };
+    std::map<uint32_t, Component> components;
+    for (uint32_t node = 0; node < graph_.size(); ++node) {
+      if (!graph_.is_used(node))
+        continue;
+      uint32_t &heaviest = components[graph_.component_of(node)].heaviest;
+      if (heaviest == UINT32_MAX || graph_.inclusive(node)[0] > graph_.inclusive(heaviest)[0])
+        heaviest = node;
+    }
     for (const CostBlock &block : profile_.blocks())
       for (uint32_t i = block.first_call; i < block.last_call; ++i) {
         const uint32_t to = index_of(profile_.call(i).callee);
-        if (!graph_.same_component(index_of(block.function), to))
-          called[graph_.component_of(to)] = true;
+        if (graph_.same_component(index_of(block.function), to))
+          continue;
+        std::vector<uint64_t> &entering = components[graph_.component_of(to)].entering;
+        entering.resize(width, 0);
+        // CallGraph has checked that these sums fit.
+        static_cast<void>(profile_.call_costs().add_to(i, entering));
       }
-    for (uint32_t node = 0; node < graph_.size(); ++node) {
-      const uint32_t component = graph_.component_of(node);
-      if (!graph_.is_used(node) || called[component])
+    std::vector<Child> roots;
+    for (auto &[component, each] : components) {
+      const uint32_t node = each.heaviest;
+      if (each.entering.empty()) { // nothing calls it
+        roots.push_back(root(node));
         continue;
-      const auto [at, added] = best.try_emplace(component, node);
-      if (!added && graph_.inclusive(node)[0] > graph_.inclusive(at->second)[0])
-        at->second = node;
+      }
+      const auto whole =
+          graph_.cycle_of(node) == CallGraph::no_cycle
+              ? graph_.inclusive(node)
+              : std::span<const uint64_t>(graph_.cycles()[graph_.cycle_of(node)].inclusive);
+      std::vector<uint64_t> uncalled;
+      bool any = false;
+      for (size_t e = 0; e < width; ++e) {
+        const uint64_t rest = whole[e] - std::min(whole[e], each.entering[e]);
+        // Of a cycle, one function stands for all.
+        uncalled.push_back(std::min(rest, graph_.inclusive(node)[e]));
+        any |= uncalled.back() > 0;
+      }
+      if (any)
+        roots.push_back(root(node, std::move(uncalled)));
     }
-    std::vector<Item> roots;
-    for (const auto &[component, node] : best)
-      roots.push_back(root(node));
     return roots;
   }
 
-  std::vector<Item> named(std::string_view wanted) const {
-    std::vector<Item> roots;
+  std::vector<Child> named(const FunctionMatcher &wanted) const {
+    std::vector<Child> roots;
     for (uint32_t node = 0; node < graph_.size(); ++node)
-      if (graph_.is_used(node) && is_named(name_of(node), wanted))
+      if (graph_.is_used(node) && wanted.matches(name_of(node)))
         roots.push_back(root(node));
     return roots;
   }
@@ -110,43 +139,54 @@ public:
     return out;
   }
 
-  std::vector<Item> children(const CostState &state) const {
-    std::vector<Item> out;
-    const uint32_t from = state.path->function;
-    const auto whole = graph_.inclusive(from);
-    for (const Arcs::Arc &arc : arcs_.of(from)) {
-      Item item = item_of(arc.other);
-      item.node.estimated = state.estimated;
-      item.node.calls = state.share ? 0 : arc.calls;
-      bool share = false;
-      for (size_t e = 0; e < whole.size(); ++e) {
-        uint64_t cost = arc.costs[e];
-        if (state.share)
-          cost = scaled(cost, state.inclusive[e], whole[e]);
-        // The costs of calls within a cycle hold each other.
-        if (cost > state.inclusive[e]) {
-          cost = state.inclusive[e];
-          item.node.estimated = true;
-        }
-        item.node.inclusive.push_back(cost);
-        const uint64_t all = graph_.inclusive(arc.other)[e];
-        item.node.self.push_back(scaled(graph_.self(arc.other)[e], cost, all));
-        share |= cost != all;
-      }
-      // A path that comes back stays within the component.
-      for (const Step *step = state.path;
-           step && !item.node.recursive && graph_.same_component(step->function, arc.other);
-           step = step->before)
-        item.node.recursive = step->function == arc.other;
-      // All that a function with one caller costs is of that caller.
-      const bool one_way = callers_ && arcs_.of(arc.other).size() == 1;
-      item.state = {step_to(arc.other, state.path), item.node.inclusive, share,
-                    item.node.estimated || (share && !one_way)};
-      if (callers_)
-        std::ranges::fill(item.node.self, 0);
-      out.push_back(std::move(item));
+  std::vector<Child> children(const CostState &state) const {
+    std::vector<Child> out;
+    for (const Arcs::Arc &arc : arcs_.of(state.function)) {
+      bool estimated = false;
+      out.push_back(
+          {cost_of(*state.step, arc, 0, estimated), {arc.other, state.step, &arc, nullptr}});
     }
     return out;
+  }
+
+  TreeNode node(CostState &state) const {
+    const CostFunction &f = profile_.functions()[static_cast<CostFunctionId>(state.function)];
+    TreeNode node;
+    node.name = profile_.strings[f.name];
+    node.file = profile_.strings[profile_.files()[f.file]];
+    node.object = profile_.strings[profile_.objects()[f.object]];
+    if (!state.before) {
+      const Step &step = *state.step;
+      node.calls = step.share ? 0 : graph_.calls(state.function);
+      node.inclusive = step.inclusive;
+      node.estimated = step.share;
+      add_self(node, state.function);
+      return node;
+    }
+    const Step &parent = *state.before;
+    const Arcs::Arc &arc = *state.arc;
+    node.estimated = parent.estimated;
+    node.calls = parent.share ? 0 : arc.calls;
+    const auto all = graph_.inclusive(arc.other);
+    bool share = false;
+    for (size_t e = 0; e < all.size(); ++e) {
+      node.inclusive.push_back(cost_of(parent, arc, e, node.estimated));
+      share |= node.inclusive.back() != all[e];
+    }
+    if (callers_)
+      node.self.assign(all.size(), 0);
+    else
+      add_self(node, arc.other);
+    // A path that comes back stays within the component.
+    for (const Step *step = &parent;
+         step && !node.recursive && graph_.same_component(step->function, arc.other);
+         step = step->before)
+      node.recursive = step->function == arc.other;
+    // All that a function with one caller costs is of that caller.
+    const bool one_way = callers_ && arcs_.of(arc.other).size() == 1;
+    state.step = &steps_.emplace_back(
+        Step{arc.other, &parent, node.inclusive, share, node.estimated || (share && !one_way)});
+    return node;
   }
 
 private:
@@ -158,25 +198,31 @@ private:
   std::string_view name_of(uint32_t node) const {
     return profile_.strings[profile_.functions()[static_cast<CostFunctionId>(node)].name];
   }
-  Item item_of(uint32_t node) const {
-    const CostFunction &f = profile_.functions()[static_cast<CostFunctionId>(node)];
-    Item item;
-    item.node.name = profile_.strings[f.name];
-    item.node.file = profile_.strings[profile_.files()[f.file]];
-    item.node.object = profile_.strings[profile_.objects()[f.object]];
-    return item;
+  // Of the calls from (or into) a node. The costs of calls within a cycle hold each other.
+  uint64_t cost_of(const Step &parent, const Arcs::Arc &arc, size_t event, bool &estimated) const {
+    uint64_t cost = arc.costs[event];
+    if (parent.share)
+      cost = scaled(cost, parent.inclusive[event], graph_.inclusive(parent.function)[event]);
+    if (cost <= parent.inclusive[event])
+      return cost;
+    estimated = true;
+    return parent.inclusive[event];
   }
-  Item root(uint32_t node) const {
-    Item item = item_of(node);
-    item.node.self.assign(graph_.self(node).begin(), graph_.self(node).end());
-    item.node.inclusive.assign(graph_.inclusive(node).begin(), graph_.inclusive(node).end());
-    item.node.calls = graph_.calls(node);
-    item.state = {step_to(node, nullptr), item.node.inclusive, false, false};
-    return item;
+  void add_self(TreeNode &node, uint32_t function) const {
+    for (size_t e = 0; e < node.inclusive.size(); ++e)
+      node.self.push_back(
+          scaled(graph_.self(function)[e], node.inclusive[e], graph_.inclusive(function)[e]));
   }
-
-  const Step *step_to(uint32_t function, const Step *before) const {
-    return &steps_.emplace_back(Step{function, before});
+  Child root(uint32_t node) const {
+    const auto all = graph_.inclusive(node);
+    return root_of(Step{node, nullptr, {all.begin(), all.end()}, false, false});
+  }
+  Child root(uint32_t node, std::vector<uint64_t> inclusive) const {
+    return root_of(Step{node, nullptr, std::move(inclusive), true, true});
+  }
+  Child root_of(Step step) const {
+    const Step &kept = steps_.emplace_back(std::move(step));
+    return {kept.inclusive.front(), {kept.function, nullptr, nullptr, &kept}};
   }
 
   const CostProfile &profile_;

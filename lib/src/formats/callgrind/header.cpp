@@ -396,10 +396,13 @@ bool Reader::end_part() {
     if (sum == header_.summary[i])
       continue;
     cut_ = true;
-    find(Severity::error, begin_,
-         fmt::format("truncated: there is no totals: line, and the lines add up to {} of {} {}",
-                     sum, header_.summary[i], event_names_[i]),
-         "truncated");
+    const std::string rest =
+        fmt::format("the lines add up to {} of {} {}", sum, header_.summary[i], event_names_[i]);
+    find(Severity::error, begin_, "truncated: there is no totals: line, and " + rest, "truncated");
+    // Whoever writes it again must not make it look whole.
+    CostPart &cut = builder_.part(id);
+    cut.summary.clear();
+    cut.descriptions.emplace_back(builder_.intern("Truncated"), builder_.intern(rest));
     return true;
   }
   return true;

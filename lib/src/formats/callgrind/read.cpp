@@ -339,6 +339,7 @@ Result<CostProfile> Reader::finish() {
 
 bool probe(std::string_view head) {
   while (!head.empty()) {
+    head.remove_prefix(std::min(head.find_first_not_of(" \t"), head.size()));
     for (std::string_view key :
          {"events:", "positions:", "creator:", "version:", "# callgrind format"})
       if (head.starts_with(key))
