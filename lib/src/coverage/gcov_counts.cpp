@@ -52,9 +52,11 @@ public:
     std::ranges::stable_sort(rows_, {}, &Row::key);
     for (uint32_t file = 0; file < out_.files.size(); ++file)
       add_lines(file);
-    std::erase_if(out_.files, [](const GcovFile &file) {
-      return file.lines.empty() && file.functions.empty();
-    });
+    size_t kept = 0;
+    for (size_t file = 0; file < out_.files.size(); ++file)
+      if (has_lines_[file] || !out_.files[file].functions.empty())
+        std::swap(out_.files[kept++], out_.files[file]);
+    out_.files.resize(kept);
     return std::move(out_);
   }
 
@@ -91,7 +93,8 @@ private:
   GcovCounts out_;
   std::unordered_map<uint32_t, uint32_t> file_index_; // by name
   std::map<std::string, uint32_t, std::less<>> canonical_index_;
-  std::vector<bool> grouped_; // by function
+  std::vector<bool> has_lines_; // by file: some block is on one, be its function counted or not
+  std::vector<bool> grouped_;   // by function
   std::vector<Row> rows_;
 
   // Of the function that is counted.
@@ -152,9 +155,14 @@ uint32_t Counting::file_of(StringId name) {
 void Counting::name_files() {
   for (const GraphFunction &function : graph_.functions) {
     file_of(function.file);
-    for (const GraphLocation &location : graph_.locations_of(function))
-      file_of(location.file);
+    for (const GraphLocation &location : graph_.locations_of(function)) {
+      const uint32_t file = file_of(location.file);
+      has_lines_.resize(out_.files.size(), false);
+      if (location.first_line != location.last_line)
+        has_lines_[file] = true;
+    }
   }
+  has_lines_.resize(out_.files.size(), false);
 }
 
 // Functions of one file that begin in one line: template instances, say, or both constructors of a
@@ -361,9 +369,11 @@ GcovLine Counting::line_of(const Row &row, GraphFunctionId function) {
 
 void Counting::add_lines(uint32_t number) {
   GcovFile &file = out_.files[number];
-  std::ranges::stable_sort(file.functions, {}, [&](const GcovFunction &function) {
+  const auto start_of = [&](const GcovFunction &function) {
     return graph_.functions[function.id].start_line;
-  });
+  };
+  std::vector<GcovFunction> functions = file.functions;
+  std::ranges::stable_sort(functions, {}, start_of);
   const auto rows_of = [&](uint32_t table) {
     const auto range = std::ranges::equal_range(rows_, table, {}, &Row::table);
     return std::span(range.begin(), range.end());
@@ -405,8 +415,8 @@ void Counting::add_lines(uint32_t number) {
   const std::span<const Row> own = rows_of(number);
   size_t row = 0;
   const auto begin_functions = [&](uint32_t upto) {
-    for (; next < file.functions.size(); ++next) {
-      const GraphFunctionId id = file.functions[next].id;
+    for (; next < functions.size(); ++next) {
+      const GraphFunctionId id = functions[next].id;
       const GraphFunction &function = graph_.functions[id];
       if (function.start_line > upto)
         break;
@@ -432,6 +442,11 @@ void Counting::add_lines(uint32_t number) {
     row = end;
   }
   begin_functions(UINT32_MAX);
+  // gcov sorts them with the standard library's sort, which leaves those of one line in an order of
+  // its own: it must be the same one here.
+  std::sort(
+      file.functions.begin(), file.functions.end(),
+      [&](const GcovFunction &a, const GcovFunction &b) { return start_of(a) < start_of(b); });
 }
 
 } // namespace
