@@ -58,6 +58,8 @@ struct CoverageGraph {
   StringPool strings;
   StringId working_directory{}; // of the compiler; "": not told
   bool has_unexecuted_blocks = false;
+  // Clang's last block is one like the others; GCC's, which gcov leaves out, has no lines that count.
+  bool by_clang = false;
   Column<GraphFunctionId, GraphFunction> functions; // in the order of the file
   std::vector<GraphArc> arcs;                       // by function, then in the order of the file
   std::vector<GraphLocation> locations;

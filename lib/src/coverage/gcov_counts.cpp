@@ -271,7 +271,7 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
       last = uint64_t{own ? group_table + index_of(id) : file} << 32 | line;
       touches_.push_back({last, no_block, count, !exceptional_[block] && count == 0});
     }
-    if (last != UINT64_MAX && block != 0 && block + 1 != function.block_count)
+    if (last != UINT64_MAX && block != 0 && (graph_.by_clang || block + 1 != function.block_count))
       touches_.push_back({last, block, 0, false});
   }
 }
@@ -351,8 +351,10 @@ void Counting::add_function(GraphFunctionId id) {
   row.blocks = function.block_count - std::min(2u, function.block_count);
   if (function.block_count > 0)
     row.execution_count = flow.blocks[0];
-  for (uint32_t block = 1; block + 1 < function.block_count; ++block)
-    row.blocks_executed += flow.blocks[block] != 0;
+  // gcov leaves out the entry and the last block, which was the exit once.
+  const uint32_t left_out = graph_.by_clang ? function.exit_block : function.block_count - 1;
+  for (uint32_t block = 1; block < function.block_count; ++block)
+    row.blocks_executed += block != left_out && flow.blocks[block] != 0;
   out_.files[file_of(function.file)].functions.push_back(row);
 
   touch_lines(id, flow);

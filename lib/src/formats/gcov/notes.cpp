@@ -25,6 +25,7 @@ public:
     ByteCursor cursor = gcov::cursor_of(bytes_);
     TALLY_TRY(header, gcov::take_header(cursor, bytes_, source_));
     notes_.header = header;
+    graph_.by_clang = since(GcovVersion::v12) && !header.byte_lengths();
     if (since(GcovVersion::v9))
       graph_.working_directory = string(cursor);
     if (since(GcovVersion::v8))
@@ -34,8 +35,10 @@ public:
     while (cursor.left() > 0) {
       const size_t at = cursor.offset();
       const uint32_t tag = cursor.u32();
-      if (!cursor.failed() && tag == 0) // Clang ends with two zeros
+      if (!cursor.failed() && tag == 0) { // Clang ends with two zeros, GCC without
+        graph_.by_clang = true;
         break;
+      }
       const uint32_t length = cursor.u32();
       const size_t payload_at = cursor.offset();
       const std::string_view payload =

@@ -1,0 +1,124 @@
+// Notes and counters from any bytes: read or refused with a place; what was read is matched,
+// counted and printed as JSON that parses; counters are written as they were read.
+//
+// The first byte parts the rest: the counters begin with the first "adcg" or "gcda" (a data file's
+// magic in either byte order) that lies 8 times that byte or further in; where there is none, 8
+// times that byte in. All before it are the notes.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include <tally/gcov.h>
+#include <tally/gcov_counts.h>
+#include <tally/gcov_json.h>
+
+using namespace tally;
+
+namespace {
+
+void require(bool truth, std::string_view what) {
+  if (truth)
+    return;
+  std::fprintf(stderr, "failed: %.*s\n", static_cast<int>(what.size()), what.data());
+  std::abort();
+}
+
+void require_place(const Error &error, size_t size) {
+  require(error.code == ErrorCode::invalid_input, "error's kind");
+  require(error.where.kind == Position::Kind::offset && error.where.offset <= size,
+          "error's place");
+}
+
+void check_graph(const CoverageGraph &graph) {
+  uint32_t arc = 0, location = 0, condition = 0, line = 0;
+  for (const GraphFunction &f : graph.functions) {
+    require(f.first_arc == arc && f.first_location == location && f.first_condition == condition,
+            "functions one after another");
+    arc = f.last_arc, location = f.last_location, condition = f.last_condition;
+    for (const GraphArc &a : graph.arcs_of(f))
+      require(a.source < f.block_count && a.destination < f.block_count, "arc's blocks");
+    for (const GraphLocation &l : graph.locations_of(f)) {
+      require(l.block < f.block_count, "location's block");
+      require(l.first_line == line && l.last_line >= line, "locations one after another");
+      line = l.last_line;
+    }
+    for (const GraphCondition &c : graph.conditions_of(f))
+      require(c.block < f.block_count, "condition's block");
+  }
+}
+
+void check_counts(const GcovNotes &notes, const GcovData *data, bool branches) {
+  Diagnostics diagnostics;
+  const CoverageCounters counters = match_counters(notes, data, "input.gcda", diagnostics);
+  require(counters.of.size() == notes.graph.functions.size(), "a range a function");
+  GcovOptions options;
+  options.branches = branches;
+  options.most_steps = 500;
+  options.is_plain_folder = [](const std::string &folder) { return folder.size() % 2 == 0; };
+  const GcovCounts counts =
+      count_as_gcov(notes.graph, counters, "input.gcno", diagnostics, options);
+  size_t functions = 0, lines = 0;
+  for (const GcovFile &file : counts.files) {
+    functions += file.functions.size();
+    lines += file.lines.size();
+    require(std::ranges::is_sorted(file.functions, {},
+                                   [&](const GcovFunction &f) {
+                                     return notes.graph.functions[f.id].start_line;
+                                   }),
+            "functions by line");
+    for (const GcovLine &line : file.lines)
+      require(line.first_branch <= line.last_branch && line.last_branch <= counts.branches.size(),
+              "a line's branches");
+  }
+  if (lines + counts.branches.size() > 100'000)
+    return;
+  const auto json = nlohmann::json::parse(to_gcov_json({"12.2", "input", &notes.graph, &counts}));
+  require(json["files"].size() == counts.files.size(), "files in JSON");
+  size_t functions_in_json = 0, lines_in_json = 0;
+  for (const auto &file : json["files"]) {
+    functions_in_json += file["functions"].size();
+    lines_in_json += file["lines"].size();
+  }
+  require(functions_in_json == functions && lines_in_json == lines, "rows in JSON");
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
+  if (size == 0)
+    return 0;
+  const std::string_view rest(reinterpret_cast<const char *>(input) + 1, size - 1);
+  const size_t least = std::min<size_t>(8 * input[0], rest.size());
+  const size_t magic = std::min(rest.find("adcg", least), rest.find("gcda", least));
+  const size_t split = magic == rest.npos ? least : magic;
+  const std::string_view notes_bytes = rest.substr(0, split), data_bytes = rest.substr(split);
+
+  Diagnostics diagnostics;
+  const auto data = read_gcov_data(data_bytes, "input.gcda", diagnostics);
+  if (data) {
+    const auto bytes = data->bytes();
+    require(bytes.has_value() && *bytes == data_bytes, "counters written as they were read");
+  } else {
+    require_place(data.error(), data_bytes.size());
+  }
+  auto notes = read_gcov_notes(std::string(notes_bytes), "input.gcno", diagnostics);
+  if (!notes) {
+    require_place(notes.error(), notes_bytes.size());
+    return 0;
+  }
+  require(notes->file_bytes == notes_bytes, "notes are kept as they were read");
+  check_graph(notes->graph);
+  check_counts(*notes, nullptr, true);
+  if (data) {
+    check_counts(*notes, &*data, true);
+    check_counts(*notes, &*data, false);
+    // And where the stamps agree, which few mutations leave.
+    notes->header.stamp = data->header.stamp;
+    check_counts(*notes, &*data, true);
+  }
+  return 0;
+}
