@@ -58,7 +58,8 @@ struct CoverageGraph {
   StringPool strings;
   StringId working_directory{}; // of the compiler; "": not told
   bool has_unexecuted_blocks = false;
-  // Clang's last block is one like the others; GCC's, which gcov leaves out, has no lines that count.
+  // A block counts for each of its lines, as often as it names it, as llvm-cov has it, not for the
+  // last of them only; and the last block counts as the others do.
   bool by_clang = false;
   Column<GraphFunctionId, GraphFunction> functions; // in the order of the file
   std::vector<GraphArc> arcs;                       // by function, then in the order of the file

@@ -184,7 +184,7 @@ void Counting::find_groups() {
 // --- one function
 
 void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64_t> &counts) {
-  const size_t blocks = counts.empty() ? 1 : call_site_.size();
+  const size_t blocks = call_site_.size();
   order_.resize(arcs.size());
   for (uint32_t i = 0; i < arcs.size(); ++i)
     order_[i] = i;
@@ -268,10 +268,13 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
     for (const uint32_t line : lines) {
       const bool own = grouped_[index_of(id)] && file == own_file && line >= function.start_line &&
                        line <= function.end_line;
-      last = uint64_t{own ? group_table + index_of(id) : file} << 32 | line;
-      touches_.push_back({last, no_block, count, !exceptional_[block] && count == 0});
+      const uint64_t key = uint64_t{own ? group_table + index_of(id) : file} << 32 | line;
+      touches_.push_back({key, no_block, count, !exceptional_[block] && count == 0});
+      if (graph_.by_clang && block != 0)
+        touches_.push_back({key, block, 0, false});
+      last = key;
     }
-    if (last != UINT64_MAX && block != 0 && (graph_.by_clang || block + 1 != function.block_count))
+    if (!graph_.by_clang && last != UINT64_MAX && block != 0 && block + 1 != function.block_count)
       touches_.push_back({last, block, 0, false});
   }
 }
@@ -336,7 +339,7 @@ void Counting::add_function(GraphFunctionId id) {
     find(fmt::format("{}: nothing tells the count of {} arcs", name_of(id), flow.unsolved),
          "unsolved");
   if (flow.negative)
-    find(fmt::format("{}: negative counts: were threads counted without "
+    find(fmt::format("{}: negative counts: was longjmp() called, or were threads counted without "
                      "-fprofile-update=atomic?",
                      name_of(id)),
          "negative");
@@ -374,11 +377,26 @@ void Counting::add_lines(uint32_t number) {
   const auto start_of = [&](const GcovFunction &function) {
     return graph_.functions[function.id].start_line;
   };
+  // gcov sorts with the standard library's sort, which leaves functions of one place (instances of
+  // a template) in an order of its own: it must be the same one here, once for the functions of a
+  // line and once for all.
+  const auto before = [&](const GcovFunction &a, const GcovFunction &b) {
+    const GraphFunction &f = graph_.functions[a.id], &g = graph_.functions[b.id];
+    return std::pair(f.start_line, f.start_column) < std::pair(g.start_line, g.start_column);
+  };
   std::vector<GcovFunction> functions = file.functions;
   std::ranges::stable_sort(functions, {}, start_of);
+  for (auto first = functions.begin(); first != functions.end();) {
+    const auto last = std::upper_bound(first, functions.end(), start_of(*first),
+                                       [&](uint32_t line, const GcovFunction &function) {
+                                         return line < start_of(function);
+                                       });
+    std::sort(first, last, before);
+    first = last;
+  }
   const auto rows_of = [&](uint32_t table) {
-    const auto range = std::ranges::equal_range(rows_, table, {}, &Row::table);
-    return std::span(range.begin(), range.end());
+    return std::span(std::ranges::lower_bound(rows_, table, {}, &Row::table),
+                     std::ranges::upper_bound(rows_, table, {}, &Row::table));
   };
   // Rows of one line are of several functions: one row, their branches one after another.
   const auto add_rows = [&](std::span<const Row> rows, auto function_of) {
@@ -444,11 +462,7 @@ void Counting::add_lines(uint32_t number) {
     row = end;
   }
   begin_functions(UINT32_MAX);
-  // gcov sorts them with the standard library's sort, which leaves those of one line in an order of
-  // its own: it must be the same one here.
-  std::sort(
-      file.functions.begin(), file.functions.end(),
-      [&](const GcovFunction &a, const GcovFunction &b) { return start_of(a) < start_of(b); });
+  std::sort(file.functions.begin(), file.functions.end(), before);
 }
 
 } // namespace

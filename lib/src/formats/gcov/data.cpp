@@ -62,6 +62,8 @@ Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
     }
     data.records.push_back(record);
   }
+  if (!data.end_mark)
+    return fail_at(bytes.size(), "truncated: the file ends without an end mark", source);
   return data;
 }
 

@@ -1,0 +1,199 @@
+"""Programs that are compiled and run now: `tally gcov` prints what the compiler's gcov prints."""
+from __future__ import annotations
+
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.programs import SOURCE_ROOT, command_line
+from support.skips import missing_tool, run_unittests, skip_script
+
+SOURCES = SOURCE_ROOT / "tests" / "programs" / "coverage"
+ATOMIC = "-fprofile-update=atomic"
+
+# Source: options of each of its builds.
+BUILDS = {
+    "shapes.cpp": (["-O0"], ["-O2"]),
+    "jumps.c": (["-O0"], ["-O2"]),
+    "threads.cpp": (["-O0", ATOMIC], ["-O2", ATOMIC]),
+    "unity.cpp": (["-O0"], ["-O2"]),
+    "instances.cpp": (["-O0"],),
+}
+
+
+def run(words: list[str], folder: Path, status: int | None = 0) -> subprocess.CompletedProcess:
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=120, check=False)
+    if status is not None and done.returncode != status:
+        raise AssertionError(f"{words}: status {done.returncode}\n{done.stderr[:2000]}")
+    return done
+
+
+def compiler_of(source: str) -> list[str]:
+    return ["g++", "-std=c++20"] if source.endswith(".cpp") else ["gcc"]
+
+
+def compile_and_run(folder: Path, source: str, options: list[str]) -> None:
+    compiler = compiler_of(source)
+    run([*compiler, "--coverage", *options, "-c", source, "-o", "x.o"], folder)
+    run([*compiler, "--coverage", "-pthread", "x.o", "-o", "x"], folder)
+    run([str(folder / "x")], folder, status=None)
+
+
+def documents(text: str) -> list[dict]:
+    return [{**json.loads(line), "gcc_version": ""} for line in text.splitlines()]
+
+
+def gcov(folder: Path, *words: str) -> list[dict]:
+    return documents(run(["gcov", "--json-format", "--stdout", *words], folder).stdout)
+
+
+def tally(folder: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess:
+    return run([command_line(), "gcov", *words], folder, status)
+
+
+class CompilerTest(unittest.TestCase):
+    maxDiff = 3000
+    built = Path()
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.built = Path(tempfile.mkdtemp(prefix="gcov-"))
+        cls.addClassCleanup(shutil.rmtree, cls.built)
+
+    @classmethod
+    @functools.lru_cache(maxsize=None)
+    def folder(cls, source: str, options: tuple[str, ...]) -> Path:
+        """Where it was compiled and run. What is there must not be changed."""
+        folder = cls.built / "-".join([source.replace(".", "_"), *(o.lstrip("-") for o in options)])
+        shutil.copytree(SOURCES, folder)
+        (folder / "linked").symlink_to("inc")
+        compile_and_run(folder, source, list(options))
+        return folder
+
+    def compare(self, folder: Path, *words: str) -> list[dict]:
+        seen = documents(tally(folder, *words).stdout)
+        wanted = gcov(folder, *words)
+        for s, w in zip(seen, wanted):
+            self.assertEqual([file["file"] for file in s["files"]],
+                             [file["file"] for file in w["files"]])
+            for of_s, of_w in zip(s["files"], w["files"]):
+                for rows in ("functions", "lines"):
+                    wrong = [(a, b) for a, b in zip(of_s[rows], of_w[rows]) if a != b]
+                    self.assertEqual(wrong[:3], [], of_s["file"])
+        self.assertTrue(seen == wanted, "not the same documents")
+        return seen
+
+    def test_equals_gcov(self) -> None:
+        for source, variants in BUILDS.items():
+            for options in variants:
+                folder = self.folder(source, tuple(options))
+                with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+                    not_run = Path(name) / "copy"
+                    # Names are judged by the folders that are there.
+                    shutil.copytree(folder, not_run, symlinks=True)
+                    (not_run / "x.gcda").unlink()
+                    for branches in ([], ["-b"]):
+                        with self.subTest(source=source, options=options, branches=branches):
+                            ran = self.compare(folder, *branches, "x.gcda")
+                            none = self.compare(not_run, *branches, "x.gcno")
+                            self.assertTrue(any(line["count"] for document in ran
+                                                for file in document["files"]
+                                                for line in file["lines"]))
+                            self.assertFalse(any(line["count"] for document in none
+                                                 for file in document["files"]
+                                                 for line in file["lines"]))
+
+    def test_several_files(self) -> None:
+        """A document each, in the order of the command line; twice the same is twice printed."""
+        one = self.folder("jumps.c", ("-O0",))
+        with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+            for stem, source in (("a", one), ("b", self.folder("unity.cpp", ("-O0",)))):
+                for ending in ("gcno", "gcda"):
+                    shutil.copy(source / f"x.{ending}", Path(name) / f"{stem}.{ending}")
+            done = documents(tally(Path(name), "b.gcda", "a.gcda", "b.gcda").stdout)
+        self.assertEqual([each["data_file"] for each in done], ["b.gcda", "a.gcda", "b.gcda"])
+        self.assertEqual(done[0], done[2])
+        self.assertEqual(done[1]["files"], documents(tally(one, "x.gcda").stdout)[0]["files"])
+
+    def test_runs_add_up(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+            folder = Path(name) / "copy"
+            shutil.copytree(SOURCES, folder)
+            compile_and_run(folder, "jumps.c", ["-O1"])
+            before = documents(tally(folder, "x.gcda").stdout)
+            run([str(folder / "x"), "1", "2", "3"], folder, status=None)
+            after = self.compare(folder, "-b", "x.gcda")
+            counts = [{(f["name"]): f["execution_count"] for file in each[0]["files"]
+                       for f in file["functions"]} for each in (before, after)]
+            self.assertEqual(counts[1]["main"], 2 * counts[0]["main"])
+
+    def test_counters_of_another_compilation(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+            folder = Path(name) / "copy"
+            shutil.copytree(SOURCES, folder)
+            compile_and_run(folder, "jumps.c", ["-O0"])
+            kept = (folder / "x.gcda").read_bytes()
+            source = folder / "jumps.c"
+            source.write_text(source.read_text(encoding="utf-8") +
+                              "int added(int n) { return n ? 1 : 2; }\n", encoding="utf-8")
+            run(["gcc", "--coverage", "-O0", "-c", "jumps.c", "-o", "x.o"], folder)
+            (folder / "x.gcda").write_bytes(kept)
+            done = tally(folder, "-b", "x.gcda")
+            self.assertRegex(done.stderr, r"^x\.gcda: warning: the stamp is another[^\n]*\n$")
+            self.assertEqual(documents(done.stdout), gcov(folder, "-b", "x.gcda"))
+            functions = [f for file in documents(done.stdout)[0]["files"]
+                         for f in file["functions"]]
+            self.assertIn("added", [f["name"] for f in functions])
+            self.assertEqual({f["execution_count"] for f in functions}, {0})
+
+    def test_truncated(self) -> None:
+        built = self.folder("jumps.c", ("-O0",))
+        with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+            folder = Path(name)
+            shutil.copy(built / "x.gcno", folder)
+            whole = (built / "x.gcda").read_bytes()
+            for size in (0, 3, 10, 15, 17, 30, len(whole) // 2 | 1, len(whole) - 5):
+                with self.subTest(size=size):
+                    (folder / "x.gcda").write_bytes(whole[:size])
+                    done = tally(folder, "x.gcda", status=1)
+                    self.assertEqual(done.stdout, "")
+                    self.assertRegex(done.stderr, r"^tally: x\.gcda(:0x[0-9a-f]+)?: [^\n]+\n$")
+
+    def test_without_notes(self) -> None:
+        built = self.folder("jumps.c", ("-O0",))
+        with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+            shutil.copy(built / "x.gcda", name)
+            done = run([command_line(), "gcov", "x.gcda"], Path(name), status=None)
+            self.assertEqual((done.returncode != 0, done.stdout), (True, ""))
+            self.assertIn("x.gcno", done.stderr)
+
+
+def why_not() -> str | None:
+    reason = missing_tool("gcc", "g++", "gcov")
+    if reason:
+        return reason
+    version = subprocess.run(["gcov", "--version"], capture_output=True, text=True,
+                             check=False).stdout
+    with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+        folder = Path(name)
+        (folder / "x.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")
+        run(["gcc", "--coverage", "x.c", "-c", "-o", "x.o"], folder)
+        printed = run(["gcov", "--json-format", "--stdout", "x.gcno"], folder, status=None).stdout
+    if '"format_version": "1"' not in printed:
+        return f"gcov prints another format: {version.splitlines()[:1]}"
+    return None
+
+
+if __name__ == "__main__":
+    no = why_not()
+    if no:
+        skip_script(no)
+    run_unittests()

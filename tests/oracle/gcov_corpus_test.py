@@ -1,0 +1,142 @@
+"""Every oracle of the corpus of coverage files: `tally gcov` prints what the compiler's own gcov
+printed.
+
+TALLY_CORPUS names the corpus; without it, the folder beside the sources is looked for.
+"""
+from __future__ import annotations
+
+import collections
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.clang_notes import read_functions
+from support.programs import SOURCE_ROOT, command_line
+from support.skips import run_unittests, skip_script
+
+CORPUS = Path(os.environ.get("TALLY_CORPUS") or
+              SOURCE_ROOT.parent / "shared" / "corpus") / "gcov"
+LONG_LISTS = 3  # differences that are shown
+
+
+def tally_gcov(folder: Path, *words: str) -> subprocess.CompletedProcess:
+    return subprocess.run([command_line(), "gcov", *words], cwd=folder, capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
+
+
+def unpacked(path: Path) -> str:
+    return lzma.decompress(path.read_bytes()).decode("utf-8", "replace")
+
+
+def without_patch_level(document: dict) -> dict:
+    """A notes file does not hold it."""
+    return {**document, "gcc_version": re.sub(r"^(\d+\.\d+)\.\d+$", r"\1",
+                                              document["gcc_version"])}
+
+
+class GccTest(unittest.TestCase):
+    maxDiff = 4000
+
+    def run_of(self, oracle: Path) -> dict:
+        """What is printed in the place where the oracle was."""
+        folder, name = oracle.parents[1], oracle.name.removesuffix(".json.xz")
+        words = ["-b"] if name.endswith(".b") else []
+        name = name.removesuffix(".b")
+        with tempfile.TemporaryDirectory(prefix="gcov-") as elsewhere:
+            stem = name.removesuffix(".noda")
+            if stem != name:
+                shutil.copy(folder / f"{stem}.gcno", elsewhere)
+                folder = Path(elsewhere)
+            done = tally_gcov(folder, *words, stem + (".gcda" if stem == name else ".gcno"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # Of setjmp() and longjmp(): nothing else is found, and nothing without counters.
+        found = re.sub(r"(?m)^\S+\.gcno: warning: \w+: negative counts: [^\n]*\n", "", done.stderr)
+        self.assertEqual((found, name != stem and done.stderr != ""), ("", False))
+        return json.loads(done.stdout)
+
+    def compare(self, family: str, least: int) -> None:
+        oracles = sorted(CORPUS.glob(f"{family}/*/oracle/*.json.xz"))
+        self.assertGreaterEqual(len(oracles), least)
+        for oracle in oracles:
+            with self.subTest(str(oracle.relative_to(CORPUS))):
+                seen = without_patch_level(self.run_of(oracle))
+                wanted = without_patch_level(json.loads(unpacked(oracle)))
+                # No assertEqual of the whole: it takes minutes to print what differs.
+                for s, w in zip(seen["files"], wanted["files"]):
+                    for rows in ("functions", "lines"):
+                        wrong = [(a, b) for a, b in zip(s[rows], w[rows]) if a != b]
+                        self.assertEqual(wrong[:LONG_LISTS], [])
+                        self.assertEqual(len(s[rows]), len(w[rows]))
+                self.assertTrue(seen == wanted, "not the same document")
+
+    def test_gcc_12(self) -> None:
+        self.compare("gcc12", 90)
+
+    def test_gcc_11(self) -> None:
+        self.compare("gcc11", 45)
+
+
+def counts_of_text(text: str) -> dict:
+    """(file, line) -> count, of gcov's text."""
+    counts: dict[tuple[str, int], int] = {}
+    file = ""
+    for count, line, rest in re.findall(r"(?m)^ *(-|#####|=====|\d+)\*?: *(\d+):(.*)$", text):
+        if line == "0":
+            file = rest.removeprefix("Source:") if rest.startswith("Source:") else file
+        elif count != "-":
+            counts[file, int(line)] = int(count) if count.isdigit() else 0
+    return counts
+
+
+def counts_of_json(document: dict) -> dict:
+    counts: dict[tuple[str, int], int] = collections.Counter()
+    for file in document["files"]:
+        for line in file["lines"]:
+            counts[file["file"], line["line_number"]] += line["count"]
+    return dict(counts)
+
+
+class ClangTest(unittest.TestCase):
+    """Where longjmp() leaves a function, or ends it twice, Clang's counters contradict each other
+    (it has no arcs for that, as GCC has) and no count is right: there llvm-cov takes counts below 0
+    as if they had no sign, and we keep and report them. Their lines are not compared."""
+
+    def test_clang_14(self) -> None:
+        oracles = sorted(CORPUS.glob("clang14/*/oracle/*.bc.gcov.xz"))
+        self.assertGreaterEqual(len(oracles), 45)
+        compared, left_out = 0, 0
+        for oracle in oracles:
+            folder, stem = oracle.parents[1], oracle.name.removesuffix(".bc.gcov.xz")
+            with self.subTest(str(oracle.relative_to(CORPUS))):
+                done = tally_gcov(folder, f"{stem}.gcda")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                contradicting = [each for each in read_functions(folder / f"{stem}.gcno",
+                                                                 folder / f"{stem}.gcda")
+                                 if each.contradicts_itself()]
+                self.assertEqual("negative counts" in done.stderr, bool(contradicting))
+                doubtful = {line for each in contradicting for line in each.lines}
+                seen, wanted = counts_of_json(json.loads(done.stdout)), \
+                    counts_of_text(unpacked(oracle))
+                self.assertEqual(set(seen), set(wanted))
+                wrong = [(key, seen[key], wanted[key]) for key in sorted(wanted)
+                         if seen[key] != wanted[key] and key[1] not in doubtful]
+                self.assertEqual(wrong[:LONG_LISTS], [])
+                left_out += len(doubtful)
+                compared += len(wanted) - len(doubtful)
+        print(f"clang 14: {compared} lines are equal, {left_out} in contradicting functions")
+        self.assertGreater(compared, 12000)
+        self.assertLess(left_out, 1500)
+
+
+if __name__ == "__main__":
+    if not CORPUS.is_dir():
+        skip_script(f"there is no corpus in {CORPUS} (TALLY_CORPUS names another)")
+    run_unittests()
