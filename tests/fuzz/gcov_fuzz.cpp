@@ -65,10 +65,9 @@ void check_counts(const GcovNotes &notes, const GcovData *data, bool branches) {
   for (const GcovFile &file : counts.files) {
     functions += file.functions.size();
     lines += file.lines.size();
-    require(std::ranges::is_sorted(file.functions, {},
-                                   [&](const GcovFunction &f) {
-                                     return notes.graph.functions[f.id].start_line;
-                                   }),
+    require(std::ranges::is_sorted(
+                file.functions, {},
+                [&](const GcovFunction &f) { return notes.graph.functions[f.id].start_line; }),
             "functions by line");
     for (const GcovLine &line : file.lines)
       require(line.first_branch <= line.last_branch && line.last_branch <= counts.branches.size(),

@@ -40,8 +40,7 @@ FlowCounts solved(const CoverageGraph &graph, const std::vector<int64_t> &counte
 using Counts = std::vector<int64_t>;
 
 TEST(FlowSolver, ABranch) {
-  const auto graph =
-      graph_of(4, {{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}});
+  const auto graph = graph_of(4, {{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}});
   const FlowCounts flow = solved(graph, {5, 2});
   EXPECT_EQ(flow.arcs, (Counts{7, 5, 2, 5}));
   EXPECT_EQ(flow.blocks, (Counts{7, 7, 7, 5}));
@@ -88,8 +87,7 @@ TEST(FlowSolver, CountersThatContradictEachOtherStay) {
 }
 
 TEST(FlowSolver, ArcsThatNothingTells) {
-  const auto graph =
-      graph_of(4, {{0, 2, tree}, {2, 3, tree}, {3, 2, tree}, {2, 1, tree}});
+  const auto graph = graph_of(4, {{0, 2, tree}, {2, 3, tree}, {3, 2, tree}, {2, 1, tree}});
   const FlowCounts flow = solved(graph, {});
   EXPECT_EQ(flow.unsolved, 4u);
   EXPECT_EQ(flow.arcs, (Counts{0, 0, 0, 0}));
@@ -162,15 +160,16 @@ Walked walked(std::mt19937 &random) {
   std::ranges::stable_sort(arcs, {}, &GraphArc::source);
 
   Walked out{graph_of(blocks, arcs), Counts(arcs.size()), Counts(blocks), {}};
-  const auto place_of = [&](uint32_t block) { return std::ranges::find(order, block) - order.begin(); };
+  const auto place_of = [&](uint32_t block) {
+    return std::ranges::find(order, block) - order.begin();
+  };
   for (uint32_t walk = below(30); walk > 0; --walk) {
     uint32_t at = 0;
     ++out.blocks[0];
     for (uint32_t step = 0; at != 1; ++step) {
       std::vector<size_t> ways;
       for (size_t i = 0; i < arcs.size(); ++i)
-        if (arcs[i].source == at &&
-            (step < 40 || place_of(arcs[i].destination) > place_of(at)))
+        if (arcs[i].source == at && (step < 40 || place_of(arcs[i].destination) > place_of(at)))
           ways.push_back(i);
       const size_t way = ways[below(static_cast<uint32_t>(ways.size()))];
       ++out.arcs[way];
@@ -202,9 +201,8 @@ TEST(FlowSolver, GivesBackWhatWalksHaveCounted) {
 
 CountedGraph counted(uint32_t blocks, std::vector<CountedArc> arcs) {
   CountedGraph out;
-  std::ranges::stable_sort(arcs, {}, [](const CountedArc &arc) {
-    return std::pair(arc.source, arc.destination);
-  });
+  std::ranges::stable_sort(
+      arcs, {}, [](const CountedArc &arc) { return std::pair(arc.source, arc.destination); });
   out.arcs = std::move(arcs);
   for (uint32_t block = 0; block <= blocks; ++block) {
     out.first_out.push_back(static_cast<uint32_t>(std::ranges::count_if(
@@ -240,8 +238,8 @@ TEST(LineCycles, ALoopOfOneBlock) {
 }
 
 TEST(LineCycles, CircuitsThatShareAnArc) {
-  const auto graph = counted(5, {{0, 2, 0, 1}, {2, 3, 0, 6}, {3, 2, 0, 3}, {3, 4, 0, 2},
-                                 {4, 2, 0, 2}, {3, 1, 0, 1}});
+  const auto graph = counted(
+      5, {{0, 2, 0, 1}, {2, 3, 0, 6}, {3, 2, 0, 3}, {3, 4, 0, 2}, {4, 2, 0, 2}, {3, 1, 0, 1}});
   EXPECT_EQ(line_count(graph, {2, 3, 4}).count, 1 + 3 + 2);
   EXPECT_EQ(line_count(graph, {2, 3}).count, 1 + 2 + 3); // 4 is on another line
 }
@@ -296,7 +294,9 @@ TEST(LineCycles, OfWalksALineCountsNoLessThanEntriesAndNoMoreThanItsBlocks) {
       if (random() % 2)
         line.push_back(block);
     std::ranges::shuffle(line, random);
-    const auto on_line = [&](uint32_t block) { return std::ranges::find(line, block) != line.end(); };
+    const auto on_line = [&](uint32_t block) {
+      return std::ranges::find(line, block) != line.end();
+    };
     int64_t entered = 0, most = 0;
     for (const CountedArc &arc : graph.arcs)
       if (on_line(arc.destination) && !on_line(arc.source))

@@ -387,10 +387,9 @@ void Counting::add_lines(uint32_t number) {
   std::vector<GcovFunction> functions = file.functions;
   std::ranges::stable_sort(functions, {}, start_of);
   for (auto first = functions.begin(); first != functions.end();) {
-    const auto last = std::upper_bound(first, functions.end(), start_of(*first),
-                                       [&](uint32_t line, const GcovFunction &function) {
-                                         return line < start_of(function);
-                                       });
+    const auto last = std::upper_bound(
+        first, functions.end(), start_of(*first),
+        [&](uint32_t line, const GcovFunction &function) { return line < start_of(function); });
     std::sort(first, last, before);
     first = last;
   }
@@ -405,8 +404,10 @@ void Counting::add_lines(uint32_t number) {
       bool together = true;
       for (++i; i < rows.size() && rows[i].line == sum.line; ++i) {
         const Row &more = rows[i];
-        sum.raw += more.raw;
-        sum.by_blocks += more.by_blocks;
+        if (__builtin_add_overflow(sum.raw, more.raw, &sum.raw) ||
+            __builtin_add_overflow(sum.by_blocks, more.by_blocks, &sum.by_blocks))
+          find(fmt::format("{}: the count of line {} does not fit in 64 bits", file.name, sum.line),
+               "overflow");
         sum.unexecuted |= more.unexecuted;
         sum.has_blocks |= more.has_blocks;
         if (more.first_branch == more.last_branch)

@@ -1,0 +1,477 @@
+// Notes and counters, built here byte by byte.
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include <tally/gcov.h>
+#include <tally/gcov_counts.h>
+#include <tally/gcov_json.h>
+
+namespace tally {
+namespace {
+
+constexpr uint32_t tag_blocks = 0x01410000, tag_arcs = 0x01430000, tag_lines = 0x01450000;
+
+uint32_t word_of(const char *text) {
+  uint32_t word = 0;
+  for (int i = 0; i < 4; ++i)
+    word = word << 8 | static_cast<uint8_t>(text[i]);
+  return word;
+}
+
+struct Layout {
+  const char *version;
+  bool big_endian = false;
+  bool clang = false; // words, without a checksum, whatever the version
+  bool at_least(const char *text) const { return word_of(version) >= word_of(text); }
+  bool gcc_12() const { return at_least("B20*") && !clang; }
+};
+constexpr char gcc_12[5] = "B22*", gcc_11[5] = "B13*", clang_14[5] = "408*";
+
+class Bytes {
+public:
+  explicit Bytes(const Layout &layout) : layout_(layout) {}
+  size_t size() const { return bytes_.size(); }
+  const std::string &bytes() const { return bytes_; }
+
+  Bytes &word(uint32_t value) {
+    for (int i = 0; i < 4; ++i)
+      bytes_ += static_cast<char>(value >> 8 * (layout_.big_endian ? 3 - i : i));
+    return *this;
+  }
+  Bytes &count(int64_t value) {
+    const auto bits = static_cast<uint64_t>(value);
+    return word(static_cast<uint32_t>(bits)).word(static_cast<uint32_t>(bits >> 32));
+  }
+  Bytes &length(size_t size) {
+    return word(static_cast<uint32_t>(layout_.gcc_12() ? size : size / 4));
+  }
+  Bytes &text(std::string_view value) {
+    if (value.empty())
+      return word(0);
+    const size_t nuls = layout_.gcc_12() ? 1 : 4 - value.size() % 4;
+    length(value.size() + nuls);
+    bytes_ += value;
+    bytes_.append(nuls, '\0');
+    return *this;
+  }
+  Bytes &record(uint32_t tag, const std::function<void(Bytes &)> &payload) {
+    Bytes inner(layout_);
+    payload(inner);
+    word(tag).length(inner.size());
+    bytes_ += inner.bytes();
+    return *this;
+  }
+
+private:
+  Layout layout_;
+  std::string bytes_;
+};
+
+Bytes header(const Layout &layout, const char *magic, uint32_t stamp) {
+  Bytes out(layout);
+  out.word(word_of(magic)).word(word_of(layout.version)).word(stamp);
+  if (layout.gcc_12())
+    out.word(0xabcd);
+  return out;
+}
+
+Bytes notes_header(const Layout &layout) {
+  Bytes out = header(layout, "gcno", 77);
+  if (layout.at_least("A90*"))
+    out.text("/src/x");
+  if (layout.at_least("A80*"))
+    out.word(1);
+  return out;
+}
+
+void put_function(Bytes &out, const Layout &layout, uint32_t ident, std::string_view name,
+                  uint32_t line) {
+  out.record(0x01000000, [&](Bytes &to) {
+    to.word(ident).word(11).word(22).text(name);
+    if (layout.at_least("A80*"))
+      to.word(0);
+    to.text("f.c").word(line);
+    if (layout.at_least("A80*"))
+      to.word(1).word(line + 4);
+    if (layout.at_least("A90*"))
+      to.word(2);
+  });
+}
+
+void put_blocks(Bytes &out, const Layout &layout, uint32_t blocks) {
+  out.record(tag_blocks, [&](Bytes &to) {
+    if (layout.at_least("A80*"))
+      to.word(blocks);
+    else
+      for (uint32_t i = 0; i < blocks; ++i)
+        to.word(0);
+  });
+}
+
+void put_arcs(Bytes &out, std::vector<uint32_t> words) {
+  out.record(tag_arcs, [&](Bytes &to) {
+    for (const uint32_t word : words)
+      to.word(word);
+  });
+}
+
+void put_line(Bytes &out, uint32_t block, uint32_t line) {
+  out.record(tag_lines,
+             [&](Bytes &to) { to.word(block).word(0).text("f.c").word(line).word(0).text(""); });
+}
+
+// A loop in line 4 of two functions: 0 -> 2, 2 -> 3 (counted), 2 -> 1 (counted), 3 -> 2, where 3 is
+// not the last block.
+std::string notes_of(const Layout &layout) {
+  Bytes out = notes_header(layout);
+  for (const uint32_t ident : {5, 9}) {
+    const uint32_t line = ident * 10;
+    put_function(out, layout, ident, ident == 5 ? "five" : "nine", line);
+    put_blocks(out, layout, 5);
+    put_arcs(out, {0, 2, 1});
+    put_arcs(out, {2, 3, 0, 4, 0});
+    put_arcs(out, {3, 2, 1});
+    put_arcs(out, {4, 1, 1});
+    put_line(out, 2, line);
+    put_line(out, 3, line + 1);
+    out.record(0x01990000, [](Bytes &to) { to.word(1).word(2); }); // nobody knows it
+  }
+  if (layout.clang)
+    out.word(0).word(0);
+  return out.bytes();
+}
+
+std::string data_of(const Layout &layout, uint32_t stamp = 77) {
+  Bytes out = header(layout, "gcda", stamp);
+  const auto summary = [](Bytes &to) { to.word(3).word(900); };
+  if (!layout.clang)
+    out.record(gcov_tag_object_summary, summary);
+  for (const uint32_t ident : {5, 9}) {
+    out.record(gcov_tag_function, [&](Bytes &to) { to.word(ident).word(11).word(22); });
+    out.record(gcov_tag_counters,
+               [&](Bytes &to) { to.count(ident == 5 ? 40 : (int64_t{1} << 33) + 7).count(2); });
+  }
+  if (layout.clang)
+    out.record(gcov_tag_object_summary, summary).word(0);
+  out.word(0);
+  return out.bytes();
+}
+
+std::string findings_of(const Diagnostics &diagnostics) {
+  std::string out;
+  for (const Finding &finding : diagnostics.findings())
+    out += finding.text() + "\n";
+  return out;
+}
+
+std::string json_of(const std::string &notes_bytes, const std::string *data_bytes,
+                    std::string *findings = nullptr) {
+  Diagnostics diagnostics;
+  const auto notes = read_gcov_notes(notes_bytes, "x.gcno", diagnostics);
+  if (!notes)
+    return notes.error().text();
+  std::optional<GcovData> data;
+  if (data_bytes) {
+    auto read = read_gcov_data(*data_bytes, "x.gcda", diagnostics);
+    if (!read)
+      return read.error().text();
+    data = std::move(*read);
+  }
+  const auto counters = match_counters(*notes, data ? &*data : nullptr, "x.gcda", diagnostics);
+  const auto counts = count_as_gcov(notes->graph, counters, "x.gcno", diagnostics);
+  if (findings)
+    *findings = findings_of(diagnostics);
+  return to_gcov_json({"12.2", "x.gcda", &notes->graph, &counts});
+}
+
+std::string json_of(const Layout &layout) {
+  const std::string data = data_of(layout);
+  std::string findings;
+  std::string json = json_of(notes_of(layout), &data, &findings);
+  EXPECT_EQ(findings, "");
+  return json;
+}
+
+Error notes_error(const std::string &bytes) {
+  Diagnostics diagnostics;
+  const auto notes = read_gcov_notes(bytes, "x.gcno", diagnostics);
+  EXPECT_FALSE(notes.has_value());
+  return notes ? Error{} : notes.error();
+}
+Error data_error(const std::string &bytes) {
+  Diagnostics diagnostics;
+  const auto data = read_gcov_data(bytes, "x.gcda", diagnostics);
+  EXPECT_FALSE(data.has_value());
+  return data ? Error{} : data.error();
+}
+void expect_at(const Error &error, size_t offset, std::string_view message) {
+  EXPECT_EQ(error.code, ErrorCode::invalid_input);
+  EXPECT_EQ(error.where, Position::at_offset(offset)) << error.text();
+  EXPECT_NE(error.message.find(message), std::string::npos) << error.text();
+}
+
+TEST(Gcov, CountsOfASmallFile) {
+  const std::string json = json_of({gcc_12});
+  EXPECT_NE(json.find("\"current_working_directory\": \"/src/x\""), json.npos);
+  EXPECT_NE(json.find("\"count\": 42, \"line_number\": 50, "), json.npos) << json;
+  EXPECT_NE(json.find("\"count\": 40, \"line_number\": 51, "), json.npos) << json;
+  EXPECT_NE(json.find("\"count\": 8589934601, \"line_number\": 90, "), json.npos) << json;
+  EXPECT_NE(json.find("\"name\": \"nine\", \"blocks_executed\": 2, \"execution_count\": 2"),
+            json.npos)
+      << json;
+}
+
+TEST(Gcov, ByteOrderAndLengthsMakeNoDifference) {
+  const std::string json = json_of({gcc_12});
+  for (const bool big_endian : {false, true}) {
+    EXPECT_EQ(json_of({gcc_12, big_endian}), json);
+    EXPECT_EQ(json_of({gcc_11, big_endian}), json);
+    const std::string clang = json_of({clang_14, big_endian, true});
+    EXPECT_EQ(clang, json_of({clang_14, false, true}));
+    EXPECT_NE(clang.find("\"count\": 42, \"line_number\": 50, "), clang.npos) << clang;
+    // Clang writes GCC 12's version before the older layout.
+    const std::string pretended = json_of({gcc_12, big_endian, true});
+    EXPECT_NE(pretended.find("\"count\": 8589934601, \"line_number\": 90, "), pretended.npos)
+        << pretended;
+  }
+}
+
+TEST(Gcov, WhichLayoutItIs) {
+  Diagnostics diagnostics;
+  for (const bool big_endian : {false, true})
+    for (const bool clang : {false, true}) {
+      const Layout layout{gcc_12, big_endian, clang};
+      const auto notes = read_gcov_notes(notes_of(layout), "x.gcno", diagnostics);
+      const auto data = read_gcov_data(data_of(layout), "x.gcda", diagnostics);
+      ASSERT_TRUE(notes && data);
+      for (const GcovHeader &header : {notes->header, data->header}) {
+        EXPECT_EQ(header.big_endian, big_endian);
+        EXPECT_EQ(header.byte_lengths(), !clang);
+        EXPECT_EQ(header.checksum.value_or(1), clang ? 1u : 0xabcdu);
+        EXPECT_EQ(static_cast<uint32_t>(header.version), 1202u);
+        EXPECT_EQ(version_text(header.version_word), "B22*");
+        EXPECT_EQ(header.stamp, 77u);
+      }
+      EXPECT_EQ(notes->graph.by_clang, clang);
+    }
+}
+
+TEST(Gcov, WhatIsReadIsWrittenAgain) {
+  Diagnostics diagnostics;
+  for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_12, true}, Layout{gcc_11},
+                               Layout{gcc_12, false, true}, Layout{clang_14, true, true}}) {
+    Bytes zeros(layout); // -16 bytes of counters: 2 that are not stored
+    if (!layout.clang)
+      zeros.record(gcov_tag_function, [](Bytes &) {})
+          .word(gcov_tag_counters)
+          .word(static_cast<uint32_t>(layout.gcc_12() ? -16 : -4))
+          .word(0);
+    std::string bytes = data_of(layout);
+    if (!layout.clang)
+      bytes.replace(bytes.size() - 4, 4, zeros.bytes());
+    const auto data = read_gcov_data(bytes, "x.gcda", diagnostics);
+    ASSERT_TRUE(data) << data.error().text();
+    EXPECT_EQ(data->bytes().value_or(""), bytes);
+    if (!layout.clang) {
+      EXPECT_TRUE(data->records.back().zeros);
+      EXPECT_EQ(data->records.back().last, 2u);
+      EXPECT_FALSE(data->function_of(data->records[data->records.size() - 2]));
+    }
+    const auto notes = read_gcov_notes(notes_of(layout), "x.gcno", diagnostics);
+    ASSERT_TRUE(notes);
+    EXPECT_EQ(notes->bytes().value_or(""), notes_of(layout));
+  }
+}
+
+TEST(Gcov, AnotherMagic) {
+  const std::string notes = notes_of({gcc_12}), data = data_of({gcc_12});
+  expect_at(notes_error(data), 0, "is no notes file");
+  expect_at(data_error(notes), 0, "is no file of counters");
+  expect_at(notes_error(""), 0, "is no notes file");
+  expect_at(data_error("gcd"), 0, "is no file of counters");
+}
+
+TEST(Gcov, AnUnknownVersion) {
+  for (const char *version : {"x22*", "B2x*", "4.8*", "    "}) {
+    expect_at(notes_error(header({version}, "gcno", 1).bytes()), 4, "is no version of a compiler");
+    expect_at(data_error(header({version}, "gcda", 1).bytes()), 4, "is no version of a compiler");
+  }
+}
+
+TEST(Gcov, BlocksThatAreNotThere) {
+  const Layout layout{gcc_12};
+  const auto with = [&](auto put) {
+    Bytes out = notes_header(layout);
+    put_function(out, layout, 1, "f", 1);
+    put_blocks(out, layout, 4);
+    const size_t at = out.size();
+    put(out);
+    return std::pair(notes_error(out.bytes()), at);
+  };
+  auto [source, source_at] = with([](Bytes &out) { put_arcs(out, {4, 1, 0}); });
+  expect_at(source, source_at + 8, "there is no block 4: the function has 4");
+  auto [to, to_at] = with([](Bytes &out) { put_arcs(out, {0, 1, 0, 3, 0, 7, 0}); });
+  expect_at(to, to_at + 8 + 20, "there is no block 7: the function has 4");
+  auto [line, line_at] = with([](Bytes &out) { put_line(out, 9, 1); });
+  expect_at(line, line_at + 8, "there is no block 9");
+  auto [condition, condition_at] =
+      with([](Bytes &out) { out.record(0x01470000, [](Bytes &r) { r.word(6).word(2); }); });
+  expect_at(condition, condition_at + 8, "there is no block 6");
+  auto [twice, twice_at] = with([&](Bytes &out) { put_blocks(out, layout, 4); });
+  expect_at(twice, twice_at, "told twice");
+}
+
+TEST(Gcov, MoreBlocksThanTheFileHasRoomFor) {
+  const Layout layout{gcc_12};
+  Bytes out = notes_header(layout);
+  put_function(out, layout, 1, "f", 1);
+  const size_t at = out.size();
+  put_blocks(out, layout, 0x7fffffff);
+  expect_at(notes_error(out.bytes()), at + 8, "blocks are more than the file has room for");
+}
+
+TEST(Gcov, LengthsBeyondTheFile) {
+  for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_11}, Layout{clang_14, false, true}}) {
+    Bytes notes = notes_header(layout);
+    const size_t at = notes.size();
+    notes.word(0x01000000).word(0x7ffffff0).word(1);
+    expect_at(notes_error(notes.bytes()), at, "truncated");
+    Bytes data = header(layout, "gcda", 77);
+    const size_t data_at = data.size();
+    data.word(gcov_tag_function).word(40).word(1);
+    expect_at(data_error(data.bytes()), data_at, "truncated");
+  }
+}
+
+TEST(Gcov, RecordsBeforeAnyFunction) {
+  const Layout layout{gcc_12};
+  const std::array<std::function<void(Bytes &)>, 3> records{
+      [&](Bytes &out) { put_blocks(out, layout, 4); },
+      [](Bytes &out) {
+        put_arcs(out, {0, 1, 0});
+      },
+      [](Bytes &out) { put_line(out, 0, 1); }};
+  for (const auto &put : records) {
+    Bytes out = notes_header(layout);
+    const size_t at = out.size();
+    put(out);
+    expect_at(notes_error(out.bytes()), at, "before any function");
+  }
+}
+
+TEST(Gcov, LinesThatEndTooSoonOrHaveNoFile) {
+  const Layout layout{gcc_12};
+  Bytes out = notes_header(layout);
+  put_function(out, layout, 1, "f", 1);
+  put_blocks(out, layout, 4);
+  const size_t at = out.size();
+  Bytes no_file = out, no_end = out;
+  no_file.record(tag_lines, [](Bytes &to) { to.word(2).word(8).word(0).text(""); });
+  expect_at(notes_error(no_file.bytes()), at + 8, "a line before the name of its file");
+  no_end.record(tag_lines, [](Bytes &to) { to.word(2).word(0).text("f.c").word(8); });
+  expect_at(notes_error(no_end.bytes()), at + 8, "too short");
+}
+
+TEST(Gcov, CountersOfOddLength) {
+  for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_11}}) {
+    Bytes out = header(layout, "gcda", 77);
+    const size_t at = out.size();
+    out.record(gcov_tag_counters, [](Bytes &to) { to.count(1).word(2); }).word(0);
+    expect_at(data_error(out.bytes()), at, "no multiple of 8 bytes");
+    Bytes zeros = header(layout, "gcda", 77);
+    zeros.word(gcov_tag_counters).word(static_cast<uint32_t>(layout.gcc_12() ? -12 : -3)).word(0);
+    expect_at(data_error(zeros.bytes()), at, "no multiple of 8 bytes");
+  }
+}
+
+TEST(Gcov, EveryCutOfCountersIsAnError) {
+  Diagnostics diagnostics;
+  for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_12, true}, Layout{gcc_11},
+                               Layout{clang_14, false, true}, Layout{gcc_12, false, true}}) {
+    const std::string whole = data_of(layout);
+    ASSERT_TRUE(read_gcov_data(whole, "x.gcda", diagnostics));
+    const size_t behind = layout.clang ? 4 : 0; // Clang ends with two zeros, and one will do
+    for (size_t size = 0; size < whole.size() - behind; ++size) {
+      const Error error = data_error(whole.substr(0, size));
+      EXPECT_EQ(error.code, ErrorCode::invalid_input) << size;
+      EXPECT_EQ(error.where.kind, Position::Kind::offset) << size;
+      EXPECT_LE(error.where.offset, size);
+    }
+  }
+}
+
+// Between two records nothing tells that more should follow.
+TEST(Gcov, ACutOfNotesWithinARecordIsAnError) {
+  const Layout layout{gcc_12};
+  const std::string whole = notes_of(layout);
+  std::vector<size_t> ends{notes_header(layout).size()};
+  while (ends.back() < whole.size()) {
+    const auto *length = reinterpret_cast<const uint8_t *>(whole.data()) + ends.back() + 4;
+    ends.push_back(ends.back() + 8 + (length[0] | static_cast<size_t>(length[1]) << 8));
+  }
+  for (size_t size = 0; size < whole.size(); ++size) {
+    Diagnostics diagnostics;
+    const auto notes = read_gcov_notes(whole.substr(0, size), "x.gcno", diagnostics);
+    EXPECT_EQ(notes.has_value(), std::ranges::find(ends, size) != ends.end()) << size;
+  }
+}
+
+TEST(Gcov, CountersOfAnotherCompilationAreNotTaken) {
+  const Layout layout{gcc_12};
+  std::string findings;
+  const std::string data = data_of(layout, 78);
+  EXPECT_EQ(json_of(notes_of(layout), &data, &findings), json_of(notes_of(layout), nullptr));
+  EXPECT_NE(findings.find("x.gcda: warning: the stamp is another"), findings.npos) << findings;
+}
+
+TEST(Gcov, CountingEndsWithAFunctionThatDiffers) {
+  const Layout layout{gcc_12};
+  const auto with = [&](auto put) {
+    Bytes out = header(layout, "gcda", 77);
+    put(out);
+    out.word(0);
+    std::string findings;
+    const std::string json = json_of(notes_of(layout), &out.bytes(), &findings);
+    return std::pair(json, findings);
+  };
+  const auto function = [](Bytes &out, uint32_t ident, uint32_t checksum, int counters) {
+    out.record(gcov_tag_function, [&](Bytes &to) { to.word(ident).word(11).word(checksum); });
+    out.record(gcov_tag_counters, [&](Bytes &to) {
+      for (int i = 0; i < counters; ++i)
+        to.count(6);
+    });
+  };
+  auto [json, findings] = with([&](Bytes &out) {
+    function(out, 5, 23, 2);
+    function(out, 9, 22, 2);
+  });
+  EXPECT_NE(findings.find("the checksum of function five is another"), findings.npos) << findings;
+  EXPECT_EQ(json.find("execution_count"), json.npos) << json; // none is shown
+  auto [json2, findings2] = with([&](Bytes &out) {
+    function(out, 5, 22, 2);
+    function(out, 9, 22, 3);
+  });
+  EXPECT_NE(findings2.find("the number of counters of function nine is another"), findings2.npos);
+  EXPECT_NE(json2.find("\"name\": \"five\""), json2.npos);
+  EXPECT_EQ(json2.find("\"name\": \"nine\""), json2.npos);
+  auto [json3, findings3] = with([&](Bytes &out) {
+    function(out, 6, 22, 2);
+    function(out, 9, 22, 2);
+  });
+  EXPECT_NE(findings3.find("counters of function 6, which the notes do not know"), findings3.npos);
+  EXPECT_NE(json3.find("\"name\": \"nine\""), json3.npos);
+}
+
+TEST(Gcov, NotesHoldNoCounters) {
+  Diagnostics diagnostics;
+  auto notes = read_gcov_notes(notes_of({gcc_12}), "x.gcno", diagnostics);
+  ASSERT_TRUE(notes);
+  EXPECT_FALSE(notes->add(*notes));
+  EXPECT_FALSE(notes->zero());
+}
+
+} // namespace
+} // namespace tally
