@@ -66,12 +66,19 @@ bool walks(ByteCursor cursor, bool byte_lengths) {
   return true;
 }
 
-bool walks_from(ByteCursor cursor, const GcovHeader &header, bool notes) {
+// How well what follows the header fits a layout: 2: to the end of the file, 1: it begins with a tag
+// (and then the file is cut, say), 0: not at all.
+int fit(ByteCursor cursor, const GcovHeader &header, bool notes) {
   if (notes && header.version >= GcovVersion::v9)
     take_string(cursor, header);
   if (notes && header.version >= GcovVersion::v8)
     cursor.u32();
-  return !cursor.failed() && walks(cursor, header.byte_lengths());
+  if (cursor.failed())
+    return 0;
+  if (walks(cursor, header.byte_lengths()))
+    return 2;
+  const uint32_t tag = cursor.u32();
+  return tag != 0 && (tag & 0xffff) == 0;
 }
 
 } // namespace
@@ -123,7 +130,7 @@ Result<GcovHeader> take_header(ByteCursor &cursor, std::string_view bytes,
   with_checksum.checksum = behind.u32();
   const bool notes = is_notes(bytes);
   // Clang writes any version in front of the older layout.
-  if (!walks_from(behind, with_checksum, notes) && walks_from(cursor, header, notes))
+  if (fit(behind, with_checksum, notes) < fit(cursor, header, notes))
     return header;
   cursor = behind;
   if (cursor.failed())
