@@ -12,8 +12,9 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.gcov_counts import by_plain_names, counts_of_json, counts_of_text
 from support.programs import SOURCE_ROOT, command_line
-from support.skips import missing_tool, run_unittests, skip_script
+from support.skips import missing_tool, need_tools, run_unittests, skip_script
 
 SOURCES = SOURCE_ROOT / "tests" / "programs" / "coverage"
 ATOMIC = "-fprofile-update=atomic"
@@ -175,6 +176,48 @@ class CompilerTest(unittest.TestCase):
             done = run([command_line(), "gcov", "x.gcda"], Path(name), status=None)
             self.assertEqual((done.returncode != 0, done.stdout), (True, ""))
             self.assertIn("x.gcno", done.stderr)
+
+
+class ClangTest(unittest.TestCase):
+    """Clang has no tool that prints JSON: lines are held to the text of llvm-cov."""
+
+    def build(self, folder: Path, source: str, options: list[str]) -> None:
+        shutil.copytree(SOURCES, folder)
+        (folder / "linked").symlink_to("inc")
+        compiler = ["clang++", "-std=c++20"] if source.endswith(".cpp") else ["clang"]
+        run([*compiler, "--coverage", *options, "-c", source, "-o", "x.o"], folder)
+        run([*compiler, "--coverage", "x.o", "-o", "x"], folder)
+        run([str(folder / "x")], folder, status=None)
+
+    def test_equals_llvm_cov(self) -> None:
+        need_tools("clang", "clang++", "llvm-cov")
+        for source in ("jumps.c", "unity.cpp", "instances.cpp"):
+            for options in (["-O0"], ["-O2"], ["-Xclang", "-coverage-version=402*"],
+                            ["-Xclang", "-coverage-version=407*"]):
+                with self.subTest(source=source, options=options), \
+                        tempfile.TemporaryDirectory(prefix="gcov-") as name:
+                    folder = Path(name) / "copy"
+                    self.build(folder, source, options)
+                    run(["llvm-cov", "gcov", "x.gcda"], folder)
+                    text = "".join(each.read_text(encoding="utf-8", errors="replace")
+                                   for each in sorted(folder.glob("*.gcov")))
+                    seen = json.loads(tally(folder, "x.gcda").stdout)
+                    self.assertEqual(by_plain_names(counts_of_json(seen)),
+                                     by_plain_names(counts_of_text(text)))
+
+    def test_whatever_version_it_claims(self) -> None:
+        """llvm-cov 14 refuses what Clang 14 writes as version B22*; the counts are those of B13*."""
+        need_tools("clang")
+        seen = []
+        for version in ("B13*", "B22*"):
+            with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+                folder = Path(name) / "copy"
+                self.build(folder, "jumps.c", ["-Xclang", f"-coverage-version={version}"])
+                done = tally(folder, "-b", "x.gcda")
+                self.assertEqual(done.stderr, "")
+                seen.append(documents(done.stdout)[0]["files"])
+        self.assertEqual(seen[0], seen[1])
+        self.assertTrue(any(line["count"] for file in seen[0] for line in file["lines"]))
 
 
 def why_not() -> str | None:

@@ -5,7 +5,6 @@ TALLY_CORPUS names the corpus; without it, the folder beside the sources is look
 """
 from __future__ import annotations
 
-import collections
 import json
 import lzma
 import os
@@ -19,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.clang_notes import read_functions
+from support.gcov_counts import counts_of_json, counts_of_text
 from support.programs import SOURCE_ROOT, command_line
 from support.skips import run_unittests, skip_script
 
@@ -82,26 +82,6 @@ class GccTest(unittest.TestCase):
 
     def test_gcc_11(self) -> None:
         self.compare("gcc11", 45)
-
-
-def counts_of_text(text: str) -> dict:
-    """(file, line) -> count, of gcov's text."""
-    counts: dict[tuple[str, int], int] = {}
-    file = ""
-    for count, line, rest in re.findall(r"(?m)^ *(-|#####|=====|\d+)\*?: *(\d+):(.*)$", text):
-        if line == "0":
-            file = rest.removeprefix("Source:") if rest.startswith("Source:") else file
-        elif count != "-":
-            counts[file, int(line)] = int(count) if count.isdigit() else 0
-    return counts
-
-
-def counts_of_json(document: dict) -> dict:
-    counts: dict[tuple[str, int], int] = collections.Counter()
-    for file in document["files"]:
-        for line in file["lines"]:
-            counts[file["file"], line["line_number"]] += line["count"]
-    return dict(counts)
 
 
 class ClangTest(unittest.TestCase):

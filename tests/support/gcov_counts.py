@@ -1,0 +1,35 @@
+"""Counts of lines, of what gcov and tools like it print."""
+from __future__ import annotations
+
+import collections
+import os
+import re
+
+
+def counts_of_text(text: str) -> dict[tuple[str, int], int]:
+    """(file, line) -> count, of .gcov files one after another."""
+    counts: dict[tuple[str, int], int] = {}
+    file = ""
+    for count, line, rest in re.findall(r"(?m)^ *(-|#####|=====|\d+)\*?: *(\d+):(.*)$", text):
+        if line == "0":
+            file = rest.removeprefix("Source:") if rest.startswith("Source:") else file
+        elif count != "-":
+            counts[file, int(line)] = int(count) if count.isdigit() else 0
+    return counts
+
+
+def counts_of_json(document: dict) -> dict[tuple[str, int], int]:
+    """Likewise, of gcov's JSON: lines that stand several times are added up."""
+    counts: dict[tuple[str, int], int] = collections.Counter()
+    for file in document["files"]:
+        for line in file["lines"]:
+            counts[file["file"], line["line_number"]] += line["count"]
+    return dict(counts)
+
+
+def by_plain_names(counts: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    """Those of one file together, whatever way its name takes."""
+    plain: dict[tuple[str, int], int] = collections.Counter()
+    for (file, line), count in counts.items():
+        plain[os.path.normpath(file), line] += count
+    return dict(plain)
