@@ -127,7 +127,7 @@ void put_line(Bytes &out, uint32_t block, uint32_t line) {
 // not the last block.
 std::string notes_of(const Layout &layout) {
   Bytes out = notes_header(layout);
-  for (const uint32_t ident : {5, 9}) {
+  for (const uint32_t ident : {5u, 9u}) {
     const uint32_t line = ident * 10;
     put_function(out, layout, ident, ident == 5 ? "five" : "nine", line);
     put_blocks(out, layout, 5);
@@ -149,7 +149,7 @@ std::string data_of(const Layout &layout, uint32_t stamp = 77) {
   const auto summary = [](Bytes &to) { to.word(3).word(900); };
   if (!layout.clang)
     out.record(gcov_tag_object_summary, summary);
-  for (const uint32_t ident : {5, 9}) {
+  for (const uint32_t ident : {5u, 9u}) {
     out.record(gcov_tag_function, [&](Bytes &to) { to.word(ident).word(11).word(22); });
     out.record(gcov_tag_counters,
                [&](Bytes &to) { to.count(ident == 5 ? 40 : (int64_t{1} << 33) + 7).count(2); });
