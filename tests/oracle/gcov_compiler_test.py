@@ -125,6 +125,23 @@ class CompilerTest(unittest.TestCase):
         self.assertEqual(done[0], done[2])
         self.assertEqual(done[1]["files"], documents(tally(one, "x.gcda").stdout)[0]["files"])
 
+    def test_two_objects(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+            folder = Path(name) / "copy"
+            shutil.copytree(SOURCES, folder)
+            for stem in ("a", "b"):
+                run(["g++", "--coverage", "-O0", "-c", f"shared_{stem}.cpp", "-o", f"{stem}.o"],
+                    folder)
+            run(["g++", "--coverage", "a.o", "b.o", "-o", "x"], folder)
+            run([str(folder / "x")], folder, status=None)
+            both = self.compare(folder, "-b", "a.gcda", "b.gcda")
+            self.assertEqual([each["data_file"] for each in both], ["a.gcda", "b.gcda"])
+            for document in both:
+                counts = {f["demangled_name"]: f["execution_count"] for file in document["files"]
+                          for f in file["functions"]}
+                shared = counts["int in_one_line<3>(int)"]
+                self.assertEqual(shared, 2 if document is both[0] else 0)
+
     def test_runs_add_up(self) -> None:
         with tempfile.TemporaryDirectory(prefix="gcov-") as name:
             folder = Path(name) / "copy"
