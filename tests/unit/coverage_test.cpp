@@ -244,10 +244,21 @@ TEST(LineCycles, CircuitsThatShareAnArc) {
   EXPECT_EQ(line_count(graph, {2, 3}).count, 1 + 2 + 3); // 4 is on another line
 }
 
+// Six arcs that are two circuits of three or three of two: by the order of the destinations the
+// short ones are found first.
 TEST(LineCycles, TheOrderOfArcsDecides) {
-  // From 2 the shorter circuit is found first, and leaves too little for the longer one.
-  const auto graph = counted(4, {{2, 2, 0, 0}, {2, 3, 0, 4}, {3, 2, 0, 4}, {3, 3, 0, 5}});
-  EXPECT_EQ(line_count(graph, {2, 3}).count, 4 + 5);
+  const auto graph = counted(
+      5, {{2, 3, 0, 4}, {3, 4, 0, 4}, {4, 2, 0, 4}, {3, 2, 0, 4}, {4, 3, 0, 4}, {2, 4, 0, 4}});
+  EXPECT_EQ(line_count(graph, {2, 3, 4}).count, 3 * 4);
+  EXPECT_EQ(line_count(graph, {4, 3, 2}).count, 3 * 4);
+}
+
+// 2-3-4-5-2 leaves nothing for 3-4-3 and 4-5-4, and they nothing for it.
+TEST(LineCycles, TheOrderOfBlocksDecides) {
+  const auto graph = counted(
+      6, {{2, 3, 0, 4}, {3, 4, 0, 4}, {4, 5, 0, 4}, {5, 2, 0, 4}, {4, 3, 0, 4}, {5, 4, 0, 4}});
+  EXPECT_EQ(line_count(graph, {2, 3, 4, 5}).count, 4);
+  EXPECT_EQ(line_count(graph, {3, 4, 2, 5}).count, 8);
 }
 
 TEST(LineCycles, ArcsWithoutACountLeadNowhere) {
