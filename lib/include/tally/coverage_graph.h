@@ -85,7 +85,7 @@ struct CoverageCounters {
     // In counters of the object: otherwise another object has its only copy.
     bool present = false;
   };
-  bool none = false; // there is no file of counters: nothing ran, all functions are present
+  bool none = false;     // there is no file of counters: nothing ran, all functions are present
   std::vector<Range> of; // by function
   std::vector<int64_t> values;
 

@@ -75,9 +75,11 @@ struct ReadFile {
   std::variant<Profile, std::unique_ptr<CounterFile>> content;
   const Format *format = nullptr;
 };
-// As read_profile(), which refuses files of notes and counters.
+// As read_profile(), which refuses files of notes and counters, as does profile_of().
 TALLY_API Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics,
                                      const Format *from = nullptr, const ReadOptions &options = {});
+
+TALLY_API Result<ReadProfile> profile_of(const std::string &path, ReadFile file);
 
 // The sum of profiles of one kind; `names`, one for each, are for errors.
 TALLY_API Result<Profile> merge_profiles(std::vector<Profile> profiles,

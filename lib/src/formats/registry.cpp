@@ -12,6 +12,7 @@
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
 #include "formats/folded/folded.h"
+#include "formats/gcov/read.h"
 #include "support/path.h"
 
 namespace tally {
@@ -30,6 +31,16 @@ std::span<const Format> formats() {
        .probe = folded::probe,
        .read = folded::read,
        .write_stacks = folded::write},
+      {.name = "gcov-data",
+       .summary = "counters of GCC's and Clang's coverage",
+       .file_names = {"*.gcda"},
+       .probe = gcov::probe_data,
+       .read_counters = gcov::read_data},
+      {.name = "gcov-notes",
+       .summary = "the flow graphs that go with them",
+       .file_names = {"*.gcno"},
+       .probe = gcov::probe_notes,
+       .read_counters = gcov::read_notes},
   };
   return table;
 }
@@ -161,6 +172,10 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
 Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                  const Format *from, const ReadOptions &options) {
   TALLY_TRY(file, read_file(path, diagnostics, from, options));
+  return profile_of(path, std::move(file));
+}
+
+Result<ReadProfile> profile_of(const std::string &path, ReadFile file) {
   if (auto *profile = std::get_if<Profile>(&file.content))
     return ReadProfile{std::move(*profile), file.format};
   return fail(ErrorCode::invalid_input,
