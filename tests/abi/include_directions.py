@@ -52,6 +52,8 @@ HEADER_LAYERS = {
     "tally/file_io.h": "support",
     "tally/flow_solver.h": "coverage",
     "tally/formats.h": "formats",
+    "tally/gcov3.h": "formats",
+    "tally/gcov3_counts.h": "coverage",
     "tally/merge.h": "model",
     "tally/mon.h": "mon",
     "tally/pc_histogram.h": "model",

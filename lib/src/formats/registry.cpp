@@ -12,6 +12,7 @@
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
 #include "formats/folded/folded.h"
+#include "formats/gcov3/gcov3.h"
 #include "support/path.h"
 
 namespace tally {
@@ -30,6 +31,11 @@ std::span<const Format> formats() {
        .probe = folded::probe,
        .read = folded::read,
        .write_stacks = folded::write},
+      {.name = "gcov3",
+       .summary = "coverage of GCC before 3.4: lines (.bb), flow graphs (.bbg), counters (.da)",
+       .file_names = {"*.bb", "*.bbg", "*.da"},
+       .probe = gcov3::probe,
+       .read_counters = gcov3::read},
   };
   return table;
 }
