@@ -47,7 +47,7 @@ struct Gcov3Function {
   uint32_t source = no_source; // of its first line, an index of sources
   uint32_t first_line = 0;     // as the file has it, not the smallest
   int64_t count = 0;           // entered
-  Gcov3Totals totals;
+  Gcov3Totals totals;          // in that source: what it includes elsewhere is left out
 };
 
 struct Gcov3Counts {

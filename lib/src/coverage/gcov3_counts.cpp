@@ -87,11 +87,12 @@ private:
         const int64_t count = flow.blocks[location.block];
         if (!checked_add(out_.sources[place.source].lines[place.line].count, count))
           return too_large(function);
-        own_.emplace_back(uint64_t{place.source} << 32 | number, count != 0);
         if (out.source == Gcov3Function::no_source) {
           out.source = place.source;
           out.first_line = number;
         }
+        if (out.source == place.source)
+          own_.emplace_back(number, count != 0);
       }
     // Of a line, what ran stands last.
     std::ranges::sort(own_);
@@ -117,7 +118,8 @@ private:
       Gcov3Branch branch{(arcs[arc].flags & arc_fake) != 0, flow.arcs[arc], flow.blocks[block]};
       if (branch.is_call && __builtin_sub_overflow(branch.total, branch.count, &branch.count))
         return too_large(function);
-      count_branch(out.totals, branch);
+      if (place->source == out.source)
+        count_branch(out.totals, branch);
       branches_[place->source].push_back({place->line, branch});
     }
     return {};
@@ -157,7 +159,7 @@ private:
   std::unordered_map<uint32_t, uint32_t> sources_; // by the file's StringId
   std::unordered_map<uint64_t, uint32_t> lines_;   // by source and number: row of the source's
   std::vector<std::vector<Branch>> branches_;      // by source
-  std::vector<std::pair<uint64_t, bool>> own_;     // lines of a function, and whether they ran
+  std::vector<std::pair<uint32_t, bool>> own_;     // lines of a function, and whether they ran
   Gcov3Counts out_;
 };
 
@@ -179,8 +181,8 @@ int gcov3_percent(int64_t count, int64_t total) {
     return 0;
   if (count == total)
     return 100;
-  const auto nearest = static_cast<int>(static_cast<__int128>(count) * 200 / total + 1) / 2;
-  return std::clamp(nearest, 1, 99);
+  const __int128 nearest = (static_cast<__int128>(count) * 200 / total + 1) / 2;
+  return static_cast<int>(std::clamp<__int128>(nearest, 1, 99));
 }
 
 } // namespace tally

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <limits>
+#include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
