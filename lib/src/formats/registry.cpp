@@ -140,14 +140,15 @@ std::string empty_message(const std::string &path) {
 Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, const Format *from,
                            const ReadOptions &options) {
   TALLY_TRY(source, ByteSource::open(path, options));
-  TALLY_TRY(head, source->peek(head_bytes));
-  if (head.empty())
-    return fail(ErrorCode::no_data, empty_message(path), source->name());
   const Format *format = from;
   if (!format) {
     TALLY_TRY(found, format_of(*source, path));
     format = found;
   }
+  TALLY_TRY(head, source->peek(1));
+  // An object without functions has empty files of notes: that is for their reader to say.
+  if (head.empty() && !(format && format->read_counters))
+    return fail(ErrorCode::no_data, empty_message(path), source->name());
   if (!format)
     return fail(ErrorCode::invalid_input, "is in no format that is known here", source->name());
   if (format->read_counters) {
