@@ -2,6 +2,7 @@
 // the corpus may hold all three of an object: it begins with the number of bytes of the graph and
 // of the lines, two bytes each; the counters are the rest.
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include <tally/gcov3.h>

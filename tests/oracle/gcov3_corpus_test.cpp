@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <set>
+#include <optional>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -340,7 +340,7 @@ TEST(Gcov3Corpus, MergedAsByTheRuntime) {
       maximum = std::max(maximum, count);
     }
   }
-  for (const uint64_t at : {16, 36}) {
+  for (const uint64_t at : {uint64_t{16}, uint64_t{36}}) {
     put(at, sum);
     put(at + 8, maximum);
   }

@@ -1,4 +1,6 @@
 // What .bb, .bbg and .da tell of each other.
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include <tally/gcov3.h>
