@@ -24,11 +24,11 @@ public:
     if (flow.overflow)
       return too_large(function);
     if (flow.unsolved)
-      find(fmt::format("function {}: nothing tells the counts of {} arcs", name(function),
-                       flow.unsolved),
-           "unsolved");
+      add_finding(fmt::format("function {}: nothing tells the counts of {} arcs", name(function),
+                              flow.unsolved),
+                  "unsolved");
     if (flow.negative)
-      find(fmt::format("function {}: counts below 0", name(function)), "negative");
+      add_finding(fmt::format("function {}: counts below 0", name(function)), "negative");
     Gcov3Function &out = out_.functions.emplace_back();
     out.count = flow.blocks.front();
     TALLY_CHECK(add_lines(function, flow, out));
@@ -53,7 +53,7 @@ private:
   std::string_view name(const GraphFunction &function) const {
     return graph_.strings[function.name];
   }
-  void find(std::string message, std::string_view key) {
+  void add_finding(std::string message, std::string_view key) {
     diagnostics_.add(Severity::error, std::move(message), source_, {}, key);
   }
   tl::unexpected<Error> too_large(const GraphFunction &function) const {

@@ -123,7 +123,7 @@ Result<void> Gcov3Data::read_block(WordReader &reader) {
   const auto told = [](const Totals &t) { return std::tuple(t.arcs, t.sum, t.maximum); };
   const auto real = totals_of(counters, static_cast<int32_t>(counters.size()));
   if (!real || told(*real) != told(block.object))
-    reader.find(
+    reader.add_finding(
         Severity::error, totals_at + header_bytes / 2,
         fmt::format("the header tells {} counters, sum {}, maximum {}; {}", block.object.arcs,
                     block.object.sum, block.object.maximum,

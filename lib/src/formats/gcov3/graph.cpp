@@ -36,11 +36,12 @@ Result<void> read_arcs(WordReader &reader, Gcov3Graph::Function &function,
                                         destination, block_count));
       const uint32_t flags = reader.raw();
       if (flags & ~known_flags)
-        reader.find(Severity::warning, reader.before(),
-                    fmt::format("an arc with flags that are not known: {:#x}", flags), "flags");
+        reader.add_finding(Severity::warning, reader.before(),
+                           fmt::format("an arc with flags that are not known: {:#x}", flags),
+                           "flags");
       if ((flags & arc_fake) && !(flags & arc_on_tree))
-        reader.find(Severity::error, reader.before(), "an arc that is fake, and not on the tree",
-                    "fake");
+        reader.add_finding(Severity::error, reader.before(),
+                           "an arc that is fake, and not on the tree", "fake");
       arcs.push_back({block, static_cast<uint32_t>(destination), flags});
     }
   }
@@ -52,8 +53,8 @@ Result<void> read_arcs(WordReader &reader, Gcov3Graph::Function &function,
   const std::span own = std::span(arcs).subspan(function.first_arc);
   if (own.empty() || !of_exit(own.back()) || own.back().destination != 0 ||
       !(own.back().flags & arc_on_tree) || (own.size() > 1 && of_exit(own[own.size() - 2])))
-    reader.find(Severity::error, exit_at,
-                "the exit lacks its one arc, to the entry and on the tree", "exit");
+    reader.add_finding(Severity::error, exit_at,
+                       "the exit lacks its one arc, to the entry and on the tree", "exit");
   if (const uint32_t separator = reader.raw(); reader.failed() || separator != minus_one)
     return reader.failed() ? reader.ends_within("the -1 behind a function")
                            : reader.error(reader.before(),

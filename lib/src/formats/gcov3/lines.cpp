@@ -24,7 +24,8 @@ Result<Gcov3Lines> Gcov3Lines::read(std::string_view bytes, std::string source,
       return reader.error(at, fmt::format("{} is no line, no end of a block and no mark", item));
     if (item >= 0) {
       if (out.functions_.empty())
-        reader.find(Severity::error, at, "lines before the name of the first function", "no name");
+        reader.add_finding(Severity::error, at, "lines before the name of the first function",
+                           "no name");
       out.items_.push_back(item);
       continue;
     }

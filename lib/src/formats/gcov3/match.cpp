@@ -52,9 +52,9 @@ public:
         file = intern(Gcov3Lines::file_of(item));
         begins = true;
       } else if (block == 0 || block >= to.exit_block) {
-        find(from, "a line of the entry, of the exit, or of a block behind it", "block");
+        add_finding(from, "a line of the entry, of the exit, or of a block behind it", "block");
       } else if (!file) {
-        find(from, "a line without the name of its file", "no file");
+        add_finding(from, "a line without the name of its file", "no file");
       } else {
         const auto line = static_cast<uint32_t>(out_.lines.size());
         if (begins)
@@ -65,20 +65,22 @@ public:
       }
     }
     if (block != to.exit_block)
-      find(from,
-           fmt::format("function {} has {} blocks, and {} in {}", lines_.strings()[from.name],
-                       block + 1, to.block_count, graph_.source()),
-           "blocks");
+      add_finding(from,
+                  fmt::format("function {} has {} blocks, and {} in {}",
+                              lines_.strings()[from.name], block + 1, to.block_count,
+                              graph_.source()),
+                  "blocks");
     to.last_location = static_cast<uint32_t>(out_.locations.size());
   }
 
 private:
   StringId intern(StringId of_lines) { return out_.strings.intern(lines_.strings()[of_lines]); }
-  void find(const Gcov3Lines::Function &at, std::string message, std::string_view key) {
+  void add_finding(const Gcov3Lines::Function &at, std::string message, std::string_view key) {
     diagnostics_.add(Severity::error, std::move(message), lines_.source(),
                      Position::at_offset(at.offset), key);
   }
-  void find_in_graph(const Gcov3Graph::Function &at, std::string message, std::string_view key) {
+  void add_graph_finding(const Gcov3Graph::Function &at, std::string message,
+                         std::string_view key) {
     diagnostics_.add(Severity::error, std::move(message), graph_.source(),
                      Position::at_offset(at.offset), key);
   }
@@ -102,12 +104,12 @@ private:
                graph_.has_names() && found != rows.end() && !used[found->second])
         lines_of_[i] = found->second;
       if (!lines_of_[i]) {
-        find_in_graph(graphs[i],
-                      graph_.has_names()
-                          ? fmt::format("function {} has no lines in {}", name, lines_.source())
-                          : fmt::format("{} functions, and {} in {}", graphs.size(),
-                                        functions.size(), lines_.source()),
-                      "no lines");
+        add_graph_finding(graphs[i],
+                          graph_.has_names()
+                              ? fmt::format("function {} has no lines in {}", name, lines_.source())
+                              : fmt::format("{} functions, and {} in {}", graphs.size(),
+                                            functions.size(), lines_.source()),
+                          "no lines");
         continue;
       }
       used[*lines_of_[i]] = true;
@@ -121,10 +123,10 @@ private:
           lines_.source());
     for (uint32_t row = 0; row < functions.size(); ++row)
       if (!used[row])
-        find(functions[row],
-             fmt::format("function {} is none of {}", lines_.strings()[functions[row].name],
-                         graph_.source()),
-             "no graph");
+        add_finding(functions[row],
+                    fmt::format("function {} is none of {}", lines_.strings()[functions[row].name],
+                                graph_.source()),
+                    "no graph");
   }
 
   // The file that is in force where a function begins.

@@ -88,7 +88,8 @@ std::string_view WordReader::unpad(std::string_view bytes, size_t name_size) {
   if (bytes.find_first_not_of('\0', name_size) != bytes.npos) {
     const size_t last = bytes.size() - 4;
     oddities_.push_back({at - name_size + last, u32_at(bytes, last)});
-    find(Severity::warning, at, "what follows a name up to a whole word is not zero", "padding");
+    add_finding(Severity::warning, at, "what follows a name up to a whole word is not zero",
+                "padding");
   }
   return bytes.substr(0, name_size);
 }
@@ -101,7 +102,8 @@ tl::unexpected<Error> WordReader::ends_within(std::string_view what) const {
   return error(offset(), fmt::format("the file ends in {}", what));
 }
 
-void WordReader::find(Severity severity, size_t offset, std::string message, std::string_view key) {
+void WordReader::add_finding(Severity severity, size_t offset, std::string message,
+                             std::string_view key) {
   diagnostics_.add(severity, std::move(message), source_, Position::at_offset(offset), key);
 }
 

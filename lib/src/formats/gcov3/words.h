@@ -53,7 +53,7 @@ public:
 
   tl::unexpected<Error> error(size_t offset, std::string message) const;
   tl::unexpected<Error> ends_within(std::string_view what) const; // after failed()
-  void find(Severity severity, size_t offset, std::string message, std::string_view key);
+  void add_finding(Severity severity, size_t offset, std::string message, std::string_view key);
   std::vector<Gcov3Oddity> take_oddities() { return std::move(oddities_); }
 
 private:
