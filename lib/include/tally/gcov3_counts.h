@@ -36,7 +36,7 @@ struct Gcov3Totals {
 };
 
 struct Gcov3Source {
-  StringId name{}; // as the compiler wrote it
+  StringId name{}; // of the graph: as the compiler wrote it
   Gcov3Totals totals;
   std::vector<Gcov3Line> lines; // by number
   std::vector<Gcov3Branch> branches;
