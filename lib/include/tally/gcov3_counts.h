@@ -11,6 +11,7 @@
 #include <tally/coverage_graph.h>
 #include <tally/diagnostics.h>
 #include <tally/export.h>
+#include <tally/gcov_counts.h>
 #include <tally/result.h>
 
 namespace tally {
@@ -62,6 +63,10 @@ TALLY_API Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
                                            std::span<const std::vector<int64_t>> counters,
                                            Diagnostics &diagnostics,
                                            const std::string &source = {});
+
+// The same in the shape of today's gcov: of lines and branches the counts (calls are no branches),
+// of functions the name and how often they were entered.
+TALLY_API GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts);
 
 // As gcov 3.3 rounds: to the nearest, but to 0 and 100 only what is none and all. 0 of 0 is 0.
 TALLY_API int gcov3_percent(int64_t count, int64_t total);

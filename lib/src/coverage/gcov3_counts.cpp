@@ -185,4 +185,31 @@ int gcov3_percent(int64_t count, int64_t total) {
   return static_cast<int>(std::clamp<__int128>(nearest, 1, 99));
 }
 
+GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts) {
+  GcovCounts out;
+  for (const Gcov3Source &source : counts.sources) {
+    GcovFile &file = out.files.emplace_back();
+    file.name = graph.strings[source.name];
+    for (const Gcov3Line &line : source.lines) {
+      GcovLine &row = file.lines.emplace_back();
+      row.line = line.number;
+      row.count = line.count;
+      row.first_branch = static_cast<uint32_t>(out.branches.size());
+      for (uint32_t i = line.first_branch; i < line.last_branch; ++i)
+        if (!source.branches[i].is_call)
+          out.branches.push_back({source.branches[i].count, false, false});
+      row.last_branch = static_cast<uint32_t>(out.branches.size());
+    }
+  }
+  for (uint32_t i = 0; i < counts.functions.size(); ++i)
+    if (const Gcov3Function &function = counts.functions[i];
+        function.source != Gcov3Function::no_source) {
+      GcovFunction row;
+      row.id = static_cast<GraphFunctionId>(i);
+      row.execution_count = function.count;
+      out.files[function.source].functions.push_back(row);
+    }
+  return out;
+}
+
 } // namespace tally
