@@ -33,6 +33,7 @@ void add_report(CLI::App &app, Outcome &outcome);
 void add_rewrite(CLI::App &app, Outcome &outcome);
 void add_tree(CLI::App &app, Outcome &outcome);
 void add_validate(CLI::App &app, Outcome &outcome);
+void add_zero(CLI::App &app, Outcome &outcome);
 
 // A line on standard error. Where nobody reads it any more, the work goes on.
 void say(const std::string &line);

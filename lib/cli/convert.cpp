@@ -18,9 +18,7 @@ Result<void> run(const Options &options) {
   TALLY_TRY(to, format_for_output(options.output.path, options.to, "--to"));
   TALLY_CHECK(check_inputs(options.files, "convert"));
   TALLY_TRY(all, read_inputs(options.files, options.input, false));
-  if (all.profiles.size() == 1) // its parts stay
-    return write_output(all.profiles[0], *to, options.output);
-  TALLY_TRY(sum, merge_profiles(std::move(all.profiles), options.files));
+  TALLY_TRY(sum, sum_of(std::move(all)));
   return write_output(sum, *to, options.output);
 }
 

@@ -65,7 +65,8 @@ int main(int argc, char **argv) {
   ignored.sa_handler = SIG_IGN;
   ::sigaction(SIGXFSZ, &ignored, &file_too_large_before);
   CLI::App app{"Tally counts what a program does: where its time goes, by function, line and\n"
-               "call path. It reads Callgrind's files and folded stacks, packed or not.",
+               "call path. It reads Callgrind's files, folded stacks and coverage\n"
+               "counters, packed or not.",
                "tally"};
   app.set_help_flag("-h,--help", "print this and exit");
   app.set_version_flag("--version", "tally " TALLY_VERSION, "print the version and exit");
@@ -78,8 +79,8 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.fallthrough(false);
   Outcome outcome;
-  for (auto add : {add_record, add_report, add_tree, add_annotate, add_diff, add_convert, add_merge, add_gcov,
-                   add_validate, add_rewrite})
+  for (auto add : {add_record, add_report, add_tree, add_annotate, add_diff, add_convert, add_merge,
+                   add_gcov, add_validate, add_rewrite, add_zero})
     add(app, outcome);
   try {
     app.parse(argc, argv);

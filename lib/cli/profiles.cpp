@@ -127,8 +127,8 @@ void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows) 
       ->disable_flag_override();
 }
 
-Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
-                               Diagnostics &findings) {
+Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
+                          Diagnostics &findings) {
   const Format *from = nullptr;
   if (!options.from.empty()) {
     TALLY_TRY(named, format_by_name(options.from));
@@ -138,7 +138,13 @@ Result<ReadProfile> read_input(const std::string &path, const InputOptions &opti
   ReadOptions reading;
   reading.max_unpacked_bytes = options.max_unpacked_bytes;
   reading.progress = [&](uint64_t position, uint64_t size) { progress.at(position, size); };
-  return read_profile(path, findings, from, reading);
+  return read_file(path, findings, from, reading);
+}
+
+Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
+                               Diagnostics &findings) {
+  TALLY_TRY(file, read_any(path, options, findings));
+  return profile_of(path, std::move(file));
 }
 
 bool is_empty_beside_threads(const std::string &path) {
@@ -147,12 +153,12 @@ bool is_empty_beside_threads(const std::string &path) {
          ::access((path + "-01").c_str(), R_OK) == 0;
 }
 
-Result<ReadProfiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
-                                 bool one_format) {
-  ReadProfiles all;
+Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
+                              bool one_format) {
+  ReadFiles all;
   for (const std::string &path : paths) {
     Diagnostics findings;
-    auto read = read_input(path, options, findings);
+    auto read = read_any(path, options, findings);
     show(findings);
     if (!read && paths.size() > 1 && is_empty_beside_threads(path)) {
       say("tally: warning: " + read.error().text());
@@ -167,11 +173,23 @@ Result<ReadProfiles> read_inputs(const std::vector<std::string> &paths, const In
                   fmt::format("is {}, but {} is {}: only files of one format are merged",
                               read->format->name, paths[0], all.format->name),
                   path);
-    all.profiles.push_back(std::move(read->profile));
+    all.files.push_back(std::move(*read));
+    all.paths.push_back(path);
   }
-  if (all.profiles.empty())
+  if (all.files.empty())
     return fail(ErrorCode::no_data, "all files are empty");
   return all;
+}
+
+Result<Profile> sum_of(ReadFiles all) {
+  std::vector<Profile> profiles;
+  for (size_t i = 0; i < all.files.size(); ++i) {
+    TALLY_TRY(read, profile_of(all.paths[i], std::move(all.files[i])));
+    profiles.push_back(std::move(read.profile));
+  }
+  if (profiles.size() == 1) // its parts stay
+    return std::move(profiles[0]);
+  return merge_profiles(std::move(profiles), all.paths);
 }
 
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,

@@ -45,14 +45,19 @@ void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows);
 // With a bar on a terminal where it takes longer than a second.
 Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
                                Diagnostics &findings);
+// … or a file of notes or counters.
+Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
+                          Diagnostics &findings);
 // All of them; findings are shown as each has been read. `one_format`: errors out at the first that
 // is of another than the first.
-struct ReadProfiles {
-  std::vector<Profile> profiles;
+struct ReadFiles {
+  std::vector<ReadFile> files;
+  std::vector<std::string> paths;
   const Format *format = nullptr; // of the first
 };
-Result<ReadProfiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
-                                 bool one_format);
+Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
+                              bool one_format);
+Result<Profile> sum_of(ReadFiles all); // of profiles
 // Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
 bool is_empty_beside_threads(const std::string &path);
 // The same for what is looked at: findings are shown as warnings, and one event is taken where

@@ -21,7 +21,7 @@ struct Findings {
 
 Result<Findings> look_at(const std::string &file, const InputOptions &options) {
   Diagnostics diagnostics;
-  const auto read = read_input(file, options, diagnostics);
+  const auto read = read_any(file, options, diagnostics);
   Findings found;
   for (const Finding &finding : diagnostics.findings())
     found.text += finding.text() + '\n';

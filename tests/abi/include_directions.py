@@ -55,6 +55,8 @@ HEADER_LAYERS = {
     "tally/gcov.h": "formats",
     "tally/gcov_counts.h": "coverage",
     "tally/gcov_json.h": "report",
+    "tally/gcov3.h": "formats",
+    "tally/gcov3_counts.h": "coverage",
     "tally/merge.h": "model",
     "tally/mon.h": "mon",
     "tally/pc_histogram.h": "model",

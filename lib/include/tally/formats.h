@@ -37,7 +37,7 @@ struct Format {
   // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
   // this format? null: not read.
   bool (*probe)(std::string_view head) = nullptr;
-  // One of the two; null where the format is not read.
+  // One of the two; null where the format is not read. Counters' readers get empty files, too.
   Result<Profile> (*read)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<std::unique_ptr<CounterFile>> (*read_counters)(ByteSource &source,
                                                         Diagnostics &diagnostics) = nullptr;
@@ -75,9 +75,11 @@ struct ReadFile {
   std::variant<Profile, std::unique_ptr<CounterFile>> content;
   const Format *format = nullptr;
 };
-// As read_profile(), which refuses files of notes and counters.
+// As read_profile(), which refuses files of notes and counters, as does profile_of().
 TALLY_API Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics,
                                      const Format *from = nullptr, const ReadOptions &options = {});
+
+TALLY_API Result<ReadProfile> profile_of(const std::string &path, ReadFile file);
 
 // The sum of profiles of one kind; `names`, one for each, are for errors.
 TALLY_API Result<Profile> merge_profiles(std::vector<Profile> profiles,

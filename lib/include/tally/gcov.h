@@ -111,7 +111,8 @@ public:
   uint32_t runs() const; // of the program, 0: not told
 
   Result<std::string> bytes() const override;
-  Result<void> add(const CounterFile &other) override;
+  // As gcov-tool adds: the number of runs and the sums of the largest counters too.
+  Result<void> add(const CounterFile &file) override;
   Result<void> zero() override;
 };
 

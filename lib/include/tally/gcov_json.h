@@ -13,6 +13,10 @@ namespace tally {
 struct GcovDocument {
   std::string_view compiler; // "12.2"
   std::string_view data_file;
+  // Of GCC before 3.4, whose files tell less: blocks, the places of functions, the kinds of
+  // branches and the compiler's folder are left out.
+  bool gcc3 = false;
+  bool branches = true;
   const CoverageGraph *graph = nullptr;
   const GcovCounts *counts = nullptr;
 };

@@ -12,6 +12,8 @@
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
 #include "formats/folded/folded.h"
+#include "formats/gcov/read.h"
+#include "formats/gcov3/gcov3.h"
 #include "support/path.h"
 
 namespace tally {
@@ -30,6 +32,21 @@ std::span<const Format> formats() {
        .probe = folded::probe,
        .read = folded::read,
        .write_stacks = folded::write},
+      {.name = "gcov-data",
+       .summary = "counters of GCC's and Clang's coverage",
+       .file_names = {"*.gcda"},
+       .probe = gcov::probe_data,
+       .read_counters = gcov::read_data},
+      {.name = "gcov-notes",
+       .summary = "the flow graphs that go with them",
+       .file_names = {"*.gcno"},
+       .probe = gcov::probe_notes,
+       .read_counters = gcov::read_notes},
+      {.name = "gcov3",
+       .summary = "coverage of GCC before 3.4: lines (.bb), flow graphs (.bbg), counters (.da)",
+       .file_names = {"*.bb", "*.bbg", "*.da"},
+       .probe = gcov3::probe,
+       .read_counters = gcov3::read},
   };
   return table;
 }
@@ -134,14 +151,15 @@ std::string empty_message(const std::string &path) {
 Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, const Format *from,
                            const ReadOptions &options) {
   TALLY_TRY(source, ByteSource::open(path, options));
-  TALLY_TRY(head, source->peek(head_bytes));
-  if (head.empty())
-    return fail(ErrorCode::no_data, empty_message(path), source->name());
   const Format *format = from;
   if (!format) {
     TALLY_TRY(found, format_of(*source, path));
     format = found;
   }
+  TALLY_TRY(head, source->peek(1));
+  // An object without functions has empty files of notes: that is for their reader to say.
+  if (head.empty() && !(format && format->read_counters))
+    return fail(ErrorCode::no_data, empty_message(path), source->name());
   if (!format)
     return fail(ErrorCode::invalid_input, "is in no format that is known here", source->name());
   if (format->read_counters) {
@@ -161,6 +179,10 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
 Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                  const Format *from, const ReadOptions &options) {
   TALLY_TRY(file, read_file(path, diagnostics, from, options));
+  return profile_of(path, std::move(file));
+}
+
+Result<ReadProfile> profile_of(const std::string &path, ReadFile file) {
   if (auto *profile = std::get_if<Profile>(&file.content))
     return ReadProfile{std::move(*profile), file.format};
   return fail(ErrorCode::invalid_input,

@@ -1,5 +1,6 @@
 #include <tally/gcov_json.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -14,6 +15,10 @@ namespace tally {
 namespace {
 
 std::string json_text(std::string_view text) {
+  const bool plain = std::ranges::all_of(
+      text, [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; });
+  if (plain) // as nearly all names are
+    return std::string(1, '"').append(text) + '"';
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -29,7 +34,8 @@ std::string demangled(std::string_view name) {
 class Json {
 public:
   Json(const GcovDocument &document, std::string &out)
-      : graph_(*document.graph), counts_(*document.counts), to_(out) {
+      : graph_(*document.graph), counts_(*document.counts), gcc3_(document.gcc3),
+        branches_(document.branches), to_(out) {
     names_.resize(graph_.functions.size());
   }
 
@@ -42,8 +48,11 @@ public:
       separate(first);
       write_file(file);
     }
-    to_.put("], \"format_version\": \"1\", \"current_working_directory\": ");
-    to_.put(json_text(graph_.strings[graph_.working_directory]));
+    to_.put("], \"format_version\": \"1\"");
+    if (!gcc3_) {
+      to_.put(", \"current_working_directory\": ");
+      to_.put(json_text(graph_.strings[graph_.working_directory]));
+    }
     to_.put(", \"data_file\": ");
     to_.put(json_text(document.data_file));
     to_.put("}\n");
@@ -92,17 +101,23 @@ private:
   void write_line(const GcovLine &line) {
     to_.put("{\"branches\": [");
     bool first = true;
-    for (uint32_t i = line.first_branch; i < line.last_branch; ++i) {
+    for (uint32_t i = line.first_branch; branches_ && i < line.last_branch; ++i) {
       const GcovBranch &branch = counts_.branches[i];
       separate(first);
+      if (gcc3_) {
+        field("{\"count\": ", branch.count);
+        to_.put('}');
+        continue;
+      }
       to_.put(branch.fall_through ? "{\"fallthrough\": true" : "{\"fallthrough\": false");
       field(", \"count\": ", branch.count);
       to_.put(branch.throws ? ", \"throw\": true}" : ", \"throw\": false}");
     }
     field("], \"count\": ", line.count);
     field(", \"line_number\": ", line.line);
-    to_.put(line.unexecuted_block ? ", \"unexecuted_block\": true"
-                                  : ", \"unexecuted_block\": false");
+    if (!gcc3_)
+      to_.put(line.unexecuted_block ? ", \"unexecuted_block\": true"
+                                    : ", \"unexecuted_block\": false");
     if (line.function != none<GraphFunctionId>) {
       to_.put(", \"function_name\": ");
       to_.put(name_of(line.function));
@@ -112,6 +127,15 @@ private:
 
   void write_function(const GcovFunction &row) {
     const GraphFunction &function = graph_.functions[row.id];
+    if (gcc3_) {
+      to_.put("{\"name\": ");
+      to_.put(name_of(row.id));
+      field(", \"execution_count\": ", row.execution_count);
+      to_.put(", \"demangled_name\": ");
+      to_.put(json_text(demangled(graph_.strings[function.name])));
+      to_.put('}');
+      return;
+    }
     field("{\"blocks\": ", row.blocks);
     field(", \"end_column\": ", function.end_column);
     field(", \"start_line\": ", function.start_line);
@@ -128,6 +152,7 @@ private:
 
   const CoverageGraph &graph_;
   const GcovCounts &counts_;
+  const bool gcc3_, branches_;
   TextSink to_;
   std::vector<std::string> names_; // as JSON, by function
 };

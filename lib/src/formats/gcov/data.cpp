@@ -118,7 +118,4 @@ Result<std::string> GcovData::bytes() const {
   return out;
 }
 
-Result<void> GcovData::add(const CounterFile &) { return fail(ErrorCode::unsupported, "later"); }
-Result<void> GcovData::zero() { return fail(ErrorCode::unsupported, "later"); }
-
 } // namespace tally

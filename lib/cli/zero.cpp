@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include <tally/file_io.h>
+
+#include "arguments.h"
+#include "profiles.h"
+
+namespace tally::cli {
+
+namespace {
+
+bool holds_counters(const std::filesystem::path &path) {
+  return path.extension() == ".gcda" || path.extension() == ".da";
+}
+
+// Files as they are named; of folders all counters below.
+Result<std::vector<std::string>> files_under(const std::string &path) {
+  namespace fs = std::filesystem;
+  std::error_code fault;
+  const fs::file_status status = fs::status(path, fault);
+  if (fault)
+    return fail_errno(fault.value(), "cannot open", path);
+  if (status.type() != fs::file_type::directory)
+    return std::vector{path};
+  std::vector<std::string> files;
+  for (auto at = fs::recursive_directory_iterator(path, fault);
+       !fault && at != fs::recursive_directory_iterator(); at.increment(fault))
+    if (holds_counters(at->path()) && at->is_regular_file(fault))
+      files.push_back(at->path().string());
+  if (fault)
+    return fail_errno(fault.value(), "cannot read the folder", path);
+  std::ranges::sort(files);
+  return files;
+}
+
+Result<void> zero(const std::string &path) {
+  Diagnostics findings;
+  TALLY_TRY(file, read_any(path, {}, findings));
+  show(findings);
+  auto *counters = std::get_if<std::unique_ptr<CounterFile>>(&file.content);
+  if (!counters)
+    return fail(ErrorCode::invalid_input,
+                fmt::format("is {}, no file of counters", file.format->name), path);
+  TALLY_CHECK(about(path, (*counters)->zero()));
+  TALLY_TRY(bytes, (*counters)->bytes());
+  return write_file(path, bytes);
+}
+
+void run(const std::vector<std::string> &paths, Outcome &outcome) {
+  bool any = false;
+  for (const std::string &path : paths) {
+    const auto files = files_under(path);
+    if (!files) {
+      outcome.end(fail(files.error()));
+      continue;
+    }
+    for (const std::string &file : *files) {
+      any = true;
+      if (auto done = zero(file); !done)
+        outcome.end(done);
+    }
+  }
+  if (!any && outcome.status == done)
+    outcome.end(fail(ErrorCode::no_data, "there are no counters (*.gcda, *.da)", paths.front()));
+}
+
+} // namespace
+
+void add_zero(CLI::App &app, Outcome &outcome) {
+  auto paths = std::make_shared<std::vector<std::string>>();
+  CLI::App &command =
+      add_command(app, "zero", "set coverage counters back to 0", "tally zero build");
+  command.add_option("PATH", *paths, "files of counters, or folders with such anywhere below")
+      ->type_name("")
+      ->check(file_name())
+      ->required();
+  command.callback([paths, &outcome] { run(*paths, outcome); });
+}
+
+} // namespace tally::cli

@@ -1,0 +1,215 @@
+#include <tally/gcov3_counts.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include <tally/flow_solver.h>
+
+#include "support/checked.h"
+
+namespace tally {
+
+namespace {
+
+class Counter {
+public:
+  Counter(const CoverageGraph &graph, Diagnostics &diagnostics, const std::string &source)
+      : graph_(graph), diagnostics_(diagnostics), source_(source) {}
+
+  Result<void> add(const GraphFunction &function, std::span<const int64_t> counters) {
+    const FlowCounts &flow = solver_.solve(graph_, function, counters);
+    if (flow.overflow)
+      return too_large(function);
+    if (flow.unsolved)
+      add_finding(fmt::format("function {}: nothing tells the counts of {} arcs", name(function),
+                              flow.unsolved),
+                  "unsolved");
+    if (flow.negative)
+      add_finding(fmt::format("function {}: counts below 0", name(function)), "negative");
+    Gcov3Function &out = out_.functions.emplace_back();
+    out.count = flow.blocks.front();
+    TALLY_CHECK(add_lines(function, flow, out));
+    return add_branches(function, flow, out);
+  }
+
+  Gcov3Counts finish() {
+    for (uint32_t i = 0; i < out_.sources.size(); ++i)
+      finish(out_.sources[i], branches_[i]);
+    return std::move(out_);
+  }
+
+private:
+  struct Branch {
+    uint32_t line = 0; // of the source's
+    Gcov3Branch branch;
+  };
+  struct Place {
+    uint32_t source = 0, line = 0;
+  };
+
+  std::string_view name(const GraphFunction &function) const {
+    return graph_.strings[function.name];
+  }
+  void add_finding(std::string message, std::string_view key) {
+    diagnostics_.add(Severity::error, std::move(message), source_, {}, key);
+  }
+  tl::unexpected<Error> too_large(const GraphFunction &function) const {
+    return fail(
+        ErrorCode::overflow,
+        fmt::format("counts in function {} add up to more than 64 bits hold", name(function)),
+        source_);
+  }
+
+  Place place_of(StringId file, uint32_t number) {
+    const auto [source, is_new] =
+        sources_.try_emplace(index_of(file), static_cast<uint32_t>(out_.sources.size()));
+    if (is_new) {
+      out_.sources.push_back({file, {}, {}, {}});
+      branches_.emplace_back();
+    }
+    std::vector<Gcov3Line> &lines = out_.sources[source->second].lines;
+    const auto [line, added] = lines_.try_emplace(uint64_t{source->second} << 32 | number,
+                                                  static_cast<uint32_t>(lines.size()));
+    if (added)
+      lines.push_back({number, 0, 0, 0});
+    return {source->second, line->second};
+  }
+
+  Result<void> add_lines(const GraphFunction &function, const FlowCounts &flow,
+                         Gcov3Function &out) {
+    own_.clear();
+    for (const GraphLocation &location : graph_.locations_of(function))
+      for (const uint32_t number : graph_.lines_of(location)) {
+        const Place place = place_of(location.file, number);
+        const int64_t count = flow.blocks[location.block];
+        if (!checked_add(out_.sources[place.source].lines[place.line].count, count))
+          return too_large(function);
+        if (out.source == Gcov3Function::no_source) {
+          out.source = place.source;
+          out.first_line = number;
+        }
+        if (out.source == place.source)
+          own_.emplace_back(number, count != 0);
+      }
+    // Of a line, what ran stands last.
+    std::ranges::sort(own_);
+    for (size_t i = 0; i < own_.size(); ++i)
+      if (i + 1 == own_.size() || own_[i + 1].first != own_[i].first)
+        count_line(out.totals, own_[i].second);
+    return {};
+  }
+
+  Result<void> add_branches(const GraphFunction &function, const FlowCounts &flow,
+                            Gcov3Function &out) {
+    const auto arcs = graph_.arcs_of(function);
+    const auto locations = graph_.locations_of(function);
+    std::optional<Place> place;
+    for (size_t arc = 0, location = 0; arc < arcs.size(); ++arc) {
+      const uint32_t block = arcs[arc].source;
+      for (; location < locations.size() && locations[location].block <= block; ++location)
+        if (const auto lines = graph_.lines_of(locations[location]); !lines.empty())
+          place = place_of(locations[location].file, lines.back());
+      if (!place || block == 0 || block == function.exit_block ||
+          (arcs[arc].flags & arc_fall_through))
+        continue;
+      Gcov3Branch branch{(arcs[arc].flags & arc_fake) != 0, flow.arcs[arc], flow.blocks[block]};
+      if (branch.is_call && __builtin_sub_overflow(branch.total, branch.count, &branch.count))
+        return too_large(function);
+      if (place->source == out.source)
+        count_branch(out.totals, branch);
+      branches_[place->source].push_back({place->line, branch});
+    }
+    return {};
+  }
+
+  static void count_line(Gcov3Totals &totals, bool executed) {
+    ++totals.lines;
+    totals.lines_executed += executed;
+  }
+  static void count_branch(Gcov3Totals &totals, const Gcov3Branch &branch) {
+    ++(branch.is_call ? totals.calls : totals.branches);
+    (branch.is_call ? totals.calls_executed : totals.branches_executed) += branch.total != 0;
+    if (!branch.is_call)
+      totals.branches_taken += branch.count != 0;
+  }
+
+  // Branches in the order of their lines, and these by number.
+  static void finish(Gcov3Source &source, std::vector<Branch> &branches) {
+    std::ranges::stable_sort(branches, {}, &Branch::line);
+    for (uint32_t at = 0; const Branch &branch : branches) {
+      Gcov3Line &line = source.lines[branch.line];
+      if (line.last_branch == 0)
+        line.first_branch = at;
+      line.last_branch = ++at;
+      source.branches.push_back(branch.branch);
+      count_branch(source.totals, branch.branch);
+    }
+    std::ranges::sort(source.lines, {}, &Gcov3Line::number);
+    for (const Gcov3Line &line : source.lines)
+      count_line(source.totals, line.count != 0);
+  }
+
+  const CoverageGraph &graph_;
+  Diagnostics &diagnostics_;
+  const std::string &source_;
+  FlowSolver solver_;
+  std::unordered_map<uint32_t, uint32_t> sources_; // by the file's StringId
+  std::unordered_map<uint64_t, uint32_t> lines_;   // by source and number: row of the source's
+  std::vector<std::vector<Branch>> branches_;      // by source
+  std::vector<std::pair<uint32_t, bool>> own_;     // lines of a function, and whether they ran
+  Gcov3Counts out_;
+};
+
+} // namespace
+
+Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
+                                 std::span<const std::vector<int64_t>> counters,
+                                 Diagnostics &diagnostics, const std::string &source) {
+  Counter counter(graph, diagnostics, source);
+  for (uint32_t i = 0; i < graph.functions.size(); ++i)
+    TALLY_CHECK(counter.add(graph.functions[static_cast<GraphFunctionId>(i)],
+                            i < counters.size() ? std::span<const int64_t>(counters[i])
+                                                : std::span<const int64_t>()));
+  return counter.finish();
+}
+
+int gcov3_percent(int64_t count, int64_t total) {
+  if (total == 0 || count == 0)
+    return 0;
+  if (count == total)
+    return 100;
+  const __int128 nearest = (static_cast<__int128>(count) * 200 / total + 1) / 2;
+  return static_cast<int>(std::clamp<__int128>(nearest, 1, 99));
+}
+
+GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts) {
+  GcovCounts out;
+  for (const Gcov3Source &source : counts.sources) {
+    GcovFile &file = out.files.emplace_back();
+    file.name = graph.strings[source.name];
+    for (const Gcov3Line &line : source.lines) {
+      GcovLine &row = file.lines.emplace_back();
+      row.line = line.number;
+      row.count = line.count;
+      row.first_branch = static_cast<uint32_t>(out.branches.size());
+      for (uint32_t i = line.first_branch; i < line.last_branch; ++i)
+        if (!source.branches[i].is_call)
+          out.branches.push_back({source.branches[i].count, false, false});
+      row.last_branch = static_cast<uint32_t>(out.branches.size());
+    }
+  }
+  for (uint32_t i = 0; i < counts.functions.size(); ++i)
+    if (const Gcov3Function &function = counts.functions[i];
+        function.source != Gcov3Function::no_source) {
+      GcovFunction row;
+      row.id = static_cast<GraphFunctionId>(i);
+      row.execution_count = function.count;
+      out.files[function.source].functions.push_back(row);
+    }
+  return out;
+}
+
+} // namespace tally

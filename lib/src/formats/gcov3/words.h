@@ -1,0 +1,89 @@
+// The words that the three files are made of: magnitude and sign, in little-endian bytes on every
+// host; and names among them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/diagnostics.h>
+#include <tally/gcov3.h>
+
+#include "support/byte_cursor.h"
+
+namespace tally::gcov3 {
+
+inline constexpr uint32_t sign_bit = 0x80000000;
+inline constexpr uint32_t minus_zero = sign_bit;
+inline constexpr uint32_t minus_one = sign_bit | 1; // stands before and behind names
+inline constexpr uint32_t minus_two = sign_bit | 2;
+inline constexpr uint32_t data_magic = sign_bit | 123;
+inline constexpr std::string_view other_graph_magic = "gbbg";
+inline constexpr uint32_t header_bytes = 40; // of a block of counters: two Totals
+
+constexpr int32_t word_of(uint32_t raw) {
+  const auto magnitude = static_cast<int32_t>(raw & ~sign_bit);
+  return raw & sign_bit ? -magnitude : magnitude;
+}
+// What a name takes: a NUL, and zeros up to a whole word, follow it.
+constexpr size_t padded(size_t name_size) { return (name_size + 4) & ~size_t{3}; }
+
+// Beyond the end all reads give 0, and failed() tells. Notes what a writer would not write again.
+class WordReader {
+public:
+  WordReader(std::string_view bytes, const std::string &source, Diagnostics &diagnostics)
+      : cursor_(bytes), bytes_(bytes), source_(source), diagnostics_(diagnostics) {}
+
+  size_t offset() const { return cursor_.offset(); }
+  size_t before() const { return cursor_.before(); } // where the newest read began
+  size_t left() const { return cursor_.left(); }
+  bool failed() const { return cursor_.failed(); }
+
+  uint32_t raw() { return cursor_.u32(); }
+  int32_t word();
+  int64_t long_word();
+  std::string_view take(size_t size) { return cursor_.take(size); }
+  // A count of what takes at least `size` bytes each; more of them than are left is an error.
+  Result<uint32_t> count(std::string_view of_what, size_t size);
+  // -1, length, name, -1.
+  Result<std::string_view> name();
+  // The name and the mark behind it; the mark in front, `mark`, was read.
+  Result<std::string_view> name_until(uint32_t mark);
+
+  tl::unexpected<Error> error(size_t offset, std::string message) const;
+  tl::unexpected<Error> ends_within(std::string_view what) const; // after failed()
+  void add_finding(Severity severity, size_t offset, std::string message, std::string_view key);
+  std::vector<Gcov3Oddity> take_oddities() { return std::move(oddities_); }
+
+private:
+  // `bytes` begins with the name, and ends with its padding.
+  std::string_view unpad(std::string_view bytes, size_t name_size);
+
+  ByteCursor cursor_;
+  std::string_view bytes_;
+  const std::string &source_;
+  Diagnostics &diagnostics_;
+  std::vector<Gcov3Oddity> oddities_;
+};
+
+class WordWriter {
+public:
+  void raw(uint32_t value);
+  void word(int64_t value); // that fits in 31 bits and a sign
+  void long_word(int64_t value);
+  void bytes(std::string_view bytes) { out_ += bytes; }
+  void padded_name(std::string_view name); // without marks
+  void name(std::string_view name);        // -1, length, name, -1
+  std::string finish(const std::vector<Gcov3Oddity> &oddities);
+
+private:
+  std::string out_;
+};
+
+// All that is left. Files of 2 GiB and more are refused: numbers of rows fit in 31 bits.
+Result<std::string> whole(ByteSource &source);
+tl::unexpected<Error> refuse_other_graph(const std::string &source);
+tl::unexpected<Error> no_counters(const Gcov3File &file);
+
+} // namespace tally::gcov3
