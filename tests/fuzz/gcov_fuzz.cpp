@@ -75,7 +75,12 @@ void check_counts(const GcovNotes &notes, const GcovData *data, bool branches) {
   }
   if (lines + counts.branches.size() > 100'000)
     return;
-  const auto json = nlohmann::json::parse(to_gcov_json({"12.2", "input", &notes.graph, &counts}));
+  GcovDocument document;
+  document.compiler = "12.2";
+  document.data_file = "input";
+  document.graph = &notes.graph;
+  document.counts = &counts;
+  const auto json = nlohmann::json::parse(to_gcov_json(document));
   require(json["files"].size() == counts.files.size(), "files in JSON");
   size_t functions_in_json = 0, lines_in_json = 0;
   for (const auto &file : json["files"]) {

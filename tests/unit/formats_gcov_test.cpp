@@ -184,7 +184,12 @@ std::string json_of(const std::string &notes_bytes, const std::string *data_byte
   const auto counts = count_as_gcov(notes->graph, counters, "x.gcno", diagnostics);
   if (findings)
     *findings = findings_of(diagnostics);
-  return to_gcov_json({"12.2", "x.gcda", &notes->graph, &counts});
+  GcovDocument document;
+  document.compiler = "12.2";
+  document.data_file = "x.gcda";
+  document.graph = &notes->graph;
+  document.counts = &counts;
+  return to_gcov_json(document);
 }
 
 std::string json_of(const Layout &layout) {
