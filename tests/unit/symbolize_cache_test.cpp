@@ -32,21 +32,24 @@ void write_all(const fs::path &path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<long>(bytes.size()));
 }
 
+// A small program with debug information of several units; by hand, this test.
+std::string subject() {
+  const char *const programs = std::getenv("TALLY_PROGRAMS");
+  return programs ? std::string(programs) + "/inlines" : "/proc/self/exe";
+}
+
 std::string answers(bool use_cache, size_t count = 200) {
   SymbolizerOptions options;
   options.use_cache = use_cache;
   const auto symbolizer = make_symbolizer(options);
   Diagnostics diagnostics;
   ModuleKey key;
-  key.path = "/proc/self/exe"; // this test: it has debug information
+  key.path = subject();
   const ModuleId module = symbolizer->module(key, diagnostics);
-  const auto own = reinterpret_cast<uint64_t>(&read_all);
-  // Of a shared or a static executable alike: by the file's offset of a known function.
-  auto file = symbolize::ElfFile::open("/proc/self/exe");
+  auto file = symbolize::ElfFile::open(key.path);
   if (!file || file->code_segments().empty())
     return "no executable";
   const symbolize::Segment segment = file->code_segments().front();
-  std::mt19937_64 chance(own & 0xfff);
   std::string text;
   std::vector<SourceFrame> frames;
   for (size_t i = 0; i < count; ++i) {
@@ -95,7 +98,7 @@ protected:
 };
 
 TEST_F(SymbolizeCache, GivesTheSameAnswers) {
-  EXPECT_NE(without_.find("tally::"), std::string::npos);
+  EXPECT_NE(without_.find("::"), std::string::npos);
   EXPECT_FALSE(fs::exists(folder_));
   EXPECT_EQ(answers(true), without_);
   if (!fs::exists(folder_))
@@ -125,7 +128,7 @@ TEST_F(SymbolizeCache, SurvivesTruncation) {
     const size_t length = i < 12 ? i * 16 : whole.size() * (i - 11) / 13;
     write_all(file, std::string_view(whole).substr(0, length));
     ASSERT_EQ(answers(true), without_) << "cut at " << length;
-    EXPECT_GE(read_all(file).size() + 4096, whole.size()) << "was not written again";
+    EXPECT_GE(read_all(file).size() + whole.size() / 8, whole.size()) << "was not written again";
   }
 }
 
