@@ -66,8 +66,8 @@ bool walks(ByteCursor cursor, bool byte_lengths) {
   return true;
 }
 
-// How well what follows the header fits a layout: 2: to the end of the file, 1: it begins with a tag
-// (and then the file is cut, say), 0: not at all.
+// How well what follows the header fits a layout: 2: to the end of the file, 1: it begins with a
+// tag (and then the file is cut, say), 0: not at all.
 int fit(ByteCursor cursor, const GcovHeader &header, bool notes) {
   if (notes && header.version >= GcovVersion::v9)
     take_string(cursor, header);
