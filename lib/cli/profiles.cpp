@@ -12,6 +12,7 @@
 #include <tally/file_io.h>
 
 #include "arguments.h"
+#include "support/path.h"
 
 namespace tally::cli {
 
@@ -217,13 +218,12 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
 
 Result<void> write_output(const Profile &profile, const Format &format,
                           const OutputOptions &options) {
-  for (std::string_view packed : {".gz", ".zst"})
-    if (options.path.ends_with(packed) && format.name != "pprof")
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("what is written is not packed: leave {} out, or write to - and pack "
-                              "that",
-                              packed),
-                  options.path);
+  if (const size_t size = unpacked_name(options.path).size(); size < options.path.size())
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("what is written is not packed: leave {} out, or write to - and pack "
+                            "that",
+                            options.path.substr(size)),
+                options.path);
   TALLY_TRY(written, write_profile(profile, format, options.how()));
   TALLY_CHECK(write_file(options.path, written.bytes));
   for (const std::string &what : written.lost)

@@ -42,7 +42,6 @@ private:
   };
   void settle(uint32_t arc, int64_t count);
   void look_at(uint32_t block);
-  bool add(int64_t &sum, int64_t count);
 
   std::span<const GraphArc> arcs_;
   uint32_t exit_ = 0;

@@ -38,6 +38,8 @@ struct GcovHeader {
   // version it writes.
   std::optional<uint32_t> checksum;
   bool byte_lengths() const { return checksum.has_value(); }
+  // What a record or a string takes of which the file tells this length.
+  uint64_t bytes_in(uint64_t length) const { return byte_lengths() ? length : length * 4; }
 };
 
 // "B22*" as text.
@@ -108,7 +110,6 @@ public:
   }
   // Of a function's record; none: a place holder.
   std::optional<GcovFunctionKey> function_of(const GcovRecord &record) const;
-  uint32_t runs() const; // of the program, 0: not told
 
   Result<std::string> bytes() const override;
   // As gcov-tool adds: the number of runs and the sums of the largest counters too.

@@ -8,12 +8,6 @@ namespace {
 template <class T> void reset(std::vector<T> &values, size_t size) { values.assign(size, T{}); }
 } // namespace
 
-bool FlowSolver::add(int64_t &sum, int64_t count) {
-  const bool fits = !__builtin_add_overflow(sum, count, &sum);
-  counts_.overflow |= !fits;
-  return fits;
-}
-
 void FlowSolver::settle(uint32_t arc, int64_t count) {
   counts_.arcs[arc] = count;
   counts_.negative |= count < 0;
@@ -21,7 +15,7 @@ void FlowSolver::settle(uint32_t arc, int64_t count) {
   Side &out = blocks_[arcs_[arc].source].out, &in = blocks_[arcs_[arc].destination].in;
   for (Side *side : {&out, &in}) {
     --side->unknown;
-    add(side->sum, count);
+    counts_.overflow |= __builtin_add_overflow(side->sum, count, &side->sum);
   }
 }
 

@@ -1,7 +1,6 @@
 #include <tally/gcov_counts.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <unordered_map>
 
@@ -102,8 +101,8 @@ private:
   LineCycles cycles_;
   CountedGraph arcs_;
   std::vector<uint32_t> order_;
-  std::vector<uint8_t> call_site_, unconditional_, exceptional_; // by block
-  std::vector<bool> throws_;                                     // by arc
+  std::vector<uint8_t> unconditional_, exceptional_; // by block
+  std::vector<bool> throws_;                         // by arc
   std::vector<Touch> touches_;
   std::vector<uint32_t> blocks_, waiting_;
 };
@@ -184,7 +183,7 @@ void Counting::find_groups() {
 // --- one function
 
 void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64_t> &counts) {
-  const size_t blocks = call_site_.size();
+  const size_t blocks = unconditional_.size();
   order_.resize(arcs.size());
   for (uint32_t i = 0; i < arcs.size(); ++i)
     order_[i] = i;
@@ -210,7 +209,7 @@ void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64
 
 // Calls, unconditional arcs, arcs that exceptions take, and blocks that only these lead to.
 void Counting::tell_arcs_apart() {
-  const auto blocks = static_cast<uint32_t>(call_site_.size());
+  const auto blocks = static_cast<uint32_t>(unconditional_.size());
   throws_.assign(arcs_.arcs.size(), false);
   bool any_throw = false;
   for (uint32_t block = 0; block < blocks; ++block) {
@@ -220,7 +219,6 @@ void Counting::tell_arcs_apart() {
       real += !(arc.flags & arc_fake);
       call |= (arc.flags & arc_fake) && block != 0;
     }
-    call_site_[block] = call;
     unconditional_[block] = real == 1;
     if (!call)
       continue;
@@ -345,8 +343,7 @@ void Counting::add_function(GraphFunctionId id) {
          "negative");
   if (flow.overflow)
     find(fmt::format("{}: counts that do not fit in 64 bits", name_of(id)), "overflow");
-  for (auto *by_block : {&call_site_, &unconditional_})
-    by_block->assign(function.block_count, 0);
+  unconditional_.assign(function.block_count, 0);
   sort_arcs(graph_.arcs_of(function), flow.arcs);
   tell_arcs_apart();
 
@@ -401,7 +398,6 @@ void Counting::add_lines(uint32_t number) {
   const auto add_rows = [&](std::span<const Row> rows, auto function_of) {
     for (size_t i = 0; i < rows.size();) {
       Row sum = rows[i];
-      bool together = true;
       for (++i; i < rows.size() && rows[i].line == sum.line; ++i) {
         const Row &more = rows[i];
         if (__builtin_add_overflow(sum.raw, more.raw, &sum.raw) ||
@@ -414,7 +410,7 @@ void Counting::add_lines(uint32_t number) {
           continue;
         if (sum.first_branch == sum.last_branch) {
           sum.first_branch = more.first_branch;
-        } else if (sum.last_branch != more.first_branch || !together) {
+        } else if (sum.last_branch != more.first_branch) {
           const auto first = static_cast<uint32_t>(out_.branches.size());
           for (const auto &[from, to] : {std::pair(sum.first_branch, sum.last_branch),
                                          std::pair(more.first_branch, more.last_branch)})

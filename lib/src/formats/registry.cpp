@@ -35,12 +35,12 @@ std::span<const Format> formats() {
       {.name = "gcov-data",
        .summary = "counters of GCC's and Clang's coverage",
        .file_names = {"*.gcda"},
-       .probe = gcov::probe_data,
+       .probe = gcov::is_data,
        .read_counters = gcov::read_data},
       {.name = "gcov-notes",
        .summary = "the flow graphs that go with them",
        .file_names = {"*.gcno"},
-       .probe = gcov::probe_notes,
+       .probe = gcov::is_notes,
        .read_counters = gcov::read_notes},
       {.name = "gcov3",
        .summary = "coverage of GCC before 3.4: lines (.bb), flow graphs (.bbg), counters (.da)",
@@ -120,10 +120,7 @@ constexpr size_t longest_head = size_t{1} << 30;
 // neither tells.
 Result<const Format *> format_of(ByteSource &source, std::string_view name) {
   // What is packed is read, but not written: only here do these endings count for nothing.
-  for (std::string_view packed : {".gz", ".zst"})
-    if (name.ends_with(packed))
-      name.remove_suffix(packed.size());
-  const Format *by_name = format_by_file_name(name);
+  const Format *by_name = format_by_file_name(unpacked_name(name));
   // A probe wants a whole line. The reader of one so long has to hold it, too.
   for (size_t size = head_bytes, searched = 0;; size *= 2) {
     TALLY_TRY(head, source.peek(size));

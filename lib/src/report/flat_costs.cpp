@@ -55,8 +55,8 @@ void sort_cycles(FlatTable &table, SortBy sort) {
                      by_self ? cycle.inclusive[0] : cycle.self[0]);
   };
   std::ranges::sort(order, [&](uint32_t a, uint32_t b) {
-    return std::pair(key(b), std::cref(table.cycles[a].functions).get()) <
-           std::pair(key(a), std::cref(table.cycles[b].functions).get());
+    const auto left = key(a), right = key(b);
+    return std::tie(right, table.cycles[a].functions) < std::tie(left, table.cycles[b].functions);
   });
   std::vector<CycleRow> sorted;
   for (uint32_t i = 0; i < order.size(); ++i) {

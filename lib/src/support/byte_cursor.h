@@ -8,6 +8,11 @@
 
 namespace tally {
 
+// A word as a file of that byte order holds it, and back.
+inline uint32_t in_order(uint32_t word, bool big_endian) {
+  return big_endian == (std::endian::native == std::endian::big) ? word : __builtin_bswap32(word);
+}
+
 // Once a read goes beyond the end all others give 0, and failed() tells; offset() stays where that
 // read began. So a record is read in one go and checked once.
 class ByteCursor {
@@ -19,13 +24,17 @@ public:
   size_t before() const { return before_; } // where the newest read began
   size_t left() const { return bytes_.size() - at_; }
   bool failed() const { return failed_; }
+  bool big_endian() const { return big_endian_; }
 
   uint32_t u32() {
     uint32_t value = 0;
     if (const std::string_view bytes = take(sizeof value); !bytes.empty())
       std::memcpy(&value, bytes.data(), sizeof value);
-    return big_endian_ == (std::endian::native == std::endian::big) ? value
-                                                                    : __builtin_bswap32(value);
+    return in_order(value, big_endian_);
+  }
+  uint64_t u64() { // the low word first, in either order
+    const uint64_t low = u32();
+    return low | uint64_t{u32()} << 32;
   }
   std::string_view take(size_t size) {
     before_ = at_;

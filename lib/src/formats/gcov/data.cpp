@@ -33,7 +33,7 @@ Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
     const auto stored = static_cast<int32_t>(length);
     if (counters && stored < 0 && header.version >= GcovVersion::v11) {
       const uint64_t missing = uint64_t{0} - static_cast<uint64_t>(int64_t{stored});
-      const uint64_t size = header.byte_lengths() ? missing : missing * 4;
+      const uint64_t size = header.bytes_in(missing);
       if (size % 8 != 0)
         return fail_at(at, "counters whose length is no multiple of 8 bytes", source);
       record.zeros = true;
@@ -42,8 +42,7 @@ Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
       data.records.push_back(record);
       continue;
     }
-    const std::string_view payload =
-        cursor.take(header.byte_lengths() ? length : size_t{length} * 4);
+    const std::string_view payload = cursor.take(header.bytes_in(length));
     if (cursor.failed())
       return cut_at(at, source);
     if (counters) {
@@ -51,8 +50,7 @@ Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
         return fail_at(at, "counters whose length is no multiple of 8 bytes", source);
       record.first = static_cast<uint32_t>(data.values.size());
       for (ByteCursor words(payload, header.big_endian); words.left() > 0;) {
-        const uint64_t low = words.u32(), high = words.u32();
-        data.values.push_back(static_cast<int64_t>(low | high << 32));
+        data.values.push_back(static_cast<int64_t>(words.u64()));
       }
       record.last = static_cast<uint32_t>(data.values.size());
     } else {
@@ -83,8 +81,7 @@ std::optional<GcovFunctionKey> GcovData::function_of(const GcovRecord &record) c
 Result<std::string> GcovData::bytes() const {
   std::string out;
   const auto put = [&](uint32_t word) {
-    if (header.big_endian != (std::endian::native == std::endian::big))
-      word = __builtin_bswap32(word);
+    word = in_order(word, header.big_endian);
     out.append(reinterpret_cast<const char *>(&word), sizeof word);
   };
   const auto put_length = [&](size_t size) {

@@ -49,7 +49,7 @@ bool at_least(uint32_t version, GcovVersion since) {
 }
 
 // Do records follow one another from here to the end of the file?
-bool walks(ByteCursor cursor, bool byte_lengths) {
+bool walks(ByteCursor cursor, const GcovHeader &header) {
   while (cursor.left() > 0) {
     const uint32_t tag = cursor.u32();
     if (tag == 0)
@@ -59,7 +59,7 @@ bool walks(ByteCursor cursor, bool byte_lengths) {
     const uint32_t length = cursor.u32();
     const auto negative = static_cast<int32_t>(length) < 0 && is_counter_tag(tag);
     if (!negative)
-      cursor.take(byte_lengths ? length : size_t{length} * 4);
+      cursor.take(header.bytes_in(length));
     if (cursor.failed())
       return false;
   }
@@ -75,7 +75,7 @@ int fit(ByteCursor cursor, const GcovHeader &header, bool notes) {
     cursor.u32();
   if (cursor.failed())
     return 0;
-  if (walks(cursor, header.byte_lengths()))
+  if (walks(cursor, header))
     return 2;
   const uint32_t tag = cursor.u32();
   return tag != 0 && (tag & 0xffff) == 0;
@@ -104,15 +104,14 @@ ByteCursor cursor_of(std::string_view bytes) {
 
 std::string_view take_string(ByteCursor &cursor, const GcovHeader &header) {
   const uint32_t length = cursor.u32();
-  const std::string_view bytes = cursor.take(header.byte_lengths() ? length : size_t{length} * 4);
+  const std::string_view bytes = cursor.take(header.bytes_in(length));
   return bytes.substr(0, std::min(bytes.find('\0'), bytes.size()));
 }
 
 Result<GcovHeader> take_header(ByteCursor &cursor, std::string_view bytes,
                                std::string_view source) {
   GcovHeader header;
-  const uint32_t magic = magic_of(bytes, true);
-  header.big_endian = magic == notes_magic || magic == data_magic;
+  header.big_endian = cursor.big_endian();
   header.version_word = cursor.u32();
   header.stamp = cursor.u32();
   if (cursor.failed())

@@ -5,14 +5,12 @@
 
 #include <tally/gcov.h>
 
+#include "formats/gcov/read.h"
 #include "support/byte_cursor.h"
 
 namespace tally::gcov {
 
 inline constexpr uint32_t notes_magic = 0x67636e6f, data_magic = 0x67636461; // "gcno", "gcda"
-
-bool is_notes(std::string_view head);
-bool is_data(std::string_view head);
 
 // Behind the magic; the cursor has the file's byte order. Which of the two layouts it is shows in
 // what follows: the other one makes no sense there.

@@ -69,8 +69,7 @@ uint32_t word_at(const std::string &bytes, size_t at, bool big_endian) {
 }
 
 void put_word(std::string &bytes, size_t at, uint32_t word, bool big_endian) {
-  if (big_endian != (std::endian::native == std::endian::big))
-    word = __builtin_bswap32(word);
+  word = in_order(word, big_endian);
   std::memcpy(bytes.data() + at, &word, sizeof word);
 }
 
@@ -163,7 +162,7 @@ private:
       if (4 * (index + 2) > size)
         return {};
       const auto long_at = [&](const std::string &bytes, size_t at) {
-        return word_at(bytes, at, big) | uint64_t{word_at(bytes, at + 4, big)} << 32;
+        return ByteCursor(std::string_view(bytes).substr(at), big).u64();
       };
       uint64_t sum = long_at(out_.other, mine.first + 4 * index);
       const uint64_t more = long_at(b_.other, other->first + 4 * index);
@@ -348,14 +347,6 @@ Result<void> GcovData::zero() {
   records = std::move(zeroed);
   values = std::move(kept);
   return {};
-}
-
-uint32_t GcovData::runs() const {
-  const size_t index = header.version >= GcovVersion::v9 ? 0 : 2;
-  for (const GcovRecord &record : records)
-    if (record.tag == gcov_tag_object_summary && record.last - record.first >= 4 * (index + 1))
-      return word_at(other, record.first + 4 * index, header.big_endian);
-  return 0;
 }
 
 } // namespace tally

@@ -41,8 +41,7 @@ public:
       }
       const uint32_t length = cursor.u32();
       const size_t payload_at = cursor.offset();
-      const std::string_view payload =
-          cursor.take(header.byte_lengths() ? length : size_t{length} * 4);
+      const std::string_view payload = cursor.take(header.bytes_in(length));
       if (cursor.failed())
         return cut_at(at, source_);
       TALLY_CHECK(record(tag, payload, payload_at));

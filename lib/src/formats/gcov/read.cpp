@@ -4,9 +4,6 @@
 
 namespace tally::gcov {
 
-bool probe_notes(std::string_view head) { return is_notes(head); }
-bool probe_data(std::string_view head) { return is_data(head); }
-
 Result<std::unique_ptr<CounterFile>> read_notes(ByteSource &source, Diagnostics &diagnostics) {
   TALLY_TRY(bytes, source.rest());
   TALLY_TRY(notes, read_gcov_notes(std::move(bytes), source.name(), diagnostics));

@@ -8,8 +8,8 @@
 
 namespace tally::gcov {
 
-bool probe_notes(std::string_view head);
-bool probe_data(std::string_view head);
+bool is_notes(std::string_view head);
+bool is_data(std::string_view head);
 Result<std::unique_ptr<CounterFile>> read_notes(ByteSource &source, Diagnostics &diagnostics);
 Result<std::unique_ptr<CounterFile>> read_data(ByteSource &source, Diagnostics &diagnostics);
 

@@ -3,6 +3,7 @@
 #include <tally/gcov3.h>
 
 #include "formats/gcov3/words.h"
+#include "support/path.h"
 
 namespace tally::gcov3 {
 
@@ -63,34 +64,24 @@ bool is_lines(std::string_view head, bool whole) {
 bool is_nameless_data(std::string_view head, bool whole) {
   constexpr uint64_t largest = uint64_t{1} << 48;
   ByteCursor cursor(head);
-  const auto next = [&] {
-    const uint64_t low = cursor.u32();
-    return low | uint64_t{cursor.u32()} << 32;
-  };
-  const uint64_t count = next();
+  const uint64_t count = cursor.u64();
   if (cursor.failed() || count > largest)
     return false;
   const uint64_t bytes = 8 + 8 * count;
   if (whole ? bytes != head.size() : bytes < head.size())
     return false;
   while (cursor.left() >= 8)
-    if (next() > largest)
+    if (cursor.u64() > largest)
       return false;
   return true;
 }
 
-bool ends_with_name(std::string_view name, std::string_view ending) {
-  for (std::string_view packed : {".gz", ".zst"})
-    if (name.ends_with(packed))
-      name.remove_suffix(packed.size());
-  return name.ends_with(ending);
-}
-
 // What the file's name claims: its reader is to say what is wrong.
 Kind kind_of_name(std::string_view name) {
-  if (ends_with_name(name, ".bbg"))
+  name = unpacked_name(name);
+  if (name.ends_with(".bbg"))
     return Kind::graph;
-  if (ends_with_name(name, ".bb"))
+  if (name.ends_with(".bb"))
     return Kind::lines;
   return Kind::data;
 }
