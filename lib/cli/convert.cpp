@@ -18,6 +18,12 @@ Result<void> run(const Options &options) {
   TALLY_TRY(to, format_for_output(options.output.path, options.to, "--to"));
   TALLY_CHECK(check_inputs(options.files, "convert"));
   TALLY_TRY(all, read_inputs(options.files, options.input, false));
+  for (size_t i = 0; i < all.files.size(); ++i)
+    if (std::holds_alternative<std::unique_ptr<CounterFile>>(all.files[i].content) &&
+        all.files[i].format != to)
+      return fail(profile_of(all.paths[i], std::move(all.files[i])).error());
+  if (all.files.size() == 1) // its parts stay
+    return write_output(all.files[0].content, *to, options.output);
   TALLY_TRY(sum, sum_of(std::move(all)));
   return write_output(sum, *to, options.output);
 }

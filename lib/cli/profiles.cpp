@@ -182,15 +182,11 @@ Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const Input
   return all;
 }
 
-Result<Profile> sum_of(ReadFiles all) {
-  std::vector<Profile> profiles;
-  for (size_t i = 0; i < all.files.size(); ++i) {
-    TALLY_TRY(read, profile_of(all.paths[i], std::move(all.files[i])));
-    profiles.push_back(std::move(read.profile));
-  }
-  if (profiles.size() == 1) // its parts stay
-    return std::move(profiles[0]);
-  return merge_profiles(std::move(profiles), all.paths);
+Result<Content> sum_of(ReadFiles all) {
+  Diagnostics findings;
+  auto sum = merge_files(std::move(all.files), all.paths, findings);
+  show(findings);
+  return sum;
 }
 
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
@@ -216,7 +212,7 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
   return std::move(read.profile);
 }
 
-Result<void> write_output(const Profile &profile, const Format &format,
+Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options) {
   if (const size_t size = unpacked_name(options.path).size(); size < options.path.size())
     return fail(ErrorCode::invalid_argument,
@@ -224,7 +220,7 @@ Result<void> write_output(const Profile &profile, const Format &format,
                             "that",
                             options.path.substr(size)),
                 options.path);
-  TALLY_TRY(written, write_profile(profile, format, options.how()));
+  TALLY_TRY(written, write_content(content, format, options.how()));
   TALLY_CHECK(write_file(options.path, written.bytes));
   for (const std::string &what : written.lost)
     say(fmt::format("tally: not in {}: {}", format.name, what));

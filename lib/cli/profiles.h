@@ -57,14 +57,14 @@ struct ReadFiles {
 };
 Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
                               bool one_format);
-Result<Profile> sum_of(ReadFiles all); // of profiles
+Result<Content> sum_of(ReadFiles all);
 // Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
 bool is_empty_beside_threads(const std::string &path);
 // The same for what is looked at: findings are shown as warnings, and one event is taken where
 // `event` names it.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
                                const std::string &event);
-Result<void> write_output(const Profile &profile, const Format &format,
+Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options);
 // Whose fault an error is, where it does not say so itself.
 template <class T> Result<T> about(const std::string &file, Result<T> result) {

@@ -1,7 +1,5 @@
 #include <memory>
 
-#include <tally/file_io.h>
-
 #include "profiles.h"
 
 namespace tally::cli {
@@ -16,10 +14,7 @@ struct Options {
 
 Result<void> run(const Options &options) {
   TALLY_TRY(all, read_inputs({options.file}, options.input, true));
-  if (const auto *profile = std::get_if<Profile>(&all.files[0].content))
-    return about(options.file, write_output(*profile, *all.format, options.output));
-  TALLY_TRY(bytes, std::get<std::unique_ptr<CounterFile>>(all.files[0].content)->bytes());
-  return write_file(options.output.path, bytes);
+  return about(options.file, write_output(all.files[0].content, *all.format, options.output));
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // The reader's view of coverage: source files with their lines, functions and branches.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,10 +20,23 @@ struct BranchCoverage {
   bool throws = false; // taken when an exception leaves a call
 };
 
+// GCC 14's -fcondition-coverage: which terms of a decision decided it, a bit for each.
+struct ConditionCoverage {
+  uint32_t terms = 0; // at most 64
+  uint64_t when_true = 0, when_false = 0;
+
+  uint32_t outcomes() const { return 2 * terms; }
+  uint32_t covered() const {
+    return static_cast<uint32_t>(std::popcount(when_true) + std::popcount(when_false));
+  }
+};
+
 struct LineCoverage {
   uint32_t line = 0;
-  int64_t count = 0;                          // of all instances of its functions, in all objects
-  uint32_t first_branch = 0, last_branch = 0; // half-open, into the file's branches
+  int64_t count = 0; // of all instances of its functions, in all objects
+  // Half-open, into the file's branches and conditions.
+  uint32_t first_branch = 0, last_branch = 0;
+  uint32_t first_condition = 0, last_condition = 0;
 };
 
 struct FunctionCoverage {
@@ -32,18 +46,31 @@ struct FunctionCoverage {
 };
 
 struct FileCoverage {
-  std::string path;
-  std::vector<LineCoverage> lines;         // by line, each once
-  std::vector<FunctionCoverage> functions; // by line, then name, each once
-  std::vector<BranchCoverage> branches;    // by line
+  std::string path;                          // absolute, unless a report told it otherwise
+  std::vector<LineCoverage> lines;           // by line, each once
+  std::vector<FunctionCoverage> functions;   // by line, then name, each once
+  std::vector<BranchCoverage> branches;      // by line
+  std::vector<ConditionCoverage> conditions; // by line
 
   std::span<const BranchCoverage> branches_of(const LineCoverage &line) const {
     return std::span(branches).subspan(line.first_branch, line.last_branch - line.first_branch);
   }
+  std::span<const ConditionCoverage> conditions_of(const LineCoverage &line) const {
+    return std::span(conditions)
+        .subspan(line.first_condition, line.last_condition - line.first_condition);
+  }
+};
+
+// What one test reached.
+struct TestCoverage {
+  std::string name;
+  std::vector<FileCoverage> files; // by path, each once
 };
 
 struct Coverage {
   std::vector<FileCoverage> files; // by path, each once
+  // Where tests were told apart: by name, and together they are `files`.
+  std::vector<TestCoverage> tests;
 };
 
 // What is counted in percent.
@@ -51,16 +78,24 @@ struct CoverageTotals {
   uint64_t lines = 0, lines_executed = 0;
   uint64_t functions = 0, functions_executed = 0;
   uint64_t branches = 0, branches_taken = 0;
+  uint64_t outcomes = 0, outcomes_covered = 0; // of conditions
 
   CoverageTotals &operator+=(const CoverageTotals &more);
 };
 TALLY_API CoverageTotals totals_of(const FileCoverage &file);
 TALLY_API CoverageTotals totals_of(const Coverage &coverage);
 
+// Objects, and the files of reports, may disagree about a source: a line has other branches, a
+// function another beginning. Strict: that is an error (invalid_input). Lenient: a finding.
+enum class MergePolicy : uint8_t { strict, lenient };
+
 // Lines, and the functions of one name and line, add up; branches of a line by their place, for
 // instances of a template have the same ones. Where one has more of them (it was compiled in
-// another way), those are added behind. A count that leaves 64 bits is an error.
-TALLY_API Result<void> add_coverage(FileCoverage &to, const FileCoverage &more);
-TALLY_API Result<void> add_coverage(Coverage &to, Coverage more);
+// another way), those are put behind; a condition is united by its terms. The order in which
+// things are added does not matter. A count that leaves 64 bits is an error.
+TALLY_API Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, MergePolicy policy,
+                                    Diagnostics &diagnostics);
+TALLY_API Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
+                                    Diagnostics &diagnostics);
 
 } // namespace tally

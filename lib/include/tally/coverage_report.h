@@ -15,6 +15,5 @@ TALLY_API std::string to_text(const Coverage &coverage, std::string_view root,
                               const TextOptions &options = {});
 // "3-7, 12": lines that did not run; lines without code between them part nothing.
 TALLY_API std::string missing_ranges(const FileCoverage &file);
-TALLY_API std::string relative_path(std::string_view path, std::string_view root);
 
 } // namespace tally

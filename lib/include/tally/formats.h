@@ -10,6 +10,7 @@
 
 #include <tally/cost_profile.h>
 #include <tally/counter_file.h>
+#include <tally/coverage.h>
 #include <tally/diagnostics.h>
 #include <tally/file_io.h>
 #include <tally/result.h>
@@ -22,6 +23,11 @@ using Profile = std::variant<StackProfile, CostProfile>;
 struct WriteOptions {
   bool compress_names = true;     // Callgrind: (id) name
   bool compress_positions = true; // Callgrind: +3, -1, *
+  // Of coverage: sources below this folder are written with paths relative to it. "": as they are.
+  std::string root{};
+  // Of gcovr's JSON: the version of its layout ("0.3"), for gcovr reads no other than its own.
+  // "": the newest that is known here.
+  std::string gcovr_version{};
 };
 
 // Bytes to be written, built whole before any file is touched, and what the format could not hold.
@@ -37,13 +43,15 @@ struct Format {
   // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
   // this format? null: not read.
   bool (*probe)(std::string_view head) = nullptr;
-  // One of the two; null where the format is not read. Counters' readers get empty files, too.
+  // One of the three; null where the format is not read. Counters' readers get empty files, too.
   Result<Profile> (*read)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<std::unique_ptr<CounterFile>> (*read_counters)(ByteSource &source,
                                                         Diagnostics &diagnostics) = nullptr;
-  // At most one of the two: what the format is drawn from. null: not written.
+  Result<Coverage> (*read_coverage)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
+  // At most one of the three: what the format is drawn from. null: not written.
   Result<Written> (*write_stacks)(const StackProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;
+  Result<Written> (*write_coverage)(const Coverage &, const WriteOptions &) = nullptr;
 };
 
 TALLY_API std::span<const Format> formats();
@@ -70,12 +78,14 @@ TALLY_API Result<ReadProfile> read_profile(const std::string &path, Diagnostics 
                                            const Format *from = nullptr,
                                            const ReadOptions &options = {});
 
-// A profile, or a file of notes or counters.
+// A profile, a file of notes or counters, or coverage of sources.
+using Content = std::variant<Profile, std::unique_ptr<CounterFile>, Coverage>;
 struct ReadFile {
-  std::variant<Profile, std::unique_ptr<CounterFile>> content;
+  Content content;
   const Format *format = nullptr;
 };
-// As read_profile(), which refuses files of notes and counters, as does profile_of().
+// As read_profile(), which refuses files of notes and counters, as does profile_of(). Coverage is
+// a profile, too: of executions (costs_of()).
 TALLY_API Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics,
                                      const Format *from = nullptr, const ReadOptions &options = {});
 
@@ -84,10 +94,19 @@ TALLY_API Result<ReadProfile> profile_of(const std::string &path, ReadFile file)
 // The sum of profiles of one kind; `names`, one for each, are for errors.
 TALLY_API Result<Profile> merge_profiles(std::vector<Profile> profiles,
                                          std::span<const std::string> names);
+// The sum of files of one kind; where kinds are mixed, of all as profiles.
+TALLY_API Result<Content> merge_files(std::vector<ReadFile> files,
+                                      std::span<const std::string> names, Diagnostics &diagnostics);
 
 // Turns the profile into what the format is drawn from, and writes it there. A CostProfile has no
 // stacks: a format of stacks refuses it.
 TALLY_API Result<Written> write_profile(const Profile &profile, const Format &format,
+                                        const WriteOptions &options = {});
+// Coverage itself where the format holds it, else its costs.
+TALLY_API Result<Written> write_coverage(const Coverage &coverage, const Format &format,
+                                         const WriteOptions &options = {});
+// Either; counters go back into the format that they are of.
+TALLY_API Result<Written> write_content(const Content &content, const Format &format,
                                         const WriteOptions &options = {});
 // Callgrind's way with parts: one file for each, in order of their numbers.
 TALLY_API Result<std::vector<Written>>

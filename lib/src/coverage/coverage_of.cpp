@@ -2,55 +2,101 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <tuple>
+
+#include "support/checked.h"
 
 namespace tally {
 
 namespace {
 
 // The file's lines, of which those of instances stand several times, one after another.
-Result<FileCoverage> of_file(const CoverageGraph &graph, const GcovCounts &counts,
-                             const GcovFile &file, std::string path,
-                             const CoverageOptions &options) {
-  FileCoverage out;
-  out.path = std::move(path);
-  std::vector<const GcovLine *> rows;
-  for (const GcovLine &line : file.lines)
-    rows.push_back(&line);
-  std::ranges::stable_sort(rows, {}, &GcovLine::line);
-  for (size_t i = 0; i < rows.size();) {
+class OfFile {
+public:
+  OfFile(const CoverageGraph &graph, const GcovCounts &counts, const CoverageOptions &options,
+         std::string path)
+      : graph_(graph), counts_(counts), options_(options) {
+    out_.path = std::move(path);
+  }
+
+  Result<FileCoverage> run(const GcovFile &file) {
+    std::vector<const GcovLine *> rows;
+    rows.reserve(file.lines.size());
+    for (const GcovLine &line : file.lines)
+      rows.push_back(&line);
+    std::ranges::stable_sort(rows, {}, &GcovLine::line);
+    for (size_t i = 0; i < rows.size();) {
+      const size_t first = i;
+      while (i < rows.size() && rows[i]->line == rows[first]->line)
+        ++i;
+      TALLY_CHECK(add_line(std::span(rows).subspan(first, i - first)));
+    }
+    TALLY_CHECK(add_functions(file));
+    return std::move(out_);
+  }
+
+private:
+  tl::unexpected<Error> overflow(uint32_t line) const {
+    return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", out_.path,
+                Position::at_line(line));
+  }
+
+  Result<void> add_line(std::span<const GcovLine *const> instances) {
     LineCoverage line;
-    line.line = rows[i]->line;
-    line.first_branch = line.last_branch = static_cast<uint32_t>(out.branches.size());
+    line.line = instances.front()->line;
+    line.first_branch = static_cast<uint32_t>(out_.branches.size());
     bool fits = true;
-    for (; i < rows.size() && rows[i]->line == line.line; ++i) {
-      fits &= !__builtin_add_overflow(line.count, rows[i]->count, &line.count);
+    for (const GcovLine *instance : instances) {
+      fits &= checked_add(line.count, instance->count);
       uint32_t place = line.first_branch;
-      for (uint32_t b = rows[i]->first_branch; b < rows[i]->last_branch; ++b) {
-        const GcovBranch &branch = counts.branches[b];
-        if (branch.throws && !options.throw_branches)
+      for (uint32_t i = instance->first_branch; i < instance->last_branch; ++i) {
+        const GcovBranch &branch = counts_.branches[i];
+        if (branch.throws && !options_.throw_branches)
           continue;
-        if (place == out.branches.size())
-          out.branches.push_back({0, branch.fall_through, branch.throws});
-        fits &= !__builtin_add_overflow(out.branches[place].count, branch.count,
-                                        &out.branches[place].count);
-        ++place;
+        if (place == out_.branches.size())
+          out_.branches.emplace_back();
+        BranchCoverage &sum = out_.branches[place++];
+        fits &= checked_add(sum.count, branch.count);
+        sum.fall_through |= branch.fall_through;
+        sum.throws |= branch.throws;
       }
     }
-    if (!fits)
-      return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", out.path,
-                  Position::at_line(line.line));
-    line.last_branch = static_cast<uint32_t>(out.branches.size());
-    out.lines.push_back(line);
+    line.last_branch = static_cast<uint32_t>(out_.branches.size());
+    out_.lines.push_back(line);
+    return fits ? Result<void>() : overflow(line.line);
   }
-  for (const GcovFunction &row : file.functions) {
-    const GraphFunction &function = graph.functions[row.id];
-    out.functions.push_back({std::string(graph.strings[function.name]), function.start_line,
-                             function.end_line, row.execution_count});
+
+  Result<void> add_functions(const GcovFile &file) {
+    auto &functions = out_.functions;
+    functions.reserve(file.functions.size());
+    for (const GcovFunction &row : file.functions) {
+      const GraphFunction &function = graph_.functions[row.id];
+      functions.push_back({std::string(graph_.strings[function.name]), function.start_line,
+                           function.end_line, row.execution_count});
+    }
+    const auto place = [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); };
+    std::ranges::sort(functions, {}, place);
+    // Of one name: local functions of several sources that are compiled as one.
+    size_t kept = 0;
+    for (size_t i = 0; i < functions.size(); ++i) {
+      if (kept > 0 && place(functions[kept - 1]) == place(functions[i])) {
+        if (!checked_add(functions[kept - 1].count, functions[i].count))
+          return overflow(functions[i].start_line);
+        continue;
+      }
+      if (kept != i)
+        functions[kept] = std::move(functions[i]);
+      ++kept;
+    }
+    functions.resize(kept);
+    return {};
   }
-  std::ranges::sort(out.functions, {},
-                    [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); });
-  return out;
-}
+
+  const CoverageGraph &graph_;
+  const GcovCounts &counts_;
+  const CoverageOptions &options_;
+  FileCoverage out_;
+};
 
 } // namespace
 
@@ -59,21 +105,25 @@ std::string absolute_path(std::string_view path, std::string_view folder) {
 }
 
 Result<Coverage> coverage_of(const CoverageGraph &graph, const GcovCounts &counts,
-                             const CoverageOptions &options) {
+                             Diagnostics &diagnostics, const CoverageOptions &options) {
   Coverage out;
+  const std::string_view folder = graph.strings[graph.working_directory];
   for (const GcovFile &file : counts.files) {
-    std::string path = absolute_path(file.name, graph.strings[graph.working_directory]);
-    if (file.lines.empty() || (options.wanted && !options.wanted(path)))
+    if (file.lines.empty())
       continue;
-    TALLY_TRY(covered, of_file(graph, counts, file, std::move(path), options));
+    auto path = options.path_of ? options.path_of(file.name, folder)
+                                : std::optional(absolute_path(file.name, folder));
+    if (!path)
+      continue;
+    TALLY_TRY(covered, OfFile(graph, counts, options, std::move(*path)).run(file));
     out.files.push_back(std::move(covered));
   }
-  std::ranges::sort(out.files, {}, &FileCoverage::path);
+  std::ranges::stable_sort(out.files, {}, &FileCoverage::path);
   // The same file, named in two ways.
   size_t kept = 0;
   for (size_t i = 0; i < out.files.size(); ++i) {
     if (kept > 0 && out.files[kept - 1].path == out.files[i].path) {
-      TALLY_CHECK(add_coverage(out.files[kept - 1], out.files[i]));
+      TALLY_CHECK(add_coverage(out.files[kept - 1], out.files[i], options.policy, diagnostics));
       continue;
     }
     if (kept != i)

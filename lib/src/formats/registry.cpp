@@ -7,13 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <tally/merge.h>
-
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
 #include "formats/folded/folded.h"
 #include "formats/gcov/read.h"
 #include "formats/gcov3/gcov3.h"
+#include "formats/lcov/lcov.h"
 #include "support/path.h"
 
 namespace tally {
@@ -47,6 +46,12 @@ std::span<const Format> formats() {
        .file_names = {"*.bb", "*.bbg", "*.da"},
        .probe = gcov3::probe,
        .read_counters = gcov3::read},
+      {.name = "lcov",
+       .summary = "coverage of sources, as lcov keeps it",
+       .file_names = {"*.info"},
+       .probe = lcov::probe,
+       .read_coverage = lcov::read,
+       .write_coverage = lcov::write},
   };
   return table;
 }
@@ -93,17 +98,6 @@ std::string default_file_name(const Format &format, std::string_view stem) {
 }
 
 namespace {
-
-// Costs of `stacks`, or of one part of them, and what is lost on the way.
-Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
-                               const WriteOptions &options, PartId only_part) {
-  TALLY_TRY(costs, aggregate(stacks, {.only_part = only_part}));
-  TALLY_TRY(written, format.write_costs(costs, options));
-  written.lost.push_back("whole stacks (calls from function to function are written)");
-  if (stacks.threads().size() > 1)
-    written.lost.push_back("which thread a sample was taken in");
-  return written;
-}
 
 bool is_zero(const StackProfile &profile) {
   for (size_t row = 0; row < profile.sample_count(); ++row)
@@ -163,6 +157,10 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
     TALLY_TRY(counters, format->read_counters(*source, diagnostics));
     return ReadFile{std::move(counters), format};
   }
+  if (format->read_coverage) {
+    TALLY_TRY(coverage, format->read_coverage(*source, diagnostics));
+    return ReadFile{std::move(coverage), format};
+  }
   if (!format->read)
     return fail(ErrorCode::unsupported,
                 fmt::format("the format {} is written here, but not read", format->name),
@@ -177,79 +175,6 @@ Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnosti
                                  const Format *from, const ReadOptions &options) {
   TALLY_TRY(file, read_file(path, diagnostics, from, options));
   return profile_of(path, std::move(file));
-}
-
-Result<ReadProfile> profile_of(const std::string &path, ReadFile file) {
-  if (auto *profile = std::get_if<Profile>(&file.content))
-    return ReadProfile{std::move(*profile), file.format};
-  return fail(ErrorCode::invalid_input,
-              fmt::format("is {}: coverage, and no profile (`tally coverage` and `tally gcov` show "
-                          "it)",
-                          file.format->name),
-              path == "-" ? "<stdin>" : path);
-}
-
-Result<Profile> merge_profiles(std::vector<Profile> profiles, std::span<const std::string> names) {
-  if (profiles.empty())
-    return fail(ErrorCode::invalid_argument, "nothing to merge");
-  std::vector<const CostProfile *> costs;
-  for (const Profile &profile : profiles)
-    if (const auto *cost = std::get_if<CostProfile>(&profile))
-      costs.push_back(cost);
-  if (costs.size() == profiles.size()) {
-    TALLY_TRY(sum, merge(costs, names));
-    return Profile(std::move(sum));
-  }
-  if (!costs.empty())
-    return fail(ErrorCode::invalid_input,
-                "some profiles hold stacks, others only calls: they cannot be added up");
-  StackProfileBuilder sum(std::move(std::get<StackProfile>(profiles[0])));
-  for (size_t i = 1; i < profiles.size(); ++i)
-    if (auto added = append(sum, std::get<StackProfile>(profiles[i])); !added) {
-      if (added.error().source.empty() && i < names.size())
-        added.error().source = names[i];
-      return fail(added.error());
-    }
-  TALLY_TRY(all, sum.finish());
-  return Profile(std::move(all));
-}
-
-Result<Written> write_profile(const Profile &profile, const Format &format,
-                              const WriteOptions &options) {
-  const auto *stacks = std::get_if<StackProfile>(&profile);
-  if (format.write_stacks) {
-    if (!stacks)
-      return fail(ErrorCode::unsupported,
-                  fmt::format("the format {} holds stacks, and this profile has only calls: an "
-                              "inclusive call is not a stack",
-                              format.name));
-    return format.write_stacks(*stacks, options);
-  }
-  if (!format.write_costs)
-    return fail(ErrorCode::unsupported,
-                fmt::format("the format {} is read here, but not written", format.name));
-  if (!stacks)
-    return format.write_costs(std::get<CostProfile>(profile), options);
-  TALLY_TRY(written, write_as_costs(*stacks, format, options, none<PartId>));
-  if (stacks->parts().size() > 1)
-    written.lost.push_back("the parts (their sum is written; --parts keeps them)");
-  return written;
-}
-
-Result<std::vector<Written>> write_parts(const StackProfile &profile, const Format &format,
-                                         const WriteOptions &options) {
-  if (!format.write_costs)
-    return fail(ErrorCode::unsupported,
-                fmt::format("the format {} does not know a file for each part", format.name),
-                "--parts");
-  if (profile.parts().size() == 0)
-    return fail(ErrorCode::no_data, "the profile does not tell parts apart", "--parts");
-  std::vector<Written> files;
-  for (uint32_t i = 0; i < profile.parts().size(); ++i) {
-    TALLY_TRY(written, write_as_costs(profile, format, options, static_cast<PartId>(i)));
-    files.push_back(std::move(written));
-  }
-  return files;
 }
 
 } // namespace tally

@@ -1,6 +1,8 @@
 #include <tally/coverage.h>
 
 #include <algorithm>
+#include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -15,20 +17,27 @@ CoverageTotals &CoverageTotals::operator+=(const CoverageTotals &more) {
   functions_executed += more.functions_executed;
   branches += more.branches;
   branches_taken += more.branches_taken;
+  outcomes += more.outcomes;
+  outcomes_covered += more.outcomes_covered;
   return *this;
 }
 
 CoverageTotals totals_of(const FileCoverage &file) {
+  const auto ran = [](const auto &rows) {
+    return static_cast<uint64_t>(
+        std::ranges::count_if(rows, [](const auto &row) { return row.count != 0; }));
+  };
   CoverageTotals out;
   out.lines = file.lines.size();
-  for (const LineCoverage &line : file.lines)
-    out.lines_executed += line.count != 0;
+  out.lines_executed = ran(file.lines);
   out.functions = file.functions.size();
-  for (const FunctionCoverage &function : file.functions)
-    out.functions_executed += function.count != 0;
+  out.functions_executed = ran(file.functions);
   out.branches = file.branches.size();
-  for (const BranchCoverage &branch : file.branches)
-    out.branches_taken += branch.count != 0;
+  out.branches_taken = ran(file.branches);
+  for (const ConditionCoverage &condition : file.conditions) {
+    out.outcomes += condition.outcomes();
+    out.outcomes_covered += condition.covered();
+  }
   return out;
 }
 
@@ -41,96 +50,209 @@ CoverageTotals totals_of(const Coverage &coverage) {
 
 namespace {
 
-tl::unexpected<Error> overflow(const FileCoverage &file, uint32_t line) {
-  return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", file.path,
-              Position::at_line(line));
+auto place_of(const FunctionCoverage &function) {
+  return std::tie(function.start_line, function.name);
 }
 
-Result<void> add_lines(const FileCoverage &a, const FileCoverage &b, FileCoverage &sum) {
-  const auto put_branches = [&](const FileCoverage &from, const LineCoverage &line, size_t skip) {
-    const auto branches = from.branches_of(line).subspan(skip);
-    sum.branches.insert(sum.branches.end(), branches.begin(), branches.end());
-  };
-  const auto put = [&](const FileCoverage &from, LineCoverage line) {
-    const auto first = static_cast<uint32_t>(sum.branches.size());
-    put_branches(from, line, 0);
-    line.first_branch = first;
-    line.last_branch = static_cast<uint32_t>(sum.branches.size());
-    sum.lines.push_back(line);
-  };
-  auto left = a.lines.begin(), right = b.lines.begin();
-  while (left != a.lines.end() || right != b.lines.end()) {
-    if (right == b.lines.end() || (left != a.lines.end() && left->line < right->line)) {
-      put(a, *left++);
+// Adds one file to another.
+class Sum {
+public:
+  Sum(const FileCoverage &a, const FileCoverage &b, MergePolicy policy, Diagnostics &diagnostics)
+      : a_(a), b_(b), policy_(policy), diagnostics_(diagnostics) {}
+
+  Result<FileCoverage> run() {
+    sum_.path = a_.path;
+    sum_.lines.reserve(std::max(a_.lines.size(), b_.lines.size()));
+    sum_.branches.reserve(std::max(a_.branches.size(), b_.branches.size()));
+    TALLY_CHECK(add_lines());
+    TALLY_CHECK(add_functions());
+    return std::move(sum_);
+  }
+
+private:
+  tl::unexpected<Error> overflow(uint32_t line) const {
+    return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", a_.path,
+                Position::at_line(line));
+  }
+  // They disagree about the source.
+  Result<void> differ(Severity severity, std::string message, uint32_t line, std::string_view key) {
+    if (policy_ == MergePolicy::strict)
+      return fail(ErrorCode::invalid_input, std::move(message), a_.path, Position::at_line(line));
+    diagnostics_.add(severity, std::move(message), a_.path, Position::at_line(line), key);
+    return {};
+  }
+
+  void put(const FileCoverage &from, const LineCoverage &line) {
+    begin_line(line);
+    const auto branches = from.branches_of(line);
+    sum_.branches.insert(sum_.branches.end(), branches.begin(), branches.end());
+    const auto conditions = from.conditions_of(line);
+    sum_.conditions.insert(sum_.conditions.end(), conditions.begin(), conditions.end());
+    end_line();
+  }
+  void begin_line(const LineCoverage &line) {
+    sum_.lines.push_back(line);
+    sum_.lines.back().first_branch = static_cast<uint32_t>(sum_.branches.size());
+    sum_.lines.back().first_condition = static_cast<uint32_t>(sum_.conditions.size());
+  }
+  void end_line() {
+    sum_.lines.back().last_branch = static_cast<uint32_t>(sum_.branches.size());
+    sum_.lines.back().last_condition = static_cast<uint32_t>(sum_.conditions.size());
+  }
+
+  Result<void> add_lines();
+  Result<void> add_line(const LineCoverage &left, const LineCoverage &right);
+  Result<void> add_functions();
+
+  const FileCoverage &a_, &b_;
+  const MergePolicy policy_;
+  Diagnostics &diagnostics_;
+  FileCoverage sum_;
+};
+
+Result<void> Sum::add_lines() {
+  auto left = a_.lines.begin(), right = b_.lines.begin();
+  while (left != a_.lines.end() && right != b_.lines.end()) {
+    if (left->line < right->line)
+      put(a_, *left++);
+    else if (right->line < left->line)
+      put(b_, *right++);
+    else
+      TALLY_CHECK(add_line(*left++, *right++));
+  }
+  for (; left != a_.lines.end(); ++left)
+    put(a_, *left);
+  for (; right != b_.lines.end(); ++right)
+    put(b_, *right);
+  return {};
+}
+
+Result<void> Sum::add_line(const LineCoverage &left, const LineCoverage &right) {
+  begin_line(left);
+  const auto branches = a_.branches_of(left), more_branches = b_.branches_of(right);
+  const auto conditions = a_.conditions_of(left), more_conditions = b_.conditions_of(right);
+  // Where one has none at all it was read from a report without them.
+  if (branches.size() != more_branches.size() && !branches.empty() && !more_branches.empty())
+    TALLY_CHECK(differ(Severity::note,
+                       fmt::format("a line has {} branches in one object and {} in another",
+                                   std::min(branches.size(), more_branches.size()),
+                                   std::max(branches.size(), more_branches.size())),
+                       left.line, "branches differ"));
+  bool fits = checked_add(sum_.lines.back().count, right.count);
+  for (size_t i = 0; i < std::max(branches.size(), more_branches.size()); ++i) {
+    BranchCoverage branch = i < branches.size() ? branches[i] : more_branches[i];
+    if (i < branches.size() && i < more_branches.size()) {
+      fits &= checked_add(branch.count, more_branches[i].count);
+      branch.fall_through |= more_branches[i].fall_through;
+      branch.throws |= more_branches[i].throws;
+    }
+    sum_.branches.push_back(branch);
+  }
+  for (size_t i = 0; i < std::max(conditions.size(), more_conditions.size()); ++i) {
+    ConditionCoverage condition = i < conditions.size() ? conditions[i] : more_conditions[i];
+    if (i < conditions.size() && i < more_conditions.size()) {
+      if (condition.terms != more_conditions[i].terms)
+        TALLY_CHECK(differ(Severity::note,
+                           "a condition has other terms in one object than in another", left.line,
+                           "conditions differ"));
+      condition.terms = std::max(condition.terms, more_conditions[i].terms);
+      condition.when_true |= more_conditions[i].when_true;
+      condition.when_false |= more_conditions[i].when_false;
+    }
+    sum_.conditions.push_back(condition);
+  }
+  end_line();
+  return fits ? Result<void>() : overflow(left.line);
+}
+
+Result<void> Sum::add_functions() {
+  std::unordered_map<std::string_view, uint32_t> only_left;
+  std::vector<const FunctionCoverage *> only_right;
+  auto left = a_.functions.begin(), right = b_.functions.begin();
+  while (left != a_.functions.end() || right != b_.functions.end()) {
+    if (right == b_.functions.end() ||
+        (left != a_.functions.end() && place_of(*left) < place_of(*right))) {
+      only_left.emplace(left->name, left->start_line);
+      sum_.functions.push_back(*left++);
       continue;
     }
-    if (left == a.lines.end() || right->line < left->line) {
-      put(b, *right++);
+    if (left == a_.functions.end() || place_of(*right) < place_of(*left)) {
+      only_right.push_back(&*right);
+      sum_.functions.push_back(*right++);
       continue;
     }
-    put(a, *left);
-    LineCoverage &line = sum.lines.back();
-    const auto more = b.branches_of(*right);
-    const size_t common = std::min<size_t>(more.size(), line.last_branch - line.first_branch);
-    bool fits = checked_add(line.count, right->count);
-    for (size_t i = 0; i < common; ++i)
-      fits &= checked_add(sum.branches[line.first_branch + i].count, more[i].count);
-    if (!fits)
-      return overflow(a, line.line);
-    put_branches(b, *right, common);
-    line.last_branch = static_cast<uint32_t>(sum.branches.size());
-    ++left;
+    sum_.functions.push_back(*left++);
+    FunctionCoverage &function = sum_.functions.back();
+    function.end_line = std::max(function.end_line, right->end_line);
+    if (!checked_add(function.count, right->count))
+      return overflow(function.start_line);
     ++right;
   }
+  for (const FunctionCoverage *function : only_right) {
+    const auto at = only_left.find(function->name);
+    if (at == only_left.end())
+      continue;
+    const auto [first, second] = std::minmax(at->second, function->start_line);
+    TALLY_CHECK(differ(Severity::warning,
+                       fmt::format("{} begins in line {} in one object and in {} in another: are "
+                                   "they of one state of the source?",
+                                   function->name, first, second),
+                       first, fmt::format("functions differ {}", a_.path)));
+  }
   return {};
 }
 
-Result<void> add_functions(const FileCoverage &a, const FileCoverage &b, FileCoverage &sum) {
-  const auto key = [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); };
-  std::ranges::merge(a.functions, b.functions, std::back_inserter(sum.functions), {}, key, key);
-  size_t kept = 0;
-  for (size_t i = 0; i < sum.functions.size(); ++i) {
-    FunctionCoverage &next = sum.functions[i];
-    if (kept > 0 && key(sum.functions[kept - 1]) == key(next)) {
-      if (!checked_add(sum.functions[kept - 1].count, next.count))
-        return overflow(a, next.start_line);
-      continue;
+Result<std::vector<FileCoverage>> united(std::vector<FileCoverage> to,
+                                         std::vector<FileCoverage> more, MergePolicy policy,
+                                         Diagnostics &diagnostics) {
+  std::vector<FileCoverage> sum;
+  sum.reserve(std::max(to.size(), more.size()));
+  auto left = to.begin(), right = more.begin();
+  while (left != to.end() || right != more.end()) {
+    if (right == more.end() || (left != to.end() && left->path < right->path)) {
+      sum.push_back(std::move(*left++));
+    } else if (left == to.end() || right->path < left->path) {
+      sum.push_back(std::move(*right++));
+    } else {
+      TALLY_CHECK(add_coverage(*left, *right++, policy, diagnostics));
+      sum.push_back(std::move(*left++));
     }
-    if (kept != i)
-      sum.functions[kept] = std::move(next);
-    ++kept;
   }
-  sum.functions.resize(kept);
-  return {};
+  return sum;
+}
+
+// What no test is told of is a test without a name.
+void tell_tests_apart(Coverage &coverage) {
+  if (coverage.tests.empty() && !coverage.files.empty())
+    coverage.tests.push_back({"", coverage.files});
 }
 
 } // namespace
 
-Result<void> add_coverage(FileCoverage &to, const FileCoverage &more) {
-  FileCoverage sum;
-  sum.path = to.path;
-  sum.lines.reserve(to.lines.size() + more.lines.size());
-  sum.branches.reserve(to.branches.size() + more.branches.size());
-  TALLY_CHECK(add_lines(to, more, sum));
-  TALLY_CHECK(add_functions(to, more, sum));
+Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, MergePolicy policy,
+                          Diagnostics &diagnostics) {
+  TALLY_TRY(sum, Sum(to, more, policy, diagnostics).run());
   to = std::move(sum);
   return {};
 }
 
-Result<void> add_coverage(Coverage &to, Coverage more) {
-  Coverage sum;
-  auto left = to.files.begin(), right = more.files.begin();
-  while (left != to.files.end() || right != more.files.end()) {
-    if (right == more.files.end() || (left != to.files.end() && left->path < right->path)) {
-      sum.files.push_back(std::move(*left++));
-    } else if (left == to.files.end() || right->path < left->path) {
-      sum.files.push_back(std::move(*right++));
-    } else {
-      TALLY_CHECK(add_coverage(*left, *right++));
-      sum.files.push_back(std::move(*left++));
-    }
+Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
+                          Diagnostics &diagnostics) {
+  if (!to.tests.empty() || !more.tests.empty()) {
+    tell_tests_apart(to);
+    tell_tests_apart(more);
   }
-  to = std::move(sum);
+  for (TestCoverage &test : more.tests) {
+    const auto at = std::ranges::lower_bound(to.tests, test.name, {}, &TestCoverage::name);
+    if (at == to.tests.end() || at->name != test.name) {
+      to.tests.insert(at, std::move(test));
+      continue;
+    }
+    TALLY_TRY(files, united(std::move(at->files), std::move(test.files), policy, diagnostics));
+    at->files = std::move(files);
+  }
+  TALLY_TRY(files, united(std::move(to.files), std::move(more.files), policy, diagnostics));
+  to.files = std::move(files);
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "report/render.h"
+#include "support/path.h"
 
 namespace tally {
 
@@ -21,17 +22,6 @@ std::string missing_ranges(const FileCoverage &file) {
     out += from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
   }
   return out;
-}
-
-std::string relative_path(std::string_view path, std::string_view root) {
-  if (!root.empty() && path.starts_with(root)) {
-    std::string_view rest = path.substr(root.size());
-    if (root.ends_with('/') && !rest.empty())
-      return std::string(rest);
-    if (rest.size() > 1 && rest.starts_with('/'))
-      return std::string(rest.substr(1));
-  }
-  return std::string(path);
 }
 
 namespace {
@@ -56,7 +46,8 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   text.add_column("file", false);
   text.add_column("lines not run", false);
   for (const FileCoverage &file : coverage.files)
-    text.add_row(cells_of(totals_of(file), relative_path(file.path, root), missing_ranges(file)));
+    text.add_row(cells_of(totals_of(file), std::string(relative_path(file.path, root)),
+                          missing_ranges(file)));
   text.add_row(cells_of(totals_of(coverage), "all files", ""));
   return text.render(options.limit, options.width);
 }

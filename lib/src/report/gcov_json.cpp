@@ -64,14 +64,9 @@ private:
       to_.put(", ");
     first = false;
   }
-  void number(int64_t value) {
-    if (value < 0)
-      to_.put('-');
-    to_.put(value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
-  }
   void field(std::string_view key, int64_t value) {
     to_.put(key);
-    number(value);
+    to_.put_signed(value);
   }
   std::string_view name_of(GraphFunctionId id) {
     std::string &name = names_[index_of(id)];

@@ -19,4 +19,14 @@ inline std::string_view unpacked_name(std::string_view path) {
   return path;
 }
 
+// As seen from `root`, where it lies below it; "" is no root.
+inline std::string_view relative_path(std::string_view path, std::string_view root) {
+  while (root.size() > 1 && root.ends_with('/'))
+    root.remove_suffix(1);
+  const std::string_view folder = root == "/" ? "" : root;
+  const bool below = !root.empty() && path.starts_with(folder) && path.size() > folder.size() + 1 &&
+                     path[folder.size()] == '/';
+  return below ? path.substr(folder.size() + 1) : path;
+}
+
 } // namespace tally

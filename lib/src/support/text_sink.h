@@ -38,6 +38,11 @@ public:
     else
       at_ = std::to_chars(at_, at_ + most_digits, value, base).ptr;
   }
+  void put_signed(int64_t value) {
+    if (value < 0)
+      put('-');
+    put(value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
+  }
   void flush() {
     out_.append(buffer_.get(), at_);
     at_ = buffer_.get();

@@ -7,6 +7,6 @@ namespace tally::lcov {
 
 bool probe(std::string_view head);
 Result<Coverage> read(ByteSource &source, Diagnostics &diagnostics);
-Written write(const Coverage &coverage);
+Result<Written> write(const Coverage &coverage, const WriteOptions &options);
 
 } // namespace tally::lcov

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -176,7 +177,8 @@ Result<void> Reader::end_section() {
   std::ranges::sort(file.functions, {},
                     [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); });
   const auto [at, added] = files_.try_emplace(file.path, file);
-  return added ? Result<void>() : add_coverage(at->second, file);
+  return added ? Result<void>()
+               : add_coverage(at->second, file, MergePolicy::lenient, diagnostics_);
 }
 
 Result<Coverage> Reader::finish() {

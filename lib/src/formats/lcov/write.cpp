@@ -23,7 +23,7 @@ public:
     }
     for (const FunctionCoverage &function : file.functions) {
       to_.put("FNDA:");
-      count(function.count);
+      to_.put_signed(function.count);
       to_.put(',');
       to_.put(function.name);
       to_.put('\n');
@@ -42,7 +42,7 @@ public:
         if (line.count == 0) // of a line that did not run it is not known
           to_.put('-');
         else
-          count(branch.count);
+          to_.put_signed(branch.count);
         to_.put('\n');
       }
     }
@@ -52,7 +52,7 @@ public:
       to_.put("DA:");
       to_.put(uint64_t{line.line});
       to_.put(',');
-      count(line.count);
+      to_.put_signed(line.count);
       to_.put('\n');
     }
     total("LF:", totals.lines);
@@ -61,11 +61,6 @@ public:
   }
 
 private:
-  void count(int64_t value) {
-    if (value < 0)
-      to_.put('-');
-    to_.put(value < 0 ? uint64_t{0} - static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
-  }
   void total(std::string_view key, uint64_t value) {
     to_.put(key);
     to_.put(value);
@@ -77,7 +72,7 @@ private:
 
 } // namespace
 
-Written write(const Coverage &coverage) {
+Result<Written> write(const Coverage &coverage, const WriteOptions &) {
   Written out;
   {
     Writer writer(out.bytes);

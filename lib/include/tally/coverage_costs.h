@@ -1,0 +1,14 @@
+// Coverage as a profile, for all that reads profiles.
+#pragma once
+
+#include <tally/cost_profile.h>
+#include <tally/coverage.h>
+
+namespace tally {
+
+// One event, Executions: how often each line ran. A line is of the innermost function that it lies
+// in, as far as the ends of functions are known; of instances that begin in one line, the first.
+// Lines that did not run have a cost of 0; negative counts, which are no costs, too.
+TALLY_API Result<CostProfile> costs_of(const Coverage &coverage);
+
+} // namespace tally

@@ -1,0 +1,178 @@
+// From what was read to what is written: sums, and the way from one kind of content to another.
+#include <algorithm>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include <tally/coverage_costs.h>
+#include <tally/formats.h>
+#include <tally/merge.h>
+
+namespace tally {
+
+Result<ReadProfile> profile_of(const std::string &path, ReadFile file) {
+  if (auto *profile = std::get_if<Profile>(&file.content))
+    return ReadProfile{std::move(*profile), file.format};
+  if (const auto *coverage = std::get_if<Coverage>(&file.content)) {
+    TALLY_TRY(costs, costs_of(*coverage));
+    return ReadProfile{std::move(costs), file.format};
+  }
+  return fail(ErrorCode::invalid_input,
+              fmt::format("is {}: coverage, and no profile (`tally coverage` and `tally gcov` show "
+                          "it)",
+                          file.format->name),
+              path == "-" ? "<stdin>" : path);
+}
+
+Result<Profile> merge_profiles(std::vector<Profile> profiles, std::span<const std::string> names) {
+  if (profiles.empty())
+    return fail(ErrorCode::invalid_argument, "nothing to merge");
+  std::vector<const CostProfile *> costs;
+  for (const Profile &profile : profiles)
+    if (const auto *cost = std::get_if<CostProfile>(&profile))
+      costs.push_back(cost);
+  if (costs.size() == profiles.size()) {
+    TALLY_TRY(sum, merge(costs, names));
+    return Profile(std::move(sum));
+  }
+  if (!costs.empty())
+    return fail(ErrorCode::invalid_input,
+                "some profiles hold stacks, others only calls: they cannot be added up");
+  StackProfileBuilder sum(std::move(std::get<StackProfile>(profiles[0])));
+  for (size_t i = 1; i < profiles.size(); ++i)
+    if (auto added = append(sum, std::get<StackProfile>(profiles[i])); !added) {
+      if (added.error().source.empty() && i < names.size())
+        added.error().source = names[i];
+      return fail(added.error());
+    }
+  TALLY_TRY(all, sum.finish());
+  return Profile(std::move(all));
+}
+
+namespace {
+
+Result<Content> sum_of_counters(std::vector<ReadFile> files, std::span<const std::string> names) {
+  auto &sum = std::get<std::unique_ptr<CounterFile>>(files[0].content);
+  for (size_t i = 1; i < files.size(); ++i)
+    if (auto added = sum->add(*std::get<std::unique_ptr<CounterFile>>(files[i].content)); !added) {
+      if (added.error().source.empty() && i < names.size())
+        added.error().source = names[i];
+      return fail(added.error());
+    }
+  return std::move(sum);
+}
+
+Result<Content> sum_of_coverage(std::vector<ReadFile> files, Diagnostics &diagnostics) {
+  Coverage sum;
+  for (ReadFile &file : files)
+    TALLY_CHECK(add_coverage(sum, std::move(std::get<Coverage>(file.content)), MergePolicy::lenient,
+                             diagnostics));
+  return sum;
+}
+
+} // namespace
+
+Result<Content> merge_files(std::vector<ReadFile> files, std::span<const std::string> names,
+                            Diagnostics &diagnostics) {
+  const auto all_are = [&]<class T>(std::type_identity<T>) {
+    return std::ranges::all_of(
+        files, [](const ReadFile &file) { return std::holds_alternative<T>(file.content); });
+  };
+  if (!files.empty() && all_are(std::type_identity<std::unique_ptr<CounterFile>>()))
+    return sum_of_counters(std::move(files), names);
+  if (!files.empty() && all_are(std::type_identity<Coverage>()))
+    return sum_of_coverage(std::move(files), diagnostics);
+  std::vector<Profile> profiles;
+  for (size_t i = 0; i < files.size(); ++i) {
+    TALLY_TRY(read, profile_of(i < names.size() ? names[i] : "", std::move(files[i])));
+    profiles.push_back(std::move(read.profile));
+  }
+  TALLY_TRY(sum, merge_profiles(std::move(profiles), names));
+  return Content(std::move(sum));
+}
+
+namespace {
+
+// Costs of `stacks`, or of one part of them, and what is lost on the way.
+Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
+                               const WriteOptions &options, PartId only_part) {
+  TALLY_TRY(costs, aggregate(stacks, {.only_part = only_part}));
+  TALLY_TRY(written, format.write_costs(costs, options));
+  written.lost.push_back("whole stacks (calls from function to function are written)");
+  if (stacks.threads().size() > 1)
+    written.lost.push_back("which thread a sample was taken in");
+  return written;
+}
+
+} // namespace
+
+Result<Written> write_profile(const Profile &profile, const Format &format,
+                              const WriteOptions &options) {
+  const auto *stacks = std::get_if<StackProfile>(&profile);
+  if (format.write_stacks) {
+    if (!stacks)
+      return fail(ErrorCode::unsupported,
+                  fmt::format("the format {} holds stacks, and this profile has only calls: an "
+                              "inclusive call is not a stack",
+                              format.name));
+    return format.write_stacks(*stacks, options);
+  }
+  if (!format.write_costs)
+    return fail(ErrorCode::unsupported,
+                fmt::format("the format {} {}", format.name,
+                            format.write_coverage ? "holds coverage, and this is a profile"
+                                                  : "is read here, but not written"));
+  if (!stacks)
+    return format.write_costs(std::get<CostProfile>(profile), options);
+  TALLY_TRY(written, write_as_costs(*stacks, format, options, none<PartId>));
+  if (stacks->parts().size() > 1)
+    written.lost.push_back("the parts (their sum is written; --parts keeps them)");
+  return written;
+}
+
+Result<Written> write_coverage(const Coverage &coverage, const Format &format,
+                               const WriteOptions &options) {
+  if (format.write_coverage)
+    return format.write_coverage(coverage, options);
+  if (!format.write_costs)
+    return fail(ErrorCode::unsupported,
+                fmt::format("the format {} does not hold coverage", format.name));
+  TALLY_TRY(costs, costs_of(coverage));
+  TALLY_TRY(written, format.write_costs(costs, options));
+  if (totals_of(coverage).branches > 0)
+    written.lost.push_back("branches (how often lines and functions ran is written)");
+  return written;
+}
+
+Result<Written> write_content(const Content &content, const Format &format,
+                              const WriteOptions &options) {
+  if (const auto *profile = std::get_if<Profile>(&content))
+    return write_profile(*profile, format, options);
+  if (const auto *coverage = std::get_if<Coverage>(&content))
+    return write_coverage(*coverage, format, options);
+  if (!format.read_counters)
+    return fail(ErrorCode::unsupported,
+                fmt::format("counters cannot be written as {}: `tally coverage` brings them to "
+                            "lines",
+                            format.name));
+  TALLY_TRY(bytes, std::get<std::unique_ptr<CounterFile>>(content)->bytes());
+  return Written{std::move(bytes), {}};
+}
+
+Result<std::vector<Written>> write_parts(const StackProfile &profile, const Format &format,
+                                         const WriteOptions &options) {
+  if (!format.write_costs)
+    return fail(ErrorCode::unsupported,
+                fmt::format("the format {} does not know a file for each part", format.name),
+                "--parts");
+  if (profile.parts().size() == 0)
+    return fail(ErrorCode::no_data, "the profile does not tell parts apart", "--parts");
+  std::vector<Written> files;
+  for (uint32_t i = 0; i < profile.parts().size(); ++i) {
+    TALLY_TRY(written, write_as_costs(profile, format, options, static_cast<PartId>(i)));
+    files.push_back(std::move(written));
+  }
+  return files;
+}
+
+} // namespace tally
