@@ -1,7 +1,6 @@
 #include "profiles.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -12,45 +11,12 @@
 #include <tally/file_io.h>
 
 #include "arguments.h"
+#include "progress.h"
 #include "support/path.h"
 
 namespace tally::cli {
 
 namespace {
-
-// A line on the terminal that is drawn over and taken away.
-class Progress {
-public:
-  explicit Progress(std::string what)
-      : what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (shown_)
-      fmt::print(stderr, "\r\x1b[K");
-  }
-  Progress(const Progress &) = delete;
-
-  void at(uint64_t position, uint64_t size) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!terminal_ || now < next_)
-      return;
-    next_ = now + std::chrono::milliseconds(200);
-    shown_ = true;
-    constexpr double mega = 1e6;
-    if (size > 0)
-      fmt::print(stderr, "\r\x1b[Ktally: reading {}: {:.0f} of {:.0f} MB ({}%)", what_,
-                 static_cast<double>(position) / mega, static_cast<double>(size) / mega,
-                 100 * position / size);
-    else
-      fmt::print(stderr, "\r\x1b[Ktally: reading {}: {:.0f} MB", what_,
-                 static_cast<double>(position) / mega);
-  }
-
-private:
-  std::string what_;
-  bool terminal_, shown_ = false;
-  std::chrono::steady_clock::time_point next_ =
-      std::chrono::steady_clock::now() + std::chrono::seconds(1);
-};
 
 // A file or a pipe is as wide as names are.
 uint32_t terminal_width() {
@@ -138,7 +104,7 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   Progress progress(path);
   ReadOptions reading;
   reading.max_unpacked_bytes = options.max_unpacked_bytes;
-  reading.progress = [&](uint64_t position, uint64_t size) { progress.at(position, size); };
+  reading.progress = [&](uint64_t position, uint64_t size) { progress.bytes(position, size); };
   return read_file(path, findings, from, reading);
 }
 
