@@ -1,10 +1,13 @@
 #include <memory>
 
+#include <unistd.h>
+
 #include <tally/counted_object.h>
 #include <tally/file_io.h>
 #include <tally/gcov_json.h>
 
 #include "profiles.h"
+#include "progress.h"
 
 namespace tally::cli {
 
@@ -32,18 +35,21 @@ Result<std::string> json_of(const std::string &file, const Options &options) {
 }
 
 void run(const Options &options, Outcome &outcome) {
-  std::string out;
+  Progress progress("counters");
+  const bool to_terminal = ::isatty(STDOUT_FILENO) == 1; // a bar would stand in the middle
+  size_t done = 0;
   for (const std::string &file : options.files) {
+    if (!to_terminal)
+      progress.items(done++, options.files.size());
     auto json = json_of(file, options);
     if (!json) {
       outcome.end(fail(json.error()));
       continue;
     }
-    out += *json;
+    // One document after another: all together may be far larger than the files.
+    if (auto written = write_file("-", *json); !written)
+      return outcome.end(written);
   }
-  if (!out.empty())
-    if (auto written = write_file("-", out); !written)
-      outcome.end(written);
 }
 
 } // namespace
