@@ -37,10 +37,10 @@ struct Inputs {
 // The notes of counters that GCOV_PREFIX led to another folder: the end of their path tells where
 // the object was.
 std::string notes_without_prefix(const std::string &notes) {
-  std::error_code fault;
-  std::string path = fs::absolute(notes, fault).lexically_normal().string();
-  for (size_t at = 0; !fault && at != path.npos; at = path.find('/', at + 1))
-    if (fs::is_regular_file(path.substr(at), fault))
+  std::error_code ignored;
+  const std::string path = fs::absolute(notes, ignored).lexically_normal().string();
+  for (size_t at = 0; at != path.npos; at = path.find('/', at + 1))
+    if (fs::is_regular_file(path.substr(at), ignored))
       return path.substr(at);
   return notes;
 }

@@ -57,10 +57,10 @@ std::string SourcePlaces::folder_of(std::string_view name, std::string_view fold
     if (at->second)
       return std::string(folder);
   }
-  std::error_code fault;
-  for (fs::path above = fs::absolute(notes_, fault).parent_path(); !fault;
+  std::error_code ignored;
+  for (fs::path above = fs::absolute(notes_, ignored).parent_path();;
        above = above.parent_path()) {
-    if (fs::is_regular_file(above / name, fault)) {
+    if (fs::is_regular_file(above / name, ignored)) {
       if (!folder.empty())
         diagnostics_->add(Severity::note,
                           fmt::format("was compiled in {}, which is not there: names of sources "
