@@ -133,13 +133,17 @@ def main():
             if not counters:
                 parser.error(f"{root} has no .gcda: build with --coverage and run the program")
             notes = {path.removesuffix(".gcda") + ".gcno" for path in counters}
+            never_ran = sorted({path for path in data if path.endswith(".gcno")} - notes)
             ran = [path for path in data if path in notes or path.endswith(".gcda")]
             print(f"{scale}x: {len(counters)} .gcda, load {os.getloadavg()[0]:.2f}")
             tables = {
                 "gcov": {"tally": [tally, "gcov", "-b", *counters],
                          "gcov": ["gcov", "-j", "-t", "-b", *counters],
                          "cat": ["cat", *ran]},
-                "coverage": {"tally": [tally, "coverage", str(root)],
+                # The sources lie where they were compiled, also of copies.
+                "coverage": {"tally": [tally, "coverage", "-j", "1", "--root",
+                                       str(options.folder), str(root)],
+                             "gcov": ["gcov", "-j", "-t", "-b", *counters, *never_ran],
                              "gcovr": ["gcovr", "-r", str(root), "-j", "1", "--txt",
                                        str(out / "gcovr.txt"), str(root)],
                              "lcov": ["lcov", "-q", "-c", "-d", str(root), "-o",
