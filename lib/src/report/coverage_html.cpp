@@ -77,7 +77,12 @@ std::vector<PageFile> page_files(const Coverage &coverage, std::string_view root
     page.file = &file;
     page.totals = totals_of(file);
     page.shown = relative_path(file.path, root);
-    page.folder = page.shown.substr(0, page.shown.rfind('/') + 1);
+    if (page.shown.empty())
+      page.shown = "(no name)";
+    // What follows the folder is never empty, though the path may end in a slash.
+    const size_t slash =
+        page.shown.size() < 2 ? page.shown.npos : page.shown.rfind('/', page.shown.size() - 2);
+    page.folder = page.shown.substr(0, slash + 1);
     // A hash may meet its like, by intent if not by chance.
     const std::string name = page_name(page.shown);
     page.page = name;
@@ -113,12 +118,11 @@ void put_share(TextSink &to, uint64_t part, uint64_t whole, const HtmlOptions &o
   const double share = percent(part, whole);
   // As with the number: full is full, and empty empty.
   const auto bar = part == whole ? 100 : part == 0 ? 0 : std::clamp(static_cast<int>(share), 1, 99);
-  to.put(share >= options.high  ? "<td class=good>"
-         : share >= options.low ? "<td class=fair>"
-                                : "<td class=poor>");
-  to.put("<span class=bar><i class=w");
+  to.put(share >= options.high  ? "<td class=\"good w"
+         : share >= options.low ? "<td class=\"fair w"
+                                : "<td class=\"poor w");
   to.put(static_cast<uint64_t>(bar));
-  to.put("></i></span>");
+  to.put("\">");
   to.put(share_text(part, whole));
   to.put("<td class=of>");
   to.put(part);
@@ -145,11 +149,11 @@ void put_totals(TextSink &to, const CoverageTotals &totals, const HtmlOptions &o
 Result<void> write_html(
     const Coverage &coverage, const HtmlOptions &options, Diagnostics &diagnostics,
     const std::function<Result<void>(const std::string &path, std::string_view bytes)> &put) {
-  // Where a page is shown without leave to have styles of its own (Jenkins), a bar's width can only
-  // come from the sheet.
+  // Where a page is shown without leave to have styles of its own (Jenkins), a bar's length can
+  // only come from the sheet.
   std::string style(html::style_css);
   for (int percent = 0; percent <= 100; ++percent)
-    style += fmt::format(".w{}{{width:{}%}}\n", percent, percent);
+    style += fmt::format(".w{}{{--w:{}}}\n", percent, percent);
   TALLY_CHECK(put("style.css", style));
   TALLY_CHECK(put("report.js", html::report_js));
   const std::vector<html::PageFile> files = html::page_files(coverage, options.root);

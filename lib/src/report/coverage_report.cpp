@@ -100,14 +100,15 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   text.add_column("lines not run", false);
   text.let_last_give_way();
 
-  // Beside the numbers, the most of a line is the name's.
-  const size_t numbers = conditions ? 52 : 40;
-  constexpr size_t least_missing = 14, least_name = 16;
+  // What the titles and the numbers leave is the name's; no file has wider numbers than all.
+  const size_t others =
+      fmt::formatted_size("  100.0%  {}/{}  functions  branches{}  lines not run",
+                          totals.lines_executed, totals.lines, conditions ? "  conditions" : "");
+  constexpr size_t least_name = 16;
   const size_t name_width =
       options.width == 0
           ? 0
-          : std::max(least_name,
-                     options.width - std::min<size_t>(options.width, numbers + least_missing));
+          : std::max(least_name, options.width - std::min<size_t>(options.width, others));
   const size_t shown = options.limit == 0 ? coverage.files.size()
                                           : std::min<size_t>(options.limit, coverage.files.size());
   text.leave_out(coverage.files.size() - shown);

@@ -92,7 +92,7 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
     size_t others = 2 * (columns_.size() - 1);
     for (size_t c = 0; c < widths.size(); ++c)
       others += c == flexible ? 0 : widths[c];
-    constexpr size_t least = 16;
+    const size_t least = last_gives_way_ ? display_width(columns_.back().title) : 16;
     widths[flexible] =
         std::min(widths[flexible], std::max(least, width - std::min<size_t>(width, others)));
   }

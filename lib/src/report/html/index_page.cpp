@@ -31,10 +31,9 @@ public:
     }
     to_.put("</header>\n<main>\n");
     put_totals(to_, all_, options_);
-    to_.put(fmt::format("<p class=legend>good: <span class=good>from {:g}% <span class=bar><i "
-                        "class=w100></i></span></span> fair: <span class=fair>from {:g}% <span "
-                        "class=bar><i class=w100></i></span></span> poor: <span class=poor>below "
-                        "<span class=bar><i class=w100></i></span></span></p>\n",
+    to_.put(fmt::format("<p class=legend><span class=\"good w100\">from {:g}%</span> <span "
+                        "class=\"fair w100\">from {:g}%</span> <span class=\"poor w100\">below "
+                        "that</span></p>\n",
                         options_.high, options_.low));
     tests();
     files();

@@ -228,7 +228,7 @@ function source_page() {
   if (gaps.length > 0) {
     by_id('next').addEventListener('click', () => go(1));
     by_id('previous').addEventListener('click', () => go(-1));
-    by_id('at').value = String(gaps.length);
+    by_id('at').value = `${gaps.length} in all`;
   }
   keys.set('n', ['next lines that did not run', () => go(1)]);
   keys.set('p', ['previous lines that did not run', () => go(-1)]);

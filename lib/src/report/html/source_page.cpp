@@ -46,7 +46,10 @@ public:
     put_totals(to_, page_.totals, options_);
     functions();
     to_.put("<p class=legend><span class=x>ran</span> <span class=p>ran, but not every branch "
-            "or condition</span> <span class=m>did not run</span></p>\n");
+            "or condition</span> <span class=m>did not run</span>");
+    if (page_.totals.outcomes > 0)
+      to_.put(" <span>3/4c: outcomes of conditions</span>");
+    to_.put("</p>\n");
     source();
     to_.put("</main>\n");
     put_foot(to_);
@@ -212,13 +215,15 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
 
 void SourcePage::gap_links() {
   const auto link = [&](const LineRange &gap, std::string_view arrow, std::string_view which) {
-    to_.put(fmt::format("<a class=gap href=#L{} title=\"{} line that did not run: {}\">{}</a>",
-                        gap.first, which, gap.first, arrow));
+    to_.put(fmt::format("<a href=#L{} title=\"{} line that did not run: {}\">{}</a>", gap.first,
+                        which, gap.first, arrow));
   };
+  to_.put("<span class=gaps>");
   if (next_gap_ > 0)
     link(gaps_[next_gap_ - 1], "↑", "previous");
   if (next_gap_ + 1 < gaps_.size())
     link(gaps_[next_gap_ + 1], "↓", "next");
+  to_.put("</span>");
   ++next_gap_;
 }
 
