@@ -75,8 +75,8 @@ public:
     EXPECT_TRUE(open_.empty()) << open_.back() << " is not closed";
     for (const std::string &id : links_)
       EXPECT_TRUE(ids_.contains(id)) << "#" << id;
-    for (unsigned char c : text_)
-      ASSERT_TRUE(c >= ' ' || c == '\n' || c == '\t') << int{c};
+    for (char c : text_)
+      ASSERT_TRUE(static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t') << int{c};
     for (std::string_view rest = text_; !rest.empty();) {
       const size_t length = html::utf8_length(rest);
       ASSERT_GT(length, 0U) << "not UTF-8";

@@ -17,10 +17,11 @@ namespace {
 std::string escaped(std::string_view text, std::string_view what) {
   std::string out;
   for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
     if (what.find(c) != what.npos)
-      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+      out += fmt::format("%{:02X}", byte);
     else // what is left of control characters must not command a terminal
-      out += (c >= 0 && c < ' ') || c == 0x7F ? '?' : c;
+      out += byte < ' ' || byte == 0x7F ? '?' : c;
   }
   return out;
 }

@@ -43,8 +43,8 @@ namespace {
 // FNV-1a: names of pages are links, and must be the same in the next report.
 uint64_t stable_hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325U;
-  for (unsigned char c : text)
-    hash = (hash ^ c) * 0x100000001b3U;
+  for (char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return hash;
 }
 

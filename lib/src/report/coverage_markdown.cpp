@@ -22,10 +22,11 @@ std::string name_in_table(std::string_view name) {
       text.back() != ' ')
     return '`' + text + '`';
   std::string out;
-  for (unsigned char c : text)
-    out += c >= 0x80 || std::isalnum(c) || c == '/' || c == '.' || c == ' '
-               ? std::string(1, static_cast<char>(c))
-               : fmt::format("&#{};", int{c});
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte >= 0x80 || std::isalnum(byte) || c == '/' || c == '.' || c == ' ';
+    out += plain ? std::string(1, c) : fmt::format("&#{};", int{byte});
+  }
   return "<code>" + out + "</code>";
 }
 

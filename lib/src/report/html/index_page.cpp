@@ -46,7 +46,9 @@ private:
   void head(std::string_view id, std::string_view name) {
     to_.put("<table id=");
     to_.put(id);
-    to_.put(" class=shares>\n<colgroup><col class=c-name><col class=c-share><col class=c-of>"
+    to_.put(" class=shares>\n<caption>");
+    to_.put(name);
+    to_.put("s</caption>\n<colgroup><col class=c-name><col class=c-share><col class=c-of>"
             "<col class=c-missing><col class=c-share><col class=c-of><col class=c-share>"
             "<col class=c-of>");
     if (conditions_)

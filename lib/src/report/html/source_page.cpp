@@ -151,7 +151,8 @@ void SourcePage::read_text() {
 }
 
 void SourcePage::source() {
-  to_.put("<table id=source>\n<colgroup><col class=c-line><col class=c-count>"
+  to_.put("<table id=source>\n<caption>Source</caption>\n<colgroup><col class=c-line><col "
+          "class=c-count>"
           "<col class=c-branches><col></colgroup>\n<thead><tr><th scope=col>Line"
           "<th scope=col>Count<th scope=col>Branches<th scope=col>Source</thead>\n<tbody>\n");
   auto counted = file_.lines.begin();
