@@ -52,6 +52,7 @@ HEADER_LAYERS = {
     "tally/coverage.h": "model",
     "tally/coverage_costs.h": "model",
     "tally/coverage_graph.h": "model",
+    "tally/coverage_html.h": "report",
     "tally/coverage_of.h": "coverage",
     "tally/coverage_report.h": "report",
     "tally/diagnostics.h": "support",
