@@ -25,18 +25,17 @@ struct Options {
   std::optional<double> fail_under, fail_under_branch;
   std::optional<uint32_t> limit;
   unsigned threads = 0;
-  bool throw_branches = false, no_markers = false, strict = false, verbose = false;
+  bool throw_branches = false, no_markers = false, strict = false, verbose = false,
+       demangle = false;
 };
 
 // Those of one kind may be as many as there are objects.
 void show_some(const Diagnostics &findings, bool all) {
   constexpr size_t most = 20;
-  size_t shown = 0, notes = 0;
+  size_t shown = 0;
   for (Finding finding : findings.findings()) {
-    if (finding.severity == Severity::note && !all) {
-      ++notes;
+    if (finding.severity == Severity::note && !all)
       continue;
-    }
     if (finding.severity == Severity::error)
       finding.severity = Severity::warning;
     if (all || shown < most)
@@ -45,7 +44,6 @@ void show_some(const Diagnostics &findings, bool all) {
   }
   if (!all && shown > most)
     say(fmt::format("tally: and {} more warnings (--verbose shows all)", shown - most));
-  static_cast<void>(notes);
 }
 
 std::string counted(uint64_t count, std::string_view what) {
@@ -53,7 +51,7 @@ std::string counted(uint64_t count, std::string_view what) {
 }
 
 // What the table does not say by itself.
-void summarize(const CollectedCoverage &collected) {
+void summarize(const CollectedCoverage &collected, bool all) {
   std::vector<std::string> parts;
   if (collected.skipped > 0)
     parts.push_back(fmt::format("{} of {} could not be used", collected.skipped,
@@ -61,6 +59,9 @@ void summarize(const CollectedCoverage &collected) {
   if (collected.never_ran > 0)
     parts.push_back(fmt::format("{} of {} never ran", collected.never_ran,
                                 counted(collected.objects.size(), "object")));
+  if (all && collected.sources_left_out > 0)
+    parts.push_back(fmt::format("{} left out: outside {}, or excluded",
+                                counted(collected.sources_left_out, "source"), collected.root));
   if (!parts.empty())
     say(fmt::format("tally: {}", fmt::join(parts, "; ")));
 }
@@ -167,7 +168,9 @@ Result<void> run(const Options &options, Outcome &outcome) {
   show_some(findings, options.verbose);
   if (!*result)
     return fail(result->error());
-  const CollectedCoverage &collected = **result;
+  CollectedCoverage &collected = **result;
+  if (options.demangle)
+    TALLY_CHECK(demangle_names(collected.coverage));
   if (!options.which_tests.empty())
     return print_tests(collected, options.which_tests);
   const CoverageTotals totals = totals_of(collected.coverage);
@@ -187,7 +190,7 @@ Result<void> run(const Options &options, Outcome &outcome) {
     if (auto written = write_report(collected, request, settings, of_reports); !written)
       outcome.end(written);
   show_some(of_reports, options.verbose);
-  summarize(collected);
+  summarize(collected, options.verbose);
   TALLY_CHECK(
       check_threshold("line", options.fail_under, totals.lines_executed, totals.lines, outcome));
   return check_threshold("branch", options.fail_under_branch, totals.branches_taken,
@@ -267,6 +270,10 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
   command
       .add_flag("--strict", options->strict,
                 "objects that cannot be used, or that disagree about a source, are an error")
+      ->disable_flag_override();
+  command
+      .add_flag("--demangle", options->demangle,
+                "names of functions as their source has them, also in tracefiles")
       ->disable_flag_override();
   command.add_flag("--verbose", options->verbose, "show all findings")->disable_flag_override();
   command.callback([options, &outcome] { outcome.end(run(*options, outcome)); });

@@ -408,7 +408,7 @@ TEST(GcovCounts, NegativeCountsAreFound) {
   Diagnostics diagnostics;
   count_as_gcov(graph, counters, "f.gcno", diagnostics);
   ASSERT_FALSE(diagnostics.findings().empty());
-  EXPECT_NE(diagnostics.findings()[0].text().find("f.gcno: warning: f: negative counts"),
+  EXPECT_NE(diagnostics.findings()[0].text().find("warning: f: negative counts"),
             std::string::npos)
       << diagnostics.findings()[0].text();
 }

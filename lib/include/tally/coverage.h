@@ -100,7 +100,11 @@ TALLY_API Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, 
 TALLY_API Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
                                     Diagnostics &diagnostics);
 
-// The same for many: each takes time by its own size, not by that of the sum.
+// Names of functions as their source has them. Those that are the same then (both constructors of a
+// class) are one; its counts are their sum.
+TALLY_API Result<void> demangle_names(Coverage &coverage);
+
+// add_coverage() for many: each takes time by its own size, not by that of the sum.
 class TALLY_API CoverageSum {
 public:
   CoverageSum(MergePolicy policy, Diagnostics &diagnostics)

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <tuple>
 
+#include "model/coverage_functions.h"
 #include "support/checked.h"
 
 namespace tally {
 
 namespace {
+
+// Counts below 0 have been found already, where they were counted: threads that lost some, or a
+// longjmp(). Here they would take away from those of other objects.
+int64_t count_of(int64_t count) { return std::max<int64_t>(count, 0); }
 
 // The file's lines, of which those of instances stand several times, one after another.
 class OfFile {
@@ -47,7 +51,7 @@ private:
     line.first_branch = static_cast<uint32_t>(out_.branches.size());
     bool fits = true;
     for (const GcovLine *instance : instances) {
-      fits &= checked_add(line.count, instance->count);
+      fits &= checked_add(line.count, count_of(instance->count));
       uint32_t place = line.first_branch;
       for (uint32_t i = instance->first_branch; i < instance->last_branch; ++i) {
         const GcovBranch &branch = counts_.branches[i];
@@ -56,7 +60,7 @@ private:
         if (place == out_.branches.size())
           out_.branches.emplace_back();
         BranchCoverage &sum = out_.branches[place++];
-        fits &= checked_add(sum.count, branch.count);
+        fits &= checked_add(sum.count, count_of(branch.count));
         sum.fall_through |= branch.fall_through;
         sum.throws |= branch.throws;
       }
@@ -72,24 +76,10 @@ private:
     for (const GcovFunction &row : file.functions) {
       const GraphFunction &function = graph_.functions[row.id];
       functions.push_back({std::string(graph_.strings[function.name]), function.start_line,
-                           function.end_line, row.execution_count});
+                           function.end_line, count_of(row.execution_count)});
     }
-    const auto place = [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); };
-    std::ranges::sort(functions, {}, place);
     // Of one name: local functions of several sources that are compiled as one.
-    size_t kept = 0;
-    for (size_t i = 0; i < functions.size(); ++i) {
-      if (kept > 0 && place(functions[kept - 1]) == place(functions[i])) {
-        if (!checked_add(functions[kept - 1].count, functions[i].count))
-          return overflow(functions[i].start_line);
-        continue;
-      }
-      if (kept != i)
-        functions[kept] = std::move(functions[i]);
-      ++kept;
-    }
-    functions.resize(kept);
-    return {};
+    return unite_functions(out_);
   }
 
   const CoverageGraph &graph_;

@@ -355,11 +355,13 @@ void Counting::add_function(GraphFunctionId id) {
   if (flow.unsolved > 0)
     find(fmt::format("{}: nothing tells the count of {} arcs", name_of(id), flow.unsolved),
          "unsolved");
-  if (flow.negative)
-    find(fmt::format("{}: negative counts: was longjmp() called, or were threads counted without "
-                     "-fprofile-update=atomic?",
-                     name_of(id)),
-         "negative");
+  if (flow.negative) // of the source, whose line people know
+    diagnostics_.add(Severity::warning,
+                     fmt::format("{}: negative counts: was longjmp() called, or were threads "
+                                 "counted without -fprofile-update=atomic?",
+                                 name_of(id)),
+                     std::string(graph_.strings[function.file]),
+                     Position::at_line(function.start_line), "negative");
   if (flow.overflow)
     find(fmt::format("{}: counts that do not fit in 64 bits", name_of(id)), "overflow");
   unconditional_.assign(function.block_count, 0);

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "model/coverage_functions.h"
 #include "support/checked.h"
+#include "support/demangle.h"
 
 namespace tally {
 
@@ -54,6 +56,11 @@ auto place_of(const FunctionCoverage &function) {
   return std::tie(function.start_line, function.name);
 }
 
+tl::unexpected<Error> overflow_in(const FileCoverage &file, uint32_t line) {
+  return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", file.path,
+              Position::at_line(line));
+}
+
 // Adds one file to another.
 class Sum {
 public:
@@ -70,10 +77,7 @@ public:
   }
 
 private:
-  tl::unexpected<Error> overflow(uint32_t line) const {
-    return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", a_.path,
-                Position::at_line(line));
-  }
+  tl::unexpected<Error> overflow(uint32_t line) const { return overflow_in(a_, line); }
   // They disagree about the source.
   Result<void> differ(Severity severity, std::string message, uint32_t line, std::string_view key) {
     if (policy_ == MergePolicy::strict)
@@ -217,6 +221,43 @@ Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
   TALLY_CHECK(sum.add(std::move(to)));
   TALLY_CHECK(sum.add(std::move(more)));
   to = sum.finish();
+  return {};
+}
+
+Result<void> demangle_names(Coverage &coverage) {
+  const auto of_files = [](std::vector<FileCoverage> &files) -> Result<void> {
+    for (FileCoverage &file : files) {
+      for (FunctionCoverage &function : file.functions)
+        function.name = demangled(function.name);
+      TALLY_CHECK(unite_functions(file));
+    }
+    return {};
+  };
+  TALLY_CHECK(of_files(coverage.files));
+  for (TestCoverage &test : coverage.tests)
+    TALLY_CHECK(of_files(test.files));
+  return {};
+}
+
+Result<void> unite_functions(FileCoverage &file) {
+  auto &functions = file.functions;
+  const auto place = [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); };
+  if (!std::ranges::is_sorted(functions, {}, place))
+    std::ranges::sort(functions, {}, place);
+  size_t kept = 0;
+  for (size_t i = 0; i < functions.size(); ++i) {
+    if (kept > 0 && place(functions[kept - 1]) == place(functions[i])) {
+      FunctionCoverage &sum = functions[kept - 1];
+      sum.end_line = std::max(sum.end_line, functions[i].end_line);
+      if (!checked_add(sum.count, functions[i].count))
+        return overflow_in(file, sum.start_line);
+      continue;
+    }
+    if (kept != i)
+      functions[kept] = std::move(functions[i]);
+    ++kept;
+  }
+  functions.resize(kept);
   return {};
 }
 
