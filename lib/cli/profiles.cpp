@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <ctime>
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -12,6 +14,7 @@
 #include <tally/file_io.h>
 
 #include "arguments.h"
+#include "support/number.h"
 #include "support/path.h"
 
 namespace tally::cli {
@@ -56,6 +59,16 @@ private:
 uint32_t terminal_width() {
   winsize size{};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Now; or what builds that are to be repeated say instead
+// (https://reproducible-builds.org/specs/source-date-epoch/).
+int64_t time_told() {
+  const char *told = std::getenv("SOURCE_DATE_EPOCH");
+  if (told)
+    if (const auto seconds = whole_number(told, 0, INT64_MAX / 1000, "SOURCE_DATE_EPOCH"))
+      return static_cast<int64_t>(*seconds);
+  return static_cast<int64_t>(std::time(nullptr));
 }
 
 void add_input_options(CLI::App &command, InputOptions &options) {
@@ -108,6 +121,12 @@ void add_output(CLI::App &command, OutputOptions &options) {
       .add_flag("--full-positions", options.full_positions,
                 "Callgrind: no position relative to the one before")
       ->disable_flag_override();
+}
+
+WriteOptions OutputOptions::how() const {
+  WriteOptions out{.compress_names = !full_names, .compress_positions = !full_positions};
+  out.time = time_told();
+  return out;
 }
 
 TextOptions TableOptions::text(uint32_t fallback) const {

@@ -27,9 +27,7 @@ void add_inputs(CLI::App &command, const std::string &name, std::vector<std::str
 struct OutputOptions {
   std::string path;
   bool full_names = false, full_positions = false;
-  WriteOptions how() const {
-    return {.compress_names = !full_names, .compress_positions = !full_positions};
-  }
+  WriteOptions how() const;
 };
 void add_output(CLI::App &command, OutputOptions &options);
 

@@ -1,13 +1,10 @@
 #include <tally/gcov_json.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-
-#include <cxxabi.h>
 
 #include <nlohmann/json.hpp>
 
+#include "support/demangle.h"
 #include "support/text_sink.h"
 
 namespace tally {
@@ -23,12 +20,8 @@ std::string json_text(std::string_view text) {
 }
 
 std::string demangled(std::string_view name) {
-  if (!name.starts_with("_Z") && !name.starts_with("_GLOBAL_"))
-    return std::string(name);
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), std::free);
-  return text ? text.get() : std::string(name);
+  return name.starts_with("_Z") || name.starts_with("_GLOBAL_") ? demangle(name)
+                                                                : std::string(name);
 }
 
 class Json {
