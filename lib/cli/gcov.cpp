@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> files;
-  bool branches = false;
+  bool branches = false, conditions = false;
 };
 
 bool is_plain_folder(const std::string &path) {
@@ -55,6 +55,7 @@ Result<std::string> json_of(const std::string &file, const Options &options) {
       match_counters(notes, data ? &*data : nullptr, data_path, findings);
   GcovOptions counting;
   counting.branches = options.branches;
+  counting.blocks = notes.header.version >= GcovVersion::v14;
   counting.is_plain_folder = is_plain_folder;
   const GcovCounts counts = count_as_gcov(notes.graph, counters, notes_path, findings, counting);
   show(findings);
@@ -63,6 +64,8 @@ Result<std::string> json_of(const std::string &file, const Options &options) {
                        .data_file = file,
                        .gcc3 = false,
                        .branches = options.branches,
+                       .format_2 = counting.blocks,
+                       .conditions = options.conditions,
                        .graph = &notes.graph,
                        .counts = &counts});
 }
@@ -102,6 +105,8 @@ Result<std::string> json_of_gcc3(const std::string &file, const Options &options
                        .data_file = file,
                        .gcc3 = true,
                        .branches = options.branches,
+                       .format_2 = false,
+                       .conditions = false,
                        .graph = &graph,
                        .counts = &as_gcov});
 }
@@ -135,6 +140,8 @@ void add_gcov(CLI::App &app, Outcome &outcome) {
       ->type_name("")
       ->required();
   command.add_flag("-b", options->branches, "with branches")->disable_flag_override();
+  command.add_flag("-g", options->conditions, "with conditions (GCC 14, -fcondition-coverage)")
+      ->disable_flag_override();
   command.callback([options, &outcome] { run(*options, outcome); });
 }
 
