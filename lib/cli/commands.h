@@ -25,6 +25,7 @@ struct Outcome {
 
 void add_annotate(CLI::App &app, Outcome &outcome);
 void add_convert(CLI::App &app, Outcome &outcome);
+void add_coverage(CLI::App &app, Outcome &outcome);
 void add_diff(CLI::App &app, Outcome &outcome);
 void add_gcov(CLI::App &app, Outcome &outcome);
 void add_merge(CLI::App &app, Outcome &outcome);

@@ -1,7 +1,6 @@
 #include "profiles.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <ctime>
 
@@ -14,6 +13,7 @@
 #include <tally/file_io.h>
 
 #include "arguments.h"
+#include "progress.h"
 #include "support/number.h"
 #include "support/path.h"
 
@@ -21,54 +21,10 @@ namespace tally::cli {
 
 namespace {
 
-// A line on the terminal that is drawn over and taken away.
-class Progress {
-public:
-  explicit Progress(std::string what)
-      : what_(std::move(what)), terminal_(::isatty(STDERR_FILENO) == 1) {}
-  ~Progress() {
-    if (shown_)
-      fmt::print(stderr, "\r\x1b[K");
-  }
-  Progress(const Progress &) = delete;
-
-  void at(uint64_t position, uint64_t size) {
-    const auto now = std::chrono::steady_clock::now();
-    if (!terminal_ || now < next_)
-      return;
-    next_ = now + std::chrono::milliseconds(200);
-    shown_ = true;
-    constexpr double mega = 1e6;
-    if (size > 0)
-      fmt::print(stderr, "\r\x1b[Ktally: reading {}: {:.0f} of {:.0f} MB ({}%)", what_,
-                 static_cast<double>(position) / mega, static_cast<double>(size) / mega,
-                 100 * position / size);
-    else
-      fmt::print(stderr, "\r\x1b[Ktally: reading {}: {:.0f} MB", what_,
-                 static_cast<double>(position) / mega);
-  }
-
-private:
-  std::string what_;
-  bool terminal_, shown_ = false;
-  std::chrono::steady_clock::time_point next_ =
-      std::chrono::steady_clock::now() + std::chrono::seconds(1);
-};
-
 // A file or a pipe is as wide as names are.
 uint32_t terminal_width() {
   winsize size{};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
-// Now; or what builds that are to be repeated say instead
-// (https://reproducible-builds.org/specs/source-date-epoch/).
-int64_t time_told() {
-  const char *told = std::getenv("SOURCE_DATE_EPOCH");
-  if (told)
-    if (const auto seconds = whole_number(told, 0, INT64_MAX / 1000, "SOURCE_DATE_EPOCH"))
-      return static_cast<int64_t>(*seconds);
-  return static_cast<int64_t>(std::time(nullptr));
 }
 
 void add_input_options(CLI::App &command, InputOptions &options) {
@@ -123,6 +79,14 @@ void add_output(CLI::App &command, OutputOptions &options) {
       ->disable_flag_override();
 }
 
+int64_t time_told() {
+  const char *told = std::getenv("SOURCE_DATE_EPOCH");
+  if (told)
+    if (const auto seconds = whole_number(told, 0, INT64_MAX / 1000, "SOURCE_DATE_EPOCH"))
+      return static_cast<int64_t>(*seconds);
+  return static_cast<int64_t>(std::time(nullptr));
+}
+
 WriteOptions OutputOptions::how() const {
   WriteOptions out{.compress_names = !full_names, .compress_positions = !full_positions};
   out.time = time_told();
@@ -157,7 +121,7 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   Progress progress(path);
   ReadOptions reading;
   reading.max_unpacked_bytes = options.max_unpacked_bytes;
-  reading.progress = [&](uint64_t position, uint64_t size) { progress.at(position, size); };
+  reading.progress = [&](uint64_t position, uint64_t size) { progress.bytes(position, size); };
   return read_file(path, findings, from, reading);
 }
 

@@ -1,5 +1,9 @@
 #include <memory>
 
+#include <unistd.h>
+
+#include <tally/counted_object.h>
+#include <tally/counter_paths.h>
 #include <tally/file_io.h>
 
 #include "profiles.h"
@@ -19,6 +23,22 @@ struct Findings {
   bool sound = true;
 };
 
+// Notes and counters are held against each other, where both are there.
+void look_at_object(const std::string &file, Findings &found) {
+  if (!is_counters_name(file) && !is_notes_name(file) && !file.ends_with(".bb"))
+    return;
+  const ObjectFiles files = files_of_object(file);
+  if (::access(files.notes.c_str(), F_OK) != 0)
+    return;
+  Diagnostics of_object;
+  // What is wrong with one of them alone is said where that one is looked at.
+  if (!count_object(files, {}, of_object))
+    return;
+  for (const Finding &finding : of_object.findings())
+    if (const std::string line = finding.text() + '\n'; found.text.find(line) == std::string::npos)
+      found.text += line;
+}
+
 Result<Findings> look_at(const std::string &file, const InputOptions &options) {
   Diagnostics diagnostics;
   const auto read = read_any(file, options, diagnostics);
@@ -26,8 +46,10 @@ Result<Findings> look_at(const std::string &file, const InputOptions &options) {
   for (const Finding &finding : diagnostics.findings())
     found.text += finding.text() + '\n';
   found.sound = read && !diagnostics.has_errors();
-  if (read)
+  if (read) {
+    look_at_object(file, found);
     return found;
+  }
   const Error &error = read.error();
   if (is_empty_beside_threads(file)) {
     found.text +=

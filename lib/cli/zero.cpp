@@ -1,9 +1,9 @@
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 
 #include <fmt/format.h>
 
+#include <tally/counter_paths.h>
 #include <tally/file_io.h>
 
 #include "arguments.h"
@@ -13,27 +13,17 @@ namespace tally::cli {
 
 namespace {
 
-bool holds_counters(const std::filesystem::path &path) {
-  return path.extension() == ".gcda" || path.extension() == ".da";
-}
-
 // Files as they are named; of folders all counters below.
 Result<std::vector<std::string>> files_under(const std::string &path) {
-  namespace fs = std::filesystem;
   std::error_code fault;
-  const fs::file_status status = fs::status(path, fault);
+  const auto status = std::filesystem::status(path, fault);
   if (fault)
     return fail_errno(fault.value(), "cannot open", path);
-  if (status.type() != fs::file_type::directory)
+  if (status.type() != std::filesystem::file_type::directory)
     return std::vector{path};
-  std::vector<std::string> files;
-  for (auto at = fs::recursive_directory_iterator(path, fault);
-       !fault && at != fs::recursive_directory_iterator(); at.increment(fault))
-    if (holds_counters(at->path()) && at->is_regular_file(fault))
-      files.push_back(at->path().string());
-  if (fault)
-    return fail_errno(fault.value(), "cannot read the folder", path);
-  std::ranges::sort(files);
+  Diagnostics findings;
+  auto files = files_below(path, is_counters_name, findings);
+  show(findings);
   return files;
 }
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.gcov_counts import by_plain_names, counts_of_json, counts_of_text
-from support.programs import SOURCE_ROOT, command_line
+from support.gcov_programs import SOURCES, compile_and_run, run
+from support.programs import command_line
 from support.skips import missing_tool, need_tools, run_unittests, skip_script
 
-SOURCES = SOURCE_ROOT / "tests" / "programs" / "coverage"
 ATOMIC = "-fprofile-update=atomic"
 
 # Source: options of each of its builds.
@@ -27,25 +27,6 @@ BUILDS = {
     "unity.cpp": (["-O0"], ["-O2"]),
     "instances.cpp": (["-O0"],),
 }
-
-
-def run(words: list[str], folder: Path, status: int | None = 0) -> subprocess.CompletedProcess:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=120, check=False)
-    if status is not None and done.returncode != status:
-        raise AssertionError(f"{words}: status {done.returncode}\n{done.stderr[:2000]}")
-    return done
-
-
-def compiler_of(source: str) -> list[str]:
-    return ["g++", "-std=c++20"] if source.endswith(".cpp") else ["gcc"]
-
-
-def compile_and_run(folder: Path, source: str, options: list[str]) -> None:
-    compiler = compiler_of(source)
-    run([*compiler, "--coverage", *options, "-c", source, "-o", "x.o"], folder)
-    run([*compiler, "--coverage", "-pthread", "x.o", "-o", "x"], folder)
-    run([str(folder / "x")], folder, status=None)
 
 
 def documents(text: str) -> list[dict]:

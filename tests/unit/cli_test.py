@@ -12,8 +12,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import command_line, program
 from support.skips import need_perf, run_unittests
 
-COMMANDS = ["record", "report", "tree", "annotate", "diff", "convert", "merge", "gcov",
-            "validate", "rewrite", "zero"]
+COMMANDS = ["record", "report", "tree", "annotate", "diff", "convert", "merge", "coverage",
+            "gcov", "validate", "rewrite", "zero"]
 
 
 class CliCase(unittest.TestCase):

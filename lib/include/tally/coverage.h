@@ -3,9 +3,11 @@
 
 #include <bit>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -97,5 +99,25 @@ TALLY_API Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, 
                                     Diagnostics &diagnostics);
 TALLY_API Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
                                     Diagnostics &diagnostics);
+
+// The same for many: each takes time by its own size, not by that of the sum.
+class TALLY_API CoverageSum {
+public:
+  CoverageSum(MergePolicy policy, Diagnostics &diagnostics)
+      : policy_(policy), diagnostics_(diagnostics) {}
+  // After an error the sum is good for nothing.
+  Result<void> add(Coverage more);
+  Coverage finish(); // it is empty afterwards
+
+private:
+  using Files = std::unordered_map<std::string, FileCoverage>; // by path
+  Result<void> add_files(Files &to, std::vector<FileCoverage> more);
+  static std::vector<FileCoverage> sorted(Files files);
+
+  MergePolicy policy_;
+  Diagnostics &diagnostics_;
+  Files files_;
+  std::map<std::string, Files> tests_;
+};
 
 } // namespace tally

@@ -34,11 +34,15 @@ public:
   // Beyond 1000 of them, those of other kinds are only counted, in one for each severity.
   void add(Severity severity, std::string message, std::string source = {}, Position where = {},
            std::string_view key = {});
+  // All of another one's, as if they had been added here.
+  void append(const Diagnostics &more);
   std::span<const Finding> findings() const { return findings_; }
   bool has_errors() const;
   void clear();
 
 private:
+  void add_keyed(Finding finding, std::string full_key);
+
   std::vector<Finding> findings_;
   std::unordered_map<std::string, size_t> by_key_;
 };

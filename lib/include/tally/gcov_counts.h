@@ -73,6 +73,9 @@ struct GcovOptions {
   // Elementary circuits through the blocks of a line are counted one by one. A line that needs more
   // steps has no count.
   uint64_t most_steps = 2'000'000;
+  // Files that are wanted, by the name that GcovFile has; empty: all. Of others there are no lines
+  // nor functions, and what has no line in a wanted one is not even solved.
+  std::function<bool(const std::string &name)> wants;
   // May "NAME/.." be left out of a path? Where NAME is a symbolic link or missing it may not.
   std::function<bool(const std::string &folder)> is_plain_folder;
 };

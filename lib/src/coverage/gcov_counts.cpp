@@ -47,14 +47,14 @@ public:
     name_files();
     find_groups();
     for (uint32_t i = 0; i < graph_.functions.size(); ++i)
-      if (shown(static_cast<GraphFunctionId>(i)))
+      if (shown(static_cast<GraphFunctionId>(i)) && touches_wanted(static_cast<GraphFunctionId>(i)))
         add_function(static_cast<GraphFunctionId>(i));
     std::ranges::stable_sort(rows_, {}, &Row::key);
     for (uint32_t file = 0; file < out_.files.size(); ++file)
       add_lines(file);
     size_t kept = 0;
     for (size_t file = 0; file < out_.files.size(); ++file)
-      if (has_lines_[file] || !out_.files[file].functions.empty())
+      if (wanted_[file] && (has_lines_[file] || !out_.files[file].functions.empty()))
         std::swap(out_.files[kept++], out_.files[file]);
     out_.files.resize(kept);
     return std::move(out_);
@@ -64,6 +64,13 @@ private:
   bool shown(GraphFunctionId id) const {
     return !graph_.functions[id].artificial &&
            (counters_.none || counters_.of[index_of(id)].present);
+  }
+  bool touches_wanted(GraphFunctionId id) {
+    const GraphFunction &function = graph_.functions[id];
+    return !options_.wants || wanted_[file_of(function.file)] ||
+           std::ranges::any_of(graph_.locations_of(function), [&](const GraphLocation &location) {
+             return wanted_[file_of(location.file)];
+           });
   }
   std::string name_of(GraphFunctionId id) const {
     return std::string(graph_.strings[graph_.functions[id].name]);
@@ -102,6 +109,7 @@ private:
   GcovCounts out_;
   std::unordered_map<uint32_t, uint32_t> file_index_; // by name
   std::map<std::string, uint32_t, std::less<>> canonical_index_;
+  std::vector<bool> wanted_;    // by file
   std::vector<bool> has_lines_; // by file: some block is on one, be its function counted or not
   std::vector<bool> grouped_;   // by function
   std::vector<Row> rows_;
@@ -155,8 +163,10 @@ uint32_t Counting::file_of(StringId name) {
     std::string path = canonical(graph_.strings[name]);
     const auto [known, is_new] =
         canonical_index_.try_emplace(path, static_cast<uint32_t>(out_.files.size()));
-    if (is_new)
+    if (is_new) {
+      wanted_.push_back(!options_.wants || options_.wants(path));
       out_.files.push_back({std::move(path), {}, {}});
+    }
     at->second = known->second;
   }
   return at->second;
@@ -278,10 +288,12 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
       const bool own = grouped_[index_of(id)] && file == own_file && line >= function.start_line &&
                        line <= function.end_line;
       const uint64_t key = uint64_t{own ? group_table + index_of(id) : file} << 32 | line;
+      last = wanted_[file] ? key : UINT64_MAX;
+      if (!wanted_[file])
+        continue;
       touches_.push_back({key, no_block, count, !exceptional_[block] && count == 0});
       if (graph_.by_clang && block != 0)
         touches_.push_back({key, block, 0, false});
-      last = key;
     }
     if (!graph_.by_clang && last != UINT64_MAX && block != 0 && block + 1 != function.block_count)
       touches_.push_back({last, block, 0, false});
@@ -428,7 +440,8 @@ void Counting::add_function(GraphFunctionId id) {
   const uint32_t left_out = graph_.by_clang ? function.exit_block : function.block_count - 1;
   for (uint32_t block = 1; block < function.block_count; ++block)
     row.blocks_executed += block != left_out && flow.blocks[block] != 0;
-  out_.files[file_of(function.file)].functions.push_back(row);
+  if (const uint32_t file = file_of(function.file); wanted_[file])
+    out_.files[file].functions.push_back(row);
 
   touch_lines(id, flow);
   count_lines(id, flow);

@@ -63,11 +63,10 @@ Result<Content> sum_of_counters(std::vector<ReadFile> files, std::span<const std
 }
 
 Result<Content> sum_of_coverage(std::vector<ReadFile> files, Diagnostics &diagnostics) {
-  Coverage sum;
+  CoverageSum sum(MergePolicy::lenient, diagnostics);
   for (ReadFile &file : files)
-    TALLY_CHECK(add_coverage(sum, std::move(std::get<Coverage>(file.content)), MergePolicy::lenient,
-                             diagnostics));
-  return sum;
+    TALLY_CHECK(sum.add(std::move(std::get<Coverage>(file.content))));
+  return Content(sum.finish());
 }
 
 } // namespace

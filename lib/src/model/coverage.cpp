@@ -202,31 +202,6 @@ Result<void> Sum::add_functions() {
   return {};
 }
 
-Result<std::vector<FileCoverage>> united(std::vector<FileCoverage> to,
-                                         std::vector<FileCoverage> more, MergePolicy policy,
-                                         Diagnostics &diagnostics) {
-  std::vector<FileCoverage> sum;
-  sum.reserve(std::max(to.size(), more.size()));
-  auto left = to.begin(), right = more.begin();
-  while (left != to.end() || right != more.end()) {
-    if (right == more.end() || (left != to.end() && left->path < right->path)) {
-      sum.push_back(std::move(*left++));
-    } else if (left == to.end() || right->path < left->path) {
-      sum.push_back(std::move(*right++));
-    } else {
-      TALLY_CHECK(add_coverage(*left, *right++, policy, diagnostics));
-      sum.push_back(std::move(*left++));
-    }
-  }
-  return sum;
-}
-
-// What no test is told of is a test without a name.
-void tell_tests_apart(Coverage &coverage) {
-  if (coverage.tests.empty() && !coverage.files.empty())
-    coverage.tests.push_back({"", coverage.files});
-}
-
 } // namespace
 
 Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, MergePolicy policy,
@@ -238,22 +213,52 @@ Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, MergePolic
 
 Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
                           Diagnostics &diagnostics) {
-  if (!to.tests.empty() || !more.tests.empty()) {
-    tell_tests_apart(to);
-    tell_tests_apart(more);
-  }
-  for (TestCoverage &test : more.tests) {
-    const auto at = std::ranges::lower_bound(to.tests, test.name, {}, &TestCoverage::name);
-    if (at == to.tests.end() || at->name != test.name) {
-      to.tests.insert(at, std::move(test));
-      continue;
-    }
-    TALLY_TRY(files, united(std::move(at->files), std::move(test.files), policy, diagnostics));
-    at->files = std::move(files);
-  }
-  TALLY_TRY(files, united(std::move(to.files), std::move(more.files), policy, diagnostics));
-  to.files = std::move(files);
+  CoverageSum sum(policy, diagnostics);
+  TALLY_CHECK(sum.add(std::move(to)));
+  TALLY_CHECK(sum.add(std::move(more)));
+  to = sum.finish();
   return {};
+}
+
+Result<void> CoverageSum::add(Coverage more) {
+  // What no test is told of is a test without a name.
+  if (tests_.empty() && !more.tests.empty() && !files_.empty())
+    tests_.emplace("", files_);
+  if (!tests_.empty() && more.tests.empty() && !more.files.empty())
+    more.tests.push_back({"", more.files});
+  for (TestCoverage &test : more.tests)
+    TALLY_CHECK(add_files(tests_[test.name], std::move(test.files)));
+  return add_files(files_, std::move(more.files));
+}
+
+Result<void> CoverageSum::add_files(Files &to, std::vector<FileCoverage> more) {
+  for (FileCoverage &file : more) {
+    const auto [at, added] = to.try_emplace(file.path);
+    if (added)
+      at->second = std::move(file);
+    else
+      TALLY_CHECK(add_coverage(at->second, file, policy_, diagnostics_));
+  }
+  return {};
+}
+
+std::vector<FileCoverage> CoverageSum::sorted(Files files) {
+  std::vector<FileCoverage> out;
+  out.reserve(files.size());
+  for (auto &[path, file] : files)
+    out.push_back(std::move(file));
+  std::ranges::sort(out, {}, &FileCoverage::path);
+  return out;
+}
+
+Coverage CoverageSum::finish() {
+  Coverage out;
+  out.files = sorted(std::move(files_));
+  for (auto &[name, files] : tests_)
+    out.tests.push_back({name, sorted(std::move(files))});
+  files_.clear();
+  tests_.clear();
+  return out;
 }
 
 } // namespace tally

@@ -1,54 +1,126 @@
 #include <tally/coverage_report.h>
 
+#include <algorithm>
+#include <span>
+
 #include <fmt/format.h>
 
+#include "report/coverage_text.h"
 #include "report/render.h"
 #include "support/path.h"
 
 namespace tally {
 
-std::string missing_ranges(const FileCoverage &file) {
-  std::string out;
-  for (size_t i = 0; i < file.lines.size();) {
-    if (file.lines[i].count != 0) {
-      ++i;
+std::string share_text(uint64_t part, uint64_t whole) {
+  if (whole == 0)
+    return "-";
+  std::string text = fmt::format("{:.1f}%", percent(part, whole));
+  if (part < whole && text == "100.0%")
+    return "99.9%";
+  if (part > 0 && text == "0.0%")
+    return "0.1%";
+  return text;
+}
+
+std::string share_with_counts(const CoverageMetric &metric) {
+  if (metric.whole == 0)
+    return "-";
+  return fmt::format("{} ({}/{})", share_text(metric.part, metric.whole), metric.part,
+                     metric.whole);
+}
+
+std::vector<LineRange> ranges_not_run(const FileCoverage &file) {
+  std::vector<LineRange> out;
+  bool within = false;
+  for (const LineCoverage &line : file.lines) {
+    if (line.count != 0) {
+      within = false;
       continue;
     }
-    const size_t first = i;
-    while (i < file.lines.size() && file.lines[i].count == 0)
-      ++i;
-    const uint32_t from = file.lines[first].line, to = file.lines[i - 1].line;
-    out += out.empty() ? "" : ", ";
-    out += from == to ? fmt::format("{}", from) : fmt::format("{}-{}", from, to);
+    if (!within)
+      out.push_back({line.line, line.line, 0});
+    within = true;
+    out.back().last = line.line;
+    ++out.back().lines;
   }
   return out;
 }
 
+std::string missing_ranges(const FileCoverage &file, size_t most) {
+  const std::vector<LineRange> ranges = ranges_not_run(file);
+  const size_t shown = most == 0 ? ranges.size() : std::min(most, ranges.size());
+  std::string out;
+  for (const LineRange &range : std::span(ranges).first(shown)) {
+    out += out.empty() ? "" : ", ";
+    out += range.first == range.last ? fmt::format("{}", range.first)
+                                     : fmt::format("{}-{}", range.first, range.last);
+  }
+  if (shown < ranges.size())
+    out += fmt::format(", … {} more", ranges.size() - shown);
+  return out;
+}
+
 namespace {
-std::vector<std::string> cells_of(const CoverageTotals &totals, std::string name,
-                                  std::string missing) {
-  const auto share = [](uint64_t part, uint64_t whole) {
-    return whole == 0 ? std::string("-") : fmt::format("{:.1f}%", percent(part, whole));
-  };
-  return {share(totals.lines_executed, totals.lines),
-          fmt::format("{}/{}", totals.lines_executed, totals.lines),
-          share(totals.functions_executed, totals.functions),
-          share(totals.branches_taken, totals.branches),
-          std::move(name),
-          std::move(missing)};
+std::vector<std::string> cells_of(const CoverageTotals &totals, bool with_conditions,
+                                  std::string name, std::string missing) {
+  std::vector<std::string> cells{std::move(name)};
+  const auto metrics = metrics_of(totals);
+  for (const CoverageMetric &metric : std::span(metrics).first(with_conditions ? 4 : 3)) {
+    cells.push_back(share_text(metric.part, metric.whole));
+    if (metric.name == "lines")
+      cells.push_back(fmt::format("{}/{}", metric.part, metric.whole));
+  }
+  cells.push_back(std::move(missing));
+  return cells;
+}
+
+// The end of a path tells more than its beginning.
+std::string last_columns(std::string_view text, size_t width) {
+  const size_t all = display_width(text);
+  if (all <= width)
+    return std::string(text);
+  size_t begin = 0;
+  for (size_t columns = all + 1; columns > width && begin < text.size(); --columns)
+    while (++begin < text.size() && !begins_character(text[begin]))
+      ;
+  return "…" + std::string(text.substr(begin));
 }
 } // namespace
 
 std::string to_text(const Coverage &coverage, std::string_view root, const TextOptions &options) {
+  const CoverageTotals totals = totals_of(coverage);
+  const bool conditions = totals.outcomes > 0;
   TextTable text;
+  text.cut_text();
+  text.add_column("file", false);
   for (const char *title : {"lines", "", "functions", "branches"})
     text.add_column(title, true);
-  text.add_column("file", false);
+  if (conditions)
+    text.add_column("conditions", true);
   text.add_column("lines not run", false);
-  for (const FileCoverage &file : coverage.files)
-    text.add_row(cells_of(totals_of(file), std::string(relative_path(file.path, root)),
+  text.let_last_give_way();
+
+  // What the titles and the numbers leave is the name's; no file has wider numbers than all.
+  const size_t others =
+      fmt::formatted_size("  100.0%  {}/{}  functions  branches{}  lines not run",
+                          totals.lines_executed, totals.lines, conditions ? "  conditions" : "");
+  constexpr size_t least_name = 16;
+  const size_t name_width =
+      options.width == 0
+          ? 0
+          : std::max(least_name, options.width - std::min<size_t>(options.width, others));
+  const size_t shown = options.limit == 0 ? coverage.files.size()
+                                          : std::min<size_t>(options.limit, coverage.files.size());
+  text.leave_out(coverage.files.size() - shown);
+  for (const FileCoverage &file : std::span(coverage.files).first(shown)) {
+    const std::string_view name = relative_path(file.path, root);
+    text.add_row(cells_of(totals_of(file), conditions,
+                          name_width == 0 ? std::string(name) : last_columns(name, name_width),
                           missing_ranges(file)));
-  text.add_row(cells_of(totals_of(coverage), "all files", ""));
+  }
+  text.add_total(cells_of(
+      totals, conditions,
+      coverage.files.size() == 1 ? "1 file" : fmt::format("{} files", coverage.files.size()), ""));
   return text.render(options.limit, options.width);
 }
 

@@ -19,7 +19,8 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string demangled(std::string_view name) {
+// As libiberty does, which gcov asks.
+std::string as_gcov_has_it(std::string_view name) {
   return name.starts_with("_Z") || name.starts_with("_GLOBAL_") ? demangle(name)
                                                                 : std::string(name);
 }
@@ -188,7 +189,7 @@ private:
       to_.put(name_of(row.id));
       field(", \"execution_count\": ", row.execution_count);
       to_.put(", \"demangled_name\": ");
-      to_.put(json_text(demangled(graph_.strings[function.name])));
+      to_.put(json_text(as_gcov_has_it(graph_.strings[function.name])));
       to_.put('}');
       return;
     }
@@ -200,7 +201,7 @@ private:
     field(", \"blocks_executed\": ", row.blocks_executed);
     field(", \"execution_count\": ", row.execution_count);
     to_.put(", \"demangled_name\": ");
-    to_.put(json_text(demangled(graph_.strings[function.name])));
+    to_.put(json_text(as_gcov_has_it(graph_.strings[function.name])));
     field(", \"start_column\": ", function.start_column);
     field(", \"end_line\": ", function.end_line);
     to_.put('}');

@@ -25,6 +25,10 @@ public:
   void cut_text() { cut_ = true; }
   void add_column(std::string title, bool right) { columns_.push_back({std::move(title), right}); }
   void add_row(std::vector<std::string> cells);
+  // A last row behind a rule, shown whatever the limit is.
+  void add_total(std::vector<std::string> cells);
+  // The last column, which holds text, gives way in place of the first with names.
+  void let_last_give_way() { last_gives_way_ = true; }
   // Rows that are not even added, for render() shows no more than its limit.
   void leave_out(size_t rows) { left_out_ += rows; }
   // limit 0: all rows; width 0: nothing is shortened. Of the columns only the first of texts, where
@@ -36,10 +40,11 @@ private:
     std::string title;
     bool right;
   };
-  bool cut_ = false;
+  bool cut_ = false, last_gives_way_ = false;
   size_t left_out_ = 0;
   std::vector<TextColumn> columns_;
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::string> total_; // empty: none
 };
 
 } // namespace tally

@@ -40,10 +40,20 @@ std::string expand_tabs(std::string_view text) {
   return out;
 }
 
-void TextTable::add_row(std::vector<std::string> cells) {
+namespace {
+std::vector<std::string> printable_cells(std::vector<std::string> cells) {
   for (std::string &cell : cells)
     cell = printable(std::move(cell));
-  rows_.push_back(std::move(cells));
+  return cells;
+}
+} // namespace
+
+void TextTable::add_row(std::vector<std::string> cells) {
+  rows_.push_back(printable_cells(std::move(cells)));
+}
+
+void TextTable::add_total(std::vector<std::string> cells) {
+  total_ = printable_cells(std::move(cells));
 }
 
 namespace {
@@ -62,13 +72,16 @@ std::string first_columns(std::string_view text, size_t width) {
 
 std::string TextTable::render(size_t limit, uint32_t width) const {
   const size_t shown = limit == 0 ? rows_.size() : std::min(limit, rows_.size());
-  const auto flexible = static_cast<size_t>(std::ranges::find(columns_, false, &TextColumn::right) -
-                                            columns_.begin());
+  const auto first_text = std::ranges::find(columns_, false, &TextColumn::right);
+  const size_t flexible =
+      last_gives_way_ ? columns_.size() - 1 : static_cast<size_t>(first_text - columns_.begin());
   std::vector<size_t> widths;
   for (size_t c = 0; c < columns_.size(); ++c) {
     size_t widest = display_width(columns_[c].title);
     for (size_t r = 0; r < shown; ++r)
       widest = std::max(widest, display_width(rows_[r][c]));
+    if (!total_.empty())
+      widest = std::max(widest, display_width(total_[c]));
     widths.push_back(widest);
   }
   // Where nothing bounds it, one long name must not move the place of all others out of sight.
@@ -79,7 +92,7 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
     size_t others = 2 * (columns_.size() - 1);
     for (size_t c = 0; c < widths.size(); ++c)
       others += c == flexible ? 0 : widths[c];
-    constexpr size_t least = 16;
+    const size_t least = last_gives_way_ ? display_width(columns_.back().title) : 16;
     widths[flexible] =
         std::min(widths[flexible], std::max(least, width - std::min<size_t>(width, others)));
   }
@@ -101,6 +114,13 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
   add_line([&](size_t c) -> const std::string & { return columns_[c].title; });
   for (size_t r = 0; r < shown; ++r)
     add_line([&](size_t c) -> const std::string & { return rows_[r][c]; });
+  if (!total_.empty()) {
+    size_t rule = 2 * (columns_.size() - 1);
+    for (size_t columns : widths)
+      rule += columns;
+    out.append(width > 0 ? std::min<size_t>(rule, width) : rule, '-') += '\n';
+    add_line([&](size_t c) -> const std::string & { return total_[c]; });
+  }
   if (const size_t more = rows_.size() - shown + left_out_; more > 0)
     out += fmt::format("({} more; --limit 0 shows all)\n", more);
   return out;

@@ -105,10 +105,15 @@ public:
       return fail(ErrorCode::io, "is a folder", name);
     if (S_ISREG(file->opened_.st_mode)) {
       // Standard input may have been read from before.
-      const off_t begin = std::max<off_t>(0, ::lseek(file->fd_, 0, SEEK_CUR));
+      const off_t begin =
+          file->owned_.get() < 0 ? std::max<off_t>(0, ::lseek(file->fd_, 0, SEEK_CUR)) : 0;
       file->size = static_cast<uint64_t>(std::max<off_t>(0, file->opened_.st_size - begin));
-      static_cast<void>(::posix_fadvise(file->fd_, 0, 0, POSIX_FADV_SEQUENTIAL));
+      if (file->size > options.piece_bytes)
+        static_cast<void>(::posix_fadvise(file->fd_, 0, 0, POSIX_FADV_SEQUENTIAL));
     }
+    // Small files are many.
+    const bool small = file->size > 0 && file->size < options.piece_bytes;
+    file->buffer_.resize(small ? file->size : options.piece_bytes);
     return file;
   }
 
@@ -129,7 +134,7 @@ public:
 
 private:
   File(std::string name, const ReadOptions &options)
-      : name_(std::move(name)), limit_(options.max_unpacked_bytes), buffer_(options.piece_bytes) {}
+      : name_(std::move(name)), limit_(options.max_unpacked_bytes) {}
 
   // Files of /sys state a size that they do not have: only what changed was cut short.
   Result<void> explain_short() const {

@@ -15,4 +15,10 @@ std::string demangle(std::string_view name) {
   return status == 0 && text ? text.get() : terminated;
 }
 
+std::string demangled(std::string_view name) {
+  const bool mangled =
+      name.starts_with("_Z") || name.starts_with("___Z") || name.starts_with("_GLOBAL_");
+  return mangled ? demangle(name) : std::string(name);
+}
+
 } // namespace tally

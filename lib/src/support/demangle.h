@@ -1,4 +1,4 @@
-// Names of C++ as people write them.
+// C++ names as their source has them.
 #pragma once
 
 #include <string>
@@ -6,8 +6,10 @@
 
 namespace tally {
 
-// "ns::f(int)" for "_ZN2ns1fEi"; the name itself where it is not mangled. Types are names, too ("i"
-// becomes "int"): how the name of a function begins is for the caller to look at.
+// "ns::f(int)" for "_ZN2ns1fEi". A name that is not of the Itanium ABI stays as it is.
+std::string demangled(std::string_view name);
+
+// The same, however it begins: "i" is a type, "int".
 std::string demangle(std::string_view name);
 
 } // namespace tally

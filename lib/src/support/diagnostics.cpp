@@ -34,20 +34,31 @@ void Diagnostics::add(Severity severity, std::string message, std::string source
                       std::string_view key) {
   std::string full_key =
       fmt::format("{}\n{}", source, key.empty() ? std::string_view(message) : key);
+  add_keyed({severity, std::move(message), std::move(source), where, 1}, std::move(full_key));
+}
+
+void Diagnostics::append(const Diagnostics &more) {
+  std::vector<const std::string *> keys(more.findings_.size());
+  for (const auto &[key, index] : more.by_key_)
+    keys[index] = &key;
+  for (size_t i = 0; i < keys.size(); ++i)
+    add_keyed(more.findings_[i], *keys[i]);
+}
+
+void Diagnostics::add_keyed(Finding finding, std::string full_key) {
   // A file of nonsense has one for each line.
   constexpr size_t most_findings = 1000;
   if (findings_.size() >= most_findings && !by_key_.contains(full_key)) {
-    message = "more findings, of other kinds, are left out";
-    source.clear();
-    where = {};
-    full_key = severity_name(severity);
+    finding.message = "more findings, of other kinds, are left out";
+    finding.source.clear();
+    finding.where = {};
+    full_key = severity_name(finding.severity);
   }
-  auto [at, added] = by_key_.try_emplace(full_key, findings_.size());
-  if (!added) {
-    ++findings_[at->second].count;
-    return;
-  }
-  findings_.push_back({severity, std::move(message), std::move(source), where, 1});
+  const auto [at, added] = by_key_.try_emplace(std::move(full_key), findings_.size());
+  if (added)
+    findings_.push_back(std::move(finding));
+  else
+    findings_[at->second].count += finding.count;
 }
 
 bool Diagnostics::has_errors() const {

@@ -158,10 +158,10 @@ private:
       count(line->count, file.branches_of(*line));
 
     pugi::xml_node method = to.append_child("method");
-    const bool mangled = function.name.starts_with("_Z");
-    const Signature signature =
-        mangled ? signature_of(demangle(function.name)) : Signature{function.name, ""};
-    demangled_ |= mangled;
+    const std::string for_people = demangled(function.name);
+    const bool changed = for_people != function.name;
+    const Signature signature = changed ? signature_of(for_people) : Signature{for_people, ""};
+    demangled_ |= changed;
     xml_.put(method, "name", signature.name);
     xml_.put(method, "signature", signature.parameters);
     put_rates(method, totals);

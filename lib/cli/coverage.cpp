@@ -1,0 +1,275 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <tally/collect_coverage.h>
+#include <tally/file_io.h>
+
+#include "arguments.h"
+#include "coverage_reports.h"
+#include "profiles.h"
+#include "progress.h"
+
+namespace tally::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> paths, reports, filters, excludes;
+  std::string root = ".", which_tests, gcovr_version;
+  std::optional<double> fail_under, fail_under_branch;
+  std::optional<uint32_t> limit;
+  unsigned threads = 0;
+  bool throw_branches = false, no_markers = false, strict = false, verbose = false;
+};
+
+// Those of one kind may be as many as there are objects.
+void show_some(const Diagnostics &findings, bool all) {
+  constexpr size_t most = 20;
+  size_t shown = 0, notes = 0;
+  for (Finding finding : findings.findings()) {
+    if (finding.severity == Severity::note && !all) {
+      ++notes;
+      continue;
+    }
+    if (finding.severity == Severity::error)
+      finding.severity = Severity::warning;
+    if (all || shown < most)
+      say(finding.text());
+    ++shown;
+  }
+  if (!all && shown > most)
+    say(fmt::format("tally: and {} more warnings (--verbose shows all)", shown - most));
+  static_cast<void>(notes);
+}
+
+std::string counted(uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// What the table does not say by itself.
+void summarize(const CollectedCoverage &collected) {
+  std::vector<std::string> parts;
+  if (collected.skipped > 0)
+    parts.push_back(fmt::format("{} of {} could not be used", collected.skipped,
+                                counted(collected.objects, "object")));
+  if (collected.never_ran > 0)
+    parts.push_back(fmt::format("{} of {} never ran", collected.never_ran,
+                                counted(collected.objects, "object")));
+  if (!parts.empty())
+    say(fmt::format("tally: {}", fmt::join(parts, "; ")));
+}
+
+Result<void> check_threshold(std::string_view what, std::optional<double> least, uint64_t part,
+                             uint64_t whole, Outcome &outcome) {
+  // Where there is nothing to take there is nothing that was not taken.
+  if (!least || whole == 0 ||
+      static_cast<double>(part) * 100 >= *least * static_cast<double>(whole))
+    return {};
+  say(fmt::format("tally: {} of {} ran: {:.2f}%, less than {}%", part, counted(whole, what),
+                  std::floor(static_cast<double>(part) * 10'000 / static_cast<double>(whole)) / 100,
+                  *least));
+  if (outcome.status == done)
+    outcome.status = below_threshold;
+  return {};
+}
+
+// The file that people mean: as tables show it, by its whole path, or by an end that only one has.
+Result<std::string> file_named(const CollectedCoverage &collected, const std::string &name) {
+  std::vector<std::string> found;
+  const std::string below = collected.root + '/' + name, end = '/' + name;
+  for (const FileCoverage &file : collected.coverage.files) {
+    if (file.path == name || file.path == below)
+      return file.path;
+    if (file.path.ends_with(end))
+      found.push_back(file.path);
+  }
+  if (found.size() == 1)
+    return found.front();
+  if (found.empty())
+    return fail(ErrorCode::invalid_input, fmt::format("there are no counts of {}", name),
+                "--which-tests");
+  return fail(ErrorCode::invalid_input, fmt::format("may be {}", fmt::join(found, " or ")),
+              "--which-tests");
+}
+
+Result<void> print_tests(const CollectedCoverage &collected, const std::string &place) {
+  const size_t colon = place.rfind(':');
+  uint32_t number = 0;
+  const char *end = place.data() + place.size();
+  if (colon == place.npos || colon == 0 ||
+      std::from_chars(place.data() + colon + 1, end, number).ptr != end || number == 0)
+    return fail(ErrorCode::invalid_argument, fmt::format("expected FILE:LINE, found '{}'", place),
+                "--which-tests");
+  if (collected.coverage.tests.empty())
+    return fail(ErrorCode::invalid_input,
+                "no tests are told apart: give a tracefile of lcov with TN: sections",
+                "--which-tests");
+  TALLY_TRY(path, file_named(collected, place.substr(0, colon)));
+  std::string names;
+  bool is_code = false;
+  for (const TestCoverage &test : collected.coverage.tests) {
+    const auto file = std::ranges::lower_bound(test.files, path, {}, &FileCoverage::path);
+    if (file == test.files.end() || file->path != path)
+      continue;
+    const auto line = std::ranges::lower_bound(file->lines, number, {}, &LineCoverage::line);
+    if (line == file->lines.end() || line->line != number)
+      continue;
+    is_code = true;
+    if (line->count != 0)
+      names += (test.name.empty() ? "(without a name)" : test.name) + '\n';
+  }
+  if (!is_code)
+    return fail(ErrorCode::invalid_input, "there is no code in this line", path,
+                Position::at_line(number));
+  if (names.empty())
+    say(fmt::format("tally: no test reached {}:{}", path, number));
+  return write_file("-", names);
+}
+
+Result<CollectOptions> collecting(const Options &options) {
+  CollectOptions out;
+  if (!options.paths.empty())
+    out.paths = options.paths;
+  out.root = options.root;
+  TALLY_TRY(filter, PathFilter::make(options.filters, options.excludes));
+  out.filter = std::move(filter);
+  out.threads =
+      options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  out.throw_branches = options.throw_branches;
+  out.markers = !options.no_markers;
+  out.policy = options.strict ? MergePolicy::strict : MergePolicy::lenient;
+  return out;
+}
+
+Result<void> run(const Options &options, Outcome &outcome) {
+  std::vector<ReportRequest> requests;
+  for (const std::string &word : options.reports) {
+    TALLY_TRY(request, report_request(word));
+    requests.push_back(std::move(request));
+  }
+  // What else goes to standard output takes the table's place.
+  if (std::ranges::none_of(requests, [](const auto &request) { return request.path == "-"; }))
+    requests.insert(requests.begin(), {"text", "-"});
+  TALLY_TRY(how, collecting(options));
+  Diagnostics findings;
+  std::optional<Result<CollectedCoverage>> result;
+  {
+    Progress progress("counters");
+    how.progress = [&](size_t done, size_t all) { progress.items(done, all); };
+    result = collect_coverage(how, findings);
+  }
+  show_some(findings, options.verbose);
+  if (!*result)
+    return fail(result->error());
+  const CollectedCoverage &collected = **result;
+  if (!options.which_tests.empty())
+    return print_tests(collected, options.which_tests);
+  const CoverageTotals totals = totals_of(collected.coverage);
+  if (totals.lines == 0)
+    return fail(ErrorCode::no_data,
+                collected.sources_left_out > 0
+                    ? fmt::format("no line is left: {} that objects name lie outside {} or are "
+                                  "excluded (--root or --filter takes them in)",
+                                  counted(collected.sources_left_out, "source"), collected.root)
+                    : "there is no line that could run",
+                fmt::format("{}", fmt::join(how.paths, " ")));
+  ReportSettings settings;
+  settings.gcovr_version = options.gcovr_version;
+  settings.text = TableOptions{{}, options.limit, false}.text(0);
+  Diagnostics of_reports;
+  for (const ReportRequest &request : requests)
+    if (auto written = write_report(collected, request, settings, of_reports); !written)
+      outcome.end(written);
+  show_some(of_reports, options.verbose);
+  summarize(collected);
+  TALLY_CHECK(
+      check_threshold("line", options.fail_under, totals.lines_executed, totals.lines, outcome));
+  return check_threshold("branch", options.fail_under_branch, totals.branches_taken,
+                         totals.branches, outcome);
+}
+
+} // namespace
+
+void add_coverage(CLI::App &app, Outcome &outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App &command =
+      add_command(app, "coverage", "print which lines, functions and branches ran",
+                  "tally coverage build --report html --report lcov:all.info --fail-under 80");
+  command
+      .add_option("PATH", options->paths,
+                  "folders with counters (.gcda, .da) and notes (.gcno, .bbg) anywhere below, "
+                  "such files, or reports: lcov's, gcovr's JSON (default: .)")
+      ->type_name("")
+      ->check(file_name());
+  command
+      .add_option("--report", options->reports,
+                  "also write a report; FORMAT is one of " + report_names())
+      ->type_name("FORMAT[:FILE]")
+      ->allow_extra_args(false);
+  const CLI::Validator percent(
+      [](std::string &text) {
+        double value = 0;
+        const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool good =
+            fault == std::errc() && end == text.data() + text.size() && value >= 0 && value <= 100;
+        return good ? std::string() : fmt::format("expected 0 to 100, found '{}'", text);
+      },
+      {});
+  command
+      .add_option("--fail-under", options->fail_under,
+                  "status 3 where a smaller part of the lines ran")
+      ->type_name("PCT")
+      ->check(percent);
+  command
+      .add_option("--fail-under-branch", options->fail_under_branch, "… of the branches was taken")
+      ->type_name("PCT")
+      ->check(percent);
+  command
+      .add_option("--filter", options->filters,
+                  "sources that a pattern (PCRE2) is found in, as the table shows them (default: "
+                  "all below the root)")
+      ->type_name("RE")
+      ->allow_extra_args(false);
+  command.add_option("--exclude", options->excludes, "leave out sources that it is found in")
+      ->type_name("RE")
+      ->allow_extra_args(false);
+  command.add_option("--root", options->root, "the project's folder (default: .)")
+      ->type_name("DIR")
+      ->check(folder());
+  command.add_option("-j", options->threads, "threads (default: one for each processor)")
+      ->type_name("N")
+      ->check(whole_number_from(1, 1024));
+  command
+      .add_option("--which-tests", options->which_tests,
+                  "print the tests that reached a line, from tracefiles of lcov with TN: sections")
+      ->type_name("FILE:LINE");
+  command.add_option("--limit", options->limit, "files in the table; 0 shows all (default)")
+      ->type_name("N")
+      ->check(whole_number_from(0, UINT32_MAX));
+  command
+      .add_option("--gcovr-version", options->gcovr_version,
+                  "of the layout of gcovr's JSON (default: that of the gcovr on PATH)")
+      ->type_name("V");
+  command
+      .add_flag("--throw-branches", options->throw_branches,
+                "branches that exceptions take count, too")
+      ->disable_flag_override();
+  command
+      .add_flag("--no-markers", options->no_markers,
+                "do not look for exclusion markers (GCOVR_EXCL_LINE, LCOV_EXCL_START, …)")
+      ->disable_flag_override();
+  command
+      .add_flag("--strict", options->strict,
+                "objects that cannot be used, or that disagree about a source, are an error")
+      ->disable_flag_override();
+  command.add_flag("--verbose", options->verbose, "show all findings")->disable_flag_override();
+  command.callback([options, &outcome] { outcome.end(run(*options, outcome)); });
+}
+
+} // namespace tally::cli

@@ -1,0 +1,146 @@
+#include "coverage_reports.h"
+
+#include <array>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <tally/coverage_report.h>
+#include <tally/formats.h>
+
+#include "commands.h"
+#include "profiles.h"
+
+namespace tally::cli {
+
+namespace {
+
+// Reports that are for people's eyes, not files that programs read.
+struct Page {
+  std::string_view name;
+  std::string (*draw)(const CollectedCoverage &, const TextOptions &);
+};
+constexpr std::array<Page, 1> pages{{
+    {"text",
+     [](const CollectedCoverage &collected, const TextOptions &text) {
+       return to_text(collected.coverage, collected.root, text);
+     }},
+}};
+
+const Page *page_by_name(std::string_view name) {
+  for (const Page &page : pages)
+    if (page.name == name)
+      return &page;
+  return nullptr;
+}
+
+bool holds_coverage(const Format &format) { return format.write_coverage || format.write_costs; }
+
+// Its output, as far as it comes within ten seconds; "" where it cannot be run.
+std::string output_of(std::vector<std::string> command) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return {};
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  std::vector<char *> words;
+  for (std::string &word : command)
+    words.push_back(word.data());
+  words.push_back(nullptr);
+  pid_t child = 0;
+  const int fault = ::posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  std::string out;
+  if (fault == 0) {
+    constexpr int patience_ms = 10'000;
+    constexpr size_t most = 4096;
+    for (pollfd ready{ends[0], POLLIN, 0}; ::poll(&ready, 1, patience_ms) > 0;) {
+      char bytes[512];
+      const ssize_t got = ::read(ends[0], bytes, sizeof bytes);
+      if (got <= 0 || out.size() > most)
+        break;
+      out.append(bytes, static_cast<size_t>(got));
+    }
+    ::kill(child, SIGKILL); // it has said what it has to say
+    ::waitpid(child, nullptr, 0);
+  }
+  ::close(ends[0]);
+  return out;
+}
+
+// gcovr reads no version of its JSON but its own. It tells that in a report about nothing.
+std::string version_of_gcovr() {
+  std::string empty = std::filesystem::temp_directory_path() / "tally-XXXXXX";
+  if (!::mkdtemp(empty.data()))
+    return {};
+  const std::string json = output_of({"gcovr", "--root", empty, "--json", "-"});
+  ::rmdir(empty.c_str());
+  static constexpr std::string_view key = "\"gcovr/format_version\":";
+  size_t at = json.find(key);
+  if (at == json.npos)
+    return {};
+  at = json.find('"', at + key.size());
+  const size_t end = at == json.npos ? at : json.find('"', at + 1);
+  return end == json.npos ? std::string() : json.substr(at + 1, end - at - 1);
+}
+
+} // namespace
+
+std::string report_names() {
+  std::vector<std::string_view> names;
+  for (const Page &page : pages)
+    names.push_back(page.name);
+  for (const Format &format : formats())
+    if (holds_coverage(format))
+      names.push_back(format.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Result<ReportRequest> report_request(const std::string &word) {
+  const size_t colon = word.find(':');
+  const std::string name = word.substr(0, colon);
+  const std::string path = colon == word.npos ? "" : word.substr(colon + 1);
+  if (colon != word.npos && path.empty())
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' names no file", word), "--report");
+  if (page_by_name(name))
+    return ReportRequest{name, path.empty() ? "-" : path};
+  const auto format = format_by_name(name);
+  if (!format || !holds_coverage(**format))
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("there is no report '{}' (there are: {})", name, report_names()),
+                "--report");
+  return ReportRequest{name, path.empty() ? default_file_name(**format, "coverage") : path};
+}
+
+Result<void> write_report(const CollectedCoverage &collected, const ReportRequest &request,
+                          const ReportSettings &settings, Diagnostics &) {
+  if (const Page *page = page_by_name(request.format))
+    return write_file(request.path,
+                      page->draw(collected, request.path == "-" ? settings.text : TextOptions{}));
+  TALLY_TRY(format, format_by_name(request.format));
+  WriteOptions options;
+  options.root = collected.root;
+  options.time = time_told();
+  options.gcovr_version = settings.gcovr_version;
+  if (format->name == "gcovr" && options.gcovr_version.empty())
+    options.gcovr_version = version_of_gcovr();
+  TALLY_TRY(written, write_coverage(collected.coverage, *format, options));
+  TALLY_CHECK(write_file(request.path, written.bytes));
+  for (const std::string &what : written.lost)
+    say(fmt::format("tally: not in {}: {}", format->name, what));
+  return {};
+}
+
+} // namespace tally::cli

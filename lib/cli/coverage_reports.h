@@ -1,0 +1,30 @@
+// What `tally coverage --report` writes.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/collect_coverage.h>
+#include <tally/report.h>
+
+namespace tally::cli {
+
+struct ReportRequest {
+  std::string format;
+  std::string path; // "-": standard output
+};
+struct ReportSettings {
+  std::string gcovr_version; // "": that of the gcovr on PATH
+  TextOptions text;
+};
+
+// "FORMAT" or "FORMAT:FILE". Without a file, what people read goes to standard output, all else
+// into a file named after the format. An unknown format is invalid_argument.
+Result<ReportRequest> report_request(const std::string &word);
+std::string report_names(); // "text, lcov, …"
+
+Result<void> write_report(const CollectedCoverage &collected, const ReportRequest &request,
+                          const ReportSettings &settings, Diagnostics &diagnostics);
+
+} // namespace tally::cli

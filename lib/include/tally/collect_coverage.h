@@ -1,0 +1,48 @@
+// Coverage of all objects below some folders.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tally/coverage.h>
+#include <tally/diagnostics.h>
+#include <tally/export.h>
+#include <tally/path_filter.h>
+
+namespace tally {
+
+struct CollectOptions {
+  // Folders, anywhere below which counters and notes are taken; such files themselves; or reports
+  // that are read back (lcov's tracefile, gcovr's JSON).
+  std::vector<std::string> paths{"."};
+  // Sources below it are shown relative to it.
+  std::string root = ".";
+  PathFilter filter;
+  unsigned threads = 1;
+  bool throw_branches = false; // taken by exceptions: they count, too
+  bool markers = true;         // exclusion markers in sources
+  // Strict: an object that cannot be used is an error, too.
+  MergePolicy policy = MergePolicy::lenient;
+  // Called by the thread that called, from time to time.
+  std::function<void(size_t done, size_t all)> progress{};
+};
+
+// Sources have their real, absolute paths.
+struct CollectedCoverage {
+  Coverage coverage;
+  std::string root; // real and absolute
+  size_t objects = 0, reports = 0;
+  size_t never_ran = 0; // objects without counters: no line of theirs ran
+  size_t skipped = 0;   // that could not be used; each is found
+  size_t sources_left_out = 0;
+};
+
+// Of an object the notes are needed: beside the counters or, where GCOV_PREFIX led these elsewhere,
+// at the end of their path. Of the findings, at most 1000 are kept. no_data: there is no file to
+// take.
+TALLY_API Result<CollectedCoverage> collect_coverage(const CollectOptions &options,
+                                                     Diagnostics &diagnostics);
+
+} // namespace tally

@@ -1,0 +1,48 @@
+// One object file's coverage, from the files that its compiler and its runs left.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <tally/coverage_graph.h>
+#include <tally/diagnostics.h>
+#include <tally/export.h>
+#include <tally/gcov_counts.h>
+
+namespace tally {
+
+// Paths; those that need not be there may be missing.
+struct ObjectFiles {
+  std::string notes; // .gcno, .bbg
+  std::string data;  // .gcda, .da
+  std::string lines; // .bb; "": not of GCC before 3.4
+  bool gcc3() const { return !lines.empty(); }
+};
+// The files beside one of them, by its ending. `path` with any other is taken for notes or
+// counters of today's GCC.
+TALLY_API ObjectFiles files_of_object(std::string_view path);
+
+struct CountedObject {
+  std::string compiler;    // "12.2"
+  bool gcc3 = false;       // made by GCC before 3.4
+  bool ran = false;        // there were counters
+  bool has_blocks = false; // made by GCC 14 or later, and CountOptions::blocks
+  CoverageGraph graph;
+  GcovCounts counts;
+};
+
+struct CountOptions {
+  bool branches = true;
+  bool blocks = false; // as GcovOptions::blocks, where gcov tells them
+  // As GcovOptions::wants, with the folder that the compiler worked in ("": not told).
+  std::function<bool(const std::string &name, std::string_view folder)> wants{};
+  // As GcovOptions::is_plain_folder; empty: by looking.
+  std::function<bool(const std::string &folder)> is_plain_folder{};
+};
+
+// Counts as the compiler's own gcov does. A file that cannot be read, or is truncated, is an error.
+TALLY_API Result<CountedObject> count_object(const ObjectFiles &files, const CountOptions &options,
+                                             Diagnostics &diagnostics);
+
+} // namespace tally

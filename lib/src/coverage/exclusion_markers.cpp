@@ -1,0 +1,178 @@
+#include <tally/exclusion_markers.h>
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace tally {
+
+namespace {
+
+constexpr std::string_view mark = "_EXCL_";
+
+enum class Verb : uint8_t { line, start, stop };
+// What the words LINE, START and STOP, with this before them, exclude.
+struct Scope {
+  std::string_view before;
+  std::vector<LineRange> ExcludedLines::*ranges;
+};
+constexpr std::array<Scope, 3> scopes{{{"EXCEPTION_BR_", &ExcludedLines::throw_branches},
+                                       {"BR_", &ExcludedLines::branches},
+                                       {"", &ExcludedLines::lines}}};
+
+class Search {
+public:
+  Search(std::string_view path, Diagnostics &diagnostics)
+      : path_(path), diagnostics_(diagnostics) {}
+
+  ExcludedLines run(std::string_view source) {
+    uint32_t line = 1;
+    size_t counted = 0; // up to here line ends have been counted
+    for (size_t at = source.find(mark); at != source.npos; at = source.find(mark, at + 1)) {
+      line += static_cast<uint32_t>(std::ranges::count(source.substr(counted, at - counted), '\n'));
+      counted = at;
+      if (const std::string_view prefix = prefix_before(source.substr(0, at)); !prefix.empty())
+        marker(prefix, source.substr(at + mark.size()), line);
+    }
+    for (size_t i = 0; i < scopes.size(); ++i) {
+      if (open_[i].prefix.empty())
+        continue;
+      find(open_[i].line, fmt::format("{}{}{}START has no STOP: the rest of the file is excluded",
+                                      open_[i].prefix, mark, scopes[i].before));
+      add(i, open_[i].line, UINT32_MAX);
+    }
+    for (const Scope &scope : scopes)
+      unite(out_.*scope.ranges);
+    std::ranges::sort(out_.functions);
+    return std::move(out_);
+  }
+
+private:
+  static std::string_view prefix_before(std::string_view text) {
+    for (const std::string_view prefix : {"GCOVR", "GCOV", "LCOV"})
+      if (text.ends_with(prefix))
+        return prefix;
+    return {};
+  }
+
+  void marker(std::string_view prefix, std::string_view rest, uint32_t line) {
+    if (rest.starts_with("FUNCTION")) {
+      out_.functions.push_back(line);
+      return;
+    }
+    for (size_t i = 0; i < scopes.size(); ++i) {
+      if (!rest.starts_with(scopes[i].before))
+        continue;
+      const std::string_view verb = rest.substr(scopes[i].before.size());
+      if (verb.starts_with("LINE"))
+        return add(i, line, line);
+      if (verb.starts_with("START"))
+        return start(i, prefix, line);
+      if (verb.starts_with("STOP"))
+        return stop(i, prefix, line);
+    }
+    const size_t end =
+        std::ranges::find_if(rest, [](char c) { return !(c == '_' || (c >= 'A' && c <= 'Z')); }) -
+        rest.begin();
+    find(line, fmt::format("{}{}{} is no marker that is known here: nothing is excluded", prefix,
+                           mark, rest.substr(0, std::min<size_t>(end, 40))));
+  }
+
+  void start(size_t scope, std::string_view prefix, uint32_t line) {
+    if (!open_[scope].prefix.empty())
+      return find(line, fmt::format("{}{}{}START within what line {} began", prefix, mark,
+                                    scopes[scope].before, open_[scope].line));
+    open_[scope] = {prefix, line};
+  }
+
+  void stop(size_t scope, std::string_view prefix, uint32_t line) {
+    Open &open = open_[scope];
+    if (open.prefix.empty())
+      return find(line,
+                  fmt::format("{}{}{}STOP without a START", prefix, mark, scopes[scope].before));
+    if (open.prefix != prefix)
+      find(line, fmt::format("{0}{1}{2}STOP ends what {3}{1}{2}START began in line {4}", prefix,
+                             mark, scopes[scope].before, open.prefix, open.line));
+    if (line > open.line)
+      add(scope, open.line, line - 1);
+    open = {};
+  }
+
+  void add(size_t scope, uint32_t first, uint32_t last) {
+    (out_.*scopes[scope].ranges).push_back({first, last});
+  }
+  static void unite(std::vector<LineRange> &ranges) {
+    std::ranges::sort(ranges, {}, &LineRange::first);
+    size_t kept = 0;
+    for (const LineRange range : ranges) {
+      if (kept > 0 && range.first <= ranges[kept - 1].last)
+        ranges[kept - 1].last = std::max(ranges[kept - 1].last, range.last);
+      else
+        ranges[kept++] = range;
+    }
+    ranges.resize(kept);
+  }
+  void find(uint32_t line, std::string message) {
+    diagnostics_.add(Severity::warning, std::move(message), std::string(path_),
+                     Position::at_line(line), fmt::format("marker {}:{}", path_, line));
+  }
+
+  std::string_view path_;
+  Diagnostics &diagnostics_;
+  ExcludedLines out_;
+  struct Open {
+    std::string_view prefix; // "": none is
+    uint32_t line = 0;
+  };
+  std::array<Open, scopes.size()> open_;
+};
+
+bool holds(const std::vector<LineRange> &ranges, uint32_t line) {
+  const auto behind = std::ranges::upper_bound(ranges, line, {}, &LineRange::first);
+  return behind != ranges.begin() && line <= (behind - 1)->last;
+}
+
+} // namespace
+
+ExcludedLines find_exclusions(std::string_view source, std::string_view path,
+                              Diagnostics &diagnostics) {
+  return Search(path, diagnostics).run(source);
+}
+
+void exclude(FileCoverage &file, ExcludedLines excluded) {
+  for (const FunctionCoverage &function : file.functions)
+    if (std::ranges::binary_search(excluded.functions, function.start_line))
+      excluded.lines.push_back(
+          {function.start_line, std::max(function.start_line, function.end_line)});
+  std::ranges::sort(excluded.lines, {}, &LineRange::first);
+  // Nested ranges: what an earlier one holds, a later one must not hide.
+  for (size_t i = 1; i < excluded.lines.size(); ++i)
+    excluded.lines[i].last = std::max(excluded.lines[i].last, excluded.lines[i - 1].last);
+  FileCoverage kept;
+  kept.path = file.path;
+  for (LineCoverage line : file.lines) {
+    if (holds(excluded.lines, line.line))
+      continue;
+    const auto branches = file.branches_of(line);
+    const auto conditions = file.conditions_of(line);
+    line.first_branch = static_cast<uint32_t>(kept.branches.size());
+    line.first_condition = static_cast<uint32_t>(kept.conditions.size());
+    if (!holds(excluded.branches, line.line)) {
+      const bool without_throws = holds(excluded.throw_branches, line.line);
+      for (const BranchCoverage &branch : branches)
+        if (!(without_throws && branch.throws))
+          kept.branches.push_back(branch);
+      kept.conditions.insert(kept.conditions.end(), conditions.begin(), conditions.end());
+    }
+    line.last_branch = static_cast<uint32_t>(kept.branches.size());
+    line.last_condition = static_cast<uint32_t>(kept.conditions.size());
+    kept.lines.push_back(line);
+  }
+  for (FunctionCoverage &function : file.functions)
+    if (!holds(excluded.lines, function.start_line))
+      kept.functions.push_back(std::move(function));
+  file = std::move(kept);
+}
+
+} // namespace tally

@@ -1,0 +1,88 @@
+#include <tally/path_filter.h>
+
+#include <algorithm>
+#include <array>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <fmt/format.h>
+
+namespace tally {
+
+namespace {
+
+struct FreeCode {
+  void operator()(pcre2_code *code) const { pcre2_code_free(code); }
+};
+struct FreeMatch {
+  void operator()(pcre2_match_data *data) const { pcre2_match_data_free(data); }
+};
+using Pattern = std::unique_ptr<pcre2_code, FreeCode>;
+
+Result<Pattern> compile(const std::string &text, std::string_view option) {
+  int fault = 0;
+  size_t offset = 0;
+  // Paths are bytes: one that is no UTF-8 is matched, too.
+  Pattern pattern(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, &fault,
+                                &offset, nullptr));
+  if (pattern) {
+    // Without it matching is slower, no more.
+    static_cast<void>(pcre2_jit_compile(pattern.get(), PCRE2_JIT_COMPLETE));
+    return pattern;
+  }
+  std::array<PCRE2_UCHAR, 256> message{};
+  pcre2_get_error_message(fault, message.data(), message.size());
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("'{}' is no pattern: {}, at character {}", text,
+                          reinterpret_cast<const char *>(message.data()), offset + 1),
+              std::string(option));
+}
+
+Result<std::vector<Pattern>> compile_all(const std::vector<std::string> &texts,
+                                         std::string_view option) {
+  std::vector<Pattern> patterns;
+  for (const std::string &text : texts) {
+    TALLY_TRY(pattern, compile(text, option));
+    patterns.push_back(std::move(pattern));
+  }
+  return patterns;
+}
+
+bool found_in(const std::vector<Pattern> &patterns, std::string_view path) {
+  return std::ranges::any_of(patterns, [&](const Pattern &pattern) {
+    const std::unique_ptr<pcre2_match_data, FreeMatch> match(
+        pcre2_match_data_create_from_pattern(pattern.get(), nullptr));
+    return match && pcre2_match(pattern.get(), reinterpret_cast<PCRE2_SPTR>(path.data()),
+                                path.size(), 0, 0, match.get(), nullptr) >= 0;
+  });
+}
+
+} // namespace
+
+struct PathFilter::Patterns {
+  std::vector<Pattern> filters, excludes;
+};
+
+PathFilter::PathFilter() : patterns_(std::make_unique<Patterns>()) {}
+PathFilter::PathFilter(PathFilter &&) noexcept = default;
+PathFilter &PathFilter::operator=(PathFilter &&) noexcept = default;
+PathFilter::~PathFilter() = default;
+
+Result<PathFilter> PathFilter::make(const std::vector<std::string> &filters,
+                                    const std::vector<std::string> &excludes) {
+  PathFilter out;
+  TALLY_TRY(wanted, compile_all(filters, "--filter"));
+  TALLY_TRY(unwanted, compile_all(excludes, "--exclude"));
+  out.patterns_->filters = std::move(wanted);
+  out.patterns_->excludes = std::move(unwanted);
+  return out;
+}
+
+bool PathFilter::wants(std::string_view shown_path) const {
+  const bool wanted = patterns_->filters.empty() ? !shown_path.starts_with('/')
+                                                 : found_in(patterns_->filters, shown_path);
+  return wanted && !found_in(patterns_->excludes, shown_path);
+}
+
+} // namespace tally

@@ -1,0 +1,71 @@
+// Workflow commands: docs.github.com, "Workflow commands for GitHub Actions"; what is escaped:
+// actions/toolkit, packages/core/src/command.ts (escapeData, escapeProperty).
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+
+#include <tally/coverage_report.h>
+
+#include "report/coverage_text.h"
+#include "support/path.h"
+
+namespace tally {
+
+namespace {
+
+std::string escaped(std::string_view text, std::string_view what) {
+  std::string out;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (what.find(c) != what.npos)
+      out += fmt::format("%{:02X}", byte);
+    else // what is left of control characters must not command a terminal
+      out += byte < ' ' || byte == 0x7F ? '?' : c;
+  }
+  return out;
+}
+std::string for_message(std::string_view text) { return escaped(text, "%\r\n"); }
+std::string for_property(std::string_view text) { return escaped(text, "%\r\n:,"); }
+
+} // namespace
+
+std::string to_github(const Coverage &coverage, std::string_view root, size_t most) {
+  struct Place {
+    const FileCoverage *file;
+    LineRange range;
+  };
+  std::vector<Place> places;
+  for (const FileCoverage &file : coverage.files)
+    for (const LineRange &range : ranges_not_run(file))
+      places.push_back({&file, range});
+  // Those of one size stay by path and line.
+  std::ranges::stable_sort(places, std::ranges::greater(),
+                           [](const Place &place) { return place.range.lines; });
+  const size_t shown = most == 0 ? places.size() : std::min(most, places.size());
+
+  std::string totals;
+  for (const CoverageMetric &metric : metrics_of(totals_of(coverage)))
+    if (metric.whole > 0)
+      totals += fmt::format("{}{} {}", totals.empty() ? "" : ", ", metric.name,
+                            share_with_counts(metric));
+  if (totals.empty())
+    totals = "no lines of code";
+  if (shown < places.size())
+    totals += fmt::format("; the {} largest of {} ranges of lines that did not run are annotated",
+                          shown, places.size());
+  std::string out = "::notice title=Coverage::" + for_message(totals) + '\n';
+  for (const Place &place : std::span(places).first(shown)) {
+    const LineRange &range = place.range;
+    const std::string message = range.first == range.last
+                                    ? fmt::format("line {} did not run", range.first)
+                                    : fmt::format("lines {}-{} did not run: {} lines of code",
+                                                  range.first, range.last, range.lines);
+    out += fmt::format("::warning file={},line={},endLine={},title=Not executed::{}\n",
+                       for_property(relative_path(place.file->path, root)), range.first, range.last,
+                       for_message(message));
+  }
+  return out;
+}
+
+} // namespace tally

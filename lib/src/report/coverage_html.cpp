@@ -1,0 +1,166 @@
+#include <tally/coverage_html.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include <tally/coverage_report.h>
+#include <tally/file_io.h>
+
+#include "report/coverage_text.h"
+#include "report/html/assets.h"
+#include "report/html/pages.h"
+#include "report/html/text.h"
+#include "report/render.h"
+#include "support/path.h"
+
+namespace tally {
+
+Result<SourceText> read_source(const std::string &path) {
+  SourceText out;
+  struct stat info {};
+  // A report from elsewhere may name anything: a pipe would be waited for without end.
+  if (path.find('\0') != path.npos || ::stat(path.c_str(), &info) != 0)
+    return fail(ErrorCode::not_found, "there is no such file", path);
+  if (!S_ISREG(info.st_mode))
+    return fail(ErrorCode::invalid_input, "is no regular file", path);
+  out.modified = info.st_mtime;
+  ReadOptions options;
+  options.max_unpacked_bytes = uint64_t{64} << 20; // as a source no editor would open it
+  TALLY_TRY(source, ByteSource::open(path, std::move(options)));
+  TALLY_TRY(bytes, source->rest());
+  out.bytes = std::move(bytes);
+  return out;
+}
+
+namespace html {
+
+namespace {
+
+// FNV-1a: names of pages are links, and must be the same in the next report.
+uint64_t stable_hash(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325U;
+  for (char c : text)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+// All but letters and digits becomes '_', a slash '-': a dot would make "con.c" a device to
+// Windows. What two paths lose thereby, or by case, their hash tells apart.
+std::string page_name(std::string_view shown) {
+  constexpr size_t most = 100; // the end, which tells more
+  std::string name;
+  for (char c : shown.substr(shown.size() - std::min(most, shown.size()))) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    name += plain ? c : c == '/' ? '-' : '_';
+  }
+  return fmt::format("source/{}-{:012x}", name, stable_hash(shown) >> 16);
+}
+
+std::string lower_case(std::string text) {
+  for (char &c : text)
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+} // namespace
+
+std::vector<PageFile> page_files(const Coverage &coverage, std::string_view root) {
+  std::vector<PageFile> out;
+  std::unordered_set<std::string> taken; // in lower case
+  for (const FileCoverage &file : coverage.files) {
+    PageFile page;
+    page.file = &file;
+    page.totals = totals_of(file);
+    page.shown = relative_path(file.path, root);
+    if (page.shown.empty())
+      page.shown = "(no name)";
+    // What follows the folder is never empty, though the path may end in a slash.
+    const size_t slash =
+        page.shown.size() < 2 ? page.shown.npos : page.shown.rfind('/', page.shown.size() - 2);
+    page.folder = page.shown.substr(0, slash + 1);
+    // A hash may meet its like, by intent if not by chance.
+    const std::string name = page_name(page.shown);
+    page.page = name;
+    for (size_t again = 2; !taken.insert(lower_case(page.page)).second; ++again)
+      page.page = fmt::format("{}-{}", name, again);
+    page.page += ".html";
+    out.push_back(std::move(page));
+  }
+  return out;
+}
+
+void put_head(TextSink &to, std::string_view title, std::string_view up, std::string_view kind) {
+  to.put("<!DOCTYPE html>\n<html lang=en class=");
+  to.put(kind);
+  to.put(">\n<head>\n<meta charset=utf-8>\n"
+         "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
+         "<meta name=color-scheme content=\"light dark\">\n<title>");
+  put_text(to, title);
+  to.put("</title>\n<link rel=icon href=\"data:,\">\n<link rel=stylesheet href=\"");
+  to.put(up);
+  to.put("style.css\">\n<script src=\"");
+  to.put(up);
+  to.put("report.js\" defer></script>\n</head>\n<body>\n");
+}
+
+void put_foot(TextSink &to) { to.put("</body>\n</html>\n"); }
+
+void put_share(TextSink &to, uint64_t part, uint64_t whole, const HtmlOptions &options) {
+  if (whole == 0) {
+    to.put("<td class=none>-<td class=of>");
+    return;
+  }
+  const double share = percent(part, whole);
+  // As with the number: full is full, and empty empty.
+  const auto bar = part == whole ? 100 : part == 0 ? 0 : std::clamp(static_cast<int>(share), 1, 99);
+  to.put(share >= options.high  ? "<td class=\"good w"
+         : share >= options.low ? "<td class=\"fair w"
+                                : "<td class=\"poor w");
+  to.put(static_cast<uint64_t>(bar));
+  to.put("\">");
+  to.put(share_text(part, whole));
+  to.put("<td class=of>");
+  to.put(part);
+  to.put('/');
+  to.put(whole);
+}
+
+void put_totals(TextSink &to, const CoverageTotals &totals, const HtmlOptions &options) {
+  to.put("<table class=totals>\n<caption>Totals</caption>\n<tbody>\n");
+  for (const CoverageMetric &metric : metrics_of(totals)) {
+    if (metric.whole == 0 && metric.name == "conditions")
+      continue;
+    to.put("<tr><th>");
+    to.put(static_cast<char>(metric.name[0] - 'a' + 'A'));
+    to.put(metric.name.substr(1));
+    put_share(to, metric.part, metric.whole, options);
+    to.put('\n');
+  }
+  to.put("</table>\n");
+}
+
+} // namespace html
+
+Result<void> write_html(
+    const Coverage &coverage, const HtmlOptions &options, Diagnostics &diagnostics,
+    const std::function<Result<void>(const std::string &path, std::string_view bytes)> &put) {
+  // Where a page is shown without leave to have styles of its own (Jenkins), a bar's length can
+  // only come from the sheet.
+  std::string style(html::style_css);
+  for (int percent = 0; percent <= 100; ++percent)
+    style += fmt::format(".w{}{{--w:{}}}\n", percent, percent);
+  TALLY_CHECK(put("style.css", style));
+  TALLY_CHECK(put("report.js", html::report_js));
+  const std::vector<html::PageFile> files = html::page_files(coverage, options.root);
+  TALLY_CHECK(put("index.html", html::index_page(coverage, files, options)));
+  for (const html::PageFile &file : files)
+    TALLY_CHECK(put(file.page, html::source_page(file, options, diagnostics)));
+  return {};
+}
+
+} // namespace tally

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include <tally/coverage_report.h>
+
+#include "report/coverage_text.h"
+#include "support/path.h"
+#include "support/text.h"
+
+namespace tally {
+
+namespace {
+
+// As code, for a name is no text: neither "__init__" in bold nor "@types" a person. Within a code
+// span only a backtick ends it, and only in a table a '|' ends the cell, whatever is around; names
+// with these are spelled as HTML, where each character can be told by its number.
+std::string name_in_table(std::string_view name) {
+  const std::string text = printable(std::string(name));
+  if (!text.empty() && text.find_first_of("`|\\") == text.npos && text.front() != ' ' &&
+      text.back() != ' ')
+    return '`' + text + '`';
+  std::string out;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = byte >= 0x80 || std::isalnum(byte) || c == '/' || c == '.' || c == ' ';
+    out += plain ? std::string(1, c) : fmt::format("&#{};", int{byte});
+  }
+  return "<code>" + out + "</code>";
+}
+
+std::string row_of(const FileCoverage &file, const CoverageTotals &totals, std::string_view root,
+                   bool conditions) {
+  constexpr size_t most_ranges = 8;
+  std::string row = "| " + name_in_table(relative_path(file.path, root)) + " |";
+  for (const CoverageMetric &metric : metrics_of(totals))
+    if (metric.name != "conditions" || conditions)
+      row += ' ' + share_with_counts(metric) + " |";
+  return row + ' ' + missing_ranges(file, most_ranges) + " |\n";
+}
+
+} // namespace
+
+std::string to_markdown(const Coverage &coverage, std::string_view root) {
+  const CoverageTotals all = totals_of(coverage);
+  std::string out = "### Coverage\n\n|  | executed | of | percent |\n|:--|--:|--:|--:|\n";
+  for (const CoverageMetric &metric : metrics_of(all))
+    if (metric.whole > 0 || metric.name == "lines")
+      out += fmt::format("| {} | {} | {} | {} |\n", metric.name, metric.part, metric.whole,
+                         share_text(metric.part, metric.whole));
+  if (coverage.files.empty())
+    return out;
+
+  struct Row {
+    const FileCoverage *file;
+    CoverageTotals totals;
+  };
+  std::vector<Row> rows;
+  for (const FileCoverage &file : coverage.files)
+    rows.push_back({&file, totals_of(file)});
+  std::ranges::stable_sort(rows, std::ranges::greater(), [](const Row &row) {
+    return row.totals.lines - row.totals.lines_executed;
+  });
+
+  // A long table hides what else the summary of a build tells.
+  constexpr size_t most_open = 30;
+  const bool folded = rows.size() > most_open;
+  const bool conditions = all.outcomes > 0;
+  if (folded)
+    out += fmt::format("\n<details><summary>{} files</summary>\n", rows.size());
+  out += "\n| file | lines | functions | branches |";
+  out += conditions ? " conditions |" : "";
+  out += " lines not run |\n|:--|--:|--:|--:|";
+  out += conditions ? "--:|" : "";
+  out += ":--|\n";
+  // Of GitHub's 1 MiB; the rest is for what the step itself may have to say.
+  constexpr size_t most_bytes = 1'000'000;
+  size_t shown = 0;
+  for (const Row &row : rows) {
+    std::string line = row_of(*row.file, row.totals, root, conditions);
+    if (out.size() + line.size() > most_bytes)
+      break;
+    out += line;
+    ++shown;
+  }
+  if (shown < rows.size())
+    out += fmt::format("\n{} more files are left out: the summary would be too large.\n",
+                       rows.size() - shown);
+  if (folded)
+    out += "\n</details>\n";
+  return out;
+}
+
+} // namespace tally

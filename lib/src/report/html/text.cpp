@@ -1,0 +1,104 @@
+#include "report/html/text.h"
+
+#include <fmt/format.h>
+
+namespace tally::html {
+
+// Unicode 15, table 3-7: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+size_t utf8_length(std::string_view text) {
+  const auto byte = [&](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const auto follows = [&](size_t i) { return (byte(i) & 0xC0) == 0x80; };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80)
+    return 1;
+  if (first >= 0xC2 && first <= 0xDF)
+    return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const bool fits =
+        follows(1) && (first != 0xE0 || second >= 0xA0) && (first != 0xED || second < 0xA0);
+    return fits && follows(2) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const bool fits =
+        follows(1) && (first != 0xF0 || second >= 0x90) && (first != 0xF4 || second < 0x90);
+    return fits && follows(2) && follows(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+namespace {
+constexpr std::string_view replacement = "\xEF\xBF\xBD"; // U+FFFD
+
+bool is_plain(unsigned char c) {
+  return c >= ' ' && c < 0x7F && c != '&' && c != '<' && c != '>' && c != '"' && c != '\'';
+}
+} // namespace
+
+void put_text(TextSink &to, std::string_view text) {
+  while (!text.empty()) {
+    size_t plain = 0;
+    while (plain < text.size() && is_plain(static_cast<unsigned char>(text[plain])))
+      ++plain;
+    to.put(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty())
+      return;
+    size_t length = 1;
+    const auto c = static_cast<unsigned char>(text[0]);
+    if (c == '&')
+      to.put("&amp;");
+    else if (c == '<')
+      to.put("&lt;");
+    else if (c == '>')
+      to.put("&gt;");
+    else if (c == '"')
+      to.put("&quot;");
+    else if (c == '\'')
+      to.put("&#39;");
+    else if (c == '\t')
+      to.put('\t');
+    else if (c < ' ' || c == 0x7F) { // U+2400 … U+241F, U+2421
+      to.put("\xE2\x90");
+      to.put(static_cast<char>(c == 0x7F ? 0xA1 : 0x80 + c));
+    } else if (length = utf8_length(text); length == 0) {
+      to.put(replacement);
+      length = 1;
+    } else if (c == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0) { // C1 controls
+      to.put(replacement);
+    } else {
+      to.put(text.substr(0, length));
+    }
+    text.remove_prefix(length);
+  }
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  TextSink sink(out);
+  put_text(sink, text);
+  sink.flush();
+  return out;
+}
+
+std::string short_count(int64_t count) {
+  if (count < 1000)
+    return fmt::format("{}", count);
+  int64_t unit = 1000;
+  size_t which = 0;
+  constexpr std::string_view units = "kMGTPE";
+  for (; which + 1 < units.size() && count / unit >= 1000; ++which)
+    unit *= 1000;
+  const int64_t whole = count / unit, tenth = count / (unit / 10) % 10;
+  return whole < 100 ? fmt::format("{}.{}{}", whole, tenth, units[which])
+                     : fmt::format("{}{}", whole, units[which]);
+}
+
+std::string count_html(int64_t count) {
+  if (count < 1000)
+    return fmt::format("{}", count);
+  return fmt::format("<span title={}>{}</span>", count, short_count(count));
+}
+
+} // namespace tally::html

@@ -1,0 +1,112 @@
+#include <tally/counted_object.h>
+
+#include <array>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <tally/file_io.h>
+#include <tally/gcov.h>
+#include <tally/gcov3.h>
+#include <tally/gcov3_counts.h>
+
+#include "support/path.h"
+
+namespace tally {
+
+namespace {
+
+bool is_plain_folder(const std::string &path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && !S_ISLNK(info.st_mode);
+}
+
+// null where the file is missing; what is there but cannot be opened is an error.
+Result<std::unique_ptr<ByteSource>> open_if_there(const std::string &path) {
+  if (::access(path.c_str(), F_OK) != 0)
+    return nullptr;
+  return ByteSource::open(path);
+}
+
+Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &options,
+                                 Diagnostics &diagnostics) {
+  TALLY_TRY(notes_source, ByteSource::open(files.notes));
+  TALLY_TRY(notes_bytes, notes_source->rest());
+  TALLY_TRY(notes, read_gcov_notes(std::move(notes_bytes), files.notes, diagnostics));
+  std::optional<GcovData> data;
+  TALLY_TRY(data_source, open_if_there(files.data));
+  if (data_source) {
+    TALLY_TRY(bytes, data_source->rest());
+    TALLY_TRY(read, read_gcov_data(bytes, files.data, diagnostics));
+    data = std::move(read);
+  }
+  const CoverageCounters counters =
+      match_counters(notes, data ? &*data : nullptr, files.data, diagnostics);
+  GcovOptions counting;
+  counting.branches = options.branches;
+  counting.blocks = options.blocks && notes.header.version >= GcovVersion::v14;
+  counting.is_plain_folder = options.is_plain_folder ? options.is_plain_folder : is_plain_folder;
+  const std::string_view folder = notes.graph.strings[notes.graph.working_directory];
+  if (options.wants)
+    counting.wants = [&](const std::string &name) { return options.wants(name, folder); };
+  CountedObject out;
+  out.counts = count_as_gcov(notes.graph, counters, files.notes, diagnostics, counting);
+  const auto version = static_cast<uint32_t>(notes.header.version);
+  out.compiler = fmt::format("{}.{}", version / 100, version % 100);
+  out.ran = data.has_value();
+  out.has_blocks = counting.blocks;
+  out.graph = std::move(notes.graph);
+  return out;
+}
+
+Result<CountedObject> count_gcov3(const ObjectFiles &files, Diagnostics &diagnostics) {
+  TALLY_TRY(graph_source, ByteSource::open(files.notes));
+  TALLY_TRY(flow, Gcov3Graph::read(*graph_source, diagnostics));
+  std::optional<Gcov3Lines> lines;
+  std::optional<Gcov3Data> data;
+  TALLY_TRY(lines_source, open_if_there(files.lines));
+  if (lines_source) {
+    TALLY_TRY(read, Gcov3Lines::read(*lines_source, diagnostics));
+    lines = std::move(read);
+  }
+  TALLY_TRY(data_source, open_if_there(files.data));
+  if (data_source) {
+    TALLY_TRY(read, Gcov3Data::read(*data_source, diagnostics));
+    data = std::move(read);
+  }
+  CountedObject out;
+  TALLY_TRY(graph, gcov3_graph(flow, lines ? &*lines : nullptr, diagnostics));
+  TALLY_TRY(counters, gcov3_counters(flow, data ? &*data : nullptr, diagnostics));
+  TALLY_TRY(counts, gcov3_counts(graph, counters, diagnostics, files.data));
+  out.counts = as_gcov_counts(graph, counts);
+  // Its files do not tell where a function begins: at its first line.
+  for (uint32_t i = 0; i < graph.functions.size(); ++i)
+    graph.functions[static_cast<GraphFunctionId>(i)].start_line = counts.functions[i].first_line;
+  out.compiler = flow.has_names() ? "3.3" : "3.2";
+  out.gcc3 = true;
+  out.ran = data.has_value();
+  out.graph = std::move(graph);
+  return out;
+}
+
+} // namespace
+
+ObjectFiles files_of_object(std::string_view path) {
+  const size_t name = path.size() - base_name(path).size();
+  const size_t dot = path.rfind('.');
+  const bool has_ending = dot != path.npos && dot >= name;
+  const std::string stem(path.substr(0, has_ending ? dot : path.size()));
+  const std::string_view ending = has_ending ? path.substr(dot) : "";
+  if (ending == ".da" || ending == ".bbg" || ending == ".bb")
+    return {stem + ".bbg", stem + ".da", stem + ".bb"};
+  return {stem + ".gcno", stem + ".gcda", ""};
+}
+
+Result<CountedObject> count_object(const ObjectFiles &files, const CountOptions &options,
+                                   Diagnostics &diagnostics) {
+  return files.gcc3() ? count_gcov3(files, diagnostics) : count_gcov(files, options, diagnostics);
+}
+
+} // namespace tally

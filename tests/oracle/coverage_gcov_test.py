@@ -1,0 +1,123 @@
+"""`tally coverage` beside the compiler's gcov: what gcov prints for each object, added up here by
+source and line, is what the tracefile holds."""
+from __future__ import annotations
+
+import collections
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.gcov_programs import SOURCES, compile_and_run, run
+from support.programs import command_line
+from support.skips import missing_tool, run_unittests, skip_script
+
+
+def summed_by_gcov(folder: Path) -> dict:
+    """{source: ({line: count}, {(line, name): count}, {line: [count of each branch]})}"""
+    files: dict = {}
+    for data in sorted(folder.rglob("*.gcda")):
+        text = run(["gcov", "--json-format", "--stdout", "--branch-probabilities", str(data)],
+                   folder).stdout
+        for document in map(json.loads, text.splitlines()):
+            for file in document["files"]:
+                path = os.path.realpath(
+                    os.path.join(document["current_working_directory"], file["file"]))
+                if not path.startswith(str(folder) + "/"):
+                    continue
+                lines, functions, branches = files.setdefault(
+                    path, (collections.Counter(), collections.Counter(), {}))
+                instances = collections.defaultdict(list)
+                for line in file["lines"]:
+                    number = line["line_number"]
+                    lines[number] += line["count"]
+                    instances[number].append([b["count"] for b in line["branches"]])
+                for number, rows in instances.items():
+                    for row in rows:
+                        add_by_place(branches.setdefault(number, []), row)
+                for function in file["functions"]:
+                    functions[function["start_line"], function["name"]] += (
+                        function["execution_count"])
+    return files
+
+
+def add_by_place(sums: list[int], more: list[int]) -> None:
+    sums.extend([0] * (len(more) - len(sums)))
+    for place, count in enumerate(more):
+        sums[place] += count
+
+
+def of_tracefile(text: str) -> dict:
+    files: dict = {}
+    for row in text.splitlines():
+        key, _, value = row.partition(":")
+        if key == "SF":
+            lines, functions, branches = files.setdefault(value, ({}, {}, {}))
+            starts = {}
+        elif key == "DA":
+            number, count = value.split(",")[:2]
+            lines[int(number)] = int(count)
+        elif key == "FN":
+            first, name = value.split(",", 1)
+            starts[name] = int(first)
+        elif key == "FNDA":
+            count, name = value.split(",", 1)
+            functions[starts[name], name] = int(count)
+        elif key == "BRDA":
+            number, _, _, count = value.split(",")
+            branches.setdefault(int(number), []).append(0 if count == "-" else int(count))
+    return files
+
+
+class CoverageTest(unittest.TestCase):
+    maxDiff = 3000
+
+    def setUp(self) -> None:
+        self.folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="coverage-")))
+        self.addCleanup(shutil.rmtree, self.folder)
+        shutil.copytree(SOURCES, self.folder / "src")
+        (self.folder / "src" / "linked").symlink_to("inc")
+
+    def coverage(self, *words: str) -> subprocess.CompletedProcess:
+        return run([command_line(), "coverage", *words], self.folder)
+
+    def compare(self, *words: str) -> None:
+        ours = of_tracefile(self.coverage("--throw-branches", "--no-markers", "--filter",
+                                          "^[^/]", "--report", "lcov:-", *words).stdout)
+        theirs = summed_by_gcov(self.folder)
+        self.assertEqual(sorted(ours), sorted(theirs))
+        for path, (lines, functions, branches) in theirs.items():
+            with self.subTest(path):
+                self.assertEqual(ours[path][0], dict(lines))
+                self.assertEqual(ours[path][1], dict(functions))
+                self.assertEqual(ours[path][2], {k: v for k, v in branches.items() if v})
+
+    def test_objects_add_up(self) -> None:
+        for options in (["-O0"], ["-O2"]):
+            for source in ("shapes.cpp", "unity.cpp", "instances.cpp"):
+                name = source.split(".")[0] + options[0]
+                folder = self.folder / "build" / name
+                folder.mkdir(parents=True)
+                run(["g++", "-std=c++20", "--coverage", *options, "-c",
+                     f"../../src/{source}", "-o", "x.o"], folder)
+                run(["g++", "--coverage", "-pthread", "x.o", "-o", "x"], folder)
+                run([str(folder / "x")], folder, None)
+        self.compare()
+        self.compare("-j", "1")
+
+    def test_any_number_of_threads_gives_the_same(self) -> None:
+        compile_and_run(self.folder / "src", "shapes.cpp", ["-O0"])
+        outputs = {self.coverage("-j", str(n), "--report", "lcov:-").stdout for n in (1, 2, 7)}
+        self.assertEqual(len(outputs), 1)
+
+
+if __name__ == "__main__":
+    no = missing_tool("g++", "gcov")
+    if no:
+        skip_script(no)
+    run_unittests()

@@ -1,0 +1,297 @@
+"""`tally coverage`: which objects it takes, what it prints, and how it ends."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.programs import command_line
+from support.skips import missing_tool, run_unittests, skip_script
+
+MAIN = """\
+#include "twice.h"
+static int never(int x) {
+  return x + 1;
+}
+int main(int argc, char **argv) {
+  int sum = 0;
+  for (int i = 0; i < 10; ++i)
+    sum += twice(i);
+  if (argc > 3)
+    return never(argc);
+  return sum > 0 ? 0 : 1;
+}
+"""
+HEADER = """\
+static inline int twice(int x) {
+  if (x > 100)
+    return 0;
+  return x + x;
+}
+"""
+TRACE = """\
+TN:one
+SF:src/main.c
+DA:6,1
+DA:9,0
+end_of_record
+TN:two
+SF:src/main.c
+DA:6,1
+DA:9,3
+end_of_record
+"""
+TOTAL = "all files"
+
+
+class CoverageTest(unittest.TestCase):
+    maxDiff = 3000
+    made = Path()
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.made = Path(os.path.realpath(tempfile.mkdtemp(prefix="coverage-")))
+        cls.addClassCleanup(shutil.rmtree, cls.made)
+        (cls.made / "src" / "include").mkdir(parents=True)
+        (cls.made / "build").mkdir()
+        (cls.made / "src" / "main.c").write_text(MAIN, encoding="utf-8")
+        (cls.made / "src" / "include" / "twice.h").write_text(HEADER, encoding="utf-8")
+        cls.compile(cls.made)
+
+    @staticmethod
+    def compile(folder: Path, *options: str) -> None:
+        for words in (["gcc", "--coverage", "-O0", "-I../src/include", *options, "-c",
+                       "../src/main.c", "-o", ".._src_main.c.o"],
+                      ["gcc", "--coverage", ".._src_main.c.o", "-o", "main"], ["./main"]):
+            subprocess.run(words, cwd=folder / "build", check=True, timeout=60)
+
+    def setUp(self) -> None:
+        parent = Path(os.path.realpath(tempfile.mkdtemp(prefix="coverage-")))
+        self.addCleanup(shutil.rmtree, parent)
+        self.folder = parent / "project"
+        shutil.copytree(self.made, self.folder)
+        # Notes name the folder that they were compiled in: here it is this one.
+        shutil.rmtree(self.folder / "build")
+        (self.folder / "build").mkdir()
+        self.compile(self.folder)
+        self.data = self.folder / "build" / ".._src_main.c.gcda"
+        self.notes = self.data.with_suffix(".gcno")
+
+    def run_in(self, *words: str, status: int = 0, folder: str = ".",
+               **environment: str) -> subprocess.CompletedProcess:
+        done = subprocess.run([command_line(), "coverage", *words], cwd=self.folder / folder,
+                              text=True, capture_output=True, stdin=subprocess.DEVNULL,
+                              timeout=60, check=False, env={**os.environ, **environment})
+        self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def table(self, *words: str, stderr: str = "", **more) -> list[str]:
+        done = self.run_in(*words, **more)
+        self.assertEqual(done.stderr, stderr)
+        return done.stdout.splitlines()
+
+    def rows(self, *words: str, **more) -> dict[str, str]:
+        """{file: lines in percent}"""
+        rows = {}
+        for line in self.table(*words, **more)[1:]:
+            for name in ("src/main.c", "src/include/twice.h", TOTAL):
+                if f" {name}" in line:
+                    rows[name] = line.split()[0]
+        return rows
+
+    def test_table(self) -> None:
+        table = self.table()
+        self.assertEqual(table[0].split()[0], "lines")
+        self.assertRegex(table[1], r"75\.0% +3/4 +100\.0% +50\.0% +src/include/twice\.h +3$")
+        self.assertRegex(table[2], r"66\.7% +6/9 +50\.0% +75\.0% +src/main\.c +2-3, 10$")
+        self.assertRegex(table[-1], r"69\.2% +9/13 +66\.7% +66\.7% +all files$")
+
+    def test_paths(self) -> None:
+        """Folders, files, one thing named twice; the root may be reached by a link."""
+        everything = self.table()
+        for words in (["build"], [".", "build", str(self.folder)], [str(self.data)],
+                      [str(self.notes), str(self.data)], ["build/../build"]):
+            self.assertEqual(self.table(*words), everything, words)
+        (self.folder.parent / "link").symlink_to(self.folder)
+        self.assertEqual(self.table("--root", "../link", "../link/build"), everything)
+        self.assertEqual(self.table("..", "--root", "..", folder="build"), everything)
+
+    def test_what_is_missing(self) -> None:
+        self.assertIn("tally: nothing: cannot open", self.run_in("nothing", status=1).stderr)
+        (self.folder / "empty").mkdir()
+        done = self.run_in("empty", "--fail-under", "1", status=4)
+        self.assertRegex(done.stderr, "^tally: empty: there are no counters ")
+        self.data.unlink()
+        done = self.run_in()
+        self.assertEqual(done.stderr, "tally: 1 of 1 object never ran\n")
+        self.assertIn("0.0%", done.stdout.splitlines()[-1])
+
+    def test_counters_without_notes(self) -> None:
+        self.notes.unlink()
+        done = self.run_in(status=4)
+        self.assertIn(f"{self.notes.name}: warning: cannot open", done.stderr)
+        self.assertIn("the object is left out", done.stderr)
+        self.run_in("--strict", status=1)
+
+    def test_a_prefix_led_the_counters_elsewhere(self) -> None:
+        everything = self.table()
+        self.data.unlink()
+        elsewhere = self.folder / "elsewhere"
+        subprocess.run(["./main"], cwd=self.folder / "build", check=True,
+                       env={**os.environ, "GCOV_PREFIX": str(elsewhere)})
+        self.assertEqual(self.table("elsewhere"), everything)
+        self.assertEqual(self.table(), everything)  # its notes alone are not another object
+
+    def test_truncated_counters(self) -> None:
+        self.data.write_bytes(self.data.read_bytes()[:-20])
+        other = self.folder / "build" / "other.gcno"
+        shutil.copy(self.notes, other)
+        done = self.run_in()
+        self.assertRegex(done.stderr, r"main\.c\.gcda:0x[0-9a-f]+: warning: .*left out")
+        self.assertIn("tally: 1 of 2 objects could not be used; 1 of 2 objects never ran",
+                      done.stderr)
+        self.assertIn(TOTAL, done.stdout)
+
+    def test_counters_of_another_compilation(self) -> None:
+        before = self.data.read_bytes()
+        (self.folder / "src" / "main.c").write_text(MAIN.replace("< 10", "< 12"), encoding="utf-8")
+        self.compile(self.folder)
+        self.data.write_bytes(before)
+        done = self.run_in()
+        self.assertIn("main.c.gcda: warning: the stamp is another", done.stderr)
+        self.assertIn("0.0%", done.stdout.splitlines()[-1])
+
+    def test_filters(self) -> None:
+        self.assertEqual(list(self.rows("--filter", "main")), ["src/main.c", TOTAL])
+        self.assertEqual(list(self.rows("--filter", "main", "--filter", "twice")),
+                         ["src/include/twice.h", "src/main.c", TOTAL])
+        self.assertEqual(list(self.rows("--exclude", "^src/inc")), ["src/main.c", TOTAL])
+        self.assertEqual(list(self.rows("--filter", "h$", "--exclude", "main")),
+                         ["src/include/twice.h", TOTAL])
+        done = self.run_in("--exclude", ".", status=4)
+        self.assertRegex(done.stderr, r"^tally: \.: no line is left: 2 sources")
+        done = self.run_in(folder="build", status=4)
+        self.assertIn("--root or --filter takes them in", done.stderr)
+        # A filter brings in what lies elsewhere.
+        self.assertIn(str(self.folder / "src/main.c"),
+                      self.table("--filter", "main.c$", folder="build")[1])
+        done = self.run_in("--filter", "a(b", status=2)
+        self.assertRegex(done.stderr, r"^tally: --filter: 'a\(b' is no pattern: .* character 4\n")
+
+    def test_thresholds(self) -> None:
+        self.run_in("--fail-under", "69.2")
+        done = self.run_in("--fail-under", "69.3", status=3)
+        self.assertEqual(done.stderr, "tally: 9 of 13 lines ran: 69.23%, less than 69.3%\n")
+        self.assertIn(TOTAL, done.stdout)  # the table and the reports are written all the same
+        self.run_in("--fail-under-branch", "66.6")
+        self.run_in("--fail-under-branch", "67", status=3)
+        for bad in ("-1", "101", "x", "nan", ""):
+            self.assertIn("expected 0 to 100", self.run_in("--fail-under", bad, status=2).stderr)
+
+    def test_markers(self) -> None:
+        source = self.folder / "src" / "main.c"
+        source.write_text(MAIN.replace("return never(argc);", "return never(argc); // LCOV_EXCL_LINE")
+                          .replace("static int never(int x) {",
+                                   "static int never(int x) { // GCOVR_EXCL_FUNCTION"),
+                          encoding="utf-8")
+        self.assertEqual(self.rows()["src/main.c"], "100.0%")
+        self.assertEqual(self.rows("--no-markers")["src/main.c"], "66.7%")
+
+    def test_a_source_that_has_gone(self) -> None:
+        before = self.rows()
+        (self.folder / "src" / "main.c").unlink()
+        done = self.run_in()
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertRegex(done.stderr, "src/main.c: warning: the source cannot be read")
+        self.assertIn(before[TOTAL], done.stdout)
+
+    def test_a_build_that_was_moved(self) -> None:
+        moved = self.folder.parent / "moved"
+        before = self.table()
+        self.folder.rename(moved)
+        self.folder = moved
+        self.assertEqual(self.table(), before)
+        self.assertIn("which is not there: names of sources are taken from",
+                      self.run_in("--verbose").stderr)
+
+    def test_a_folder_that_cannot_be_read(self) -> None:
+        closed = self.folder / "build" / "closed"
+        closed.mkdir(mode=0)
+        self.addCleanup(closed.chmod, 0o700)
+        if os.geteuid() == 0:  # root may read every folder
+            words = ["setpriv", "--reuid=65534", "--clear-groups", command_line(), "coverage"]
+            for folder in (self.folder, self.folder.parent):
+                folder.chmod(0o755)
+        else:
+            words = [command_line(), "coverage"]
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=60,
+                              check=False)
+        self.assertIn("closed: warning: cannot read the folder", done.stderr)
+        self.assertIn(TOTAL, done.stdout)
+
+    def test_reports(self) -> None:
+        done = self.run_in("--report", "lcov:a.info", "--report", "callgrind:cg.out", "--report",
+                           "text:table.txt")
+        self.assertIn(TOTAL, done.stdout)
+        self.assertEqual((self.folder / "table.txt").read_text(encoding="utf-8"), done.stdout)
+        self.assertIn("SF:", (self.folder / "a.info").read_text(encoding="utf-8"))
+        self.assertIn("events: Executions",
+                      (self.folder / "cg.out").read_text(encoding="utf-8"))
+        self.run_in("--report", "lcov")
+        self.assertEqual((self.folder / "coverage.info").read_bytes(),
+                         (self.folder / "a.info").read_bytes())
+        # On standard output it takes the table's place.
+        self.assertEqual(self.run_in("--report", "lcov:-").stdout,
+                         (self.folder / "a.info").read_text(encoding="utf-8"))
+        self.assertIn("there is no report 'pdf' (there are: text, ",
+                      self.run_in("--report", "pdf", status=2).stderr)
+        self.assertIn("names no file", self.run_in("--report", "lcov:", status=2).stderr)
+        self.assertIn("tally: no/such/a.info: cannot",
+                      self.run_in("--report", "lcov:no/such/a.info", status=1).stderr)
+
+    def test_a_report_is_read_back(self) -> None:
+        self.run_in("--report", "lcov:a.info")
+        self.assertEqual(self.table("a.info"), self.table())
+        both = self.run_in("a.info", "build", "--report", "lcov:-").stdout
+        self.assertIn("DA:11,2\n", both)
+
+    def test_which_tests(self) -> None:
+        (self.folder / "tests.info").write_text(TRACE, encoding="utf-8")
+
+        def which(place: str, status: int = 0) -> subprocess.CompletedProcess:
+            return self.run_in("tests.info", "--which-tests", place, status=status)
+        self.assertEqual(which("src/main.c:6").stdout, "one\ntwo\n")
+        self.assertEqual(which("src/main.c:9").stdout, "two\n")
+        self.assertEqual(which(f"{self.folder}/src/main.c:9").stdout, "two\n")
+        self.assertEqual(which("main.c:9").stdout, "two\n")
+        self.assertIn("main.c:7:1: there is no code in this line", which("main.c:7", 1).stderr)
+        self.assertIn("there are no counts of x.c", which("x.c:7", 1).stderr)
+        for bad in ("main.c", "main.c:", "main.c:x", "main.c:0", ":3", "main.c:99999999999"):
+            self.assertIn("expected FILE:LINE", which(bad, 2).stderr)
+        self.assertIn("no tests are told apart",
+                      self.run_in("--which-tests", "src/main.c:6", status=1).stderr)
+
+    def test_no_process_is_started(self) -> None:
+        if missing_tool("strace"):
+            self.skipTest(missing_tool("strace"))
+        log = self.folder / "strace.txt"
+        subprocess.run(["strace", "-f", "-e", "trace=execve,fork,vfork,clone,clone3", "-o", str(log),
+                        command_line(), "coverage", "--report", "lcov"], cwd=self.folder,
+                       check=True, stdout=subprocess.DEVNULL, timeout=60)
+        calls = log.read_text(encoding="utf-8")
+        self.assertEqual(calls.count("execve("), 1)
+        for line in calls.splitlines():
+            if "clone" in line:
+                self.assertIn("CLONE_THREAD", line)
+
+
+if __name__ == "__main__":
+    no = missing_tool("gcc")
+    if no:
+        skip_script(no)
+    run_unittests()

@@ -1,0 +1,383 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include <tally/coverage_html.h>
+
+#include "report/html/text.h"
+#include "temporary.h"
+
+namespace tally {
+namespace {
+
+using Report = std::map<std::string, std::string>; // by path
+
+class CoverageHtml : public testing::Test {
+protected:
+  Report report(const Coverage &coverage) {
+    Report out;
+    const auto written = write_html(coverage, options, diagnostics,
+                                    [&](const std::string &path, std::string_view bytes) {
+                                      EXPECT_TRUE(out.emplace(path, bytes).second) << path;
+                                      return Result<void>();
+                                    });
+    EXPECT_TRUE(written) << written.error().text();
+    return out;
+  }
+  // Of one file, whose source is `text`.
+  std::string page(const FileCoverage &file, const std::string &text) {
+    options.source = [text](const std::string &) { return SourceText{text}; };
+    Coverage coverage;
+    coverage.files = {file};
+    for (const auto &[path, bytes] : report(coverage))
+      if (path.starts_with("source/"))
+        return bytes;
+    return {};
+  }
+  static FileCoverage file_of(std::string path,
+                              std::vector<std::pair<uint32_t, int64_t>> lines = {{1, 1}}) {
+    FileCoverage file;
+    file.path = std::move(path);
+    for (const auto &[line, count] : lines)
+      file.lines.push_back({line, count});
+    return file;
+  }
+  std::vector<std::string> findings() const {
+    std::vector<std::string> out;
+    for (const Finding &finding : diagnostics.findings())
+      out.push_back(finding.text());
+    return out;
+  }
+
+  HtmlOptions options;
+  Diagnostics diagnostics;
+};
+
+// Elements nest, their names and attributes are of those that the report uses, ids are had once and
+// links to them end somewhere. What a page is not: of some name or text of a source, run together
+// with markup.
+class PageCheck {
+public:
+  explicit PageCheck(std::string_view text) : text_(text) {}
+
+  void run() {
+    for (size_t at = 0; (at = text_.find_first_of("<>", at)) != text_.npos;) {
+      ASSERT_EQ(text_[at], '<') << "a '>' in " << text_.substr(at > 40 ? at - 40 : 0, 80);
+      const size_t end = text_.find('>', at);
+      ASSERT_NE(end, text_.npos);
+      tag(text_.substr(at + 1, end - at - 1));
+      at = end + 1;
+    }
+    EXPECT_TRUE(open_.empty()) << open_.back() << " is not closed";
+    for (const std::string &id : links_)
+      EXPECT_TRUE(ids_.contains(id)) << "#" << id;
+    for (char c : text_)
+      ASSERT_TRUE(static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t') << int{c};
+    for (std::string_view rest = text_; !rest.empty();) {
+      const size_t length = html::utf8_length(rest);
+      ASSERT_GT(length, 0U) << "not UTF-8";
+      rest.remove_prefix(length);
+    }
+  }
+
+private:
+  static bool may_stay_open(const std::string &name) {
+    static const std::set<std::string> names{"td", "th", "tr", "li", "tbody"};
+    return names.contains(name);
+  }
+
+  void tag(std::string_view tag) {
+    if (tag == "!DOCTYPE html")
+      return;
+    if (tag.starts_with('/')) {
+      while (!open_.empty() && open_.back() != tag.substr(1) && may_stay_open(open_.back()))
+        open_.pop_back();
+      ASSERT_FALSE(open_.empty()) << "/" << tag;
+      ASSERT_EQ(open_.back(), tag.substr(1));
+      open_.pop_back();
+      return;
+    }
+    const std::string name(tag.substr(0, tag.find(' ')));
+    static const std::set<std::string> known{
+        "html",   "head",    "meta",  "title",   "link", "script",  "body",   "header", "h1",
+        "p",      "main",    "table", "caption", "tr",   "th",      "td",     "tbody",  "thead",
+        "span",   "form",    "label", "input",   "kbd",  "details", "button", "a",      "nav",
+        "output", "summary", "div",   "ol",      "ul",   "li",      "i",      "col",    "colgroup"};
+    ASSERT_TRUE(known.contains(name)) << name;
+    attributes(tag.substr(name.size()));
+    static const std::set<std::string> empty{"meta", "link", "input", "col"};
+    if (!empty.contains(name))
+      open_.push_back(name);
+  }
+
+  void attributes(std::string_view rest) {
+    static const std::set<std::string> known{
+        "lang",  "class", "charset", "name",         "content",    "rel",         "href",   "src",
+        "defer", "title", "scope",   "colspan",      "data-cell",  "data-sort",   "hidden", "role",
+        "type",  "id",    "checked", "autocomplete", "spellcheck", "placeholder", "start"};
+    while (!rest.empty()) {
+      ASSERT_EQ(rest[0], ' ') << rest;
+      rest.remove_prefix(1);
+      const size_t name_end = std::min(rest.find_first_of("= "), rest.size());
+      const std::string name(rest.substr(0, name_end));
+      ASSERT_TRUE(known.contains(name)) << name;
+      rest.remove_prefix(name_end);
+      std::string_view value;
+      if (rest.starts_with("=\"")) {
+        const size_t end = rest.find('"', 2);
+        ASSERT_NE(end, rest.npos);
+        value = rest.substr(2, end - 2);
+        rest.remove_prefix(end + 1);
+      } else if (rest.starts_with('=')) {
+        const size_t end = std::min(rest.find(' '), rest.size());
+        value = rest.substr(1, end - 1);
+        ASSERT_EQ(value.find_first_of("\"'`="), value.npos) << value;
+        rest.remove_prefix(end);
+      }
+      if (name == "id") {
+        EXPECT_TRUE(ids_.emplace(value).second) << "id " << value << " twice";
+      }
+      if (name == "href" && value.starts_with('#'))
+        links_.emplace(value.substr(1));
+    }
+  }
+
+  std::string_view text_;
+  std::vector<std::string> open_;
+  std::set<std::string> ids_, links_;
+};
+
+void check(const Report &report) {
+  for (const auto &[path, bytes] : report)
+    if (path.ends_with(".html")) {
+      SCOPED_TRACE(path);
+      PageCheck(bytes).run();
+    }
+}
+
+bool holds(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+TEST(HtmlText, IsEscaped) {
+  EXPECT_EQ(html::escaped("<a href=\"x\" & 'y'>"),
+            "&lt;a href=&quot;x&quot; &amp; &#39;y&#39;&gt;");
+  EXPECT_EQ(html::escaped("größe\t→ 𝄞"), "größe\t→ 𝄞");
+  EXPECT_EQ(html::escaped(std::string_view("\0\x1b\n\x7f", 4)), "␀␛␊␡");
+  EXPECT_EQ(html::escaped("\xC2\x9B"), "\uFFFD"); // a C1 control
+  // Not UTF-8: a lone byte, an overlong slash, a surrogate, beyond U+10FFFF, cut short.
+  EXPECT_EQ(html::escaped("a\xFF"), "a\uFFFD");
+  EXPECT_EQ(html::escaped("\xC0\xAF"), "\uFFFD\uFFFD");
+  EXPECT_EQ(html::escaped("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(html::escaped("\xF4\x90\x80\x80"), "\uFFFD\uFFFD\uFFFD\uFFFD");
+  EXPECT_EQ(html::escaped("\xE2\x82<"), "\uFFFD\uFFFD&lt;");
+}
+
+TEST(HtmlText, ShortCounts) {
+  const std::map<int64_t, std::string> expected{
+      {0, "0"},         {-3, "-3"},       {999, "999"},      {1000, "1.0k"},     {1299, "1.2k"},
+      {99999, "99.9k"}, {999999, "999k"}, {1000000, "1.0M"}, {INT64_MAX, "9.2E"}};
+  for (const auto &[count, text] : expected)
+    EXPECT_EQ(html::short_count(count), text);
+  EXPECT_EQ(html::count_html(12), "12");
+  EXPECT_EQ(html::count_html(1234), "<span title=1234>1.2k</span>");
+}
+
+TEST_F(CoverageHtml, IsWholeAndTheSameAgain) {
+  FileCoverage file = file_of("/src/lib/a.cpp", {{1, 1200}, {2, 0}, {3, 0}, {5, 4}, {7, 0}});
+  file.functions = {{"_ZN1a1fEi", 1, 3, 1200}, {"g", 7, 7, 0}, {"elsewhere", 99, 0, 1}};
+  file.branches = {{3, true, false}, {1, false, false}, {4, false, false}, {0, false, true}};
+  file.lines[0].last_branch = 2;
+  file.lines[3].first_branch = 2;
+  file.lines[3].last_branch = 4;
+  file.conditions = {{2, 3, 1}};
+  file.lines[3].last_condition = 1;
+  Coverage coverage;
+  coverage.files = {file, file_of("/src/main.c")};
+  coverage.tests = {{"one", coverage.files}, {"<two>", {}}};
+  options.root = "/src";
+  options.source = [](const std::string &) { return SourceText{"a\nb\nc\nd\ne\nf\ng"}; };
+  const Report first = report(coverage);
+  EXPECT_EQ(first, report(coverage));
+  EXPECT_TRUE(diagnostics.findings().empty());
+  check(first);
+  ASSERT_EQ(first.size(), 5U);
+  const std::string &index = first.at("index.html");
+  EXPECT_TRUE(holds(index, "<span class=dir>lib/</span>a.cpp</a>"));
+  EXPECT_TRUE(holds(index, ">40.0%<td class=of>2/5<td>3"));
+  EXPECT_TRUE(holds(index, "&lt;two&gt;"));
+
+  const auto at = std::ranges::find_if(
+      first, [](const auto &each) { return each.first.starts_with("source/lib-a_cpp-"); });
+  ASSERT_NE(at, first.end());
+  EXPECT_TRUE(holds(index, "href=\"" + at->first + '"'));
+  const std::string &page = at->second;
+  EXPECT_TRUE(holds(page, "<tr id=L1 class=x><th><a href=#L1>1</a><td>"
+                          "<span title=1200>1.2k</span><td>"));
+  EXPECT_TRUE(holds(page, "taken 3 (75.0%), by falling through<li>taken 1 (25.0%)"));
+  EXPECT_TRUE(holds(page, "<tr id=L2 class=\"m b\">"));
+  EXPECT_TRUE(holds(page, "href=#L7 title=\"next line that did not run: 7\""));
+  EXPECT_TRUE(holds(page, "<tr id=L3 class=m>"));
+  EXPECT_TRUE(holds(page, "<tr id=L4><th>"));
+  EXPECT_TRUE(holds(page, "<tr id=L5 class=p>"));
+  EXPECT_TRUE(holds(page, "not taken, by an exception"));
+  EXPECT_TRUE(holds(page, "term 1 never decided it by being false"));
+  EXPECT_TRUE(holds(page, "a::f(int)"));
+  EXPECT_TRUE(holds(page, "<td>99<td>1<th scope=row>elsewhere")); // that line has no row
+}
+
+TEST_F(CoverageHtml, WhereOnlyExceptionsDidNotHappenALineHasRun) {
+  FileCoverage file = file_of("a.cpp", {{1, 1}});
+  file.branches = {{1, true, false}, {0, false, true}};
+  file.lines[0].last_branch = 2;
+  const std::string text = page(file, "f();\n");
+  EXPECT_TRUE(holds(text, "<tr id=L1 class=x>"));
+  EXPECT_TRUE(holds(text, "<summary>1/2</summary>"));
+}
+
+TEST_F(CoverageHtml, TimeOnlyWhereItIsGiven) {
+  EXPECT_FALSE(holds(report(Coverage()).at("index.html"), "class=time"));
+  options.time = "today & tomorrow";
+  EXPECT_TRUE(holds(report(Coverage()).at("index.html"), "<p class=time>today &amp; tomorrow</p>"));
+}
+
+TEST_F(CoverageHtml, NamesAndTextMayBeAnything) {
+  const std::vector<std::string> names{"</title><script>alert(1)</script>.c",
+                                       "a\"onmouseover='x' .c",
+                                       "&amp;.c",
+                                       std::string("nul\0.c", 6),
+                                       "line\nbreak\r.c",
+                                       "not utf8 \xFF\xC0.c",
+                                       "",
+                                       "/",
+                                       "folder/",
+                                       std::string(5000, 'x') + ".c",
+                                       "javascript:alert(1)"};
+  Coverage coverage;
+  for (const std::string &name : names) {
+    coverage.files.push_back(file_of(name, {{1, 1}, {2, 0}}));
+    coverage.files.back().functions = {{name, 1, 2, 1}};
+  }
+  options.title = "<b>\"T\"";
+  options.time = "<i>";
+  options.source = [&](const std::string &path) { return SourceText{path + "\n\x1b</td>\r\n"}; };
+  const Report all = report(coverage);
+  check(all);
+  EXPECT_EQ(all.size(), names.size() + 3);
+  for (const auto &[path, bytes] : all) {
+    EXPECT_EQ(
+        path.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "-_./"),
+        path.npos)
+        << path;
+    EXPECT_EQ(path.find(".."), path.npos) << path;
+    EXPECT_LE(path.size(), 150U);
+    if (path.ends_with(".html")) {
+      EXPECT_FALSE(holds(bytes, "<script>")) << path;
+    }
+  }
+}
+
+TEST_F(CoverageHtml, PagesDoNotCollide) {
+  const std::vector<std::string> names{"/r/a.c",   "/r/A.c",   "/r/a_c",        "/r/b/c.h",
+                                       "/r/b-c.h", "/r/b_c.h", "/r/index.html", "/r/INDEX.html",
+                                       "a.c"}; // shown as "/r/a.c" is
+  Coverage coverage;
+  for (const std::string &name : names)
+    coverage.files.push_back(file_of(name));
+  options.root = "/r";
+  options.source = [](const std::string &) { return SourceText{"x\n"}; };
+  const Report all = report(coverage);
+  std::set<std::string> lower;
+  for (const auto &[path, bytes] : all) {
+    std::string name = path;
+    for (char &c : name)
+      c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    lower.insert(name);
+  }
+  EXPECT_EQ(lower.size(), names.size() + 3);
+  // The same page, whatever else there is and wherever the root lies.
+  EXPECT_TRUE(all.contains("source/b-c_h-6cc1df9ad687.html"));
+  coverage.files = {file_of("/elsewhere/b/c.h")};
+  options.root = "/elsewhere/";
+  EXPECT_TRUE(report(coverage).contains("source/b-c_h-6cc1df9ad687.html"));
+}
+
+TEST_F(CoverageHtml, ASourceThatIsNotThereKeepsItsCounts) {
+  const TemporaryFolder folder;
+  Coverage coverage;
+  coverage.files = {file_of(folder / "gone.c", {{3, 7}, {4000000000, 0}})};
+  coverage.files[0].functions = {{"f", 3, 0, 1}, {"g", 5, 0, 1}};
+  const Report all = report(coverage);
+  check(all);
+  EXPECT_EQ(findings(), (std::vector<std::string>{
+                            folder / "gone.c: warning: the source cannot be read: there is no "
+                                     "such file"}));
+  const auto at =
+      std::ranges::find_if(all, [](const auto &each) { return each.first.starts_with("source/"); });
+  EXPECT_TRUE(holds(at->second, "<p class=note role=note>the source cannot be read: "));
+  EXPECT_TRUE(holds(at->second, "<tr id=L3 class=x><th><a href=#L3>3</a><td>7<td><td>\n"));
+  EXPECT_TRUE(holds(at->second, "<tr id=L4000000000 class=\"m b\">"));
+}
+
+TEST_F(CoverageHtml, ASourceIsARegularFile) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(read_source(folder / ""));
+  EXPECT_FALSE(read_source("/dev/zero"));
+  EXPECT_FALSE(read_source(std::string("a\0b", 3)));
+  const auto text = read_source(folder.put("a.c", "int a;\n"));
+  ASSERT_TRUE(text);
+  EXPECT_EQ(text->bytes, "int a;\n");
+  EXPECT_GT(text->modified, 0);
+}
+
+TEST_F(CoverageHtml, ASourceThatIsAnotherIsToldOf) {
+  const std::string shorter = page(file_of("s.c", {{1, 1}, {9, 0}}), "one\ntwo\n");
+  EXPECT_EQ(findings(), (std::vector<std::string>{
+                            "s.c: warning: line 9 was counted, but the source ends with line 2: it "
+                            "is not the text that was compiled"}));
+  EXPECT_TRUE(holds(shorter, "role=note>line 9 was counted"));
+  PageCheck(shorter).run();
+
+  diagnostics.clear();
+  options.counted = 100;
+  options.source = [](const std::string &path) {
+    return SourceText{"one\n", path == "old.c" ? 100 : 101};
+  };
+  Coverage coverage;
+  coverage.files = {file_of("new.c"), file_of("old.c")};
+  check(report(coverage));
+  ASSERT_EQ(diagnostics.findings().size(), 1U);
+  EXPECT_TRUE(findings()[0].starts_with("new.c: warning: the source was changed after"));
+}
+
+TEST_F(CoverageHtml, LinesAreBounded) {
+  const std::string text =
+      page(file_of("a.c"), std::string(3999, 'x') + "→" + std::string(1 << 20, 'y'));
+  PageCheck(text).run();
+  EXPECT_LT(text.size(), 10000U);
+  EXPECT_TRUE(holds(text, fmt::format("xx<i>… {} bytes more</i>", (1 << 20) + 3)));
+  FileCoverage many = file_of("b.c");
+  many.branches.assign(100000, {1, false, false});
+  many.lines[0].last_branch = 100000;
+  const std::string branches = page(many, "x");
+  EXPECT_LT(branches.size(), 20000U);
+  EXPECT_TRUE(holds(branches, "and 99900 more"));
+}
+
+TEST_F(CoverageHtml, AFailureToWriteIsHandedOn) {
+  Coverage coverage;
+  coverage.files = {file_of("a.c")};
+  size_t left = 3;
+  const auto written =
+      write_html(coverage, options, diagnostics, [&](const std::string &, std::string_view) {
+        return left-- > 0 ? Result<void>() : Result<void>(fail(ErrorCode::io, "the disk is full"));
+      });
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "the disk is full");
+}
+
+} // namespace
+} // namespace tally

@@ -1,0 +1,203 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include <fmt/format.h>
+
+#include <tally/coverage_report.h>
+
+#include "report/render.h"
+
+namespace tally {
+namespace {
+
+FileCoverage file_of(std::string path, std::vector<std::pair<uint32_t, int64_t>> lines) {
+  FileCoverage file;
+  file.path = std::move(path);
+  for (const auto &[line, count] : lines)
+    file.lines.push_back({line, count});
+  return file;
+}
+
+// Two files: one ran but for two ranges, one not at all.
+Coverage two_files() {
+  Coverage out;
+  FileCoverage a =
+      file_of("/src/lib/a.c", {{1, 1}, {3, 0}, {4, 0}, {7, 0}, {8, 2}, {12, 0}, {20, 5}});
+  a.functions = {{"f", 1, 8, 1}, {"g", 12, 20, 0}};
+  a.branches = {{1, true, false}, {0, false, false}};
+  a.lines[0].last_branch = 2;
+  out.files = {std::move(a), file_of("/src/lib/b.c", {{5, 0}})};
+  return out;
+}
+
+std::vector<std::string> lines_of(const std::string &text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    EXPECT_NE(end, text.npos) << "the last line has no end";
+    lines.push_back(text.substr(at, end - at));
+    at = end == text.npos ? text.size() : end + 1;
+  }
+  return lines;
+}
+
+TEST(ShareText, OnlyAllIsHundredAndOnlyNoneIsZero) {
+  EXPECT_EQ(share_text(0, 0), "-");
+  EXPECT_EQ(share_text(0, 7), "0.0%");
+  EXPECT_EQ(share_text(7, 7), "100.0%");
+  EXPECT_EQ(share_text(5, 6), "83.3%");
+  EXPECT_EQ(share_text(9999, 10000), "99.9%");
+  EXPECT_EQ(share_text(1, 10000), "0.1%");
+  constexpr uint64_t most = std::numeric_limits<uint64_t>::max();
+  EXPECT_EQ(share_text(most - 1, most), "99.9%");
+  EXPECT_EQ(share_text(1, most), "0.1%");
+  EXPECT_EQ(share_text(most, most), "100.0%");
+  for (uint64_t whole = 1; whole < 3000; whole += 7)
+    for (uint64_t part : {uint64_t{1}, whole / 2, whole - 1}) {
+      EXPECT_EQ(share_text(part, whole) == "100.0%", part == whole) << part << '/' << whole;
+      EXPECT_EQ(share_text(part, whole) == "0.0%", part == 0) << part << '/' << whole;
+    }
+}
+
+TEST(RangesNotRun, LinesWithoutCodePartNothing) {
+  const Coverage coverage = two_files();
+  EXPECT_EQ(missing_ranges(coverage.files[0]), "3-7, 12");
+  EXPECT_EQ(missing_ranges(coverage.files[0], 2), "3-7, 12");
+  EXPECT_EQ(missing_ranges(coverage.files[0], 1), "3-7, … 1 more");
+  EXPECT_EQ(missing_ranges(coverage.files[1]), "5");
+  EXPECT_EQ(missing_ranges(FileCoverage()), "");
+  const auto ranges = ranges_not_run(coverage.files[0]);
+  ASSERT_EQ(ranges.size(), 2U);
+  EXPECT_EQ(ranges[0].first, 3U);
+  EXPECT_EQ(ranges[0].last, 7U);
+  EXPECT_EQ(ranges[0].lines, 3U);
+}
+
+TEST(CoverageTable, RowsAndTotals) {
+  EXPECT_EQ(lines_of(to_text(two_files(), "/src", {0, 0})),
+            (std::vector<std::string>{
+                "file     lines       functions  branches  lines not run",
+                "lib/a.c  42.9%  3/7      50.0%     50.0%  3-7, 12",
+                "lib/b.c   0.0%  0/1          -         -  5",
+                "-------------------------------------------------------",
+                "2 files  37.5%  3/8      50.0%     50.0%",
+            }));
+}
+
+TEST(CoverageTable, LimitLeavesTheTotals) {
+  const auto lines = lines_of(to_text(two_files(), "", {1, 0}));
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_TRUE(lines[1].starts_with("/src/lib/a.c "));
+  EXPECT_TRUE(lines[3].starts_with("2 files "));
+  EXPECT_EQ(lines[4], "(1 more; --limit 0 shows all)");
+}
+
+TEST(CoverageTable, NothingAtAll) {
+  const auto lines = lines_of(to_text(Coverage(), "", {}));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[2], "0 files      -  0/0          -         -");
+}
+
+TEST(CoverageTable, ConditionsHaveAColumnWhereThereAreAny) {
+  Coverage coverage = two_files();
+  coverage.files[0].conditions = {{2, 3, 1}};
+  coverage.files[0].lines[0].last_condition = 1;
+  const auto lines = lines_of(to_text(coverage, "/src", {0, 0}));
+  EXPECT_NE(lines[0].find("conditions"), std::string::npos);
+  EXPECT_NE(lines[1].find("75.0%"), std::string::npos);
+}
+
+TEST(CoverageTable, StaysWithinTheWidth) {
+  Coverage coverage;
+  FileCoverage file = file_of("/src/" + std::string(60, 'd') + "/größe.c", {});
+  for (uint32_t line = 1; line < 100; ++line)
+    file.lines.push_back({line, line % 2});
+  coverage.files = {file, file_of("/src/\x1b[31m\n.c", {{1, 1}})};
+  for (uint32_t width : {80U, 100U, 110U}) {
+    const auto lines = lines_of(to_text(coverage, "/src", {0, width}));
+    ASSERT_EQ(lines.size(), 5U);
+    for (const std::string &line : lines)
+      EXPECT_LE(display_width(line), width) << line;
+    EXPECT_TRUE(lines[1].starts_with("…"));
+    EXPECT_NE(lines[1].find("/größe.c "), std::string::npos) << lines[1];
+    EXPECT_TRUE(lines[1].ends_with("…")) << lines[1];
+    EXPECT_TRUE(lines[2].starts_with("?[31m?.c ")) << lines[2];
+  }
+}
+
+TEST(CoverageMarkdown, TotalsThenTheWorst) {
+  EXPECT_EQ(to_markdown(two_files(), "/src"),
+            "### Coverage\n\n|  | executed | of | percent |\n|:--|--:|--:|--:|\n"
+            "| lines | 3 | 8 | 37.5% |\n| functions | 1 | 2 | 50.0% |\n"
+            "| branches | 1 | 2 | 50.0% |\n\n"
+            "| file | lines | functions | branches | lines not run |\n|:--|--:|--:|--:|:--|\n"
+            "| `lib/a.c` | 42.9% (3/7) | 50.0% (1/2) | 50.0% (1/2) | 3-7, 12 |\n"
+            "| `lib/b.c` | 0.0% (0/1) | - | - | 5 |\n");
+}
+
+TEST(CoverageMarkdown, NamesAreNoMarkup) {
+  const auto name = [](const std::string &path) {
+    Coverage coverage;
+    coverage.files = {file_of(path, {{1, 1}})};
+    const std::string row = lines_of(to_markdown(coverage, "")).back();
+    return row.substr(2, row.find(" | 100.0%") - 2);
+  };
+  EXPECT_EQ(name("a/__init__.py"), "`a/__init__.py`");
+  EXPECT_EQ(name("<img src=x>.c"), "`<img src=x>.c`"); // in a code span it is text
+  EXPECT_EQ(name("a|b"), "<code>a&#124;b</code>");
+  EXPECT_EQ(name("a\\|b"), "<code>a&#92;&#124;b</code>");
+  EXPECT_EQ(name("`<b>`"), "<code>&#96;&#60;b&#62;&#96;</code>");
+  EXPECT_EQ(name("a\n| b"), "<code>a&#63;&#124; b</code>");
+  EXPECT_EQ(name(""), "<code></code>");
+}
+
+TEST(CoverageMarkdown, SaysWhatIsLeftOut) {
+  Coverage coverage;
+  for (int i = 0; i < 30000; ++i)
+    coverage.files.push_back(file_of(fmt::format("/src/{:0>50}.c", i), {{1, 0}}));
+  const std::string text = to_markdown(coverage, "/src");
+  EXPECT_LE(text.size(), size_t{1} << 20);
+  const auto rows = static_cast<size_t>(std::ranges::count(text, '`')) / 2;
+  EXPECT_LT(rows, coverage.files.size());
+  EXPECT_NE(text.find(fmt::format("\n\n{} more files are left out", coverage.files.size() - rows)),
+            text.npos);
+  EXPECT_TRUE(text.ends_with("\n\n</details>\n"));
+}
+
+TEST(CoverageGithub, LargestRangesFirst) {
+  EXPECT_EQ(lines_of(to_github(two_files(), "/src")),
+            (std::vector<std::string>{
+                "::notice title=Coverage::lines 37.5%25 (3/8), functions 50.0%25 (1/2), "
+                "branches 50.0%25 (1/2)",
+                "::warning file=lib/a.c,line=3,endLine=7,title=Not executed::lines 3-7 did not "
+                "run: 3 lines of code",
+                "::warning file=lib/a.c,line=12,endLine=12,title=Not executed::line 12 did not run",
+                "::warning file=lib/b.c,line=5,endLine=5,title=Not executed::line 5 did not run",
+            }));
+}
+
+TEST(CoverageGithub, NoMoreThanAreShown) {
+  Coverage coverage;
+  for (int i = 0; i < 25; ++i)
+    coverage.files.push_back(file_of(fmt::format("/src/{:02}.c", i), {{1, 0}}));
+  const auto lines = lines_of(to_github(coverage, "/src"));
+  EXPECT_EQ(lines.size(), 11U);
+  EXPECT_TRUE(lines[0].ends_with("; the 10 largest of 25 ranges of lines that did not run are "
+                                 "annotated"));
+  EXPECT_EQ(lines_of(to_github(coverage, "/src", 0)).size(), 26U);
+  EXPECT_EQ(to_github(Coverage(), ""), "::notice title=Coverage::no lines of code\n");
+}
+
+TEST(CoverageGithub, NamesEndNoCommand) {
+  Coverage coverage;
+  coverage.files = {file_of("/src/100%,a:b\r\n::error::\x1b.c", {{1, 0}})};
+  const auto lines = lines_of(to_github(coverage, "/src"));
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(lines[1].starts_with(
+      "::warning file=100%25%2Ca%3Ab%0D%0A%3A%3Aerror%3A%3A?.c,line=1,endLine=1,title="))
+      << lines[1];
+}
+
+} // namespace
+} // namespace tally
