@@ -57,10 +57,10 @@ void summarize(const CollectedCoverage &collected) {
   std::vector<std::string> parts;
   if (collected.skipped > 0)
     parts.push_back(fmt::format("{} of {} could not be used", collected.skipped,
-                                counted(collected.objects, "object")));
+                                counted(collected.objects.size(), "object")));
   if (collected.never_ran > 0)
     parts.push_back(fmt::format("{} of {} never ran", collected.never_ran,
-                                counted(collected.objects, "object")));
+                                counted(collected.objects.size(), "object")));
   if (!parts.empty())
     say(fmt::format("tally: {}", fmt::join(parts, "; ")));
 }

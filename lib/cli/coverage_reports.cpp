@@ -1,5 +1,6 @@
 #include "coverage_reports.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -7,12 +8,14 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <tally/coverage_html.h>
 #include <tally/coverage_report.h>
 #include <tally/formats.h>
 
@@ -28,12 +31,19 @@ struct Page {
   std::string_view name;
   std::string (*draw)(const CollectedCoverage &, const TextOptions &);
 };
-constexpr std::array<Page, 1> pages{{
+constexpr std::array<Page, 3> pages{{
     {"text",
      [](const CollectedCoverage &collected, const TextOptions &text) {
        return to_text(collected.coverage, collected.root, text);
      }},
+    {"markdown",
+     [](const CollectedCoverage &collected, const TextOptions &) {
+       return to_markdown(collected.coverage, collected.root);
+     }},
+    {"github", [](const CollectedCoverage &collected,
+                  const TextOptions &) { return to_github(collected.coverage, collected.root); }},
 }};
+constexpr std::string_view html = "html"; // a folder
 
 const Page *page_by_name(std::string_view name) {
   for (const Page &page : pages)
@@ -43,6 +53,47 @@ const Page *page_by_name(std::string_view name) {
 }
 
 bool holds_coverage(const Format &format) { return format.write_coverage || format.write_costs; }
+
+// When the newest object was compiled: a source that was changed later is not what was counted.
+int64_t when_compiled(const CollectedCoverage &collected) {
+  int64_t newest = 0;
+  for (const ObjectFiles &files : collected.objects) {
+    struct stat info {};
+    if (::stat(files.notes.c_str(), &info) == 0)
+      newest = std::max<int64_t>(newest, info.st_mtim.tv_sec);
+  }
+  return newest;
+}
+
+Result<void> write_folder(const CollectedCoverage &collected, const std::string &folder,
+                          Diagnostics &diagnostics) {
+  namespace fs = std::filesystem;
+  const auto make = [](const fs::path &path) -> Result<void> {
+    std::error_code fault;
+    fs::create_directories(path, fault);
+    return fault ? fail_errno(fault.value(), "cannot make the folder", path.string())
+                 : Result<void>();
+  };
+  TALLY_CHECK(make(folder));
+  HtmlOptions options;
+  options.root = collected.root;
+  options.title = fmt::format("Coverage of {}", fs::path(collected.root).filename().string());
+  options.counted = when_compiled(collected);
+  std::string made; // the folder that is there
+  const auto put = [&](const std::string &path, std::string_view bytes) -> Result<void> {
+    const fs::path target = fs::path(folder) / path;
+    if (target.parent_path() != made) {
+      TALLY_CHECK(make(target.parent_path()));
+      made = target.parent_path().string();
+    }
+    return write_file(target.string(), bytes);
+  };
+  if (auto written = write_html(collected.coverage, options, diagnostics, put); !written)
+    return written;
+  say(fmt::format("tally: {} is to be opened in a browser",
+                  (fs::path(folder) / "index.html").string()));
+  return {};
+}
 
 // Its output, as far as it comes within ten seconds; "" where it cannot be run.
 std::string output_of(std::vector<std::string> command) {
@@ -102,6 +153,7 @@ std::string report_names() {
   std::vector<std::string_view> names;
   for (const Page &page : pages)
     names.push_back(page.name);
+  names.push_back(html);
   for (const Format &format : formats())
     if (holds_coverage(format))
       names.push_back(format.name);
@@ -116,6 +168,8 @@ Result<ReportRequest> report_request(const std::string &word) {
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' names no file", word), "--report");
   if (page_by_name(name))
     return ReportRequest{name, path.empty() ? "-" : path};
+  if (name == html)
+    return ReportRequest{name, path.empty() ? "coverage-html" : path};
   const auto format = format_by_name(name);
   if (!format || !holds_coverage(**format))
     return fail(ErrorCode::invalid_argument,
@@ -125,7 +179,9 @@ Result<ReportRequest> report_request(const std::string &word) {
 }
 
 Result<void> write_report(const CollectedCoverage &collected, const ReportRequest &request,
-                          const ReportSettings &settings, Diagnostics &) {
+                          const ReportSettings &settings, Diagnostics &diagnostics) {
+  if (request.format == html)
+    return write_folder(collected, request.path, diagnostics);
   if (const Page *page = page_by_name(request.format))
     return write_file(request.path,
                       page->draw(collected, request.path == "-" ? settings.text : TextOptions{}));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <tally/counted_object.h>
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
 #include <tally/export.h>
@@ -33,7 +34,8 @@ struct CollectOptions {
 struct CollectedCoverage {
   Coverage coverage;
   std::string root; // real and absolute
-  size_t objects = 0, reports = 0;
+  std::vector<ObjectFiles> objects;
+  size_t reports = 0;
   size_t never_ran = 0; // objects without counters: no line of theirs ran
   size_t skipped = 0;   // that could not be used; each is found
   size_t sources_left_out = 0;

@@ -16,11 +16,11 @@ namespace tally {
 TALLY_API std::string share_text(uint64_t part, uint64_t whole);
 
 // Lines that did not run, with no line that ran among them; lines without code part nothing.
-struct LineRange {
+struct MissingRange {
   uint32_t first = 0, last = 0;
   uint32_t lines = 0; // of code
 };
-TALLY_API std::vector<LineRange> ranges_not_run(const FileCoverage &file);
+TALLY_API std::vector<MissingRange> ranges_not_run(const FileCoverage &file);
 // "3-7, 12"; no more than `most` of them and how many more there are: "3-7, 12, … 5 more". 0: all.
 TALLY_API std::string missing_ranges(const FileCoverage &file, size_t most = 0);
 

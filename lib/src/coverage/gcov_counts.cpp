@@ -14,7 +14,7 @@ namespace tally {
 
 namespace {
 
-constexpr uint32_t no_block = UINT32_MAX;
+constexpr uint32_t no_block = UINT32_MAX, no_file = UINT32_MAX;
 constexpr uint32_t group_table = 0x80000000; // + the function: lines of its own
 
 // A line of a table; as long as a function is counted, what one of its blocks adds to it.
@@ -107,7 +107,7 @@ private:
   Diagnostics &diagnostics_;
   const GcovOptions &options_;
   GcovCounts out_;
-  std::unordered_map<uint32_t, uint32_t> file_index_; // by name
+  std::vector<uint32_t> file_index_; // by name; no_file: not looked at yet
   std::map<std::string, uint32_t, std::less<>> canonical_index_;
   std::vector<bool> wanted_;    // by file
   std::vector<bool> has_lines_; // by file: some block is on one, be its function counted or not
@@ -158,8 +158,8 @@ std::string Counting::canonical(std::string_view path) const {
 }
 
 uint32_t Counting::file_of(StringId name) {
-  const auto [at, added] = file_index_.try_emplace(index_of(name), 0);
-  if (added) {
+  uint32_t &index = file_index_[index_of(name)];
+  if (index == no_file) {
     std::string path = canonical(graph_.strings[name]);
     const auto [known, is_new] =
         canonical_index_.try_emplace(path, static_cast<uint32_t>(out_.files.size()));
@@ -167,12 +167,13 @@ uint32_t Counting::file_of(StringId name) {
       wanted_.push_back(!options_.wants || options_.wants(path));
       out_.files.push_back({std::move(path), {}, {}});
     }
-    at->second = known->second;
+    index = known->second;
   }
-  return at->second;
+  return index;
 }
 
 void Counting::name_files() {
+  file_index_.assign(graph_.strings.size(), no_file);
   for (const GraphFunction &function : graph_.functions) {
     file_of(function.file);
     for (const GraphLocation &location : graph_.locations_of(function)) {
@@ -188,14 +189,16 @@ void Counting::name_files() {
 // Functions of one file that begin in one line: template instances, say, or both constructors of a
 // class.
 void Counting::find_groups() {
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> first;
+  std::unordered_map<uint64_t, uint32_t> first; // by file and line
+  first.reserve(graph_.functions.size());
   grouped_.assign(graph_.functions.size(), false);
   for (uint32_t i = 0; i < graph_.functions.size(); ++i) {
     const auto id = static_cast<GraphFunctionId>(i);
     const GraphFunction &function = graph_.functions[id];
     if (function.artificial)
       continue;
-    const auto [at, added] = first.try_emplace({file_of(function.file), function.start_line}, i);
+    const auto [at, added] =
+        first.try_emplace(uint64_t{file_of(function.file)} << 32 | function.start_line, i);
     if (!added)
       grouped_[i] = grouped_[at->second] = true;
   }
@@ -208,8 +211,11 @@ void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64
   order_.resize(arcs.size());
   for (uint32_t i = 0; i < arcs.size(); ++i)
     order_[i] = i;
-  std::ranges::stable_sort(
-      order_, {}, [&](uint32_t i) { return uint64_t{arcs[i].source} << 32 | arcs[i].destination; });
+  const auto place = [&](uint32_t i) {
+    return uint64_t{arcs[i].source} << 32 | arcs[i].destination;
+  };
+  if (!std::ranges::is_sorted(order_, {}, place)) // as many compilers leave them
+    std::ranges::stable_sort(order_, {}, place);
   arcs_.arcs.clear();
   arcs_.first_out.assign(blocks + 1, 0);
   arcs_.first_in.assign(blocks + 1, 0);
@@ -358,7 +364,8 @@ void Counting::add_branches(uint32_t block) {
 
 void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
   find_conditions(graph_.functions[id]);
-  std::ranges::stable_sort(touches_, {}, &Touch::key);
+  if (!std::ranges::is_sorted(touches_, {}, &Touch::key))
+    std::ranges::stable_sort(touches_, {}, &Touch::key);
   cycles_.begin(arcs_);
   for (size_t i = 0; i < touches_.size();) {
     Row row;

@@ -33,11 +33,11 @@ std::string for_property(std::string_view text) { return escaped(text, "%\r\n:,"
 std::string to_github(const Coverage &coverage, std::string_view root, size_t most) {
   struct Place {
     const FileCoverage *file;
-    LineRange range;
+    MissingRange range;
   };
   std::vector<Place> places;
   for (const FileCoverage &file : coverage.files)
-    for (const LineRange &range : ranges_not_run(file))
+    for (const MissingRange &range : ranges_not_run(file))
       places.push_back({&file, range});
   // Those of one size stay by path and line.
   std::ranges::stable_sort(places, std::ranges::greater(),
@@ -56,7 +56,7 @@ std::string to_github(const Coverage &coverage, std::string_view root, size_t mo
                           shown, places.size());
   std::string out = "::notice title=Coverage::" + for_message(totals) + '\n';
   for (const Place &place : std::span(places).first(shown)) {
-    const LineRange &range = place.range;
+    const MissingRange &range = place.range;
     const std::string message = range.first == range.last
                                     ? fmt::format("line {} did not run", range.first)
                                     : fmt::format("lines {}-{} did not run: {} lines of code",

@@ -29,8 +29,8 @@ std::string share_with_counts(const CoverageMetric &metric) {
                      metric.whole);
 }
 
-std::vector<LineRange> ranges_not_run(const FileCoverage &file) {
-  std::vector<LineRange> out;
+std::vector<MissingRange> ranges_not_run(const FileCoverage &file) {
+  std::vector<MissingRange> out;
   bool within = false;
   for (const LineCoverage &line : file.lines) {
     if (line.count != 0) {
@@ -47,10 +47,10 @@ std::vector<LineRange> ranges_not_run(const FileCoverage &file) {
 }
 
 std::string missing_ranges(const FileCoverage &file, size_t most) {
-  const std::vector<LineRange> ranges = ranges_not_run(file);
+  const std::vector<MissingRange> ranges = ranges_not_run(file);
   const size_t shown = most == 0 ? ranges.size() : std::min(most, ranges.size());
   std::string out;
-  for (const LineRange &range : std::span(ranges).first(shown)) {
+  for (const MissingRange &range : std::span(ranges).first(shown)) {
     out += out.empty() ? "" : ", ";
     out += range.first == range.last ? fmt::format("{}", range.first)
                                      : fmt::format("{}-{}", range.first, range.last);

@@ -342,7 +342,6 @@ Result<CollectedCoverage> Collect::run() {
     return fail_errno(fault.value(), "cannot open the root", options_.root);
   TALLY_TRY(inputs, FindInputs(diagnostics_).run(options_.paths));
   inputs_ = std::move(inputs);
-  out_.objects = inputs_.objects.size();
   if (inputs_.objects.empty() && inputs_.reports.empty())
     return fail(
         ErrorCode::no_data,
@@ -364,6 +363,7 @@ Result<CollectedCoverage> Collect::run() {
   if (options_.markers)
     apply_markers(out_.coverage);
   out_.sources_left_out = left_out_.size();
+  out_.objects = std::move(inputs_.objects);
   return std::move(out_);
 }
 

@@ -1,9 +1,6 @@
 #include <tally/counted_object.h>
 
-#include <array>
-
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -25,9 +22,10 @@ bool is_plain_folder(const std::string &path) {
 
 // null where the file is missing; what is there but cannot be opened is an error.
 Result<std::unique_ptr<ByteSource>> open_if_there(const std::string &path) {
-  if (::access(path.c_str(), F_OK) != 0)
+  auto source = ByteSource::open(path);
+  if (!source && source.error().code == ErrorCode::not_found)
     return nullptr;
-  return ByteSource::open(path);
+  return source;
 }
 
 Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &options,

@@ -15,13 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder's part that is there is made real; what is missing is taken as text.
-std::string real_path(const fs::path &path) {
-  std::error_code fault;
-  fs::path real = fs::weakly_canonical(path, fault);
-  return (fault ? path.lexically_normal() : real).string();
-}
-
 // Headers of the compiler and of the distribution.
 bool is_of_system(std::string_view path) {
   for (const std::string_view folder : {"/usr/include/", "/usr/lib/", "/usr/local/include/"})
@@ -45,6 +38,24 @@ bool SourcePlaces::is_plain_folder(const std::string &path) {
   return at->second;
 }
 
+// What is there of it is made real; what is missing is taken as text. Folders hold many sources.
+std::string SourcePlaces::real_path(const fs::path &path) {
+  const auto real = [](const fs::path &any) {
+    std::error_code fault;
+    fs::path out = fs::weakly_canonical(any, fault);
+    return (fault ? any.lexically_normal() : out).string();
+  };
+  const std::string name = path.filename().string();
+  if (name.empty() || name == "." || name == "..")
+    return real(path);
+  const auto [at, added] = real_folders_.try_emplace(path.parent_path().string());
+  if (added)
+    at->second = real(path.parent_path());
+  const std::string out = (at->second == "/" ? "" : at->second) + '/' + name;
+  struct stat info {};
+  return ::lstat(out.c_str(), &info) == 0 && S_ISLNK(info.st_mode) ? real(out) : out;
+}
+
 // Where the compiler's folder is not told, or has gone (the build was moved): the nearest folder
 // above the notes that the name leads from to a file.
 std::string SourcePlaces::folder_of(std::string_view name, std::string_view folder) {
@@ -58,8 +69,7 @@ std::string SourcePlaces::folder_of(std::string_view name, std::string_view fold
       return std::string(folder);
   }
   std::error_code ignored;
-  for (fs::path above = fs::absolute(notes_, ignored).parent_path();;
-       above = above.parent_path()) {
+  for (fs::path above = fs::absolute(notes_, ignored).parent_path();; above = above.parent_path()) {
     if (fs::is_regular_file(above / name, ignored)) {
       if (!folder.empty())
         diagnostics_->add(Severity::note,

@@ -1,6 +1,7 @@
 // Where the sources lie that objects name, and which of them count.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@ public:
 private:
   std::string folder_of(std::string_view name, std::string_view folder);
   std::optional<std::string> find(std::string_view name, std::string_view folder);
+  std::string real_path(const std::filesystem::path &path);
 
   const PathFilter &filter_;
   std::string_view root_;
@@ -37,6 +39,7 @@ private:
   Diagnostics *diagnostics_ = nullptr;
   std::unordered_map<std::string, std::optional<std::string>> places_; // by folder and name
   std::unordered_map<std::string, bool> plain_, is_there_;
+  std::unordered_map<std::string, std::string> real_folders_;
   std::unordered_set<std::string> left_out_;
 };
 

@@ -130,7 +130,7 @@ private:
   std::string bytes_;
   std::vector<std::string_view> text_; // its lines
   std::vector<std::string> notes_;
-  std::vector<LineRange> gaps_;
+  std::vector<MissingRange> gaps_;
   size_t next_gap_ = 0; // that no row belongs to yet
 };
 
@@ -215,7 +215,7 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
 }
 
 void SourcePage::gap_links() {
-  const auto link = [&](const LineRange &gap, std::string_view arrow, std::string_view which) {
+  const auto link = [&](const MissingRange &gap, std::string_view arrow, std::string_view which) {
     to_.put(fmt::format("<a href=#L{} title=\"{} line that did not run: {}\">{}</a>", gap.first,
                         which, gap.first, arrow));
   };
