@@ -20,6 +20,7 @@
 #include <tally/formats.h>
 
 #include "commands.h"
+#include "profiles.h"
 
 namespace tally::cli {
 
@@ -187,6 +188,7 @@ Result<void> write_report(const CollectedCoverage &collected, const ReportReques
   TALLY_TRY(format, format_by_name(request.format));
   WriteOptions options;
   options.root = collected.root;
+  options.time = time_told();
   options.gcovr_version = settings.gcovr_version;
   if (format->name == "gcovr" && options.gcovr_version.empty())
     options.gcovr_version = version_of_gcovr();

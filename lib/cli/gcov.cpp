@@ -15,13 +15,14 @@ namespace {
 
 struct Options {
   std::vector<std::string> files;
-  bool branches = false;
+  bool branches = false, conditions = false;
 };
 
 Result<std::string> json_of(const std::string &file, const Options &options) {
   Diagnostics findings;
   CountOptions counting;
   counting.branches = options.branches;
+  counting.blocks = true;
   auto object = count_object(files_of_object(file), counting, findings);
   show(findings);
   if (!object)
@@ -30,6 +31,8 @@ Result<std::string> json_of(const std::string &file, const Options &options) {
                        .data_file = file,
                        .gcc3 = object->gcc3,
                        .branches = options.branches,
+                       .format_2 = object->has_blocks,
+                       .conditions = options.conditions,
                        .graph = &object->graph,
                        .counts = &object->counts});
 }
@@ -62,6 +65,8 @@ void add_gcov(CLI::App &app, Outcome &outcome) {
       ->type_name("")
       ->required();
   command.add_flag("-b", options->branches, "with branches")->disable_flag_override();
+  command.add_flag("-g", options->conditions, "with conditions (GCC 14, -fcondition-coverage)")
+      ->disable_flag_override();
   command.callback([options, &outcome] { run(*options, outcome); });
 }
 

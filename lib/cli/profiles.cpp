@@ -1,6 +1,8 @@
 #include "profiles.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <ctime>
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -12,6 +14,7 @@
 
 #include "arguments.h"
 #include "progress.h"
+#include "support/number.h"
 #include "support/path.h"
 
 namespace tally::cli {
@@ -74,6 +77,20 @@ void add_output(CLI::App &command, OutputOptions &options) {
       .add_flag("--full-positions", options.full_positions,
                 "Callgrind: no position relative to the one before")
       ->disable_flag_override();
+}
+
+int64_t time_told() {
+  const char *told = std::getenv("SOURCE_DATE_EPOCH");
+  if (told)
+    if (const auto seconds = whole_number(told, 0, INT64_MAX / 1000, "SOURCE_DATE_EPOCH"))
+      return static_cast<int64_t>(*seconds);
+  return static_cast<int64_t>(std::time(nullptr));
+}
+
+WriteOptions OutputOptions::how() const {
+  WriteOptions out{.compress_names = !full_names, .compress_positions = !full_positions};
+  out.time = time_told();
+  return out;
 }
 
 TextOptions TableOptions::text(uint32_t fallback) const {

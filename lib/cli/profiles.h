@@ -24,12 +24,14 @@ void add_input(CLI::App &command, const std::string &name, std::string &file,
 void add_inputs(CLI::App &command, const std::string &name, std::vector<std::string> &files,
                 InputOptions &options);
 
+// Of what is written: now; or what builds that are to be repeated say instead
+// (https://reproducible-builds.org/specs/source-date-epoch/), in seconds since 1970.
+int64_t time_told();
+
 struct OutputOptions {
   std::string path;
   bool full_names = false, full_positions = false;
-  WriteOptions how() const {
-    return {.compress_names = !full_names, .compress_positions = !full_positions};
-  }
+  WriteOptions how() const;
 };
 void add_output(CLI::App &command, OutputOptions &options);
 

@@ -57,6 +57,7 @@ void check_counts(const GcovNotes &notes, const GcovData *data, bool branches) {
   require(counters.of.size() == notes.graph.functions.size(), "a range a function");
   GcovOptions options;
   options.branches = branches;
+  options.blocks = notes.header.version >= GcovVersion::v14;
   options.most_steps = 500;
   options.is_plain_folder = [](const std::string &folder) { return folder.size() % 2 == 0; };
   const GcovCounts counts =
@@ -69,15 +70,28 @@ void check_counts(const GcovNotes &notes, const GcovData *data, bool branches) {
                 file.functions, {},
                 [&](const GcovFunction &f) { return notes.graph.functions[f.id].start_line; }),
             "functions by line");
-    for (const GcovLine &line : file.lines)
+    for (const GcovLine &line : file.lines) {
       require(line.first_branch <= line.last_branch && line.last_branch <= counts.branches.size(),
               "a line's branches");
+      require(line.details < counts.details.size(), "a line's details");
+      const GcovDetails &details = counts.details[line.details];
+      require(details.last_block <= counts.blocks.size() &&
+                  details.last_call <= counts.calls.size() &&
+                  details.last_condition <= counts.conditions.size(),
+              "a line's blocks, calls and conditions");
+    }
   }
-  if (lines + counts.branches.size() > 100'000)
+  for (const ConditionCoverage &condition : counts.conditions)
+    require(condition.terms <= 64 && condition.covered() <= condition.outcomes(), "a condition");
+  if (lines + counts.branches.size() + counts.blocks.size() + 64 * counts.conditions.size() >
+      100'000)
     return;
   GcovDocument document;
   document.compiler = "12.2";
   document.data_file = "input";
+  document.branches = branches;
+  document.format_2 = options.blocks;
+  document.conditions = true;
   document.graph = &notes.graph;
   document.counts = &counts;
   const auto json = nlohmann::json::parse(to_gcov_json(document));

@@ -11,6 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.gcc_14 import data_as_gcc_14, notes_as_gcc_14
+
 SOURCES = Path(__file__).resolve().parents[1] / "programs" / "coverage"
 
 # Name: compiler, source, options.
@@ -62,6 +65,8 @@ def main() -> None:
         if name == "gcc_loop_o0":
             write(out, "gcc_big_endian_data", notes, swapped(data))
             write(out, "gcc_cut_data", notes, data[:-7])
+            notes, idents = notes_as_gcc_14(notes, True)
+            write(out, "gcc_14_conditions", notes, data_as_gcc_14(data, idents, (0b01, 0b11)))
 
 
 main()

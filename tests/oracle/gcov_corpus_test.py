@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.clang_notes import read_functions
+from support.gcc_14 import data_as_gcc_14, notes_as_gcc_14
 from support.gcov_counts import counts_of_json, counts_of_text
 from support.programs import SOURCE_ROOT, command_line
 from support.skips import run_unittests, skip_script
@@ -82,6 +83,59 @@ class GccTest(unittest.TestCase):
 
     def test_gcc_11(self) -> None:
         self.compare("gcc11", 45)
+
+
+class Gcc14Test(unittest.TestCase):
+    """No files of GCC 14 are there: these are GCC 12's with its version word, and with conditions
+    that are made up. What gcov has told before must stay the same."""
+    maxDiff = 4000
+
+    def test_format_2(self) -> None:
+        oracles = sorted(CORPUS.glob("gcc12/*/oracle/*.b.json.xz"))
+        oracles = [each for each in oracles if ".noda." not in each.name]
+        self.assertGreaterEqual(len(oracles), 20)
+        conditions = calls = 0
+        for oracle in oracles:
+            with self.subTest(str(oracle.relative_to(CORPUS))), \
+                    tempfile.TemporaryDirectory(prefix="gcov-") as elsewhere:
+                folder, stem = oracle.parents[1], oracle.name.removesuffix(".b.json.xz")
+                notes, idents = notes_as_gcc_14((folder / f"{stem}.gcno").read_bytes(), True)
+                data = data_as_gcc_14((folder / f"{stem}.gcda").read_bytes(), idents, (0b01, 0b11))
+                (Path(elsewhere) / f"{stem}.gcno").write_bytes(notes)
+                (Path(elsewhere) / f"{stem}.gcda").write_bytes(data)
+                done = tally_gcov(Path(elsewhere), "-b", "-g", f"{stem}.gcda")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotIn("conditions", done.stderr)
+                seen = json.loads(done.stdout)
+                self.assertEqual((seen["format_version"], seen["gcc_version"]), ("2", "14.1"))
+                for file in seen["files"]:
+                    for line in file["lines"]:
+                        conditions += self.check_conditions(line.pop("conditions"))
+                        calls += self.check_blocks(line)
+                seen = {**seen, "format_version": "1", "gcc_version": ""}
+                wanted = {**json.loads(unpacked(oracle)), "gcc_version": ""}
+                self.assertTrue(seen == wanted, "not the same document")
+        self.assertGreater(conditions, 500)
+        self.assertGreater(calls, 100)
+
+    def check_conditions(self, conditions: list[dict]) -> int:
+        for each in conditions:
+            self.assertIn(each, (
+                {"count": 4, "covered": 3, "not_covered_true": [1], "not_covered_false": []},
+                {"count": 4, "covered": 0, "not_covered_true": [0, 1],  # no arc has a counter
+                 "not_covered_false": [0, 1]}))
+        return len(conditions)
+
+    def check_blocks(self, line: dict) -> int:
+        """What is left is what format 1 tells."""
+        blocks, calls = line.pop("block_ids"), line.pop("calls")
+        for branch in line["branches"]:
+            self.assertIn(branch.pop("source_block_id"), blocks)
+            self.assertGreater(branch.pop("destination_block_id"), 0)
+        for call in calls:
+            self.assertIn(call["source_block_id"], blocks)
+            self.assertEqual(call["destination_block_id"], 1)
+        return len(calls)
 
 
 class ClangTest(unittest.TestCase):

@@ -4,12 +4,13 @@
 # shellcheck disable=SC2034,SC2086
 
 tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev libfmt-dev
-  libexpected-dev libcli11-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev"
+  libexpected-dev libcli11-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev
+  libpugixml-dev"
 # To see it at work: gdb/try.sh.
 tally_try_packages="gdb valgrind xz-utils python3 binutils"
 # For all tests and the benchmarks: peers to compare with, and a second compiler.
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev gdbserver linux-perf clang
-  llvm libclang-rt-dev elfutils procps zstd"
+  llvm libclang-rt-dev elfutils procps zstd libxml2-utils"
 
 # Those of the arguments that are not installed, one a line.
 tally_missing_packages() {

@@ -24,15 +24,17 @@ struct ObjectFiles {
 TALLY_API ObjectFiles files_of_object(std::string_view path);
 
 struct CountedObject {
-  std::string compiler; // "12.2"
-  bool gcc3 = false;    // made by GCC before 3.4
-  bool ran = false;     // there were counters
+  std::string compiler;    // "12.2"
+  bool gcc3 = false;       // made by GCC before 3.4
+  bool ran = false;        // there were counters
+  bool has_blocks = false; // made by GCC 14 or later, and CountOptions::blocks
   CoverageGraph graph;
   GcovCounts counts;
 };
 
 struct CountOptions {
   bool branches = true;
+  bool blocks = false; // as GcovOptions::blocks, where gcov tells them
   // As GcovOptions::wants, with the folder that the compiler worked in ("": not told).
   std::function<bool(const std::string &name, std::string_view folder)> wants{};
   // As GcovOptions::is_plain_folder; empty: by looking.

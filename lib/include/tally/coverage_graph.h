@@ -34,7 +34,7 @@ struct GraphLocation {
 
 // GCC 14: what -fcondition-coverage counts.
 struct GraphCondition {
-  uint32_t block = 0, terms = 0;
+  uint32_t block = 0, terms = 0; // at most 64 terms
 };
 
 // Blocks are numbered from 0, the entry.
@@ -91,6 +91,11 @@ struct CoverageCounters {
   bool none = false;     // there is no file of counters: nothing ran, all functions are present
   std::vector<Range> of; // by function
   std::vector<int64_t> values;
+  // Which terms decided a condition while it was true, and while it was false: a bit for each.
+  struct Condition {
+    uint64_t when_true = 0, when_false = 0;
+  };
+  std::vector<Condition> conditions; // as the graph's; empty: none is counted
 
   std::span<const int64_t> values_of(GraphFunctionId f) const {
     const Range &range = of[index_of(f)];

@@ -28,6 +28,9 @@ struct WriteOptions {
   // Of gcovr's JSON: the version of its layout ("0.3"), for gcovr reads no other than its own.
   // "": the newest that is known here.
   std::string gcovr_version{};
+  // When the report was made, in seconds since 1970, for formats that tell it: the same content and
+  // time give the same bytes, so whoever writes passes it. 0: not told.
+  int64_t time = 0;
 };
 
 // Bytes to be written, built whole before any file is touched, and what the format could not hold.
@@ -39,7 +42,9 @@ struct Written {
 struct Format {
   std::string_view name;
   std::string_view summary;
-  std::vector<std::string_view> file_names; // shell patterns
+  std::vector<std::string_view> file_names; // shell patterns; none: no name tells it
+  // Where none does, a name that does not mislead, `*` being what the caller calls it.
+  std::string_view default_name{};
   // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
   // this format? null: not read.
   bool (*probe)(std::string_view head) = nullptr;
@@ -65,7 +70,7 @@ TALLY_API const Format *format_by_file_name(std::string_view path);
 TALLY_API Result<const Format *> format_for_output(std::string_view path, std::string_view name,
                                                    std::string_view option);
 // For a file that was given no name: the format's first pattern, `*` being `stem` ("x.folded",
-// "callgrind.out.x").
+// "callgrind.out.x"); of a format without patterns its default name ("x.cobertura.xml").
 TALLY_API std::string default_file_name(const Format &format, std::string_view stem);
 
 struct ReadProfile {

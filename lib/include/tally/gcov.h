@@ -82,6 +82,9 @@ inline constexpr uint32_t gcov_tag_counters = 0x01a10000; // + (kind << 17)
 inline constexpr uint32_t gcov_tag_object_summary = 0xa1000000;
 inline constexpr uint32_t gcov_tag_program_summary = 0xa3000000; // until GCC 8
 
+inline constexpr uint32_t counter_tag(GcovCounter kind) {
+  return gcov_tag_counters + (static_cast<uint32_t>(kind) << 17);
+}
 inline constexpr bool is_counter_tag(uint32_t tag) {
   return tag >= gcov_tag_counters && (tag & 0xffe1ffff) == gcov_tag_counters;
 }
@@ -123,9 +126,9 @@ TALLY_API Result<GcovNotes> read_gcov_notes(std::string bytes, std::string_view 
 TALLY_API Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
                                           Diagnostics &diagnostics);
 
-// The arc counters of the functions, as gcov takes them: by ident; with another stamp none; up to
-// the first function whose checksums or number of counters are other ones. What does not match is
-// found. `data` null: nothing ran.
+// The counters of the functions' arcs and conditions, as gcov takes them: by ident; with another
+// stamp none; up to the first function whose checksums or number of counters are other ones. What
+// does not match is found. `data` null: nothing ran.
 TALLY_API CoverageCounters match_counters(const GcovNotes &notes, const GcovData *data,
                                           std::string_view source, Diagnostics &diagnostics);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tally/coverage.h>
 #include <tally/coverage_graph.h>
 #include <tally/diagnostics.h>
 #include <tally/export.h>
@@ -16,7 +17,21 @@ namespace tally {
 struct GcovBranch {
   int64_t count = 0;
   bool fall_through = false;
-  bool throws = false; // taken when an exception leaves a call
+  bool throws = false;                  // taken when an exception leaves a call
+  uint32_t source = 0, destination = 0; // blocks
+};
+
+// A block that ends in a call which may not return.
+struct GcovCall {
+  uint32_t source = 0, destination = 0; // blocks
+  int64_t returned = 0;
+};
+
+// What gcov tells of a line since GCC 14. Half-open ranges of GcovCounts' columns.
+struct GcovDetails {
+  uint32_t first_block = 0, last_block = 0;
+  uint32_t first_call = 0, last_call = 0;
+  uint32_t first_condition = 0, last_condition = 0;
 };
 
 struct GcovLine {
@@ -25,6 +40,7 @@ struct GcovLine {
   bool unexecuted_block = false;                    // some block of it did not run
   GraphFunctionId function = none<GraphFunctionId>; // whose name gcov prints beside
   uint32_t first_branch = 0, last_branch = 0;       // half-open
+  uint32_t details = 0;                             // in GcovCounts::details
 };
 
 struct GcovFunction {
@@ -44,10 +60,16 @@ struct GcovFile {
 struct GcovCounts {
   std::vector<GcovFile> files; // in the order in which the notes name them
   std::vector<GcovBranch> branches;
+  // The first is that of lines of which nothing more is told; few objects have others.
+  std::vector<GcovDetails> details{1};
+  std::vector<uint32_t> blocks; // of a line, as often as gcov takes them for it
+  std::vector<GcovCall> calls;
+  std::vector<ConditionCoverage> conditions;
 };
 
 struct GcovOptions {
   bool branches = true;
+  bool blocks = false; // and calls
   // Elementary circuits through the blocks of a line are counted one by one. A line that needs more
   // steps has no count.
   uint64_t most_steps = 2'000'000;

@@ -17,11 +17,14 @@ struct GcovDocument {
   // branches and the compiler's folder are left out.
   bool gcc3 = false;
   bool branches = true;
+  // Format "2", of GCC 14 and later: counted with GcovOptions::blocks. Calls stand with branches.
+  bool format_2 = false;
+  bool conditions = false;
   const CoverageGraph *graph = nullptr;
   const GcovCounts *counts = nullptr;
 };
 
-// One document, and a line break. Format "1", of GCC 9 to 13.
+// One document, and a line break. Format "1" is of GCC 9 to 13.
 TALLY_API std::string to_gcov_json(const GcovDocument &document);
 
 } // namespace tally

@@ -49,6 +49,7 @@ private:
     LineCoverage line;
     line.line = instances.front()->line;
     line.first_branch = static_cast<uint32_t>(out_.branches.size());
+    line.first_condition = static_cast<uint32_t>(out_.conditions.size());
     bool fits = true;
     for (const GcovLine *instance : instances) {
       fits &= checked_add(line.count, count_of(instance->count));
@@ -64,8 +65,20 @@ private:
         sum.fall_through |= branch.fall_through;
         sum.throws |= branch.throws;
       }
+      const GcovDetails &details = counts_.details[instance->details];
+      place = line.first_condition;
+      for (uint32_t i = details.first_condition; i < details.last_condition; ++i) {
+        const ConditionCoverage &condition = counts_.conditions[i];
+        if (place == out_.conditions.size())
+          out_.conditions.emplace_back();
+        ConditionCoverage &sum = out_.conditions[place++];
+        sum.terms = std::max(sum.terms, condition.terms);
+        sum.when_true |= condition.when_true;
+        sum.when_false |= condition.when_false;
+      }
     }
     line.last_branch = static_cast<uint32_t>(out_.branches.size());
+    line.last_condition = static_cast<uint32_t>(out_.conditions.size());
     out_.lines.push_back(line);
     return fits ? Result<void>() : overflow(line.line);
   }

@@ -24,6 +24,7 @@ struct Row {
   int64_t by_blocks = 0; // as LineCycles counts them
   bool unexecuted = false, has_blocks = false;
   uint32_t first_branch = 0, last_branch = 0;
+  uint32_t details = 0; // of the counts'
   uint64_t key() const { return uint64_t{table} << 32 | line; }
 };
 
@@ -86,8 +87,17 @@ private:
   void sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64_t> &counts);
   void tell_arcs_apart();
   void touch_lines(GraphFunctionId id, const FlowCounts &flow);
-  void count_lines(GraphFunctionId id);
+  struct Condition {
+    uint32_t block = 0, index = 0; // of the graph's
+    uint64_t key = UINT64_MAX;     // its line
+  };
+  std::span<Condition> conditions_of(uint32_t block);
+  void find_conditions(const GraphFunction &function);
+  void count_lines(GraphFunctionId id, const FlowCounts &flow);
   void add_branches(uint32_t block);
+  void add_calls(uint32_t block, const FlowCounts &flow);
+  void add_conditions(uint32_t block, uint64_t key);
+  void join(Row &sum, const Row &more);
   void add_lines(uint32_t file);
   GcovLine line_of(const Row &row, GraphFunctionId function);
 
@@ -113,6 +123,7 @@ private:
   std::vector<bool> throws_;                         // by arc
   std::vector<Touch> touches_;
   std::vector<uint32_t> blocks_, waiting_;
+  std::vector<Condition> conditions_; // by block
 };
 
 // --- files
@@ -295,6 +306,50 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
   }
 }
 
+std::span<Counting::Condition> Counting::conditions_of(uint32_t block) {
+  return std::span(std::ranges::lower_bound(conditions_, block, {}, &Condition::block),
+                   std::ranges::upper_bound(conditions_, block, {}, &Condition::block));
+}
+
+// A condition belongs to the line that its block was put on last.
+void Counting::find_conditions(const GraphFunction &function) {
+  conditions_.clear();
+  for (uint32_t i = function.first_condition; i < function.last_condition; ++i)
+    conditions_.push_back({graph_.conditions[i].block, i});
+  if (conditions_.empty()) // as in nearly all functions
+    return;
+  std::ranges::stable_sort(conditions_, {}, &Condition::block);
+  for (const Touch &touch : touches_)
+    if (touch.block != no_block)
+      for (Condition &condition : conditions_of(touch.block))
+        condition.key = touch.key;
+}
+
+void Counting::add_conditions(uint32_t block, uint64_t key) {
+  for (Condition &condition : conditions_of(block)) {
+    if (condition.key != key)
+      continue;
+    condition.key = UINT64_MAX; // once, though the block may be listed twice
+    ConditionCoverage &out = out_.conditions.emplace_back();
+    out.terms = graph_.conditions[condition.index].terms;
+    if (!counters_.conditions.empty()) {
+      out.when_true = counters_.conditions[condition.index].when_true;
+      out.when_false = counters_.conditions[condition.index].when_false;
+    }
+  }
+}
+
+void Counting::add_calls(uint32_t block, const FlowCounts &flow) {
+  for (const CountedArc &arc : arcs_.out_of(block))
+    if (arc.flags & arc_fake) {
+      GcovCall call{arc.source, arc.destination, 0};
+      // What does not fit was found with the function's counts.
+      if (__builtin_sub_overflow(flow.blocks[block], arc.count, &call.returned))
+        call.returned = 0;
+      out_.calls.push_back(call);
+    }
+}
+
 void Counting::add_branches(uint32_t block) {
   if (unconditional_[block])
     return;
@@ -302,11 +357,13 @@ void Counting::add_branches(uint32_t block) {
     const CountedArc &arc = arcs_.arcs[i];
     if (arc.flags & arc_fake)
       continue;
-    out_.branches.push_back({arc.count, (arc.flags & arc_fall_through) != 0, throws_[i]});
+    out_.branches.push_back(
+        {arc.count, (arc.flags & arc_fall_through) != 0, throws_[i], arc.source, arc.destination});
   }
 }
 
-void Counting::count_lines(GraphFunctionId id) {
+void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
+  find_conditions(graph_.functions[id]);
   if (!std::ranges::is_sorted(touches_, {}, &Touch::key))
     std::ranges::stable_sort(touches_, {}, &Touch::key);
   cycles_.begin(arcs_);
@@ -315,6 +372,9 @@ void Counting::count_lines(GraphFunctionId id) {
     row.table = static_cast<uint32_t>(touches_[i].key >> 32);
     row.line = static_cast<uint32_t>(touches_[i].key);
     row.first_branch = static_cast<uint32_t>(out_.branches.size());
+    GcovDetails details{.first_block = static_cast<uint32_t>(out_.blocks.size()),
+                        .first_call = static_cast<uint32_t>(out_.calls.size()),
+                        .first_condition = static_cast<uint32_t>(out_.conditions.size())};
     blocks_.clear();
     bool fits = true;
     for (const uint64_t key = touches_[i].key; i < touches_.size() && touches_[i].key == key; ++i) {
@@ -327,6 +387,19 @@ void Counting::count_lines(GraphFunctionId id) {
       blocks_.push_back(touch.block);
       if (options_.branches)
         add_branches(touch.block);
+      if (options_.blocks)
+        add_calls(touch.block, flow);
+      if (!conditions_.empty())
+        add_conditions(touch.block, key);
+    }
+    if (options_.blocks)
+      out_.blocks.insert(out_.blocks.end(), blocks_.begin(), blocks_.end());
+    if (options_.blocks || out_.conditions.size() > details.first_condition) {
+      details.last_block = static_cast<uint32_t>(out_.blocks.size());
+      details.last_call = static_cast<uint32_t>(out_.calls.size());
+      details.last_condition = static_cast<uint32_t>(out_.conditions.size());
+      row.details = static_cast<uint32_t>(out_.details.size());
+      out_.details.push_back(details);
     }
     if (!blocks_.empty()) {
       row.has_blocks = true;
@@ -380,7 +453,7 @@ void Counting::add_function(GraphFunctionId id) {
     out_.files[file].functions.push_back(row);
 
   touch_lines(id, flow);
-  count_lines(id);
+  count_lines(id, flow);
 }
 
 // --- the tables
@@ -388,7 +461,46 @@ void Counting::add_function(GraphFunctionId id) {
 GcovLine Counting::line_of(const Row &row, GraphFunctionId function) {
   return {row.line,         row.has_blocks ? row.by_blocks : row.raw,
           row.unexecuted,   function,
-          row.first_branch, row.last_branch};
+          row.first_branch, row.last_branch,
+          row.details};
+}
+
+// One behind the other, where they are not already. `to` and `from`: ranges of the column.
+template <class T>
+void join_ranges(std::vector<T> &column, std::pair<uint32_t &, uint32_t &> to,
+                 std::pair<uint32_t, uint32_t> from) {
+  auto [first, last] = to;
+  if (from.first == from.second)
+    return;
+  if (first == last) {
+    first = from.first;
+  } else if (last != from.first) {
+    const auto begin = static_cast<uint32_t>(column.size());
+    for (const auto &[next, end] : {std::pair(first, last), from})
+      for (uint32_t i = next; i < end; ++i) {
+        const T each = column[i];
+        column.push_back(each);
+      }
+    first = begin;
+    last = static_cast<uint32_t>(column.size());
+    return;
+  }
+  last = from.second;
+}
+
+void Counting::join(Row &sum, const Row &more) {
+  join_ranges(out_.branches, {sum.first_branch, sum.last_branch},
+              {more.first_branch, more.last_branch});
+  if (more.details == 0)
+    return;
+  const GcovDetails from = out_.details[more.details];
+  GcovDetails to = out_.details[sum.details];
+  join_ranges(out_.blocks, {to.first_block, to.last_block}, {from.first_block, from.last_block});
+  join_ranges(out_.calls, {to.first_call, to.last_call}, {from.first_call, from.last_call});
+  join_ranges(out_.conditions, {to.first_condition, to.last_condition},
+              {from.first_condition, from.last_condition});
+  sum.details = static_cast<uint32_t>(out_.details.size());
+  out_.details.push_back(to);
 }
 
 void Counting::add_lines(uint32_t number) {
@@ -416,7 +528,7 @@ void Counting::add_lines(uint32_t number) {
     return std::span(std::ranges::lower_bound(rows_, table, {}, &Row::table),
                      std::ranges::upper_bound(rows_, table, {}, &Row::table));
   };
-  // Rows of one line are of several functions: one row, their branches one after another.
+  // Rows of one line are of several functions: one row, what they have one after another.
   const auto add_rows = [&](std::span<const Row> rows, auto function_of) {
     for (size_t i = 0; i < rows.size();) {
       Row sum = rows[i];
@@ -428,23 +540,7 @@ void Counting::add_lines(uint32_t number) {
                "overflow");
         sum.unexecuted |= more.unexecuted;
         sum.has_blocks |= more.has_blocks;
-        if (more.first_branch == more.last_branch)
-          continue;
-        if (sum.first_branch == sum.last_branch) {
-          sum.first_branch = more.first_branch;
-        } else if (sum.last_branch != more.first_branch) {
-          const auto first = static_cast<uint32_t>(out_.branches.size());
-          for (const auto &[from, to] : {std::pair(sum.first_branch, sum.last_branch),
-                                         std::pair(more.first_branch, more.last_branch)})
-            for (uint32_t b = from; b < to; ++b) {
-              const GcovBranch branch = out_.branches[b];
-              out_.branches.push_back(branch);
-            }
-          sum.first_branch = first;
-          sum.last_branch = static_cast<uint32_t>(out_.branches.size());
-          continue;
-        }
-        sum.last_branch = more.last_branch;
+        join(sum, more);
       }
       file.lines.push_back(line_of(sum, function_of(sum.line)));
     }

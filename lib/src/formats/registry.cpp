@@ -9,6 +9,10 @@
 
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
+#ifdef TALLY_WITH_XML
+#include "formats/cobertura/cobertura.h"
+#include "formats/sonarqube/sonarqube.h"
+#endif
 #include "formats/folded/folded.h"
 #include "formats/gcov/read.h"
 #include "formats/gcov3/gcov3.h"
@@ -25,6 +29,13 @@ std::span<const Format> formats() {
        .probe = callgrind::probe,
        .read = callgrind::read,
        .write_costs = callgrind::write},
+#ifdef TALLY_WITH_XML
+      {.name = "cobertura",
+       .summary = "coverage as XML, for GitLab, Jenkins, Azure and others",
+       .file_names = {},
+       .default_name = "*.cobertura.xml",
+       .write_coverage = cobertura::write},
+#endif
       {.name = "folded",
        .summary = "one stack a line with its count, for flame graphs",
        .file_names = {"*.folded", "*.collapsed"},
@@ -52,6 +63,13 @@ std::span<const Format> formats() {
        .probe = lcov::probe,
        .read_coverage = lcov::read,
        .write_coverage = lcov::write},
+#ifdef TALLY_WITH_XML
+      {.name = "sonarqube",
+       .summary = "coverage as SonarQube's generic XML",
+       .file_names = {},
+       .default_name = "*.sonarqube.xml",
+       .write_coverage = sonarqube::write},
+#endif
   };
   return table;
 }
@@ -92,7 +110,7 @@ Result<const Format *> format_for_output(std::string_view path, std::string_view
 }
 
 std::string default_file_name(const Format &format, std::string_view stem) {
-  std::string name(format.file_names.front());
+  std::string name(format.file_names.empty() ? format.default_name : format.file_names.front());
   const size_t star = name.find('*');
   return name.replace(star, 1, fmt::format("{}{}", star == 0 ? "" : ".", stem));
 }

@@ -2,35 +2,9 @@
 
 #include <algorithm>
 
+#include "model/function_of_line.h"
+
 namespace tally {
-
-namespace {
-
-// Tells the function that a line is of; lines come in order.
-class FunctionOfLine {
-public:
-  explicit FunctionOfLine(const FileCoverage &file) : functions_(file.functions) {}
-
-  const FunctionCoverage *operator()(uint32_t line) {
-    for (; next_ < functions_.size() && functions_[next_].start_line <= line; ++next_) {
-      const FunctionCoverage &function = functions_[next_];
-      // Instances that begin in one line: the first.
-      if (next_ == 0 || functions_[next_ - 1].start_line != function.start_line)
-        open_.push_back(&function);
-    }
-    // Where no end is told, a function ends where the next one begins.
-    while (!open_.empty() && open_.back()->end_line != 0 && open_.back()->end_line < line)
-      open_.pop_back();
-    return open_.empty() ? nullptr : open_.back();
-  }
-
-private:
-  const std::vector<FunctionCoverage> &functions_;
-  size_t next_ = 0;
-  std::vector<const FunctionCoverage *> open_;
-};
-
-} // namespace
 
 Result<CostProfile> costs_of(const Coverage &coverage) {
   CostProfileBuilder out;

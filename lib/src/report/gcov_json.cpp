@@ -1,13 +1,10 @@
 #include <tally/gcov_json.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-
-#include <cxxabi.h>
 
 #include <nlohmann/json.hpp>
 
+#include "support/demangle.h"
 #include "support/text_sink.h"
 
 namespace tally {
@@ -22,20 +19,18 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string demangled(std::string_view name) {
-  if (!name.starts_with("_Z") && !name.starts_with("_GLOBAL_"))
-    return std::string(name);
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), std::free);
-  return text ? text.get() : std::string(name);
+// As libiberty does, which gcov asks.
+std::string as_gcov_has_it(std::string_view name) {
+  return name.starts_with("_Z") || name.starts_with("_GLOBAL_") ? demangle(name)
+                                                                : std::string(name);
 }
 
 class Json {
 public:
   Json(const GcovDocument &document, std::string &out)
       : graph_(*document.graph), counts_(*document.counts), gcc3_(document.gcc3),
-        branches_(document.branches), to_(out) {
+        branches_(document.branches), format_2_(document.format_2),
+        conditions_(document.conditions), to_(out) {
     names_.resize(graph_.functions.size());
   }
 
@@ -48,7 +43,7 @@ public:
       separate(first);
       write_file(file);
     }
-    to_.put("], \"format_version\": \"1\"");
+    to_.put(format_2_ ? "], \"format_version\": \"2\"" : "], \"format_version\": \"1\"");
     if (!gcc3_) {
       to_.put(", \"current_working_directory\": ");
       to_.put(json_text(graph_.strings[graph_.working_directory]));
@@ -80,7 +75,10 @@ private:
     bool first = true;
     for (const GcovLine &line : file.lines) {
       separate(first);
-      write_line(line);
+      if (format_2_)
+        write_line_2(line);
+      else
+        write_line(line);
     }
     to_.put("], \"functions\": [");
     first = true;
@@ -120,6 +118,70 @@ private:
     to_.put('}');
   }
 
+  // Of a column, each as `put` puts it, in brackets.
+  template <class T>
+  void list(std::string_view key, const std::vector<T> &column, uint32_t first, uint32_t last,
+            auto put) {
+    to_.put(key);
+    to_.put('[');
+    for (uint32_t i = first; i < last; ++i) {
+      if (i != first)
+        to_.put(", ");
+      put(column[i]);
+    }
+    to_.put(']');
+  }
+
+  void write_line_2(const GcovLine &line) {
+    const GcovDetails &details = counts_.details[line.details];
+    field("{\"line_number\": ", line.line);
+    if (line.function != none<GraphFunctionId>) {
+      to_.put(", \"function_name\": ");
+      to_.put(name_of(line.function));
+    }
+    field(", \"count\": ", line.count);
+    to_.put(line.unexecuted_block ? ", \"unexecuted_block\": true"
+                                  : ", \"unexecuted_block\": false");
+    list(", \"block_ids\": ", counts_.blocks, details.first_block, details.last_block,
+         [&](uint32_t block) { to_.put(uint64_t{block}); });
+    list(", \"branches\": ", counts_.branches, line.first_branch,
+         branches_ ? line.last_branch : line.first_branch, [&](const GcovBranch &branch) {
+           field("{\"count\": ", branch.count);
+           to_.put(branch.throws ? ", \"throw\": true" : ", \"throw\": false");
+           to_.put(branch.fall_through ? ", \"fallthrough\": true" : ", \"fallthrough\": false");
+           field(", \"source_block_id\": ", branch.source);
+           field(", \"destination_block_id\": ", branch.destination);
+           to_.put('}');
+         });
+    list(", \"calls\": ", counts_.calls, details.first_call,
+         branches_ ? details.last_call : details.first_call, [&](const GcovCall &call) {
+           field("{\"source_block_id\": ", call.source);
+           field(", \"destination_block_id\": ", call.destination);
+           field(", \"returned\": ", call.returned);
+           to_.put('}');
+         });
+    list(", \"conditions\": ", counts_.conditions, details.first_condition,
+         conditions_ ? details.last_condition : details.first_condition,
+         [&](const ConditionCoverage &condition) {
+           field("{\"count\": ", condition.outcomes());
+           field(", \"covered\": ", condition.covered());
+           terms(", \"not_covered_true\": [", condition.terms, condition.when_true);
+           terms("], \"not_covered_false\": [", condition.terms, condition.when_false);
+           to_.put("]}");
+         });
+    to_.put('}');
+  }
+  // Those that have no bit.
+  void terms(std::string_view key, uint32_t count, uint64_t bits) {
+    to_.put(key);
+    bool first = true;
+    for (uint32_t term = 0; term < count; ++term)
+      if (!(bits >> term & 1)) {
+        separate(first);
+        to_.put(uint64_t{term});
+      }
+  }
+
   void write_function(const GcovFunction &row) {
     const GraphFunction &function = graph_.functions[row.id];
     if (gcc3_) {
@@ -127,7 +189,7 @@ private:
       to_.put(name_of(row.id));
       field(", \"execution_count\": ", row.execution_count);
       to_.put(", \"demangled_name\": ");
-      to_.put(json_text(demangled(graph_.strings[function.name])));
+      to_.put(json_text(as_gcov_has_it(graph_.strings[function.name])));
       to_.put('}');
       return;
     }
@@ -139,7 +201,7 @@ private:
     field(", \"blocks_executed\": ", row.blocks_executed);
     field(", \"execution_count\": ", row.execution_count);
     to_.put(", \"demangled_name\": ");
-    to_.put(json_text(demangled(graph_.strings[function.name])));
+    to_.put(json_text(as_gcov_has_it(graph_.strings[function.name])));
     field(", \"start_column\": ", function.start_column);
     field(", \"end_line\": ", function.end_line);
     to_.put('}');
@@ -147,7 +209,7 @@ private:
 
   const CoverageGraph &graph_;
   const GcovCounts &counts_;
-  const bool gcc3_, branches_;
+  const bool gcc3_, branches_, format_2_, conditions_;
   TextSink to_;
   std::vector<std::string> names_; // as JSON, by function
 };

@@ -44,6 +44,7 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &o
       match_counters(notes, data ? &*data : nullptr, files.data, diagnostics);
   GcovOptions counting;
   counting.branches = options.branches;
+  counting.blocks = options.blocks && notes.header.version >= GcovVersion::v14;
   counting.is_plain_folder = options.is_plain_folder ? options.is_plain_folder : is_plain_folder;
   const std::string_view folder = notes.graph.strings[notes.graph.working_directory];
   if (options.wants)
@@ -53,6 +54,7 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &o
   const auto version = static_cast<uint32_t>(notes.header.version);
   out.compiler = fmt::format("{}.{}", version / 100, version % 100);
   out.ran = data.has_value();
+  out.has_blocks = counting.blocks;
   out.graph = std::move(notes.graph);
   return out;
 }

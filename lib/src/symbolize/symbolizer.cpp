@@ -1,12 +1,10 @@
 #include <tally/symbolizer.h>
 
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <tuple>
 
-#include <cxxabi.h>
-
+#include "support/demangle.h"
 #include "symbolize/module_table.h"
 
 namespace tally {
@@ -16,11 +14,7 @@ namespace symbolize {
 std::string demangle(std::string_view linkage_name) {
   if (!linkage_name.starts_with("_Z") && !linkage_name.starts_with("___Z"))
     return std::string(linkage_name);
-  const std::string terminated(linkage_name);
-  int status = 0;
-  std::unique_ptr<char, void (*)(void *)> text(
-      abi::__cxa_demangle(terminated.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text ? text.get() : terminated;
+  return tally::demangle(linkage_name);
 }
 
 namespace {

@@ -35,6 +35,10 @@ public:
       } else if (record.tag == gcov_tag_counters && function) {
         if (!add(*function, record))
           break;
+      } else if (record.tag == counter_tag(GcovCounter::conditions) && function &&
+                 notes_.header.version >= GcovVersion::v14) {
+        if (!add_conditions(*function, record))
+          break;
       }
     }
     return std::move(out_);
@@ -106,6 +110,27 @@ private:
                                  &out_.values[range.first + i]))
         find(fmt::format("the counters of function {} do not fit in 64 bits",
                          graph_.strings[graph_.functions[id].name]));
+    return true;
+  }
+
+  // Two for each condition: true, then false.
+  bool add_conditions(GraphFunctionId id, const GcovRecord &record) {
+    const GraphFunction &function = graph_.functions[id];
+    const uint32_t expected = function.last_condition - function.first_condition;
+    if (record.last - record.first != 2 * uint64_t{expected}) {
+      mismatch(id, "number of conditions");
+      return false;
+    }
+    if (record.zeros)
+      return true;
+    out_.conditions.resize(graph_.conditions.size());
+    const auto values = data_.values_of(record);
+    for (uint32_t i = 0; i < expected; ++i) {
+      const uint32_t at = function.first_condition + i, terms = graph_.conditions[at].terms;
+      const uint64_t known = terms == 0 ? 0 : UINT64_MAX >> (64 - terms);
+      out_.conditions[at].when_true |= static_cast<uint64_t>(values[2 * i]) & known;
+      out_.conditions[at].when_false |= static_cast<uint64_t>(values[2 * i + 1]) & known;
+    }
     return true;
   }
 

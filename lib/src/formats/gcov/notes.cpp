@@ -189,6 +189,9 @@ private:
       const uint32_t block = cursor.u32(), terms = cursor.u32();
       if (block >= function_.block_count)
         return block_fault(condition_at, block);
+      if (terms > 64) // no more fit into a counter
+        return fail_at(condition_at, fmt::format("a condition of {} terms: 64 is the most", terms),
+                       source_);
       graph_.conditions.push_back({block, terms});
     }
     return {};

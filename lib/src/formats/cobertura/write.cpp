@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <map>
+#include <span>
+
+#include <fmt/format.h>
+
+#include <tally/version.h>
+
+#include "formats/cobertura/cobertura.h"
+#include "model/function_of_line.h"
+#include "support/demangle.h"
+#include "support/path.h"
+#include "support/xml.h"
+
+namespace tally::cobertura {
+
+namespace {
+
+// Rounded down: 1 is said of nothing that lacks something. Where there is nothing to cover it is 1,
+// as Cobertura has it.
+std::string rate(uint64_t part, uint64_t whole) {
+  const uint64_t of_10000 = whole == 0 ? 10'000 : part * 10'000 / whole;
+  return fmt::format("{}.{:04}", of_10000 / 10'000, of_10000 % 10'000);
+}
+
+// As people write it, in two parts: what stands before its parameters, and these.
+struct Signature {
+  std::string name, parameters;
+};
+
+Signature signature_of(std::string name) {
+  const size_t end = name.rfind(')');
+  // What may follow: " const", " &", " [clone .cold]".
+  if (end == name.npos || (end + 1 < name.size() && name[end + 1] != ' '))
+    return {std::move(name), ""};
+  size_t open = 0;
+  for (size_t at = end + 1; at-- > 0;) {
+    if (name[at] == ')')
+      ++open;
+    else if (name[at] == '(' && --open == 0)
+      return {name.substr(0, at), name.substr(at)};
+  }
+  return {std::move(name), ""};
+}
+
+class Writer {
+public:
+  explicit Writer(const WriteOptions &options)
+      : options_(options),
+        xml_("coverage SYSTEM \"http://cobertura.sourceforge.net/xml/coverage-04.dtd\"") {}
+
+  Written write(const Coverage &coverage) {
+    pugi::xml_node root = xml_.root("coverage");
+    const CoverageTotals totals = totals_of(coverage);
+    put_rates(root, totals);
+    xml_.put(root, "lines-covered", totals.lines_executed);
+    xml_.put(root, "lines-valid", totals.lines);
+    xml_.put(root, "branches-covered", totals.branches_taken);
+    xml_.put(root, "branches-valid", totals.branches);
+    xml_.put(root, "complexity", 0);
+    xml_.put(root, "version", "Tally " TALLY_VERSION);
+    xml_.put(root, "timestamp", fmt::format("{}{}", options_.time, options_.time ? "000" : ""));
+    xml_.put_text(root.append_child("sources").append_child("source"),
+                  options_.root.empty() ? "." : options_.root);
+
+    std::map<std::string_view, std::vector<const FileCoverage *>> folders;
+    for (const FileCoverage &file : coverage.files)
+      folders[folder_of(file)].push_back(&file);
+    pugi::xml_node packages = root.append_child("packages");
+    for (const auto &[folder, files] : folders)
+      add_package(packages, folder, files);
+
+    Written out{xml_.bytes(), {"where functions end"}};
+    if (totals.branches > 0)
+      out.lost.push_back("how often a branch was taken (how many were is written)");
+    if (totals.outcomes > 0)
+      out.lost.push_back("which terms decided a condition");
+    if (!coverage.tests.empty())
+      out.lost.push_back("which test reached what");
+    if (demangled_)
+      out.lost.push_back("names as the linker has them (they are written as people do)");
+    if (negative_)
+      out.lost.push_back("counts below 0 (what they are of ran: 1 is written)");
+    if (xml_.changed())
+      out.lost.emplace_back(xml_text_changed);
+    return out;
+  }
+
+private:
+  std::string_view path_of(const FileCoverage &file) const {
+    return relative_path(file.path, options_.root);
+  }
+  std::string_view folder_of(const FileCoverage &file) const {
+    const std::string_view path = path_of(file);
+    const size_t slash = path.rfind('/');
+    return slash == path.npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
+  }
+
+  void put_rates(pugi::xml_node to, const CoverageTotals &totals) {
+    xml_.put(to, "line-rate", rate(totals.lines_executed, totals.lines));
+    xml_.put(to, "branch-rate", rate(totals.branches_taken, totals.branches));
+  }
+
+  void add_package(pugi::xml_node to, std::string_view folder,
+                   std::span<const FileCoverage *const> files) {
+    pugi::xml_node package = to.append_child("package");
+    xml_.put(package, "name", folder);
+    CoverageTotals totals;
+    for (const FileCoverage *file : files)
+      totals += totals_of(*file);
+    put_rates(package, totals);
+    xml_.put(package, "complexity", 0);
+    pugi::xml_node classes = package.append_child("classes");
+    for (const FileCoverage *file : files)
+      add_class(classes, *file);
+  }
+
+  void add_class(pugi::xml_node to, const FileCoverage &file) {
+    pugi::xml_node node = to.append_child("class");
+    xml_.put(node, "name", base_name(file.path));
+    xml_.put(node, "filename", path_of(file));
+    put_rates(node, totals_of(file));
+    xml_.put(node, "complexity", 0);
+    add_methods(node.append_child("methods"), file);
+    pugi::xml_node lines = node.append_child("lines");
+    for (const LineCoverage &line : file.lines)
+      add_line(lines, line.line, line.count, file.branches_of(line));
+  }
+
+  // A method's first line is the one it begins in, with the count of its calls, which tells
+  // instances apart; then come the lines that are of no function within it.
+  void add_methods(pugi::xml_node to, const FileCoverage &file) {
+    std::vector<std::vector<const LineCoverage *>> lines_of(file.functions.size());
+    FunctionOfLine function_of(file);
+    for (const LineCoverage &line : file.lines)
+      if (const FunctionCoverage *function = function_of(line.line))
+        lines_of[static_cast<size_t>(function - file.functions.data())].push_back(&line);
+    for (size_t i = 0; i < file.functions.size(); ++i)
+      add_method(to, file, file.functions[i], lines_of[i]);
+  }
+
+  void add_method(pugi::xml_node to, const FileCoverage &file, const FunctionCoverage &function,
+                  std::span<const LineCoverage *const> lines) {
+    std::span<const BranchCoverage> first_branches;
+    if (!lines.empty() && lines.front()->line == function.start_line) {
+      first_branches = file.branches_of(*lines.front());
+      lines = lines.subspan(1);
+    }
+    CoverageTotals totals;
+    const auto count = [&](int64_t executed, std::span<const BranchCoverage> branches) {
+      ++totals.lines;
+      totals.lines_executed += executed != 0;
+      totals.branches += branches.size();
+      totals.branches_taken += taken(branches);
+    };
+    count(function.count, first_branches);
+    for (const LineCoverage *line : lines)
+      count(line->count, file.branches_of(*line));
+
+    pugi::xml_node method = to.append_child("method");
+    const std::string for_people = demangled(function.name);
+    const bool changed = for_people != function.name;
+    const Signature signature = changed ? signature_of(for_people) : Signature{for_people, ""};
+    demangled_ |= changed;
+    xml_.put(method, "name", signature.name);
+    xml_.put(method, "signature", signature.parameters);
+    put_rates(method, totals);
+    xml_.put(method, "complexity", 0);
+    pugi::xml_node node = method.append_child("lines");
+    add_line(node, function.start_line, function.count, first_branches);
+    for (const LineCoverage *line : lines)
+      add_line(node, line->line, line->count, file.branches_of(*line));
+  }
+
+  static uint64_t taken(std::span<const BranchCoverage> branches) {
+    return static_cast<uint64_t>(std::ranges::count_if(
+        branches, [](const BranchCoverage &branch) { return branch.count != 0; }));
+  }
+
+  void add_line(pugi::xml_node to, uint32_t number, int64_t count,
+                std::span<const BranchCoverage> branches) {
+    pugi::xml_node line = to.append_child("line");
+    xml_.put(line, "number", number);
+    xml_.put(line, "hits", count < 0 ? 1 : count);
+    negative_ |= count < 0;
+    xml_.put(line, "branch", branches.empty() ? "false" : "true");
+    if (branches.empty())
+      return;
+    const std::string percent = fmt::format("{}%", taken(branches) * 100 / branches.size());
+    xml_.put(line, "condition-coverage",
+             fmt::format("{} ({}/{})", percent, taken(branches), branches.size()));
+    pugi::xml_node condition = line.append_child("conditions").append_child("condition");
+    xml_.put(condition, "number", 0);
+    xml_.put(condition, "type", "jump");
+    xml_.put(condition, "coverage", percent);
+  }
+
+  const WriteOptions &options_;
+  XmlDocument xml_;
+  bool demangled_ = false, negative_ = false;
+};
+
+} // namespace
+
+Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
+  return Writer(options).write(coverage);
+}
+
+} // namespace tally::cobertura

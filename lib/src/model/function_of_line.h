@@ -1,0 +1,48 @@
+// Which function a line is of.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <tally/coverage.h>
+
+namespace tally {
+
+// The innermost one that it lies in. A function whose end is not told ends where the next one
+// begins, or with the one that it lies in. Of those that begin in one line (instances), the first.
+class FunctionOfLine {
+public:
+  explicit FunctionOfLine(const FileCoverage &file) : functions_(file.functions) {}
+
+  // Lines come in order. null: no function's.
+  const FunctionCoverage *operator()(uint32_t line) {
+    for (; next_ < functions_.size() && functions_[next_].start_line <= line; ++next_) {
+      const FunctionCoverage &function = functions_[next_];
+      if (next_ > 0 && functions_[next_ - 1].start_line == function.start_line)
+        continue;
+      close(function.start_line);
+      while (!open_.empty() && open_.back().function->end_line == 0)
+        open_.pop_back();
+      const uint32_t outer = open_.empty() ? UINT32_MAX : open_.back().end;
+      open_.push_back({&function, function.end_line == 0 ? outer : function.end_line});
+    }
+    close(line);
+    return open_.empty() ? nullptr : open_.back().function;
+  }
+
+private:
+  struct Open {
+    const FunctionCoverage *function;
+    uint32_t end; // the last line
+  };
+  void close(uint32_t line) {
+    while (!open_.empty() && open_.back().end < line)
+      open_.pop_back();
+  }
+
+  const std::vector<FunctionCoverage> &functions_;
+  size_t next_ = 0;
+  std::vector<Open> open_;
+};
+
+} // namespace tally

@@ -1,0 +1,13 @@
+// Text that XML 1.0 can hold.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tally {
+
+// Control characters, of which XML has none, become '?', as does each byte that is not UTF-8;
+// `changed` tells that some did. Markup is left for the writer to escape.
+std::string xml_text(std::string_view text, bool &changed);
+
+} // namespace tally

@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include "support/demangle.h"
+#include "support/xml_text.h"
+
+namespace tally {
+namespace {
+
+void expect_text(std::string_view text, std::string_view expected) {
+  bool changed = false;
+  EXPECT_EQ(xml_text(text, changed), expected);
+  EXPECT_EQ(changed, text != expected) << expected;
+}
+
+TEST(XmlText, WhatIsUtf8Stays) {
+  expect_text("", "");
+  expect_text("a <b> & \"c\"", "a <b> & \"c\"");
+  for (const std::string_view text : {"\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",
+                                      "\xef\xbf\xbd", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+    expect_text(text, text);
+}
+
+TEST(XmlText, EachByteOfTheRestBecomesAQuestionMark) {
+  expect_text("a\tb\nc\x7f", "a?b?c?");
+  expect_text(std::string_view("\0x", 2), "?x");
+  expect_text("\xc1\xbf", "??");      // in more bytes than it takes
+  expect_text("\xe0\x9f\xbf", "???"); // likewise
+  expect_text("\xf0\x8f\xbf\xbf", "????");
+  expect_text("\xed\xa0\x80", "???");      // a surrogate
+  expect_text("\xf4\x90\x80\x80", "????"); // beyond U+10FFFF
+  expect_text("\xef\xbf\xbe", "???");      // no character
+  expect_text("\xe2\x82", "??");           // cut
+  expect_text("\xe2\x82z\x80", "??z?");
+}
+
+TEST(Demangle, NamesOfCpp) {
+  EXPECT_EQ(demangle("_ZN2ns1fEi"), "ns::f(int)");
+  EXPECT_EQ(demangle("main"), "main");
+  EXPECT_EQ(demangle("_Znonsense"), "_Znonsense");
+  EXPECT_EQ(demangle(""), "");
+}
+
+} // namespace
+} // namespace tally
