@@ -1,35 +1,12 @@
 #include <tally/gcov_json.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <memory>
-
-#include <cxxabi.h>
-
-#include <nlohmann/json.hpp>
-
+#include "support/demangled.h"
+#include "support/json_text.h"
 #include "support/text_sink.h"
 
 namespace tally {
 
 namespace {
-
-std::string json_text(std::string_view text) {
-  const bool plain = std::ranges::all_of(
-      text, [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; });
-  if (plain) // as nearly all names are
-    return std::string(1, '"').append(text) + '"';
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string demangled(std::string_view name) {
-  if (!name.starts_with("_Z") && !name.starts_with("_GLOBAL_"))
-    return std::string(name);
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), std::free);
-  return text ? text.get() : std::string(name);
-}
 
 class Json {
 public:

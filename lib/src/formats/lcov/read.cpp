@@ -10,6 +10,7 @@
 #include "formats/lcov/fields.h"
 #include "formats/lcov/lcov.h"
 #include "formats/lcov/records.h"
+#include "model/coverage_sum.h"
 #include "support/line_blocks.h"
 
 namespace tally::lcov {
@@ -71,7 +72,6 @@ private:
   void function_alias(Fields &fields);
   void branch(Fields &fields);
   void condition(Fields &fields);
-  Result<FileCoverage> sum_of(std::span<const FileCoverage *const> files);
 
   const std::string &source_;
   Diagnostics &diagnostics_;
@@ -372,16 +372,6 @@ Result<void> Reader::end_section() {
   return {};
 }
 
-// Halves are added to halves: one after another, a file of many tests would take the square.
-Result<FileCoverage> Reader::sum_of(std::span<const FileCoverage *const> files) {
-  if (files.size() == 1)
-    return *files[0];
-  TALLY_TRY(sum, sum_of(files.first(files.size() / 2)));
-  TALLY_TRY(more, sum_of(files.subspan(files.size() / 2)));
-  TALLY_CHECK(add_coverage(sum, more, MergePolicy::lenient, diagnostics_));
-  return sum;
-}
-
 Result<Coverage> Reader::finish() {
   if (open_)
     return broken("truncated: there is no end_of_record");
@@ -416,7 +406,7 @@ Result<Coverage> Reader::finish() {
   for (auto first = files.begin(); first != files.end();) {
     const auto last = std::find_if(
         first, files.end(), [&](const FileCoverage *file) { return file->path != (*first)->path; });
-    TALLY_TRY(sum, sum_of(std::span(first, last)));
+    TALLY_TRY(sum, sum_of(std::span(first, last), diagnostics_));
     all.files.push_back(std::move(sum));
     first = last;
   }

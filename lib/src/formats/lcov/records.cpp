@@ -140,6 +140,8 @@ FileCoverage coverage_of(const Records &records, std::string_view path, const St
   file.path = path;
   file.lines.reserve(records.lines.size());
   file.branches.reserve(records.branches.size());
+  uint64_t without = 0; // a DA
+  uint32_t first_without = 0;
   auto line = records.lines.begin();
   auto branch = records.branches.begin();
   auto condition = records.conditions.begin();
@@ -171,14 +173,16 @@ FileCoverage coverage_of(const Records &records, std::string_view path, const St
     } else {
       // JavaScript's tools tell statements and branches apart. So often, at least, it ran.
       out.count = most;
-      findings.diagnostics.add(
-          Severity::warning,
-          fmt::format("line {} has branches or conditions, but no DA: it counts as a line, too",
-                      number),
-          file.path, Position::at_line(number), "lines without DA");
+      first_without = without++ == 0 ? out.line : first_without;
     }
     file.lines.push_back(out);
   }
+  if (without > 0)
+    findings.diagnostics.add(
+        Severity::warning,
+        fmt::format("{} lines have branches or conditions, but no DA: they count as lines, too",
+                    without),
+        file.path, Position::at_line(first_without), "lines without DA");
   for (const FunctionRow &row : records.functions)
     if (row.start_line != 0)
       file.functions.push_back(
