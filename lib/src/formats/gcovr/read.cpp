@@ -94,8 +94,9 @@ private:
   bool need(std::string_view what, std::initializer_list<Key> keys);
   int64_t counted(Key key);
   bool line_of(int64_t value, uint32_t &line);
+  bool end_of(Place ended);
   bool end_line();
-  void end_branch();
+  bool end_branch();
   bool end_condition();
   bool end_function();
   bool end_file();
@@ -107,6 +108,8 @@ private:
   std::optional<Error> error_;
 
   std::vector<Place> stack_;
+  std::array<size_t, static_cast<size_t>(Place::other) + 1> starts_{};
+  std::optional<Place> ended_;   // the object that is looked at as a whole
   const Field *field_ = nullptr; // of the key that was read last; null: it is not known
   // The objects that are open, by field: only one of a kind is, but what a key of `other` holds.
   std::array<bool, key_count> seen_{};
@@ -129,8 +132,11 @@ bool Handler::fault_at(size_t offset, std::string message) {
   return false;
 }
 
-// The parser stands behind the value, behind a number by one more.
+// Of an object that ends, where it begins. Else the parser stands behind the value, behind a number
+// by one more.
 size_t Handler::value_offset() const {
+  if (ended_)
+    return starts_[static_cast<size_t>(*ended_)];
   size_t at = here();
   const auto is_word = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'E' || c == '-' || c == '+' ||
@@ -280,6 +286,7 @@ bool Handler::open(Place place) {
   if (stack_.size() >= most_depth)
     return fault(fmt::format("is more than {} levels deep", most_depth));
   stack_.push_back(place);
+  starts_[static_cast<size_t>(place)] = here() - 1;
   for (const Field &field : fields)
     if (field.in == place)
       seen_[field.key] = false;
@@ -341,19 +348,22 @@ bool Handler::end_array() {
 }
 
 bool Handler::end_object() {
-  const Place ended = place();
+  ended_ = place();
   stack_.pop_back();
   field_ = nullptr;
+  const bool good = end_of(*ended_);
+  ended_.reset();
+  return good;
+}
+
+bool Handler::end_of(Place ended) {
   switch (ended) {
   case Place::file:
     return end_file();
   case Place::line:
     return end_line();
   case Place::branch:
-    if (!need("a branch", {branch_count}))
-      return false;
-    end_branch();
-    return true;
+    return end_branch();
   case Place::condition:
     return end_condition();
   case Place::function:
@@ -366,7 +376,7 @@ bool Handler::end_object() {
 bool Handler::need(std::string_view what, std::initializer_list<Key> keys) {
   for (const Key key : keys)
     if (!seen_[key])
-      return fault_at(here() - 1, fmt::format("{} without {}", what, fields[key].name));
+      return fault(fmt::format("{} without {}", what, fields[key].name));
   return true;
 }
 
@@ -387,12 +397,13 @@ int64_t Handler::counted(Key key) {
   return 0;
 }
 
-void Handler::end_branch() {
-  if (seen_[branch_excluded] && truths_[branch_excluded])
-    return;
-  rows_.add_branch({counted(branch_count),
-                    seen_[branch_fall_through] && truths_[branch_fall_through],
-                    seen_[branch_throw] && truths_[branch_throw]});
+bool Handler::end_branch() {
+  if (!need("a branch", {branch_count}))
+    return false;
+  const auto is = [&](Key key) { return seen_[key] && truths_[key]; };
+  if (!is(branch_excluded))
+    rows_.add_branch({counted(branch_count), is(branch_fall_through), is(branch_throw)});
+  return true;
 }
 
 bool Handler::end_condition() {
@@ -498,17 +509,17 @@ bool Handler::end_file() {
   return true;
 }
 
-bool Handler::parse_error(size_t, const std::string &token,
-                          const nlohmann::json::exception &fault) {
+bool Handler::parse_error(size_t, const std::string &, const nlohmann::json::exception &fault) {
   constexpr int number_too_large = 406;
   if (fault.id == number_too_large)
     return this->fault("a number that is larger than any");
   const size_t at = here();
-  if (at >= text_.size() && (token.empty() || token == "<EOF>"))
+  const std::string_view why = fault.what();
+  if (at >= text_.size() &&
+      (why.find("end of input") != why.npos || why.find("missing closing quote") != why.npos))
     return fault_at(text_.size(), "truncated: the JSON does not end");
-  return fault_at(at == 0 ? 0 : at - 1,
-                  fmt::format("is no JSON here: found '{}'",
-                              token.substr(token.size() > 40 ? token.size() - 40 : 0)));
+  const size_t bad = at == 0 ? 0 : at - 1;
+  return fault_at(bad, fmt::format("is no JSON here: found '{}'", text_.substr(bad, 20)));
 }
 
 Result<Coverage> Handler::finish() {

@@ -40,6 +40,13 @@ struct Lost {
   }
 };
 
+// In place of what is no UTF-8, unless it stood there before.
+bool is_changed(std::string_view text, std::string_view as_json) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  return text.empty() ||
+         (as_json.find(replacement) != as_json.npos && text.find(replacement) == text.npos);
+}
+
 struct Source {
   std::string path; // as JSON
   const FileCoverage *file;
@@ -232,7 +239,7 @@ Result<void> Writer::functions(const FileCoverage &file) {
 void Writer::function(const Function &function) {
   const std::string_view known = function.name.empty() ? "[unknown]" : function.name;
   const std::string name = json_text(known);
-  lost_.text |= function.name.empty() || name.find("\xEF\xBF\xBD") != name.npos;
+  lost_.text |= is_changed(function.name, name);
   // Since 0.14 what looks like C++ is no mangled name.
   if (!since(Version::v0_10) || known.find('(') == known.npos) {
     to_.put("{\"name\": ");
@@ -287,7 +294,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
   for (const FileCoverage &file : coverage.files) {
     const std::string_view path = relative_path(file.path, options.root);
     sources.push_back({json_text(path.empty() ? "[unknown]" : path), &file});
-    lost.text |= path.empty() || sources.back().path.find("\xEF\xBF\xBD") != std::string::npos;
+    lost.text |= is_changed(path, sources.back().path);
   }
   std::ranges::stable_sort(sources, {}, &Source::path);
   TALLY_CHECK(Writer(out.bytes, version, lost).write(sources));

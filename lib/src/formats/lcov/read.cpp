@@ -329,8 +329,9 @@ void Reader::check_totals() {
   for (const FunctionRow &row : section_.functions)
     places.emplace_back(row.start_line, row.count == 0);
   std::ranges::sort(places); // where one of them ran, it comes first
-  const auto again = std::ranges::unique(places, {}, &std::pair<uint32_t, bool>::first);
-  places.erase(again.begin(), again.end());
+  places.erase(std::unique(places.begin(), places.end(),
+                           [](const auto &a, const auto &b) { return a.first == b.first; }),
+               places.end());
   uint64_t other[total_count] = {};
   std::copy_n(found, size_t{total_count}, other);
   other[FNF] = places.size();

@@ -228,7 +228,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &) {
   for (const TestCoverage &test : coverage.tests)
     add(test.name, test.files);
   std::ranges::sort(tests);
-  tests.erase(std::ranges::unique(tests).begin(), tests.end());
+  tests.erase(std::unique(tests.begin(), tests.end()), tests.end());
   std::ranges::stable_sort(sections, {}, &Section::key);
 
   {
