@@ -108,6 +108,10 @@ void add_output(CLI::App &command, OutputOptions &options) {
       .add_flag("--full-positions", options.full_positions,
                 "Callgrind: no position relative to the one before")
       ->disable_flag_override();
+  command
+      .add_option("--gcovr-version", options.gcovr_version,
+                  "gcovr: the layout of its JSON (0.3; newest)")
+      ->type_name("VERSION");
 }
 
 TextOptions TableOptions::text(uint32_t fallback) const {

@@ -27,8 +27,11 @@ void add_inputs(CLI::App &command, const std::string &name, std::vector<std::str
 struct OutputOptions {
   std::string path;
   bool full_names = false, full_positions = false;
+  std::string gcovr_version;
   WriteOptions how() const {
-    return {.compress_names = !full_names, .compress_positions = !full_positions};
+    return {.compress_names = !full_names,
+            .compress_positions = !full_positions,
+            .gcovr_version = gcovr_version};
   }
 };
 void add_output(CLI::App &command, OutputOptions &options);

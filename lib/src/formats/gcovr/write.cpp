@@ -61,7 +61,8 @@ public:
 
 private:
   struct Function {
-    std::string_view name;
+    std::string name; // as JSON
+    std::string_view known;
     uint32_t start_line, end_line;
     int64_t count;
   };
@@ -212,13 +213,18 @@ void Writer::terms(std::string_view key, uint64_t covered, uint32_t count) {
 // gcovr tells functions by name, and stops where one begins in two lines.
 Result<void> Writer::functions(const FileCoverage &file) {
   std::vector<Function> all;
-  for (const FunctionCoverage &function : file.functions)
-    all.push_back({function.name, function.start_line, function.end_line, counted(function.count)});
+  for (const FunctionCoverage &function : file.functions) {
+    const std::string_view name = function.name;
+    const std::string_view known = name.empty() ? "[unknown]" : name;
+    all.push_back(
+        {json_text(known), known, function.start_line, function.end_line, counted(function.count)});
+    lost_.text |= is_changed(function.name, all.back().name);
+  }
   std::ranges::sort(all, {}, [](const Function &f) { return std::tie(f.name, f.start_line); });
   std::vector<Function> out;
-  for (const Function &function : all) {
+  for (Function &function : all) {
     if (out.empty() || out.back().name != function.name) {
-      out.push_back(function);
+      out.push_back(std::move(function));
       continue;
     }
     lost_.places = true;
@@ -237,20 +243,17 @@ Result<void> Writer::functions(const FileCoverage &file) {
 }
 
 void Writer::function(const Function &function) {
-  const std::string_view known = function.name.empty() ? "[unknown]" : function.name;
-  const std::string name = json_text(known);
-  lost_.text |= is_changed(function.name, name);
   // Since 0.14 what looks like C++ is no mangled name.
-  if (!since(Version::v0_10) || known.find('(') == known.npos) {
+  if (!since(Version::v0_10) || function.known.find('(') == function.known.npos) {
     to_.put("{\"name\": ");
-    to_.put(name);
+    to_.put(function.name);
     if (since(Version::v0_10)) {
       to_.put(", \"demangled_name\": ");
-      to_.put(json_text(demangled(known)));
+      to_.put(json_text(demangled(function.known)));
     }
   } else {
     to_.put("{\"demangled_name\": ");
-    to_.put(name);
+    to_.put(function.name);
   }
   field(", \"lineno\": ", function.start_line);
   field(", \"execution_count\": ", function.count);
