@@ -4,13 +4,7 @@
 #include <array>
 #include <filesystem>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,6 +14,7 @@
 #include <tally/formats.h>
 
 #include "commands.h"
+#include "gcovr_version.h"
 #include "profiles.h"
 
 namespace tally::cli {
@@ -95,58 +90,6 @@ Result<void> write_folder(const CollectedCoverage &collected, const std::string 
   return {};
 }
 
-// Its output, as far as it comes within ten seconds; "" where it cannot be run.
-std::string output_of(std::vector<std::string> command) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return {};
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  std::vector<char *> words;
-  for (std::string &word : command)
-    words.push_back(word.data());
-  words.push_back(nullptr);
-  pid_t child = 0;
-  const int fault = ::posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  std::string out;
-  if (fault == 0) {
-    constexpr int patience_ms = 10'000;
-    constexpr size_t most = 4096;
-    for (pollfd ready{ends[0], POLLIN, 0}; ::poll(&ready, 1, patience_ms) > 0;) {
-      char bytes[512];
-      const ssize_t got = ::read(ends[0], bytes, sizeof bytes);
-      if (got <= 0 || out.size() > most)
-        break;
-      out.append(bytes, static_cast<size_t>(got));
-    }
-    ::kill(child, SIGKILL); // it has said what it has to say
-    ::waitpid(child, nullptr, 0);
-  }
-  ::close(ends[0]);
-  return out;
-}
-
-// gcovr reads no version of its JSON but its own. It tells that in a report about nothing.
-std::string version_of_gcovr() {
-  std::string empty = std::filesystem::temp_directory_path() / "tally-XXXXXX";
-  if (!::mkdtemp(empty.data()))
-    return {};
-  const std::string json = output_of({"gcovr", "--root", empty, "--json", "-"});
-  ::rmdir(empty.c_str());
-  static constexpr std::string_view key = "\"gcovr/format_version\":";
-  size_t at = json.find(key);
-  if (at == json.npos)
-    return {};
-  at = json.find('"', at + key.size());
-  const size_t end = at == json.npos ? at : json.find('"', at + 1);
-  return end == json.npos ? std::string() : json.substr(at + 1, end - at - 1);
-}
-
 } // namespace
 
 std::string report_names() {
@@ -189,9 +132,8 @@ Result<void> write_report(const CollectedCoverage &collected, const ReportReques
   WriteOptions options;
   options.root = collected.root;
   options.time = time_told();
-  options.gcovr_version = settings.gcovr_version;
-  if (format->name == "gcovr" && options.gcovr_version.empty())
-    options.gcovr_version = version_of_gcovr();
+  options.time = time_told();
+  options.gcovr_version = gcovr_version_for(*format, settings.gcovr_version);
   TALLY_TRY(written, write_coverage(collected.coverage, *format, options));
   TALLY_CHECK(write_file(request.path, written.bytes));
   for (const std::string &what : written.lost)

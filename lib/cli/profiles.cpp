@@ -13,6 +13,7 @@
 #include <tally/file_io.h>
 
 #include "arguments.h"
+#include "gcovr_version.h"
 #include "progress.h"
 #include "support/number.h"
 #include "support/path.h"
@@ -77,6 +78,10 @@ void add_output(CLI::App &command, OutputOptions &options) {
       .add_flag("--full-positions", options.full_positions,
                 "Callgrind: no position relative to the one before")
       ->disable_flag_override();
+  command
+      .add_option("--gcovr-version", options.gcovr_version,
+                  "gcovr: the layout of its JSON (0.3; newest)")
+      ->type_name("VERSION");
 }
 
 int64_t time_told() {
@@ -203,7 +208,9 @@ Result<void> write_output(const Content &content, const Format &format,
                             "that",
                             options.path.substr(size)),
                 options.path);
-  TALLY_TRY(written, write_content(content, format, options.how()));
+  WriteOptions how = options.how();
+  how.gcovr_version = gcovr_version_for(format, options.gcovr_version);
+  TALLY_TRY(written, write_content(content, format, how));
   TALLY_CHECK(write_file(options.path, written.bytes));
   for (const std::string &what : written.lost)
     say(fmt::format("tally: not in {}: {}", format.name, what));

@@ -31,6 +31,7 @@ int64_t time_told();
 struct OutputOptions {
   std::string path;
   bool full_names = false, full_positions = false;
+  std::string gcovr_version;
   WriteOptions how() const;
 };
 void add_output(CLI::App &command, OutputOptions &options);

@@ -10,7 +10,7 @@ tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev 
 tally_try_packages="gdb valgrind xz-utils python3 binutils"
 # For all tests and the benchmarks: peers to compare with, and a second compiler.
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev gdbserver linux-perf clang
-  llvm libclang-rt-dev elfutils procps zstd libxml2-utils"
+  llvm libclang-rt-dev elfutils procps zstd libxml2-utils lcov gcovr strace"
 
 # Those of the arguments that are not installed, one a line.
 tally_missing_packages() {

@@ -16,6 +16,7 @@
 #include "formats/folded/folded.h"
 #include "formats/gcov/read.h"
 #include "formats/gcov3/gcov3.h"
+#include "formats/gcovr/gcovr.h"
 #include "formats/lcov/lcov.h"
 #include "support/path.h"
 
@@ -57,6 +58,12 @@ std::span<const Format> formats() {
        .file_names = {"*.bb", "*.bbg", "*.da"},
        .probe = gcov3::probe,
        .read_counters = gcov3::read},
+      {.name = "gcovr",
+       .summary = "coverage of sources, as gcovr keeps it: JSON",
+       .file_names = {"*.gcovr.json"},
+       .probe = gcovr::probe,
+       .read_coverage = gcovr::read,
+       .write_coverage = gcovr::write},
       {.name = "lcov",
        .summary = "coverage of sources, as lcov keeps it",
        .file_names = {"*.info"},

@@ -1,23 +1,12 @@
 #include <tally/gcov_json.h>
 
-#include <algorithm>
-
-#include <nlohmann/json.hpp>
-
 #include "support/demangle.h"
+#include "support/json_text.h"
 #include "support/text_sink.h"
 
 namespace tally {
 
 namespace {
-
-std::string json_text(std::string_view text) {
-  const bool plain = std::ranges::all_of(
-      text, [](char c) { return c >= ' ' && c < 0x7F && c != '"' && c != '\\'; });
-  if (plain) // as nearly all names are
-    return std::string(1, '"').append(text) + '"';
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 // As libiberty does, which gcov asks.
 std::string as_gcov_has_it(std::string_view name) {

@@ -2,196 +2,430 @@
 #include <charconv>
 #include <map>
 #include <optional>
-#include <tuple>
+#include <span>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
+#include "formats/lcov/fields.h"
 #include "formats/lcov/lcov.h"
-#include "support/checked.h"
+#include "formats/lcov/records.h"
+#include "model/coverage_sum.h"
 #include "support/line_blocks.h"
 
 namespace tally::lcov {
 
 namespace {
 
-// One section: a file, in one test.
-struct Section {
-  std::string path;
-  struct Branch {
-    uint32_t line;
-    uint64_t block, branch;
-    int64_t count;
-    auto key() const { return std::tie(line, block, branch); }
-  };
-  std::map<uint32_t, int64_t> lines;
-  std::vector<Branch> branches;
-  std::map<std::string, FunctionCoverage, std::less<>> functions;
+constexpr std::string_view digits = "0123456789";
+constexpr uint32_t most_terms = 64; // that ConditionCoverage holds
+
+// What a section says that it holds, and in which line it says so.
+struct Stated {
+  uint64_t value = 0, at = 0;
 };
 
 class Reader {
 public:
-  Reader(std::string_view source, Diagnostics &diagnostics)
+  Reader(const std::string &source, Diagnostics &diagnostics)
       : source_(source), diagnostics_(diagnostics) {}
 
   Result<void> line(std::string_view text);
   Result<Coverage> finish();
 
 private:
+  struct Function {
+    uint32_t start_line = 0, end_line = 0;
+    bool ran = false;
+  };
+  struct OfFile { // in one test
+    StringId test, path;
+    Records records;
+  };
+
   tl::unexpected<Error> broken(std::string message, size_t column = 1) const {
-    return fail(ErrorCode::invalid_input, std::move(message), std::string(source_),
+    return fail(ErrorCode::invalid_input, std::move(message), source_,
                 Position::at_line(line_, column));
   }
-  void find(Severity severity, std::string message, std::string_view key = {}) {
-    diagnostics_.add(severity, std::move(message), std::string(source_),
-                     Position::at_line(line_, 1), key);
+  Findings findings() { return {source_, diagnostics_, line_}; }
+  void warn(std::string message, std::string_view key = {}) {
+    findings().add(Severity::warning, std::move(message), key);
   }
-  Result<void> keyed(std::string_view key, std::string_view value);
-  Result<void> end_section();
-  // Up to the next comma. A value that is no number is an error.
-  template <class T> Result<T> number(std::string_view &rest, std::string_view what);
-  Result<void> add_count(int64_t &sum, int64_t more) {
-    return checked_add(sum, more) ? Result<void>() : broken("the sum does not fit in 64 bits");
+  // Told once: it may be so in each line.
+  void not_kept(bool &told, std::string message) {
+    if (!told)
+      findings().add(Severity::note, std::move(message));
+    told = true;
   }
 
-  std::string source_;
+  Result<void> record(std::string_view key, Fields &fields);
+  bool in_section(std::string_view key, Fields &fields);
+  Result<void> begin_section(std::string_view path);
+  Result<void> end_section();
+  void check_totals();
+  int64_t count(Fields &fields, std::string_view what = "a count");
+  uint32_t line_number(Fields &fields);
+  uint32_t end_line(Fields &fields, uint32_t start);
+  void function(Fields &fields);
+  void function_count(Fields &fields);
+  void function_group(Fields &fields);
+  void function_alias(Fields &fields);
+  void branch(Fields &fields);
+  void condition(Fields &fields);
+
+  const std::string &source_;
   Diagnostics &diagnostics_;
   uint64_t line_ = 0;
-  std::optional<Section> section_;
-  Coverage all_;
-  std::map<std::string, FileCoverage> files_;
-};
+  StringPool strings_;
+  StringId test_{};
+  std::unordered_set<StringId> tests_; // with a name
+  bool seen_any_ = false;
+  bool told_checksum_ = false, told_text_ = false, told_version_ = false;
 
-template <class T> Result<T> Reader::number(std::string_view &rest, std::string_view what) {
-  const std::string_view word = rest.substr(0, rest.find(','));
-  T value{};
-  const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (word.empty() || fault != std::errc() || end != word.data() + word.size())
-    return broken(fmt::format("expected {}, found '{}'", what, word));
-  rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-  return value;
-}
+  // Of the section that is open.
+  bool open_ = false, has_large_condition_ = false;
+  StringId path_{}, section_test_{};
+  Records section_;
+  std::map<uint64_t, Function> groups_; // FNL; no hash: a file may choose what collides
+  enum Total : size_t { LF, LH, FNF, FNH, BRF, BRH, MCF, MCH, total_count };
+  static constexpr std::string_view total_names[] = {"LF",  "LH",  "FNF", "FNH",
+                                                     "BRF", "BRH", "MCF", "MCH"};
+  std::optional<Stated> stated_[total_count];
+
+  std::vector<OfFile> files_;
+  std::map<std::pair<StringId, StringId>, size_t> file_of_; // by test and path
+};
 
 Result<void> Reader::line(std::string_view text) {
   ++line_;
-  if (text.ends_with('\r'))
+  while (text.ends_with('\r'))
     text.remove_suffix(1);
-  if (text.empty() || text.starts_with('#'))
+  if (text.find_first_not_of(" \t") == text.npos || text.starts_with('#'))
     return {};
-  if (text == "end_of_record")
+  if (text.starts_with("end_of_record") && text.find_first_not_of(" \t", 13) == text.npos)
     return end_section();
   const size_t colon = text.find(':');
-  if (colon == text.npos) {
-    find(Severity::error, fmt::format("unknown line: {}", text.substr(0, 40)));
-    return {};
-  }
-  return keyed(text.substr(0, colon), text.substr(colon + 1));
+  const std::string_view key = text.substr(0, std::min(colon, text.size()));
+  if (colon == text.npos || key.empty() ||
+      !std::ranges::all_of(key, [](char c) { return c >= 'A' && c <= 'Z'; }))
+    return broken(fmt::format("is no record of a tracefile: '{}'", text.substr(0, 40)));
+  Fields fields(text, colon + 1);
+  TALLY_CHECK(record(key, fields));
+  return fields.good() ? Result<void>() : broken(fields.message(), fields.fault_column());
 }
 
-Result<void> Reader::keyed(std::string_view key, std::string_view value) {
-  if (key == "TN")
-    return {};
-  if (key == "SF") {
-    if (section_)
-      return broken("a file begins before end_of_record of the one before");
-    section_.emplace().path = value;
+Result<void> Reader::record(std::string_view key, Fields &fields) {
+  if (key == "DA") { // line, count, checksum
+    if (!in_section(key, fields))
+      return {};
+    const uint32_t line = line_number(fields);
+    const int64_t times = count(fields);
+    if (!fields.rest().empty())
+      not_kept(told_checksum_, "DA: checksums of lines are not kept");
+    if (line != 0 && fields.good())
+      section_.lines.push_back({line, times});
     return {};
   }
-  static constexpr std::string_view sums[] = {"LF", "LH", "FNF", "FNH", "BRF", "BRH", "VER"};
-  if (std::ranges::find(sums, key) != std::end(sums)) // told by the lines themselves
+  if (key == "SF" || key == "KF") // KF: lcov 1 reads it, too
+    return begin_section(fields.name("a path"));
+  if (key == "TN") {
+    seen_any_ = true;
+    if (open_)
+      warn("TN: inside a section: it holds from the next one on");
+    test_ = strings_.intern(fields.rest());
+    if (test_ != StringId{})
+      tests_.insert(test_);
     return {};
-  if (!section_)
-    return broken(fmt::format("{}: before any SF:", key));
-  if (key == "DA") { // line, count, and a checksum
-    TALLY_TRY(line, number<uint32_t>(value, "a line"));
-    TALLY_TRY(count, number<int64_t>(value, "a count"));
-    return add_count(section_->lines[line], count);
   }
-  if (key == "FN") { // line, since lcov 2 the last line, name
-    TALLY_TRY(start, number<uint32_t>(value, "a line"));
-    uint32_t end = 0;
-    if (const std::string_view word = value.substr(0, value.find(','));
-        word.size() < value.size() &&
-        std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; })) {
-      TALLY_TRY(told, number<uint32_t>(value, "a line"));
-      end = told;
+  static constexpr std::pair<std::string_view, void (Reader::*)(Fields &)> records[] = {
+      {"BRDA", &Reader::branch},         {"FN", &Reader::function},
+      {"FNDA", &Reader::function_count}, {"FNL", &Reader::function_group},
+      {"FNA", &Reader::function_alias},  {"MCDC", &Reader::condition}};
+  for (const auto &[name, read] : records)
+    if (key == name) {
+      if (in_section(key, fields))
+        (this->*read)(fields);
+      return {};
     }
-    FunctionCoverage &function = section_->functions[std::string(value)];
-    function.name = value;
-    function.start_line = start;
-    function.end_line = end;
-    return {};
-  }
-  if (key == "FNDA") {
-    TALLY_TRY(count, number<int64_t>(value, "a count"));
-    const auto at = section_->functions.find(value);
-    if (at == section_->functions.end())
-      return broken(fmt::format("FNDA: of {}, which no FN: names", value));
-    return add_count(at->second.count, count);
-  }
-  if (key == "BRDA") { // line, block, branch, how often it was taken
-    Section::Branch branch{};
-    TALLY_TRY(line, number<uint32_t>(value, "a line"));
-    TALLY_TRY(block, number<uint64_t>(value, "a block"));
-    TALLY_TRY(place, number<uint64_t>(value, "a branch"));
-    branch = {line, block, place, 0};
-    if (value != "-") {
-      TALLY_TRY(count, number<int64_t>(value, "a count or '-'"));
-      branch.count = count;
+  for (size_t i = 0; i < total_count; ++i)
+    if (key == total_names[i]) {
+      if (in_section(key, fields))
+        stated_[i] = Stated{fields.number<uint64_t>("a number"), line_};
+      return {};
     }
-    section_->branches.push_back(branch);
-    return {};
-  }
-  find(Severity::warning, fmt::format("{}: is left out", key), key);
+  if (key == "VER")
+    not_kept(told_version_, "VER: versions of sources are not kept");
+  else
+    warn(fmt::format("{}: is not known here, and left out", key.substr(0, 40)),
+         fmt::format("unknown {}", key.substr(0, 40)));
   return {};
 }
 
-Result<void> Reader::end_section() {
-  if (!section_)
-    return broken("end_of_record without SF:");
-  Section section = std::move(*section_);
-  section_.reset();
-  std::ranges::stable_sort(section.branches, {}, &Section::Branch::key);
-  FileCoverage file;
-  file.path = section.path;
-  auto next = section.branches.begin();
-  for (const Section::Branch &branch : section.branches)
-    section.lines.try_emplace(branch.line, 0);
-  for (const auto &[number, count] : section.lines) {
-    LineCoverage line;
-    line.line = number;
-    line.count = count;
-    line.first_branch = static_cast<uint32_t>(file.branches.size());
-    for (; next != section.branches.end() && next->line == number; ++next) {
-      const bool again = next != section.branches.begin() && (next - 1)->key() == next->key();
-      if (!again) {
-        file.branches.push_back({next->count, false, false});
-        continue;
-      }
-      TALLY_CHECK(add_count(file.branches.back().count, next->count));
-    }
-    line.last_branch = static_cast<uint32_t>(file.branches.size());
-    file.lines.push_back(line);
+bool Reader::in_section(std::string_view key, Fields &fields) {
+  if (!open_)
+    fields.fault_at(0, fmt::format("{}: before any SF:", key));
+  return open_;
+}
+
+Result<void> Reader::begin_section(std::string_view path) {
+  if (open_)
+    return broken("a file begins before end_of_record of the one before");
+  seen_any_ = open_ = true;
+  has_large_condition_ = false;
+  path_ = strings_.intern(path);
+  section_test_ = test_;
+  return {};
+}
+
+// A negative one is 0, as lcov and gcovr have it; of what is left no sum can be made.
+int64_t Reader::count(Fields &fields, std::string_view what) {
+  const int64_t value = fields.number<int64_t>(what);
+  if (value >= 0)
+    return value;
+  warn("a count is negative, and read as 0: the program's threads lost some (its compiler knows "
+       "-fprofile-update=atomic)",
+       "negative counts");
+  return 0;
+}
+
+uint32_t Reader::line_number(Fields &fields) {
+  const auto line = fields.number<uint32_t>("a line");
+  if (line == 0 && fields.good())
+    warn("there is no line 0: left out", "line 0");
+  return line;
+}
+
+uint32_t Reader::end_line(Fields &fields, uint32_t start) {
+  const auto end = fields.number<uint32_t>("a line");
+  if (end >= start)
+    return end;
+  if (fields.good())
+    warn("a function ends before it begins: its end is left out", "ends of functions");
+  return 0;
+}
+
+void Reader::function(Fields &fields) { // line, since lcov 2 the last line, name
+  const uint32_t start = line_number(fields);
+  const std::string_view rest = fields.rest();
+  const size_t comma = rest.find_first_not_of(digits);
+  uint32_t end = 0;
+  if (comma != 0 && comma != rest.npos && rest[comma] == ',' && comma + 1 < rest.size())
+    end = end_line(fields, start);
+  const StringId name = strings_.intern(fields.name("a name"));
+  if (fields.good())
+    section_.functions.push_back({name, start, end, 0, line_, true});
+}
+
+void Reader::function_count(Fields &fields) { // count, name
+  const int64_t times = count(fields);
+  const StringId name = strings_.intern(fields.name("a name"));
+  if (fields.good())
+    section_.functions.push_back({name, 0, 0, times, line_, false});
+}
+
+void Reader::function_group(Fields &fields) { // index, line, the last line
+  const auto index = fields.number<uint64_t>("an index");
+  Function group;
+  group.start_line = line_number(fields);
+  if (!fields.rest().empty())
+    group.end_line = end_line(fields, group.start_line);
+  if (fields.good() && !groups_.emplace(index, group).second)
+    fields.fault_at(0, fmt::format("FNL: there is a function {} in this section", index));
+}
+
+void Reader::function_alias(Fields &fields) { // index, count, name
+  const auto index = fields.number<uint64_t>("an index");
+  const auto group = groups_.find(index);
+  if (group == groups_.end())
+    fields.fault_here(fmt::format("FNA: there is no FNL:{}", index));
+  const int64_t times = count(fields);
+  const StringId name = strings_.intern(fields.name("a name"));
+  if (!fields.good())
+    return;
+  group->second.ran |= times > 0;
+  section_.functions.push_back(
+      {name, group->second.start_line, group->second.end_line, times, line_, true});
+}
+
+// line, [e or f][U]block, branch, taken. The branch may be an expression, with commas.
+void Reader::branch(Fields &fields) {
+  BranchRow row{};
+  row.line = line_number(fields);
+  row.throws = fields.take('e');
+  row.fall_through = !row.throws && fields.take('f');
+  const bool unreachable = fields.take('U');
+  row.block = fields.number<uint64_t>("a block");
+  const std::string_view rest = fields.rest();
+  const size_t comma = rest.rfind(',');
+  if (comma == 0 || comma == rest.npos) {
+    fields.fault_at(fields.at(), "expected a branch, a comma and a count");
+    return;
   }
-  for (auto &[name, function] : section.functions)
-    file.functions.push_back(std::move(function));
-  std::ranges::sort(file.functions, {},
-                    [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); });
-  const auto [at, added] = files_.try_emplace(file.path, file);
-  return added ? Result<void>()
-               : add_coverage(at->second, file, MergePolicy::lenient, diagnostics_);
+  const std::string_view branch = rest.substr(0, comma);
+  const char *end = branch.data() + branch.size();
+  const auto [stop, fault] = std::from_chars(branch.data(), end, row.branch);
+  if (fault != std::errc() || stop != end) {
+    row.has_text = true;
+    row.branch = index_of(strings_.intern(branch));
+    not_kept(told_text_, "branches that are told by their text are kept, their text is not");
+  }
+  fields.skip(comma + 1);
+  if (fields.rest() != "-") // never evaluated
+    row.count = count(fields, "a count or '-'");
+  if (row.line != 0 && !unreachable && fields.good())
+    section_.branches.push_back(row);
+}
+
+// line, [U]terms, t or f, whether it decided, term, its text.
+void Reader::condition(Fields &fields) {
+  ConditionRow row{};
+  row.line = line_number(fields);
+  const bool unreachable = fields.take('U');
+  row.terms = fields.number<uint32_t>("a number of terms");
+  const std::string_view sense = fields.word();
+  if (sense != "t" && sense != "f")
+    fields.fault_here(fmt::format("expected t or f, found '{}'", sense.substr(0, 40)));
+  const bool decided = count(fields) != 0;
+  const auto term = fields.number<uint32_t>("a term");
+  if (fields.good() && term >= row.terms)
+    fields.fault_here(fmt::format("there is no term {} of {}", term, row.terms));
+  if (!fields.good() || row.line == 0)
+    return;
+  if (row.terms > most_terms) {
+    has_large_condition_ = true;
+    warn(fmt::format("a condition of more than {} terms is left out", most_terms),
+         "large conditions");
+    return;
+  }
+  if (unreachable) {
+    // The model has no place for a term that does not count.
+    has_large_condition_ = true;
+    warn("MCDC: a term marked as unreachable counts as the others do", "unreachable terms");
+  }
+  if (decided)
+    (sense == "t" ? row.when_true : row.when_false) = uint64_t{1} << term;
+  section_.conditions.push_back(row);
+}
+
+void Reader::check_totals() {
+  uint64_t found[total_count] = {};
+  const auto ran = [](const auto &rows) {
+    return static_cast<uint64_t>(
+        std::ranges::count_if(rows, [](auto &row) { return row.count > 0; }));
+  };
+  found[LF] = section_.lines.size();
+  found[LH] = ran(section_.lines);
+  found[FNF] = section_.functions.size();
+  found[FNH] = ran(section_.functions);
+  found[BRF] = section_.branches.size();
+  found[BRH] = ran(section_.branches);
+  for (const ConditionRow &row : section_.conditions) {
+    const ConditionCoverage condition{row.terms, row.when_true, row.when_false};
+    found[MCF] += condition.outcomes();
+    found[MCH] += condition.covered();
+  }
+  // Since lcov 2 functions that begin in one line may be one.
+  std::vector<std::pair<uint32_t, bool>> places;
+  for (const FunctionRow &row : section_.functions)
+    places.emplace_back(row.start_line, row.count == 0);
+  std::ranges::sort(places); // where one of them ran, it comes first
+  places.erase(std::unique(places.begin(), places.end(),
+                           [](const auto &a, const auto &b) { return a.first == b.first; }),
+               places.end());
+  uint64_t other[total_count] = {};
+  std::copy_n(found, size_t{total_count}, other);
+  other[FNF] = places.size();
+  other[FNH] =
+      static_cast<uint64_t>(std::ranges::count(places, false, &std::pair<uint32_t, bool>::second));
+  for (size_t i = 0; i < total_count; ++i) {
+    if (!stated_[i] || ((i == MCF || i == MCH) && has_large_condition_))
+      continue;
+    if (stated_[i]->value != found[i] && stated_[i]->value != other[i])
+      diagnostics_.add(Severity::warning,
+                       fmt::format("{}: says {}, but the section has {}", total_names[i],
+                                   stated_[i]->value, found[i]),
+                       source_, Position::at_line(stated_[i]->at), total_names[i]);
+  }
+}
+
+Result<void> Reader::end_section() {
+  if (!open_)
+    return broken("end_of_record without SF:");
+  open_ = false;
+  TALLY_CHECK(section_.add_up(strings_, findings()));
+  std::erase_if(section_.functions, [&](const FunctionRow &row) {
+    if (!row.has_record)
+      diagnostics_.add(Severity::error,
+                       fmt::format("FNDA: of {}, which no FN: names: left out", strings_[row.name]),
+                       source_, Position::at_line(row.at), "FNDA without FN");
+    return !row.has_record || row.start_line == 0;
+  });
+  check_totals();
+  for (auto &stated : stated_)
+    stated.reset();
+  groups_.clear();
+  const auto [at, added] = file_of_.try_emplace({section_test_, path_}, files_.size());
+  if (added)
+    files_.push_back({section_test_, path_, section_});
+  else
+    TALLY_CHECK(files_[at->second].records.append(section_, strings_, findings()));
+  section_.clear();
+  return {};
 }
 
 Result<Coverage> Reader::finish() {
-  if (section_)
+  if (open_)
     return broken("truncated: there is no end_of_record");
-  for (auto &[path, file] : files_)
-    all_.files.push_back(std::move(file));
-  return std::move(all_);
+  if (!seen_any_)
+    return fail(ErrorCode::no_data, "holds no sections", source_);
+  std::map<std::string_view, TestCoverage> tests;
+  for (const StringId name : tests_)
+    tests[strings_[name]];
+  for (OfFile &file : files_) {
+    TALLY_CHECK(file.records.add_up(strings_, findings()));
+    tests[strings_[file.test]].files.push_back(
+        coverage_of(file.records, strings_[file.path], strings_, findings()));
+    file.records = {};
+  }
+  Coverage all;
+  for (auto &[name, test] : tests) {
+    test.name = name;
+    std::ranges::sort(test.files, {}, &FileCoverage::path);
+    all.tests.push_back(std::move(test));
+  }
+  if (tests_.empty()) {
+    if (!all.tests.empty())
+      all.files = std::move(all.tests[0].files);
+    all.tests.clear();
+    return all;
+  }
+  std::vector<const FileCoverage *> files;
+  for (const TestCoverage &test : all.tests)
+    for (const FileCoverage &file : test.files)
+      files.push_back(&file);
+  std::ranges::stable_sort(files, {}, [](const FileCoverage *file) { return file->path; });
+  for (auto first = files.begin(); first != files.end();) {
+    const auto last = std::find_if(
+        first, files.end(), [&](const FileCoverage *file) { return file->path != (*first)->path; });
+    TALLY_TRY(sum, sum_of(std::span(first, last), diagnostics_));
+    all.files.push_back(std::move(sum));
+    first = last;
+  }
+  return all;
 }
 
 } // namespace
 
-bool probe(std::string_view head) { return head.starts_with("TN:") || head.starts_with("SF:"); }
+bool probe(std::string_view head) {
+  // Comments may stand before the first record.
+  while (!head.empty()) {
+    const std::string_view line = head.substr(0, head.find('\n'));
+    if (!line.starts_with('#') && line.find_first_not_of(" \t\r") != line.npos)
+      return line.starts_with("TN:") || line.starts_with("SF:");
+    head.remove_prefix(std::min(line.size() + 1, head.size()));
+  }
+  return false;
+}
 
 Result<Coverage> read(ByteSource &source, Diagnostics &diagnostics) {
   Reader reader(source.name(), diagnostics);

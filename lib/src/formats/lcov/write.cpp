@@ -1,66 +1,97 @@
-#include "formats/lcov/lcov.h"
+#include <algorithm>
+#include <optional>
+#include <tuple>
 
+#include "formats/lcov/lcov.h"
+#include "support/checked.h"
 #include "support/text_sink.h"
 
 namespace tally::lcov {
 
 namespace {
 
+// Of which things the file holds less than the coverage.
+struct Lost {
+  bool test_names = false, paths = false, names = false, places = false, no_line = false;
+  bool ends = false, marks = false, conditions = false, negative = false;
+
+  std::vector<std::string> sentences() const {
+    std::vector<std::string> out;
+    const auto say = [&](bool is_so, const char *sentence) {
+      if (is_so)
+        out.emplace_back(sentence);
+    };
+    say(test_names, "names of tests with other than letters, digits and '_' (changed)");
+    say(paths, "paths that are empty or hold line breaks (changed)");
+    say(names, "names of functions that lcov would read as something else (changed)");
+    say(places, "that functions of one name begin in several lines (their sum is written)");
+    say(no_line, "lines and functions without a line number");
+    say(ends, "the last lines of functions");
+    say(marks, "which branches exceptions take, and which fall through");
+    say(conditions, "conditions");
+    say(negative, "negative counts (0 is written)");
+    return out;
+  }
+};
+
+// A line break ends a record, and CRs at its end are no part of it.
+std::string in_one_line(std::string_view text) {
+  std::string out(text);
+  std::ranges::replace(out, '\n', ' ');
+  for (size_t i = out.size(); i > 0 && out[i - 1] == '\r'; --i)
+    out[i - 1] = ' ';
+  return out.empty() ? "[unknown]" : out;
+}
+
+// lcov's own characters: it makes '_' of others.
+std::string test_name(std::string_view name) {
+  std::string out(name);
+  for (char &c : out)
+    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')))
+      c = '_';
+  return out;
+}
+
+// "12,f" would be read as a last line and a name.
+std::string function_name(std::string_view name) {
+  std::string out = in_one_line(name);
+  const size_t end = out.find_first_not_of("0123456789");
+  if (end != 0 && end != out.npos && out[end] == ',')
+    out[end] = '_';
+  return out;
+}
+
+struct Section {
+  std::string test, path;
+  const FileCoverage *file;
+  auto key() const { return std::tie(test, path); }
+};
+
 class Writer {
 public:
-  explicit Writer(std::string &out) : to_(out) {}
+  Writer(std::string &out, Lost &lost) : to_(out), lost_(lost) {}
 
-  void file(const FileCoverage &file) {
-    to_.put("TN:\nSF:");
-    to_.put(file.path);
+  void test(std::string_view name) {
+    to_.put("TN:");
+    to_.put(name);
     to_.put('\n');
-    for (const FunctionCoverage &function : file.functions) {
-      to_.put("FN:");
-      to_.put(uint64_t{function.start_line});
-      to_.put(',');
-      to_.put(function.name);
-      to_.put('\n');
-    }
-    for (const FunctionCoverage &function : file.functions) {
-      to_.put("FNDA:");
-      to_.put_signed(function.count);
-      to_.put(',');
-      to_.put(function.name);
-      to_.put('\n');
-    }
-    const CoverageTotals totals = totals_of(file);
-    total("FNF:", totals.functions);
-    total("FNH:", totals.functions_executed);
-    for (const LineCoverage &line : file.lines) {
-      uint64_t number = 0;
-      for (const BranchCoverage &branch : file.branches_of(line)) {
-        to_.put("BRDA:");
-        to_.put(uint64_t{line.line});
-        to_.put(",0,");
-        to_.put(number++);
-        to_.put(',');
-        if (line.count == 0) // of a line that did not run it is not known
-          to_.put('-');
-        else
-          to_.put_signed(branch.count);
-        to_.put('\n');
-      }
-    }
-    total("BRF:", totals.branches);
-    total("BRH:", totals.branches_taken);
-    for (const LineCoverage &line : file.lines) {
-      to_.put("DA:");
-      to_.put(uint64_t{line.line});
-      to_.put(',');
-      to_.put_signed(line.count);
-      to_.put('\n');
-    }
-    total("LF:", totals.lines);
-    total("LH:", totals.lines_executed);
-    to_.put("end_of_record\n");
   }
+  Result<void> section(const Section &section, const FileCoverage &file);
 
 private:
+  struct Function {
+    std::string name;
+    uint32_t line;
+    int64_t count;
+  };
+
+  Result<std::vector<Function>> functions_of(const FileCoverage &file);
+  void branches(const FileCoverage &file);
+  void lines(const FileCoverage &file);
+  int64_t counted(int64_t count) {
+    lost_.negative |= count < 0;
+    return std::max<int64_t>(count, 0);
+  }
   void total(std::string_view key, uint64_t value) {
     to_.put(key);
     to_.put(value);
@@ -68,17 +99,163 @@ private:
   }
 
   TextSink to_;
+  Lost &lost_;
 };
+
+// lcov tells functions by name.
+Result<std::vector<Writer::Function>> Writer::functions_of(const FileCoverage &file) {
+  std::vector<Function> all;
+  for (const FunctionCoverage &function : file.functions) {
+    if (function.start_line == 0) {
+      lost_.no_line = true;
+      continue;
+    }
+    lost_.ends |= function.end_line != 0;
+    all.push_back({function_name(function.name), function.start_line, counted(function.count)});
+    lost_.names |= all.back().name != function.name;
+  }
+  const auto by_name = [](const Function &f) { return std::tie(f.name, f.line); };
+  std::ranges::sort(all, {}, by_name);
+  std::vector<Function> out;
+  for (Function &function : all) {
+    if (out.empty() || out.back().name != function.name) {
+      out.push_back(std::move(function));
+      continue;
+    }
+    lost_.places |= out.back().line != function.line;
+    if (!checked_add(out.back().count, function.count))
+      return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", file.path,
+                  Position::at_line(function.line));
+  }
+  std::ranges::sort(out, {}, [](const Function &f) { return std::tie(f.line, f.name); });
+  return out;
+}
+
+void Writer::branches(const FileCoverage &file) {
+  uint64_t found = 0, taken = 0;
+  for (const LineCoverage &line : file.lines) {
+    if (line.line == 0)
+      continue;
+    uint64_t number = 0;
+    for (const BranchCoverage &branch : file.branches_of(line)) {
+      const int64_t count = counted(branch.count);
+      lost_.marks |= branch.throws || branch.fall_through;
+      to_.put("BRDA:");
+      to_.put(uint64_t{line.line});
+      to_.put(",0,");
+      to_.put(number++);
+      to_.put(',');
+      if (count == 0 && line.count <= 0) // it was never asked
+        to_.put('-');
+      else
+        to_.put_signed(count);
+      to_.put('\n');
+      taken += count > 0;
+    }
+    found += number;
+  }
+  total("BRF:", found);
+  total("BRH:", taken);
+}
+
+void Writer::lines(const FileCoverage &file) {
+  uint64_t found = 0, ran = 0;
+  for (const LineCoverage &line : file.lines) {
+    lost_.conditions |= line.last_condition > line.first_condition;
+    if (line.line == 0) {
+      lost_.no_line = true;
+      continue;
+    }
+    const int64_t count = counted(line.count);
+    to_.put("DA:");
+    to_.put(uint64_t{line.line});
+    to_.put(',');
+    to_.put_signed(count);
+    to_.put('\n');
+    ++found;
+    ran += count > 0;
+  }
+  total("LF:", found);
+  total("LH:", ran);
+}
+
+Result<void> Writer::section(const Section &section, const FileCoverage &file) {
+  to_.put("SF:");
+  to_.put(section.path);
+  to_.put('\n');
+  TALLY_TRY(functions, functions_of(file));
+  for (const Function &function : functions) {
+    to_.put("FN:");
+    to_.put(uint64_t{function.line});
+    to_.put(',');
+    to_.put(function.name);
+    to_.put('\n');
+  }
+  uint64_t ran = 0;
+  for (const Function &function : functions) {
+    to_.put("FNDA:");
+    to_.put_signed(function.count);
+    to_.put(',');
+    to_.put(function.name);
+    to_.put('\n');
+    ran += function.count > 0;
+  }
+  total("FNF:", functions.size());
+  total("FNH:", ran);
+  branches(file);
+  lines(file);
+  to_.put("end_of_record\n");
+  return {};
+}
 
 } // namespace
 
 Result<Written> write(const Coverage &coverage, const WriteOptions &) {
   Written out;
+  Lost lost;
+  std::vector<Section> sections;
+  std::vector<std::string> tests; // those without a section, too
+  const auto add = [&](std::string_view test, const std::vector<FileCoverage> &files) {
+    tests.push_back(test_name(test));
+    lost.test_names |= tests.back() != test;
+    for (const FileCoverage &file : files) {
+      sections.push_back({tests.back(), in_one_line(file.path), &file});
+      lost.paths |= sections.back().path != file.path;
+    }
+  };
+  if (coverage.tests.empty())
+    add("", coverage.files);
+  for (const TestCoverage &test : coverage.tests)
+    add(test.name, test.files);
+  std::ranges::sort(tests);
+  tests.erase(std::unique(tests.begin(), tests.end()), tests.end());
+  std::ranges::stable_sort(sections, {}, &Section::key);
+
   {
-    Writer writer(out.bytes);
-    for (const FileCoverage &file : coverage.files)
-      writer.file(file);
+    Writer writer(out.bytes, lost);
+    auto next = sections.begin();
+    for (const std::string &test : tests) {
+      if (next == sections.end() || next->test != test) {
+        if (!test.empty() || tests.size() == 1) // a file is never empty
+          writer.test(test);
+        continue;
+      }
+      while (next != sections.end() && next->test == test) {
+        const Section &section = *next;
+        // Names that were changed may be the same now.
+        std::optional<FileCoverage> sum;
+        for (++next; next != sections.end() && next->key() == section.key(); ++next) {
+          if (!sum)
+            sum = *section.file;
+          Diagnostics ignored;
+          TALLY_CHECK(add_coverage(*sum, *next->file, MergePolicy::lenient, ignored));
+        }
+        writer.test(test);
+        TALLY_CHECK(writer.section(section, sum ? *sum : *section.file));
+      }
+    }
   }
+  out.lost = lost.sentences();
   return out;
 }
 

@@ -1,0 +1,579 @@
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "formats/gcovr/fields.h"
+#include "formats/gcovr/gcovr.h"
+#include "formats/gcovr/rows.h"
+#include "model/coverage_sum.h"
+
+namespace tally::gcovr {
+
+namespace {
+
+constexpr uint32_t most_terms = 64; // that ConditionCoverage holds
+constexpr size_t most_depth = 64;   // a tracefile needs 8
+
+// Tells how far the parser has come: its handler is not told.
+class Cursor {
+public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char *;
+  using reference = const char &;
+
+  Cursor() = default;
+  Cursor(const char *at, const char **progress) : at_(at), progress_(progress) {}
+  reference operator*() const { return *at_; }
+  Cursor &operator++() {
+    *progress_ = ++at_;
+    return *this;
+  }
+  Cursor operator++(int) {
+    Cursor before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const Cursor &a, const Cursor &b) { return a.at_ == b.at_; }
+
+private:
+  const char *at_ = nullptr;
+  const char **progress_ = nullptr;
+};
+
+// Files as they come; in order, and each once, at the end.
+class Handler {
+public:
+  Handler(std::string_view text, const std::string &source, Diagnostics &diagnostics)
+      : text_(text), progress_(text.data()), source_(source), diagnostics_(diagnostics) {}
+
+  Cursor begin() { return {text_.data(), &progress_}; }
+  Cursor end() { return {text_.data() + text_.size(), &progress_}; }
+  Result<Coverage> finish();
+
+  // What nlohmann::json calls; false stops it.
+  using Text = nlohmann::json::string_t;
+  bool null() { return allowed(); } // as if it were absent
+  bool boolean(bool value);
+  bool number_integer(int64_t value) { return number(value); }
+  bool number_unsigned(uint64_t value);
+  bool number_float(double value, const Text &text);
+  bool string(Text &text);
+  bool binary(nlohmann::json::binary_t &) { return false; } // JSON has none
+  bool start_object(size_t);
+  bool key(Text &name);
+  bool end_object();
+  bool start_array(size_t);
+  bool end_array();
+  bool parse_error(size_t position, const std::string &token,
+                   const nlohmann::json::exception &fault);
+
+private:
+  Place place() const { return stack_.empty() ? Place::outside : stack_.back(); }
+  bool allowed();
+  bool fault_at(size_t offset, std::string message);
+  // At the value that was read last.
+  bool fault(std::string message) { return fault_at(value_offset(), std::move(message)); }
+  size_t here() const { return static_cast<size_t>(progress_ - text_.data()); }
+  size_t value_offset() const;
+  bool finding(Severity severity, std::string message, std::string_view key);
+  bool expected(const Field &field);
+  bool open(Place place);
+  bool number(int64_t value);
+  bool term(int64_t value, uint64_t &terms);
+  bool mark(Key key) {
+    seen_[key] = true;
+    return true;
+  }
+  bool need(std::string_view what, std::initializer_list<Key> keys);
+  int64_t counted(Key key);
+  bool line_of(int64_t value, uint32_t &line);
+  bool end_of(Place ended);
+  bool end_line();
+  bool end_branch();
+  bool end_condition();
+  bool end_function();
+  bool end_file();
+
+  const std::string_view text_;
+  const char *progress_;
+  const std::string &source_;
+  Diagnostics &diagnostics_;
+  std::optional<Error> error_;
+
+  std::vector<Place> stack_;
+  std::array<size_t, static_cast<size_t>(Place::other) + 1> starts_{};
+  std::optional<Place> ended_;   // the object that is looked at as a whole
+  const Field *field_ = nullptr; // of the key that was read last; null: it is not known
+  // The objects that are open, by field: only one of a kind is, but what a key of `other` holds.
+  std::array<bool, key_count> seen_{};
+  std::array<int64_t, key_count> numbers_{};
+  std::array<bool, key_count> truths_{};
+  std::array<std::string, key_count> texts_{};
+  uint64_t not_true_ = 0, not_false_ = 0; // not_covered_…
+  uint32_t largest_term_ = 0;
+  std::vector<std::string> positions_;
+
+  FileRows rows_;
+  std::vector<FileCoverage> files_;
+};
+
+bool Handler::fault_at(size_t offset, std::string message) {
+  if (!error_)
+    error_ = fail(ErrorCode::invalid_input, std::move(message), source_,
+                  Position::at_offset(std::min(offset, text_.size())))
+                 .value();
+  return false;
+}
+
+// Of an object that ends, where it begins. Else the parser stands behind the value, behind a number
+// by one more.
+size_t Handler::value_offset() const {
+  if (ended_)
+    return starts_[static_cast<size_t>(*ended_)];
+  size_t at = here();
+  const auto is_word = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == 'E' || c == '-' || c == '+' ||
+           c == '.';
+  };
+  if (at == 0)
+    return 0;
+  --at;
+  if (text_[at] == '"' && at > 0) {
+    const auto escaped = [&](size_t quote) {
+      size_t slashes = 0;
+      while (slashes < quote && text_[quote - 1 - slashes] == '\\')
+        ++slashes;
+      return slashes % 2 == 1;
+    };
+    do
+      --at;
+    while (at > 0 && (text_[at] != '"' || escaped(at)));
+    return at;
+  }
+  if (!is_word(text_[at]) && at > 0 && is_word(text_[at - 1]))
+    --at;
+  while (is_word(text_[at]) && at > 0 && is_word(text_[at - 1]))
+    --at;
+  return at;
+}
+
+bool Handler::finding(Severity severity, std::string message, std::string_view key) {
+  diagnostics_.add(severity, std::move(message), source_, Position::at_offset(value_offset()), key);
+  return true;
+}
+
+bool Handler::expected(const Field &field) {
+  const std::string_view type = field.type == Type::number  ? "a whole number"
+                                : field.type == Type::truth ? "true or false"
+                                : field.type == Type::array ? "a list"
+                                : field.type == Type::text  ? "text"
+                                                            : "a version";
+  return fault(fmt::format("expected {} as {}", type, field.name));
+}
+
+// A value that no key asks for: only objects may hold such.
+bool Handler::allowed() {
+  switch (place()) {
+  case Place::outside:
+  case Place::files:
+  case Place::lines:
+  case Place::branches:
+  case Place::conditions:
+  case Place::functions:
+  case Place::not_true:
+  case Place::not_false:
+  case Place::position:
+    return fault("this is no part of a tracefile");
+  default:
+    return true;
+  }
+}
+
+bool Handler::boolean(bool value) {
+  if (place() == Place::other || (field_ && field_->in == place() && field_->type == Type::truth)) {
+    if (place() != Place::other) {
+      truths_[field_->key] = value;
+      mark(field_->key);
+    }
+    return true;
+  }
+  return allowed() && (!field_ || expected(*field_));
+}
+
+bool Handler::number_unsigned(uint64_t value) {
+  if (value > INT64_MAX && place() != Place::other &&
+      (place() == Place::not_true || place() == Place::not_false ||
+       (field_ && field_->type == Type::number)))
+    return fault(fmt::format("{} does not fit in 63 bits", value));
+  return number(static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
+}
+
+bool Handler::number_float(double, const Text &text) {
+  if (field_ && field_->in == place() && field_->type == Type::version) { // 0.1 was a number
+    texts_[field_->key] = text;
+    return mark(field_->key);
+  }
+  if (place() == Place::not_true || place() == Place::not_false)
+    return fault(fmt::format("expected a term, found {}", text.substr(0, 40)));
+  if (place() == Place::other)
+    return true;
+  if (field_ && field_->in == place() && field_->type == Type::number)
+    return fault(fmt::format("{} of {} is no whole number that fits in 63 bits", text.substr(0, 40),
+                             field_->name));
+  return allowed() && (!field_ || expected(*field_));
+}
+
+bool Handler::number(int64_t value) {
+  if (place() == Place::not_true)
+    return term(value, not_true_);
+  if (place() == Place::not_false)
+    return term(value, not_false_);
+  if (place() == Place::other)
+    return true;
+  if (field_ && field_->in == place() && field_->type == Type::number) {
+    numbers_[field_->key] = value;
+    return mark(field_->key);
+  }
+  if (field_ && field_->in == place() && field_->type == Type::version) {
+    texts_[field_->key] = fmt::to_string(value);
+    return mark(field_->key);
+  }
+  return allowed() && (!field_ || expected(*field_));
+}
+
+bool Handler::term(int64_t value, uint64_t &terms) {
+  if (value < 0 || value > UINT32_MAX)
+    return fault(fmt::format("there is no term {}", value));
+  if (value < most_terms)
+    terms |= uint64_t{1} << value;
+  largest_term_ = std::max(largest_term_, static_cast<uint32_t>(value));
+  return true;
+}
+
+bool Handler::string(Text &text) {
+  if (place() == Place::position) {
+    positions_.push_back(std::move(text));
+    return true;
+  }
+  if (place() == Place::other)
+    return true;
+  if (field_ && field_->in == place() &&
+      (field_->type == Type::text || field_->type == Type::version)) {
+    texts_[field_->key] = std::move(text);
+    return mark(field_->key);
+  }
+  return allowed() && (!field_ || expected(*field_));
+}
+
+bool Handler::key(Text &name) {
+  field_ = nullptr;
+  for (const Field &field : fields)
+    if (field.in == place() && field.name == name) {
+      field_ = &field;
+      break;
+    }
+  return true;
+}
+
+bool Handler::open(Place place) {
+  if (stack_.size() >= most_depth)
+    return fault(fmt::format("is more than {} levels deep", most_depth));
+  stack_.push_back(place);
+  starts_[static_cast<size_t>(place)] = here() - 1;
+  for (const Field &field : fields)
+    if (field.in == place)
+      seen_[field.key] = false;
+  return true;
+}
+
+bool Handler::start_object(size_t) {
+  switch (place()) {
+  case Place::outside:
+    return open(Place::document);
+  case Place::files:
+    return open(Place::file);
+  case Place::lines:
+    return open(Place::line);
+  case Place::branches:
+    return open(Place::branch);
+  case Place::conditions:
+    not_true_ = not_false_ = 0;
+    largest_term_ = 0;
+    return open(Place::condition);
+  case Place::functions:
+    positions_.clear();
+    return open(Place::function);
+  case Place::other:
+    return open(Place::other);
+  default:
+    break;
+  }
+  // An object where a value was to be. Decisions are objects that are not looked at.
+  if (field_ && field_->in == place() && field_->opens == Place::other &&
+      field_->type == Type::array) {
+    finding(Severity::note, fmt::format("{}: is not kept", field_->name), field_->name);
+    return open(Place::other);
+  }
+  if (field_ && field_->in == place())
+    return expected(*field_);
+  return allowed() && open(Place::other);
+}
+
+bool Handler::start_array(size_t) {
+  if (place() == Place::other)
+    return open(Place::other);
+  if (!field_ || field_->in != place())
+    return allowed() && open(Place::other);
+  if (field_->type != Type::array)
+    return expected(*field_);
+  if (field_->opens == Place::other)
+    finding(Severity::note, fmt::format("{}: is not kept", field_->name), field_->name);
+  else if (seen_[field_->key])
+    return fault(fmt::format("{} stands twice", field_->name));
+  mark(field_->key);
+  return open(field_->opens);
+}
+
+bool Handler::end_array() {
+  stack_.pop_back();
+  field_ = nullptr;
+  return true;
+}
+
+bool Handler::end_object() {
+  ended_ = place();
+  stack_.pop_back();
+  field_ = nullptr;
+  const bool good = end_of(*ended_);
+  ended_.reset();
+  return good;
+}
+
+bool Handler::end_of(Place ended) {
+  switch (ended) {
+  case Place::file:
+    return end_file();
+  case Place::line:
+    return end_line();
+  case Place::branch:
+    return end_branch();
+  case Place::condition:
+    return end_condition();
+  case Place::function:
+    return end_function();
+  default:
+    return true;
+  }
+}
+
+bool Handler::need(std::string_view what, std::initializer_list<Key> keys) {
+  for (const Key key : keys)
+    if (!seen_[key])
+      return fault(fmt::format("{} without {}", what, fields[key].name));
+  return true;
+}
+
+bool Handler::line_of(int64_t value, uint32_t &line) {
+  if (value < 0 || value > UINT32_MAX)
+    return fault(fmt::format("there is no line {}", value));
+  line = static_cast<uint32_t>(value);
+  return true;
+}
+
+int64_t Handler::counted(Key key) {
+  if (numbers_[key] >= 0)
+    return numbers_[key];
+  finding(Severity::warning,
+          "a count is negative, and read as 0: the program's threads lost some (its compiler knows "
+          "-fprofile-update=atomic)",
+          "negative counts");
+  return 0;
+}
+
+bool Handler::end_branch() {
+  if (!need("a branch", {branch_count}))
+    return false;
+  const auto is = [&](Key key) { return seen_[key] && truths_[key]; };
+  if (!is(branch_excluded))
+    rows_.add_branch({counted(branch_count), is(branch_fall_through), is(branch_throw)});
+  return true;
+}
+
+bool Handler::end_condition() {
+  if (!need("a condition", {condition_count}))
+    return false;
+  if (seen_[condition_excluded] && truths_[condition_excluded])
+    return true;
+  const int64_t outcomes = numbers_[condition_count];
+  if (outcomes < 0 || outcomes % 2 != 0)
+    return fault(fmt::format("a condition has no {} outcomes: each term has two", outcomes));
+  if (outcomes > 2 * most_terms)
+    return finding(Severity::warning,
+                   fmt::format("a condition of more than {} terms is left out", most_terms),
+                   "large conditions");
+  const auto terms = static_cast<uint32_t>(outcomes / 2);
+  if ((not_true_ | not_false_ | largest_term_) != 0 && largest_term_ >= terms)
+    return fault(fmt::format("there is no term {} of {}", largest_term_, terms));
+  const uint64_t all = terms == most_terms ? UINT64_MAX : (uint64_t{1} << terms) - 1;
+  const ConditionCoverage condition{terms, all & ~not_true_, all & ~not_false_};
+  rows_.add_condition(condition);
+  if (seen_[condition_covered] && numbers_[condition_covered] != condition.covered())
+    finding(Severity::warning,
+            fmt::format("covered: says {}, but the lists say {}", numbers_[condition_covered],
+                        condition.covered()),
+            "covered");
+  return true;
+}
+
+bool Handler::end_line() {
+  if (!need("a line", {line_number, line_count}))
+    return false;
+  uint32_t line = 0;
+  if (!line_of(numbers_[line_number], line))
+    return false;
+  const auto is = [&](Key key) { return seen_[key] && truths_[key]; };
+  if (line == 0)
+    finding(Severity::warning, "there is no line 0: left out", "line 0");
+  if (line == 0 || is(line_noncode) || is(line_excluded))
+    rows_.drop_line();
+  else
+    rows_.end_line(line, counted(line_count));
+  return true;
+}
+
+// "line:column"
+bool line_of_position(std::string_view text, uint32_t &line) {
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), line);
+  return fault == std::errc() && (end == text.data() + text.size() || *end == ':');
+}
+
+bool Handler::end_function() {
+  const std::string &name =
+      seen_[function_name] ? texts_[function_name] : texts_[function_demangled];
+  if (!seen_[function_name] && !seen_[function_demangled])
+    return fault("a function without name and demangled_name");
+  if (seen_[function_excluded] && truths_[function_excluded])
+    return true;
+  // Since 8.5 what lies in no function is in one of this name.
+  if (name == "<unknown function>" && !seen_[function_count])
+    return true;
+  if (!need("a function", {function_line, function_count}))
+    return false;
+  FunctionCoverage function;
+  function.name = name;
+  if (!line_of(numbers_[function_line], function.start_line))
+    return false;
+  function.count = counted(function_count);
+  if (positions_.size() == 2) {
+    uint32_t start = 0, end = 0;
+    if (!line_of_position(positions_[0], start) || !line_of_position(positions_[1], end))
+      return fault(
+          fmt::format("expected \"line:column\" twice as {}", fields[function_position].name));
+    if (end >= function.start_line)
+      function.end_line = end;
+    else
+      finding(Severity::warning, "a function ends before it begins: its end is left out",
+              "ends of functions");
+  } else if (!positions_.empty()) {
+    return fault(fmt::format("expected two places as {}", fields[function_position].name));
+  }
+  rows_.add_function(std::move(function));
+  return true;
+}
+
+bool Handler::end_file() {
+  if (seen_[file_summary] && !seen_[line_list]) {
+    error_ = fail(ErrorCode::unsupported,
+                  "is gcovr's summary, which has no lines: `gcovr --json` writes what is read here",
+                  source_)
+                 .value();
+    return false;
+  }
+  if (!need("a file", {file_path, line_list}))
+    return false;
+  if (texts_[file_path].empty())
+    return fault("a file without a path");
+  auto file = rows_.take(std::move(texts_[file_path]));
+  if (!file) {
+    error_ = std::move(file.error());
+    return false;
+  }
+  files_.push_back(std::move(*file));
+  return true;
+}
+
+bool Handler::parse_error(size_t, const std::string &, const nlohmann::json::exception &fault) {
+  constexpr int number_too_large = 406;
+  if (fault.id == number_too_large)
+    return this->fault("a number that is larger than any");
+  const size_t at = here();
+  const std::string_view why = fault.what();
+  if (at >= text_.size() &&
+      (why.find("end of input") != why.npos || why.find("missing closing quote") != why.npos))
+    return fault_at(text_.size(), "truncated: the JSON does not end");
+  const size_t bad = at == 0 ? 0 : at - 1;
+  return fault_at(bad, fmt::format("is no JSON here: found '{}'", text_.substr(bad, 20)));
+}
+
+Result<Coverage> Handler::finish() {
+  if (error_)
+    return fail(std::move(*error_));
+  if (!seen_[format_version] || !seen_[file_list])
+    return fail(ErrorCode::invalid_input,
+                fmt::format("is no tracefile of gcovr: there is no {}",
+                            fields[seen_[file_list] ? format_version : file_list].name),
+                source_);
+  if (!version_of(texts_[format_version]))
+    diagnostics_.add(Severity::warning,
+                     fmt::format("has version {} of gcovr's JSON, which is not known here: what is "
+                                 "understood is read",
+                                 texts_[format_version].substr(0, 40)),
+                     source_);
+  Coverage all;
+  std::vector<const FileCoverage *> files;
+  for (const FileCoverage &file : files_)
+    files.push_back(&file);
+  std::ranges::stable_sort(files, {}, [](const FileCoverage *file) { return file->path; });
+  for (auto first = files.begin(); first != files.end();) {
+    const auto last = std::find_if(
+        first, files.end(), [&](const FileCoverage *file) { return file->path != (*first)->path; });
+    TALLY_TRY(sum, sum_of(std::span(first, last), diagnostics_));
+    all.files.push_back(std::move(sum));
+    first = last;
+  }
+  return all;
+}
+
+} // namespace
+
+bool probe(std::string_view head) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto skip = [&](std::string_view what) {
+    head.remove_prefix(std::min(head.find_first_not_of(blanks), head.size()));
+    const bool there = head.starts_with(what);
+    head.remove_prefix(there ? what.size() : 0);
+    return there;
+  };
+  if (!skip("{"))
+    return false;
+  if (head.find("\"gcovr/") != head.npos)
+    return true;
+  // Where keys are sorted, its own may be far away.
+  return skip("\"files\"") && skip(":") && skip("[");
+}
+
+Result<Coverage> read(ByteSource &source, Diagnostics &diagnostics) {
+  TALLY_TRY(text, source.rest());
+  Handler handler(text, source.name(), diagnostics);
+  static_cast<void>(nlohmann::json::sax_parse(handler.begin(), handler.end(), &handler));
+  return handler.finish();
+}
+
+} // namespace tally::gcovr

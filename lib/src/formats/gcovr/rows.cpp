@@ -1,0 +1,92 @@
+#include "formats/gcovr/rows.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "model/coverage_sum.h"
+#include "support/checked.h"
+
+namespace tally::gcovr {
+
+void FileRows::end_line(uint32_t line, int64_t count) {
+  lines_.push_back({line, count, lines_.empty() ? 0 : lines_.back().last_branch,
+                    static_cast<uint32_t>(branches_.size()),
+                    lines_.empty() ? 0 : lines_.back().last_condition,
+                    static_cast<uint32_t>(conditions_.size())});
+}
+
+void FileRows::drop_line() {
+  branches_.resize(lines_.empty() ? 0 : lines_.back().last_branch);
+  conditions_.resize(lines_.empty() ? 0 : lines_.back().last_condition);
+}
+
+void FileRows::put(FileCoverage &to, const Line &row) const {
+  LineCoverage line;
+  line.line = row.line;
+  line.count = row.count;
+  line.first_branch = static_cast<uint32_t>(to.branches.size());
+  line.first_condition = static_cast<uint32_t>(to.conditions.size());
+  const auto copy = [](auto &into, const auto &from, uint32_t first, uint32_t last) {
+    into.insert(into.end(), from.begin() + first, from.begin() + last);
+  };
+  copy(to.branches, branches_, row.first_branch, row.last_branch);
+  copy(to.conditions, conditions_, row.first_condition, row.last_condition);
+  line.last_branch = static_cast<uint32_t>(to.branches.size());
+  line.last_condition = static_cast<uint32_t>(to.conditions.size());
+  to.lines.push_back(line);
+}
+
+// Lines may come in any order, and more than once: since 0.14 once for each function they are of.
+Result<FileCoverage> FileRows::lines() {
+  std::ranges::stable_sort(lines_, {}, &Line::line);
+  FileCoverage file;
+  std::vector<FileCoverage> again; // a line each
+  for (size_t i = 0; i < lines_.size(); ++i)
+    put(i == 0 || lines_[i - 1].line != lines_[i].line ? file : again.emplace_back(), lines_[i]);
+  if (again.empty())
+    return file;
+  std::vector<const FileCoverage *> all{&file};
+  for (const FileCoverage &part : again)
+    all.push_back(&part);
+  Diagnostics ignored; // functions that share a line have branches of their own
+  return sum_of(all, ignored);
+}
+
+Result<std::vector<FunctionCoverage>> FileRows::functions() {
+  const auto place = [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); };
+  std::ranges::sort(functions_, {}, place);
+  std::vector<FunctionCoverage> out;
+  for (FunctionCoverage &function : functions_) {
+    if (out.empty() || place(out.back()) != place(function)) {
+      out.push_back(std::move(function));
+      continue;
+    }
+    out.back().end_line = std::max(out.back().end_line, function.end_line);
+    if (!checked_add(out.back().count, function.count))
+      return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", {},
+                  Position::at_line(function.start_line));
+  }
+  return out;
+}
+
+Result<FileCoverage> FileRows::take(std::string path) {
+  auto file = lines();
+  if (file) {
+    auto all = functions();
+    if (all)
+      file->functions = std::move(*all);
+    else
+      file = fail(std::move(all.error()));
+  }
+  if (file)
+    file->path = std::move(path);
+  else
+    file.error().source = std::move(path);
+  lines_.clear();
+  branches_.clear();
+  conditions_.clear();
+  functions_.clear();
+  return file;
+}
+
+} // namespace tally::gcovr

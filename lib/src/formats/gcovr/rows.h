@@ -1,0 +1,41 @@
+// The entries of one file, as they come.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tally/coverage.h>
+#include <tally/result.h>
+
+namespace tally::gcovr {
+
+class FileRows {
+public:
+  // Of the line that is ended next.
+  void add_branch(BranchCoverage branch) { branches_.push_back(branch); }
+  void add_condition(ConditionCoverage condition) { conditions_.push_back(condition); }
+  void end_line(uint32_t line, int64_t count);
+  void drop_line();
+  void add_function(FunctionCoverage function) { functions_.push_back(std::move(function)); }
+  // In order, and each once. Empties this.
+  Result<FileCoverage> take(std::string path);
+
+private:
+  struct Line { // or a part of one
+    uint32_t line;
+    int64_t count;
+    uint32_t first_branch, last_branch, first_condition, last_condition;
+  };
+
+  void put(FileCoverage &to, const Line &row) const;
+  Result<FileCoverage> lines();
+  Result<std::vector<FunctionCoverage>> functions();
+
+  std::vector<Line> lines_;
+  std::vector<BranchCoverage> branches_;
+  std::vector<ConditionCoverage> conditions_;
+  std::vector<FunctionCoverage> functions_;
+};
+
+} // namespace tally::gcovr

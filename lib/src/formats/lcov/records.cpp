@@ -1,0 +1,195 @@
+#include "formats/lcov/records.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "support/checked.h"
+
+namespace tally::lcov {
+
+namespace {
+
+// Makes rows of one key one, by `unite(kept, more)`; false where that fails.
+template <class Row, class Less, class Unite>
+const Row *unite_rows(std::vector<Row> &rows, Less less, Unite unite) {
+  if (!std::ranges::is_sorted(rows, less)) // it nearly always is
+    std::ranges::sort(rows, less);
+  size_t kept = 0;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    if (less(rows[kept], rows[i]))
+      rows[++kept] = rows[i];
+    else if (!unite(rows[kept], rows[i]))
+      return &rows[i];
+  }
+  rows.resize(std::min(rows.size(), kept + 1));
+  return nullptr;
+}
+
+tl::unexpected<Error> overflow(const Findings &findings, uint32_t line) {
+  return fail(ErrorCode::overflow,
+              fmt::format("the counts of line {} add up to more than 64 bits hold", line),
+              findings.source, Position::at_line(findings.line));
+}
+
+// Numbers before text, for which lcov has no order.
+bool branch_less(const BranchRow &a, const BranchRow &b, const StringPool &strings) {
+  const auto place = [](const BranchRow &row) {
+    return std::tuple(row.line, row.block, row.has_text);
+  };
+  if (place(a) != place(b))
+    return place(a) < place(b);
+  if (!a.has_text || a.branch == b.branch)
+    return a.branch < b.branch;
+  const auto text = [&](const BranchRow &row) {
+    return strings[static_cast<StringId>(static_cast<uint32_t>(row.branch))];
+  };
+  return text(a) < text(b);
+}
+
+// The first line that is told counts.
+void unite_place(FunctionRow &kept, const FunctionRow &more, const StringPool &strings,
+                 const Findings &findings) {
+  if (more.start_line == 0)
+    return;
+  if (kept.start_line == more.start_line) {
+    kept.end_line = std::max(kept.end_line, more.end_line);
+    return;
+  }
+  if (kept.start_line != 0)
+    findings.diagnostics.add(
+        Severity::warning,
+        fmt::format("{} begins in line {} and in line {}: lcov tells functions "
+                    "by name, they are taken for one",
+                    strings[more.name], std::min(kept.start_line, more.start_line),
+                    std::max(kept.start_line, more.start_line)),
+        findings.source, Position::at_line(more.at), "functions of one name");
+  if (kept.start_line == 0 || more.start_line < kept.start_line) {
+    kept.start_line = more.start_line;
+    kept.end_line = more.end_line;
+  }
+}
+
+} // namespace
+
+void Records::clear() {
+  lines.clear();
+  functions.clear();
+  branches.clear();
+  conditions.clear();
+  added_up_ = 0;
+}
+
+size_t Records::size() const {
+  return lines.size() + functions.size() + branches.size() + conditions.size();
+}
+
+Result<void> Records::add_up(const StringPool &strings, const Findings &findings) {
+  if (const LineRow *row = unite_rows(
+          lines, [](const LineRow &a, const LineRow &b) { return a.line < b.line; },
+          [](LineRow &kept, const LineRow &more) { return checked_add(kept.count, more.count); }))
+    return overflow(findings, row->line);
+  if (const BranchRow *row = unite_rows(
+          branches,
+          [&](const BranchRow &a, const BranchRow &b) { return branch_less(a, b, strings); },
+          [](BranchRow &kept, const BranchRow &more) {
+            kept.fall_through |= more.fall_through;
+            kept.throws |= more.throws;
+            return checked_add(kept.count, more.count);
+          }))
+    return overflow(findings, row->line);
+  if (const FunctionRow *row = unite_rows(
+          functions, [](const FunctionRow &a, const FunctionRow &b) { return a.name < b.name; },
+          [&](FunctionRow &kept, const FunctionRow &more) {
+            unite_place(kept, more, strings, findings);
+            kept.has_record |= more.has_record;
+            return checked_add(kept.count, more.count);
+          }))
+    return overflow(findings, row->start_line);
+  unite_rows(
+      conditions,
+      [](const ConditionRow &a, const ConditionRow &b) {
+        return std::tie(a.line, a.terms) < std::tie(b.line, b.terms);
+      },
+      [](ConditionRow &kept, const ConditionRow &more) {
+        kept.when_true |= more.when_true;
+        kept.when_false |= more.when_false;
+        return true;
+      });
+  added_up_ = size();
+  return {};
+}
+
+Result<void> Records::append(const Records &more, const StringPool &strings,
+                             const Findings &findings) {
+  const auto put = [](auto &to, const auto &from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  put(lines, more.lines);
+  put(functions, more.functions);
+  put(branches, more.branches);
+  put(conditions, more.conditions);
+  constexpr size_t few = 64;
+  return size() > 2 * added_up_ + few ? add_up(strings, findings) : Result<void>();
+}
+
+FileCoverage coverage_of(const Records &records, std::string_view path, const StringPool &strings,
+                         const Findings &findings) {
+  FileCoverage file;
+  file.path = path;
+  file.lines.reserve(records.lines.size());
+  file.branches.reserve(records.branches.size());
+  uint64_t without = 0; // a DA
+  uint32_t first_without = 0;
+  auto line = records.lines.begin();
+  auto branch = records.branches.begin();
+  auto condition = records.conditions.begin();
+  while (true) {
+    uint64_t number = UINT64_MAX;
+    if (line != records.lines.end())
+      number = line->line;
+    if (branch != records.branches.end())
+      number = std::min<uint64_t>(number, branch->line);
+    if (condition != records.conditions.end())
+      number = std::min<uint64_t>(number, condition->line);
+    if (number == UINT64_MAX)
+      break;
+    LineCoverage out;
+    out.line = static_cast<uint32_t>(number);
+    out.first_branch = static_cast<uint32_t>(file.branches.size());
+    out.first_condition = static_cast<uint32_t>(file.conditions.size());
+    int64_t most = 0;
+    for (; branch != records.branches.end() && branch->line == number; ++branch) {
+      file.branches.push_back({branch->count, branch->fall_through, branch->throws});
+      most = std::max(most, branch->count);
+    }
+    for (; condition != records.conditions.end() && condition->line == number; ++condition)
+      file.conditions.push_back({condition->terms, condition->when_true, condition->when_false});
+    out.last_branch = static_cast<uint32_t>(file.branches.size());
+    out.last_condition = static_cast<uint32_t>(file.conditions.size());
+    if (line != records.lines.end() && line->line == number) {
+      out.count = line++->count;
+    } else {
+      // JavaScript's tools tell statements and branches apart. So often, at least, it ran.
+      out.count = most;
+      first_without = without++ == 0 ? out.line : first_without;
+    }
+    file.lines.push_back(out);
+  }
+  if (without > 0)
+    findings.diagnostics.add(
+        Severity::warning,
+        fmt::format("{} lines have branches or conditions, but no DA: they count as lines, too",
+                    without),
+        file.path, Position::at_line(first_without), "lines without DA");
+  for (const FunctionRow &row : records.functions)
+    if (row.start_line != 0)
+      file.functions.push_back(
+          {std::string(strings[row.name]), row.start_line, row.end_line, row.count});
+  std::ranges::sort(file.functions, {},
+                    [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); });
+  return file;
+}
+
+} // namespace tally::lcov
