@@ -208,8 +208,9 @@ TEST(Gcov3Corpus, EveryFileIsWrittenAsItIs) {
     // By content alone; and what it holds shows in its class.
     const std::string ending = path.extension();
     for (const Format &format : formats())
-      if (format.probe)
+      if (format.probe) {
         EXPECT_EQ(format.probe(std::string_view(bytes).substr(0, 4096)), format.name == "gcov3");
+      }
     EXPECT_EQ(dynamic_cast<const Gcov3Lines *>(counters.get()) != nullptr, ending == ".bb");
     EXPECT_EQ(dynamic_cast<const Gcov3Graph *>(counters.get()) != nullptr, ending == ".bbg");
     EXPECT_EQ(dynamic_cast<const Gcov3Data *>(counters.get()) != nullptr, ending == ".da");
