@@ -136,8 +136,9 @@ Result<void> write_report(const CollectedCoverage &collected, const ReportReques
   options.gcovr_version = gcovr_version_for(*format, settings.gcovr_version);
   TALLY_TRY(written, write_coverage(collected.coverage, *format, options));
   TALLY_CHECK(write_file(request.path, written.bytes));
+  // What a report cannot hold is known to who asks for it each day.
   for (const std::string &what : written.lost)
-    say(fmt::format("tally: not in {}: {}", format->name, what));
+    diagnostics.add(Severity::note, fmt::format("not in {}: {}", format->name, what), request.path);
   return {};
 }
 

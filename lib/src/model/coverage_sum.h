@@ -1,7 +1,9 @@
 // The sum of many files' coverage.
 #pragma once
 
+#include <algorithm>
 #include <span>
+#include <vector>
 
 #include <tally/coverage.h>
 
@@ -17,6 +19,22 @@ inline Result<FileCoverage> sum_of(std::span<const FileCoverage *const> files,
   TALLY_TRY(more, sum_of(files.subspan(files.size() / 2), diagnostics));
   TALLY_CHECK(add_coverage(sum, more, MergePolicy::lenient, diagnostics));
   return sum;
+}
+
+// All files of one path become one; by path.
+inline Result<std::vector<FileCoverage>> sums_by_path(std::vector<const FileCoverage *> files,
+                                                      Diagnostics &diagnostics) {
+  std::vector<FileCoverage> sums;
+  std::ranges::stable_sort(
+      files, {}, [](const FileCoverage *file) -> const std::string & { return file->path; });
+  for (auto first = files.begin(); first != files.end();) {
+    const auto last = std::find_if(
+        first, files.end(), [&](const FileCoverage *file) { return file->path != (*first)->path; });
+    TALLY_TRY(sum, sum_of(std::span(first, last), diagnostics));
+    sums.push_back(std::move(sum));
+    first = last;
+  }
+  return sums;
 }
 
 } // namespace tally

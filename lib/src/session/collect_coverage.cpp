@@ -1,14 +1,9 @@
 #include <tally/collect_coverage.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <set>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -18,6 +13,7 @@
 #include <tally/exclusion_markers.h>
 #include <tally/formats.h>
 
+#include "session/in_order.h"
 #include "session/source_places.h"
 #include "support/path.h"
 
@@ -115,61 +111,6 @@ private:
   Inputs inputs_;
   std::set<std::string> seen_;
   std::map<std::string, std::string> real_folders_;
-};
-
-// --- many at once
-
-// Calls work(i) for each i below `count` on several threads, and take(i) in order, one at a time,
-// so that what comes of it does not depend on the number of threads. The calling thread works, too.
-class InOrder {
-public:
-  InOrder(size_t count, unsigned threads) : count_(count), threads_(threads) {}
-
-  template <class Worker, class Take>
-  void run(const std::function<Worker()> &make, Take take,
-           const std::function<void(size_t)> &done) {
-    const auto loop = [&](bool tells) {
-      Worker worker = make();
-      for (size_t i = next_++; i < count_; i = next_++) {
-        worker(i);
-        take_ready(i, take);
-        if (tells)
-          done(taken_);
-      }
-      const std::scoped_lock lock(mutex_);
-      worker.finish();
-    };
-    {
-      std::vector<std::jthread> others;
-      for (unsigned i = 1; i < std::min<size_t>(threads_, count_); ++i)
-        others.emplace_back([&] { loop(false); });
-      loop(true);
-    }
-  }
-
-private:
-  template <class Take> void take_ready(size_t i, Take take) {
-    std::unique_lock lock(mutex_);
-    ready_.insert(i);
-    if (taking_)
-      return;
-    taking_ = true;
-    while (!ready_.empty() && *ready_.begin() == taken_) {
-      ready_.erase(ready_.begin());
-      lock.unlock();
-      take(taken_);
-      lock.lock();
-      ++taken_;
-    }
-    taking_ = false;
-  }
-
-  const size_t count_;
-  const unsigned threads_;
-  std::atomic<size_t> next_ = 0, taken_ = 0;
-  std::mutex mutex_;
-  std::set<size_t> ready_;
-  bool taking_ = false;
 };
 
 // What a thread has made of an object, or of a source.

@@ -540,14 +540,8 @@ Result<Coverage> Handler::finish() {
   std::vector<const FileCoverage *> files;
   for (const FileCoverage &file : files_)
     files.push_back(&file);
-  std::ranges::stable_sort(files, {}, [](const FileCoverage *file) { return file->path; });
-  for (auto first = files.begin(); first != files.end();) {
-    const auto last = std::find_if(
-        first, files.end(), [&](const FileCoverage *file) { return file->path != (*first)->path; });
-    TALLY_TRY(sum, sum_of(std::span(first, last), diagnostics_));
-    all.files.push_back(std::move(sum));
-    first = last;
-  }
+  TALLY_TRY(sums, sums_by_path(std::move(files), diagnostics_));
+  all.files = std::move(sums);
   return all;
 }
 

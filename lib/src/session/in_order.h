@@ -1,0 +1,87 @@
+// Many things done by several threads, their results taken in order.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace tally {
+
+// What comes of it does not depend on the number of threads. The calling thread works, too.
+class InOrder {
+public:
+  InOrder(size_t count, unsigned threads) : count_(count), threads_(threads) {}
+
+  // For each i below `count`: worker(i) by one of the threads, each of which has a worker of its
+  // own from `make`; then take(i), one at a time and in order. worker.finish() at the end, one at a
+  // time. `done` is called in the calling thread with how many have been taken. An exception of one
+  // ends all, and goes on to the caller.
+  template <class Worker, class Take>
+  void run(const std::function<Worker()> &make, const Take &take,
+           const std::function<void(size_t)> &done) {
+    const auto loop = [&](bool tells) {
+      try {
+        Worker worker = make();
+        for (size_t i = next_++; i < count_; i = next_++) {
+          worker(i);
+          take_ready(i, take);
+          if (tells)
+            done(taken_);
+        }
+        const std::scoped_lock lock(mutex_);
+        worker.finish();
+      } catch (...) {
+        next_ = count_;
+        const std::scoped_lock lock(mutex_);
+        if (!failure_)
+          failure_ = std::current_exception();
+      }
+    };
+    {
+      std::vector<std::jthread> others;
+      try {
+        for (unsigned i = 1; i < std::min<size_t>(threads_, count_); ++i)
+          others.emplace_back([&] { loop(false); });
+      } catch (const std::system_error &) {
+        // So many are not allowed: those that there are do all of it.
+      }
+      loop(true);
+    }
+    if (failure_)
+      std::rethrow_exception(failure_);
+  }
+
+private:
+  template <class Take> void take_ready(size_t i, const Take &take) {
+    std::unique_lock lock(mutex_);
+    ready_.insert(i);
+    if (taking_) // whoever takes now will take this one, too, when its turn comes
+      return;
+    taking_ = true;
+    while (!ready_.empty() && *ready_.begin() == taken_) {
+      ready_.erase(ready_.begin());
+      lock.unlock();
+      take(taken_);
+      lock.lock();
+      ++taken_;
+    }
+    taking_ = false;
+  }
+
+  const size_t count_;
+  const unsigned threads_;
+  std::atomic<size_t> next_ = 0, taken_ = 0;
+  std::mutex mutex_;
+  std::set<size_t> ready_;
+  bool taking_ = false;
+  std::exception_ptr failure_;
+};
+
+} // namespace tally
