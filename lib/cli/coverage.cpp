@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <thread>
 
@@ -66,26 +67,29 @@ void summarize(const CollectedCoverage &collected, bool all) {
     say(fmt::format("tally: {}", fmt::join(parts, "; ")));
 }
 
-Result<void> check_threshold(std::string_view what, std::optional<double> least, uint64_t part,
-                             uint64_t whole, Outcome &outcome) {
-  // Where there is nothing to take there is nothing that was not taken.
-  if (!least || whole == 0 ||
-      static_cast<double>(part) * 100 >= *least * static_cast<double>(whole))
-    return {};
-  say(fmt::format("tally: {} of {} ran: {:.2f}%, less than {}%", part, counted(whole, what),
+// what: "lines ran", "branches were taken".
+void check_threshold(std::string_view what, std::optional<double> least, uint64_t part,
+                     uint64_t whole, Outcome &outcome) {
+  if (!least)
+    return;
+  // In millionths of a percent: 16.1 is no sum of powers of two.
+  const auto wanted = static_cast<uint64_t>(std::llround(*least * 1e6));
+  if (static_cast<double>(part) * 1e8 >= static_cast<double>(wanted) * static_cast<double>(whole))
+    return;
+  say(fmt::format("tally: {} of {} {}: {:.2f}%, less than {}%", part, whole, what,
                   std::floor(static_cast<double>(part) * 10'000 / static_cast<double>(whole)) / 100,
                   *least));
   if (outcome.status == done)
     outcome.status = below_threshold;
-  return {};
 }
 
 // The file that people mean: as tables show it, by its whole path, or by an end that only one has.
 Result<std::string> file_named(const CollectedCoverage &collected, const std::string &name) {
   std::vector<std::string> found;
-  const std::string below = collected.root + '/' + name, end = '/' + name;
+  const std::string plain = std::filesystem::path(name).lexically_normal().string();
+  const std::string below = collected.root + '/' + plain, end = '/' + plain;
   for (const FileCoverage &file : collected.coverage.files) {
-    if (file.path == name || file.path == below)
+    if (file.path == plain || file.path == below)
       return file.path;
     if (file.path.ends_with(end))
       found.push_back(file.path);
@@ -97,6 +101,13 @@ Result<std::string> file_named(const CollectedCoverage &collected, const std::st
                 "--which-tests");
   return fail(ErrorCode::invalid_input, fmt::format("may be {}", fmt::join(found, " or ")),
               "--which-tests");
+}
+
+// Names from a file must not command the terminal.
+std::string without_controls(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, '?');
+  return name;
 }
 
 Result<void> print_tests(const CollectedCoverage &collected, const std::string &place) {
@@ -123,7 +134,7 @@ Result<void> print_tests(const CollectedCoverage &collected, const std::string &
       continue;
     is_code = true;
     if (line->count != 0)
-      names += (test.name.empty() ? "(without a name)" : test.name) + '\n';
+      names += (test.name.empty() ? "(without a name)" : without_controls(test.name)) + '\n';
   }
   if (!is_code)
     return fail(ErrorCode::invalid_input, "there is no code in this line", path,
@@ -149,9 +160,17 @@ Result<CollectOptions> collecting(const Options &options) {
 }
 
 Result<void> run(const Options &options, Outcome &outcome) {
+  if (!options.which_tests.empty() &&
+      (!options.reports.empty() || options.fail_under || options.fail_under_branch))
+    return fail(ErrorCode::invalid_argument,
+                "prints names of tests: there is no report and no threshold with it",
+                "--which-tests");
   std::vector<ReportRequest> requests;
   for (const std::string &word : options.reports) {
     TALLY_TRY(request, report_request(word));
+    if (std::ranges::find(requests, request.path, &ReportRequest::path) != requests.end())
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("two reports are to be written to {}", request.path), "--report");
     requests.push_back(std::move(request));
   }
   // What else goes to standard output takes the table's place.
@@ -191,10 +210,16 @@ Result<void> run(const Options &options, Outcome &outcome) {
       outcome.end(written);
   show_some(of_reports, options.verbose);
   summarize(collected, options.verbose);
-  TALLY_CHECK(
-      check_threshold("line", options.fail_under, totals.lines_executed, totals.lines, outcome));
-  return check_threshold("branch", options.fail_under_branch, totals.branches_taken,
-                         totals.branches, outcome);
+  if (collected.reports == 0 &&
+      collected.never_ran + collected.skipped == collected.objects.size())
+    return fail(ErrorCode::no_data, "nothing was counted: was no program run?",
+                fmt::format("{}", fmt::join(how.paths, " ")));
+  if (options.fail_under_branch && totals.branches == 0)
+    say("tally: there are no branches: --fail-under-branch holds");
+  check_threshold("lines ran", options.fail_under, totals.lines_executed, totals.lines, outcome);
+  check_threshold("branches were taken", options.fail_under_branch, totals.branches_taken,
+                  totals.branches, outcome);
+  return {};
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 
 #include <sys/stat.h>
 
@@ -16,6 +17,7 @@
 #include "commands.h"
 #include "gcovr_version.h"
 #include "profiles.h"
+#include "support/path.h"
 
 namespace tally::cli {
 
@@ -60,6 +62,17 @@ int64_t when_compiled(const CollectedCoverage &collected) {
   return newest;
 }
 
+// Pages of sources that are no longer there, by an earlier report: what write_html() names so.
+void remove_old_pages(const std::filesystem::path &folder, const std::set<std::string> &kept) {
+  std::error_code fault;
+  for (auto at = std::filesystem::directory_iterator(folder, fault);
+       !fault && at != std::filesystem::directory_iterator(); at.increment(fault)) {
+    const std::string name = at->path().filename().string();
+    if (name.ends_with(".html") && !kept.contains(name))
+      std::filesystem::remove(at->path(), fault);
+  }
+}
+
 Result<void> write_folder(const CollectedCoverage &collected, const std::string &folder,
                           Diagnostics &diagnostics) {
   namespace fs = std::filesystem;
@@ -75,16 +88,19 @@ Result<void> write_folder(const CollectedCoverage &collected, const std::string 
   options.title = fmt::format("Coverage of {}", fs::path(collected.root).filename().string());
   options.counted = when_compiled(collected);
   std::string made; // the folder that is there
+  std::set<std::string> written_pages;
   const auto put = [&](const std::string &path, std::string_view bytes) -> Result<void> {
     const fs::path target = fs::path(folder) / path;
     if (target.parent_path() != made) {
       TALLY_CHECK(make(target.parent_path()));
       made = target.parent_path().string();
     }
+    written_pages.insert(target.filename().string());
     return write_file(target.string(), bytes);
   };
   if (auto written = write_html(collected.coverage, options, diagnostics, put); !written)
     return written;
+  remove_old_pages(fs::path(folder) / "source", written_pages);
   say(fmt::format("tally: {} is to be opened in a browser",
                   (fs::path(folder) / "index.html").string()));
   return {};
@@ -111,6 +127,10 @@ Result<ReportRequest> report_request(const std::string &word) {
     return fail(ErrorCode::invalid_argument, fmt::format("'{}' names no file", word), "--report");
   if (page_by_name(name))
     return ReportRequest{name, path.empty() ? "-" : path};
+  if (name == html && path == "-")
+    return fail(ErrorCode::invalid_argument, "is a folder: it cannot go to standard output", word);
+  if (unpacked_name(path).size() < path.size())
+    return fail(ErrorCode::invalid_argument, "what is written is not packed", word);
   if (name == html)
     return ReportRequest{name, path.empty() ? "coverage-html" : path};
   const auto format = format_by_name(name);
@@ -127,14 +147,17 @@ Result<void> write_report(const CollectedCoverage &collected, const ReportReques
     return write_folder(collected, request.path, diagnostics);
   if (const Page *page = page_by_name(request.format))
     return write_file(request.path,
-                      page->draw(collected, request.path == "-" ? settings.text : TextOptions{}));
+                      page->draw(collected, request.path == "-"
+                                                ? settings.text
+                                                : TextOptions{.limit = 0, .width = 0}));
   TALLY_TRY(format, format_by_name(request.format));
   WriteOptions options;
   options.root = collected.root;
   options.time = time_told();
-  options.time = time_told();
-  options.gcovr_version = gcovr_version_for(*format, settings.gcovr_version);
-  TALLY_TRY(written, write_coverage(collected.coverage, *format, options));
+  TALLY_TRY(written,
+            write_for_gcovr(*format, options, settings.gcovr_version, [&](const WriteOptions &how) {
+              return write_coverage(collected.coverage, *format, how);
+            }));
   TALLY_CHECK(write_file(request.path, written.bytes));
   // What a report cannot hold is known to who asks for it each day.
   for (const std::string &what : written.lost)

@@ -1,5 +1,7 @@
 #include "gcovr_version.h"
 
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <vector>
@@ -30,21 +32,31 @@ std::string output_of(std::vector<std::string> command) {
     words.push_back(word.data());
   words.push_back(nullptr);
   pid_t child = 0;
-  const int fault = ::posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  const int fault = ::posix_spawnp(&child, words[0], &actions, &attributes, words.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   std::string out;
   if (fault == 0) {
-    constexpr int patience_ms = 10'000;
+    using Clock = std::chrono::steady_clock;
+    const auto deadline = Clock::now() + std::chrono::seconds(10);
     constexpr size_t most = 4096;
-    for (pollfd ready{ends[0], POLLIN, 0}; ::poll(&ready, 1, patience_ms) > 0;) {
+    for (pollfd ready{ends[0], POLLIN, 0}; out.size() <= most;) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      const int come = left > 0 ? ::poll(&ready, 1, static_cast<int>(left)) : 0;
+      if (come < 0 && errno == EINTR)
+        continue;
       char bytes[512];
-      const ssize_t got = ::read(ends[0], bytes, sizeof bytes);
-      if (got <= 0 || out.size() > most)
+      const ssize_t got = come > 0 ? ::read(ends[0], bytes, sizeof bytes) : 0;
+      if (got <= 0)
         break;
       out.append(bytes, static_cast<size_t>(got));
     }
-    ::kill(child, SIGKILL); // it has said what it has to say
+    ::kill(-child, SIGKILL); // with all that it started: it has said what it has to say
     ::waitpid(child, nullptr, 0);
   }
   ::close(ends[0]);
@@ -69,8 +81,18 @@ std::string version_of_gcovr() {
 
 } // namespace
 
-std::string gcovr_version_for(const Format &format, const std::string &given) {
-  return given.empty() && format.name == "gcovr" ? version_of_gcovr() : given;
+Result<Written> write_for_gcovr(const Format &format, WriteOptions options,
+                                const std::string &given,
+                                const std::function<Result<Written>(const WriteOptions &)> &write) {
+  options.gcovr_version = given;
+  if (format.name != "gcovr" || !given.empty())
+    return write(options);
+  options.gcovr_version = version_of_gcovr();
+  auto written = write(options);
+  if (written || written.error().code != ErrorCode::invalid_argument)
+    return written;
+  options.gcovr_version.clear();
+  return write(options);
 }
 
 } // namespace tally::cli

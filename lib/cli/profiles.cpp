@@ -80,7 +80,7 @@ void add_output(CLI::App &command, OutputOptions &options) {
       ->disable_flag_override();
   command
       .add_option("--gcovr-version", options.gcovr_version,
-                  "gcovr: the layout of its JSON (0.3; newest)")
+                  "of the layout of gcovr's JSON (default: that of the gcovr on PATH)")
       ->type_name("VERSION");
 }
 
@@ -208,9 +208,10 @@ Result<void> write_output(const Content &content, const Format &format,
                             "that",
                             options.path.substr(size)),
                 options.path);
-  WriteOptions how = options.how();
-  how.gcovr_version = gcovr_version_for(format, options.gcovr_version);
-  TALLY_TRY(written, write_content(content, format, how));
+  TALLY_TRY(written, write_for_gcovr(format, options.how(), options.gcovr_version,
+                                     [&](const WriteOptions &how) {
+                                       return write_content(content, format, how);
+                                     }));
   TALLY_CHECK(write_file(options.path, written.bytes));
   for (const std::string &what : written.lost)
     say(fmt::format("tally: not in {}: {}", format.name, what));

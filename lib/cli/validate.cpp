@@ -31,9 +31,9 @@ void look_at_object(const std::string &file, Findings &found) {
   if (::access(files.notes.c_str(), F_OK) != 0)
     return;
   Diagnostics of_object;
-  // What is wrong with one of them alone is said where that one is looked at.
-  if (!count_object(files, {}, of_object))
-    return;
+  if (const auto counted = count_object(files, {}, of_object); !counted)
+    of_object.add(Severity::warning, counted.error().message, counted.error().source,
+                  counted.error().where);
   for (const Finding &finding : of_object.findings())
     if (const std::string line = finding.text() + '\n'; found.text.find(line) == std::string::npos)
       found.text += line;

@@ -8,6 +8,7 @@
 
 #include "arguments.h"
 #include "profiles.h"
+#include "support/path.h"
 
 namespace tally::cli {
 
@@ -35,6 +36,8 @@ Result<void> zero(const std::string &path) {
   if (!counters)
     return fail(ErrorCode::invalid_input,
                 fmt::format("is {}, no file of counters", file.format->name), path);
+  if (unpacked_name(path).size() < path.size())
+    return fail(ErrorCode::unsupported, "is packed: what is written is not", path);
   TALLY_CHECK(about(path, (*counters)->zero()));
   TALLY_TRY(bytes, (*counters)->bytes());
   return write_file(path, bytes);

@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,21 @@ BUILDS = {
 
 def documents(text: str) -> list[dict]:
     return [{**json.loads(line), "gcc_version": ""} for line in text.splitlines()]
+
+
+def function_records(data: bytes) -> list[tuple[int, int, int]]:
+    """Where each function of a .gcda begins, its arc counters, and what follows these."""
+    found, at = [], 16
+    while at + 8 <= len(data):
+        tag, length = struct.unpack_from("<Ii", data, at)
+        if tag == 0:
+            break
+        behind = at + 8 + max(length, 0)
+        if tag == 0x01000000 and length:
+            found.append((at, behind, behind + 8 + max(struct.unpack_from("<Ii", data, behind)[1],
+                                                       0)))
+        at = behind
+    return found
 
 
 def gcov(folder: Path, *words: str) -> list[dict]:
@@ -153,6 +169,29 @@ class CompilerTest(unittest.TestCase):
                          for f in file["functions"]]
             self.assertIn("added", [f["name"] for f in functions])
             self.assertEqual({f["execution_count"] for f in functions}, {0})
+
+    def test_functions_that_do_not_match(self) -> None:
+        """Of each function in turn the identity, a checksum, the number of counters; its record
+        empty, or not there at all."""
+        built = self.folder("jumps.c", ("-O0",))
+        whole = (built / "x.gcda").read_bytes()
+        with tempfile.TemporaryDirectory(prefix="gcov-") as name:
+            folder = Path(name) / "copy"
+            shutil.copytree(built, folder, symlinks=True)
+            for at, counters, end in function_records(whole):
+                head, tag = struct.pack("<II", 0x01000000, 0), whole[counters:counters + 4]
+                flipped = bytes([whole[at + 8] ^ 1])
+                for what, data in {
+                        "ident": whole[:at + 8] + flipped + whole[at + 9:],
+                        "lines": whole[:at + 12] + b"\1\2\3\4" + whole[at + 16:],
+                        "graph": whole[:at + 16] + b"\1\2\3\4" + whole[at + 20:],
+                        "number": whole[:counters] + tag + struct.pack("<i", -800) + whole[end:],
+                        "empty": whole[:at] + head + whole[end:],
+                        "gone": whole[:at] + whole[end:]}.items():
+                    (folder / "x.gcda").write_bytes(data)
+                    with self.subTest(what, at=at):
+                        self.assertEqual(documents(tally(folder, "-b", "x.gcda").stdout),
+                                         gcov(folder, "-b", "x.gcda"))
 
     def test_truncated(self) -> None:
         built = self.folder("jumps.c", ("-O0",))

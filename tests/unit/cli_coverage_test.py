@@ -130,8 +130,9 @@ class CoverageTest(unittest.TestCase):
         done = self.run_in("empty", "--fail-under", "1", status=4)
         self.assertRegex(done.stderr, "^tally: empty: there are no counters ")
         self.data.unlink()
-        done = self.run_in()
-        self.assertEqual(done.stderr, "tally: 1 of 1 object never ran\n")
+        done = self.run_in("--fail-under", "1", status=4)
+        self.assertEqual(done.stderr, "tally: 1 of 1 object never ran\n"
+                         "tally: .: nothing was counted: was no program run?\n")
         self.assertRegex(done.stdout.splitlines()[-1], r"files +0\.0%")
 
     def test_counters_without_notes(self) -> None:
@@ -148,25 +149,41 @@ class CoverageTest(unittest.TestCase):
         subprocess.run(["./main"], cwd=self.folder / "build", check=True,
                        env={**os.environ, "GCOV_PREFIX": str(elsewhere)})
         self.assertEqual(self.table("elsewhere"), everything)
-        self.assertEqual(self.table(), everything)  # its notes alone are not another object
+        both = self.table(".", stderr="")
+        self.assertEqual(both, everything)  # its notes alone are not another object
+        shutil.rmtree(elsewhere)
+        subprocess.run(["./main"], cwd=self.folder / "build", check=True,
+                       env={**os.environ, "GCOV_PREFIX": str(elsewhere), "GCOV_PREFIX_STRIP": "2"})
+        self.assertEqual(self.table("elsewhere", "build"), everything)
 
     def test_truncated_counters(self) -> None:
         self.data.write_bytes(self.data.read_bytes()[:-20])
         other = self.folder / "build" / "other.gcno"
         shutil.copy(self.notes, other)
-        done = self.run_in()
-        self.assertRegex(done.stderr, r"main\.c\.gcda:0x[0-9a-f]+: warning: .*left out")
+        done = self.run_in("--fail-under", "50", status=4)
+        self.assertRegex(done.stderr,
+                         r"main\.c\.gcda:0x[0-9a-f]+: warning: .*: counted as not run\n")
+        self.assertIn("tally: 2 of 2 objects never ran", done.stderr)
+        self.assertRegex(done.stdout.splitlines()[-1], r"^2 files +0\.0% +0/13")
+        self.run_in("--strict", status=1)
+        whole = self.data.read_bytes()
+        for size in (0, 3, 12, 20):
+            self.data.write_bytes(whole[:size])
+            self.assertIn("counted as not run", self.run_in(status=4).stderr)
+        other.write_bytes(self.notes.read_bytes()[:-7])
+        done = self.run_in(status=4)
+        self.assertRegex(done.stderr, r"other\.gcno:0x[0-9a-f]+: warning: .*left out")
         self.assertIn("tally: 1 of 2 objects could not be used; 1 of 2 objects never ran",
                       done.stderr)
-        self.assertIn("2 files ", done.stdout)
 
     def test_counters_of_another_compilation(self) -> None:
         before = self.data.read_bytes()
         (self.folder / "src" / "main.c").write_text(MAIN.replace("< 10", "< 12"), encoding="utf-8")
         self.compile(self.folder)
         self.data.write_bytes(before)
-        done = self.run_in()
+        done = self.run_in(status=4)
         self.assertIn("main.c.gcda: warning: the stamp is another", done.stderr)
+        self.run_in("--strict", status=1)
         self.assertRegex(done.stdout.splitlines()[-1], r"files +0\.0%")
 
     def test_filters(self) -> None:
@@ -219,7 +236,7 @@ class CoverageTest(unittest.TestCase):
         self.folder.rename(moved)
         self.folder = moved
         self.assertEqual(self.table(), before)
-        self.assertIn("which is not there: names of sources are taken from",
+        self.assertIn("is not there, though it was compiled in: names of sources are taken from",
                       self.run_in("--verbose").stderr)
 
     def test_a_folder_that_cannot_be_read(self) -> None:
@@ -253,6 +270,10 @@ class CoverageTest(unittest.TestCase):
                          (self.folder / "a.info").read_text(encoding="utf-8"))
         self.assertIn("there is no report 'pdf' (there are: text, ",
                       self.run_in("--report", "pdf", status=2).stderr)
+        for words in (["lcov:-", "gcovr:-"], ["lcov:a", "callgrind:a"], ["html:-"],
+                      ["lcov:a.info.gz"]):
+            options = [option for word in words for option in ("--report", word)]
+            self.assertTrue(self.run_in(*options, status=2).stderr.startswith("tally: "))
         self.assertIn("names no file", self.run_in("--report", "lcov:", status=2).stderr)
         self.assertIn("tally: no/such/a.info: cannot",
                       self.run_in("--report", "lcov:no/such/a.info", status=1).stderr)
@@ -276,8 +297,43 @@ class CoverageTest(unittest.TestCase):
         self.assertIn("there are no counts of x.c", which("x.c:7", 1).stderr)
         for bad in ("main.c", "main.c:", "main.c:x", "main.c:0", ":3", "main.c:99999999999"):
             self.assertIn("expected FILE:LINE", which(bad, 2).stderr)
+        self.assertEqual(which("./src/main.c:9").stdout, "two\n")
+        self.run_in("tests.info", "--which-tests", "main.c:6", "--fail-under", "1", status=2)
         self.assertIn("no tests are told apart",
                       self.run_in("--which-tests", "src/main.c:6", status=1).stderr)
+
+    def test_an_object_behind_a_link_is_the_same(self) -> None:
+        (self.folder / "links").mkdir()
+        for path in (self.data, self.notes):
+            (self.folder / "links" / path.name).symlink_to(path)
+        self.assertEqual(self.run_in("--report", "lcov:-").stdout,
+                         self.run_in("build", "--report", "lcov:-").stdout)
+
+    def test_branches_of_exceptions_in_reports(self) -> None:
+        (self.folder / "a.gcovr.json").write_text(
+            '{"gcovr/format_version": "0.3", "files": [{"file": "src/main.c", "lines": [{'
+            '"line_number": 6, "count": 1, "branches": ['
+            '{"count": 0, "fallthrough": false, "throw": true},'
+            '{"count": 1, "fallthrough": false, "throw": false}]}], "functions": []}]}',
+            encoding="utf-8")
+        self.assertRegex(self.table("a.gcovr.json")[1], r"100\.0% +1/1 +- +100\.0%")
+        self.assertRegex(self.table("a.gcovr.json", "--throw-branches")[1], r" 50\.0%")
+
+    def test_a_source_that_is_no_file(self) -> None:
+        os.mkfifo(self.folder / "pipe.c")
+        (self.folder / "a.info").write_text("SF:pipe.c\nDA:1,1\nend_of_record\n",
+                                            encoding="utf-8")
+        self.assertIn("pipe.c: warning: the source cannot be read",
+                      self.run_in("a.info").stderr)
+
+    def test_a_pattern_that_takes_too_long(self) -> None:
+        folder = self.folder / ("a" * 40)
+        folder.mkdir()
+        (folder / "x.c").write_text("int x;\n", encoding="utf-8")
+        (self.folder / "a.info").write_text(f"SF:{folder}/x.c\nDA:1,1\nend_of_record\n",
+                                            encoding="utf-8")
+        done = self.run_in("a.info", "--filter", "^(a+)+y|x.c$", status=1)
+        self.assertIn("a pattern cannot be searched here", done.stderr)
 
     def test_no_process_is_started(self) -> None:
         if missing_tool("strace"):

@@ -29,6 +29,7 @@ TEST(InOrder, EachIsTakenOnceAndInOrder) {
               [&](size_t i) {
                 EXPECT_EQ(squares[i], i * i);
                 taken.push_back(i);
+                return true;
               },
               [&](size_t done) { told = done; });
       std::vector<size_t> wanted(count);
@@ -51,9 +52,25 @@ TEST(InOrder, AnExceptionReachesTheCaller) {
   for (const unsigned threads : {1u, 4u}) {
     size_t taken = 0;
     EXPECT_THROW(InOrder(100, threads)
-                     .run<Throws>([] { return Throws(); }, [&](size_t) { ++taken; }, [](size_t) {}),
+                     .run<Throws>([] { return Throws(); }, [&](size_t) { return ++taken > 0; },
+                                  [](size_t) {}),
                  std::runtime_error);
     EXPECT_LE(taken, 5u);
+  }
+}
+
+TEST(InOrder, EndsWhenSomeOneIsNotTaken) {
+  for (const unsigned threads : {1u, 4u}) {
+    std::vector<size_t> squares(1000), taken;
+    size_t finished = 0;
+    const auto make = [&] { return Square{squares, finished}; };
+    const auto take = [&](size_t i) {
+      taken.push_back(i);
+      return i < 10;
+    };
+    InOrder(squares.size(), threads).run<Square>(make, take, [](size_t) {});
+    EXPECT_EQ(taken.size(), 11u);
+    EXPECT_EQ(finished, threads);
   }
 }
 

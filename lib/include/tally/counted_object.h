@@ -26,7 +26,7 @@ TALLY_API ObjectFiles files_of_object(std::string_view path);
 struct CountedObject {
   std::string compiler;    // "12.2"
   bool gcc3 = false;       // made by GCC before 3.4
-  bool ran = false;        // there were counters
+  bool ran = false;        // there were counters of these notes
   bool has_blocks = false; // made by GCC 14 or later, and CountOptions::blocks
   CoverageGraph graph;
   GcovCounts counts;
@@ -37,8 +37,10 @@ struct CountOptions {
   bool blocks = false; // as GcovOptions::blocks, where gcov tells them
   // As GcovOptions::wants, with the folder that the compiler worked in ("": not told).
   std::function<bool(const std::string &name, std::string_view folder)> wants{};
-  // As GcovOptions::is_plain_folder; empty: by looking.
-  std::function<bool(const std::string &folder)> is_plain_folder{};
+  // As GcovOptions::is_plain_folder, with the same; empty: by looking from the working directory, as
+  // gcov does.
+  std::function<bool(const std::string &name, std::string_view folder)> is_plain_folder{};
+  bool tell_negative = true; // as GcovOptions::tell_negative
 };
 
 // Counts as the compiler's own gcov does. A file that cannot be read, or is truncated, is an error.

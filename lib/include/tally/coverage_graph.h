@@ -85,7 +85,7 @@ struct CoverageGraph {
 struct CoverageCounters {
   struct Range {
     uint32_t first = 0, last = 0; // half-open, into values
-    // In counters of the object: otherwise another object has its only copy.
+    // In counters of the object: otherwise it did not run, or another object has its only copy.
     bool present = false;
   };
   bool none = false;     // there is no file of counters: nothing ran, all functions are present

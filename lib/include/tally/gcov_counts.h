@@ -76,6 +76,8 @@ struct GcovOptions {
   // Files that are wanted, by the name that GcovFile has; empty: all. Of others there are no lines
   // nor functions, and what has no line in a wanted one is not even solved.
   std::function<bool(const std::string &name)> wants;
+  // Negative counts are found, by function. (Whoever looks at lines can tell of these.)
+  bool tell_negative = true;
   // May "NAME/.." be left out of a path? Where NAME is a symbolic link or missing it may not.
   std::function<bool(const std::string &folder)> is_plain_folder;
 };

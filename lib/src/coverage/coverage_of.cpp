@@ -10,16 +10,12 @@ namespace tally {
 
 namespace {
 
-// Counts below 0 have been found already, where they were counted: threads that lost some, or a
-// longjmp(). Here they would take away from those of other objects.
-int64_t count_of(int64_t count) { return std::max<int64_t>(count, 0); }
-
 // The file's lines, of which those of instances stand several times, one after another.
 class OfFile {
 public:
   OfFile(const CoverageGraph &graph, const GcovCounts &counts, const CoverageOptions &options,
-         std::string path)
-      : graph_(graph), counts_(counts), options_(options) {
+         Diagnostics &diagnostics, std::string path)
+      : graph_(graph), counts_(counts), options_(options), diagnostics_(diagnostics) {
     out_.path = std::move(path);
   }
 
@@ -45,6 +41,16 @@ private:
                 Position::at_line(line));
   }
 
+  // A count below 0 would take away from those of other objects.
+  int64_t count_of(int64_t count, uint32_t line) {
+    if (count < 0)
+      diagnostics_.add(Severity::warning,
+                       "a negative count is taken for 0: was longjmp() called, or were threads "
+                       "counted without -fprofile-update=atomic?",
+                       out_.path, Position::at_line(line), "negative");
+    return std::max<int64_t>(count, 0);
+  }
+
   Result<void> add_line(std::span<const GcovLine *const> instances) {
     LineCoverage line;
     line.line = instances.front()->line;
@@ -52,7 +58,7 @@ private:
     line.first_condition = static_cast<uint32_t>(out_.conditions.size());
     bool fits = true;
     for (const GcovLine *instance : instances) {
-      fits &= checked_add(line.count, count_of(instance->count));
+      fits &= checked_add(line.count, count_of(instance->count, line.line));
       uint32_t place = line.first_branch;
       for (uint32_t i = instance->first_branch; i < instance->last_branch; ++i) {
         const GcovBranch &branch = counts_.branches[i];
@@ -61,7 +67,7 @@ private:
         if (place == out_.branches.size())
           out_.branches.emplace_back();
         BranchCoverage &sum = out_.branches[place++];
-        fits &= checked_add(sum.count, count_of(branch.count));
+        fits &= checked_add(sum.count, count_of(branch.count, line.line));
         sum.fall_through |= branch.fall_through;
         sum.throws |= branch.throws;
       }
@@ -89,7 +95,7 @@ private:
     for (const GcovFunction &row : file.functions) {
       const GraphFunction &function = graph_.functions[row.id];
       functions.push_back({std::string(graph_.strings[function.name]), function.start_line,
-                           function.end_line, count_of(row.execution_count)});
+                           function.end_line, count_of(row.execution_count, function.start_line)});
     }
     // Of one name: local functions of several sources that are compiled as one.
     return unite_functions(out_);
@@ -98,6 +104,7 @@ private:
   const CoverageGraph &graph_;
   const GcovCounts &counts_;
   const CoverageOptions &options_;
+  Diagnostics &diagnostics_;
   FileCoverage out_;
 };
 
@@ -118,7 +125,7 @@ Result<Coverage> coverage_of(const CoverageGraph &graph, const GcovCounts &count
                                 : std::optional(absolute_path(file.name, folder));
     if (!path)
       continue;
-    TALLY_TRY(covered, OfFile(graph, counts, options, std::move(*path)).run(file));
+    TALLY_TRY(covered, OfFile(graph, counts, options, diagnostics, std::move(*path)).run(file));
     out.files.push_back(std::move(covered));
   }
   std::ranges::stable_sort(out.files, {}, &FileCoverage::path);

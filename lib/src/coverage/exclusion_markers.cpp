@@ -72,9 +72,7 @@ private:
       if (verb.starts_with("STOP"))
         return stop(i, prefix, line);
     }
-    const size_t end =
-        std::ranges::find_if(rest, [](char c) { return !(c == '_' || (c >= 'A' && c <= 'Z')); }) -
-        rest.begin();
+    const size_t end = rest.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
     find(line, fmt::format("{}{}{} is no marker that is known here: nothing is excluded", prefix,
                            mark, rest.substr(0, std::min<size_t>(end, 40))));
   }
@@ -141,10 +139,18 @@ ExcludedLines find_exclusions(std::string_view source, std::string_view path,
 }
 
 void exclude(FileCoverage &file, ExcludedLines excluded) {
-  for (const FunctionCoverage &function : file.functions)
-    if (std::ranges::binary_search(excluded.functions, function.start_line))
-      excluded.lines.push_back(
-          {function.start_line, std::max(function.start_line, function.end_line)});
+  for (const FunctionCoverage &function : file.functions) {
+    if (!std::ranges::binary_search(excluded.functions, function.start_line))
+      continue;
+    // Where no end is told, a function ends where the next one begins.
+    uint32_t end = function.end_line;
+    if (end == 0) {
+      const auto next = std::ranges::upper_bound(file.functions, function.start_line, {},
+                                                 &FunctionCoverage::start_line);
+      end = next == file.functions.end() ? UINT32_MAX : next->start_line - 1;
+    }
+    excluded.lines.push_back({function.start_line, std::max(function.start_line, end)});
+  }
   std::ranges::sort(excluded.lines, {}, &LineRange::first);
   // Nested ranges: what an earlier one holds, a later one must not hide.
   for (size_t i = 1; i < excluded.lines.size(); ++i)

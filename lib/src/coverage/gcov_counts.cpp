@@ -62,8 +62,11 @@ public:
 
 private:
   bool shown(GraphFunctionId id) const {
-    return !graph_.functions[id].artificial &&
-           (counters_.none || counters_.of[index_of(id)].present);
+    const GraphFunction &function = graph_.functions[id];
+    return !function.artificial &&
+           (counters_.none ||
+            std::ranges::any_of(graph_.arcs_of(function),
+                                [](const GraphArc &arc) { return !(arc.flags & arc_on_tree); }));
   }
   bool touches_wanted(GraphFunctionId id) {
     const GraphFunction &function = graph_.functions[id];
@@ -428,7 +431,7 @@ void Counting::add_function(GraphFunctionId id) {
   if (flow.unsolved > 0)
     find(fmt::format("{}: nothing tells the count of {} arcs", name_of(id), flow.unsolved),
          "unsolved");
-  if (flow.negative) // of the source, whose line people know
+  if (flow.negative && options_.tell_negative) // of the source, whose line people know
     diagnostics_.add(Severity::warning,
                      fmt::format("{}: negative counts: was longjmp() called, or were threads "
                                  "counted without -fprofile-update=atomic?",

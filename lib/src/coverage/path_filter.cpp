@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
+#include <optional>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -20,6 +22,12 @@ struct FreeMatch {
 };
 using Pattern = std::unique_ptr<pcre2_code, FreeCode>;
 
+std::string message_of(int fault) {
+  std::array<PCRE2_UCHAR, 256> message{};
+  pcre2_get_error_message(fault, message.data(), message.size());
+  return reinterpret_cast<const char *>(message.data());
+}
+
 Result<Pattern> compile(const std::string &text, std::string_view option) {
   int fault = 0;
   size_t offset = 0;
@@ -31,12 +39,10 @@ Result<Pattern> compile(const std::string &text, std::string_view option) {
     static_cast<void>(pcre2_jit_compile(pattern.get(), PCRE2_JIT_COMPLETE));
     return pattern;
   }
-  std::array<PCRE2_UCHAR, 256> message{};
-  pcre2_get_error_message(fault, message.data(), message.size());
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("'{}' is no pattern: {}, at character {}", text,
-                          reinterpret_cast<const char *>(message.data()), offset + 1),
-              std::string(option));
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("'{}' is no pattern: {}, at character {}", text, message_of(fault), offset + 1),
+      std::string(option));
 }
 
 Result<std::vector<Pattern>> compile_all(const std::vector<std::string> &texts,
@@ -49,19 +55,41 @@ Result<std::vector<Pattern>> compile_all(const std::vector<std::string> &texts,
   return patterns;
 }
 
-bool found_in(const std::vector<Pattern> &patterns, std::string_view path) {
-  return std::ranges::any_of(patterns, [&](const Pattern &pattern) {
-    const std::unique_ptr<pcre2_match_data, FreeMatch> match(
-        pcre2_match_data_create_from_pattern(pattern.get(), nullptr));
-    return match && pcre2_match(pattern.get(), reinterpret_cast<PCRE2_SPTR>(path.data()),
-                                path.size(), 0, 0, match.get(), nullptr) >= 0;
-  });
-}
-
 } // namespace
 
 struct PathFilter::Patterns {
   std::vector<Pattern> filters, excludes;
+  std::mutex mutex;
+  std::optional<Error> failure; // the first
+
+  bool found_in(const std::vector<Pattern> &patterns, std::string_view path) {
+    return std::ranges::any_of(patterns,
+                               [&](const Pattern &pattern) { return is_in(pattern, path); });
+  }
+
+private:
+  bool is_in(const Pattern &pattern, std::string_view path) {
+    const std::unique_ptr<pcre2_match_data, FreeMatch> match(
+        pcre2_match_data_create_from_pattern(pattern.get(), nullptr));
+    const auto run = [&](uint32_t options) {
+      return match ? pcre2_match(pattern.get(), reinterpret_cast<PCRE2_SPTR>(path.data()),
+                                 path.size(), 0, options, match.get(), nullptr)
+                   : PCRE2_ERROR_NOMEMORY;
+    };
+    int found = run(0);
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+      found = run(PCRE2_NO_JIT);
+    if (found < 0 && found != PCRE2_ERROR_NOMATCH) {
+      const std::scoped_lock lock(mutex);
+      if (!failure)
+        failure = Error{ErrorCode::limit,
+                        fmt::format("a pattern cannot be searched here: {}", message_of(found)),
+                        std::string(path),
+                        {},
+                        {}};
+    }
+    return found >= 0;
+  }
 };
 
 PathFilter::PathFilter() : patterns_(std::make_unique<Patterns>()) {}
@@ -80,9 +108,15 @@ Result<PathFilter> PathFilter::make(const std::vector<std::string> &filters,
 }
 
 bool PathFilter::wants(std::string_view shown_path) const {
-  const bool wanted = patterns_->filters.empty() ? !shown_path.starts_with('/')
-                                                 : found_in(patterns_->filters, shown_path);
-  return wanted && !found_in(patterns_->excludes, shown_path);
+  const bool wanted = patterns_->filters.empty()
+                          ? !shown_path.starts_with('/')
+                          : patterns_->found_in(patterns_->filters, shown_path);
+  return wanted && !patterns_->found_in(patterns_->excludes, shown_path);
+}
+
+Result<void> PathFilter::check() const {
+  const std::scoped_lock lock(patterns_->mutex);
+  return patterns_->failure ? fail(*patterns_->failure) : Result<void>();
 }
 
 } // namespace tally

@@ -8,11 +8,12 @@
 #include <fmt/format.h>
 
 #include <tally/counted_object.h>
-#include <tally/counter_paths.h>
+#include <tally/coverage_html.h>
 #include <tally/coverage_of.h>
 #include <tally/exclusion_markers.h>
 #include <tally/formats.h>
 
+#include "session/coverage_inputs.h"
 #include "session/in_order.h"
 #include "session/source_places.h"
 #include "support/path.h"
@@ -23,102 +24,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Inputs {
-  std::vector<ObjectFiles> objects;
-  std::vector<std::string> reports;
-};
-
-// --- which files
-
-// The notes of counters that GCOV_PREFIX led to another folder: the end of their path tells where
-// the object was.
-std::string notes_without_prefix(const std::string &notes) {
-  std::error_code ignored;
-  const std::string path = fs::absolute(notes, ignored).lexically_normal().string();
-  for (size_t at = 0; at != path.npos; at = path.find('/', at + 1))
-    if (fs::is_regular_file(path.substr(at), ignored))
-      return path.substr(at);
-  return notes;
-}
-
-class FindInputs {
-public:
-  explicit FindInputs(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
-
-  Result<Inputs> run(const std::vector<std::string> &paths) {
-    for (const std::string &path : paths)
-      TALLY_CHECK(add(path));
-    finish_objects();
-    return std::move(inputs_);
-  }
-
-private:
-  Result<void> add(const std::string &path) {
-    std::error_code fault;
-    const fs::file_status status = fs::status(path, fault);
-    if (fault)
-      return fail_errno(fault.value(), "cannot open", path);
-    if (status.type() != fs::file_type::directory) {
-      if (is_counters_name(path) || is_notes_name(path) || path.ends_with(".bb"))
-        add_object(path);
-      else if (seen_.insert(fs::canonical(path, fault).string()).second)
-        inputs_.reports.push_back(path);
-      return {};
-    }
-    TALLY_TRY(files, files_below(
-                         path,
-                         [](std::string_view name) {
-                           return is_counters_name(name) || is_notes_name(name);
-                         },
-                         diagnostics_));
-    for (const std::string &file : files)
-      add_object(file);
-    return {};
-  }
-
-  // Named in two ways, or once by its notes and once by its counters, it is one.
-  void add_object(const std::string &path) {
-    ObjectFiles files = files_of_object(path);
-    std::error_code fault;
-    const std::string name = files.notes.substr(files.notes.rfind('/') + 1);
-    const std::string folder = files.notes.substr(0, files.notes.size() - name.size());
-    const auto [at, added] = real_folders_.try_emplace(folder);
-    if (added)
-      at->second = fs::weakly_canonical(folder.empty() ? "." : folder, fault).string();
-    if (seen_.insert(at->second + '/' + name).second)
-      inputs_.objects.push_back(std::move(files));
-  }
-
-  void finish_objects() {
-    std::set<std::string> used; // notes whose counters lie elsewhere
-    for (ObjectFiles &files : inputs_.objects) {
-      std::error_code fault;
-      if (fs::exists(files.notes, fault))
-        continue;
-      files.notes = notes_without_prefix(files.notes);
-      used.insert(files.notes);
-    }
-    if (used.empty())
-      return;
-    std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
-      std::error_code fault;
-      return !fs::exists(files.data, fault) &&
-             used.contains(fs::absolute(files.notes, fault).lexically_normal().string());
-    });
-  }
-
-  Diagnostics &diagnostics_;
-  Inputs inputs_;
-  std::set<std::string> seen_;
-  std::map<std::string, std::string> real_folders_;
-};
-
 // What a thread has made of an object, or of a source.
 struct Piece {
   Result<Coverage> coverage;
   bool ran = false;
   Diagnostics findings;
 };
+
+Result<void> first_warning(const Diagnostics &findings) {
+  for (const Finding &finding : findings.findings())
+    if (finding.severity != Severity::note)
+      return fail(ErrorCode::invalid_input, finding.message, finding.source, finding.where);
+  return {};
+}
 
 class Collect {
 public:
@@ -132,11 +50,15 @@ private:
     Collect &collect;
     SourcePlaces places;
     void operator()(size_t i) { collect.pieces_[i].emplace(collect.count(i, places)); }
-    void finish() { collect.left_out_.insert(places.left_out().begin(), places.left_out().end()); }
+    void finish() { collect.keep(places); }
   };
 
   Piece count(size_t i, SourcePlaces &places) const;
-  void take(size_t i);
+  bool take(size_t i);
+  void keep(const SourcePlaces &places) {
+    left_out_.insert(places.left_out().begin(), places.left_out().end());
+    moved_.insert(places.moved().begin(), places.moved().end());
+  }
   Result<void> add_reports();
   void apply_markers(Coverage &coverage);
   void tell(size_t done, size_t all) const {
@@ -151,9 +73,10 @@ private:
   const CollectOptions &options_;
   Diagnostics &diagnostics_;
   CoverageSum sum_;
-  Inputs inputs_;
+  CoverageInputs inputs_;
   std::vector<std::optional<Piece>> pieces_;
   std::set<std::string> left_out_;
+  std::map<std::string, std::string> moved_;
   std::optional<Error> failed_;
   CollectedCoverage out_;
 };
@@ -161,18 +84,26 @@ private:
 Piece Collect::count(size_t i, SourcePlaces &places) const {
   Piece piece{Coverage{}, false, {}};
   const ObjectFiles &files = inputs_.objects[i];
-  places.begin_object(files.notes, piece.findings);
+  places.begin_object(files.notes);
   CountOptions counting;
   counting.wants = [&](const std::string &name, std::string_view folder) {
     return places.place(name, folder).has_value();
   };
-  counting.is_plain_folder = [&](const std::string &folder) {
-    return places.is_plain_folder(folder);
+  counting.is_plain_folder = [&](const std::string &name, std::string_view folder) {
+    return places.is_plain_folder(name, folder);
   };
+  counting.tell_negative = false; // coverage_of() tells of the lines
   auto object = count_object(files, counting, piece.findings);
   if (!object) {
-    piece.coverage = fail(std::move(object.error()));
-    return piece;
+    Error error = std::move(object.error());
+    // Whole notes with counters that are not: its lines did not run, as far as is known.
+    object = count_object({files.notes, "", files.lines}, counting, piece.findings);
+    if (!object || error.source != files.data) {
+      piece.coverage = fail(std::move(error));
+      return piece;
+    }
+    piece.findings.add(Severity::warning, error.message + ": counted as not run", error.source,
+                       error.where);
   }
   piece.ran = object->ran;
   CoverageOptions covering;
@@ -185,16 +116,16 @@ Piece Collect::count(size_t i, SourcePlaces &places) const {
   return piece;
 }
 
-void Collect::take(size_t i) {
+bool Collect::take(size_t i) {
   const Piece piece = std::move(*pieces_[i]);
   pieces_[i].reset();
   diagnostics_.append(piece.findings);
-  if (failed_)
-    return;
   if (piece.coverage) {
     out_.never_ran += !piece.ran;
     keep_first(sum_.add(*piece.coverage));
-    return;
+    if (options_.policy == MergePolicy::strict)
+      keep_first(first_warning(piece.findings));
+    return !failed_;
   }
   ++out_.skipped;
   const Error &error = piece.coverage.error();
@@ -203,6 +134,7 @@ void Collect::take(size_t i) {
   else
     diagnostics_.add(Severity::warning, error.message + ": the object is left out", error.source,
                      error.where);
+  return !failed_;
 }
 
 // Their sources lie where they are told to be; paths that are not absolute are below the root.
@@ -210,7 +142,7 @@ Result<void> Collect::add_reports() {
   SourcePlaces places(options_.filter, out_.root);
   for (const std::string &path : inputs_.reports) {
     Diagnostics findings;
-    places.begin_object(path, findings);
+    places.begin_object(path);
     auto read = read_file(path, findings);
     diagnostics_.append(findings);
     if (!read)
@@ -226,6 +158,12 @@ Result<void> Collect::add_reports() {
           file.path = *real;
         return !real;
       });
+      if (options_.throw_branches)
+        return;
+      ExcludedLines all; // in objects they are left out, too: branches add up by their place
+      all.throw_branches = {{0, UINT32_MAX}};
+      for (FileCoverage &file : files)
+        exclude(file, all);
     };
     place(coverage->files);
     for (TestCoverage &test : coverage->tests)
@@ -233,7 +171,7 @@ Result<void> Collect::add_reports() {
     TALLY_CHECK(sum_.add(std::move(*coverage)));
     ++out_.reports;
   }
-  left_out_.insert(places.left_out().begin(), places.left_out().end());
+  keep(places);
   return {};
 }
 
@@ -244,8 +182,7 @@ void Collect::apply_markers(Coverage &coverage) {
     std::vector<ExcludedLines> &excluded;
     void operator()(size_t i) {
       FileCoverage &file = files[i];
-      auto source = ByteSource::open(file.path);
-      const auto text = source ? (*source)->rest() : fail(source.error());
+      const auto text = read_source(file.path);
       if (!text) {
         findings[i].add(Severity::warning,
                         fmt::format("the source cannot be read ({}): its lines count, whatever its "
@@ -254,7 +191,7 @@ void Collect::apply_markers(Coverage &coverage) {
                         file.path);
         return;
       }
-      excluded[i] = find_exclusions(*text, file.path, findings[i]);
+      excluded[i] = find_exclusions(text->bytes, file.path, findings[i]);
       if (!excluded[i].empty())
         exclude(file, excluded[i]);
     }
@@ -267,7 +204,11 @@ void Collect::apply_markers(Coverage &coverage) {
           [&] {
             return Worker{coverage.files, findings, excluded};
           },
-          [&](size_t i) { diagnostics_.append(findings[i]); }, [](size_t) {});
+          [&](size_t i) {
+            diagnostics_.append(findings[i]);
+            return true;
+          },
+          [](size_t) {});
   for (TestCoverage &test : coverage.tests)
     for (FileCoverage &file : test.files) {
       const auto at = std::ranges::lower_bound(coverage.files, file.path, {}, &FileCoverage::path);
@@ -281,7 +222,7 @@ Result<CollectedCoverage> Collect::run() {
   out_.root = fs::canonical(options_.root, fault).string();
   if (fault)
     return fail_errno(fault.value(), "cannot open the root", options_.root);
-  TALLY_TRY(inputs, FindInputs(diagnostics_).run(options_.paths));
+  TALLY_TRY(inputs, find_inputs(options_.paths, diagnostics_));
   inputs_ = std::move(inputs);
   if (inputs_.objects.empty() && inputs_.reports.empty())
     return fail(
@@ -295,11 +236,19 @@ Result<CollectedCoverage> Collect::run() {
           [&] {
             return ObjectWorker{*this, SourcePlaces(options_.filter, out_.root)};
           },
-          [&](size_t i) { take(i); }, [&](size_t done) { tell(done, inputs_.objects.size()); });
+          [&](size_t i) { return take(i); },
+          [&](size_t done) { tell(done, inputs_.objects.size()); });
   if (!failed_)
     keep_first(add_reports());
+  keep_first(options_.filter.check());
   if (failed_)
     return fail(std::move(*failed_));
+  for (const auto &[folder, taken] : moved_)
+    diagnostics_.add(Severity::note,
+                     fmt::format("is not there, though it was compiled in: names of sources are "
+                                 "taken from {}",
+                                 taken),
+                     folder);
   out_.coverage = sum_.finish();
   if (options_.markers)
     apply_markers(out_.coverage);
@@ -312,7 +261,11 @@ Result<CollectedCoverage> Collect::run() {
 
 Result<CollectedCoverage> collect_coverage(const CollectOptions &options,
                                            Diagnostics &diagnostics) {
-  return Collect(options, diagnostics).run();
+  try {
+    return Collect(options, diagnostics).run();
+  } catch (const std::bad_alloc &) {
+    return fail(ErrorCode::limit, "there is not enough memory");
+  }
 }
 
 } // namespace tally

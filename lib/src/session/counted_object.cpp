@@ -45,15 +45,20 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &o
   GcovOptions counting;
   counting.branches = options.branches;
   counting.blocks = options.blocks && notes.header.version >= GcovVersion::v14;
-  counting.is_plain_folder = options.is_plain_folder ? options.is_plain_folder : is_plain_folder;
+  counting.tell_negative = options.tell_negative;
   const std::string_view folder = notes.graph.strings[notes.graph.working_directory];
+  counting.is_plain_folder = is_plain_folder;
+  if (options.is_plain_folder)
+    counting.is_plain_folder = [&](const std::string &name) {
+      return options.is_plain_folder(name, folder);
+    };
   if (options.wants)
     counting.wants = [&](const std::string &name) { return options.wants(name, folder); };
   CountedObject out;
   out.counts = count_as_gcov(notes.graph, counters, files.notes, diagnostics, counting);
   const auto version = static_cast<uint32_t>(notes.header.version);
   out.compiler = fmt::format("{}.{}", version / 100, version % 100);
-  out.ran = data.has_value();
+  out.ran = !counters.none;
   out.has_blocks = counting.blocks;
   out.graph = std::move(notes.graph);
   return out;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -20,9 +21,11 @@ public:
   InOrder(size_t count, unsigned threads) : count_(count), threads_(threads) {}
 
   // For each i below `count`: worker(i) by one of the threads, each of which has a worker of its
-  // own from `make`; then take(i), one at a time and in order. worker.finish() at the end, one at a
-  // time. `done` is called in the calling thread with how many have been taken. An exception of one
-  // ends all, and goes on to the caller.
+  // own from `make`; then take(i), one at a time and in order, until one says false.
+  // worker.finish() at the end, one at a time. `done` is called in the calling thread with how many
+  // have been taken. An exception of one ends all, and goes on to the caller.
+  //
+  // No thread runs far ahead of what is taken: results that wait take memory.
   template <class Worker, class Take>
   void run(const std::function<Worker()> &make, const Take &take,
            const std::function<void(size_t)> &done) {
@@ -30,6 +33,8 @@ public:
       try {
         Worker worker = make();
         for (size_t i = next_++; i < count_; i = next_++) {
+          if (!wait_for(i))
+            break;
           worker(i);
           take_ready(i, take);
           if (tells)
@@ -38,10 +43,10 @@ public:
         const std::scoped_lock lock(mutex_);
         worker.finish();
       } catch (...) {
-        next_ = count_;
         const std::scoped_lock lock(mutex_);
         if (!failure_)
           failure_ = std::current_exception();
+        end();
       }
     };
     {
@@ -59,18 +64,33 @@ public:
   }
 
 private:
+  static constexpr size_t most_ahead = 64;
+
+  void end() {
+    ended_ = true;
+    next_ = count_;
+    changed_.notify_all();
+  }
+  bool wait_for(size_t i) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return ended_ || i < taken_ + most_ahead; });
+    return !ended_;
+  }
   template <class Take> void take_ready(size_t i, const Take &take) {
     std::unique_lock lock(mutex_);
     ready_.insert(i);
     if (taking_) // whoever takes now will take this one, too, when its turn comes
       return;
     taking_ = true;
-    while (!ready_.empty() && *ready_.begin() == taken_) {
+    while (!ended_ && !ready_.empty() && *ready_.begin() == taken_) {
       ready_.erase(ready_.begin());
       lock.unlock();
-      take(taken_);
+      const bool go_on = take(taken_);
       lock.lock();
       ++taken_;
+      changed_.notify_all();
+      if (!go_on)
+        end();
     }
     taking_ = false;
   }
@@ -79,8 +99,9 @@ private:
   const unsigned threads_;
   std::atomic<size_t> next_ = 0, taken_ = 0;
   std::mutex mutex_;
+  std::condition_variable changed_;
   std::set<size_t> ready_;
-  bool taking_ = false;
+  bool taking_ = false, ended_ = false;
   std::exception_ptr failure_;
 };
 

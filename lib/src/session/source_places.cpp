@@ -25,12 +25,8 @@ bool is_of_system(std::string_view path) {
 
 } // namespace
 
-void SourcePlaces::begin_object(std::string_view notes, Diagnostics &diagnostics) {
-  notes_ = notes;
-  diagnostics_ = &diagnostics;
-}
-
-bool SourcePlaces::is_plain_folder(const std::string &path) {
+bool SourcePlaces::is_plain_folder(const std::string &name, std::string_view folder) {
+  const std::string path = (fs::path(folder) / name).string();
   const auto [at, added] = plain_.try_emplace(path, false);
   struct stat info {};
   if (added)
@@ -56,27 +52,25 @@ std::string SourcePlaces::real_path(const fs::path &path) {
   return ::lstat(out.c_str(), &info) == 0 && S_ISLNK(info.st_mode) ? real(out) : out;
 }
 
+bool SourcePlaces::is_there(std::string_view folder) {
+  const auto [at, added] = is_there_.try_emplace(std::string(folder), false);
+  if (added)
+    at->second = ::access(at->first.c_str(), F_OK) == 0;
+  return at->second;
+}
+
 // Where the compiler's folder is not told, or has gone (the build was moved): the nearest folder
 // above the notes that the name leads from to a file.
 std::string SourcePlaces::folder_of(std::string_view name, std::string_view folder) {
   if (name.starts_with('/'))
     return {};
-  if (!folder.empty()) {
-    const auto [at, added] = is_there_.try_emplace(std::string(folder), false);
-    if (added)
-      at->second = ::access(at->first.c_str(), F_OK) == 0;
-    if (at->second)
-      return std::string(folder);
-  }
+  if (!folder.empty() && is_there(folder))
+    return std::string(folder);
   std::error_code ignored;
   for (fs::path above = fs::absolute(notes_, ignored).parent_path();; above = above.parent_path()) {
     if (fs::is_regular_file(above / name, ignored)) {
       if (!folder.empty())
-        diagnostics_->add(Severity::note,
-                          fmt::format("was compiled in {}, which is not there: names of sources "
-                                      "are taken from {}",
-                                      folder, above.string()),
-                          std::string(notes_), {}, "moved");
+        moved_.try_emplace(std::string(folder), above.string());
       return above.string();
     }
     if (above == above.root_path())
@@ -100,9 +94,7 @@ const std::optional<std::string> &SourcePlaces::place(std::string_view name,
                                                       std::string_view folder) {
   // Where the folder is not there, the place depends on the object, too.
   std::string key = fmt::format("{}\n{}", folder, name);
-  const auto is_there = is_there_.find(std::string(folder));
-  if (!name.starts_with('/') &&
-      (folder.empty() || (is_there != is_there_.end() && !is_there->second)))
+  if (!name.starts_with('/') && (folder.empty() || !is_there(folder)))
     key += fmt::format("\n{}", std::string_view(notes_).substr(0, notes_.rfind('/')));
   const auto [at, added] = places_.try_emplace(std::move(key));
   if (added)

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
-#include <tally/diagnostics.h>
 #include <tally/path_filter.h>
 
 namespace tally {
@@ -19,16 +19,20 @@ public:
   // root: real and absolute.
   SourcePlaces(const PathFilter &filter, std::string_view root) : filter_(filter), root_(root) {}
 
-  // The object whose sources are asked for from now on; what is odd about them is found.
-  void begin_object(std::string_view notes, Diagnostics &diagnostics);
+  // The object whose sources are asked for from now on.
+  void begin_object(std::string_view notes) { notes_ = notes; }
   // The real path of a source; nothing where it does not count. `folder`: where the compiler
   // worked, "" where it is not told.
   const std::optional<std::string> &place(std::string_view name, std::string_view folder);
-  bool is_plain_folder(const std::string &path);
+  // A folder as its object names it.
+  bool is_plain_folder(const std::string &name, std::string_view folder);
 
-  const std::unordered_set<std::string> &left_out() const { return left_out_; }
+  const std::set<std::string> &left_out() const { return left_out_; }
+  // Folders of the compiler that are not there, each with one that was taken in its place.
+  const std::map<std::string, std::string> &moved() const { return moved_; }
 
 private:
+  bool is_there(std::string_view folder);
   std::string folder_of(std::string_view name, std::string_view folder);
   std::optional<std::string> find(std::string_view name, std::string_view folder);
   std::string real_path(const std::filesystem::path &path);
@@ -36,11 +40,11 @@ private:
   const PathFilter &filter_;
   std::string_view root_;
   std::string_view notes_;
-  Diagnostics *diagnostics_ = nullptr;
   std::unordered_map<std::string, std::optional<std::string>> places_; // by folder and name
   std::unordered_map<std::string, bool> plain_, is_there_;
   std::unordered_map<std::string, std::string> real_folders_;
-  std::unordered_set<std::string> left_out_;
+  std::set<std::string> left_out_;
+  std::map<std::string, std::string> moved_;
 };
 
 } // namespace tally

@@ -1,0 +1,167 @@
+#include "session/coverage_inputs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include <tally/counter_paths.h>
+
+#include "support/path.h"
+
+namespace tally {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const std::string &path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::string absolute(const std::string &path) {
+  std::error_code ignored;
+  return fs::absolute(path, ignored).lexically_normal().string();
+}
+
+// How many names at the end of both are the same.
+size_t common_names(const fs::path &a, const fs::path &b) {
+  const auto same =
+      std::mismatch(std::make_reverse_iterator(a.end()), std::make_reverse_iterator(a.begin()),
+                    std::make_reverse_iterator(b.end()), std::make_reverse_iterator(b.begin()));
+  return static_cast<size_t>(std::distance(std::make_reverse_iterator(a.end()), same.first));
+}
+
+class FindInputs {
+public:
+  explicit FindInputs(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
+
+  Result<CoverageInputs> run(const std::vector<std::string> &paths) {
+    for (const std::string &path : paths)
+      TALLY_CHECK(add(path));
+    bring_together();
+    return std::move(inputs_);
+  }
+
+private:
+  Result<void> add(const std::string &path);
+  void add_object(const std::string &path);
+  std::string real_name(const std::string &path);
+  void bring_together();
+  std::string notes_of(const ObjectFiles &files) const;
+
+  Diagnostics &diagnostics_;
+  CoverageInputs inputs_;
+  std::set<std::string> seen_;
+  std::map<std::string, std::string> real_folders_;
+  std::multimap<std::string, std::string> notes_; // those that are there, by their name alone
+};
+
+Result<void> FindInputs::add(const std::string &path) {
+  if (path == "-") {
+    if (seen_.insert(path).second)
+      inputs_.reports.push_back(path);
+    return {};
+  }
+  std::error_code fault;
+  const fs::file_status status = fs::status(path, fault);
+  if (fault)
+    return fail_errno(fault.value(), "cannot open", path);
+  if (status.type() != fs::file_type::directory) {
+    if (is_counters_name(path) || is_notes_name(path) || path.ends_with(".bb"))
+      add_object(path);
+    else if (seen_.insert(real_name(path)).second)
+      inputs_.reports.push_back(path);
+    return {};
+  }
+  const auto wanted = [](std::string_view name) {
+    return is_counters_name(name) || is_notes_name(name);
+  };
+  TALLY_TRY(files, files_below(path, wanted, diagnostics_));
+  for (const std::string &file : files)
+    add_object(file);
+  return {};
+}
+
+// Folders hold many files: each is made real once.
+std::string FindInputs::real_name(const std::string &path) {
+  const std::string name(base_name(path));
+  const std::string folder = path.substr(0, path.size() - name.size());
+  const auto [at, added] = real_folders_.try_emplace(folder);
+  std::error_code ignored;
+  if (added)
+    at->second = fs::weakly_canonical(folder.empty() ? "." : folder, ignored).string();
+  std::string real = at->second + '/' + name;
+  struct stat info {};
+  if (::lstat(real.c_str(), &info) == 0 && S_ISLNK(info.st_mode))
+    real = fs::weakly_canonical(real, ignored).string();
+  return real;
+}
+
+// Named in two ways, or once by its notes and once by its counters, it is one.
+void FindInputs::add_object(const std::string &path) {
+  ObjectFiles files = files_of_object(path);
+  if (seen_.insert(real_name(files.notes)).second)
+    inputs_.objects.push_back(std::move(files));
+}
+
+// With GCOV_PREFIX alone the whole path of the object stands behind the prefix. GCOV_PREFIX_STRIP
+// takes names away from its beginning: the notes that agree in most names at the end are its own,
+// unless others agree in as many. With -fprofile-dir the whole path is the name, with '#' for '/'.
+std::string FindInputs::notes_of(const ObjectFiles &files) const {
+  const std::string path = absolute(files.notes);
+  for (size_t at = 0; at != path.npos; at = path.find('/', at + 1))
+    if (is_there(path.substr(at)))
+      return path.substr(at);
+  std::string whole(base_name(path));
+  std::ranges::replace(whole, '#', '/');
+  if (whole.starts_with('/') && is_there(whole))
+    return whole;
+  std::string best = files.notes;
+  size_t most = 0;
+  bool several = false;
+  const auto [first, last] = notes_.equal_range(std::string(base_name(files.notes)));
+  for (auto at = first; at != last; ++at) {
+    const size_t common = common_names(path, at->second);
+    several = common == most || (several && common < most);
+    if (common > most) {
+      most = common;
+      best = at->second;
+    }
+  }
+  return several ? files.notes : best;
+}
+
+void FindInputs::bring_together() {
+  std::vector<ObjectFiles *> alone;
+  for (ObjectFiles &files : inputs_.objects) {
+    if (is_there(files.notes))
+      notes_.emplace(base_name(files.notes), absolute(files.notes));
+    else
+      alone.push_back(&files);
+  }
+  std::set<std::string> used;
+  for (ObjectFiles *files : alone) {
+    files->notes = notes_of(*files);
+    used.insert(absolute(files->notes));
+  }
+  // Notes that have their counters elsewhere are no object that never ran.
+  if (!used.empty())
+    std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
+      return !is_there(files.data) && used.contains(absolute(files.notes));
+    });
+}
+
+} // namespace
+
+Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths,
+                                   Diagnostics &diagnostics) {
+  return FindInputs(diagnostics).run(paths);
+}
+
+} // namespace tally
