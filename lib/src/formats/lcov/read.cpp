@@ -72,6 +72,7 @@ private:
   void function_alias(Fields &fields);
   void branch(Fields &fields);
   void condition(Fields &fields);
+  Result<void> add_up_tests();
 
   const std::string &source_;
   Diagnostics &diagnostics_;
@@ -373,6 +374,23 @@ Result<void> Reader::end_section() {
   return {};
 }
 
+Result<void> Reader::add_up_tests() {
+  const auto path = [](const OfFile &file) { return file.path; };
+  if (!std::ranges::is_sorted(files_, {}, path))
+    std::ranges::stable_sort(files_, {}, path);
+  std::vector<Records *> tests; // of one file
+  for (size_t i = 0; i < files_.size(); ++i) {
+    TALLY_CHECK(files_[i].records.add_up(strings_, findings()));
+    tests.push_back(&files_[i].records);
+    if (i + 1 < files_.size() && files_[i + 1].path == files_[i].path)
+      continue;
+    if (tests.size() > 1)
+      align(tests, strings_[files_[i].path], strings_, findings());
+    tests.clear();
+  }
+  return {};
+}
+
 Result<Coverage> Reader::finish() {
   if (open_)
     return broken("truncated: there is no end_of_record");
@@ -381,8 +399,8 @@ Result<Coverage> Reader::finish() {
   std::map<std::string_view, TestCoverage> tests;
   for (const StringId name : tests_)
     tests[strings_[name]];
+  TALLY_CHECK(add_up_tests());
   for (OfFile &file : files_) {
-    TALLY_CHECK(file.records.add_up(strings_, findings()));
     tests[strings_[file.test]].files.push_back(
         coverage_of(file.records, strings_[file.path], strings_, findings()));
     file.records = {};
