@@ -10,6 +10,7 @@
 #include "formats/lcov/fields.h"
 #include "formats/lcov/lcov.h"
 #include "formats/lcov/records.h"
+#include "model/coverage_findings.h"
 #include "model/coverage_sum.h"
 #include "support/line_blocks.h"
 
@@ -18,7 +19,6 @@ namespace tally::lcov {
 namespace {
 
 constexpr std::string_view digits = "0123456789";
-constexpr uint32_t most_terms = 64; // that ConditionCoverage holds
 
 // What a section says that it holds, and in which line it says so.
 struct Stated {
@@ -51,6 +51,7 @@ private:
   void warn(std::string message, std::string_view key = {}) {
     findings().add(Severity::warning, std::move(message), key);
   }
+  void warn(CoverageFinding what) { warn(std::move(what.text), what.key); }
   // Told once: it may be so in each line.
   void not_kept(bool &told, std::string message) {
     if (!told)
@@ -178,21 +179,18 @@ Result<void> Reader::begin_section(std::string_view path) {
   return {};
 }
 
-// A negative one is 0, as lcov and gcovr have it; of what is left no sum can be made.
 int64_t Reader::count(Fields &fields, std::string_view what) {
   const int64_t value = fields.number<int64_t>(what);
   if (value >= 0)
     return value;
-  warn("a count is negative, and read as 0: the program's threads lost some (its compiler knows "
-       "-fprofile-update=atomic)",
-       "negative counts");
+  warn(negative_count());
   return 0;
 }
 
 uint32_t Reader::line_number(Fields &fields) {
   const auto line = fields.number<uint32_t>("a line");
   if (line == 0 && fields.good())
-    warn("there is no line 0: left out", "line 0");
+    warn(no_line_0());
   return line;
 }
 
@@ -201,7 +199,7 @@ uint32_t Reader::end_line(Fields &fields, uint32_t start) {
   if (end >= start)
     return end;
   if (fields.good())
-    warn("a function ends before it begins: its end is left out", "ends of functions");
+    warn(end_before_begin());
   return 0;
 }
 
@@ -294,8 +292,7 @@ void Reader::condition(Fields &fields) {
     return;
   if (row.terms > most_terms) {
     has_large_condition_ = true;
-    warn(fmt::format("a condition of more than {} terms is left out", most_terms),
-         "large conditions");
+    warn(too_many_terms());
     return;
   }
   if (unreachable) {

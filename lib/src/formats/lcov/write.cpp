@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "formats/lcov/lcov.h"
+#include "model/coverage_findings.h"
 #include "model/coverage_sum.h"
 #include "support/checked.h"
 #include "support/text_sink.h"
@@ -124,8 +125,7 @@ Result<std::vector<Writer::Function>> Writer::functions_of(const FileCoverage &f
     }
     lost_.places |= out.back().line != function.line;
     if (!checked_add(out.back().count, function.count))
-      return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", file.path,
-                  Position::at_line(function.line));
+      return counts_overflow(file.path, function.line);
   }
   std::ranges::sort(out, {}, [](const Function &f) { return std::tie(f.line, f.name); });
   return out;
