@@ -408,9 +408,86 @@ TEST(GcovCounts, NegativeCountsAreFound) {
   Diagnostics diagnostics;
   count_as_gcov(graph, counters, "f.gcno", diagnostics);
   ASSERT_FALSE(diagnostics.findings().empty());
-  EXPECT_NE(diagnostics.findings()[0].text().find("warning: f: negative counts"),
-            std::string::npos)
+  EXPECT_NE(diagnostics.findings()[0].text().find("warning: f: negative counts"), std::string::npos)
       << diagnostics.findings()[0].text();
+}
+
+// As functions have that include a part of their body: each line of the part is of all of them.
+TEST(GcovCounts, ALineOfManyFunctionsTakesTheirSize) {
+  constexpr uint32_t count = 4000;
+  CoverageGraph graph;
+  const StringId name = graph.strings.intern("f"), file = graph.strings.intern("f.c");
+  for (uint32_t i = 0; i < count; ++i) {
+    GraphFunction function;
+    function.name = name;
+    function.file = file;
+    function.start_line = function.end_line = 100 + i;
+    function.block_count = 4;
+    function.exit_block = 1;
+    function.first_arc = 4 * i;
+    function.last_arc = 4 * (i + 1);
+    function.first_location = 2 * i;
+    function.last_location = 2 * (i + 1);
+    function.first_condition = i;
+    function.last_condition = i + 1;
+    graph.functions.push(function);
+    for (const GraphArc arc : {GraphArc{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}})
+      graph.arcs.push_back(arc);
+    graph.conditions.push_back({2, 1 + i % 64});
+    for (const uint32_t line : {100 + i, 50u}) { // so that those of one line are apart
+      const auto first = static_cast<uint32_t>(graph.lines.size());
+      graph.locations.push_back({2, file, first, first + 1});
+      graph.lines.push_back(line);
+    }
+  }
+  CoverageCounters counters;
+  counters.none = true;
+  counters.of.resize(count);
+  Diagnostics diagnostics;
+  GcovOptions options;
+  options.blocks = true;
+  const GcovCounts counts = count_as_gcov(graph, counters, "f.gcno", diagnostics, options);
+  ASSERT_EQ(counts.files.size(), 1u);
+  ASSERT_EQ(counts.files[0].lines.size(), count + 1);
+  const GcovLine &line = counts.files[0].lines[0];
+  EXPECT_EQ(line.line, 50u);
+  EXPECT_EQ(line.last_branch - line.first_branch, 2 * count);
+  const GcovDetails &details = counts.details[line.details];
+  EXPECT_EQ(details.last_block - details.first_block, count);
+  ASSERT_EQ(details.last_condition - details.first_condition, count);
+  for (uint32_t i = 0; i < count; ++i) // one after another
+    ASSERT_EQ(counts.conditions[details.first_condition + i].terms, 1 + i % 64);
+  EXPECT_LE(counts.branches.size(), 6 * count);
+  EXPECT_LE(counts.blocks.size(), 3 * count);
+  EXPECT_LE(counts.conditions.size(), 2 * count);
+  EXPECT_LE(counts.details.size(), 2 * count + 2);
+}
+
+// The last line of the block gets them all.
+TEST(GcovCounts, ManyConditionsOfABlockOnManyLines) {
+  constexpr uint32_t count = 100'000;
+  CoverageGraph graph = graph_of(4, {{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}});
+  GraphFunction function = graph.functions[GraphFunctionId{0}];
+  for (uint32_t i = 0; i < count; ++i) {
+    graph.locations.push_back({2, function.file, i, i + 1});
+    graph.lines.push_back(10 + i);
+    graph.conditions.push_back({2, 2});
+  }
+  function.last_location = function.last_condition = count;
+  graph.functions = {};
+  graph.functions.push(function);
+  CoverageCounters counters;
+  counters.none = true;
+  counters.of.resize(1);
+  Diagnostics diagnostics;
+  const auto begin = std::chrono::steady_clock::now();
+  const GcovCounts counts = count_as_gcov(graph, counters, "f.gcno", diagnostics);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(seconds.count(), 5);
+  ASSERT_EQ(counts.files[0].lines.size(), count);
+  EXPECT_EQ(counts.files[0].lines[0].details, 0u);
+  const GcovDetails &details = counts.details[counts.files[0].lines.back().details];
+  EXPECT_EQ(details.last_condition - details.first_condition, count);
 }
 
 } // namespace

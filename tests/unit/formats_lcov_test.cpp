@@ -159,6 +159,33 @@ TEST(Lcov, TestsAreToldApart) {
   EXPECT_EQ(order, "TN: SF:/a TN:idle TN:one SF:/a TN:one SF:/b TN:two SF:/a ");
 }
 
+// By what the records call them: a test that saw only some is as good as one that saw all.
+TEST(Lcov, BranchesOfTestsAreTheSameByNumber) {
+  const Coverage apart = coverage("TN:a\nSF:/a\nBRDA:1,0,0,5\nBRDA:1,1,0,0\nDA:1,5\n"
+                                  "end_of_record\n"
+                                  "TN:b\nSF:/a\nBRDA:1,1,0,7\nDA:1,7\nend_of_record\n");
+  const Coverage together = coverage("TN:a\nSF:/a\nBRDA:1,0,0,5\nBRDA:1,1,0,0\nDA:1,5\n"
+                                     "end_of_record\n"
+                                     "TN:a\nSF:/a\nBRDA:1,1,0,7\nDA:1,7\nend_of_record\n");
+  for (const Coverage *read : {&apart, &together}) {
+    const CoverageTotals totals = totals_of(*read);
+    EXPECT_EQ(totals.branches, 2u);
+    EXPECT_EQ(totals.branches_taken, 2u);
+    ASSERT_EQ(read->files.size(), 1u);
+    EXPECT_EQ(read->files[0].lines[0].count, 12);
+  }
+  const CoverageTotals b = totals_of(apart.tests[1].files[0]);
+  EXPECT_EQ(b.branches, 2u); // so the tests together are the files
+  EXPECT_EQ(b.branches_taken, 1u);
+  EXPECT_EQ(text_of(coverage(written(apart).bytes)), text_of(apart));
+  // Likewise conditions, by their number of terms.
+  EXPECT_EQ(totals_of(coverage("TN:a\nSF:/a\nMCDC:1,2,t,1,0,a\nMCDC:1,3,t,0,0,b\nDA:1,5\n"
+                               "end_of_record\n"
+                               "TN:b\nSF:/a\nMCDC:1,3,f,1,0,b\nDA:1,7\nend_of_record\n"))
+                .outcomes,
+            10u);
+}
+
 TEST(Lcov, NamesThatLcovRefusesAreChangedAndSaid) {
   Coverage odd = coverage("TN:a-b\nSF:/a\nFN:3,12,7,f\nFNDA:2,7,f\nDA:3,1\nend_of_record\n"
                           "TN:a_b\nSF:/a\nDA:3,4\nend_of_record\n");
@@ -326,6 +353,29 @@ TEST(Lcov, TimeGrowsWithTheFile) {
   const Coverage read = coverage(text);
   EXPECT_EQ(read.tests.size(), 50'000u);
   EXPECT_EQ(read.files.size(), 50'001u);
+  text.clear();
+  for (int i = 0; i < 50'000; ++i) // each with a branch of its own
+    text += fmt::format("TN:t{}\nSF:/a\nBRDA:1,0,{},1\nDA:1,1\nend_of_record\n", i, i);
+  EXPECT_EQ(coverage(text).files[0].branches.size(), 1u);
+}
+
+// Tests whose names become the same one when they are written.
+TEST(Lcov, TimeToWriteGrowsWithTheTests) {
+  constexpr uint32_t count = 20'000;
+  Coverage all;
+  for (uint32_t i = 0; i < count; ++i) {
+    std::string name; // of characters that become '_' all
+    for (int bit = 0; bit < 15; ++bit)
+      name += i >> bit & 1 ? '-' : '+';
+    FileCoverage file;
+    file.path = "/a";
+    file.lines.push_back({.line = i + 1, .count = 1});
+    all.tests.push_back({std::move(name), {std::move(file)}});
+  }
+  std::ranges::sort(all.tests, {}, &TestCoverage::name);
+  const Coverage read = coverage(written(all).bytes);
+  ASSERT_EQ(read.tests.size(), 1u);
+  EXPECT_EQ(read.files[0].lines.size(), count);
 }
 
 } // namespace

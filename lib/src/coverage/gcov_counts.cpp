@@ -8,6 +8,8 @@
 
 #include <tally/flow_solver.h>
 
+#include "coverage/gcov_conditions.h"
+#include "coverage/gcov_rows.h"
 #include "coverage/line_cycles.h"
 
 namespace tally {
@@ -17,17 +19,6 @@ namespace {
 constexpr uint32_t no_block = UINT32_MAX, no_file = UINT32_MAX;
 constexpr uint32_t group_table = 0x80000000; // + the function: lines of its own
 
-// A line of a table; as long as a function is counted, what one of its blocks adds to it.
-struct Row {
-  uint32_t table = 0, line = 0;
-  int64_t raw = 0;       // sum over its blocks
-  int64_t by_blocks = 0; // as LineCycles counts them
-  bool unexecuted = false, has_blocks = false;
-  uint32_t first_branch = 0, last_branch = 0;
-  uint32_t details = 0; // of the counts'
-  uint64_t key() const { return uint64_t{table} << 32 | line; }
-};
-
 // That a function's block is on a line.
 struct Touch {
   uint64_t key = 0;
@@ -35,6 +26,8 @@ struct Touch {
   int64_t count = 0;
   bool unexecuted = false;
 };
+
+using Row = GcovRow;
 
 class Counting {
 public:
@@ -90,17 +83,10 @@ private:
   void sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64_t> &counts);
   void tell_arcs_apart();
   void touch_lines(GraphFunctionId id, const FlowCounts &flow);
-  struct Condition {
-    uint32_t block = 0, index = 0; // of the graph's
-    uint64_t key = UINT64_MAX;     // its line
-  };
-  std::span<Condition> conditions_of(uint32_t block);
-  void find_conditions(const GraphFunction &function);
   void count_lines(GraphFunctionId id, const FlowCounts &flow);
   void add_branches(uint32_t block);
   void add_calls(uint32_t block, const FlowCounts &flow);
   void add_conditions(uint32_t block, uint64_t key);
-  void join(Row &sum, const Row &more);
   void add_lines(uint32_t file);
   GcovLine line_of(const Row &row, GraphFunctionId function);
 
@@ -126,7 +112,7 @@ private:
   std::vector<bool> throws_;                         // by arc
   std::vector<Touch> touches_;
   std::vector<uint32_t> blocks_, waiting_;
-  std::vector<Condition> conditions_; // by block
+  LineConditions conditions_;
 };
 
 // --- files
@@ -309,37 +295,15 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
   }
 }
 
-std::span<Counting::Condition> Counting::conditions_of(uint32_t block) {
-  return std::span(std::ranges::lower_bound(conditions_, block, {}, &Condition::block),
-                   std::ranges::upper_bound(conditions_, block, {}, &Condition::block));
-}
-
-// A condition belongs to the line that its block was put on last.
-void Counting::find_conditions(const GraphFunction &function) {
-  conditions_.clear();
-  for (uint32_t i = function.first_condition; i < function.last_condition; ++i)
-    conditions_.push_back({graph_.conditions[i].block, i});
-  if (conditions_.empty()) // as in nearly all functions
-    return;
-  std::ranges::stable_sort(conditions_, {}, &Condition::block);
-  for (const Touch &touch : touches_)
-    if (touch.block != no_block)
-      for (Condition &condition : conditions_of(touch.block))
-        condition.key = touch.key;
-}
-
 void Counting::add_conditions(uint32_t block, uint64_t key) {
-  for (Condition &condition : conditions_of(block)) {
-    if (condition.key != key)
-      continue;
-    condition.key = UINT64_MAX; // once, though the block may be listed twice
+  conditions_.take(block, key, [&](uint32_t index) {
     ConditionCoverage &out = out_.conditions.emplace_back();
-    out.terms = graph_.conditions[condition.index].terms;
+    out.terms = graph_.conditions[index].terms;
     if (!counters_.conditions.empty()) {
-      out.when_true = counters_.conditions[condition.index].when_true;
-      out.when_false = counters_.conditions[condition.index].when_false;
+      out.when_true = counters_.conditions[index].when_true;
+      out.when_false = counters_.conditions[index].when_false;
     }
-  }
+  });
 }
 
 void Counting::add_calls(uint32_t block, const FlowCounts &flow) {
@@ -366,7 +330,11 @@ void Counting::add_branches(uint32_t block) {
 }
 
 void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
-  find_conditions(graph_.functions[id]);
+  conditions_.begin(graph_, graph_.functions[id]);
+  if (!conditions_.empty())
+    for (const Touch &touch : touches_)
+      if (touch.block != no_block)
+        conditions_.put_on_line(touch.block, touch.key);
   if (!std::ranges::is_sorted(touches_, {}, &Touch::key))
     std::ranges::stable_sort(touches_, {}, &Touch::key);
   cycles_.begin(arcs_);
@@ -468,44 +436,6 @@ GcovLine Counting::line_of(const Row &row, GraphFunctionId function) {
           row.details};
 }
 
-// One behind the other, where they are not already. `to` and `from`: ranges of the column.
-template <class T>
-void join_ranges(std::vector<T> &column, std::pair<uint32_t &, uint32_t &> to,
-                 std::pair<uint32_t, uint32_t> from) {
-  auto [first, last] = to;
-  if (from.first == from.second)
-    return;
-  if (first == last) {
-    first = from.first;
-  } else if (last != from.first) {
-    const auto begin = static_cast<uint32_t>(column.size());
-    for (const auto &[next, end] : {std::pair(first, last), from})
-      for (uint32_t i = next; i < end; ++i) {
-        const T each = column[i];
-        column.push_back(each);
-      }
-    first = begin;
-    last = static_cast<uint32_t>(column.size());
-    return;
-  }
-  last = from.second;
-}
-
-void Counting::join(Row &sum, const Row &more) {
-  join_ranges(out_.branches, {sum.first_branch, sum.last_branch},
-              {more.first_branch, more.last_branch});
-  if (more.details == 0)
-    return;
-  const GcovDetails from = out_.details[more.details];
-  GcovDetails to = out_.details[sum.details];
-  join_ranges(out_.blocks, {to.first_block, to.last_block}, {from.first_block, from.last_block});
-  join_ranges(out_.calls, {to.first_call, to.last_call}, {from.first_call, from.last_call});
-  join_ranges(out_.conditions, {to.first_condition, to.last_condition},
-              {from.first_condition, from.last_condition});
-  sum.details = static_cast<uint32_t>(out_.details.size());
-  out_.details.push_back(to);
-}
-
 void Counting::add_lines(uint32_t number) {
   GcovFile &file = out_.files[number];
   const auto start_of = [&](const GcovFunction &function) {
@@ -533,18 +463,17 @@ void Counting::add_lines(uint32_t number) {
   };
   // Rows of one line are of several functions: one row, what they have one after another.
   const auto add_rows = [&](std::span<const Row> rows, auto function_of) {
-    for (size_t i = 0; i < rows.size();) {
-      Row sum = rows[i];
-      for (++i; i < rows.size() && rows[i].line == sum.line; ++i) {
-        const Row &more = rows[i];
-        if (__builtin_add_overflow(sum.raw, more.raw, &sum.raw) ||
-            __builtin_add_overflow(sum.by_blocks, more.by_blocks, &sum.by_blocks))
-          find(fmt::format("{}: the count of line {} does not fit in 64 bits", file.name, sum.line),
-               "overflow");
-        sum.unexecuted |= more.unexecuted;
-        sum.has_blocks |= more.has_blocks;
-        join(sum, more);
-      }
+    while (!rows.empty()) {
+      const uint32_t line = rows[0].line;
+      const auto other =
+          std::ranges::find_if(rows, [&](const Row &row) { return row.line != line; });
+      const auto count = static_cast<size_t>(other - rows.begin());
+      bool fits = true;
+      const Row sum = joined(rows.first(count), out_, fits);
+      rows = rows.subspan(count);
+      if (!fits)
+        find(fmt::format("{}: the count of line {} does not fit in 64 bits", file.name, line),
+             "overflow");
       file.lines.push_back(line_of(sum, function_of(sum.line)));
     }
   };

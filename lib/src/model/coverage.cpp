@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/coverage_findings.h"
 #include "model/coverage_functions.h"
 #include "support/checked.h"
 #include "support/demangle.h"
@@ -56,11 +57,6 @@ auto place_of(const FunctionCoverage &function) {
   return std::tie(function.start_line, function.name);
 }
 
-tl::unexpected<Error> overflow_in(const FileCoverage &file, uint32_t line) {
-  return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", file.path,
-              Position::at_line(line));
-}
-
 // Adds one file to another.
 class Sum {
 public:
@@ -77,7 +73,7 @@ public:
   }
 
 private:
-  tl::unexpected<Error> overflow(uint32_t line) const { return overflow_in(a_, line); }
+  tl::unexpected<Error> overflow(uint32_t line) const { return counts_overflow(a_.path, line); }
   // They disagree about the source.
   Result<void> differ(Severity severity, std::string message, uint32_t line, std::string_view key) {
     if (policy_ == MergePolicy::strict)
@@ -250,7 +246,7 @@ Result<void> unite_functions(FileCoverage &file) {
       FunctionCoverage &sum = functions[kept - 1];
       sum.end_line = std::max(sum.end_line, functions[i].end_line);
       if (!checked_add(sum.count, functions[i].count))
-        return overflow_in(file, sum.start_line);
+        return counts_overflow(file.path, sum.start_line);
       continue;
     }
     if (kept != i)

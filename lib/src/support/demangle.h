@@ -6,7 +6,8 @@
 
 namespace tally {
 
-// "ns::f(int)" for "_ZN2ns1fEi". A name that is not of the Itanium ABI stays as it is.
+// "ns::f(int)" for "_ZN2ns1fEi". A name that is not of the Itanium ABI stays as it is, and
+// so does one that would become very long: the ABI's own function would build it all.
 std::string demangled(std::string_view name);
 
 // The same, however it begins: "i" is a type, "int".

@@ -10,14 +10,14 @@
 #include "formats/gcovr/fields.h"
 #include "formats/gcovr/gcovr.h"
 #include "formats/gcovr/rows.h"
+#include "model/coverage_findings.h"
 #include "model/coverage_sum.h"
 
 namespace tally::gcovr {
 
 namespace {
 
-constexpr uint32_t most_terms = 64; // that ConditionCoverage holds
-constexpr size_t most_depth = 64;   // a tracefile needs 8
+constexpr size_t most_depth = 64; // a tracefile needs 8
 
 // Tells how far the parser has come: its handler is not told.
 class Cursor {
@@ -83,6 +83,9 @@ private:
   size_t here() const { return static_cast<size_t>(progress_ - text_.data()); }
   size_t value_offset() const;
   bool finding(Severity severity, std::string message, std::string_view key);
+  bool warn(CoverageFinding what) {
+    return finding(Severity::warning, std::move(what.text), what.key);
+  }
   bool expected(const Field &field);
   bool open(Place place);
   bool number(int64_t value);
@@ -390,10 +393,7 @@ bool Handler::line_of(int64_t value, uint32_t &line) {
 int64_t Handler::counted(Key key) {
   if (numbers_[key] >= 0)
     return numbers_[key];
-  finding(Severity::warning,
-          "a count is negative, and read as 0: the program's threads lost some (its compiler knows "
-          "-fprofile-update=atomic)",
-          "negative counts");
+  warn(negative_count());
   return 0;
 }
 
@@ -415,9 +415,7 @@ bool Handler::end_condition() {
   if (outcomes < 0 || outcomes % 2 != 0)
     return fault(fmt::format("a condition has no {} outcomes: each term has two", outcomes));
   if (outcomes > 2 * most_terms)
-    return finding(Severity::warning,
-                   fmt::format("a condition of more than {} terms is left out", most_terms),
-                   "large conditions");
+    return warn(too_many_terms());
   const auto terms = static_cast<uint32_t>(outcomes / 2);
   if ((not_true_ | not_false_ | largest_term_) != 0 && largest_term_ >= terms)
     return fault(fmt::format("there is no term {} of {}", largest_term_, terms));
@@ -440,7 +438,7 @@ bool Handler::end_line() {
     return false;
   const auto is = [&](Key key) { return seen_[key] && truths_[key]; };
   if (line == 0)
-    finding(Severity::warning, "there is no line 0: left out", "line 0");
+    warn(no_line_0());
   if (line == 0 || is(line_noncode) || is(line_excluded))
     rows_.drop_line();
   else
@@ -479,8 +477,7 @@ bool Handler::end_function() {
     if (end >= function.start_line)
       function.end_line = end;
     else
-      finding(Severity::warning, "a function ends before it begins: its end is left out",
-              "ends of functions");
+      warn(end_before_begin());
   } else if (!positions_.empty()) {
     return fault(fmt::format("expected two places as {}", fields[function_position].name));
   }

@@ -1,10 +1,9 @@
 #include "formats/gcovr/rows.h"
 
 #include <algorithm>
-#include <tuple>
 
+#include "model/coverage_functions.h"
 #include "model/coverage_sum.h"
-#include "support/checked.h"
 
 namespace tally::gcovr {
 
@@ -52,31 +51,12 @@ Result<FileCoverage> FileRows::lines() {
   return sum_of(all, ignored);
 }
 
-Result<std::vector<FunctionCoverage>> FileRows::functions() {
-  const auto place = [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); };
-  std::ranges::sort(functions_, {}, place);
-  std::vector<FunctionCoverage> out;
-  for (FunctionCoverage &function : functions_) {
-    if (out.empty() || place(out.back()) != place(function)) {
-      out.push_back(std::move(function));
-      continue;
-    }
-    out.back().end_line = std::max(out.back().end_line, function.end_line);
-    if (!checked_add(out.back().count, function.count))
-      return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", {},
-                  Position::at_line(function.start_line));
-  }
-  return out;
-}
-
 Result<FileCoverage> FileRows::take(std::string path) {
   auto file = lines();
   if (file) {
-    auto all = functions();
-    if (all)
-      file->functions = std::move(*all);
-    else
-      file = fail(std::move(all.error()));
+    file->functions = std::move(functions_);
+    if (auto united = unite_functions(*file); !united)
+      file = fail(std::move(united.error()));
   }
   if (file)
     file->path = std::move(path);

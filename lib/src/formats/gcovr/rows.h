@@ -30,7 +30,6 @@ private:
 
   void put(FileCoverage &to, const Line &row) const;
   Result<FileCoverage> lines();
-  Result<std::vector<FunctionCoverage>> functions();
 
   std::vector<Line> lines_;
   std::vector<BranchCoverage> branches_;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "formats/gcovr/gcovr.h"
+#include "model/coverage_findings.h"
 #include "model/coverage_sum.h"
 #include "support/checked.h"
 #include "support/demangle.h"
@@ -229,8 +230,7 @@ Result<void> Writer::functions(const FileCoverage &file) {
     }
     lost_.places = true;
     if (!checked_add(out.back().count, function.count))
-      return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", file.path,
-                  Position::at_line(function.start_line));
+      return counts_overflow(file.path, function.start_line);
   }
   to_.put(", \"functions\": [\n");
   bool first = true;

@@ -10,6 +10,7 @@
 #include "formats/lcov/fields.h"
 #include "formats/lcov/lcov.h"
 #include "formats/lcov/records.h"
+#include "model/coverage_findings.h"
 #include "model/coverage_sum.h"
 #include "support/line_blocks.h"
 
@@ -18,7 +19,6 @@ namespace tally::lcov {
 namespace {
 
 constexpr std::string_view digits = "0123456789";
-constexpr uint32_t most_terms = 64; // that ConditionCoverage holds
 
 // What a section says that it holds, and in which line it says so.
 struct Stated {
@@ -51,6 +51,7 @@ private:
   void warn(std::string message, std::string_view key = {}) {
     findings().add(Severity::warning, std::move(message), key);
   }
+  void warn(CoverageFinding what) { warn(std::move(what.text), what.key); }
   // Told once: it may be so in each line.
   void not_kept(bool &told, std::string message) {
     if (!told)
@@ -72,6 +73,7 @@ private:
   void function_alias(Fields &fields);
   void branch(Fields &fields);
   void condition(Fields &fields);
+  Result<void> add_up_tests();
 
   const std::string &source_;
   Diagnostics &diagnostics_;
@@ -177,21 +179,18 @@ Result<void> Reader::begin_section(std::string_view path) {
   return {};
 }
 
-// A negative one is 0, as lcov and gcovr have it; of what is left no sum can be made.
 int64_t Reader::count(Fields &fields, std::string_view what) {
   const int64_t value = fields.number<int64_t>(what);
   if (value >= 0)
     return value;
-  warn("a count is negative, and read as 0: the program's threads lost some (its compiler knows "
-       "-fprofile-update=atomic)",
-       "negative counts");
+  warn(negative_count());
   return 0;
 }
 
 uint32_t Reader::line_number(Fields &fields) {
   const auto line = fields.number<uint32_t>("a line");
   if (line == 0 && fields.good())
-    warn("there is no line 0: left out", "line 0");
+    warn(no_line_0());
   return line;
 }
 
@@ -200,7 +199,7 @@ uint32_t Reader::end_line(Fields &fields, uint32_t start) {
   if (end >= start)
     return end;
   if (fields.good())
-    warn("a function ends before it begins: its end is left out", "ends of functions");
+    warn(end_before_begin());
   return 0;
 }
 
@@ -293,8 +292,7 @@ void Reader::condition(Fields &fields) {
     return;
   if (row.terms > most_terms) {
     has_large_condition_ = true;
-    warn(fmt::format("a condition of more than {} terms is left out", most_terms),
-         "large conditions");
+    warn(too_many_terms());
     return;
   }
   if (unreachable) {
@@ -373,6 +371,23 @@ Result<void> Reader::end_section() {
   return {};
 }
 
+Result<void> Reader::add_up_tests() {
+  const auto path = [](const OfFile &file) { return file.path; };
+  if (!std::ranges::is_sorted(files_, {}, path))
+    std::ranges::stable_sort(files_, {}, path);
+  std::vector<Records *> tests; // of one file
+  for (size_t i = 0; i < files_.size(); ++i) {
+    TALLY_CHECK(files_[i].records.add_up(strings_, findings()));
+    tests.push_back(&files_[i].records);
+    if (i + 1 < files_.size() && files_[i + 1].path == files_[i].path)
+      continue;
+    if (tests.size() > 1)
+      align(tests, strings_[files_[i].path], strings_, findings());
+    tests.clear();
+  }
+  return {};
+}
+
 Result<Coverage> Reader::finish() {
   if (open_)
     return broken("truncated: there is no end_of_record");
@@ -381,8 +396,8 @@ Result<Coverage> Reader::finish() {
   std::map<std::string_view, TestCoverage> tests;
   for (const StringId name : tests_)
     tests[strings_[name]];
+  TALLY_CHECK(add_up_tests());
   for (OfFile &file : files_) {
-    TALLY_CHECK(file.records.add_up(strings_, findings()));
     tests[strings_[file.test]].files.push_back(
         coverage_of(file.records, strings_[file.path], strings_, findings()));
     file.records = {};

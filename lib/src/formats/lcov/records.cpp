@@ -71,7 +71,83 @@ void unite_place(FunctionRow &kept, const FunctionRow &more, const StringPool &s
   }
 }
 
+bool condition_less(const ConditionRow &a, const ConditionRow &b) {
+  return std::tie(a.line, a.terms) < std::tie(b.line, b.terms);
+}
+
+// What rows grow to where each line that has any gets all that are known of it.
+template <class Row>
+size_t aligned_size(const std::vector<Row> &rows, const std::vector<Row> &known) {
+  size_t size = 0;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (i == 0 || rows[i - 1].line != rows[i].line)
+      size += std::ranges::equal_range(known, rows[i].line, {}, &Row::line).size();
+  return size;
+}
+
+template <class Row, class Less>
+void align_rows(std::vector<Row> &rows, const std::vector<Row> &known, Less less) {
+  std::vector<Row> out;
+  out.reserve(rows.size());
+  for (auto row = rows.begin(); row != rows.end();) {
+    const uint32_t line = row->line;
+    for (const Row &each : std::ranges::equal_range(known, line, {}, &Row::line)) {
+      const bool has = row != rows.end() && row->line == line && !less(each, *row);
+      out.push_back(has ? *row++ : each);
+    }
+  }
+  rows = std::move(out);
+}
+
+// Of all tests together, `blank` made of each.
+template <class Row, class Less, class Blank>
+std::vector<Row> known_rows(std::span<Records *const> tests, std::vector<Row> Records::*rows,
+                            Less less, Blank blank) {
+  std::vector<Row> known;
+  for (const Records *test : tests)
+    for (const Row &row : test->*rows)
+      known.push_back(blank(row));
+  unite_rows(known, less, [](const Row &, const Row &) { return true; });
+  return known;
+}
+
 } // namespace
+
+void align(std::span<Records *const> tests, std::string_view path, const StringPool &strings,
+           const Findings &findings) {
+  const auto less = [&](const BranchRow &a, const BranchRow &b) {
+    return branch_less(a, b, strings);
+  };
+  const auto branches = known_rows(tests, &Records::branches, less, [](BranchRow row) {
+    row.fall_through = row.throws = false;
+    row.count = 0;
+    return row;
+  });
+  const auto conditions =
+      known_rows(tests, &Records::conditions, condition_less, [](const ConditionRow &row) {
+        return ConditionRow{row.line, row.terms, 0, 0};
+      });
+  size_t before = 0, after = 0;
+  for (const Records *test : tests) {
+    before += test->branches.size() + test->conditions.size();
+    after += aligned_size(test->branches, branches) + aligned_size(test->conditions, conditions);
+  }
+  // Many tests, each with a branch of its own, would take the square of their number.
+  constexpr size_t most_growth = 16, few = 100'000;
+  if (after > before * most_growth + few) {
+    findings.diagnostics.add(Severity::warning,
+                             "tests have nearly no branches of a line in common: they add up by "
+                             "their places in the line",
+                             std::string(path), {}, "branches of tests");
+    return;
+  }
+  if (after == before)
+    return;
+  for (Records *test : tests) {
+    align_rows(test->branches, branches, less);
+    align_rows(test->conditions, conditions, condition_less);
+  }
+}
 
 void Records::clear() {
   lines.clear();
@@ -107,16 +183,11 @@ Result<void> Records::add_up(const StringPool &strings, const Findings &findings
             return checked_add(kept.count, more.count);
           }))
     return overflow(findings, row->start_line);
-  unite_rows(
-      conditions,
-      [](const ConditionRow &a, const ConditionRow &b) {
-        return std::tie(a.line, a.terms) < std::tie(b.line, b.terms);
-      },
-      [](ConditionRow &kept, const ConditionRow &more) {
-        kept.when_true |= more.when_true;
-        kept.when_false |= more.when_false;
-        return true;
-      });
+  unite_rows(conditions, condition_less, [](ConditionRow &kept, const ConditionRow &more) {
+    kept.when_true |= more.when_true;
+    kept.when_false |= more.when_false;
+    return true;
+  });
   added_up_ = size();
   return {};
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tally/coverage.h>
@@ -68,6 +70,12 @@ public:
 private:
   size_t added_up_ = 0; // rows after the last add_up()
 };
+
+// Of one file, each of one test and added up. Coverage adds branches and conditions up by their
+// place in a line, where a test that saw only some would shift them: it gets those of the other
+// tests, as not taken.
+void align(std::span<Records *const> tests, std::string_view path, const StringPool &strings,
+           const Findings &findings);
 
 // Of rows that are added up.
 FileCoverage coverage_of(const Records &records, std::string_view path, const StringPool &strings,

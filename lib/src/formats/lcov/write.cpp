@@ -1,8 +1,9 @@
 #include <algorithm>
-#include <optional>
 #include <tuple>
 
 #include "formats/lcov/lcov.h"
+#include "model/coverage_findings.h"
+#include "model/coverage_sum.h"
 #include "support/checked.h"
 #include "support/text_sink.h"
 
@@ -124,8 +125,7 @@ Result<std::vector<Writer::Function>> Writer::functions_of(const FileCoverage &f
     }
     lost_.places |= out.back().line != function.line;
     if (!checked_add(out.back().count, function.count))
-      return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", file.path,
-                  Position::at_line(function.line));
+      return counts_overflow(file.path, function.line);
   }
   std::ranges::sort(out, {}, [](const Function &f) { return std::tie(f.line, f.name); });
   return out;
@@ -243,15 +243,17 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &) {
       while (next != sections.end() && next->test == test) {
         const Section &section = *next;
         // Names that were changed may be the same now.
-        std::optional<FileCoverage> sum;
-        for (++next; next != sections.end() && next->key() == section.key(); ++next) {
-          if (!sum)
-            sum = *section.file;
-          Diagnostics ignored;
-          TALLY_CHECK(add_coverage(*sum, *next->file, MergePolicy::lenient, ignored));
-        }
+        std::vector<const FileCoverage *> same;
+        for (; next != sections.end() && next->key() == section.key(); ++next)
+          same.push_back(next->file);
         writer.test(test);
-        TALLY_CHECK(writer.section(section, sum ? *sum : *section.file));
+        if (same.size() == 1) {
+          TALLY_CHECK(writer.section(section, *section.file));
+          continue;
+        }
+        Diagnostics ignored;
+        TALLY_TRY(sum, sum_of(same, ignored));
+        TALLY_CHECK(writer.section(section, sum));
       }
     }
   }
