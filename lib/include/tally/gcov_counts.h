@@ -41,6 +41,8 @@ struct GcovLine {
   GraphFunctionId function = none<GraphFunctionId>; // whose name gcov prints beside
   uint32_t first_branch = 0, last_branch = 0;       // half-open
   uint32_t details = 0;                             // in GcovCounts::details
+  // Of a line that takes too long to count, and so has 0: so often it ran at least.
+  int64_t at_least = 0;
 };
 
 struct GcovFunction {

@@ -58,7 +58,9 @@ private:
     line.first_condition = static_cast<uint32_t>(out_.conditions.size());
     bool fits = true;
     for (const GcovLine *instance : instances) {
-      fits &= checked_add(line.count, count_of(instance->count, line.line));
+      fits &= checked_add(
+          line.count,
+          count_of(instance->count == 0 ? instance->at_least : instance->count, line.line));
       uint32_t place = line.first_branch;
       for (uint32_t i = instance->first_branch; i < instance->last_branch; ++i) {
         const GcovBranch &branch = counts_.branches[i];

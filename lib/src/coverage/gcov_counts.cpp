@@ -375,12 +375,13 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
     if (!blocks_.empty()) {
       row.has_blocks = true;
       const LineCycles::Count count = cycles_.count(blocks_);
-      row.by_blocks = count.count;
+      row.by_blocks = row.at_least = count.count;
       fits = !count.overflow;
       if (count.too_long) {
         row.by_blocks = 0;
-        find(fmt::format("{}: line {} takes too long to count: it has no count", name_of(id),
-                         row.line),
+        find(fmt::format("{}: line {} takes too long to count: it has no count (it ran {} times or "
+                         "more)",
+                         name_of(id), row.line, row.at_least),
              "cycles");
       }
     }
@@ -433,7 +434,7 @@ GcovLine Counting::line_of(const Row &row, GraphFunctionId function) {
   return {row.line,         row.has_blocks ? row.by_blocks : row.raw,
           row.unexecuted,   function,
           row.first_branch, row.last_branch,
-          row.details};
+          row.details,      row.has_blocks ? row.at_least : row.raw};
 }
 
 void Counting::add_lines(uint32_t number) {
