@@ -5,15 +5,10 @@
 
 #include <cxxabi.h>
 
-#include "support/mangled_size.h"
-
 namespace tally {
 
 std::string demangle(std::string_view name) {
-  constexpr size_t most_bytes = 512 * 1024; // real names have some thousands
   std::string terminated(name);
-  if (!demangles_within(terminated, most_bytes))
-    return terminated;
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(terminated.c_str(), nullptr, nullptr, &status), std::free);
