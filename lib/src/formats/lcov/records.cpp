@@ -75,13 +75,18 @@ bool condition_less(const ConditionRow &a, const ConditionRow &b) {
   return std::tie(a.line, a.terms) < std::tie(b.line, b.terms);
 }
 
+template <class Row> std::span<const Row> rows_of(const std::vector<Row> &rows, uint32_t line) {
+  return std::span(std::ranges::lower_bound(rows, line, {}, &Row::line),
+                   std::ranges::upper_bound(rows, line, {}, &Row::line));
+}
+
 // What rows grow to where each line that has any gets all that are known of it.
 template <class Row>
 size_t aligned_size(const std::vector<Row> &rows, const std::vector<Row> &known) {
   size_t size = 0;
   for (size_t i = 0; i < rows.size(); ++i)
     if (i == 0 || rows[i - 1].line != rows[i].line)
-      size += std::ranges::equal_range(known, rows[i].line, {}, &Row::line).size();
+      size += rows_of(known, rows[i].line).size();
   return size;
 }
 
@@ -91,7 +96,7 @@ void align_rows(std::vector<Row> &rows, const std::vector<Row> &known, Less less
   out.reserve(rows.size());
   for (auto row = rows.begin(); row != rows.end();) {
     const uint32_t line = row->line;
-    for (const Row &each : std::ranges::equal_range(known, line, {}, &Row::line)) {
+    for (const Row &each : rows_of(known, line)) {
       const bool has = row != rows.end() && row->line == line && !less(each, *row);
       out.push_back(has ? *row++ : each);
     }
