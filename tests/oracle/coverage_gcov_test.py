@@ -18,6 +18,15 @@ from support.programs import command_line
 from support.skips import missing_tool, run_unittests, skip_script
 
 
+SHARED = """\
+static inline int shared(int x) {
+  if (x > 3)
+    return x; /* LCOV_EXCL_STOP */
+  return 1;
+}
+"""
+
+
 def summed_by_gcov(folder: Path) -> dict:
     """{source: ({line: count}, {(line, name): count}, {line: [count of each branch]})}"""
     files: dict = {}
@@ -83,8 +92,8 @@ class CoverageTest(unittest.TestCase):
         shutil.copytree(SOURCES, self.folder / "src")
         (self.folder / "src" / "linked").symlink_to("inc")
 
-    def coverage(self, *words: str) -> subprocess.CompletedProcess:
-        return run([command_line(), "coverage", *words], self.folder)
+    def coverage(self, *words: str, status: int = 0) -> subprocess.CompletedProcess:
+        return run([command_line(), "coverage", *words], self.folder, status)
 
     def compare(self, *words: str) -> None:
         ours = of_tracefile(self.coverage("--throw-branches", "--no-markers", "--filter",
@@ -111,9 +120,28 @@ class CoverageTest(unittest.TestCase):
         self.compare("-j", "1")
 
     def test_any_number_of_threads_gives_the_same(self) -> None:
-        compile_and_run(self.folder / "src", "shapes.cpp", ["-O0"])
-        outputs = {self.coverage("-j", str(n), "--report", "lcov:-").stdout for n in (1, 2, 7)}
+        """Also what is found: of objects whose build was moved, that do not match or are cut."""
+        folder = self.folder / "build"
+        folder.mkdir()
+        (folder / "shared.h").write_text(SHARED, encoding="utf-8")
+        for i in range(40):
+            (folder / f"u{i}.c").write_text(f"#include \"shared.h\"\nint u{i}(int x) {{\n"
+                                            f"  return shared(x) + {i};\n}}\n", encoding="utf-8")
+        run(["gcc", "--coverage", "-O0", "-c", *(f"u{i}.c" for i in range(40))], folder)
+        for i in range(0, 40, 7):
+            path = folder / f"u{i}.gcno"
+            path.write_bytes(path.read_bytes()[:-6])
+        moved = self.folder / "moved"
+        folder.rename(moved)
+        outputs = set()
+        for threads in (1, 2, 7, 32):
+            for _ in range(3):
+                done = self.coverage("-j", str(threads), "--verbose", "--filter", "moved",
+                                     "--report", "lcov:all.info", status=4)
+                outputs.add((done.stdout, done.stderr,
+                             (self.folder / "all.info").read_text(encoding="utf-8")))
         self.assertEqual(len(outputs), 1)
+        self.assertIn("LCOV_EXCL_STOP without a START", outputs.pop()[1])
 
 
 if __name__ == "__main__":
