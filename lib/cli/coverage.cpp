@@ -210,8 +210,7 @@ Result<void> run(const Options &options, Outcome &outcome) {
       outcome.end(written);
   show_some(of_reports, options.verbose);
   summarize(collected, options.verbose);
-  if (collected.reports == 0 &&
-      collected.never_ran + collected.skipped == collected.objects.size())
+  if (collected.reports == 0 && collected.never_ran + collected.skipped == collected.objects.size())
     return fail(ErrorCode::no_data, "nothing was counted: was no program run?",
                 fmt::format("{}", fmt::join(how.paths, " ")));
   if (options.fail_under_branch && totals.branches == 0)

@@ -37,8 +37,8 @@ struct CountOptions {
   bool blocks = false; // as GcovOptions::blocks, where gcov tells them
   // As GcovOptions::wants, with the folder that the compiler worked in ("": not told).
   std::function<bool(const std::string &name, std::string_view folder)> wants{};
-  // As GcovOptions::is_plain_folder, with the same; empty: by looking from the working directory, as
-  // gcov does.
+  // As GcovOptions::is_plain_folder, with the same; empty: by looking from the working directory,
+  // as gcov does.
   std::function<bool(const std::string &name, std::string_view folder)> is_plain_folder{};
   bool tell_negative = true; // as GcovOptions::tell_negative
 };
