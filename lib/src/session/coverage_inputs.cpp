@@ -139,22 +139,23 @@ std::string FindInputs::notes_of(const ObjectFiles &files) const {
 
 void FindInputs::bring_together() {
   std::vector<ObjectFiles *> alone;
-  for (ObjectFiles &files : inputs_.objects) {
+  for (ObjectFiles &files : inputs_.objects)
+    if (!is_there(files.notes))
+      alone.push_back(&files);
+  if (alone.empty()) // as nearly always
+    return;
+  for (const ObjectFiles &files : inputs_.objects)
     if (is_there(files.notes))
       notes_.emplace(base_name(files.notes), absolute(files.notes));
-    else
-      alone.push_back(&files);
-  }
   std::set<std::string> used;
   for (ObjectFiles *files : alone) {
     files->notes = notes_of(*files);
     used.insert(absolute(files->notes));
   }
   // Notes that have their counters elsewhere are no object that never ran.
-  if (!used.empty())
-    std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
-      return !is_there(files.data) && used.contains(absolute(files.notes));
-    });
+  std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
+    return !is_there(files.data) && used.contains(absolute(files.notes));
+  });
 }
 
 } // namespace

@@ -108,7 +108,7 @@ def table(taken, size):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("folder", type=lambda name: pathlib.Path(name).resolve())
     parser.add_argument("--tally", default="tally")
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--peers", default="gcov,gcovr,lcov,cat")
