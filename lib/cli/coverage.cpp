@@ -15,6 +15,7 @@
 #include "coverage_reports.h"
 #include "profiles.h"
 #include "progress.h"
+#include "support/text.h"
 
 namespace tally::cli {
 
@@ -103,13 +104,6 @@ Result<std::string> file_named(const CollectedCoverage &collected, const std::st
               "--which-tests");
 }
 
-// Names from a file must not command the terminal.
-std::string without_controls(std::string name) {
-  std::ranges::replace_if(
-      name, [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; }, '?');
-  return name;
-}
-
 Result<void> print_tests(const CollectedCoverage &collected, const std::string &place) {
   const size_t colon = place.rfind(':');
   uint32_t number = 0;
@@ -134,7 +128,7 @@ Result<void> print_tests(const CollectedCoverage &collected, const std::string &
       continue;
     is_code = true;
     if (line->count != 0)
-      names += (test.name.empty() ? "(without a name)" : without_controls(test.name)) + '\n';
+      names += (test.name.empty() ? "(without a name)" : printable(test.name)) + '\n';
   }
   if (!is_code)
     return fail(ErrorCode::invalid_input, "there is no code in this line", path,

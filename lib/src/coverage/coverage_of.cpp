@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "model/coverage_findings.h"
 #include "model/coverage_functions.h"
 #include "support/checked.h"
 
@@ -36,10 +37,7 @@ public:
   }
 
 private:
-  tl::unexpected<Error> overflow(uint32_t line) const {
-    return fail(ErrorCode::overflow, "counts add up to more than 64 bits hold", out_.path,
-                Position::at_line(line));
-  }
+  tl::unexpected<Error> overflow(uint32_t line) const { return counts_overflow(out_.path, line); }
 
   // A count below 0 would take away from those of other objects.
   int64_t count_of(int64_t count, uint32_t line) {
@@ -130,20 +128,10 @@ Result<Coverage> coverage_of(const CoverageGraph &graph, const GcovCounts &count
     TALLY_TRY(covered, OfFile(graph, counts, options, diagnostics, std::move(*path)).run(file));
     out.files.push_back(std::move(covered));
   }
-  std::ranges::stable_sort(out.files, {}, &FileCoverage::path);
-  // The same file, named in two ways.
-  size_t kept = 0;
-  for (size_t i = 0; i < out.files.size(); ++i) {
-    if (kept > 0 && out.files[kept - 1].path == out.files[i].path) {
-      TALLY_CHECK(add_coverage(out.files[kept - 1], out.files[i], options.policy, diagnostics));
-      continue;
-    }
-    if (kept != i)
-      out.files[kept] = std::move(out.files[i]);
-    ++kept;
-  }
-  out.files.resize(kept);
-  return out;
+  // One file may be named in two ways.
+  CoverageSum sum(options.policy, diagnostics);
+  TALLY_CHECK(sum.add(std::move(out)));
+  return sum.finish();
 }
 
 } // namespace tally

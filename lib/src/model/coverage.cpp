@@ -237,12 +237,11 @@ Result<void> demangle_names(Coverage &coverage) {
 
 Result<void> unite_functions(FileCoverage &file) {
   auto &functions = file.functions;
-  const auto place = [](const FunctionCoverage &f) { return std::tie(f.start_line, f.name); };
-  if (!std::ranges::is_sorted(functions, {}, place))
-    std::ranges::sort(functions, {}, place);
+  if (!std::ranges::is_sorted(functions, {}, place_of))
+    std::ranges::sort(functions, {}, place_of);
   size_t kept = 0;
   for (size_t i = 0; i < functions.size(); ++i) {
-    if (kept > 0 && place(functions[kept - 1]) == place(functions[i])) {
+    if (kept > 0 && place_of(functions[kept - 1]) == place_of(functions[i])) {
       FunctionCoverage &sum = functions[kept - 1];
       sum.end_line = std::max(sum.end_line, functions[i].end_line);
       if (!checked_add(sum.count, functions[i].count))

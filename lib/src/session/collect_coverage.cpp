@@ -117,12 +117,12 @@ Piece Collect::count(size_t i, SourcePlaces &places) const {
 }
 
 bool Collect::take(size_t i) {
-  const Piece piece = std::move(*pieces_[i]);
+  Piece piece = std::move(*pieces_[i]);
   pieces_[i].reset();
   diagnostics_.append(piece.findings);
   if (piece.coverage) {
     out_.never_ran += !piece.ran;
-    keep_first(sum_.add(*piece.coverage));
+    keep_first(sum_.add(std::move(*piece.coverage)));
     if (options_.policy == MergePolicy::strict)
       keep_first(first_warning(piece.findings));
     return !failed_;
@@ -212,8 +212,9 @@ void Collect::apply_markers(Coverage &coverage) {
   for (TestCoverage &test : coverage.tests)
     for (FileCoverage &file : test.files) {
       const auto at = std::ranges::lower_bound(coverage.files, file.path, {}, &FileCoverage::path);
-      if (!excluded[static_cast<size_t>(at - coverage.files.begin())].empty())
-        exclude(file, excluded[static_cast<size_t>(at - coverage.files.begin())]);
+      const ExcludedLines &lines = excluded[static_cast<size_t>(at - coverage.files.begin())];
+      if (!lines.empty())
+        exclude(file, lines);
     }
 }
 

@@ -1,7 +1,5 @@
 #include <tally/counted_object.h>
 
-#include <sys/stat.h>
-
 #include <fmt/format.h>
 
 #include <tally/file_io.h>
@@ -9,16 +7,12 @@
 #include <tally/gcov3.h>
 #include <tally/gcov3_counts.h>
 
+#include "session/real_paths.h"
 #include "support/path.h"
 
 namespace tally {
 
 namespace {
-
-bool is_plain_folder(const std::string &path) {
-  struct stat info {};
-  return ::lstat(path.c_str(), &info) == 0 && !S_ISLNK(info.st_mode);
-}
 
 // null where the file is missing; what is there but cannot be opened is an error.
 Result<std::unique_ptr<ByteSource>> open_if_there(const std::string &path) {

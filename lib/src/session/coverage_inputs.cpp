@@ -5,12 +5,11 @@
 #include <map>
 #include <set>
 
-#include <sys/stat.h>
-
 #include <fmt/format.h>
 
 #include <tally/counter_paths.h>
 
+#include "session/real_paths.h"
 #include "support/path.h"
 
 namespace tally {
@@ -51,14 +50,13 @@ public:
 private:
   Result<void> add(const std::string &path);
   void add_object(const std::string &path);
-  std::string real_name(const std::string &path);
   void bring_together();
   std::string notes_of(const ObjectFiles &files) const;
 
   Diagnostics &diagnostics_;
   CoverageInputs inputs_;
   std::set<std::string> seen_;
-  std::map<std::string, std::string> real_folders_;
+  RealPaths real_paths_;
   std::multimap<std::string, std::string> notes_; // those that are there, by their name alone
 };
 
@@ -75,7 +73,7 @@ Result<void> FindInputs::add(const std::string &path) {
   if (status.type() != fs::file_type::directory) {
     if (is_counters_name(path) || is_notes_name(path) || path.ends_with(".bb"))
       add_object(path);
-    else if (seen_.insert(real_name(path)).second)
+    else if (seen_.insert(real_paths_.of(path)).second)
       inputs_.reports.push_back(path);
     return {};
   }
@@ -88,25 +86,10 @@ Result<void> FindInputs::add(const std::string &path) {
   return {};
 }
 
-// Folders hold many files: each is made real once.
-std::string FindInputs::real_name(const std::string &path) {
-  const std::string name(base_name(path));
-  const std::string folder = path.substr(0, path.size() - name.size());
-  const auto [at, added] = real_folders_.try_emplace(folder);
-  std::error_code ignored;
-  if (added)
-    at->second = fs::weakly_canonical(folder.empty() ? "." : folder, ignored).string();
-  std::string real = at->second + '/' + name;
-  struct stat info {};
-  if (::lstat(real.c_str(), &info) == 0 && S_ISLNK(info.st_mode))
-    real = fs::weakly_canonical(real, ignored).string();
-  return real;
-}
-
 // Named in two ways, or once by its notes and once by its counters, it is one.
 void FindInputs::add_object(const std::string &path) {
   ObjectFiles files = files_of_object(path);
-  if (seen_.insert(real_name(files.notes)).second)
+  if (seen_.insert(real_paths_.of(files.notes)).second)
     inputs_.objects.push_back(std::move(files));
 }
 

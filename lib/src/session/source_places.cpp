@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -28,28 +27,9 @@ bool is_of_system(std::string_view path) {
 bool SourcePlaces::is_plain_folder(const std::string &name, std::string_view folder) {
   const std::string path = (fs::path(folder) / name).string();
   const auto [at, added] = plain_.try_emplace(path, false);
-  struct stat info {};
   if (added)
-    at->second = ::lstat(path.c_str(), &info) == 0 && !S_ISLNK(info.st_mode);
+    at->second = tally::is_plain_folder(path);
   return at->second;
-}
-
-// What is there of it is made real; what is missing is taken as text. Folders hold many sources.
-std::string SourcePlaces::real_path(const fs::path &path) {
-  const auto real = [](const fs::path &any) {
-    std::error_code fault;
-    fs::path out = fs::weakly_canonical(any, fault);
-    return (fault ? any.lexically_normal() : out).string();
-  };
-  const std::string name = path.filename().string();
-  if (name.empty() || name == "." || name == "..")
-    return real(path);
-  const auto [at, added] = real_folders_.try_emplace(path.parent_path().string());
-  if (added)
-    at->second = real(path.parent_path());
-  const std::string out = (at->second == "/" ? "" : at->second) + '/' + name;
-  struct stat info {};
-  return ::lstat(out.c_str(), &info) == 0 && S_ISLNK(info.st_mode) ? real(out) : out;
 }
 
 bool SourcePlaces::is_there(std::string_view folder) {
@@ -80,7 +60,7 @@ std::string SourcePlaces::folder_of(std::string_view name, std::string_view fold
 }
 
 std::optional<std::string> SourcePlaces::find(std::string_view name, std::string_view folder) {
-  std::string path = real_path(fs::path(folder_of(name, folder)) / name);
+  std::string path = real_paths_.of(fs::path(folder_of(name, folder)) / name);
   const std::string_view shown = relative_path(path, root_);
   // Below the root "/" lies everything, also what nobody means to test.
   const bool of_system = is_of_system(path) && !is_of_system(std::string(root_) + '/');

@@ -1,7 +1,6 @@
 // Where the sources lie that objects name, and which of them count.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +9,8 @@
 #include <unordered_map>
 
 #include <tally/path_filter.h>
+
+#include "session/real_paths.h"
 
 namespace tally {
 
@@ -35,14 +36,13 @@ private:
   bool is_there(std::string_view folder);
   std::string folder_of(std::string_view name, std::string_view folder);
   std::optional<std::string> find(std::string_view name, std::string_view folder);
-  std::string real_path(const std::filesystem::path &path);
 
   const PathFilter &filter_;
   std::string_view root_;
   std::string_view notes_;
   std::unordered_map<std::string, std::optional<std::string>> places_; // by folder and name
   std::unordered_map<std::string, bool> plain_, is_there_;
-  std::unordered_map<std::string, std::string> real_folders_;
+  RealPaths real_paths_;
   std::set<std::string> left_out_;
   std::map<std::string, std::string> moved_;
 };

@@ -1,0 +1,45 @@
+// Paths as they really are, without links.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+
+#include <sys/stat.h>
+
+namespace tally {
+
+// May "FOLDER/.." be left out of a path?
+inline bool is_plain_folder(const std::string &folder) {
+  struct stat info {};
+  return ::lstat(folder.c_str(), &info) == 0 && !S_ISLNK(info.st_mode);
+}
+
+// What is there of a path is made real; what is missing is taken as text. Folders hold many files:
+// each is looked at once.
+class RealPaths {
+public:
+  std::string of(const std::filesystem::path &path) {
+    const std::string name = path.filename().string();
+    if (name.empty() || name == "." || name == "..")
+      return real(path);
+    const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+    const auto [at, added] = folders_.try_emplace(folder.string());
+    if (added)
+      at->second = real(folder);
+    std::string out = (at->second == "/" ? "" : at->second) + '/' + name;
+    struct stat info {};
+    return ::lstat(out.c_str(), &info) == 0 && S_ISLNK(info.st_mode) ? real(out) : out;
+  }
+
+private:
+  static std::string real(const std::filesystem::path &path) {
+    std::error_code fault;
+    const std::filesystem::path out = std::filesystem::weakly_canonical(path, fault);
+    return (fault ? path.lexically_normal() : out).string();
+  }
+
+  std::unordered_map<std::string, std::string> folders_; // as named: real
+};
+
+} // namespace tally
