@@ -79,11 +79,15 @@ class GdbPerformer(Performer):
                 return ""  # GDB would look in the other program
             place = gdb.find_pc_line(address)
             block = gdb.block_for_pc(address)
-            while block is not None and block.function is None:
+            file, line, frames = place.symtab.filename if place.symtab else "", place.line, []
+            while block is not None and not block.is_static and not block.is_global:
+                if block.function is not None:  # inlined ones are blocks of their caller's
+                    file = file if line else block.function.symtab.filename
+                    frames.append(f"{block.function.print_name}\t{file}\t{line}")
+                    line = 0  # of the call of an inlined one: GDB's Python does not tell
                 block = block.superblock
-            file = place.symtab.filename if place.symtab else ""
-            if block is not None:
-                return f"{block.function.print_name}\t{file}\t{place.line}"
+            if frames:
+                return "\n".join(frames)
             told = gdb.execute(f"info symbol {address:#x}", to_string=True) or ""
         except FAULTS:
             return ""

@@ -124,7 +124,8 @@ enum tally_request_kind {
   TALLY_REQUEST_NONE = 0,
   TALLY_REQUEST_PROGRESS =
       1,                     /* show tally_reply_progress(), look for Ctrl-C; answer with nothing */
-  TALLY_REQUEST_SYMBOLS = 2, /* answer "function\tfile\tline", or "", for each address */
+  TALLY_REQUEST_SYMBOLS = 2, /* answer "function\tfile\tline", or "", for each address; where code
+                                is inlined, a line of text for each function, innermost first */
   /* What follows is answered with one text: "" when it was done, else why it could not be. */
   TALLY_REQUEST_PRELOAD = 3,     /* the next run is to load library words[0] before all others, with
                                     words[1] ("NAME=VALUE") in its environment; signals go to it

@@ -50,7 +50,8 @@ struct DebugEvent {
 enum class RequestKind : uint8_t {
   none,
   progress, // show `text`, look for Ctrl-C, then answer({}) or cancel()
-  symbols,  // answer with "function\tfile\tline" for each of `addresses`, "" for an unknown one
+  symbols,  // answer with "function\tfile\tline" for each of `addresses`, "" for an unknown one;
+            // where code is inlined there, with a line of text for each function, innermost first
   // What follows is answered with one text: "" when it was done, else why it could not be.
   preload,         // the next run is to load library words[0] before all others, with words[1]
                    // ("NAME=VALUE") in its environment; `signals` go to it unseen

@@ -84,7 +84,8 @@ Result<Reply> Session::State::try_next() {
     }
     if (tried)
       return tried;
-    if (options.chosen) {
+    // What the user asked for wrongly no other backend makes right.
+    if (options.chosen || tried.error().code == ErrorCode::invalid_argument) {
       if (tried.error().source.empty())
         tried.error().source = fmt::format("--backend {}", name_of(options.backend));
       return tried;

@@ -317,15 +317,24 @@ Result<Reply> Session::State::answer(std::span<const std::string> answers) {
 }
 
 void Session::State::use_answer(uint64_t address, std::string_view answer) {
-  const size_t tab = std::min(answer.find('\t'), answer.size());
-  const std::string_view function = answer.substr(0, tab);
-  const std::string_view rest = answer.substr(std::min(tab + 1, answer.size()));
-  const size_t second = std::min(rest.find('\t'), rest.size());
-  uint32_t line = 0;
-  const std::string_view digits = rest.substr(std::min(second + 1, rest.size()));
-  std::from_chars(digits.data(), digits.data() + digits.size(), line);
-  if (!function.empty())
-    job->set_name(address, function, rest.substr(0, second), line);
+  const auto take = [](std::string_view &rest, char end) {
+    const size_t at = std::min(rest.find(end), rest.size());
+    const std::string_view taken = rest.substr(0, at);
+    rest.remove_prefix(std::min(at + 1, rest.size()));
+    return taken;
+  };
+  std::vector<Symbolization::Named> frames;
+  while (!answer.empty()) {
+    std::string_view line = take(answer, '\n');
+    Symbolization::Named frame;
+    frame.function = take(line, '\t');
+    frame.file = take(line, '\t');
+    std::from_chars(line.data(), line.data() + line.size(), frame.line);
+    if (!frame.function.empty())
+      frames.push_back(frame);
+  }
+  if (!frames.empty())
+    job->set_names(address, frames);
 }
 
 Result<void> Session::State::finish_requests(Reply reply) {
