@@ -41,6 +41,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
 # implements them.
 HEADER_LAYERS = {
     "tally.h": "capi",
+    "tally/agent.h": "collect",
     "tally/annotate.h": "report",
     "tally/call_graph.h": "model",
     "tally/chunks.h": "support",
