@@ -14,10 +14,6 @@ namespace tally {
 
 namespace {
 
-// The ends of the address space hold no code, but a chain may hold numbers from there:
-// PERF_CONTEXT_ marks above, and what a register that is no frame pointer led to below.
-constexpr uint64_t lowest_code = 4096;
-
 #if defined(__x86_64__)
 // DWARF's number of each of the kernel's registers, in the order in which a sample holds them.
 constexpr int dwarf_register[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -47,15 +43,7 @@ uint64_t pc_of_registers(const PerfSample &sample, StackMode) {
 SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                        const PerfLayout &layout)
     : StackCollector(pid, period_ns), pid_(pid), stacks_(options.stacks), layout_(layout),
-      unwinder_(options.unwinder), module_of_(options.module_of) {
-  // Made once: a std::function for each sample might allocate.
-  unwind_input_.mapping_of_pc = [this](uint64_t pc) -> std::optional<CodeMapping> {
-    const uint32_t range = space().find(pc);
-    if (range == AddressSpace::nowhere)
-      return std::nullopt;
-    return code_mapping(range);
-  };
-}
+      chain_(pid, options, space()) {}
 
 void SampleSink::handle(const PerfRecord &record) {
   bool whole = true;
@@ -127,16 +115,16 @@ void SampleSink::add_sample(const PerfSample &sample) {
   if (sample.in_kernel)
     ++counters_.kernel_samples;
   collect_pcs(sample);
-  add(sample.tid, pcs_, 1);
+  add(sample.tid, chain_.pcs(), 1);
 }
 
 void SampleSink::collect_pcs(const PerfSample &sample) {
-  pcs_.clear();
+  chain_.clear();
   switch (stacks_) {
   case StackMode::none: {
     const uint64_t pc = sample.in_kernel ? pc_of_registers(sample, stacks_) : sample.ip;
-    if (pc >= lowest_code)
-      pcs_.push_back(pc);
+    if (pc >= CallChain::lowest_code)
+      chain_.leaf(pc);
     break;
   }
   case StackMode::fp: {
@@ -149,18 +137,15 @@ void SampleSink::collect_pcs(const PerfSample &sample) {
       }
       if (!user)
         continue;
-      if (pcs_.empty()) {
-        pcs_.push_back(pc);
+      if (chain_.empty()) {
+        chain_.leaf(pc);
         continue;
       }
-      // In code without frame pointers the chain goes astray into whatever lies on the stack. What
-      // is no code cannot be a caller, and nothing beyond it can be trusted.
-      if (pc < lowest_code || space().find(pc - 1) == AddressSpace::nowhere)
+      if (!chain_.caller(pc))
         break;
-      pcs_.push_back(pc - 1);
     }
-    if (pcs_.empty() && !sample.in_kernel)
-      pcs_.push_back(sample.ip);
+    if (chain_.empty() && !sample.in_kernel)
+      chain_.leaf(sample.ip);
     break;
   }
   case StackMode::dwarf:
@@ -170,33 +155,18 @@ void SampleSink::collect_pcs(const PerfSample &sample) {
 }
 
 void SampleSink::unwind(const PerfSample &sample) {
-  if (!read_registers(sample, unwind_input_.registers)) {
+  Registers registers;
+  if (!read_registers(sample, registers)) {
     // A 32-bit program (the pc is all that we know of it), or no user registers at all.
     const uint64_t pc = sample.in_kernel ? pc_of_registers(sample, stacks_) : sample.ip;
-    if (pc >= lowest_code) {
-      pcs_.push_back(pc);
+    if (pc >= CallChain::lowest_code) {
+      chain_.leaf(pc);
       ++counters_.cut_stacks;
     }
     return;
   }
-  unwind_input_.stack = sample.stack;
-  const StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
-  unwind_input_.stack = {};
-  if (pcs_.empty())
-    pcs_.push_back(unwind_input_.registers.pc());
-  if (end != StackEnd::complete)
+  if (!chain_.unwind(registers, sample.stack))
     ++counters_.cut_stacks;
-}
-
-CodeMapping SampleSink::code_mapping(uint32_t range) {
-  const auto &ranges = space().ranges();
-  while (modules_.size() <= range) {
-    const CodeRange &r = ranges[modules_.size()];
-    modules_.push_back(module_of_ ? module_of_(ModuleKey{r.path, {}, r.device, r.inode, pid_})
-                                  : none<ModuleId>);
-  }
-  const CodeRange &r = ranges[range];
-  return {modules_[range], r.start, r.limit, r.file_offset};
 }
 
 void SampleSink::clear() {

@@ -2,19 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <sys/types.h>
 
 #include <tally/sampler.h>
 #include <tally/stack_profile.h>
-#include <tally/unwinder.h>
 
+#include "collect/call_chain.h"
 #include "collect/stack_collector.h"
 #include "support/perf_records.h"
 
@@ -33,8 +30,6 @@ public:
 
   SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
              const PerfLayout &layout);
-  SampleSink(const SampleSink &) = delete; // the unwinder's call-back holds its address
-  SampleSink &operator=(const SampleSink &) = delete;
 
   void handle(const PerfRecord &record);
   // True once after an exec was seen: the command line is another.
@@ -48,17 +43,11 @@ private:
   void add_sample(const PerfSample &sample);
   void collect_pcs(const PerfSample &sample);
   void unwind(const PerfSample &sample);
-  CodeMapping code_mapping(uint32_t range);
 
   pid_t pid_;
   StackMode stacks_;
   PerfLayout layout_;
-  Unwinder *unwinder_;
-  std::function<ModuleId(const ModuleKey &)> module_of_;
-
-  std::vector<uint64_t> pcs_; // of one sample, leaf first; callers as return address - 1
-  UnwindInput unwind_input_;
-  std::vector<ModuleId> modules_; // of space_'s ranges
+  CallChain chain_;
   Counters counters_;
   bool exec_seen_ = false;
 };
