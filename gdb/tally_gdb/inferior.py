@@ -221,7 +221,9 @@ class Watcher:
         if was_running:
             self._running_pid = 0
         if pid != sampled:
-            return  # another process, which GDB debugs too
+            if not sampled:  # what was changed for it is undone now
+                self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0)
+            return  # else another process, which GDB debugs too
         facts = {"target": _abi.TARGET_NONE, "pid": 0}
         if not was_running:
             # It left at the prompt. GDB's $_exitcode may be of an earlier run.

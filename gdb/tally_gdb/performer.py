@@ -28,7 +28,7 @@ class Actions:
         try:
             if request == _abi.REQUEST_PRELOAD:
                 self._signals.hide(signals, deliver=True)
-                self._preload.begin(words[0], words[1])
+                return self._preload.begin(words[0], words[1])
             elif request == _abi.REQUEST_PRELOAD_END:
                 self._preload.end()
             elif request == _abi.REQUEST_LOAD:

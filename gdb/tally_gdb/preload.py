@@ -1,5 +1,6 @@
 """The agent in the program: loaded before all others at the next run, or into one that stands."""
 
+import os
 import re
 import shlex
 from typing import Dict, List, Optional, Sequence
@@ -28,7 +29,8 @@ class Preload:
         self._user_wrapper = ""
         self._variables: Dict[str, Optional[str]] = {}
 
-    def begin(self, library: str, variable: str) -> None:
+    def begin(self, library: str, variable: str) -> str:
+        """"" or why not."""
         self.end()
         theirs = _variable("LD_PRELOAD")
         preload = f"LD_PRELOAD={library}" + (f":{theirs}" if theirs else "")
@@ -38,13 +40,16 @@ class Preload:
                 name, _, value = each.partition("=")
                 self._variables[name] = _variable(name)
                 gdb.execute(f"set environment {name} = {value}", to_string=True)
-            return
+            return ""
         self._user_wrapper = gdb.parameter("exec-wrapper") or ""
-        words = ["env", preload, variable]
-        self._wrapper = " ".join(shlex.quote(word) for word in words)
-        if self._user_wrapper:
-            self._wrapper += f" {self._user_wrapper}"
+        # GDB waits for one more program, and no second wrapper fits in.
+        wrapper, _, rest = self._user_wrapper.strip().partition(" ")
+        if wrapper and os.path.basename(wrapper) != "env":
+            return f"the exec-wrapper '{wrapper}' leaves no room for another"
+        words = [wrapper or "env", shlex.quote(preload), shlex.quote(variable), rest]
+        self._wrapper = " ".join(words).strip()
         gdb.execute(f"set exec-wrapper {self._wrapper}", to_string=True)
+        return ""
 
     def end(self) -> None:
         # What the user has set meanwhile stays.

@@ -152,11 +152,14 @@ Result<Reply> Session::State::prepare_agent() {
     return Reply{};
   }
   request.kind = RequestKind::load;
+  request.words[1].erase(0, request.words[1].find('=') + 1);
   preloaded->expect(target.pid);
   todo.push_back({std::move(request), [this](std::string_view answer) -> Result<Reply> {
                     auto loaded = std::exchange(preloaded, nullptr);
-                    if (!answer.empty())
-                      return refused(std::string(answer));
+                    if (!answer.empty()) {
+                      const std::string told = loaded->facts().reason;
+                      return refused(told.empty() ? std::string(answer) : told);
+                    }
                     agent = loaded.get();
                     adopt(std::move(loaded));
                     return begun();

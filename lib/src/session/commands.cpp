@@ -142,6 +142,7 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
     (running ? run : held) += at - changed_at_ns;
   const bool collected = sampler || kept || frozen;
   const StartOptions &shown = collected ? sampled_options : options;
+  const AgentFacts facts = agent ? agent->facts() : agent_facts;
 
   std::string out;
   const auto line = [&](std::string_view name, const auto &value) {
@@ -160,7 +161,7 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
          : passed.empty()
              ? fmt::format("{} (auto: perf_event_open is allowed here)", name_of(shown.backend))
              : fmt::format("{} (auto; {})", name_of(shown.backend), fmt::join(passed, "; ")));
-    line("clock", clock_words(now));
+    line("clock", clock_words(now, facts));
     line("stacks", shown.stacks == StackMode::none ? "none"
                    : shown.backend == Backend::interrupt
                        ? "unwound by the debugger"
@@ -191,12 +192,13 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   line("running", seconds(run));
   line("stopped", seconds(held));
   line("memory", now.memory_bytes);
-  if (agent) {
-    const AgentFacts facts = agent->facts();
+  if (collected && shown.backend == Backend::agent) {
     line("interruptions", facts.interruptions);
     if (!facts.conflict.empty())
       line("conflict", facts.conflict);
-    if (facts.phase != AgentPhase::working && !facts.reason.empty())
+    const bool never_came =
+        facts.phase == AgentPhase::waiting || facts.phase == AgentPhase::refused;
+    if (never_came && !facts.reason.empty())
       line("agent", facts.reason);
   }
   if (!now.problem.empty())
@@ -204,25 +206,23 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   return printed(out);
 }
 
-std::string Session::State::clock_words(const SamplerStatus &now) {
+std::string Session::State::clock_words(const SamplerStatus &now, const AgentFacts &facts) const {
   if (now.wall_clock)
     return fmt::format(
         "wall (a stop counts each thread, running or not; at most {} stops a second)",
         interrupting.value_or(false) ? InterruptClock::most_remote_hz
                                      : InterruptClock::most_native_hz);
-  if (agent) {
-    const std::string kind = agent->facts().clock;
-    if (kind == "ticker")
-      return "cpu (ticker: a thread of the agent interrupts those that run)";
-    if (kind == "timer")
-      return "cpu (timer: a CPU timer for each thread)";
-    if (kind == "ring")
-      return "cpu (ring: the kernel's clocks, opened by the agent)";
+  if (facts.clock == "ticker")
+    return "cpu (ticker: a thread of the agent interrupts those that run)";
+  if (facts.clock == "timer")
+    return "cpu (timer: a CPU timer for each thread)";
+  const std::string_view ring =
+      facts.clock == "ring" ? "ring: the kernel's clocks, opened by the agent" : "";
+  const std::string_view user =
+      now.kernel_included ? "" : "user code only: the kernel lets an unprivileged user see no more";
+  if (ring.empty() && user.empty())
     return "cpu";
-  }
-  return now.kernel_included ? "cpu"
-                             : "cpu (user code only: the kernel lets an unprivileged user see no "
-                               "more)";
+  return fmt::format("cpu ({}{}{})", ring, ring.empty() || user.empty() ? "" : "; ", user);
 }
 
 // What a reader of names should know: a file replaced since it ran, a debug file of another build.

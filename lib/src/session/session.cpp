@@ -91,6 +91,7 @@ void Session::State::adopt(std::unique_ptr<Sampler> started) {
   sampled_options = options;
   running = false;
   given_up_pid = 0;
+  agent_facts = {};
   changed_at_ns = now_ns();
 }
 
@@ -122,6 +123,8 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) 
   done = sums();
   done.threads = done.parts = 0; // the profile tells, once it is kept
   auto raw = sampler->snapshot(trigger, running_ns, running_ns);
+  if (agent)
+    agent_facts = agent->facts();
   agent = nullptr;
   interrupts = nullptr;
   naming.clear();
@@ -157,6 +160,8 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
   target = event;
   switch (event.kind) {
   case EventKind::target:
+    if (event.pid == 0 && !sampler)
+      end_requests(true);
     return Reply{};
   case EventKind::resumed: {
     Reply news;
@@ -412,7 +417,7 @@ Result<Reply> Session::answer(std::span<const std::string> answers) {
     return state_->settle(state_->answer(answers));
   const Action action = std::move(*state_->doing);
   state_->doing.reset();
-  const std::string_view answer = answers.empty() ? "the debugger has no way to" : answers[0];
+  const std::string answer = answers.empty() ? "the debugger has no way to" : answers[0];
   return state_->settle(action.then ? action.then(answer) : Reply{});
 }
 

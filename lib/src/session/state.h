@@ -96,7 +96,7 @@ struct Session::State {
   std::string state_words(bool process_gone) const;
   std::string warnings() const;
   std::string sampling_words() const; // "perf, 1000 Hz of CPU time, stacks by frame pointers"
-  std::string clock_words(const SamplerStatus &now);
+  std::string clock_words(const SamplerStatus &now, const AgentFacts &facts) const;
 
   std::map<std::string, std::string, std::less<>> settings;
 
@@ -109,6 +109,7 @@ struct Session::State {
   InterruptClock clock;            // before the sampler that uses it
   std::unique_ptr<Sampler> sampler;
   AgentSampler *agent = nullptr;           // the sampler, where it is one
+  AgentFacts agent_facts;                  // of the newest that ended
   InterruptSampler *interrupts = nullptr;  // the same
   std::unique_ptr<AgentSampler> preloaded; // waits for the next run
   std::optional<bool> interrupting;        // the front has been asked to; of a remote process?
