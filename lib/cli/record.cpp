@@ -172,7 +172,7 @@ Result<std::unique_ptr<AgentSampler>> agent_for(const std::string &program,
                                                 const SamplerOptions &sampling) {
   if (const std::string path = path_of_program(program); !path.empty())
     if (std::string why = why_agent_cannot_load(path); !why.empty())
-      return fail(ErrorCode::unsupported, "the agent cannot sample it: " + std::move(why), program);
+      return fail(ErrorCode::unsupported, "the agent cannot sample it: " + std::move(why));
   return make_agent_sampler(sampling);
 }
 

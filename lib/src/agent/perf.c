@@ -4,13 +4,15 @@
 #include <linux/futex.h>
 #include <linux/perf_event.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/raw.h"
 
 /* A copy of what the debugger wrote, so that it cannot change between check and use. */
 static struct {
-  uint32_t attr_bytes, cpus, variants;
+  uint32_t attr_bytes, cpus, variants, ring_bytes, least_bytes;
   struct perf_event_attr owner, clock[TALLY_WIRE_VARIANTS];
   int32_t cpu[TALLY_WIRE_CPUS];
 } wanted;
@@ -18,6 +20,9 @@ static struct {
 static int fds[TALLY_WIRE_FDS];
 static uint32_t count;
 static int owner_of[TALLY_WIRE_CPUS];
+static void *ring_of[TALLY_WIRE_CPUS]; /* mapped here until the debugger has mapped it */
+static uint32_t ring_bytes;
+static long page_bytes;
 static uint32_t variant;
 
 static int open_event(struct perf_event_attr *attr, int tid, int cpu, int output) {
@@ -43,6 +48,12 @@ static int open_thread(int tid) {
       if (owner_of[i] < 0)
         return -owner_of[i];
       keep(owner_of[i], i);
+      /* A clock can write only into a ring that is there. */
+      void *ring = mmap(NULL, (size_t)page_bytes + ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                        owner_of[i], 0);
+      if (ring == MAP_FAILED)
+        return errno == EPERM ? ENOMEM : errno;
+      ring_of[i] = ring;
     }
     int fd;
     for (;;) {
@@ -65,6 +76,12 @@ static int open_thread(int tid) {
 }
 
 static void close_all(void) {
+  for (uint32_t i = 0; i < wanted.cpus; ++i) {
+    if (ring_of[i])
+      munmap(ring_of[i], (size_t)page_bytes + ring_bytes);
+    ring_of[i] = NULL;
+    owner_of[i] = -1;
+  }
   while (count > 0)
     raw1(SYS_close, fds[--count]);
 }
@@ -114,14 +131,22 @@ bool perf_offer(int *error) {
   for (uint32_t i = 0; i < wanted.variants; ++i)
     memcpy(&wanted.clock[i], shared->clock_attr[i], wanted.attr_bytes);
   memcpy(wanted.cpu, shared->cpu, sizeof wanted.cpu);
-  for (uint32_t i = 0; i < wanted.cpus; ++i)
-    owner_of[i] = -1;
-  count = variant = 0;
-  *error = open_all();
-  if (*error != 0) {
-    close_all();
+  wanted.ring_bytes = shared->clock_ring_bytes;
+  wanted.least_bytes = shared->least_clock_ring_bytes;
+  if (wanted.least_bytes < 4096 || wanted.ring_bytes > 1u << 28)
     return false;
+  page_bytes = sysconf(_SC_PAGESIZE);
+  count = variant = 0;
+  close_all();
+  for (ring_bytes = wanted.ring_bytes;; ring_bytes /= 2) {
+    *error = open_all();
+    if (*error == 0)
+      break;
+    close_all();
+    if (*error != ENOMEM || ring_bytes / 2 < wanted.least_bytes)
+      return false;
   }
+  shared->mapped_bytes = ring_bytes;
   shared->fds = count;
   shared->variant = variant;
   agent_tell(TALLY_STATE_OFFERED);

@@ -112,7 +112,7 @@ static void leave(void *unused) {
   thread_leave();
 }
 
-static void *run_thread(void *record) {
+static void *tally_agent_thread(void *record) {
   struct start start = *(struct start *)record;
   __atomic_store_n(&((struct start *)record)->taken, 0, __ATOMIC_RELEASE);
   /* All that the thread will ever do lies below this frame; what lies between is mapped. */
@@ -157,7 +157,7 @@ AGENT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribu
     }
   }
   start->stack_size = sure_part(size);
-  const int error = real_create(thread, attributes, run_thread, start);
+  const int error = real_create(thread, attributes, tally_agent_thread, start);
   if (error != 0)
     __atomic_store_n(&start->taken, 0, __ATOMIC_RELEASE);
   return error;

@@ -1,9 +1,9 @@
 /* The clock for where the kernel refuses its own: a thread that looks who runs, and interrupts it.
  *
  * At each tick and for each thread: its CPU clock is read. It stands still: it sleeps, leave it
- * alone (a system call would fail with EINTR). It moves while we look: it runs. It moved since the
- * last sample but not now: it may wait for a processor, and /proc says so by `R`. A sample weighs
- * the CPU time since the last one, so totals are exact however many ticks are missed.
+ * alone (a system call would fail with EINTR). It moves while we look: it runs. It ran until now
+ * but not while we look: we may have displaced it, and /proc says so by `R`. A sample weighs the
+ * CPU time since the last one, so totals are exact however many ticks are missed.
  *
  * The thread is made by clone() and not by pthread_create(), with descriptors of its own (none) and
  * without being traced: the program's descriptors stay as they are, libc's count of threads too (a
@@ -29,6 +29,8 @@ static unsigned char stack[STACK_BYTES] __attribute__((aligned(64)));
 static const uint64_t scan_every_ns = 100000000; /* for threads that nobody told us of */
 static const uint64_t look_every_ns = 10000000;  /* whether a signal in flight is still pending */
 static const uint64_t stale_after_ns = 10000000; /* CPU time with the signal pending */
+
+static const uint64_t overdue_periods = 16;
 
 static int ticker_tid;
 static int task_directory = -1; /* in the ticker's own descriptors */
@@ -145,7 +147,7 @@ static void wait_for_handler(struct thread *thread, uint64_t cpu) {
     count_lost(thread->weight);
 }
 
-static void look_at(struct thread *thread) {
+static void look_at(struct thread *thread, uint64_t elapsed) {
   const int tid = thread->tid;
   const uint64_t cpu = thread_cpu_ns(tid);
   if (cpu == ~UINT64_C(0)) {
@@ -158,7 +160,7 @@ static void look_at(struct thread *thread) {
     thread->carry_ns = 0;
     thread->in_flight = SIGNAL_NONE;
   }
-  const bool moved = cpu != thread->last_cpu;
+  const uint64_t ran = cpu - thread->last_cpu;
   thread->last_cpu = cpu;
   if (__atomic_load_n(&thread->in_flight, __ATOMIC_ACQUIRE)) {
     wait_for_handler(thread, cpu);
@@ -167,12 +169,18 @@ static void look_at(struct thread *thread) {
   if ((int64_t)(cpu - thread->sampled_cpu) + thread->carry_ns < (int64_t)agent.period_ns / 2)
     return;
   const uint64_t again = thread_cpu_ns(tid);
-  if (again != ~UINT64_C(0) && again > cpu)
+  if (again != ~UINT64_C(0) && again > cpu) {
     interrupt(thread, again);
-  else if (moved || again == cpu) {
-    if (state_of(tid) == 'R')
-      interrupt(thread, cpu);
+    return;
   }
+  /* Not running. A thread that the scheduler took off a processor stands at a place where
+   * schedulers do so, such as the end of a system call: sampled there, such places would be counted
+   * too often. One that ran until now was displaced by us, wherever it was. One that never fits
+   * either is sampled all the same before it is forgotten. */
+  const bool displaced = 4 * ran > 3 * elapsed;
+  const bool overdue = cpu - thread->sampled_cpu > overdue_periods * agent.period_ns;
+  if ((displaced || (overdue && ran > 0)) && state_of(tid) == 'R')
+    interrupt(thread, cpu);
 }
 
 struct scan {
@@ -231,7 +239,7 @@ static void pause_if_asked(void) {
 
 static enum tally_wire_end tick_until_told(void) {
   uint64_t base = clock_ns(CLOCK_MONOTONIC);
-  uint64_t next_scan = base;
+  uint64_t next_scan = base, last = base;
   uint32_t random = (uint32_t)base | 1;
   for (;;) {
     pause_if_asked();
@@ -248,7 +256,8 @@ static enum tally_wire_end tick_until_told(void) {
     const uint32_t rows = threads_used();
     for (uint32_t i = 0; i < rows; ++i)
       if (__atomic_load_n(&threads[i].tid, __ATOMIC_ACQUIRE) != 0)
-        look_at(&threads[i]);
+        look_at(&threads[i], now - last);
+    last = now;
     __atomic_store_n(&agent.shared->cpu_ns,
                      clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID) -
                          process_cpu_at_start,

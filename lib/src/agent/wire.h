@@ -106,6 +106,10 @@ struct tally_wire_header {
   uint32_t attr_bytes; /* 0: the ring is not tried */
   uint32_t cpus;       /* <= TALLY_WIRE_CPUS */
   uint32_t variants;   /* <= TALLY_WIRE_VARIANTS */
+  /* Of a processor's ring, without its first page; the agent halves it down to the least until it
+   * may be mapped. Powers of two. */
+  uint32_t clock_ring_bytes;
+  uint32_t least_clock_ring_bytes;
   uint8_t owner_attr[TALLY_WIRE_ATTR_BYTES];
   uint8_t clock_attr[TALLY_WIRE_VARIANTS][TALLY_WIRE_ATTR_BYTES];
   int32_t cpu[TALLY_WIRE_CPUS];
@@ -127,10 +131,11 @@ struct tally_wire_header {
   int32_t signal;
   uint64_t load_address;
   uint64_t signals_sent;
-  uint64_t lost;    /* ticks without a place: no room, or too old when the signal arrived */
-  uint64_t cpu_ns;  /* of the program's own threads since the start (clock ticker) */
-  uint32_t variant; /* of the clock's attributes that the kernel took */
-  uint32_t fds;     /* <= TALLY_WIRE_FDS: rings' owners, one a processor, then clocks */
+  uint64_t lost;         /* ticks without a place: no room, or too old when the signal arrived */
+  uint64_t cpu_ns;       /* of the program's own threads since the start (clock ticker) */
+  uint32_t variant;      /* of the clock's attributes that the kernel took */
+  uint32_t fds;          /* <= TALLY_WIRE_FDS: rings' owners, one a processor, then clocks */
+  uint32_t mapped_bytes; /* of each ring, as clock_ring_bytes; the reader must map the same */
   int32_t fd[TALLY_WIRE_FDS];
   int32_t fd_cpu[TALLY_WIRE_FDS]; /* index into cpu[] */
 };

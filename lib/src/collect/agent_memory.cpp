@@ -62,6 +62,8 @@ void fill_clocks(tally_wire_header &header, const SamplerOptions &options) {
       std::min<size_t>(attributes.clocks.size(), size_t{TALLY_WIRE_VARIANTS}));
   for (uint32_t i = 0; i < header.variants; ++i)
     std::memcpy(header.clock_attr[i], &attributes.clocks[i], attributes.bytes);
+  header.clock_ring_bytes = static_cast<uint32_t>(attributes.ring_bytes);
+  header.least_clock_ring_bytes = static_cast<uint32_t>(attributes.least_ring_bytes);
   header.cpus = static_cast<uint32_t>(cpus.size());
   std::copy(cpus.begin(), cpus.end(), header.cpu);
 }

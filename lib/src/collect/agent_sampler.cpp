@@ -338,7 +338,8 @@ Result<std::unique_ptr<Sampler>> LiveAgentSampler::adopt_clocks() {
   }
   if (cpus > TALLY_WIRE_CPUS)
     return fail(ErrorCode::invalid_input, "the agent's memory is damaged");
-  TALLY_TRY(events, PerfEvents::adopt(config, std::move(given), header.variant, cpus));
+  TALLY_TRY(events,
+            PerfEvents::adopt(config, std::move(given), header.variant, cpus, header.mapped_bytes));
   return start_perf_sampler(pid_, options_, std::move(events), thread_ids(pid_));
 }
 

@@ -135,7 +135,7 @@ PerfEvents::Attributes PerfEvents::attributes(const Config &config) {
   PerfEvents events;
   events.config_ = config;
   events.ring_bytes_ = first_ring_bytes(config.stacks);
-  Attributes attributes{attr_size, events.owner(), {}};
+  Attributes attributes{attr_size, events.owner(), {}, events.ring_bytes_, smallest_ring};
   for (size_t variant = 0; variant < variants; ++variant) {
     events.set_variant(variant);
     attributes.clocks.push_back(events.clock(0));
@@ -154,7 +154,7 @@ static bool is_perf_event(int fd) {
 }
 
 Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> given, size_t variant,
-                                     size_t cpus) {
+                                     size_t cpus, size_t ring_bytes) {
   PerfEvents events;
   events.config_ = config;
   events.set_variant(variant);
@@ -172,25 +172,17 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
   }
   std::erase_if(events.feeds_, [](const Feed &feed) { return feed.fds.empty(); });
   events.rings_.resize(events.feeds_.size());
-  for (events.ring_bytes_ = first_ring_bytes(config.stacks); !events.map_all_rings();
-       events.ring_bytes_ /= 2)
-    if ((errno != EPERM && errno != ENOMEM) || events.ring_bytes_ / 2 < smallest_ring)
+  if (ring_bytes < smallest_ring || ring_bytes > first_ring_bytes(config.stacks) ||
+      (ring_bytes & (ring_bytes - 1)) != 0)
+    return fail(ErrorCode::invalid_input, "the rings that were handed over are not ours");
+  events.ring_bytes_ = ring_bytes;
+  for (size_t i = 0; i < events.feeds_.size(); ++i)
+    if (!events.map_ring(i, events.feeds_[i].fds[0]))
       return fail(events.ring_refusal(errno));
   if (events.rings_.empty())
     return fail(ErrorCode::invalid_input, "no clocks were handed over");
   events.cpus_.resize(events.feeds_.size());
   return events;
-}
-
-bool PerfEvents::map_all_rings() {
-  for (size_t i = 0; i < feeds_.size(); ++i)
-    if (!map_ring(i, feeds_[i].fds[0])) {
-      const int error = errno;
-      unmap();
-      errno = error;
-      return false;
-    }
-  return true;
 }
 
 Result<PerfEvents> PerfEvents::open(const Config &config, std::span<const pid_t> tids) {
@@ -410,15 +402,11 @@ void PerfEvents::close() {
   release();
 }
 
-void PerfEvents::unmap() {
-  for (Feed &feed : feeds_)
-    if (void *map = std::exchange(feed.map, nullptr))
-      ::munmap(map, feed.map_bytes);
-}
-
 void PerfEvents::release() {
   rings_.clear();
-  unmap();
+  for (const Feed &feed : feeds_)
+    if (feed.map)
+      ::munmap(feed.map, feed.map_bytes);
   feeds_.clear();
   events_.clear();
 }

@@ -40,6 +40,8 @@ public:
     uint32_t bytes = 0; // of each, as the kernel is told
     perf_event_attr owner{};
     std::vector<perf_event_attr> clocks;
+    size_t ring_bytes = 0; // to begin with; halved where it may not be mapped
+    size_t least_ring_bytes = 0;
   };
   static Attributes attributes(const Config &config);
   struct Given {
@@ -47,10 +49,10 @@ public:
     size_t cpu_index = 0;
   };
   // Takes over what was opened so, `variant` being the clock that the kernel took; a processor's
-  // first descriptor is its ring's owner. An error: not the kernel's clocks, or no ring can be
-  // mapped; then all are closed.
+  // first descriptor is its ring's owner, mapped elsewhere with `ring_bytes`. An error: not the
+  // kernel's clocks, or a ring cannot be mapped; then all are closed.
   static Result<PerfEvents> adopt(const Config &config, std::vector<Given> given, size_t variant,
-                                  size_t cpus);
+                                  size_t cpus, size_t ring_bytes);
 
   // Opens the clocks of all `tids`; those that end meanwhile are passed over.
   static Result<PerfEvents> open(const Config &config, std::span<const pid_t> tids);
@@ -92,10 +94,8 @@ private:
   Result<void> open_thread(pid_t tid, bool &too_large);
   bool move_up(UniqueFd &fd) const; // to first_fd_ or above; false: errno says why not
   bool map_ring(size_t cpu_index, int fd);
-  bool map_all_rings(); // of feeds that have descriptors; false: errno says why not
   Error ring_refusal(int errno_value) const;
   Error refusal(int errno_value) const;
-  void unmap();
   void release();
 
   Config config_;
