@@ -48,7 +48,7 @@ __attribute__((noinline, noclone)) static void child_spin(void) {
 
 static void print_environment(const char *who) {
   for (char **at = environ; *at; ++at)
-    if (strncmp(*at, "LD_PRELOAD=", 11) == 0 || strncmp(*at, "TALLY_AGENT", 11) == 0)
+    if (strncmp(*at, "LD_PRELOAD=", 11) == 0 || strncmp(*at, "TALLY_AGENT=", 12) == 0)
       printf("%s %s\n", who, *at);
   fflush(stdout);
 }

@@ -132,6 +132,14 @@ static int begin_timers(int *error) {
   return TALLY_REFUSED_NOT;
 }
 
+/* A program may end before the debugger has looked what is mapped where. */
+static void wait_until_seen(void) {
+  const struct timespec wait = {0, 10000000};
+  uint32_t *word = &agent.shared->seen;
+  for (int i = 0; i < 25 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == 0; ++i)
+    raw4(SYS_futex, word, FUTEX_WAIT, 0, &wait);
+}
+
 static int begin_clock(const struct tally_wire_header *header, int *error) {
   if (perf_offer(error)) {
     agent_tell(TALLY_STATE_RING);
@@ -160,6 +168,7 @@ static int begin_clock(const struct tally_wire_header *header, int *error) {
     return refusal;
   }
   agent_tell(timers ? TALLY_STATE_TIMER : TALLY_STATE_TICKER);
+  wait_until_seen();
   return TALLY_REFUSED_NOT;
 }
 

@@ -117,6 +117,7 @@ struct tally_wire_header {
   /* The debugger's, while the program lives. */
   int32_t expected_pid; /* 0: nobody */
   uint32_t command;
+  uint32_t seen; /* not 0: it knows what is mapped; the agent waits for it a while */
 
   /* Both sides'. */
   uint32_t handover;

@@ -297,6 +297,9 @@ void LiveAgentSampler::follow() {
   if (works && now_ns() - looked_ns_ > look_every_ns) {
     looked_ns_ = now_ns();
     sink_->look();
+    uint32_t *seen = &memory_.header().seen;
+    if (__atomic_exchange_n(seen, 1, __ATOMIC_ACQ_REL) == 0)
+      ::syscall(SYS_futex, seen, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   }
 }
 

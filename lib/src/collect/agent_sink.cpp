@@ -19,7 +19,12 @@ AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &option
       chain_(pid, options, space()), unwinds_(options.unwinder != nullptr) {}
 
 void AgentSink::look() {
-  auto maps = read_small_file("/proc/" + std::to_string(pid_) + "/maps");
+  const std::string proc = "/proc/" + std::to_string(pid_);
+  const std::vector<pid_t> tids = thread_ids(pid_);
+  auto maps = read_small_file(proc + "/maps");
+  // A first thread that has ended has no memory any more, others may have.
+  for (auto tid = tids.rbegin(); tid != tids.rend() && (!maps || maps->empty()); ++tid)
+    maps = read_small_file(proc + "/task/" + std::to_string(*tid) + "/maps");
   // In this order: what was read before the program became another one is its own.
   if (!maps || maps->empty() || !may_look_())
     return;
@@ -28,7 +33,7 @@ void AgentSink::look() {
       map(range);
     maps_ = std::move(*maps);
   }
-  for (const pid_t tid : thread_ids(pid_))
+  for (const pid_t tid : tids)
     if (std::string name = tally::thread_name(pid_, tid);
         !name.empty() && name != StackCollector::thread_name(tid) && may_look_())
       name_thread(tid, name);
