@@ -157,8 +157,8 @@ Result<Reply> Session::State::prepare_agent() {
   todo.push_back({std::move(request), [this](std::string_view answer) -> Result<Reply> {
                     auto loaded = std::exchange(preloaded, nullptr);
                     if (!answer.empty()) {
-                      const std::string told = loaded->facts().reason;
-                      return refused(told.empty() ? std::string(answer) : told);
+                      const std::string reason = loaded->facts().reason;
+                      return refused(reason.empty() ? std::string(answer) : reason);
                     }
                     agent = loaded.get();
                     adopt(std::move(loaded));
