@@ -111,6 +111,8 @@ FUNCTIONS = [
     ("tally_session_tick_interrupt", [_handle], c_size_t),
     ("tally_session_tick_take", [_handle, c_int32], c_int),
     ("tally_session_tick", [_handle, POINTER(Stack), c_size_t, _out], _handle),
+    ("tally_sigint_watch", [c_int], None),
+    ("tally_sigint_seen", [], c_int),
     ("tally_session_complete", [_handle, _text, _out], _handle),
     ("tally_session_set", [_handle, _text, _text], _handle),
     ("tally_session_setting", [_handle, _text], _text),

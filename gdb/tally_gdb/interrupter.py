@@ -8,6 +8,7 @@ gets a signal of its own, which it never sees; a remote one is interrupted as Ct
 import os
 import signal
 import threading
+import time
 from typing import Callable, List, Optional, Sequence, Tuple
 
 import gdb
@@ -19,6 +20,8 @@ from .signals import Signals, is_passed
 
 _FUNCTION = "_tally_tick"
 _MOST_FRAMES = 128
+_ON_ITS_WAY = 0.1  # seconds
+_LONGEST_LOOK_AWAY = 0.05
 
 
 def _pcs(with_callers: bool) -> List[int]:
@@ -96,6 +99,8 @@ class Interrupter:
         return ""
 
     def end_thread(self) -> None:
+        self._session.watch_sigint(False)
+        self._asked_by_user = False
         self._over.set()
         self._running.set()
         if self._thread is not None:
@@ -114,10 +119,13 @@ class Interrupter:
             self.number = 0
 
     def resumed(self) -> None:
+        if self.number and self._remote:
+            self._session.watch_sigint(True)
         self._running.set()
 
     def stopped(self) -> None:
         self._running.clear()
+        self._session.watch_sigint(False)
         if self._asked_by_user:
             self._asked_by_user = False
             self._enable("enable")
@@ -132,10 +140,11 @@ class Interrupter:
         self._session.tick(self._performer(), self._seen(thread))
 
     def stop_for_user(self) -> None:
-        """Ctrl-C that ended in our catchpoint. The process is stopped again without it, so that GDB
-        tells of it as it always does."""
-        self._asked_by_user = True
-        gdb.post_event(self._interrupt_for_user)
+        """After Ctrl-C. The process is stopped without the catchpoint, so that GDB tells of it as it
+        always does. Any thread."""
+        if not self._asked_by_user:
+            self._asked_by_user = True
+            gdb.post_event(lambda: self._enable("disable"))
 
     def _catch(self, name: str) -> None:
         before = gdb.convenience_variable("bpnum")
@@ -168,10 +177,28 @@ class Interrupter:
     def _run(self) -> None:
         while True:
             self._running.wait()
-            if self._over.wait(self._session.tick_wait_seconds()):
+            if not self._wait(self._session.tick_wait_seconds()):
                 return
+            if self._asked_by_user:
+                # An interrupt of ours may be on its way, and two would stop it twice.
+                if not self._over.wait(_ON_ITS_WAY) and self._running.is_set():
+                    gdb.post_event(self._interrupt_for_user)
+                self._running.clear()
+                continue
             if self._running.is_set() and self._session.tick_interrupt() and self._remote:
                 gdb.post_event(self._ask)
+
+    def _wait(self, seconds: float) -> bool:
+        """Not longer than until Ctrl-C. False: it is all over."""
+        end = time.monotonic() + seconds
+        while not self._asked_by_user and not self._over.is_set():
+            if self._remote and self._session.sigint_seen():
+                self.stop_for_user()
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            self._over.wait(min(left, _LONGEST_LOOK_AWAY))
+        return not self._over.is_set()
 
     def _ask(self) -> None:
         if self._running.is_set() and not self._asked_by_user and self._interrupt():
@@ -186,7 +213,8 @@ class Interrupter:
             return False
 
     def _interrupt_for_user(self) -> None:
-        self._enable("disable")
+        if not self._asked_by_user:
+            return  # it has stopped
         if self._remote:
             self._interrupt()
             return

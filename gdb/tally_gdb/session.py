@@ -70,6 +70,12 @@ class Session:
     def tick_interrupt(self) -> int:
         return self._lib.tally_session_tick_interrupt(self._handle)
 
+    def sigint_seen(self) -> bool:
+        return bool(self._lib.tally_sigint_seen())
+
+    def watch_sigint(self, on: bool) -> None:
+        self._lib.tally_sigint_watch(int(on))
+
     def tick_take(self, tid: int) -> int:
         """A TICK_ of _abi: whose the stop is."""
         return self._lib.tally_session_tick_take(self._handle, tid)

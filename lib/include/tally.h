@@ -184,6 +184,11 @@ TALLY_API int tally_session_tick_take(tally_session *session, int32_t tid);
 /* If it was ours: what was seen. The process runs on when the reply's request has been answered. */
 TALLY_API tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks,
                                           size_t count, tally_reply **reply);
+/* While this is on, the first SIGINT of this process is taken, and tally_sigint_seen() returns 1
+ * for it, once, on any thread: the front is to stop the remote process for the user when no
+ * interrupt of its own is on its way. Those that follow go to whoever handled the signal before. */
+TALLY_API void tally_sigint_watch(int on);
+TALLY_API int tally_sigint_seen(void);
 /* One column `word`: what the last word of line may become. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
                                               tally_table **table);

@@ -73,6 +73,7 @@ private:
     bool stale;
   };
   std::unordered_map<pid_t, Awaited> awaited_; // by thread
+  uint32_t late_ = 0; // stops of a remote process that were given up, and may come yet
   uint64_t sent_at_ns_ = 0;
   uint64_t cost_ns_ = 0; // of the last round, from its signal to its last thread
   bool round_counted_ = false;

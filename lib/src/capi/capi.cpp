@@ -11,6 +11,8 @@
 
 #include <tally/session.h>
 
+#include "session/sigint_watch.h"
+
 using namespace tally;
 
 // The header's numbers and the library's are one: they are handed over by casts.
@@ -310,6 +312,9 @@ tally_error *tally_session_tick(tally_session *session, const tally_stack *stack
       },
       into(reply));
 }
+
+void tally_sigint_watch(int on) { watch_sigint(on != 0); }
+int tally_sigint_seen(void) { return take_sigint() ? 1 : 0; }
 
 int32_t tally_session_sampled_pid(const tally_session *session) {
   return session->session.sampled_pid();

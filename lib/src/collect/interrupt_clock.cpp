@@ -14,8 +14,13 @@ namespace tally {
 
 namespace {
 
-// A stop that was asked for and never came: the target is busy elsewhere, or lost it.
+// A stop that was asked for and does not come: the thread sleeps where no signal reaches it, or the
+// target has lost it, which it does before it runs.
 constexpr uint64_t given_up_after_ns = 2'000'000'000;
+constexpr uint64_t remote_given_up_after_ns = 250'000'000;
+
+// However slow the machine is, it is looked at sometimes.
+constexpr uint64_t longest_wait_ns = 1'000'000'000;
 
 constexpr uint64_t own_bit = uint64_t{1} << (InterruptClock::native_signal - 1);
 
@@ -35,6 +40,7 @@ void InterruptClock::set(pid_t pid, uint32_t frequency_hz) {
   period_ns_ = 1'000'000'000 / std::clamp<uint32_t>(frequency_hz, 1, most);
   running_ = false;
   awaited_.clear();
+  late_ = 0;
   cost_ns_ = 0;
   problem_.clear();
 }
@@ -56,7 +62,7 @@ uint64_t InterruptClock::wait_ns() {
   // ±50 %: what the program does in step with us would otherwise be seen always or never.
   const uint64_t half = period_ns_ / 2;
   const uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
-  return std::max<uint64_t>(wait, cost_ns_ * run_per_stop);
+  return std::max(wait, std::min(cost_ns_ * run_per_stop, longest_wait_ns));
 }
 
 size_t InterruptClock::interrupt() {
@@ -72,9 +78,11 @@ size_t InterruptClock::interrupt() {
 
 size_t InterruptClock::interrupt_remote() {
   const uint64_t now = now_ns();
-  if (const auto at = awaited_.find(any_thread);
-      at != awaited_.end() && now - at->second.sent_at_ns < given_up_after_ns)
-    return 0;
+  if (const auto at = awaited_.find(any_thread); at != awaited_.end()) {
+    if (now - at->second.sent_at_ns < remote_given_up_after_ns)
+      return 0;
+    ++late_;
+  }
   awaited_.insert_or_assign(any_thread, Awaited{now, false});
   sent_at_ns_ = now;
   round_counted_ = false;
@@ -119,8 +127,12 @@ size_t InterruptClock::interrupt_threads() {
 InterruptClock::Stop InterruptClock::take(pid_t tid) {
   const std::lock_guard lock(mutex_);
   const auto at = awaited_.find(tid);
-  if (at == awaited_.end())
-    return Stop::theirs;
+  if (at == awaited_.end()) {
+    if (late_ == 0)
+      return Stop::theirs;
+    --late_;
+    return Stop::stale;
+  }
   const bool stale = at->second.stale;
   awaited_.erase(at);
   if (stale)

@@ -194,11 +194,10 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
     const bool detached = event.kind == EventKind::detached;
     armed = armed && !(detached && sampler);
     if (agent)
-      if (const AgentFacts facts = agent->facts();
-          facts.phase == AgentPhase::waiting || facts.phase == AgentPhase::refused)
-        said +=
-            fmt::format("Nothing was sampled: {}.\n",
-                        facts.reason.empty() ? "the program did not load the agent" : facts.reason);
+      if (const AgentFacts facts = agent->facts(); facts.clock.empty()) // it never worked
+        said += fmt::format("Nothing was sampled: {}.\n",
+                            facts.reason.empty() ? "the program did not load the agent"
+                                                 : facts.reason);
     Result<Reply> ended = end_sampling(trigger_of(event), detached);
     end_requests(true);
     return ended;

@@ -1,0 +1,59 @@
+#include "session/sigint_watch.h"
+
+#include <atomic>
+#include <csignal>
+
+namespace tally {
+
+namespace {
+
+std::atomic<bool> pressed{false}; // since watching began
+std::atomic<bool> seen{false};
+bool watching = false;
+struct sigaction theirs; // written before the handler can run
+
+void handle(int number, siginfo_t *info, void *context) {
+  if (!pressed.exchange(true, std::memory_order_relaxed)) {
+    seen.store(true, std::memory_order_relaxed);
+    return;
+  }
+  // Pressed again: whatever we do takes too long.
+  if ((theirs.sa_flags & SA_SIGINFO) != 0)
+    theirs.sa_sigaction(number, info, context);
+  else if (theirs.sa_handler != SIG_DFL && theirs.sa_handler != SIG_IGN)
+    theirs.sa_handler(number);
+}
+
+bool is_ours(const struct sigaction &action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == handle;
+}
+
+} // namespace
+
+void watch_sigint(bool on) {
+  if (on == watching)
+    return;
+  struct sigaction now {};
+  if (::sigaction(SIGINT, nullptr, &now) != 0)
+    return;
+  if (!on) {
+    watching = false;
+    if (is_ours(now))
+      ::sigaction(SIGINT, &theirs, nullptr);
+    return;
+  }
+  // Without a handler the signal does something that is not ours to repeat.
+  if ((now.sa_flags & SA_SIGINFO) == 0 && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
+    return;
+  seen.store(false, std::memory_order_relaxed);
+  pressed.store(false, std::memory_order_relaxed);
+  theirs = now;
+  struct sigaction ours = now;
+  ours.sa_flags |= SA_SIGINFO;
+  ours.sa_sigaction = handle;
+  watching = ::sigaction(SIGINT, &ours, nullptr) == 0;
+}
+
+bool take_sigint() { return seen.exchange(false, std::memory_order_relaxed); }
+
+} // namespace tally
