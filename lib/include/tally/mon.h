@@ -195,13 +195,14 @@ static inline int tally_profil_ranges_(const struct prof *ranges, size_t bytes, 
   return tally_profil(ranges, bytes, offset, scale);
 }
 
-/* Like a function: the name alone is still the function. */
+/* Like a function: the name alone is still the function. The cast is for compilers that warn of -1.
+ */
 #define profil(buffer, bytes, offset, scale)                                                       \
   _Generic((buffer),                                                                               \
       struct prof *: tally_profil_ranges_,                                                         \
       const struct prof *: tally_profil_ranges_,                                                   \
       void *: tally_profil,                                                                        \
-      default: tally_profil_shorts_)((buffer), (bytes), (offset), (scale))
+      default: tally_profil_shorts_)((buffer), (size_t)(bytes), (offset), (scale))
 
 #endif
 
