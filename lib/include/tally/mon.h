@@ -21,9 +21,12 @@
 /* Before the macro profil below, so that a later #include finds it done. */
 #include <unistd.h>
 
-#include <tally/export.h>
+#define TALLY_MON_API __attribute__((visibility("default")))
 
 #ifdef __cplusplus
+/* C++ takes it for news that a function may have the name of a struct. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
 extern "C" {
 #if __cplusplus >= 201103L
 #define TALLY_MON_NOTHROW noexcept(true)
@@ -35,11 +38,16 @@ extern "C" {
 #endif
 
 typedef unsigned short HISTCOUNTER;
+/* As <sys/types.h> has it, but in strict modes, too. */
+#ifndef __caddr_t_defined
+typedef char *caddr_t;
+#define __caddr_t_defined
+#endif
 
-/* One range of form 2. Types are caddr_t and uint by their plain names. */
+/* One range of form 2. */
 struct prof {
-  char *p_low;          /* the first pc */
-  char *p_high;         /* exclusive; strictly ascending over the array, 0 in the element after the
+  caddr_t p_low;        /* the first pc */
+  caddr_t p_high;       /* exclusive; strictly ascending over the array, 0 in the element after the
                            last */
   HISTCOUNTER *p_buff;  /* any alignment */
   int p_bufsize;        /* bytes; an odd one is rounded down */
@@ -81,11 +89,11 @@ struct prof {
  * touched: those ticks are counted as lost. (Unmapping it at the very moment of a tick, by another
  * thread, is the program's own race.) After profil() has turned profiling off, the buffer is not
  * touched any more. */
-TALLY_API int profil(unsigned short *short_buffer, size_t bytes, size_t offset,
-                     unsigned int scale) TALLY_MON_NOTHROW;
+TALLY_MON_API int profil(unsigned short *short_buffer, size_t bytes, size_t offset,
+                         unsigned int scale) TALLY_MON_NOTHROW;
 /* The same, for both forms. */
-TALLY_API int tally_profil(const void *buffer, size_t bytes, size_t offset,
-                           unsigned int scale) TALLY_MON_NOTHROW;
+TALLY_MON_API int tally_profil(const void *buffer, size_t bytes, size_t offset,
+                               unsigned int scale) TALLY_MON_NOTHROW;
 
 /* --- the clock ---------------------------------------------------------------------------------
  */
@@ -117,7 +125,8 @@ struct tally_profil_options {
 
 /* For the next call that turns profiling on; NULL: as at the beginning. Returns 0, or -1 and errno:
  * EBUSY while profiling is on, EINVAL for a value or size that is not known. */
-TALLY_API int tally_profil_options(const struct tally_profil_options *options) TALLY_MON_NOTHROW;
+TALLY_MON_API int
+tally_profil_options(const struct tally_profil_options *options) TALLY_MON_NOTHROW;
 
 /* Of the profiling that is on, or of the last one. A forked child begins at 0. */
 struct tally_profil_status {
@@ -140,7 +149,7 @@ struct tally_profil_status {
 };
 
 /* Fills in `size` bytes. Returns 0, or -1 and EINVAL for a size that is too small. */
-TALLY_API int tally_profil_status(struct tally_profil_status *status) TALLY_MON_NOTHROW;
+TALLY_MON_API int tally_profil_status(struct tally_profil_status *status) TALLY_MON_NOTHROW;
 
 /* --- gmon.out ----------------------------------------------------------------------------------
  *
@@ -153,25 +162,26 @@ TALLY_API int tally_profil_status(struct tally_profil_status *status) TALLY_MON_
 
 /* Begins to count [low_pc, high_pc), run-time addresses. No effect while anything is on. Declared
  * as in <sys/gmon.h>; on a failure (errno) nothing is on, as tally_profil_status() tells. */
-TALLY_API void monstartup(unsigned long low_pc, unsigned long high_pc) TALLY_MON_NOTHROW;
+TALLY_MON_API void monstartup(unsigned long low_pc, unsigned long high_pc) TALLY_MON_NOTHROW;
 /* 0 pauses what monitor() or monstartup() began, 1 goes on. Returns what was before, 0 or 1, or -1
  * and errno. A program built with -pg, whose profile is libc's, controls that one. */
-TALLY_API int moncontrol(int mode) TALLY_MON_NOTHROW;
+TALLY_MON_API int moncontrol(int mode) TALLY_MON_NOTHROW;
 
 /* The same into a buffer of the caller's: `shorts` counters that stay at USHRT_MAX, in equal bins
  * of a power of two of bytes; `functions`, which counted calls in mon.out, is ignored. monitor(0,
  * 0, NULL, 0, 0) ends it, or what monstartup() began, and writes the file. Returns 0, or -1 and
  * errno: EINVAL for an empty range or buffer, EFAULT as profil(), EBUSY while something else is on,
  * or of writing the file. (Its name at link time is tally_monitor, to meet nobody else's.) */
-TALLY_API int monitor(unsigned long low_pc, unsigned long high_pc, HISTCOUNTER *buffer,
-                      size_t shorts, int functions) TALLY_MON_NOTHROW __asm__("tally_monitor");
+TALLY_MON_API int monitor(unsigned long low_pc, unsigned long high_pc, HISTCOUNTER *buffer,
+                          size_t shorts, int functions) TALLY_MON_NOTHROW __asm__("tally_monitor");
 
 /* Writes what was counted so far; counting goes on. NULL: the name that the exit would use. Returns
  * 0, or -1 and errno: ENODATA when neither monitor() nor monstartup() began. */
-TALLY_API int tally_mon_write(const char *path) TALLY_MON_NOTHROW;
+TALLY_MON_API int tally_mon_write(const char *path) TALLY_MON_NOTHROW;
 
 #ifdef __cplusplus
 } /* extern "C" */
+#pragma GCC diagnostic pop
 
 /* Form 2. A template, so that NULL and short buffers keep meaning the function. */
 template <class T> struct tally_mon_ranges {};
@@ -184,21 +194,21 @@ inline typename tally_mon_ranges<T>::status profil(T *buffer, size_t bytes, size
   return tally_profil(buffer, bytes, offset, scale);
 }
 
-#elif defined __STDC_VERSION__ && __STDC_VERSION__ >= 201112L
+#elif defined __GNUC__ || (defined __STDC_VERSION__ && __STDC_VERSION__ >= 201112L)
 
-static inline int tally_profil_shorts_(unsigned short *buffer, size_t bytes, size_t offset,
-                                       unsigned int scale) {
+static __inline__ int tally_profil_shorts_(unsigned short *buffer, size_t bytes, size_t offset,
+                                           unsigned int scale) {
   return tally_profil(buffer, bytes, offset, scale);
 }
-static inline int tally_profil_ranges_(const struct prof *ranges, size_t bytes, size_t offset,
-                                       unsigned int scale) {
+static __inline__ int tally_profil_ranges_(const struct prof *ranges, size_t bytes, size_t offset,
+                                           unsigned int scale) {
   return tally_profil(ranges, bytes, offset, scale);
 }
 
 /* Like a function: the name alone is still the function. The cast is for compilers that warn of -1.
  */
 #define profil(buffer, bytes, offset, scale)                                                       \
-  _Generic((buffer),                                                                               \
+  __extension__ _Generic((buffer),                                                                 \
       struct prof *: tally_profil_ranges_,                                                         \
       const struct prof *: tally_profil_ranges_,                                                   \
       void *: tally_profil,                                                                        \

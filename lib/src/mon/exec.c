@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <tally/export.h>
-
 #include "clocks.h"
 
 typedef int exec_path(const char *, char *const *, char *const *);
@@ -66,30 +64,34 @@ static int failed(int was_running, int result) {
   return result;
 }
 
-TALLY_API int execve(const char *path, char *const argv[], char *const env[]) {
+TALLY_MON_API int execve(const char *path, char *const argv[], char *const env[]) {
   const int was_running = quiet();
   return failed(was_running, libc.execve(path, argv, env));
 }
 
-TALLY_API int execvpe(const char *file, char *const argv[], char *const env[]) {
+TALLY_MON_API int execvpe(const char *file, char *const argv[], char *const env[]) {
   const int was_running = quiet();
   return failed(was_running, libc.execvpe(file, argv, env));
 }
 
-TALLY_API int fexecve(int fd, char *const argv[], char *const env[]) {
+TALLY_MON_API int fexecve(int fd, char *const argv[], char *const env[]) {
   const int was_running = quiet();
   return failed(was_running, libc.fexecve(fd, argv, env));
 }
 
-TALLY_API int execveat(int folder, const char *path, char *const argv[], char *const env[],
-                       int flags) {
+TALLY_MON_API int execveat(int folder, const char *path, char *const argv[], char *const env[],
+                           int flags) {
   const int was_running = quiet();
   return failed(was_running, libc.execveat(folder, path, argv, env, flags));
 }
 
-TALLY_API int execv(const char *path, char *const argv[]) { return execve(path, argv, environ); }
+TALLY_MON_API int execv(const char *path, char *const argv[]) {
+  return execve(path, argv, environ);
+}
 
-TALLY_API int execvp(const char *file, char *const argv[]) { return execvpe(file, argv, environ); }
+TALLY_MON_API int execvp(const char *file, char *const argv[]) {
+  return execvpe(file, argv, environ);
+}
 
 /* The arguments, with their NULL, as an array `argv` on the stack: exec must not allocate. */
 #define COLLECT_ARGUMENTS(first)                                                                   \
@@ -105,19 +107,19 @@ TALLY_API int execvp(const char *file, char *const argv[]) { return execvpe(file
   for (size_t i = 1; i <= count; ++i)                                                              \
   argv[i] = va_arg(arguments, char *)
 
-TALLY_API int execl(const char *path, const char *first, ...) {
+TALLY_MON_API int execl(const char *path, const char *first, ...) {
   COLLECT_ARGUMENTS(first);
   va_end(arguments);
   return execve(path, argv, environ);
 }
 
-TALLY_API int execlp(const char *file, const char *first, ...) {
+TALLY_MON_API int execlp(const char *file, const char *first, ...) {
   COLLECT_ARGUMENTS(first);
   va_end(arguments);
   return execvpe(file, argv, environ);
 }
 
-TALLY_API int execle(const char *path, const char *first, ...) {
+TALLY_MON_API int execle(const char *path, const char *first, ...) {
   COLLECT_ARGUMENTS(first);
   char *const *const env = va_arg(arguments, char *const *);
   va_end(arguments);

@@ -17,6 +17,10 @@ static struct {
   int is_open;               /* to be written at exit */
 } session;
 
+/* Bins of four bytes, as glibc's. gprof thinks in units of two, and loses what is in smaller ones.
+ */
+enum { least_shift = 2 };
+
 static int fail(int error) {
   errno = error;
   return -1;
@@ -72,7 +76,7 @@ static int start_own(uint64_t low, uint64_t high) {
     return 0;
   if (low >= high)
     return fail(EINVAL);
-  bins = bins_of(low, high, 2); /* as glibc's, so that both files look alike to gprof */
+  bins = bins_of(low, high, least_shift);
   if (bins.count > SIZE_MAX / 8)
     return fail(ENOMEM);
   /* Pages that nobody counts into cost nothing. */
@@ -92,7 +96,7 @@ static int start_own(uint64_t low, uint64_t high) {
 
 static int start_in(uint64_t low, uint64_t high, HISTCOUNTER *buffer, size_t shorts) {
   struct mon_bins bins;
-  unsigned shift = 0;
+  unsigned shift = least_shift;
   if (mon_target_in_force() != NULL)
     return fail(EBUSY);
   if (low >= high || shorts == 0)

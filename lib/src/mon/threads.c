@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <threads.h>
 
-#include <tally/export.h>
-
 #include "clocks.h"
 
 typedef int create_pthread(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -65,8 +63,9 @@ static struct beginning *new_beginning(struct beginning of) {
   return made;
 }
 
-TALLY_API int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
-                             void *(*start)(void *), void *restrict argument) {
+TALLY_MON_API int pthread_create(pthread_t *restrict thread,
+                                 const pthread_attr_t *restrict attributes, void *(*start)(void *),
+                                 void *restrict argument) {
   create_pthread *const next = (create_pthread *)dlsym(RTLD_NEXT, "pthread_create");
   struct beginning *const beginning = new_beginning((struct beginning){start, NULL, argument});
   int error;
@@ -80,7 +79,7 @@ TALLY_API int pthread_create(pthread_t *restrict thread, const pthread_attr_t *r
   return error;
 }
 
-TALLY_API int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
+TALLY_MON_API int thrd_create(thrd_t *thread, thrd_start_t start, void *argument) {
   create_thrd *const next = (create_thrd *)dlsym(RTLD_NEXT, "thrd_create");
   struct beginning *const beginning = new_beginning((struct beginning){NULL, start, argument});
   int result;
