@@ -168,10 +168,11 @@ TALLY_MON_API void monstartup(unsigned long low_pc, unsigned long high_pc) TALLY
 TALLY_MON_API int moncontrol(int mode) TALLY_MON_NOTHROW;
 
 /* The same into a buffer of the caller's: `shorts` counters that stay at USHRT_MAX, in equal bins
- * of a power of two of bytes; `functions`, which counted calls in mon.out, is ignored. monitor(0,
- * 0, NULL, 0, 0) ends it, or what monstartup() began, and writes the file. Returns 0, or -1 and
- * errno: EINVAL for an empty range or buffer, EFAULT as profil(), EBUSY while something else is on,
- * or of writing the file. (Its name at link time is tally_monitor, to meet nobody else's.) */
+ * of 4 bytes of code or the least power of two that fits; `functions`, which counted calls in
+ * mon.out, is ignored. monitor(0, 0, NULL, 0, 0) ends it, or what monstartup() began, and writes
+ * the file. Returns 0, or -1 and errno: EINVAL for an empty range or buffer, EFAULT as profil(),
+ * EBUSY while something else is on, or of writing the file. (Its name at link time is
+ * tally_monitor, to meet nobody else's.) */
 TALLY_MON_API int monitor(unsigned long low_pc, unsigned long high_pc, HISTCOUNTER *buffer,
                           size_t shorts, int functions) TALLY_MON_NOTHROW __asm__("tally_monitor");
 
