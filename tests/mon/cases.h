@@ -49,11 +49,8 @@ struct test_case {
 /* --- code at known addresses ------------------------------------------------------------------ */
 
 /* Alone in a section, whose bounds the linker tells. */
-__attribute__((section("tally_spin"), noinline, noclone, no_instrument_function))
-#if defined(__clang__) || defined(__GNUC__)
-__attribute__((no_sanitize("thread", "address", "undefined")))
-#endif
-static uint64_t
+__attribute__((section("tally_spin"), noinline, no_instrument_function))
+__attribute__((no_sanitize("thread", "address", "undefined"))) static uint64_t
 spin_here(uint64_t steps) {
   uint64_t value = 1;
   for (; steps != 0; --steps) {

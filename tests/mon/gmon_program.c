@@ -5,11 +5,11 @@
 #include "cases.h"
 #include "mon/gmon.h"
 
-__attribute__((noinline, noclone)) static void counted(void) {
+__attribute__((noinline)) static void counted(void) {
   for (int i = 0; i < 100; ++i)
     __asm__ volatile("" : : "r"(i));
 }
-__attribute__((noinline, noclone)) static void not_counted(void) {
+__attribute__((noinline)) static void not_counted(void) {
   for (int i = 0; i < 200; ++i)
     __asm__ volatile("" : : "r"(i));
 }

@@ -138,7 +138,7 @@ struct tally_profil_status {
   uint32_t threads;       /* that have a clock now */
   uint32_t unclocked;     /* threads that could not have one */
   uint32_t signal;        /* the real-time signal that ticks; 0: none yet */
-  uint32_t scale_warning; /* 1: a scale above 0xFFFF was given to form 1, of which AIX keeps 16 bits
+  uint32_t scale_warning; /* 1: a scale above 0xFFFF was given, of which AIX keeps 16 bits
                              (0x10000, BSD's two bytes a short, is off) */
   uint64_t cpu_ns;        /* CPU time of the process while on */
   uint64_t ticks;         /* that were delivered: all below but missed are among them */

@@ -221,6 +221,18 @@ static void end_ticks(void) {
 
 /* --- what others call ------------------------------------------------------------------------- */
 
+int mon_enter(void) {
+  int cancel_state;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+  pthread_mutex_lock(&mon_lock);
+  return cancel_state;
+}
+
+void mon_leave(int entered) {
+  pthread_mutex_unlock(&mon_lock);
+  pthread_setcancelstate(entered, NULL);
+}
+
 const struct mon_target *mon_target_in_force(void) { return run.target; }
 pid_t mon_owner(void) { return run.owner; }
 int mon_clocks_running(void) { return atomic_load(&active) != NULL; }

@@ -14,6 +14,10 @@
 #include "counting.h"
 
 extern pthread_mutex_t mon_lock;
+/* Takes the lock and gives it back. A thread that is cancelled in between, as close() may be, would
+ * hold it for ever: it is cancelled afterwards. Returns what mon_leave() needs. */
+int mon_enter(void);
+void mon_leave(int entered);
 
 /* In force from the next mon_clocks_start() on. */
 struct mon_settings {

@@ -4,6 +4,7 @@
  * threads' ticks end with them. A program that calls the system call itself has no such care taken
  * of it (clocks of perf do not tick inside of it). */
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -43,24 +44,37 @@ static int try_lock(void) {
   return 0;
 }
 
+/* Nor may it be cancelled while it holds the lock. */
+static int try_enter(int *cancel_state) {
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
+  if (try_lock())
+    return 1;
+  pthread_setcancelstate(*cancel_state, NULL);
+  return 0;
+}
+
 /* Whether this thread had a clock to be given back if exec fails. A child of vfork() has the memory
  * of its parent, whose clocks go on. */
 static int quiet(void) {
+  int entered;
   if (libc.execve == NULL)
     find_libc();
-  if (!mon_clocks_running() || getpid() != mon_owner() || !try_lock())
+  if (!mon_clocks_running() || getpid() != mon_owner() || !try_enter(&entered))
     return 0;
   mon_clocks_quiet_thread();
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
   return 1;
 }
 
 static int failed(int was_running, int result) {
-  if (was_running && try_lock()) {
+  const int error = errno;
+  int entered;
+  if (was_running && try_enter(&entered)) {
     if (mon_clocks_running())
       mon_clocks_begin_thread();
-    pthread_mutex_unlock(&mon_lock);
+    mon_leave(entered);
   }
+  errno = error;
   return result;
 }
 

@@ -130,24 +130,24 @@ static int end_and_write(void) {
 /* --- the interface ---------------------------------------------------------------------------- */
 
 void monstartup(unsigned long low_pc, unsigned long high_pc) {
-  pthread_mutex_lock(&mon_lock);
+  const int entered = mon_enter();
   start_own(low_pc, high_pc);
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
 }
 
 int monitor(unsigned long low_pc, unsigned long high_pc, HISTCOUNTER *buffer, size_t shorts,
             int functions) {
+  const int entered = mon_enter();
   int result;
   (void)functions;
-  pthread_mutex_lock(&mon_lock);
   result = low_pc == 0 ? end_and_write() : start_in(low_pc, high_pc, buffer, shorts);
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
   return result;
 }
 
 int moncontrol(int mode) {
+  const int entered = mon_enter();
   int before = -1, result = 0;
-  pthread_mutex_lock(&mon_lock);
   if (in_session()) {
     before = mon_clocks_running();
     if (mode == 0 && before)
@@ -155,7 +155,7 @@ int moncontrol(int mode) {
     else if (mode != 0 && !before)
       result = mon_clocks_resume();
   }
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
   if (before < 0) {
     /* Of a program with -pg, whose profile is libc's. */
     void (*const next)(int) = (void (*)(int))dlsym(RTLD_NEXT, "moncontrol");
@@ -167,10 +167,9 @@ int moncontrol(int mode) {
 }
 
 int tally_mon_write(const char *path) {
-  int result;
-  pthread_mutex_lock(&mon_lock);
-  result = write_now(path);
-  pthread_mutex_unlock(&mon_lock);
+  const int entered = mon_enter();
+  const int result = write_now(path);
+  mon_leave(entered);
   return result;
 }
 
@@ -209,8 +208,12 @@ __attribute__((constructor)) static void start_by_environment(void) {
 }
 
 __attribute__((destructor)) static void end_by_exit(void) {
-  pthread_mutex_lock(&mon_lock);
-  if (session.is_open && end_and_write() != 0)
+  int entered;
+  /* Not in a child by a bare clone: it is not its file, and the lock may be held for ever. */
+  if (!session.is_open || mon_owner() != getpid())
+    return;
+  entered = mon_enter();
+  if (end_and_write() != 0)
     mon_gmon_complain();
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
 }

@@ -165,6 +165,7 @@ static struct mon_target *target_of(const char *array) {
   struct space space = {0, 0, 0};
   uintptr_t last_high = 0;
   int ascends = 1, error = 0;
+  scale_warning = 0;
   if (target == NULL) {
     errno = count == SIZE_MAX ? EFAULT : ENOMEM;
     return NULL;
@@ -176,6 +177,8 @@ static struct mon_target *target_of(const char *array) {
     ascends &= (uintptr_t)element.p_high > last_high && element.p_low < element.p_high;
     last_high = (uintptr_t)element.p_high;
     map = map_of(&element);
+    if (map.abi == TALLY_PROFIL_AIX && map.scale > 0xFFFF)
+      scale_warning = 1;
     /* A range that is off, or has no buffer, is not there, and its buffer is not looked at. */
     if (element.p_bufsize == 0 || scale_is_off(&map))
       continue;
@@ -223,14 +226,14 @@ static int profil_ranges(const char *array) {
 /* --- the interface ---------------------------------------------------------------------------- */
 
 int tally_profil(const void *buffer, size_t bytes, size_t offset, unsigned int scale) {
+  const int entered = mon_enter();
   int result;
-  pthread_mutex_lock(&mon_lock);
   /* Whatever an unsigned -1 was before it became a size_t. */
   if (bytes == SIZE_MAX || bytes == UINT_MAX)
     result = profil_ranges(buffer);
   else
     result = profil_shorts(buffer, bytes, offset, scale);
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
   return result;
 }
 
@@ -241,7 +244,7 @@ int(profil)(unsigned short *short_buffer, size_t bytes, size_t offset, unsigned 
 int tally_profil_options(const struct tally_profil_options *options) {
   struct tally_profil_options wanted = {sizeof wanted, default_hz, TALLY_MON_ABI_AIX,
                                         TALLY_MON_CLOCK_AUTO};
-  int error = 0;
+  int error = 0, entered;
   if (options != NULL) {
     if (options->size < sizeof wanted || options->rate_hz > most_hz ||
         options->abi > TALLY_MON_ABI_GLIBC || options->clock > TALLY_MON_CLOCK_TIMER)
@@ -251,21 +254,22 @@ int tally_profil_options(const struct tally_profil_options *options) {
     if (options->rate_hz != 0)
       wanted.rate_hz = options->rate_hz;
   }
-  pthread_mutex_lock(&mon_lock);
+  entered = mon_enter();
   if (form_in_force() != MON_OFF)
     error = EBUSY;
   else
     chosen = wanted;
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
   return error == 0 ? 0 : fail(error);
 }
 
 int tally_profil_status(struct tally_profil_status *status) {
+  int entered;
   if (status == NULL || status->size < sizeof *status)
     return fail(EINVAL);
-  pthread_mutex_lock(&mon_lock);
+  entered = mon_enter();
   mon_clocks_status(status);
   status->scale_warning = scale_warning;
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
   return 0;
 }

@@ -24,22 +24,23 @@ static pthread_key_t ending;
 static int have_ending;
 
 static void end_thread(void *unused) {
+  const int entered = mon_enter();
   (void)unused;
-  pthread_mutex_lock(&mon_lock);
   mon_clocks_end_thread();
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
 }
 
 static void begin_thread(void) {
+  int entered;
   /* Its clock would outlive it otherwise. Also if profiling is turned on only later. */
   if (have_ending)
     pthread_setspecific(ending, &ending);
   if (!mon_clocks_running())
     return;
-  pthread_mutex_lock(&mon_lock);
+  entered = mon_enter();
   if (mon_clocks_running())
     mon_clocks_begin_thread();
-  pthread_mutex_unlock(&mon_lock);
+  mon_leave(entered);
 }
 
 static void *run_pthread(void *argument) {
