@@ -67,8 +67,8 @@ struct prof {
  *   ranges is an array of struct prof. A first element with p_high 0 turns form 2 off. The first
  *   range that holds a pc counts it; a range with scale 0 or 1 is not there. A computed scale
  *   (p_scale -1) is bytes * 65536 / (p_high - p_low), at least 2 and at most 0xFFFF; the topmost
- *   pcs, which rounding up would drop, count into the last short, and a computed 2 is no core
- * clock. The size may be -1, (size_t)-1 or UINT_MAX.
+ *   pcs, which rounding up would drop, count into the last short; a computed 2 is no core clock.
+ *   The size may be -1, (size_t)-1 or UINT_MAX.
  *
  * On while on, off while off, and off in the other form have no effect, read no pointer and return
  * 0; on while on keeps the old buffer.
@@ -128,7 +128,9 @@ struct tally_profil_options {
 TALLY_MON_API int
 tally_profil_options(const struct tally_profil_options *options) TALLY_MON_NOTHROW;
 
-/* Of the profiling that is on, or of the last one. A forked child begins at 0. */
+/* Of the profiling that is on, or of the last one. A forked child begins at 0. The signal is 61, or
+ * the next below that the program has no handler for; GDB stops at it until it is told
+ * `handle SIG61 nostop noprint pass`. */
 struct tally_profil_status {
   size_t size;            /* set by the caller */
   uint32_t on;            /* 0: off; 1, 2: profil(), by form; 3: monitor() or monstartup() */
@@ -138,7 +140,7 @@ struct tally_profil_status {
   uint32_t threads;       /* that have a clock now */
   uint32_t unclocked;     /* threads that could not have one */
   uint32_t signal;        /* the real-time signal that ticks; 0: none yet */
-  uint32_t scale_warning; /* 1: a scale above 0xFFFF was given, of which AIX keeps 16 bits
+  uint32_t scale_warning; /* 1: a scale above 0xFFFF was ever given, of which AIX keeps 16 bits
                              (0x10000, BSD's two bytes a short, is off) */
   uint64_t cpu_ns;        /* CPU time of the process while on */
   uint64_t ticks;         /* that were delivered: all below but missed are among them */

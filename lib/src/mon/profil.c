@@ -81,8 +81,8 @@ static int profil_shorts(const void *buffer, size_t bytes, size_t offset, unsign
   map.bytes = bytes;
   map.scale = scale;
   map.abi = (uint8_t)chosen.abi;
-  if (map.abi == TALLY_PROFIL_AIX)
-    scale_warning = scale > 0xFFFF;
+  if (map.abi == TALLY_PROFIL_AIX && scale > 0xFFFF)
+    scale_warning = 1;
   if (is_off_request(buffer, &map)) {
     if (form == MON_SHORTS)
       turn_off();
@@ -165,7 +165,6 @@ static struct mon_target *target_of(const char *array) {
   struct space space = {0, 0, 0};
   uintptr_t last_high = 0;
   int ascends = 1, error = 0;
-  scale_warning = 0;
   if (target == NULL) {
     errno = count == SIZE_MAX ? EFAULT : ENOMEM;
     return NULL;
