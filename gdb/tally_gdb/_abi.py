@@ -3,7 +3,7 @@
 import ctypes
 import os
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import List, Optional
+from typing import List, Optional, Sequence, Tuple
 
 ABI = 1
 
@@ -25,6 +25,18 @@ class Event(ctypes.Structure):
         ("text", c_char_p),
         ("file", c_char_p),
         ("command", c_char_p),
+        ("program", c_char_p),
+    ]
+
+
+class Stack(ctypes.Structure):
+    """tally_stack."""
+
+    _fields_ = [
+        ("tid", c_int32),
+        ("count", c_uint32),
+        ("pcs", POINTER(c_uint64)),
+        ("name", c_char_p),
     ]
 
 
@@ -46,7 +58,19 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     EVENT_DETACHED,
 ) = range(12)
 # enum tally_request_kind
-REQUEST_NONE, REQUEST_PROGRESS, REQUEST_SYMBOLS = range(3)
+(
+    REQUEST_NONE,
+    REQUEST_PROGRESS,
+    REQUEST_SYMBOLS,
+    REQUEST_PRELOAD,
+    REQUEST_PRELOAD_END,
+    REQUEST_LOAD,
+    REQUEST_INTERRUPT,
+    REQUEST_INTERRUPT_END,
+    REQUEST_SIGNALS_RESTORE,
+) = range(9)
+# enum tally_tick_kind
+TICK_OURS, TICK_STALE, TICK_THEIRS = range(3)
 # enum tally_column_kind
 COLUMN_TEXT, COLUMN_COUNT = range(2)
 
@@ -83,6 +107,10 @@ FUNCTIONS = [
     ("tally_session_answer", [_handle, POINTER(_text), c_size_t, _out], _handle),
     ("tally_session_cancel", [_handle], _handle),
     ("tally_session_sampled_pid", [_handle], c_int32),
+    ("tally_session_tick_wait_ns", [_handle], c_uint64),
+    ("tally_session_tick_interrupt", [_handle], c_size_t),
+    ("tally_session_tick_take", [_handle, c_int32], c_int),
+    ("tally_session_tick", [_handle, POINTER(Stack), c_size_t, _out], _handle),
     ("tally_session_complete", [_handle, _text, _out], _handle),
     ("tally_session_set", [_handle, _text, _text], _handle),
     ("tally_session_setting", [_handle, _text], _text),
@@ -93,6 +121,8 @@ FUNCTIONS = [
     ("tally_reply_request", [_handle], c_int),
     ("tally_reply_progress", [_handle], _text),
     ("tally_reply_addresses", [_handle, POINTER(c_size_t)], POINTER(c_uint64)),
+    ("tally_reply_word", [_handle, c_size_t], _text),
+    ("tally_reply_signals", [_handle, POINTER(c_size_t)], POINTER(c_int32)),
 ]
 
 
@@ -148,6 +178,13 @@ def by_reference(value):
 
 def texts(values: List[bytes]):
     return (c_char_p * len(values))(*values)
+
+
+def stacks(seen: Sequence[Tuple[int, bytes, Sequence[int]]]):
+    """An array of Stack of (tid, name, pcs)."""
+    return (Stack * len(seen))(*[
+        Stack(tid, len(pcs), (c_uint64 * len(pcs))(*pcs), name) for tid, name, pcs in seen
+    ])
 
 
 def count() -> c_size_t:

@@ -5,7 +5,7 @@ from typing import List
 import gdb
 
 from .console import printable
-from .inferior import GdbPerformer, Watcher
+from .inferior import Watcher
 from .session import Session, TallyError
 
 
@@ -16,7 +16,7 @@ class _Runner:
         self._parameters = parameters
 
     def run(self, line: str) -> None:
-        performer = GdbPerformer(self._session)
+        performer = self._watcher.performer()
         try:
             self._watcher.sync()
             self._session.set_width(gdb.parameter("width") or 0)

@@ -1,6 +1,9 @@
-"""Text as GDB can show it."""
+"""Text as GDB can show it, and what it raises."""
 
 import gdb
+
+# What GDB may raise. UnicodeError: a path that is not UTF-8.
+FAULTS = (gdb.error, RuntimeError, UnicodeError)
 
 
 def printable(text: str) -> str:

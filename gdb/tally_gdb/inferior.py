@@ -1,7 +1,6 @@
 """What happens to the inferior, told to the session."""
 
 import atexit
-import os
 import re
 import signal
 from typing import Dict, Optional, Tuple
@@ -9,8 +8,9 @@ from typing import Dict, Optional, Tuple
 import gdb
 
 from . import _abi
-from .console import printable
-from .session import Performer, Session, TallyError
+from .console import FAULTS, printable
+from .performer import Actions, GdbPerformer
+from .session import Session, TallyError
 
 _WATCHPOINTS = {
     getattr(gdb, name)
@@ -19,44 +19,6 @@ _WATCHPOINTS = {
     if hasattr(gdb, name)
 }
 _CATCHPOINT = getattr(gdb, "BP_CATCHPOINT", None)
-# UnicodeError: a path that is not UTF-8.
-_FAULTS = (gdb.error, RuntimeError, UnicodeError)
-
-
-class GdbPerformer(Performer):
-    """Answers the session's requests while a command runs."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._shown = False
-
-    def progress(self, text: str) -> None:
-        if os.isatty(1) and gdb.parameter("confirm"):
-            gdb.write(f"\r{text}")
-            gdb.flush()
-            self._shown = True
-
-    def end(self) -> None:
-        if self._shown:
-            gdb.write("\r\x1b[K")
-            self._shown = False
-
-    def symbol(self, address: int) -> str:
-        try:
-            if gdb.selected_inferior().pid != self._session.sampled_pid:
-                return ""  # GDB would look in the other program
-            place = gdb.find_pc_line(address)
-            block = gdb.block_for_pc(address)
-            while block is not None and block.function is None:
-                block = block.superblock
-            file = place.symtab.filename if place.symtab else ""
-            if block is not None:
-                return f"{block.function.print_name}\t{file}\t{place.line}"
-            told = gdb.execute(f"info symbol {address:#x}", to_string=True) or ""
-        except _FAULTS:
-            return ""
-        name = re.match(r"(.+?)(?: \+ \d+)? in section ", told)
-        return f"{name.group(1)}\t\t0" if name else ""
 
 
 def _target(inferior: gdb.Inferior) -> Tuple[int, int]:
@@ -74,14 +36,14 @@ def _place() -> Tuple[str, int]:
     try:
         place = gdb.newest_frame().find_sal()
         return (place.symtab.filename if place.symtab else ""), place.line
-    except (*_FAULTS, AttributeError):
+    except (*FAULTS, AttributeError):
         return "", 0
 
 
 def _info_program() -> str:
     try:
         return gdb.execute("info program", to_string=True) or ""
-    except _FAULTS:
+    except FAULTS:
         return ""
 
 
@@ -89,9 +51,9 @@ def _hit_counts() -> Dict[int, int]:
     return {each.number: each.hit_count for each in gdb.breakpoints() or ()}
 
 
-def _stopper(event, counts_before: Dict[int, int]):
+def _stopper(event, counts_before: Dict[int, int], own: int):
     """The break-, watch- or catchpoint that stopped the process; None: nothing of the user's."""
-    hit = getattr(event, "breakpoints", ())
+    hit = [each for each in getattr(event, "breakpoints", ()) if each.number != own]
     # All at that place are told. Those whose condition is false do not count it as a hit.
     true = [each for each in hit if each.hit_count != counts_before.get(each.number, 0)]
     return next(iter(true or hit), None)
@@ -105,15 +67,16 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
-def _command_line(inferior: gdb.Inferior) -> str:
+def _program(inferior: gdb.Inferior) -> Dict[str, str]:
+    """Its file, and that with its arguments."""
     try:
         program = inferior.progspace.filename or ""
         arguments = getattr(inferior, "arguments", None)
         if arguments is None:
             arguments = gdb.parameter("args")
-        return f"{program} {arguments}".strip()
-    except (*_FAULTS, AttributeError):
-        return ""
+        return {"program": program, "command": f"{program} {arguments}".strip()}
+    except (*FAULTS, AttributeError):
+        return {}
 
 
 class Watcher:
@@ -121,6 +84,7 @@ class Watcher:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._actions = Actions(session)
         self._running_pid = 0  # of the process that was heard to run on; 0: none
         self._hit_counts: Dict[int, int] = {}  # when it was last resumed
         self._called_pid = 0  # of the process that runs a function called from the prompt
@@ -136,19 +100,26 @@ class Watcher:
             removed.connect(self._on_prompt)
         exiting = getattr(gdb.events, "gdb_exiting", None)
         if exiting is not None:
-            exiting.connect(lambda _event: self._session.close())
+            exiting.connect(lambda _event: self._close())
         # GDB without that event; and a reader thread must never outlive the interpreter.
-        atexit.register(self._session.close)
+        atexit.register(self._close)
+
+    def _close(self) -> None:
+        self._actions.interrupter.end_thread()
+        self._session.close()
+
+    def performer(self) -> GdbPerformer:
+        return GdbPerformer(self._session, self._actions)
 
     def sync(self) -> None:
         """Tells the session what is there now; before each command."""
-        self._push(_abi.EVENT_TARGET, command=_command_line(self._inferior()))
+        self._push(_abi.EVENT_TARGET, **_program(self._inferior()))
 
     def tell_running(self) -> None:
         """After each command: what it began may have found the process running (`continue &`)."""
         inferior = self._inferior()
         if self._running_pid and self._running_pid == inferior.pid:
-            self._push(_abi.EVENT_RESUMED, command=_command_line(inferior))
+            self._push(_abi.EVENT_RESUMED, **_program(inferior))
 
     def _sampled(self) -> Optional[gdb.Inferior]:
         pid = self._session.sampled_pid
@@ -160,9 +131,9 @@ class Watcher:
 
     def _push(self, kind: int, target: Optional[int] = None, pid: Optional[int] = None,
               **facts) -> None:
-        if not self._session.is_open:
+        if not self._session.is_open or self._actions.calling:
             return
-        performer = GdbPerformer(self._session)
+        performer = self.performer()
         try:
             if target is None or pid is None:
                 now_target, now_pid = _target(self._inferior())
@@ -172,12 +143,16 @@ class Watcher:
         except TallyError as error:
             performer.end()
             gdb.write(printable(f"profile: {error}\n"), gdb.STDERR)
-        except (*_FAULTS, KeyboardInterrupt):
+        except (*FAULTS, KeyboardInterrupt):
             performer.end()
         else:
             performer.end()
             if text:
                 gdb.write(printable(text))
+        if kind == _abi.EVENT_RESUMED:
+            self._actions.interrupter.resumed()
+        elif kind != _abi.EVENT_TARGET:
+            self._actions.interrupter.stopped()
 
     def _on_cont(self, event) -> None:
         try:
@@ -191,8 +166,8 @@ class Watcher:
                 return  # within a step, or past a breakpoint whose condition is false
             self._running_pid = inferior.pid
             self._hit_counts = _hit_counts()
-            self._push(_abi.EVENT_RESUMED, command=_command_line(inferior))
-        except _FAULTS:
+            self._push(_abi.EVENT_RESUMED, **_program(inferior))
+        except FAULTS:
             pass
 
     def _on_call(self, event) -> None:
@@ -201,12 +176,12 @@ class Watcher:
         try:
             inferior = self._inferior()
             meant = inferior.num == gdb.selected_inferior().num
-        except _FAULTS:
+        except FAULTS:
             return
         if isinstance(event, gdb.InferiorCallPreEvent):
             if not self._running_pid and meant:
                 self._called_pid = self._running_pid = inferior.pid
-                self._push(_abi.EVENT_RESUMED, command=_command_line(inferior))
+                self._push(_abi.EVENT_RESUMED, **_program(inferior))
         elif self._called_pid:
             if self._running_pid == self._called_pid:  # no breakpoint or signal stopped it
                 self._running_pid = 0
@@ -218,7 +193,7 @@ class Watcher:
         try:
             if thread is not None and thread.inferior.num != self._inferior().num:
                 return
-        except _FAULTS:
+        except FAULTS:
             return
         self._running_pid = 0
         file, line = _place()
@@ -226,7 +201,7 @@ class Watcher:
         if isinstance(event, gdb.SignalEvent):
             self._push(_abi.EVENT_SIGNAL, text=event.stop_signal, **place)
             return
-        stopper = _stopper(event, self._hit_counts)
+        stopper = _stopper(event, self._hit_counts, self._actions.interrupter.number)
         if stopper is None:
             # What is left are steps of all kinds; a finish ends at a breakpoint that is GDB's own.
             stepped = re.search(r"being stepped|has since been deleted", _info_program())
@@ -246,7 +221,9 @@ class Watcher:
         if was_running:
             self._running_pid = 0
         if pid != sampled:
-            return  # another process, which GDB debugs too
+            if not sampled:  # what was changed for it is undone now
+                self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0)
+            return  # else another process, which GDB debugs too
         facts = {"target": _abi.TARGET_NONE, "pid": 0}
         if not was_running:
             # It left at the prompt. GDB's $_exitcode may be of an earlier run.

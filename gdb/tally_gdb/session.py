@@ -1,6 +1,6 @@
 """One tally_session, with Python's types. Knows nothing of GDB."""
 
-from typing import Callable, Dict, List, Optional, Sequence, Union
+from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _abi
 
@@ -18,6 +18,10 @@ class Performer:
     def symbol(self, address: int) -> str:
         """"function\\tfile\\tline" for a run-time address, or ""."""
         return ""
+
+    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
+        """Does what the other requests ask for; "", or why it could not be done."""
+        return "this debugger has no way to"
 
 
 def _decode(text: Optional[bytes]) -> str:
@@ -50,12 +54,31 @@ class Session:
         return self._perform(reply, performer)
 
     def event(self, performer: Performer, kind: int, target: int, pid: int, *, number: int = 0,
-              line: int = 0, text: str = "", file: str = "", command: str = "") -> str:
+              line: int = 0, text: str = "", file: str = "", command: str = "",
+              program: str = "") -> str:
         event = _abi.Event(size=0, kind=kind, target=target, pid=pid, number=number, line=line,
-                           text=_encode(text), file=_encode(file), command=_encode(command))
+                           text=_encode(text), file=_encode(file), command=_encode(command),
+                           program=_encode(program))
         event.size = _abi.size_of(event)
         reply = self._made(self._lib.tally_session_event, self._handle, _abi.by_reference(event))
         return self._perform(reply, performer)
+
+    # Any thread may call these two.
+    def tick_wait_seconds(self) -> float:
+        return self._lib.tally_session_tick_wait_ns(self._handle) * 1e-9
+
+    def tick_interrupt(self) -> int:
+        return self._lib.tally_session_tick_interrupt(self._handle)
+
+    def tick_take(self, tid: int) -> int:
+        """A TICK_ of _abi: whose the stop is."""
+        return self._lib.tally_session_tick_take(self._handle, tid)
+
+    def tick(self, performer: Performer, seen: Sequence[Tuple[int, str, Sequence[int]]]) -> None:
+        """(tid, name, pcs) of each thread that can be seen."""
+        stacks = _abi.stacks([(tid, _encode(name), pcs) for tid, name, pcs in seen])
+        self._perform(self._made(self._lib.tally_session_tick, self._handle, stacks, len(seen)),
+                      performer)
 
     @property
     def sampled_pid(self) -> int:
@@ -105,7 +128,9 @@ class Session:
                 text = _decode(self._lib.tally_reply_text(reply))
                 request = self._lib.tally_reply_request(reply)
                 progress = _decode(self._lib.tally_reply_progress(reply))
-                addresses = self._addresses(reply)
+                addresses = self._array(self._lib.tally_reply_addresses, reply)
+                signals = self._array(self._lib.tally_reply_signals, reply)
+                words = [_decode(self._lib.tally_reply_word(reply, index)) for index in range(2)]
             finally:
                 self._lib.tally_reply_free(reply)
             if request == _abi.REQUEST_NONE:
@@ -114,17 +139,19 @@ class Session:
                 answers = []
                 if request == _abi.REQUEST_PROGRESS:
                     performer.progress(progress)
-                else:
+                elif request == _abi.REQUEST_SYMBOLS:
                     answers = [_encode(performer.symbol(address)) for address in addresses]
+                else:
+                    answers = [_encode(performer.act(request, words, signals))]
             except KeyboardInterrupt:
                 self._check(self._lib.tally_session_cancel(self._handle))
                 raise
             reply = self._made(self._lib.tally_session_answer, self._handle, _abi.texts(answers),
                                len(answers))
 
-    def _addresses(self, reply: int) -> List[int]:
+    def _array(self, function: Callable, reply: int) -> List[int]:
         count = _abi.count()
-        array = self._lib.tally_reply_addresses(reply, _abi.by_reference(count))
+        array = function(reply, _abi.by_reference(count))
         return array[: count.value] if count.value else []
 
     def _table(self, function: Callable, *arguments) -> Dict[str, Sequence[Union[str, int]]]:

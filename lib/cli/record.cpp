@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include <tally/agent.h>
 #include <tally/file_io.h>
 #include <tally/formats.h>
 #include <tally/sampler.h>
@@ -33,6 +34,7 @@ struct Options {
   std::string output, format;
   uint32_t frequency_hz = 1000;
   std::string stacks = "fp";
+  std::string backend = "auto";
   pid_t pid = 0;
   std::vector<std::string> program;
 };
@@ -71,7 +73,9 @@ private:
 // A child that waits until it is told to become the program.
 class Child {
 public:
-  static Result<Child> make(const std::vector<std::string> &program, const sigset_t &mask) {
+  // `environment` is the program's; it ends with a null pointer.
+  static Result<Child> make(const std::vector<std::string> &program, const sigset_t &mask,
+                            char *const *environment) {
     Child child;
     std::array<int, 2> go{}, failed{};
     if (::pipe2(go.data(), O_CLOEXEC) != 0 || ::pipe2(failed.data(), O_CLOEXEC) != 0)
@@ -90,7 +94,7 @@ public:
       char byte;
       if (::read(go[0], &byte, 1) != 1)
         ::_exit(127); // the recorder gave up
-      ::execvp(words[0], words.data());
+      ::execvpe(words[0], words.data(), environment);
       const int error = errno;
       static_cast<void>(!::write(failed[1], &error, sizeof error));
       ::_exit(127);
@@ -125,6 +129,52 @@ private:
   pid_t pid_ = 0;
   int go_ = -1, failed_ = -1;
 };
+
+// Our own environment, and what makes a program load the agent.
+class Environment {
+public:
+  void add(const AgentLaunch &launch) {
+    const char *old = std::getenv("LD_PRELOAD");
+    words_.push_back("LD_PRELOAD=" + launch.library + (old && *old ? ":" + std::string(old) : ""));
+    words_.push_back(launch.variable);
+  }
+  char *const *pointers() {
+    pointers_.clear();
+    for (char **word = environ; *word; ++word)
+      if (words_.empty() || std::strncmp(*word, "LD_PRELOAD=", 11) != 0)
+        pointers_.push_back(*word);
+    for (std::string &word : words_)
+      pointers_.push_back(word.data());
+    pointers_.push_back(nullptr);
+    return pointers_.data();
+  }
+
+private:
+  std::vector<std::string> words_;
+  std::vector<char *> pointers_;
+};
+
+// Where execvp() finds a program; empty: nowhere.
+std::string path_of_program(const std::string &name) {
+  if (name.find('/') != name.npos)
+    return ::access(name.c_str(), X_OK) == 0 ? name : "";
+  const char *path = std::getenv("PATH");
+  std::istringstream folders(path ? path : "/bin:/usr/bin");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+        ::access(file.c_str(), X_OK) == 0)
+      return file;
+  return "";
+}
+
+// The agent for a program that is about to be started; an error names the program.
+Result<std::unique_ptr<AgentSampler>> agent_for(const std::string &program,
+                                                const SamplerOptions &sampling) {
+  if (const std::string path = path_of_program(program); !path.empty())
+    if (std::string why = why_agent_cannot_load(path); !why.empty())
+      return fail(ErrorCode::unsupported, "the agent cannot sample it: " + std::move(why));
+  return make_agent_sampler(sampling);
+}
 
 std::string ending(int status) {
   if (WIFSIGNALED(status))
@@ -227,6 +277,69 @@ bool is_kernel_thread(pid_t pid) {
   return fields >> flags && (flags & 0x00200000) != 0;
 }
 
+struct Started {
+  std::unique_ptr<Sampler> sampler;
+  AgentSampler *agent = nullptr;
+};
+
+// Starts the program under the sampler that was asked for, or under the first that can; `pid` is
+// its process.
+Result<Started> start(const Options &options, SamplerOptions sampling, const EndSignals &signals,
+                      pid_t &pid) {
+  Environment environment;
+  Started started;
+  if (options.backend != "agent") {
+    TALLY_TRY(child, Child::make(options.program, signals.before(), environment.pointers()));
+    sampling.enable_on_exec = true;
+    auto perf = start_perf_sampler(child.pid(), sampling);
+    if (perf) {
+      TALLY_CHECK(child.release(options.program[0]));
+      pid = child.pid();
+      started.sampler = std::move(*perf);
+      return started;
+    }
+    child.give_up();
+    const ErrorCode code = perf.error().code;
+    if (options.backend == "perf" ||
+        (code != ErrorCode::permission && code != ErrorCode::unsupported))
+      return fail(std::move(perf.error()));
+    sampling.enable_on_exec = false;
+    auto agent = agent_for(options.program[0], sampling);
+    if (!agent) {
+      Error both = std::move(perf.error());
+      both.message += fmt::format("; nor by the agent: {}", agent.error().text());
+      return fail(std::move(both));
+    }
+    say(fmt::format("tally: sampled by an agent inside the program, because {}",
+                    perf.error().text()));
+    started.agent = agent->get();
+    started.sampler = std::move(*agent);
+  } else {
+    TALLY_TRY(agent, agent_for(options.program[0], sampling));
+    started.agent = agent.get();
+    started.sampler = std::move(agent);
+  }
+  environment.add(started.agent->launch());
+  TALLY_TRY(child, Child::make(options.program, signals.before(), environment.pointers()));
+  pid = child.pid();
+  started.agent->expect(pid);
+  TALLY_CHECK(child.release(options.program[0]));
+  return started;
+}
+
+void say_facts(const AgentFacts &facts) {
+  if (!facts.clock.empty())
+    say(fmt::format("tally: the agent's clock was {}{}", facts.clock,
+                    facts.interruptions == 0 ? std::string()
+                                             : fmt::format(", it interrupted the program {} times",
+                                                           facts.interruptions)));
+  if (!facts.conflict.empty())
+    say("tally: " + facts.conflict);
+  if (facts.phase == AgentPhase::refused ||
+      (facts.phase == AgentPhase::ended && facts.reason != "the process has ended"))
+    say("tally: sampling ended early: " + facts.reason);
+}
+
 Result<void> run(const Options &options) {
   const std::string_view otherwise = options.output.empty() ? formats().front().name : "";
   TALLY_TRY(format,
@@ -247,22 +360,20 @@ Result<void> run(const Options &options) {
   sampling.stacks = options.stacks == "none" ? StackMode::none : StackMode::fp;
   const bool ours = options.pid == 0;
   std::unique_ptr<Sampler> sampler;
+  AgentSampler *agent = nullptr; // the same, when it is one
   pid_t pid = options.pid;
   std::string command;
   if (ours) {
-    TALLY_TRY(child, Child::make(options.program, signals.before()));
-    pid = child.pid();
-    sampling.enable_on_exec = true;
-    auto started = start_perf_sampler(pid, sampling);
-    if (!started) {
-      child.give_up();
-      return fail(std::move(started.error()));
-    }
-    sampler = std::move(*started);
-    TALLY_CHECK(child.release(options.program[0]));
+    TALLY_TRY(started, start(options, sampling, signals, pid));
+    sampler = std::move(started.sampler);
+    agent = started.agent;
     for (const std::string &word : options.program)
       command += (command.empty() ? "" : " ") + word;
   } else {
+    if (options.backend == "agent")
+      return fail(ErrorCode::unsupported,
+                  "the agent is for programs that are started here: give a program in place of -p, "
+                  "or attach a debugger");
     TALLY_TRY(started, start_perf_sampler(pid, sampling));
     sampler = std::move(started);
     say(fmt::format("tally: sampling process {}; Ctrl-C ends it", pid));
@@ -273,14 +384,19 @@ Result<void> run(const Options &options) {
       std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
   sampler->stop();
   const SamplerStatus status = sampler->status();
+  const AgentFacts facts = agent ? agent->facts() : AgentFacts{};
   TALLY_TRY(raw, sampler->snapshot(end, 0, took));
   sampler.reset();
   if (!command.empty())
     raw.command = raw.strings.intern(command);
-  if (raw.sample_count() == 0)
+  if (raw.sample_count() == 0) {
+    const bool silent = agent && facts.clock.empty() && !facts.reason.empty();
     return fail(ErrorCode::no_data,
-                "no samples: it has hardly used any CPU time, or the frequency is too low for it",
+                silent ? "no samples: " + facts.reason
+                       : "no samples: it has hardly used any CPU time, or the frequency is too low "
+                         "for it",
                 ours ? options.program[0] : fmt::format("process {}", pid));
+  }
   TALLY_TRY(profile, name_all(std::move(raw)));
   TALLY_TRY(written, write_profile(std::move(profile), *format));
   const std::string path = path_for(pid);
@@ -291,6 +407,8 @@ Result<void> run(const Options &options) {
     say("tally: time in the kernel was not sampled (unprivileged)");
   if (!status.problem.empty())
     say("tally: sampling ended early: " + status.problem);
+  if (agent)
+    say_facts(facts);
   return {};
 }
 
@@ -320,6 +438,12 @@ void add_record(CLI::App &app, Outcome &outcome) {
                    "callers: not recorded, or by frame pointers (default fp)")
       ->type_name("none|fp")
       ->check(one_of({"none", "fp"}));
+  command
+      ->add_option("--backend", options->backend,
+                   "who samples: the kernel, or an agent inside the\n"
+                   "program where the kernel refuses (default auto)")
+      ->type_name("auto|perf|agent")
+      ->check(one_of({"auto", "perf", "agent"}));
   command->add_option("-p,--pid", options->pid, "a process that runs already; Ctrl-C ends it")
       ->type_name("PID")
       ->check(whole_number_from(1, INT32_MAX));

@@ -117,14 +117,43 @@ typedef struct tally_event {
   const char *text;
   const char *file;
   const char *command; /* the program and its arguments */
+  const char *program; /* its file */
 } tally_event;
 
 enum tally_request_kind {
   TALLY_REQUEST_NONE = 0,
   TALLY_REQUEST_PROGRESS =
-      1,                    /* show tally_reply_progress(), look for Ctrl-C; answer with nothing */
-  TALLY_REQUEST_SYMBOLS = 2 /* answer "function\tfile\tline", or "", for each address */
+      1,                     /* show tally_reply_progress(), look for Ctrl-C; answer with nothing */
+  TALLY_REQUEST_SYMBOLS = 2, /* answer "function\tfile\tline", or "", for each address; where code
+                                is inlined, a line of text for each function, innermost first */
+  /* What follows is answered with one text: "" when it was done, else why it could not be. */
+  TALLY_REQUEST_PRELOAD = 3,     /* the next run is to load library words[0] before all others, with
+                                    words[1] ("NAME=VALUE") in its environment; signals go to it
+                                    unseen: neither stop nor print */
+  TALLY_REQUEST_PRELOAD_END = 4, /* the next run is to be as it was again; the signals stay */
+  TALLY_REQUEST_LOAD = 5,        /* the process that stands is to load words[0] and call its
+                                    int tally_agent_start(const char *) with words[1], if it stands
+                                    where that is safe; signals as above */
+  TALLY_REQUEST_INTERRUPT = 6,   /* begin to interrupt the process, see tally_session_tick(): by
+                                    signals[0], or without one as Ctrl-C does. words[0]: "stacks",
+                                    or "pcs" where callers are not wanted */
+  TALLY_REQUEST_INTERRUPT_END = 7,  /* no more of that; the signals stay */
+  TALLY_REQUEST_SIGNALS_RESTORE = 8 /* all signals that were changed are as they were */
 };
+
+enum tally_tick_kind {
+  TALLY_TICK_OURS = 0,  /* count it */
+  TALLY_TICK_STALE = 1, /* ours, but of before the last stop: go on */
+  TALLY_TICK_THEIRS = 2 /* the user's, or the program's own */
+};
+
+/* One thread at one stop; pcs leaf first, callers as return address - 1. */
+typedef struct tally_stack {
+  int32_t tid;
+  uint32_t count;
+  const uint64_t *pcs;
+  const char *name; /* of the thread; may be NULL */
+} tally_stack;
 
 TALLY_API tally_error *tally_session_new(tally_session **session);
 /* Ends sampling. */
@@ -143,6 +172,18 @@ TALLY_API tally_error *tally_session_cancel(tally_session *session);
 /* The process that is sampled; 0: none. A front that holds several processes tells of this one
  * while it is there, and of the user's choice otherwise. */
 TALLY_API int32_t tally_session_sampled_pid(const tally_session *session);
+/* While TALLY_REQUEST_INTERRUPT holds, a thread of the front waits for tick_wait_ns, calls
+ * tick_interrupt, and goes on with that. These two are for any thread. Of a process of this machine
+ * tick_interrupt sends the signals itself; of another it returns 1 when the front is to interrupt
+ * it now, else 0. */
+TALLY_API uint64_t tally_session_tick_wait_ns(tally_session *session);
+TALLY_API size_t tally_session_tick_interrupt(tally_session *session);
+/* At a stop by such a signal: a tally_tick_kind. tid: of the thread that stopped; 0 where one stop
+ * shows all threads. */
+TALLY_API int tally_session_tick_take(tally_session *session, int32_t tid);
+/* If it was ours: what was seen. The process runs on when the reply's request has been answered. */
+TALLY_API tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks,
+                                          size_t count, tally_reply **reply);
 /* One column `word`: what the last word of line may become. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
                                               tally_table **table);
@@ -163,6 +204,9 @@ TALLY_API const char *tally_reply_text(const tally_reply *reply);
 TALLY_API int tally_reply_request(const tally_reply *reply); /* tally_request_kind */
 TALLY_API const char *tally_reply_progress(const tally_reply *reply);
 TALLY_API const uint64_t *tally_reply_addresses(const tally_reply *reply, size_t *count);
+/* "" past the last one. */
+TALLY_API const char *tally_reply_word(const tally_reply *reply, size_t index);
+TALLY_API const int32_t *tally_reply_signals(const tally_reply *reply, size_t *count);
 
 #ifdef __cplusplus
 }

@@ -41,6 +41,7 @@ MAY_INCLUDE: dict[str, set[str]] = {
 # implements them.
 HEADER_LAYERS = {
     "tally.h": "capi",
+    "tally/agent.h": "collect",
     "tally/annotate.h": "report",
     "tally/call_graph.h": "model",
     "tally/chunks.h": "support",
@@ -66,6 +67,7 @@ HEADER_LAYERS = {
     "tally/gcov_json.h": "report",
     "tally/gcov3.h": "formats",
     "tally/gcov3_counts.h": "coverage",
+    "tally/interrupt.h": "collect",
     "tally/merge.h": "model",
     "tally/mon.h": "mon",
     "tally/path_filter.h": "coverage",

@@ -1,3 +1,4 @@
+#include <array>
 #include <gtest/gtest.h>
 
 #include <tally/cost_profile.h>
@@ -55,7 +56,7 @@ protected:
     unnamed = job.unnamed();
     if (answer)
       for (const uint64_t address : unnamed)
-        job.set_name(address, "from_jit", "jit.js", 7);
+        job.set_names(address, std::array{Symbolization::Named{"from_jit", "jit.js", 7}});
     auto profile = job.finish();
     EXPECT_TRUE(profile) << profile.error().text();
     return std::move(*profile);

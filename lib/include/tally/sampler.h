@@ -37,6 +37,8 @@ struct SamplerStatus {
   uint32_t threads = 0;        // with samples
   uint32_t parts = 0;          // with samples, the open one included
   uint64_t cpu_ns = 0;         // CPU time of the sampled threads: samples / it = delivered rate
+  uint64_t rounds = 0;         // ticks of a wall clock, each of which counts every thread
+  bool wall_clock = false;     // else CPU time
   bool kernel_included = true; // false: time in system calls is not sampled (unprivileged)
   size_t ring_bytes = 0;       // of one ring
   uint32_t rings = 0;

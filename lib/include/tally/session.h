@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tally/interrupt.h>
 #include <tally/report.h>
 #include <tally/result.h>
 
@@ -43,18 +44,32 @@ struct DebugEvent {
   std::string file; // where it stopped; may be empty
   uint32_t line = 0;
   std::string command; // the program and its arguments, where known
+  std::string program; // its file, where known
 };
 
 enum class RequestKind : uint8_t {
   none,
   progress, // show `text`, look for Ctrl-C, then answer({}) or cancel()
-  symbols,  // answer with "function\tfile\tline" for each of `addresses`, "" for an unknown one
+  symbols,  // answer with "function\tfile\tline" for each of `addresses`, "" for an unknown one;
+            // where code is inlined there, with a line of text for each function, innermost first
+  // What follows is answered with one text: "" when it was done, else why it could not be.
+  preload,         // the next run is to load library words[0] before all others, with words[1]
+                   // ("NAME=VALUE") in its environment; `signals` go to it unseen
+  preload_end,     // the next run is to be as it was again; the signals stay
+  load,            // the process that stands is to load words[0], and to call its function
+                   // int tally_agent_start(const char *) with words[1], where it is safe
+  interrupt,       // begin to interrupt the process, see tick(); by `signals`, or without them as
+                   // Ctrl-C does. words[0]: "stacks", or "pcs" where callers are not wanted
+  interrupt_end,   // no more; the signals stay
+  signals_restore, // all signals that were changed are as they were
 };
 
 struct Request {
   RequestKind kind = RequestKind::none;
   std::string text;
   std::vector<uint64_t> addresses; // run-time
+  std::vector<std::string> words = {};
+  std::vector<int32_t> signals = {};
 };
 
 struct Reply {
@@ -108,6 +123,18 @@ public:
 
   std::string_view setting(std::string_view name) const; // empty: no such setting
   Result<void> set(std::string_view name, std::string_view value);
+
+  // While RequestKind::interrupt holds. A thread of the front waits for tick_wait_ns(), calls
+  // tick_interrupt(), and goes on with that; both are for any thread. Of a process of this machine
+  // tick_interrupt() sends the signals itself; of another it returns whether the front is to
+  // interrupt it now.
+  uint64_t tick_wait_ns();
+  size_t tick_interrupt();
+  // At a stop by the signal, on the debugger's thread; tid: that stopped (any_thread of a remote
+  // process). What was not ours is the user's or the program's, and only `ours` is to be told:
+  InterruptClock::Stop tick_take(int32_t tid);
+  // … of each thread that can be seen. Then the process runs on.
+  Result<Reply> tick(std::span<const ThreadStack> stacks);
 
   // Columns of the terminal that replies are shown on; 0: any. 80 when it is not told.
   void set_width(uint32_t columns);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,7 +30,12 @@ public:
   // Not those where mappings replaced each other: it knows only the newest.
   std::vector<uint64_t> unnamed() const;
   // After the last step.
-  void set_name(uint64_t address, std::string_view function, std::string_view file, uint32_t line);
+  struct Named {
+    std::string_view function, file;
+    uint32_t line = 0;
+  };
+  // Innermost first, the function that has code of its own last.
+  void set_names(uint64_t address, std::span<const Named> frames);
 
   // The profile with names. Where none was found the function is "module+0xoffset" (of the function
   // where unwind data tells its start, else of the address), or "0xaddress" outside of any module.

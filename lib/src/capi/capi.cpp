@@ -44,7 +44,16 @@ static_assert(TALLY_EVENT_TARGET == int(EventKind::target) &&
               TALLY_EVENT_DETACHED == int(EventKind::detached));
 static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
               TALLY_REQUEST_PROGRESS == int(RequestKind::progress) &&
-              TALLY_REQUEST_SYMBOLS == int(RequestKind::symbols));
+              TALLY_REQUEST_SYMBOLS == int(RequestKind::symbols) &&
+              TALLY_REQUEST_PRELOAD == int(RequestKind::preload) &&
+              TALLY_REQUEST_PRELOAD_END == int(RequestKind::preload_end) &&
+              TALLY_REQUEST_LOAD == int(RequestKind::load) &&
+              TALLY_REQUEST_INTERRUPT == int(RequestKind::interrupt) &&
+              TALLY_REQUEST_INTERRUPT_END == int(RequestKind::interrupt_end) &&
+              TALLY_REQUEST_SIGNALS_RESTORE == int(RequestKind::signals_restore));
+static_assert(TALLY_TICK_OURS == int(InterruptClock::Stop::ours) &&
+              TALLY_TICK_STALE == int(InterruptClock::Stop::stale) &&
+              TALLY_TICK_THEIRS == int(InterruptClock::Stop::theirs));
 
 struct tally_error {
   Error error;
@@ -252,10 +261,10 @@ tally_error *tally_session_event(tally_session *session, const tally_event *even
             event->kind > TALLY_EVENT_DETACHED || event->target < TALLY_TARGET_NONE ||
             event->target > TALLY_TARGET_CORE)
           return fail(ErrorCode::invalid_argument, "not an event of this interface");
-        return session->session.event({static_cast<EventKind>(event->kind),
-                                       static_cast<TargetKind>(event->target), event->pid,
-                                       event->number, text_of(event->text), text_of(event->file),
-                                       event->line, text_of(event->command)});
+        return session->session.event(
+            {static_cast<EventKind>(event->kind), static_cast<TargetKind>(event->target),
+             event->pid, event->number, text_of(event->text), text_of(event->file), event->line,
+             text_of(event->command), text_of(event->program)});
       },
       into(reply));
 }
@@ -274,6 +283,32 @@ tally_error *tally_session_answer(tally_session *session, const char *const *ans
 
 tally_error *tally_session_cancel(tally_session *session) {
   return guarded([&] { return session->session.cancel(); }, [](const Reply &) {});
+}
+
+uint64_t tally_session_tick_wait_ns(tally_session *session) {
+  return session->session.tick_wait_ns();
+}
+
+size_t tally_session_tick_interrupt(tally_session *session) {
+  return session->session.tick_interrupt();
+}
+
+int tally_session_tick_take(tally_session *session, int32_t tid) {
+  return static_cast<int>(session->session.tick_take(tid));
+}
+
+tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks, size_t count,
+                                tally_reply **reply) {
+  return guarded(
+      [&] {
+        std::vector<ThreadStack> seen;
+        for (size_t i = 0; i < count; ++i)
+          seen.push_back({stacks[i].tid,
+                          stacks[i].name ? stacks[i].name : "",
+                          {stacks[i].pcs, stacks[i].count}});
+        return session->session.tick(seen);
+      },
+      into(reply));
 }
 
 int32_t tally_session_sampled_pid(const tally_session *session) {
@@ -359,6 +394,14 @@ const char *tally_reply_progress(const tally_reply *reply) {
 const uint64_t *tally_reply_addresses(const tally_reply *reply, size_t *count) {
   *count = reply->reply.request.addresses.size();
   return reply->reply.request.addresses.data();
+}
+const char *tally_reply_word(const tally_reply *reply, size_t index) {
+  const auto &words = reply->reply.request.words;
+  return index < words.size() ? words[index].c_str() : "";
+}
+const int32_t *tally_reply_signals(const tally_reply *reply, size_t *count) {
+  *count = reply->reply.request.signals.size();
+  return reply->reply.request.signals.data();
 }
 
 } // extern "C"

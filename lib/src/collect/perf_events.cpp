@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include <fcntl.h>
@@ -30,6 +32,10 @@ constexpr uint32_t attr_size = 112;
 
 constexpr size_t smallest_ring = size_t{16} << 10;
 constexpr uint32_t stack_copy_bytes = 8192;
+constexpr size_t variants = 4; // of a clock: set_variant()
+constexpr size_t first_ring_bytes(StackMode stacks) {
+  return stacks == StackMode::dwarf ? size_t{2} << 20 : size_t{1} << 20;
+}
 // Descriptors that stay free below the soft limit, for whoever lives in this process.
 constexpr int spare_descriptors = 32;
 
@@ -119,8 +125,68 @@ uint64_t sampling_period_ns(uint32_t frequency_hz) {
   return (period + period * 3 / 1000) | 1;
 }
 
+// Newest kernels and most rights first.
+void PerfEvents::set_variant(size_t variant) {
+  inherit_thread_ = variant < 2;
+  exclude_kernel_ = variant % 2 != 0;
+}
+
+PerfEvents::Attributes PerfEvents::attributes(const Config &config) {
+  PerfEvents events;
+  events.config_ = config;
+  events.ring_bytes_ = first_ring_bytes(config.stacks);
+  Attributes attributes{attr_size, events.owner(), {}, events.ring_bytes_, smallest_ring};
+  for (size_t variant = 0; variant < variants; ++variant) {
+    events.set_variant(variant);
+    attributes.clocks.push_back(events.clock(0));
+  }
+  return attributes;
+}
+
+// What another process names as its descriptor may be anything, a file that shrinks under our
+// mapping, for one.
+static bool is_perf_event(int fd) {
+  char target[64];
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t length = ::readlink(link.c_str(), target, sizeof target);
+  return length > 0 &&
+         std::string_view(target, static_cast<size_t>(length)) == "anon_inode:[perf_event]";
+}
+
+Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> given, size_t variant,
+                                     size_t cpus, size_t ring_bytes) {
+  PerfEvents events;
+  events.config_ = config;
+  events.set_variant(variant);
+  const perf_event_attr attr = events.clock(0);
+  events.layout_.sample_type = attr.sample_type;
+  events.layout_.regs_user = attr.sample_regs_user;
+  events.layout_.sample_id_all = true;
+  events.feeds_.resize(cpus);
+  events.threads_ = given.size();
+  for (Given &one : given) {
+    if (one.cpu_index >= cpus || !is_perf_event(one.fd.get()))
+      return fail(ErrorCode::invalid_input, "what was handed over is not the kernel's clock");
+    events.feeds_[one.cpu_index].fds.push_back(one.fd.get());
+    events.events_.push_back(std::move(one.fd));
+  }
+  std::erase_if(events.feeds_, [](const Feed &feed) { return feed.fds.empty(); });
+  events.rings_.resize(events.feeds_.size());
+  if (ring_bytes < smallest_ring || ring_bytes > first_ring_bytes(config.stacks) ||
+      (ring_bytes & (ring_bytes - 1)) != 0)
+    return fail(ErrorCode::invalid_input, "the rings that were handed over are not ours");
+  events.ring_bytes_ = ring_bytes;
+  for (size_t i = 0; i < events.feeds_.size(); ++i)
+    if (!events.map_ring(i, events.feeds_[i].fds[0]))
+      return fail(events.ring_refusal(errno));
+  if (events.rings_.empty())
+    return fail(ErrorCode::invalid_input, "no clocks were handed over");
+  events.cpus_.resize(events.feeds_.size());
+  return events;
+}
+
 Result<PerfEvents> PerfEvents::open(const Config &config, std::span<const pid_t> tids) {
-  size_t ring_bytes = config.stacks == StackMode::dwarf ? size_t{2} << 20 : size_t{1} << 20;
+  size_t ring_bytes = first_ring_bytes(config.stacks);
   for (;;) {
     PerfEvents events;
     events.config_ = config;
@@ -184,11 +250,7 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
     if (!feeds_[i].map) {
       // The ring belongs to an event that counts nothing and is there before the first clock: a
       // clock that ran before it had a ring would hide the births of threads.
-      perf_event_attr attr = common_attr();
-      attr.config = PERF_COUNT_SW_DUMMY;
-      attr.exclude_kernel = 1;
-      attr.watermark = 1;
-      attr.wakeup_watermark = static_cast<uint32_t>(ring_bytes_ / 4);
+      perf_event_attr attr = owner();
       UniqueFd owner(perf_event_open(attr, tid, cpus_[i], -1));
       if (owner.get() < 0 && errno == ESRCH)
         return {};
@@ -198,10 +260,7 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
         return fail(refusal(errno));
       if (!map_ring(i, owner.get())) {
         too_large = errno == EPERM || errno == ENOMEM;
-        RefusalFacts facts = observe_refusal(RefusalFacts::Step::map_ring, errno, config_.pid);
-        facts.cpus = cpus_.size();
-        facts.ring_bytes = ring_bytes_;
-        return fail(describe_refusal(facts));
+        return fail(ring_refusal(errno));
       }
       feeds_[i].fds.push_back(owner.get());
       events_.push_back(std::move(owner));
@@ -237,6 +296,15 @@ bool PerfEvents::move_up(UniqueFd &fd) const {
   }
   fd.reset(moved);
   return true;
+}
+
+perf_event_attr PerfEvents::owner() const {
+  perf_event_attr attr = common_attr();
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.exclude_kernel = 1;
+  attr.watermark = 1;
+  attr.wakeup_watermark = static_cast<uint32_t>(ring_bytes_ / 4);
+  return attr;
 }
 
 perf_event_attr PerfEvents::clock(size_t cpu_index) const {
@@ -292,6 +360,13 @@ bool PerfEvents::map_ring(size_t cpu_index, int fd) {
   rings_[cpu_index] = PerfRing(static_cast<perf_event_mmap_page *>(map),
                                {static_cast<std::byte *>(map) + page, ring_bytes_});
   return true;
+}
+
+Error PerfEvents::ring_refusal(int errno_value) const {
+  RefusalFacts facts = observe_refusal(RefusalFacts::Step::map_ring, errno_value, config_.pid);
+  facts.cpus = feeds_.size();
+  facts.ring_bytes = ring_bytes_;
+  return describe_refusal(facts);
 }
 
 Error PerfEvents::refusal(int errno_value) const {

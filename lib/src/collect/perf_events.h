@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <linux/perf_event.h>
 #include <sys/types.h>
 
 #include <tally/result.h>
@@ -32,6 +33,26 @@ public:
     uint32_t frequency_hz = 1000;
     bool enable_on_exec = false;
   };
+
+  // What somebody else opens in our place: a ring's owner and, in the order in which they are to be
+  // tried, the variants of a clock. The clock of the i-th processor has a period of 2 * i ns more.
+  struct Attributes {
+    uint32_t bytes = 0; // of each, as the kernel is told
+    perf_event_attr owner{};
+    std::vector<perf_event_attr> clocks;
+    size_t ring_bytes = 0; // to begin with; halved where it may not be mapped
+    size_t least_ring_bytes = 0;
+  };
+  static Attributes attributes(const Config &config);
+  struct Given {
+    UniqueFd fd;
+    size_t cpu_index = 0;
+  };
+  // Takes over what was opened so, `variant` being the clock that the kernel took; a processor's
+  // first descriptor is its ring's owner, mapped elsewhere with `ring_bytes`. An error: not the
+  // kernel's clocks, or a ring cannot be mapped; then all are closed.
+  static Result<PerfEvents> adopt(const Config &config, std::vector<Given> given, size_t variant,
+                                  size_t cpus, size_t ring_bytes);
 
   // Opens the clocks of all `tids`; those that end meanwhile are passed over.
   static Result<PerfEvents> open(const Config &config, std::span<const pid_t> tids);
@@ -65,12 +86,15 @@ private:
     void *map = nullptr;
     size_t map_bytes = 0;
   };
+  void set_variant(size_t variant);
+  perf_event_attr owner() const;
   perf_event_attr clock(size_t cpu_index) const;
   int open_one(pid_t tid, size_t cpu_index) const;
   Result<void> open_with_rings(std::span<const pid_t> tids, size_t ring_bytes, bool &too_large);
   Result<void> open_thread(pid_t tid, bool &too_large);
   bool move_up(UniqueFd &fd) const; // to first_fd_ or above; false: errno says why not
   bool map_ring(size_t cpu_index, int fd);
+  Error ring_refusal(int errno_value) const;
   Error refusal(int errno_value) const;
   void release();
 

@@ -23,6 +23,7 @@
 
 #include "collect/perf_events.h"
 #include "collect/perf_ring.h"
+#include "collect/perf_sampler.h"
 #include "collect/proc_info.h"
 #include "collect/sample_sink.h"
 #include "support/clock.h"
@@ -381,14 +382,21 @@ void PerfSampler::clear() {
 Result<void> check_options(pid_t pid, const SamplerOptions &options) {
   if (pid <= 0)
     return fail(ErrorCode::invalid_argument, fmt::format("{} is not a process id", pid));
-  if (options.frequency_hz == 0)
-    return fail(ErrorCode::invalid_argument, "the frequency must be at least 1 Hz");
+  TALLY_CHECK(check_sampler_options(options));
   const std::string sysctl = "/proc/sys/kernel/perf_event_max_sample_rate";
   if (const auto most = read_sysctl(sysctl); most && options.frequency_hz > *most)
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} Hz is more than kernel.perf_event_max_sample_rate allows ({}): ask "
                             "for less, or raise it (the kernel lowers it when sampling takes long)",
                             options.frequency_hz, *most));
+  return {};
+}
+
+} // namespace
+
+Result<void> check_sampler_options(const SamplerOptions &options) {
+  if (options.frequency_hz == 0)
+    return fail(ErrorCode::invalid_argument, "the frequency must be at least 1 Hz");
   if (options.stacks == StackMode::dwarf) {
     if (!options.unwinder)
       return fail(ErrorCode::invalid_argument, "stacks by unwind tables need an unwinder");
@@ -399,7 +407,13 @@ Result<void> check_options(pid_t pid, const SamplerOptions &options) {
   return {};
 }
 
-} // namespace
+Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, const SamplerOptions &options,
+                                                    PerfEvents events,
+                                                    std::span<const pid_t> tids) {
+  auto sampler = std::make_unique<PerfSampler>(pid, options, std::move(events));
+  TALLY_CHECK(sampler->start(tids));
+  return sampler;
+}
 
 Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, SamplerOptions options) {
   try {
@@ -417,9 +431,7 @@ Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, SamplerOptions op
     config.frequency_hz = options.frequency_hz;
     config.enable_on_exec = options.enable_on_exec;
     TALLY_TRY(events, PerfEvents::open(config, tids));
-    auto sampler = std::make_unique<PerfSampler>(pid, options, std::move(events));
-    TALLY_CHECK(sampler->start(tids));
-    return sampler;
+    return start_perf_sampler(pid, options, std::move(events), tids);
   } catch (const std::exception &error) {
     return fail(ErrorCode::limit, fmt::format("the sampler cannot start: {}", error.what()));
   }

@@ -121,6 +121,10 @@ ProcessStatus parse_status(std::string_view text) {
       status.seccomp = number<int>(s).value_or(0);
     else if (const auto c = value("CapEff:"); !c.empty())
       status.cap_effective = number<uint64_t>(c, 16).value_or(0);
+    else if (const auto b = value("SigBlk:"); !b.empty())
+      status.signals_blocked = number<uint64_t>(b, 16).value_or(0);
+    else if (const auto h = value("SigCgt:"); !h.empty())
+      status.signals_caught = number<uint64_t>(h, 16).value_or(0);
     else if (const auto n = value("Threads:"); !n.empty())
       status.threads = number<int>(n).value_or(0);
     else if (const auto z = value("State:"); z.size() > 1)

@@ -30,10 +30,13 @@ struct ProcessStatus {
   uid_t real_uid = 0;
   int seccomp = 0; // 0 none, 1 strict, 2 filter
   uint64_t cap_effective = 0;
+  uint64_t signals_blocked = 0; // signal n is bit n - 1
+  uint64_t signals_caught = 0;  // have a handler
   int threads = 0;
   char state = '?'; // 'Z': ended, not yet waited for
 };
 ProcessStatus parse_status(std::string_view text);
+// "self", a process, or "PID/task/TID".
 std::optional<ProcessStatus> process_status(const std::string &pid_or_self);
 
 } // namespace tally

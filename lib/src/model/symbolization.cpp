@@ -115,8 +115,7 @@ std::vector<uint64_t> Symbolization::unnamed() const {
   return addresses;
 }
 
-void Symbolization::set_name(uint64_t address, std::string_view function, std::string_view file,
-                             uint32_t line) {
+void Symbolization::set_names(uint64_t address, std::span<const Named> frames) {
   if (unnamed_.empty()) {
     for (LocationId id : order_)
       if (may_be_asked(id))
@@ -131,11 +130,14 @@ void Symbolization::set_name(uint64_t address, std::string_view function, std::s
       continue;
     const StringId object =
         at.mapping == none<MappingId> ? StringId{} : builder_.so_far().mappings()[at.mapping].path;
-    const StringId file_id = builder_.intern(file);
     const auto first = static_cast<uint32_t>(lines_.size());
-    lines_.push_back({builder_.add_function({builder_.intern(function), {}, file_id, object, 0}),
-                      file_id, line});
-    found_[id] = {first, first + 1};
+    for (const Named &frame : frames) {
+      const StringId file = builder_.intern(frame.file);
+      lines_.push_back(
+          {builder_.add_function({builder_.intern(frame.function), {}, file, object, 0}), file,
+           frame.line});
+    }
+    found_[id] = {first, static_cast<uint32_t>(lines_.size())};
   }
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <tally/file_io.h>
 #include <tally/formats.h>
@@ -53,14 +54,25 @@ std::string lost_lines(const Written &written) {
   return out;
 }
 
+std::string_view stack_words(const StartOptions &options) {
+  if (options.stacks == StackMode::none)
+    return "no stacks";
+  return options.backend == Backend::interrupt ? "stacks unwound by the debugger"
+                                               : "stacks by frame pointers";
+}
+
 std::string seconds(uint64_t ns) { return fmt::format("{:.2f} s", static_cast<double>(ns) * 1e-9); }
 
 } // namespace
 
 std::string Session::State::sampling_words() const {
-  return fmt::format("perf{}, {} Hz of CPU time, {}",
-                     options.chosen ? "" : " (auto: it is allowed here)", options.frequency_hz,
-                     options.stacks == StackMode::fp ? "stacks by frame pointers" : "no stacks");
+  std::string why;
+  if (!options.chosen)
+    why = passed.empty() ? " (auto: it is allowed here)"
+                         : fmt::format(" (auto; {})", fmt::join(passed, "; "));
+  return fmt::format("{}{}, {} Hz of {} time, {}", name_of(options.backend), why,
+                     options.frequency_hz, options.backend == Backend::interrupt ? "wall" : "CPU",
+                     stack_words(options));
 }
 
 Result<Reply> Session::State::run(const ParsedCommand &command) {
@@ -83,7 +95,9 @@ Result<Reply> Session::State::stop(const ParsedCommand &) {
   if (!armed && !sampler)
     return fail(ErrorCode::bad_state, "sampling has not begun", "profile stop");
   armed = false;
-  return end_sampling("profile stop");
+  Result<Reply> ended = end_sampling("profile stop");
+  end_requests(false);
+  return ended;
 }
 
 Result<Reply> Session::State::start(const ParsedCommand &command) {
@@ -99,27 +113,15 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
   const auto value = [&](std::string_view name) {
     return command.has(name) ? command.value(name) : std::string_view(settings.find(name)->second);
   };
-  TALLY_CHECK(check_target());
-
   StartOptions wanted;
   wanted.frequency_hz = number(value("frequency"));
   wanted.stacks = value("stacks") == "none" ? StackMode::none : StackMode::fp;
+  wanted.wall = value("clock") == "wall";
   wanted.chosen = value("backend") != "auto";
-  if (target.pid == 0) {
-    // Ourselves in place of the program that is not there yet: a refusal is told now, not at `run`.
-    SamplerOptions trial;
-    trial.frequency_hz = wanted.frequency_hz;
-    trial.stacks = wanted.stacks;
-    TALLY_TRY(works, start_perf_sampler(::getpid(), trial));
-    works->stop();
-    options = wanted;
-    armed = true;
-    return printed(fmt::format("Sampling begins with the next process: {}.\n", sampling_words()));
-  }
-  options = wanted;
-  TALLY_CHECK(begin_sampling());
-  armed = true;
-  return printed(fmt::format("Sampling process {}: {}.\n", target.pid, sampling_words()));
+  for (const Backend backend : {Backend::perf, Backend::agent, Backend::interrupt})
+    if (name_of(backend) == value("backend"))
+      wanted.backend = backend;
+  return begin(wanted);
 }
 
 std::string Session::State::state_words(bool process_gone) const {
@@ -140,6 +142,7 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
     (running ? run : held) += at - changed_at_ns;
   const bool collected = sampler || kept || frozen;
   const StartOptions &shown = collected ? sampled_options : options;
+  const AgentFacts facts = agent ? agent->facts() : agent_facts;
 
   std::string out;
   const auto line = [&](std::string_view name, const auto &value) {
@@ -153,20 +156,24 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
       line(name, settings.find(name)->second);
     line("requested_hz", settings.find("frequency")->second);
   } else {
-    line("backend", shown.chosen ? "perf" : "perf (auto: perf_event_open is allowed here)");
-    line("clock", now.kernel_included ? "cpu"
-                                      : "cpu (user code only: the kernel lets an "
-                                        "unprivileged user see no more)");
-    line("stacks", shown.stacks == StackMode::fp
-                       ? "fp (may be cut where code has no frame pointers)"
-                       : "none");
+    line("backend",
+         shown.chosen ? std::string(name_of(shown.backend))
+         : passed.empty()
+             ? fmt::format("{} (auto: perf_event_open is allowed here)", name_of(shown.backend))
+             : fmt::format("{} (auto; {})", name_of(shown.backend), fmt::join(passed, "; ")));
+    line("clock", clock_words(now, facts));
+    line("stacks", shown.stacks == StackMode::none ? "none"
+                   : shown.backend == Backend::interrupt
+                       ? "unwound by the debugger"
+                       : "fp (may be cut where code has no frame pointers)");
     line("requested_hz", shown.frequency_hz);
   }
+  const uint64_t ticks = now.wall_clock ? now.rounds : now.samples;
+  const uint64_t clock_ns = now.wall_clock ? run : now.cpu_ns;
   line("delivered_hz",
-       now.cpu_ns == 0
-           ? 0
-           : static_cast<uint64_t>(
-                 static_cast<double>(now.samples) * 1e9 / static_cast<double>(now.cpu_ns) + 0.5));
+       clock_ns == 0 ? 0
+                     : static_cast<uint64_t>(
+                           static_cast<double>(ticks) * 1e9 / static_cast<double>(clock_ns) + 0.5));
   line("samples", now.samples);
   line("in_kernel", now.kernel_samples);
   line("lost", now.lost);
@@ -180,13 +187,42 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
     }
   line("threads", threads);
   line("parts", parts);
-  line("cpu", seconds(now.cpu_ns));
+  if (!now.wall_clock)
+    line("cpu", seconds(now.cpu_ns));
   line("running", seconds(run));
   line("stopped", seconds(held));
   line("memory", now.memory_bytes);
+  if (collected && shown.backend == Backend::agent) {
+    line("interruptions", facts.interruptions);
+    if (!facts.conflict.empty())
+      line("conflict", facts.conflict);
+    const bool never_came =
+        facts.phase == AgentPhase::waiting || facts.phase == AgentPhase::refused;
+    if (never_came && !facts.reason.empty())
+      line("agent", facts.reason);
+  }
   if (!now.problem.empty())
     line("problem", now.problem);
   return printed(out);
+}
+
+std::string Session::State::clock_words(const SamplerStatus &now, const AgentFacts &facts) const {
+  if (now.wall_clock)
+    return fmt::format(
+        "wall (a stop counts each thread, running or not; at most {} stops a second)",
+        interrupting.value_or(false) ? InterruptClock::most_remote_hz
+                                     : InterruptClock::most_native_hz);
+  if (facts.clock == "ticker")
+    return "cpu (ticker: a thread of the agent interrupts those that run)";
+  if (facts.clock == "timer")
+    return "cpu (timer: a CPU timer for each thread)";
+  const std::string_view ring =
+      facts.clock == "ring" ? "ring: the kernel's clocks, opened by the agent" : "";
+  const std::string_view user =
+      now.kernel_included ? "" : "user code only: the kernel lets an unprivileged user see no more";
+  if (ring.empty() && user.empty())
+    return "cpu";
+  return fmt::format("cpu ({}{}{})", ring, ring.empty() || user.empty() ? "" : "; ", user);
 }
 
 // What a reader of names should know: a file replaced since it ran, a debug file of another build.

@@ -98,9 +98,6 @@ struct NotHere {
   std::string_view option, value, instead;
 };
 constexpr NotHere not_here[] = {
-    {"backend", "agent", "'perf' is"},
-    {"backend", "interrupt", "'perf' is"},
-    {"clock", "wall", "'cpu' is"},
     {"stacks", "dwarf", "'fp' is, and needs programs built with frame pointers"},
 };
 

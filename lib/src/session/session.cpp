@@ -62,33 +62,18 @@ Session::State::State() {
 
 // --- following the process
 
-Result<void> Session::State::check_target() const {
-  if (target.target == TargetKind::remote)
-    return fail(ErrorCode::unsupported,
-                "a remote target cannot be sampled: perf counts processes of this machine only",
-                "profile start");
-  if (target.target == TargetKind::core)
-    return fail(ErrorCode::unsupported, "a core file does not run: there is nothing to sample",
-                "profile start");
-  return {};
+// What a cancelled look-up left is named now: its place is needed.
+Result<void> Session::State::name_frozen() {
+  if (!frozen)
+    return {};
+  auto reply = with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
+  auto finished = reply ? finish_requests(std::move(*reply)) : fail(reply.error());
+  if (!finished)
+    frozen.reset(); // or no later try would fare better
+  return finished;
 }
 
-Result<void> Session::State::begin_sampling() {
-  TALLY_CHECK(check_target()); // it may have been connected to since `start`
-  // What a cancelled look-up left is named now: its place is needed.
-  if (frozen) {
-    auto reply = with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
-    auto finished = reply ? finish_requests(std::move(*reply)) : fail(reply.error());
-    if (!finished) {
-      frozen.reset(); // or no later try would fare better
-      return finished;
-    }
-  }
-  SamplerOptions wanted;
-  wanted.frequency_hz = options.frequency_hz;
-  wanted.stacks = options.stacks;
-  // Before anything is put away: a refusal leaves what was collected where it is.
-  TALLY_TRY(started, start_perf_sampler(target.pid, wanted));
+void Session::State::adopt(std::unique_ptr<Sampler> started) {
   const bool same = target.pid == sampled_pid && options == sampled_options && kept;
   if (!same) {
     if (kept)
@@ -105,8 +90,9 @@ Result<void> Session::State::begin_sampling() {
   sampled_command = target.command;
   sampled_options = options;
   running = false;
+  given_up_pid = 0;
+  agent_facts = {};
   changed_at_ns = now_ns();
-  return {};
 }
 
 void Session::State::note_stop() {
@@ -116,6 +102,8 @@ void Session::State::note_stop() {
   running_ns += now - changed_at_ns;
   changed_at_ns = now;
   running = false;
+  if (interrupts)
+    clock.stopped();
 }
 
 void Session::State::end_part(std::string_view trigger) {
@@ -135,6 +123,11 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) 
   done = sums();
   done.threads = done.parts = 0; // the profile tells, once it is kept
   auto raw = sampler->snapshot(trigger, running_ns, running_ns);
+  if (agent)
+    agent_facts = agent->facts();
+  agent = nullptr;
+  interrupts = nullptr;
+  naming.clear();
   sampler.reset();
   if (!raw)
     return fail(std::move(raw.error()));
@@ -156,7 +149,9 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
   if (event.kind == EventKind::target && sampler && event.pid != sampled_pid) {
     // The front did not hear how the process left.
     target = event;
-    return end_sampling("gone", true);
+    Result<Reply> ended = end_sampling("gone", true);
+    end_requests(true);
+    return ended;
   }
   if (event.kind == EventKind::resumed && sampler && event.pid != sampled_pid) {
     TALLY_TRY(ended, end_sampling("gone"));
@@ -165,15 +160,21 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
   target = event;
   switch (event.kind) {
   case EventKind::target:
+    if (event.pid == 0 && !sampler)
+      end_requests(true);
     return Reply{};
-  case EventKind::resumed:
-    if (!sampler && armed && event.pid != 0) {
-      if (auto begun = begin_sampling(); !begun) {
+  case EventKind::resumed: {
+    Reply news;
+    if (!sampler && armed && event.pid != 0 && event.pid != given_up_pid) {
+      auto begun = begin_armed();
+      if (!begun) {
         armed = false;
+        end_requests(false);
         Error error = std::move(begun.error());
         error.context.push_back("beginning to sample; `profile start` tries again");
         return fail(std::move(error));
       }
+      news = std::move(*begun);
     }
     if (sampler && !running) {
       const uint64_t now = now_ns();
@@ -181,15 +182,27 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
       changed_at_ns = now;
       running = true;
       named.reset();
+      if (interrupts)
+        clock.resumed();
     }
-    return Reply{};
+    return news;
+  }
   case EventKind::exited:
   case EventKind::signalled:
   case EventKind::killed:
-    return end_sampling(trigger_of(event));
-  case EventKind::detached:
-    armed = armed && !sampler;
-    return end_sampling(trigger_of(event), true);
+  case EventKind::detached: {
+    const bool detached = event.kind == EventKind::detached;
+    armed = armed && !(detached && sampler);
+    if (agent)
+      if (const AgentFacts facts = agent->facts();
+          facts.phase == AgentPhase::waiting || facts.phase == AgentPhase::refused)
+        said +=
+            fmt::format("Nothing was sampled: {}.\n",
+                        facts.reason.empty() ? "the program did not load the agent" : facts.reason);
+    Result<Reply> ended = end_sampling(trigger_of(event), detached);
+    end_requests(true);
+    return ended;
+  }
   case EventKind::breakpoint:
   case EventKind::watchpoint:
   case EventKind::catchpoint:
@@ -197,7 +210,7 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
   case EventKind::step:
   case EventKind::other:
     end_part(trigger_of(event));
-    return Reply{};
+    return follow_agent();
   }
   return Reply{};
 }
@@ -289,6 +302,13 @@ Result<Reply> Session::State::finish_names() {
 }
 
 Result<Reply> Session::State::answer(std::span<const std::string> answers) {
+  if (!naming.empty()) {
+    for (size_t i = 0; i < naming.size(); ++i)
+      told.insert_or_assign(naming[i], i < answers.size() ? answers[i] : std::string());
+    naming.clear();
+    clock.done();
+    return Reply{};
+  }
   if (!job)
     return fail(ErrorCode::bad_state, "nothing was requested");
   if (asked_debugger) {
@@ -302,15 +322,24 @@ Result<Reply> Session::State::answer(std::span<const std::string> answers) {
 }
 
 void Session::State::use_answer(uint64_t address, std::string_view answer) {
-  const size_t tab = std::min(answer.find('\t'), answer.size());
-  const std::string_view function = answer.substr(0, tab);
-  const std::string_view rest = answer.substr(std::min(tab + 1, answer.size()));
-  const size_t second = std::min(rest.find('\t'), rest.size());
-  uint32_t line = 0;
-  const std::string_view digits = rest.substr(std::min(second + 1, rest.size()));
-  std::from_chars(digits.data(), digits.data() + digits.size(), line);
-  if (!function.empty())
-    job->set_name(address, function, rest.substr(0, second), line);
+  const auto take = [](std::string_view &rest, char end) {
+    const size_t at = std::min(rest.find(end), rest.size());
+    const std::string_view taken = rest.substr(0, at);
+    rest.remove_prefix(std::min(at + 1, rest.size()));
+    return taken;
+  };
+  std::vector<Symbolization::Named> frames;
+  while (!answer.empty()) {
+    std::string_view line = take(answer, '\n');
+    Symbolization::Named frame;
+    frame.function = take(line, '\t');
+    frame.file = take(line, '\t');
+    std::from_chars(line.data(), line.data() + line.size(), frame.line);
+    if (!frame.function.empty())
+      frames.push_back(frame);
+  }
+  if (!frames.empty())
+    job->set_names(address, frames);
 }
 
 Result<void> Session::State::finish_requests(Reply reply) {
@@ -326,6 +355,15 @@ Result<void> Session::State::finish_requests(Reply reply) {
   return {};
 }
 
+// A command in place of an answer gives the old one up.
+void Session::State::give_up() {
+  job.reset();
+  doing.reset();
+  naming.clear();
+  said.clear();
+  failed.reset();
+}
+
 Result<Reply> Session::State::cancel() {
   job.reset();
   then = nullptr;
@@ -339,6 +377,26 @@ Result<void> Session::State::set(std::string_view name, std::string_view value) 
   return {};
 }
 
+Result<Reply> Session::State::settle(Result<Reply> reply) {
+  if (reply) {
+    said += reply->text;
+    reply->text.clear();
+    if (reply->request.kind != RequestKind::none)
+      return reply;
+  } else if (!failed) {
+    failed = std::move(reply.error());
+  }
+  if (!todo.empty()) {
+    doing = std::move(todo.front());
+    todo.pop_front();
+    return Reply{{}, doing->request};
+  }
+  std::string text = std::exchange(said, {});
+  if (auto error = std::exchange(failed, std::nullopt))
+    return fail(std::move(*error));
+  return Reply{std::move(text), {}};
+}
+
 // --- the public face
 
 Session::Session() : state_(std::make_unique<State>()) {}
@@ -346,15 +404,27 @@ Session::~Session() = default;
 
 Result<Reply> Session::command(std::string_view line) {
   TALLY_TRY(parsed, parse_command(line));
-  state_->job.reset(); // a command in place of an answer gives the old one up
-  return state_->run(parsed);
+  state_->give_up();
+  return state_->settle(state_->run(parsed));
 }
 
-Result<Reply> Session::event(const DebugEvent &event) { return state_->event(event); }
+Result<Reply> Session::event(const DebugEvent &event) {
+  return state_->settle(state_->event(event));
+}
 
 Result<Reply> Session::answer(std::span<const std::string> answers) {
-  return state_->answer(answers);
+  if (!state_->doing)
+    return state_->settle(state_->answer(answers));
+  const Action action = std::move(*state_->doing);
+  state_->doing.reset();
+  const std::string answer = answers.empty() ? "the debugger has no way to" : answers[0];
+  return state_->settle(action.then ? action.then(answer) : Reply{});
 }
+
+uint64_t Session::tick_wait_ns() { return state_->clock.wait_ns(); }
+size_t Session::tick_interrupt() { return state_->clock.interrupt(); }
+InterruptClock::Stop Session::tick_take(int32_t tid) { return state_->clock.take(tid); }
+Result<Reply> Session::tick(std::span<const ThreadStack> stacks) { return state_->tick(stacks); }
 
 Result<Reply> Session::cancel() { return state_->cancel(); }
 

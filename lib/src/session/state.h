@@ -1,11 +1,14 @@
 // What a session remembers. session.cpp follows the process, commands.cpp does what is typed.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 
+#include <tally/agent.h>
+#include <tally/interrupt.h>
 #include <tally/sampler.h>
 #include <tally/session.h>
 #include <tally/symbolization.h>
@@ -14,11 +17,22 @@
 
 namespace tally {
 
+enum class Backend : uint8_t { perf, agent, interrupt };
+std::string_view name_of(Backend backend);
+
 struct StartOptions {
   uint32_t frequency_hz = 1000;
   StackMode stacks = StackMode::fp;
+  bool wall = false; // the clock that was asked for
+  Backend backend = Backend::perf;
   bool chosen = false; // the backend was named, not left to `auto`
   friend bool operator==(const StartOptions &, const StartOptions &) = default;
+};
+
+// What the front is asked to do, and what comes of its answer: "" or why it was not done.
+struct Action {
+  Request request;
+  std::function<Result<Reply>(std::string_view answer)> then; // null: nothing
 };
 
 struct Session::State {
@@ -29,8 +43,9 @@ struct Session::State {
 
   // session.cpp
   Result<Reply> event(const DebugEvent &event);
-  Result<void> check_target() const; // refuses what is no process of this machine
-  Result<void> begin_sampling();
+  Result<void> name_frozen();
+  // The sampler of what is there now: it begins a profile, or goes on with the one there is.
+  void adopt(std::unique_ptr<Sampler> started);
   // `tell`: of an end that nothing else shows.
   Result<Reply> end_sampling(std::string_view trigger, bool tell = false);
   void end_part(std::string_view trigger);
@@ -46,7 +61,24 @@ struct Session::State {
   Result<Reply> answer(std::span<const std::string> answers);
   void use_answer(uint64_t address, std::string_view answer);
   Result<Reply> cancel();
+  void give_up();
   Result<void> set(std::string_view name, std::string_view value);
+  // What is yet to be asked of the front comes before the end of a command or an event.
+  Result<Reply> settle(Result<Reply> reply);
+
+  // backends.cpp: which way of sampling, and its beginning and end
+  Result<void> check_target() const;        // refuses what cannot be sampled at all
+  Result<Reply> begin(StartOptions wanted); // `auto` tries one after the other
+  Result<Reply> try_next();
+  Result<Reply> refused(std::string why); // of the backend that is tried
+  Result<Reply> begun();                  // the one that is tried works
+  Result<void> prepare_perf();
+  Result<Reply> prepare_agent();
+  Result<Reply> prepare_interrupt();
+  Result<Reply> begin_armed();          // a process has come
+  Result<Reply> follow_agent();         // at a stop: does it work?
+  void end_requests(bool process_gone); // what the front was asked for is undone
+  Result<Reply> tick(std::span<const ThreadStack> stacks);
 
   // commands.cpp
   Result<Reply> run(const ParsedCommand &command);
@@ -64,15 +96,26 @@ struct Session::State {
   std::string state_words(bool process_gone) const;
   std::string warnings() const;
   std::string sampling_words() const; // "perf, 1000 Hz of CPU time, stacks by frame pointers"
+  std::string clock_words(const SamplerStatus &now, const AgentFacts &facts) const;
 
   std::map<std::string, std::string, std::less<>> settings;
 
   uint32_t width = 80; // of the terminal
   DebugEvent target;   // the newest that a front told
   StartOptions options;
-  bool armed = false; // `start` was given, `stop` not yet
+  std::vector<Backend> to_try;     // options.backend and what comes after it
+  std::vector<std::string> passed; // by `auto`: "perf: refused …"
+  bool armed = false;              // `start` was given, `stop` not yet
+  InterruptClock clock;            // before the sampler that uses it
   std::unique_ptr<Sampler> sampler;
-  int32_t sampled_pid = 0; // of the newest sampler
+  AgentSampler *agent = nullptr;           // the sampler, where it is one
+  AgentFacts agent_facts;                  // of the newest that ended
+  InterruptSampler *interrupts = nullptr;  // the same
+  std::unique_ptr<AgentSampler> preloaded; // waits for the next run
+  std::optional<bool> interrupting;        // the front has been asked to; of a remote process?
+  int32_t given_up_pid = 0;                // the agent has ended there: it is not begun with again
+  bool signals_changed = false;            // by the front, on our request
+  int32_t sampled_pid = 0;                 // of the newest sampler
   std::string sampled_command;
   StartOptions sampled_options;
 
@@ -93,6 +136,13 @@ struct Session::State {
   bool asked_debugger = false;
   std::map<uint64_t, std::string> told; // the debugger's answers, by address, of this process
   Then then;
+
+  std::vector<uint64_t> naming; // what tick() has asked the names of
+
+  std::deque<Action> todo;
+  std::optional<Action> doing;
+  std::string said;            // by what has been done, of this command or event
+  std::optional<Error> failed; // the same
 };
 
 } // namespace tally

@@ -1,0 +1,95 @@
+"""What GDB does for the session, on its request."""
+
+import os
+import re
+from typing import Sequence
+
+import gdb
+
+from . import _abi
+from .console import FAULTS
+from .interrupter import Interrupter
+from .preload import Preload, load
+from .session import Performer, Session
+from .signals import Signals
+
+
+class Actions:
+    """What is changed in GDB for as long as sampling needs it."""
+
+    def __init__(self, session: Session) -> None:
+        self._signals = Signals()
+        self._preload = Preload()
+        self.interrupter = Interrupter(session, self._signals,
+                                       lambda: GdbPerformer(session, self))
+        self.calling = False  # the program, for ourselves
+
+    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
+        try:
+            if request == _abi.REQUEST_PRELOAD:
+                self._signals.hide(signals, deliver=True)
+                return self._preload.begin(words[0], words[1])
+            elif request == _abi.REQUEST_PRELOAD_END:
+                self._preload.end()
+            elif request == _abi.REQUEST_LOAD:
+                self._signals.hide(signals, deliver=True)
+                self.calling = True
+                try:
+                    return load(words)
+                finally:
+                    self.calling = False
+            elif request == _abi.REQUEST_INTERRUPT:
+                return self.interrupter.begin(signals, words[0] == "stacks")
+            elif request == _abi.REQUEST_INTERRUPT_END:
+                self.interrupter.end()
+            elif request == _abi.REQUEST_SIGNALS_RESTORE:
+                self._signals.restore()
+            else:
+                return "this front does not know how to"
+        except FAULTS as error:
+            return str(error) or "GDB does not allow it"
+        return ""
+
+
+class GdbPerformer(Performer):
+    """Answers the session's requests while a command runs."""
+
+    def __init__(self, session: Session, actions: Actions) -> None:
+        self._session = session
+        self._actions = actions
+        self._shown = False
+
+    def progress(self, text: str) -> None:
+        if os.isatty(1) and gdb.parameter("confirm"):
+            gdb.write(f"\r{text}")
+            gdb.flush()
+            self._shown = True
+
+    def end(self) -> None:
+        if self._shown:
+            gdb.write("\r\x1b[K")
+            self._shown = False
+
+    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
+        return self._actions.act(request, words, signals)
+
+    def symbol(self, address: int) -> str:
+        try:
+            if gdb.selected_inferior().pid != self._session.sampled_pid:
+                return ""  # GDB would look in the other program
+            place = gdb.find_pc_line(address)
+            block = gdb.block_for_pc(address)
+            file, line, frames = place.symtab.filename if place.symtab else "", place.line, []
+            while block is not None and not block.is_static and not block.is_global:
+                if block.function is not None:  # inlined ones are blocks of their caller's
+                    file = file if line else block.function.symtab.filename
+                    frames.append(f"{block.function.print_name}\t{file}\t{line}")
+                    line = 0  # of the call of an inlined one: GDB's Python does not tell
+                block = block.superblock
+            if frames:
+                return "\n".join(frames)
+            told = gdb.execute(f"info symbol {address:#x}", to_string=True) or ""
+        except FAULTS:
+            return ""
+        name = re.match(r"(.+?)(?: \+ \d+)? in section ", told)
+        return f"{name.group(1)}\t\t0" if name else ""

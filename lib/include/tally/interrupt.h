@@ -1,0 +1,100 @@
+// Sampling by stopping: a debugger interrupts the process, looks where each thread stands, and lets
+// it go on. For what no clock of the kernel reaches: remote and bare-metal targets, static programs
+// where perf is refused. Counts wall time: a thread that sleeps is counted where it sleeps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <sys/types.h>
+
+#include <tally/result.h>
+#include <tally/sampler.h>
+
+namespace tally {
+
+// When to stop the process next, and whose stops are ours. Used by two threads: one waits and
+// interrupts, the debugger's own takes the stops. Never throws.
+class TALLY_API InterruptClock {
+public:
+  // More often than this the stops cost more than they tell.
+  static constexpr uint32_t most_remote_hz = 100;
+  static constexpr uint32_t most_native_hz = 1000;
+  // Of the real-time signals none that libc, valgrind or the agent uses; GDB names it SIG44.
+  static constexpr int native_signal = 44;
+  // The process has at least this share of the time: four times what a stop costs.
+  static constexpr uint64_t run_per_stop = 4;
+
+  // pid: of this machine, whose threads interrupt() signals; 0: a remote process.
+  void set(pid_t pid, uint32_t frequency_hz);
+  void resumed(); // the process runs
+  void stopped(); // for the user: stops of ours that are still to come do not count
+
+  // --- any thread
+  // How long the process is to run before interrupt() is called.
+  uint64_t wait_ns();
+  // Sends `native_signal` to each thread of the process that does not block it; how many. Of a
+  // remote process: 1, and the caller interrupts it now. 0: there is nothing to do, because it
+  // does not run, or its last stop has not come yet.
+  size_t interrupt();
+
+  // --- the debugger's thread
+  // At a stop by the signal. `any_thread`: of a remote process one stop shows all threads.
+  enum class Stop : uint8_t {
+    ours,  // count it
+    stale, // sent before the process stopped for the user: nobody's
+    theirs // the user's or the program's own
+  };
+  static constexpr pid_t any_thread = 0;
+  Stop take(pid_t tid);
+  // The stop has been looked at, and the process goes on.
+  void done();
+
+  uint64_t rounds() const; // of interrupts that were taken
+  void clear();
+  std::string problem() const; // why it has given up; empty: it has not
+
+private:
+  size_t interrupt_remote();
+  size_t interrupt_threads();
+
+  mutable std::mutex mutex_;
+  pid_t pid_ = 0;
+  uint64_t period_ns_ = 0;
+  bool running_ = false;
+  struct Awaited {
+    uint64_t sent_at_ns;
+    bool stale;
+  };
+  std::unordered_map<pid_t, Awaited> awaited_; // by thread
+  uint64_t sent_at_ns_ = 0;
+  uint64_t cost_ns_ = 0; // of the last round, from its signal to its last thread
+  bool round_counted_ = false;
+  uint64_t rounds_ = 0;
+  std::string problem_;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+// One thread at one stop.
+struct ThreadStack {
+  pid_t tid = 0;
+  std::string_view name;
+  std::span<const uint64_t> pcs; // leaf first; callers as return address - 1
+};
+
+class TALLY_API InterruptSampler : public Sampler {
+public:
+  virtual void add(const ThreadStack &stack) = 0;
+};
+
+// pid 0: a remote process, whose modules are not known here. `clock` outlives the sampler.
+TALLY_API Result<std::unique_ptr<InterruptSampler>>
+make_interrupt_sampler(pid_t pid, const SamplerOptions &options, InterruptClock &clock);
+
+} // namespace tally

@@ -1,0 +1,125 @@
+/* The exec family on the way in. A signal that is pending survives exec and its handler does not:
+ * the new program would be killed by it. So the ticker is paused and what is pending is dropped
+ * before; if exec fails, all goes on. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+
+static bool leave_off(void) {
+  if (!agent_is_here())
+    return false; /* a child, or nothing to leave off */
+  const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
+  if (clock == CLOCK_OFF || (clock == CLOCK_TICKER && !ticker_pause()))
+    return false;
+  handler_restore();
+  __atomic_store_n(&agent.shared->end, TALLY_END_EXEC, __ATOMIC_RELEASE);
+  agent_tell(TALLY_STATE_ENDED);
+  return true;
+}
+
+static void go_on(bool left_off) {
+  if (!left_off)
+    return;
+  const int error = errno;
+  const bool ticker = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) == CLOCK_TICKER;
+  handler_again();
+  __atomic_store_n(&agent.shared->end, TALLY_END_NOT, __ATOMIC_RELEASE);
+  agent_tell(ticker ? TALLY_STATE_TICKER : TALLY_STATE_TIMER);
+  if (ticker)
+    ticker_resume();
+  errno = error;
+}
+
+/* libc's own, found when first needed: other libraries' constructors may run before ours. */
+#define REAL(name, type)                                                                           \
+  static type *real;                                                                               \
+  if (!real)                                                                                       \
+    real = (type *)(uintptr_t)dlsym(RTLD_NEXT, name);                                              \
+  if (!real) {                                                                                     \
+    errno = ENOSYS;                                                                                \
+    return -1;                                                                                     \
+  }
+
+#define AROUND(call)                                                                               \
+  const bool left_off = leave_off();                                                               \
+  const int result = (call);                                                                       \
+  go_on(left_off);                                                                                 \
+  return result
+
+typedef int execve_function(const char *, char *const[], char *const[]);
+typedef int execv_function(const char *, char *const[]);
+typedef int fexecve_function(int, char *const[], char *const[]);
+typedef int execveat_function(int, const char *, char *const[], char *const[], int);
+
+AGENT_EXPORT int execve(const char *path, char *const arguments[], char *const environment[]) {
+  REAL("execve", execve_function)
+  AROUND(real(path, arguments, environment));
+}
+
+AGENT_EXPORT int execv(const char *path, char *const arguments[]) {
+  REAL("execv", execv_function)
+  AROUND(real(path, arguments));
+}
+
+AGENT_EXPORT int execvp(const char *file, char *const arguments[]) {
+  REAL("execvp", execv_function)
+  AROUND(real(file, arguments));
+}
+
+AGENT_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[]) {
+  REAL("execvpe", execve_function)
+  AROUND(real(file, arguments, environment));
+}
+
+AGENT_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[]) {
+  REAL("fexecve", fexecve_function)
+  AROUND(real(fd, arguments, environment));
+}
+
+AGENT_EXPORT int execveat(int folder, const char *path, char *const arguments[],
+                          char *const environment[], int flags) {
+  REAL("execveat", execveat_function)
+  AROUND(real(folder, path, arguments, environment, flags));
+}
+
+/* The forms with a list become those with an array, on the stack, as libc does it. */
+static size_t count_list(va_list list) {
+  size_t count = 1;
+  while (va_arg(list, char *))
+    ++count;
+  return count;
+}
+
+#define LIST_TO_ARRAY(first)                                                                       \
+  va_list list;                                                                                    \
+  va_start(list, first);                                                                           \
+  const size_t count = count_list(list);                                                           \
+  va_end(list);                                                                                    \
+  char *arguments[count + 1];                                                                      \
+  arguments[0] = (char *)(uintptr_t)(first);                                                       \
+  va_start(list, first);                                                                           \
+  for (size_t i = 1; i <= count; ++i)                                                              \
+  arguments[i] = va_arg(list, char *)
+
+AGENT_EXPORT int execl(const char *path, const char *first, ...) {
+  LIST_TO_ARRAY(first);
+  va_end(list);
+  return execv(path, arguments);
+}
+
+AGENT_EXPORT int execlp(const char *file, const char *first, ...) {
+  LIST_TO_ARRAY(first);
+  va_end(list);
+  return execvp(file, arguments);
+}
+
+AGENT_EXPORT int execle(const char *path, const char *first, ...) {
+  LIST_TO_ARRAY(first);
+  char *const *environment = va_arg(list, char *const *);
+  va_end(list);
+  return execve(path, arguments, environment);
+}

@@ -1,0 +1,202 @@
+/* What runs on a thread of the program when it is interrupted: plain reads of its own stack, plain
+ * writes to its ring. No lock, no allocation, no errno. */
+#include <stddef.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+
+#include "agent/agent.h"
+#include "agent/raw.h"
+
+/* Nothing is mapped below, whatever a register says. */
+static const uint64_t lowest_code = 4096;
+
+struct context {
+  uint64_t pc, sp, fp;
+};
+
+#if defined(__x86_64__)
+static struct context context_of(const ucontext_t *context) {
+  const greg_t *r = context->uc_mcontext.gregs;
+  return (struct context){(uint64_t)r[REG_RIP], (uint64_t)r[REG_RSP], (uint64_t)r[REG_RBP]};
+}
+static void write_registers(struct ring_writer *writer, const ucontext_t *context) {
+  /* psABI, figure 3.36: rax rdx rcx rbx rsi rdi rbp rsp r8…r15, return address. */
+  static const unsigned char order[TALLY_WIRE_REGISTERS] = {
+      REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+      REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+  for (size_t i = 0; i < TALLY_WIRE_REGISTERS; ++i)
+    ring_word(writer, (uint64_t)context->uc_mcontext.gregs[order[i]]);
+}
+#elif defined(__aarch64__)
+static struct context context_of(const ucontext_t *context) {
+  const mcontext_t *m = &context->uc_mcontext;
+  return (struct context){m->pc, m->sp, m->regs[29]};
+}
+static void write_registers(struct ring_writer *writer, const ucontext_t *context) {
+  (void)context; /* stacks are not copied on this machine: the start refuses to */
+  (void)writer;
+}
+#endif
+
+/* For stacks that nothing is known about (of coroutines, of sigaltstack, of threads by clone()):
+ * they may end anywhere, so the kernel reads them, once. By row, because the interrupted stack may
+ * be too small for it. */
+static uint64_t scratch[MAX_THREADS][SCRATCH_BYTES / sizeof(uint64_t)];
+
+static uint64_t read_unknown(uint64_t from, void *piece[], const uint64_t size[], unsigned pieces) {
+  struct iovec local[2];
+  uint64_t bytes = 0;
+  for (unsigned i = 0; i < pieces; ++i) {
+    local[i].iov_base = piece[i];
+    local[i].iov_len = size[i];
+    bytes += size[i];
+  }
+  struct iovec remote = {(void *)(uintptr_t)from, bytes};
+  const long got = raw6(SYS_process_vm_readv, agent.pid, (long)local, pieces, (long)&remote, 1, 0);
+  return got > 0 ? (uint64_t)got & ~(uint64_t)7 : 0;
+}
+
+/* Frame pointers upward. `seen` shows the stack from `begin` to `end`; it may be the stack itself.
+ */
+static void write_chain(struct ring_writer *writer, uint64_t fp, uint64_t begin, uint64_t end,
+                        const uint64_t *seen) {
+  for (int frames = 1; frames < TALLY_WIRE_FRAMES; ++frames) {
+    if (fp % sizeof(uint64_t) != 0 || fp < begin || fp >= end || end - fp < 16)
+      return;
+    const uint64_t *frame = seen + (fp - begin) / sizeof(uint64_t);
+    const uint64_t next = frame[0];
+    const uint64_t pc = frame[1];
+    if (pc < lowest_code)
+      return;
+    ring_word(writer, pc);
+    if (next <= fp)
+      return;
+    fp = next;
+  }
+}
+
+static void sample(struct thread *thread, const ucontext_t *context, uint32_t weight) {
+  const struct context at = context_of(context);
+  struct ring_writer writer;
+  if (!ring_begin(&writer, thread)) {
+    count_lost(weight);
+    return;
+  }
+  const uint64_t begin = at.sp & ~(uint64_t)7;
+  const uint64_t limit = thread->stack_limit & ~(uint64_t)7;
+  const bool known = begin < limit && limit - begin < thread->stack_size;
+  if (agent.stacks == TALLY_STACKS_COPY) {
+    if (writer.room < TALLY_WIRE_REGISTERS * sizeof(uint64_t) + TALLY_WIRE_STACK_BYTES) {
+      count_lost(weight);
+      return;
+    }
+    write_registers(&writer, context);
+    uint64_t bytes = TALLY_WIRE_STACK_BYTES;
+    if (known && limit - begin < bytes)
+      bytes = limit - begin;
+    void *piece[2];
+    uint64_t size[2];
+    const unsigned pieces = ring_pieces(&writer, bytes, piece, size);
+    if (known) {
+      memcpy(piece[0], (const void *)(uintptr_t)begin, size[0]);
+      memcpy(piece[1], (const char *)(uintptr_t)begin + size[0], size[1]);
+    } else {
+      bytes = read_unknown(begin, piece, size, pieces);
+    }
+    writer.at += bytes;
+    ring_end(&writer, TALLY_RECORD_COPY, weight);
+    return;
+  }
+  ring_word(&writer, at.pc);
+  if (agent.stacks == TALLY_STACKS_FP) {
+    if (known) {
+      write_chain(&writer, at.fp, begin, limit, (const uint64_t *)(uintptr_t)begin);
+    } else {
+      uint64_t *mine = scratch[thread - threads];
+      void *piece[2] = {mine, NULL};
+      const uint64_t size[2] = {SCRATCH_BYTES, 0};
+      const uint64_t got = read_unknown(begin, piece, size, 1);
+      write_chain(&writer, at.fp, begin, begin + got, mine);
+    }
+  }
+  ring_end(&writer, TALLY_RECORD_CHAIN, weight);
+}
+
+static void handler(int number, siginfo_t *info, void *context) {
+  (void)number;
+  const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
+  if (clock == CLOCK_OFF)
+    return;
+  /* A child that was made by hand shares nothing with us, not even the mapping: its number is in no
+   * row. A signal that somebody else sent finds nothing in flight. */
+  struct thread *thread = thread_of((int)raw0(SYS_gettid));
+  if (!thread)
+    return;
+  if (clock == CLOCK_TIMER) {
+    if (info->si_code != SI_TIMER)
+      return;
+    /* A little overrun is the kernel's tick, which is coarser than the period. Much of it says that
+     * the thread ran with the signal blocked. */
+    const uint32_t overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
+    if (overrun * agent.period_ns > 30000000)
+      count_lost(overrun + 1);
+    else
+      sample(thread, context, overrun + 1);
+    return;
+  }
+  const uint32_t weight = thread->weight;
+  /* Another may be sent from here on: it waits until this one is done. */
+  if (__atomic_exchange_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_ACQ_REL) == SIGNAL_SENT)
+    sample(thread, context, weight);
+}
+
+static int set_action(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = handler;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  return sigaction(agent.signal, &action, NULL);
+}
+
+int handler_install(const int32_t *wanted) {
+  for (int i = 0; i < TALLY_WIRE_SIGNALS; ++i) {
+    const int number = wanted[i];
+    if (number < SIGRTMIN || number > SIGRTMAX || sigaction(number, NULL, &agent.old_action) != 0 ||
+        agent.old_action.sa_handler != SIG_DFL)
+      continue;
+    agent.signal = number;
+    return set_action();
+  }
+  return -1;
+}
+
+int handler_again(void) { return set_action(); }
+
+/* The kernel's own structure: the ticker may not call what might touch errno. */
+struct kernel_sigaction {
+  void *handler;
+  unsigned long flags;
+  void *restorer;
+  unsigned long mask;
+};
+
+bool handler_is_ours(void) {
+  struct kernel_sigaction now;
+  if (raw4(SYS_rt_sigaction, agent.signal, 0, &now, sizeof now.mask) != 0)
+    return true;
+  return now.handler == (void *)handler;
+}
+
+void handler_restore(void) {
+  if (!handler_is_ours())
+    return; /* the program's by now */
+  /* To ignore a signal drops those that wait for any thread, blocked or not: the default would
+   * kill. */
+  struct sigaction ignore;
+  memset(&ignore, 0, sizeof ignore);
+  ignore.sa_handler = SIG_IGN;
+  sigaction(agent.signal, &ignore, NULL);
+  sigaction(agent.signal, &agent.old_action, NULL);
+}

@@ -1,0 +1,290 @@
+/* How the agent begins, and how it ends: constructor, memory, fork. */
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/raw.h"
+
+#if defined(__x86_64__)
+enum { THIS_MACHINE = EM_X86_64 };
+#else
+enum { THIS_MACHINE = EM_AARCH64 };
+#endif
+
+struct agent agent;
+
+bool agent_is_here(void) {
+  return __atomic_load_n(&agent.shared, __ATOMIC_ACQUIRE) != NULL &&
+         (int)raw0(SYS_getpid) == agent.pid;
+}
+
+void agent_tell(enum tally_wire_state state) {
+  __atomic_store_n(&agent.shared->state, (uint32_t)state, __ATOMIC_RELEASE);
+  raw3(SYS_futex, &agent.shared->state, FUTEX_WAKE, INT_MAX);
+}
+
+void agent_note(uint32_t note) {
+  if ((agent.notes & note) == note)
+    return;
+  const uint32_t notes = __atomic_or_fetch(&agent.notes, note, __ATOMIC_RELAXED);
+  __atomic_store_n(&agent.shared->notes, notes, __ATOMIC_RELAXED);
+}
+
+void agent_end(enum tally_wire_end why) {
+  __atomic_store_n(&agent.clock, CLOCK_OFF, __ATOMIC_RELEASE);
+  __atomic_store_n(&agent.shared->end, (uint32_t)why, __ATOMIC_RELEASE);
+  agent_tell(TALLY_STATE_ENDED);
+}
+
+/* A child of fork() has neither our mapping (MADV_DONTFORK) nor the ticker. */
+static void forget_in_child(void) {
+  struct tally_wire_header *shared = agent.shared;
+  agent.shared = NULL;
+  if (__atomic_exchange_n(&agent.clock, CLOCK_OFF, __ATOMIC_ACQ_REL) != CLOCK_OFF && shared)
+    handler_restore();
+}
+
+static const char *take_number(const char *text, long *number) {
+  if (*text < '0' || *text > '9')
+    return NULL;
+  for (*number = 0; *text >= '0' && *text <= '9'; ++text) {
+    if (*number > INT_MAX / 10)
+      return NULL;
+    *number = *number * 10 + (*text - '0');
+  }
+  return text;
+}
+
+/* "/proc/PID/fd/N" and nothing else: no program makes us map another file. */
+static bool is_memory_name(const char *text) {
+  long number;
+  if (strncmp(text, "/proc/", 6) != 0 || !(text = take_number(text + 6, &number)) ||
+      strncmp(text, "/fd/", 4) != 0 || !(text = take_number(text + 4, &number)))
+    return false;
+  return *text == 0;
+}
+
+/* What may be said through the memory only when it is surely meant for us. */
+static int check_header(const struct tally_wire_header *header, uint64_t bytes) {
+  if (header->magic != TALLY_WIRE_MAGIC)
+    return TALLY_REFUSED_FOREIGN;
+  if (header->version != TALLY_WIRE_VERSION || header->machine != THIS_MACHINE)
+    return TALLY_REFUSED_VERSION;
+  const uint32_t ring = header->ring_bytes;
+  if (header->slots == 0 || header->slots > TALLY_WIRE_SLOTS || ring < TALLY_WIRE_PAGE ||
+      ring > (1u << 28) || (ring & (ring - 1)) != 0 || header->bytes != bytes ||
+      bytes < tally_wire_bytes(header->slots, ring) || header->frequency_hz == 0 ||
+      header->period_ns < 1000 || header->stacks > TALLY_STACKS_COPY)
+    return TALLY_REFUSED_FOREIGN;
+  if (header->expected_pid != getpid())
+    return TALLY_REFUSED_UNEXPECTED;
+  return TALLY_REFUSED_NOT;
+}
+
+/* Maps it; `header` is what was checked. */
+static int open_memory(const char *name, struct tally_wire_header *header, void **memory) {
+  if (!is_memory_name(name))
+    return TALLY_REFUSED_VARIABLE;
+  const int fd = open(name, O_RDWR | O_CLOEXEC);
+  if (fd < 0)
+    return TALLY_REFUSED_OPEN;
+  struct stat info;
+  const int seals = fcntl(fd, F_GET_SEALS);
+  int refusal = TALLY_REFUSED_FOREIGN; /* a memory that may shrink would end us by SIGBUS */
+  if (fstat(fd, &info) == 0 && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
+      pread(fd, header, sizeof *header, 0) == sizeof *header)
+    refusal = check_header(header, (uint64_t)info.st_size);
+  if (refusal == TALLY_REFUSED_NOT) {
+    *memory = mmap(NULL, header->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (*memory == MAP_FAILED)
+      refusal = TALLY_REFUSED_MAP;
+  }
+  close(fd);
+  return refusal;
+}
+
+static int refuse(struct tally_wire_header *shared, int refusal, int error) {
+  shared->refusal = (uint32_t)refusal;
+  shared->error = error;
+  __atomic_store_n(&shared->state, TALLY_STATE_REFUSED, __ATOMIC_RELEASE);
+  raw3(SYS_futex, &shared->state, FUTEX_WAKE, INT_MAX);
+  return refusal;
+}
+
+static int begin_timers(int *error) {
+  __atomic_store_n(&agent.clock, CLOCK_TIMER, __ATOMIC_RELEASE);
+  for (uint32_t i = 0; i < threads_used(); ++i) {
+    *error = threads[i].tid == 0 ? 0 : timer_begin(&threads[i]);
+    if (*error != 0 && *error != EINVAL && *error != ESRCH)
+      return TALLY_REFUSED_TIMER;
+  }
+  return TALLY_REFUSED_NOT;
+}
+
+/* A program may end before the debugger has looked what is mapped where. */
+static void wait_until_seen(void) {
+  const struct timespec wait = {0, 10000000};
+  uint32_t *word = &agent.shared->seen;
+  for (int i = 0; i < 25 && __atomic_load_n(word, __ATOMIC_ACQUIRE) == 0; ++i)
+    raw4(SYS_futex, word, FUTEX_WAIT, 0, &wait);
+}
+
+static int begin_clock(const struct tally_wire_header *header, int *error) {
+  if (perf_offer(error)) {
+    agent_tell(TALLY_STATE_RING);
+    return TALLY_REFUSED_NOT;
+  }
+  agent.shared->error = *error; /* why not the kernel's clocks */
+  if (handler_install(header->signals) != 0)
+    return TALLY_REFUSED_SIGNAL;
+  agent.shared->signal = agent.signal;
+  int refusal = TALLY_REFUSED_NOT;
+  const bool timers = header->frequency_hz <= header->timer_up_to_hz;
+  if (timers) {
+    refusal = begin_timers(error);
+  } else {
+    __atomic_store_n(&agent.clock, CLOCK_TICKER, __ATOMIC_RELEASE);
+    *error = ticker_start();
+    if (*error != 0)
+      refusal = TALLY_REFUSED_THREAD;
+  }
+  if (refusal != TALLY_REFUSED_NOT) {
+    __atomic_store_n(&agent.clock, CLOCK_OFF, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < threads_used(); ++i)
+      if (threads[i].has_timer)
+        timer_end(&threads[i]);
+    handler_restore();
+    return refusal;
+  }
+  agent_tell(timers ? TALLY_STATE_TIMER : TALLY_STATE_TICKER);
+  wait_until_seen();
+  return TALLY_REFUSED_NOT;
+}
+
+/* The rings' positions of an earlier use do not fit a new memory. */
+static void begin_threads(void) {
+  for (uint32_t i = 0; i < MAX_THREADS; ++i) {
+    threads[i].tid = 0;
+    threads[i].head = 0;
+  }
+  threads_adopt_all();
+}
+
+static int start(const char *name, bool preloaded) {
+  static struct tally_wire_header header;
+  static bool prepared;
+  void *memory = NULL;
+  int refusal = open_memory(name, &header, &memory);
+  if (refusal != TALLY_REFUSED_NOT)
+    return refusal;
+  struct tally_wire_header *shared = memory;
+  madvise(memory, header.bytes, MADV_DONTFORK);
+  int32_t nobody = 0;
+  if (!__atomic_compare_exchange_n(&shared->claimed_by, &nobody, getpid(), false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
+    munmap(memory, header.bytes);
+    return TALLY_REFUSED_CLAIMED;
+  }
+  if (__atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) != CLOCK_OFF) {
+    refusal = refuse(shared, TALLY_REFUSED_BUSY, 0);
+    munmap(memory, header.bytes);
+    return refusal;
+  }
+  /* A memory that we worked in before stays mapped: a late handler may still look at it. */
+  agent.base = memory;
+  agent.slots = header.slots;
+  agent.ring_bytes = header.ring_bytes;
+  agent.stacks = header.stacks;
+  agent.period_ns = header.period_ns;
+  agent.pid = getpid();
+  agent.notes = preloaded ? 0 : TALLY_NOTE_LATE;
+  agent.lost = agent.sent = 0;
+  __atomic_store_n(&agent.shared, shared, __ATOMIC_RELEASE);
+  shared->notes = agent.notes;
+  shared->load_address = (uint64_t)(uintptr_t)&agent;
+  begin_threads();
+  if (!prepared) {
+    threads_resolve();
+    pthread_atfork(NULL, NULL, forget_in_child);
+    prepared = true;
+  }
+  int error = 0;
+  refusal = begin_clock(&header, &error);
+  if (refusal != TALLY_REFUSED_NOT)
+    refuse(shared, refusal, error);
+  if (refusal != TALLY_REFUSED_NOT || shared->state == TALLY_STATE_RING) {
+    __atomic_store_n(&agent.shared, NULL, __ATOMIC_RELEASE);
+    munmap(memory, header.bytes);
+  }
+  return refusal;
+}
+
+/* For a debugger that loads the agent into a process that stands. `name` is the value of the
+ * variable. 0, or a tally_wire_refusal. */
+AGENT_EXPORT int tally_agent_start(const char *name);
+AGENT_EXPORT int tally_agent_start(const char *name) {
+  const int error = errno;
+  const int refusal = start(name, false);
+  errno = error;
+  return refusal;
+}
+
+/* ---- preloaded ---- */
+
+extern char **environ;
+
+static char *value_of(const char *name, char ***entry) {
+  const size_t length = strlen(name);
+  for (char **at = environ; at && *at; ++at)
+    if (strncmp(*at, name, length) == 0 && (*at)[length] == '=') {
+      *entry = at;
+      return *at + length + 1;
+    }
+  return NULL;
+}
+
+static void remove_entry(char **entry) {
+  for (; *entry; ++entry)
+    *entry = entry[1];
+}
+
+/* The program, its children and getenv() see what the user had: we stand first in the list, and are
+ * taken out of it in place. */
+static void restore_preload(void) {
+  Dl_info own;
+  char **entry;
+  char *list = value_of("LD_PRELOAD", &entry);
+  if (!list || dladdr(&agent, &own) == 0 || !own.dli_fname)
+    return;
+  const size_t length = strlen(own.dli_fname);
+  if (strncmp(list, own.dli_fname, length) != 0)
+    return;
+  const char *rest = list + length;
+  if (*rest == 0)
+    remove_entry(entry);
+  else if (*rest == ':' || *rest == ' ')
+    memmove(list, rest + 1, strlen(rest + 1) + 1);
+}
+
+__attribute__((constructor)) static void preloaded(void) {
+  char **entry;
+  char *value = value_of(TALLY_WIRE_VARIABLE, &entry);
+  if (!value)
+    return;
+  remove_entry(entry);
+  restore_preload();
+  const int error = errno;
+  start(value, true);
+  errno = error;
+}

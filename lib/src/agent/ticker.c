@@ -1,0 +1,344 @@
+/* The clock for where the kernel refuses its own: a thread that looks who runs, and interrupts it.
+ *
+ * At each tick and for each thread: its CPU clock is read. It stands still: it sleeps, leave it
+ * alone (a system call would fail with EINTR). It moves while we look: it runs. It ran until now
+ * but not while we look: we may have displaced it, and /proc says so by `R`. A sample weighs the
+ * CPU time since the last one, so totals are exact however many ticks are missed.
+ *
+ * The thread is made by clone() and not by pthread_create(), with descriptors of its own (none) and
+ * without being traced: the program's descriptors stay as they are, libc's count of threads too (a
+ * program ends when its own last thread does), and no debugger stops for it. It has no thread-local
+ * storage of its own, so it makes system calls by hand. */
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <errno.h>
+
+#include "agent/agent.h"
+#include "agent/raw.h"
+
+enum { STACK_BYTES = 64 << 10 };
+static unsigned char stack[STACK_BYTES] __attribute__((aligned(64)));
+
+static const uint64_t scan_every_ns = 100000000; /* for threads that nobody told us of */
+static const uint64_t look_every_ns = 10000000;  /* whether a signal in flight is still pending */
+static const uint64_t stale_after_ns = 10000000; /* CPU time with the signal pending */
+
+static const uint64_t overdue_periods = 16;
+
+static int ticker_tid;
+static int task_directory = -1; /* in the ticker's own descriptors */
+static uint64_t process_cpu_at_start;
+
+/* asked, acknowledged: how often the ticker was to pause, and how it stands. */
+enum { RUNNING = 0, PAUSE_ASKED, PAUSED, GONE };
+static uint32_t pause_word;
+static uint32_t pausers; /* threads that exec at once: one at a time is paused for */
+
+static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
+  return raw4(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout);
+}
+
+/* "/proc/self/task/TID/NAME" up to `room` bytes; what came, 0 for none. */
+static long read_task_file(int tid, const char *name, char *text, size_t room) {
+  if (task_directory < 0)
+    return 0;
+  char path[40];
+  char digits[12];
+  size_t count = 0, at = 0;
+  for (int left = tid; left > 0; left /= 10)
+    digits[count++] = (char)('0' + left % 10);
+  while (count > 0)
+    path[at++] = digits[--count];
+  path[at++] = '/';
+  while (*name && at < sizeof path - 1)
+    path[at++] = *name++;
+  path[at] = 0;
+  const long file = raw4(SYS_openat, task_directory, path, O_RDONLY | O_CLOEXEC, 0);
+  if (file < 0)
+    return 0;
+  const long got = raw3(SYS_read, file, text, room - 1);
+  raw1(SYS_close, file);
+  text[got > 0 ? got : 0] = 0;
+  return got > 0 ? got : 0;
+}
+
+/* proc_pid_stat(5): "TID (NAME) STATE …", where the name may hold anything. */
+static char state_of(int tid) {
+  char text[512];
+  const long got = read_task_file(tid, "stat", text, sizeof text);
+  for (long i = got - 3; i > 0; --i)
+    if (text[i] == ')')
+      return text[i + 2];
+  return '?';
+}
+
+/* A mask of proc_pid_status(5), "SigPnd:\t0000000000000000"; 0 when not to be had. */
+static uint64_t mask_of(const char *text, const char *key) {
+  const char *at = strstr(text, key);
+  uint64_t mask = 0;
+  if (!at)
+    return 0;
+  for (at += strlen(key); *at == ' ' || *at == '\t'; ++at) {
+  }
+  for (;; ++at) {
+    if (*at >= '0' && *at <= '9')
+      mask = mask << 4 | (uint64_t)(*at - '0');
+    else if (*at >= 'a' && *at <= 'f')
+      mask = mask << 4 | (uint64_t)(*at - 'a' + 10);
+    else
+      return mask;
+  }
+}
+
+static bool is_pending(int tid) {
+  char text[4096];
+  if (read_task_file(tid, "status", text, sizeof text) == 0)
+    return true;
+  return (mask_of(text, "SigPnd:") >> (agent.signal - 1) & 1) != 0;
+}
+
+static void interrupt(struct thread *thread, uint64_t cpu) {
+  const int64_t due = (int64_t)(cpu - thread->sampled_cpu) + thread->carry_ns;
+  const int64_t period = (int64_t)agent.period_ns;
+  const int64_t weight = (due + period / 2) / period;
+  if (weight <= 0)
+    return;
+  thread->weight = weight < INT32_MAX ? (uint32_t)weight : INT32_MAX;
+  __atomic_store_n(&thread->in_flight, SIGNAL_SENT, __ATOMIC_RELEASE);
+  const long error = raw3(SYS_tgkill, agent.pid, thread->tid, agent.signal);
+  if (error != 0) {
+    /* It has ended, or its queue is full: its time counts at the next tick. */
+    __atomic_store_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_RELEASE);
+    if (error == -EAGAIN)
+      agent_note(TALLY_NOTE_LIMIT);
+    return;
+  }
+  thread->carry_ns = due - weight * period;
+  thread->sampled_cpu = thread->look_cpu = cpu;
+  __atomic_store_n(&agent.shared->signals_sent, ++agent.sent, __ATOMIC_RELAXED);
+}
+
+/* The signal has not arrived: the thread blocks it, or waits for a processor. */
+static void wait_for_handler(struct thread *thread, uint64_t cpu) {
+  if (cpu - thread->sampled_cpu > stale_after_ns) {
+    uint32_t sent = SIGNAL_SENT;
+    if (__atomic_compare_exchange_n(&thread->in_flight, &sent, SIGNAL_STALE, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+      count_lost(thread->weight);
+  }
+  if (cpu - thread->look_cpu < look_every_ns)
+    return;
+  thread->look_cpu = cpu;
+  if (__atomic_load_n(&thread->in_flight, __ATOMIC_ACQUIRE) == SIGNAL_STALE) {
+    const uint64_t ticks = (cpu - thread->sampled_cpu) / agent.period_ns;
+    count_lost(ticks);
+    thread->sampled_cpu += ticks * agent.period_ns;
+  }
+  /* A debugger may have swallowed it: then nothing would ever come. */
+  if (!is_pending(thread->tid) &&
+      __atomic_exchange_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_ACQ_REL) == SIGNAL_SENT)
+    count_lost(thread->weight);
+}
+
+static void look_at(struct thread *thread, uint64_t elapsed) {
+  const int tid = thread->tid;
+  const uint64_t cpu = thread_cpu_ns(tid);
+  if (cpu == ~UINT64_C(0)) {
+    thread_release(thread);
+    return;
+  }
+  if (__atomic_exchange_n(&thread->fresh, 0, __ATOMIC_ACQUIRE) || cpu < thread->last_cpu) {
+    /* The number is another thread's than before. */
+    thread->last_cpu = thread->sampled_cpu = 0;
+    thread->carry_ns = 0;
+    thread->in_flight = SIGNAL_NONE;
+  }
+  const uint64_t ran = cpu - thread->last_cpu;
+  thread->last_cpu = cpu;
+  if (__atomic_load_n(&thread->in_flight, __ATOMIC_ACQUIRE)) {
+    wait_for_handler(thread, cpu);
+    return;
+  }
+  if ((int64_t)(cpu - thread->sampled_cpu) + thread->carry_ns < (int64_t)agent.period_ns / 2)
+    return;
+  const uint64_t again = thread_cpu_ns(tid);
+  if (again != ~UINT64_C(0) && again > cpu) {
+    interrupt(thread, again);
+    return;
+  }
+  /* Not running. A thread that the scheduler took off a processor stands at a place where
+   * schedulers do so, such as the end of a system call: sampled there, such places would be counted
+   * too often. One that ran until now was displaced by us, wherever it was. One that never fits
+   * either is sampled all the same before it is forgotten. */
+  const bool displaced = 4 * ran > 3 * elapsed;
+  const bool overdue = cpu - thread->sampled_cpu > overdue_periods * agent.period_ns;
+  if ((displaced || (overdue && ran > 0)) && state_of(tid) == 'R')
+    interrupt(thread, cpu);
+}
+
+struct scan {
+  int others; /* threads that live, but for us */
+};
+
+static void visit(int tid, void *context) {
+  struct scan *scan = context;
+  if (tid == ticker_tid)
+    return;
+  scan->others += 1;
+  if (thread_of(tid))
+    return;
+  struct thread *thread = thread_add(tid);
+  if (thread)
+    thread->fresh = 1;
+}
+
+/* False: every other thread has ended, and the process waits for us to do so. */
+static bool scan_threads(void) {
+  struct scan scan = {0};
+  if (task_directory < 0)
+    return true;
+  threads_each(task_directory, visit, &scan);
+  if (scan.others <= 1) {
+    const char state = state_of(agent.pid);
+    if (state == 'Z' || state == 'X')
+      return false;
+  }
+  char text[4096];
+  if (read_task_file(agent.pid, "status", text, sizeof text) != 0 &&
+      (mask_of(text, "SigCgt:") >> (SIGPROF - 1) & 1) != 0)
+    agent_note(TALLY_NOTE_SIGPROF);
+  return true;
+}
+
+static uint64_t clock_ns(clockid_t clock) {
+  struct timespec now;
+  return raw2(SYS_clock_gettime, clock, &now) == 0 ? nanoseconds(&now) : 0;
+}
+
+static void sleep_until(uint64_t when_ns) {
+  const struct timespec when = {(time_t)(when_ns / 1000000000u), (long)(when_ns % 1000000000u)};
+  raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
+}
+
+/* An exec is under way: nothing is sent until it has failed. If it succeeds we are gone. */
+static void pause_if_asked(void) {
+  if (__atomic_load_n(&pause_word, __ATOMIC_ACQUIRE) != PAUSE_ASKED)
+    return;
+  __atomic_store_n(&pause_word, PAUSED, __ATOMIC_RELEASE);
+  futex(&pause_word, FUTEX_WAKE, INT32_MAX, NULL);
+  while (__atomic_load_n(&pause_word, __ATOMIC_ACQUIRE) == PAUSED)
+    futex(&pause_word, FUTEX_WAIT, PAUSED, NULL);
+}
+
+static enum tally_wire_end tick_until_told(void) {
+  uint64_t base = clock_ns(CLOCK_MONOTONIC);
+  uint64_t next_scan = base, last = base;
+  uint32_t random = (uint32_t)base | 1;
+  for (;;) {
+    pause_if_asked();
+    if (__atomic_load_n(&agent.shared->command, __ATOMIC_ACQUIRE) == TALLY_COMMAND_STOP)
+      return TALLY_END_STOPPED;
+    if (!handler_is_ours())
+      return TALLY_END_SIGNAL;
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+    if (now >= next_scan) {
+      if (!scan_threads())
+        return TALLY_END_NOT;
+      next_scan = now + scan_every_ns;
+    }
+    const uint32_t rows = threads_used();
+    for (uint32_t i = 0; i < rows; ++i)
+      if (__atomic_load_n(&threads[i].tid, __ATOMIC_ACQUIRE) != 0)
+        look_at(&threads[i], now - last);
+    last = now;
+    __atomic_store_n(&agent.shared->cpu_ns,
+                     clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID) -
+                         process_cpu_at_start,
+                     __ATOMIC_RELAXED);
+    /* Late ticks are not made up for: the weights do that. */
+    base += agent.period_ns;
+    if (base < now)
+      base = now;
+    /* A quarter of the period to either side, so that no program falls into step. */
+    random = random * 1664525u + 1013904223u;
+    const uint64_t jitter = agent.period_ns / 2 * (random >> 16) >> 16;
+    sleep_until(base + jitter);
+  }
+}
+
+static int ticker(void *ready) {
+  raw2(SYS_prctl, PR_SET_NAME, "tally-ticker");
+  ticker_tid = (int)raw0(SYS_gettid);
+  if (!*(bool *)ready) {
+    raw3(SYS_close_range, 0, ~0u, 0);
+    task_directory =
+        (int)raw4(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  }
+  if (task_directory < 0)
+    agent_note(TALLY_NOTE_BLIND);
+  __atomic_store_n((bool *)ready, true, __ATOMIC_RELEASE); /* the starter's stack: not after this */
+  const enum tally_wire_end end = tick_until_told();
+  __atomic_store_n(&pause_word, GONE, __ATOMIC_RELEASE);
+  futex(&pause_word, FUTEX_WAKE, INT32_MAX, NULL);
+  agent_end(end);
+  return 0;
+}
+
+int ticker_start(void) {
+  process_cpu_at_start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+  pause_word = RUNNING;
+  task_directory = -1;
+  ticker_tid = 0;
+  /* A copy of the descriptors, closed at once, is better than the same ones: what we open is then
+   * never among the program's. Where they cannot be closed at one stroke we share, and open none.
+   */
+  const bool own_files = raw3(SYS_close_range, ~0u, ~0u, 0) == 0;
+  int flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_UNTRACED;
+  if (!own_files)
+    flags |= CLONE_FILES;
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  static bool ready;
+  ready = !own_files;
+  const int tid = clone(ticker, stack + STACK_BYTES, flags, &ready);
+  const int error = tid < 0 ? errno : 0;
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  if (error != 0)
+    return error;
+  while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
+    raw0(SYS_sched_yield);
+  return 0;
+}
+
+bool ticker_pause(void) {
+  const struct timespec while_waiting = {0, 10000000};
+  while (__atomic_exchange_n(&pausers, 1, __ATOMIC_ACQUIRE) != 0)
+    raw0(SYS_sched_yield);
+  uint32_t running = RUNNING;
+  __atomic_compare_exchange_n(&pause_word, &running, PAUSE_ASKED, false, __ATOMIC_ACQ_REL,
+                              __ATOMIC_ACQUIRE);
+  for (;;) {
+    const uint32_t now = __atomic_load_n(&pause_word, __ATOMIC_ACQUIRE);
+    if (now == PAUSED)
+      return true;
+    if (now == GONE) {
+      __atomic_store_n(&pausers, 0, __ATOMIC_RELEASE);
+      return false;
+    }
+    futex(&pause_word, FUTEX_WAIT, now, &while_waiting);
+  }
+}
+
+void ticker_resume(void) {
+  __atomic_store_n(&pause_word, RUNNING, __ATOMIC_RELEASE);
+  futex(&pause_word, FUTEX_WAKE, 1, NULL);
+  __atomic_store_n(&pausers, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,158 @@
+#include "collect/agent_library.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tally/agent.h>
+
+#include "support/unique_fd.h"
+
+namespace tally {
+
+namespace {
+
+constexpr const char *library_name = "libtally-agent.so";
+
+std::string real_path(const std::string &path) {
+  char *real = ::realpath(path.c_str(), nullptr);
+  const std::string result = real ? real : "";
+  std::free(real);
+  return result;
+}
+
+std::string folder_of_this_library() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void *>(&find_agent_library), &info) == 0 || !info.dli_fname)
+    return "";
+  const std::string path = real_path(info.dli_fname);
+  return path.substr(0, path.rfind('/') == path.npos ? 0 : path.rfind('/'));
+}
+
+std::string machine_name(uint16_t machine) {
+  switch (machine) {
+  case EM_386:
+    return "32-bit x86";
+  case EM_X86_64:
+    return "x86-64";
+  case EM_ARM:
+    return "32-bit ARM";
+  case EM_AARCH64:
+    return "aarch64";
+  default:
+    return fmt::format("machine {}", machine);
+  }
+}
+
+// The head of a file and what its program headers say, as far as it holds them.
+struct Head {
+  std::vector<char> bytes;
+  mode_t mode = 0;
+
+  static std::string read(const std::string &path, Head &head) {
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat info {};
+    if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0)
+      return fmt::format("{} cannot be read", path);
+    head.mode = info.st_mode;
+    head.bytes.resize(65536);
+    const ssize_t got = ::pread(fd.get(), head.bytes.data(), head.bytes.size(), 0);
+    head.bytes.resize(got > 0 ? static_cast<size_t>(got) : 0);
+    return "";
+  }
+  template <class T> bool at(uint64_t offset, T &value) const {
+    if (offset > bytes.size() || bytes.size() - offset < sizeof value)
+      return false;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return true;
+  }
+};
+
+std::string why_elf_cannot(const std::string &path, const Head &head) {
+  Elf64_Ehdr elf{};
+  Elf64_Ehdr own{};
+#if defined(__aarch64__)
+  own.e_machine = EM_AARCH64;
+#else
+  own.e_machine = EM_X86_64;
+#endif
+  if (!head.at(0, elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0)
+    return fmt::format("{} is no program that is understood here (not ELF)", path);
+  if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != own.e_machine)
+    return fmt::format("{} is for {}, the agent for {}", path, machine_name(elf.e_machine),
+                       machine_name(own.e_machine));
+  for (uint32_t i = 0; i < elf.e_phnum; ++i) {
+    Elf64_Phdr segment{};
+    if (!head.at(elf.e_phoff + uint64_t{i} * sizeof segment, segment))
+      return ""; // unusual: let it try
+    if (segment.p_type == PT_INTERP)
+      return "";
+  }
+  return fmt::format("{} is linked statically: it preloads nothing", path);
+}
+
+std::string interpreter_of_script(const Head &head) {
+  const std::string line(head.bytes.begin(), std::find(head.bytes.begin(), head.bytes.end(), '\n'));
+  const size_t begin = line.find_first_not_of(" \t", 2);
+  if (begin == line.npos)
+    return "";
+  return line.substr(begin, line.find_first_of(" \t", begin) - begin);
+}
+
+} // namespace
+
+std::string why_agent_cannot_load(const std::string &path) {
+  std::string name = path;
+  for (int depth = 0; depth < 4; ++depth) {
+    Head head;
+    if (std::string reason = Head::read(name, head); !reason.empty())
+      return reason;
+    if ((head.mode & (S_ISUID | S_ISGID)) != 0 && depth == 0)
+      return fmt::format("{} changes its user or group (set-user-ID): it preloads nothing", name);
+    if (head.bytes.size() < 2 || head.bytes[0] != '#' || head.bytes[1] != '!')
+      return why_elf_cannot(name, head);
+    name = interpreter_of_script(head);
+    if (name.empty())
+      return fmt::format("{} is a script that names no interpreter", path);
+  }
+  return fmt::format("{} is a script of a script of a script", path);
+}
+
+Result<std::string> find_agent_library(const std::string &given) {
+  std::vector<std::string> places;
+  if (!given.empty()) {
+    places.push_back(given);
+  } else if (const char *named = std::getenv("TALLY_AGENT_LIBRARY"); named && *named) {
+    places.emplace_back(named);
+  } else if (const std::string folder = folder_of_this_library(); !folder.empty()) {
+    places.push_back(fmt::format("{}/tally/{}", folder, library_name));     // installed
+    places.push_back(fmt::format("{}/src/agent/{}", folder, library_name)); // a build folder's lib
+  }
+  std::string looked;
+  for (const std::string &place : places) {
+    const std::string path = real_path(place);
+    if (!path.empty() && ::access(path.c_str(), R_OK) == 0) {
+      // LD_PRELOAD is a list by these two, and knows no quoting.
+      if (path.find_first_of(": ") != path.npos)
+        return fail(ErrorCode::unsupported,
+                    "the agent's path holds a space or a colon, which LD_PRELOAD cannot name",
+                    path);
+      return path;
+    }
+    looked += (looked.empty() ? "" : ", ") + place;
+  }
+  return fail(ErrorCode::not_found,
+              fmt::format("the agent's library is not there (looked for {}): set "
+                          "TALLY_AGENT_LIBRARY to its path",
+                          looked.empty() ? library_name : looked));
+}
+
+} // namespace tally

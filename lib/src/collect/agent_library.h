@@ -1,0 +1,14 @@
+// Where the agent's library is.
+#pragma once
+
+#include <string>
+
+#include <tally/result.h>
+
+namespace tally {
+
+// The absolute path of libtally-agent.so; `given` where it is not empty. An error lists where it
+// was looked for, or says why the dynamic linker could not name it.
+Result<std::string> find_agent_library(const std::string &given);
+
+} // namespace tally

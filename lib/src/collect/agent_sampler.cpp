@@ -1,0 +1,627 @@
+// The sampler that reads what an agent inside the program writes, in a thread of its own.
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tally/agent.h>
+
+#include "collect/agent_library.h"
+#include "collect/agent_memory.h"
+#include "collect/agent_sink.h"
+#include "collect/perf_sampler.h"
+#include "collect/proc_info.h"
+#include "support/clock.h"
+#include "support/unique_fd.h"
+
+namespace tally {
+
+namespace {
+
+constexpr int longest_wait_ms = 100;
+constexpr int shortest_wait_ms = 5;
+constexpr uint64_t look_every_ns = 200'000'000;
+constexpr uint32_t highest_hz = 20'000;
+// A program that has run so long without a word from the agent will not load it any more.
+constexpr uint64_t silence_ns = 200'000'000;
+constexpr std::string_view problem_begin = "the reader of the samples stopped: ";
+constexpr size_t problem_room = 256;
+
+// The CPU time of a process, seen from outside; nothing once it is gone.
+std::optional<uint64_t> process_cpu_ns(pid_t pid) {
+  timespec time{};
+  // As clock_getcpuclockid() makes it.
+  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2U);
+  if (pid <= 0 || ::clock_gettime(clock, &time) != 0)
+    return std::nullopt;
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
+
+std::string words_of_refusal(uint32_t refusal, int error) {
+  const std::string why =
+      error > 0
+          ? fmt::format(" ({})", strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error")
+          : "";
+  switch (refusal) {
+  case TALLY_REFUSED_BUSY:
+    return "the program's agent works for another debugger";
+  case TALLY_REFUSED_SIGNAL:
+    return fmt::format("the program, or who started it, has taken the signals SIGRTMAX-3 to "
+                       "SIGRTMAX-5 ({} to {})",
+                       SIGRTMAX - 3, SIGRTMAX - 5);
+  case TALLY_REFUSED_THREAD:
+    return "the agent could not start its thread" + why;
+  case TALLY_REFUSED_TIMER:
+    return "the agent could not make a timer" + why +
+           (error == EAGAIN ? ": RLIMIT_SIGPENDING (ulimit -i) leaves no room" : "");
+  default:
+    return fmt::format("the agent refused, code {}", refusal) + why;
+  }
+}
+
+std::string words_of_end(uint32_t end, int signal) {
+  switch (end) {
+  case TALLY_END_EXEC:
+    return "the process has executed another program, which the agent does not follow";
+  case TALLY_END_SIGNAL:
+    return fmt::format("the program has taken the agent's signal {} for itself", signal);
+  case TALLY_END_STOPPED:
+    return "it was stopped";
+  default:
+    return "the process has ended";
+  }
+}
+
+std::string words_of_notes(uint32_t notes, std::string_view clock) {
+  std::string text;
+  const auto say = [&](uint32_t note, const char *words) {
+    if ((notes & note) != 0)
+      text += (text.empty() ? "" : "; ") + std::string(words);
+  };
+  if (clock == "ticker")
+    say(TALLY_NOTE_SIGPROF, "the program has a profiling timer of its own: it also counts the "
+                            "agent's CPU time");
+  say(TALLY_NOTE_BLIND, "the agent may not look into /proc: threads made by clone() are not seen");
+  say(TALLY_NOTE_CROWDED, "the program has more threads than the agent can follow");
+  say(TALLY_NOTE_LATE, "the agent was loaded late: a signal may be pending when the program "
+                       "executes another one, and would end that");
+  say(TALLY_NOTE_LIMIT, "signals could not be queued: RLIMIT_SIGPENDING (ulimit -i) is too low");
+  return text;
+}
+
+class LiveAgentSampler final : public AgentSampler {
+public:
+  LiveAgentSampler(const SamplerOptions &options, std::string library, AgentMemory memory)
+      : options_(options), memory_(std::move(memory)) {
+    launch_ = {std::move(library), memory_.variable(), agent_signals()};
+    problem_.reserve(problem_room);
+    sink_.emplace(0, period_ns(), options_, [this] { return may_look(); });
+  }
+  ~LiveAgentSampler() override { stop(); }
+  Result<void> start_reader();
+
+  const AgentLaunch &launch() const override { return launch_; }
+  void expect(pid_t pid) override;
+  AgentFacts facts() override;
+
+  void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override;
+  void stop() override;
+  SamplerStatus status() override;
+  Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
+                                uint64_t end_ns) override;
+  void clear() override;
+
+private:
+  uint64_t period_ns() const { return sampling_period_ns(options_.frequency_hz); }
+  uint32_t state() const {
+    return stopped_ ? last_state_ : __atomic_load_n(&memory_.header().state, __ATOMIC_ACQUIRE);
+  }
+  uint32_t end_reason() const {
+    return stopped_ ? last_end_ : __atomic_load_n(&memory_.header().end, __ATOMIC_ACQUIRE);
+  }
+  bool may_look() const { return !gone_ && end_reason() != TALLY_END_EXEC; }
+
+  static void *reader(void *self);
+  void read_until_stopped();
+  void wait(int timeout_ms);
+  void follow(); // what the agent says by its state
+  void take_clocks();
+  Result<std::unique_ptr<Sampler>> adopt_clocks();
+  size_t drain();
+  void bank(); // what the process before gave
+  void follow_cpu();
+  std::string guess_silence();
+  uint64_t lost() const {
+    return stopped_ ? last_lost_ : __atomic_load_n(&memory_.header().lost, __ATOMIC_RELAXED);
+  }
+  uint64_t cpu_ns() const;
+  AgentFacts facts_now();
+
+  template <class Work> void guarded(Work &&work) {
+    try {
+      work();
+    } catch (const std::exception &error) {
+      note_problem(error.what());
+    } catch (...) {
+      note_problem("unknown exception");
+    }
+  }
+  // Within the room that was reserved: where memory has run out, another exception would end the
+  // debugger.
+  void note_problem(std::string_view what) noexcept {
+    problem_ = problem_begin;
+    problem_ += what.substr(0, problem_room - problem_begin.size());
+  }
+
+  const SamplerOptions options_;
+  AgentLaunch launch_;
+
+  // Everything below is the mutex's, but for what only the reader thread touches.
+  std::mutex mutex_;
+  AgentMemory memory_;
+  std::optional<AgentSink> sink_;
+  std::unique_ptr<Sampler> inner_;    // on the kernel's clocks, once they were taken
+  std::vector<StackProfile> earlier_; // of processes before this one
+  SamplerStatus earlier_status_;      // sums of them
+  pid_t pid_ = 0;
+  UniqueFd wake_, pidfd_;
+  bool stopping_ = false;
+  bool gone_ = false; // the process
+  bool handshaken_ = false;
+  uint64_t looked_ns_ = 0;
+  uint64_t cpu_at_expect_ = 0, cpu_last_ = 0; // of the whole process, seen from outside
+  uint64_t cleared_cpu_ns_ = 0, cleared_lost_ = 0;
+  std::string clock_; // while it was known
+  std::string problem_;
+  bool stopped_ = false; // what follows is what was said last
+  uint32_t last_state_ = TALLY_STATE_EMPTY, last_end_ = TALLY_END_NOT;
+  uint64_t last_lost_ = 0, last_cpu_ns_ = 0;
+  AgentFacts final_facts_;
+
+  pthread_t thread_{};
+  bool thread_runs_ = false;
+};
+
+Result<void> LiveAgentSampler::start_reader() {
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (wake_.get() < 0)
+    return fail_errno(errno, "no descriptor to wake the reader of the samples with");
+  // A debugger's signals must find the debugger's own threads.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = ::pthread_create(&thread_, nullptr, &LiveAgentSampler::reader, this);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (error != 0)
+    return fail_errno(error, "no thread to read the samples with");
+  thread_runs_ = true;
+  return {};
+}
+
+void *LiveAgentSampler::reader(void *self) {
+  ::pthread_setname_np(::pthread_self(), "tally-agent");
+  static_cast<LiveAgentSampler *>(self)->read_until_stopped();
+  return nullptr;
+}
+
+void LiveAgentSampler::read_until_stopped() {
+  int timeout_ms = shortest_wait_ms;
+  for (;;) {
+    wait(timeout_ms);
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || !problem_.empty())
+      return;
+    guarded([&] {
+      follow();
+      if (inner_ || pid_ == 0) {
+        timeout_ms = longest_wait_ms;
+        return;
+      }
+      const size_t most = drain();
+      if (most > memory_.ring_bytes() / 8)
+        timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
+      else
+        timeout_ms = std::min(timeout_ms * 2, longest_wait_ms);
+    });
+  }
+}
+
+// Until the agent says something, the process ends, someone calls, or time is up.
+void LiveAgentSampler::wait(int timeout_ms) {
+  uint32_t *word = nullptr;
+  int pidfd = -1;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_)
+      return;
+    const bool silent = pid_ != 0 && !gone_ && state() == TALLY_STATE_EMPTY;
+    if (silent)
+      word = &memory_.header().state;
+    else if (!gone_)
+      pidfd = pidfd_.get();
+  }
+  if (word) {
+    // The memory may be exchanged meanwhile: then this wakes up by the time.
+    const timespec time{0, 20'000'000};
+    ::syscall(SYS_futex, word, FUTEX_WAIT, TALLY_STATE_EMPTY, &time, nullptr, 0);
+    return;
+  }
+  pollfd polled[2] = {{wake_.get(), POLLIN, 0}, {pidfd, POLLIN, 0}};
+  ::poll(polled, 2, timeout_ms);
+  uint64_t calls;
+  if ((polled[0].revents & POLLIN) != 0) [[maybe_unused]]
+    const ssize_t got = ::read(wake_.get(), &calls, sizeof calls);
+}
+
+void LiveAgentSampler::follow() {
+  if (pid_ == 0 || stopped_)
+    return;
+  if (!gone_) {
+    if (pidfd_.get() >= 0) {
+      pollfd polled{pidfd_.get(), POLLIN, 0};
+      gone_ = ::poll(&polled, 1, 0) == 1;
+    } else if (const auto status = process_status(std::to_string(pid_));
+               !status || (status->state == 'Z' && status->threads <= 1)) {
+      gone_ = true;
+    }
+  }
+  follow_cpu();
+  if (inner_)
+    return;
+  const uint32_t now = state();
+  if (now == TALLY_STATE_OFFERED && !gone_)
+    take_clocks();
+  const bool works = now == TALLY_STATE_TICKER || now == TALLY_STATE_TIMER;
+  if (clock_.empty() && (works || now == TALLY_STATE_ENDED))
+    clock_ = options_.frequency_hz <= memory_.header().timer_up_to_hz ? "timer" : "ticker";
+  if (works && !handshaken_) {
+    handshaken_ = true;
+    sink_->set_command(command_line(pid_));
+    looked_ns_ = 0;
+  }
+  if (works && now_ns() - looked_ns_ > look_every_ns) {
+    looked_ns_ = now_ns();
+    sink_->look();
+    uint32_t *seen = &memory_.header().seen;
+    if (__atomic_exchange_n(seen, 1, __ATOMIC_ACQ_REL) == 0)
+      ::syscall(SYS_futex, seen, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  }
+}
+
+void LiveAgentSampler::follow_cpu() {
+  if (const auto cpu = process_cpu_ns(pid_))
+    cpu_last_ = std::max(cpu_last_, *cpu);
+}
+
+// The agent waits for the answer, and stays with a clock of its own when it is "no".
+void LiveAgentSampler::take_clocks() {
+  uint32_t *word = &memory_.header().handover;
+  if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != TALLY_HANDOVER_OPEN)
+    return;
+  auto adopted = adopt_clocks();
+  uint32_t open = TALLY_HANDOVER_OPEN;
+  const uint32_t answer = adopted ? TALLY_HANDOVER_TAKEN : TALLY_HANDOVER_FAILED;
+  const bool first =
+      __atomic_compare_exchange_n(word, &open, answer, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+  ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  if (first && adopted)
+    inner_ = std::move(*adopted);
+}
+
+Result<std::unique_ptr<Sampler>> LiveAgentSampler::adopt_clocks() {
+  const tally_wire_header &header = memory_.header();
+  PerfEvents::Config config;
+  config.pid = pid_;
+  config.stacks = options_.stacks;
+  config.frequency_hz = options_.frequency_hz;
+  const size_t cpus = header.cpus; // ours, unless the program wrote over it: adopt() bounds it
+  const size_t count = std::min<size_t>(header.fds, TALLY_WIRE_FDS);
+  std::vector<PerfEvents::Given> given;
+  for (size_t i = 0; i < count; ++i) {
+    const int number = header.fd[i];
+    UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_.get(), number, 0)));
+    if (fd.get() < 0)
+      return fail_errno(errno, "the kernel's clocks could not be taken over");
+    given.push_back({std::move(fd), static_cast<size_t>(header.fd_cpu[i])});
+  }
+  if (cpus > TALLY_WIRE_CPUS)
+    return fail(ErrorCode::invalid_input, "the agent's memory is damaged");
+  TALLY_TRY(events,
+            PerfEvents::adopt(config, std::move(given), header.variant, cpus, header.mapped_bytes));
+  return start_perf_sampler(pid_, options_, std::move(events), thread_ids(pid_));
+}
+
+size_t LiveAgentSampler::drain() {
+  if (stopped_ || pid_ == 0 || inner_)
+    return 0;
+  if (!handshaken_)
+    follow();
+  sink_->begin_round();
+  return memory_.drain([this](const AgentRecord &record) { sink_->handle(record); });
+}
+
+void LiveAgentSampler::expect(pid_t pid) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_)
+    return;
+  guarded([&] {
+    const bool used =
+        __atomic_load_n(&memory_.header().claimed_by, __ATOMIC_ACQUIRE) != 0 || inner_;
+    if (used) {
+      bank();
+      if (const auto renewed = memory_.renew(); !renewed) {
+        note_problem(renewed.error().text());
+        return;
+      }
+    }
+    pid_ = pid;
+    sink_.emplace(pid, period_ns(), options_, [this] { return may_look(); });
+    gone_ = handshaken_ = false;
+    cleared_cpu_ns_ = cleared_lost_ = 0;
+    clock_.clear();
+    pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    cpu_at_expect_ = cpu_last_ = process_cpu_ns(pid).value_or(0);
+    __atomic_store_n(&memory_.header().expected_pid, pid, __ATOMIC_RELEASE);
+  });
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+}
+
+void LiveAgentSampler::bank() {
+  follow();
+  drain();
+  SamplerStatus &sum = earlier_status_;
+  if (inner_) {
+    inner_->stop();
+    const SamplerStatus last = inner_->status();
+    sum.samples += last.samples;
+    sum.kernel_samples += last.kernel_samples;
+    sum.lost += last.lost;
+    sum.cut_stacks += last.cut_stacks;
+    sum.cpu_ns += last.cpu_ns;
+  } else {
+    sum.samples += sink_->ticks();
+    sum.lost += lost() - cleared_lost_;
+    sum.cut_stacks += sink_->cut_stacks();
+    sum.cpu_ns += cpu_ns();
+  }
+  auto profile = inner_ ? inner_->snapshot("", 0, 0) : sink_->snapshot("", 0, 0);
+  inner_.reset();
+  if (profile && profile->sample_count() != 0) {
+    sum.threads += profile->threads().size();
+    sum.parts += profile->parts().size();
+    earlier_.push_back(std::move(*profile));
+  }
+}
+
+uint64_t LiveAgentSampler::cpu_ns() const {
+  if (stopped_)
+    return last_cpu_ns_ - std::min(last_cpu_ns_, cleared_cpu_ns_);
+  const tally_wire_header &header = memory_.header();
+  const uint64_t all = __atomic_load_n(&header.state, __ATOMIC_ACQUIRE) == TALLY_STATE_TIMER
+                           ? cpu_last_ - cpu_at_expect_
+                           : __atomic_load_n(&header.cpu_ns, __ATOMIC_RELAXED);
+  return all - std::min(all, cleared_cpu_ns_);
+}
+
+void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {
+  const std::lock_guard lock(mutex_);
+  guarded([&] {
+    follow();
+    if (inner_) {
+      inner_->end_part(trigger, begin_ns, end_ns);
+      return;
+    }
+    drain();
+    sink_->end_part(trigger, begin_ns, end_ns);
+  });
+}
+
+void LiveAgentSampler::stop() {
+  if (thread_runs_) {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      // The ticker ends at its next tick, timers at their next signal.
+      __atomic_store_n(&memory_.header().command, TALLY_COMMAND_STOP, __ATOMIC_RELEASE);
+      uint32_t open = TALLY_HANDOVER_OPEN;
+      __atomic_compare_exchange_n(&memory_.header().handover, &open, TALLY_HANDOVER_FAILED, false,
+                                  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+      ::syscall(SYS_futex, &memory_.header().handover, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    }
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+    ::pthread_join(thread_, nullptr);
+    thread_runs_ = false;
+  }
+  if (stopped_)
+    return;
+  guarded([&] {
+    follow();
+    drain();
+    if (inner_)
+      inner_->stop();
+    final_facts_ = facts_now();
+  });
+  last_lost_ = lost();
+  last_cpu_ns_ = cpu_ns() + cleared_cpu_ns_;
+  last_end_ = end_reason();
+  last_state_ = state();
+  stopped_ = true;
+  memory_.release();
+  wake_.reset();
+  pidfd_.reset();
+}
+
+SamplerStatus LiveAgentSampler::status() {
+  const std::lock_guard lock(mutex_);
+  guarded([&] {
+    follow();
+    drain();
+  });
+  SamplerStatus status;
+  if (inner_) {
+    status = inner_->status();
+  } else {
+    status.samples = sink_->ticks();
+    status.lost = lost() - cleared_lost_;
+    status.cut_stacks = sink_->cut_stacks();
+    status.threads = sink_->thread_count();
+    status.parts = sink_->part_count();
+    status.cpu_ns = cpu_ns();
+    status.ring_bytes = memory_.ring_bytes();
+    status.memory_bytes = sink_->memory_bytes();
+    status.ended = gone_ || state() == TALLY_STATE_ENDED;
+    const uint64_t bad = sink_->bad_records() + memory_.bad_records();
+    if (bad != 0)
+      status.problem = fmt::format("{} records of the agent could not be understood: the program "
+                                   "has written over its memory",
+                                   bad);
+  }
+  status.requested_hz = options_.frequency_hz;
+  status.samples += earlier_status_.samples;
+  status.kernel_samples += earlier_status_.kernel_samples;
+  status.lost += earlier_status_.lost;
+  status.cut_stacks += earlier_status_.cut_stacks;
+  status.cpu_ns += earlier_status_.cpu_ns;
+  status.threads += earlier_status_.threads;
+  status.parts += earlier_status_.parts;
+  if (!problem_.empty())
+    status.problem = problem_;
+  return status;
+}
+
+Result<StackProfile> LiveAgentSampler::snapshot(std::string_view trigger, uint64_t begin_ns,
+                                                uint64_t end_ns) {
+  const std::lock_guard lock(mutex_);
+  try {
+    follow();
+    drain();
+    auto now = inner_ ? inner_->snapshot(trigger, begin_ns, end_ns)
+                      : sink_->snapshot(trigger, begin_ns, end_ns);
+    if (!now || earlier_.empty())
+      return now;
+    StackProfileBuilder all(earlier_.front());
+    for (size_t i = 1; i < earlier_.size(); ++i)
+      TALLY_CHECK(append(all, earlier_[i]));
+    TALLY_CHECK(append(all, *now));
+    return all.finish();
+  } catch (const std::exception &error) {
+    return fail(ErrorCode::limit, fmt::format("the samples cannot be copied: {}", error.what()));
+  }
+}
+
+void LiveAgentSampler::clear() {
+  const std::lock_guard lock(mutex_);
+  guarded([&] {
+    follow();
+    drain();
+    if (inner_)
+      inner_->clear();
+    sink_->clear();
+    earlier_.clear();
+    earlier_status_ = {};
+    cleared_cpu_ns_ += cpu_ns();
+    cleared_lost_ = lost();
+  });
+}
+
+AgentFacts LiveAgentSampler::facts() {
+  const std::lock_guard lock(mutex_);
+  if (stopped_)
+    return final_facts_;
+  AgentFacts facts;
+  guarded([&] {
+    follow();
+    drain();
+    facts = facts_now();
+  });
+  return facts;
+}
+
+AgentFacts LiveAgentSampler::facts_now() {
+  AgentFacts facts;
+  if (pid_ == 0)
+    return facts;
+  if (inner_) {
+    const bool ended = inner_->status().ended;
+    facts.phase = ended ? AgentPhase::ended : AgentPhase::working;
+    facts.clock = "ring";
+    facts.reason = ended ? "the process has ended" : "";
+    return facts;
+  }
+  const tally_wire_header &header = memory_.header();
+  const uint32_t now = state();
+  if (now == TALLY_STATE_REFUSED) {
+    facts.phase = AgentPhase::refused;
+    facts.reason = words_of_refusal(header.refusal, header.error);
+    return facts;
+  }
+  facts.clock = clock_;
+  facts.interruptions =
+      clock_ == "timer" ? sink_->ticks() : __atomic_load_n(&header.signals_sent, __ATOMIC_RELAXED);
+  facts.conflict = words_of_notes(header.notes, clock_);
+  if (now == TALLY_STATE_ENDED) {
+    facts.phase = AgentPhase::ended;
+    facts.reason = words_of_end(header.end, header.signal);
+  } else if (gone_) {
+    facts.phase = AgentPhase::ended;
+    facts.reason = clock_.empty()
+                       ? "the process ended before the agent was loaded: " + guess_silence()
+                       : "the process has ended";
+  } else if (now == TALLY_STATE_EMPTY || now == TALLY_STATE_OFFERED || now > TALLY_STATE_ENDED) {
+    facts.phase = AgentPhase::waiting;
+    if (now == TALLY_STATE_EMPTY && cpu_last_ - cpu_at_expect_ > silence_ns)
+      facts.reason = "the agent was not loaded: " + guess_silence();
+  } else {
+    facts.phase = AgentPhase::working;
+  }
+  return facts;
+}
+
+std::string LiveAgentSampler::guess_silence() {
+  const std::string executable = fmt::format("/proc/{}/exe", pid_);
+  std::string why = gone_ ? "" : why_agent_cannot_load(executable);
+  if (!why.empty())
+    return why;
+  return "it is linked statically, or set-user-ID, or of another machine or C library, or may not "
+         "read " +
+         launch_.library + " (the dynamic linker's message is on its standard error)";
+}
+
+} // namespace
+
+Result<std::unique_ptr<AgentSampler>> make_agent_sampler(SamplerOptions options,
+                                                         std::string library) {
+  try {
+    TALLY_CHECK(check_sampler_options(options));
+    if (options.frequency_hz > highest_hz)
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("{} Hz is more than the agent can do ({}): ask for less",
+                              options.frequency_hz, highest_hz));
+    TALLY_TRY(found, find_agent_library(library));
+    TALLY_TRY(memory, AgentMemory::make(options));
+    auto sampler = std::make_unique<LiveAgentSampler>(options, std::move(found), std::move(memory));
+    TALLY_CHECK(sampler->start_reader());
+    return sampler;
+  } catch (const std::exception &error) {
+    return fail(ErrorCode::limit, fmt::format("the sampler cannot start: {}", error.what()));
+  }
+}
+
+} // namespace tally

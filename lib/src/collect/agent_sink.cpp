@@ -1,0 +1,95 @@
+#include "collect/agent_sink.h"
+
+#include <algorithm>
+
+#include "collect/proc_info.h"
+
+namespace tally {
+
+namespace {
+
+// A program that writes nonsense into its memory could name as many threads as there are numbers.
+constexpr size_t most_threads = 100'000;
+
+} // namespace
+
+AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
+                     std::function<bool()> may_look)
+    : StackCollector(pid, period_ns), pid_(pid), may_look_(std::move(may_look)),
+      chain_(pid, options, space()), unwinds_(options.unwinder != nullptr) {}
+
+void AgentSink::look() {
+  const std::string proc = "/proc/" + std::to_string(pid_);
+  const std::vector<pid_t> tids = thread_ids(pid_);
+  auto maps = read_small_file(proc + "/maps");
+  // A first thread that has ended has no memory any more, others may have.
+  for (auto tid = tids.rbegin(); tid != tids.rend() && (!maps || maps->empty()); ++tid)
+    maps = read_small_file(proc + "/task/" + std::to_string(*tid) + "/maps");
+  // In this order: what was read before the program became another one is its own.
+  if (!maps || maps->empty() || !may_look_())
+    return;
+  if (*maps != maps_) {
+    for (const CodeRange &range : parse_maps(*maps))
+      map(range);
+    maps_ = std::move(*maps);
+  }
+  for (const pid_t tid : tids)
+    if (std::string name = tally::thread_name(pid_, tid);
+        !name.empty() && name != StackCollector::thread_name(tid) && may_look_())
+      name_thread(tid, name);
+}
+
+bool AgentSink::is_code(uint64_t pc) {
+  if (space().find(pc) != AddressSpace::nowhere)
+    return true;
+  if (looked_in_round_)
+    return false;
+  looked_in_round_ = true;
+  look();
+  return space().find(pc) != AddressSpace::nowhere;
+}
+
+bool AgentSink::chain_of(const AgentRecord &record) {
+  chain_.clear();
+  if (record.kind == TALLY_RECORD_CHAIN) {
+    const uint64_t pc = record.words[0];
+    is_code(pc);
+    chain_.leaf(pc);
+    for (const uint64_t address :
+         record.words.subspan(1, std::min(record.words.size(), size_t{TALLY_WIRE_FRAMES}) - 1))
+      if (!chain_.caller(address))
+        break;
+    return true;
+  }
+  if (record.words.size() < TALLY_WIRE_REGISTERS || !unwinds_)
+    return false;
+  Registers registers;
+  std::copy_n(record.words.begin(), TALLY_WIRE_REGISTERS, registers.value.begin());
+  is_code(registers.pc());
+  if (!chain_.unwind(registers, std::as_bytes(record.words.subspan(TALLY_WIRE_REGISTERS))))
+    ++cut_stacks_;
+  return true;
+}
+
+void AgentSink::handle(const AgentRecord &record) {
+  if (!chain_of(record)) {
+    ++bad_;
+    return;
+  }
+  if (!knows_thread(record.tid)) {
+    if (thread_count() >= most_threads) {
+      ++bad_;
+      return;
+    }
+    name_thread(record.tid, may_look_() ? tally::thread_name(pid_, record.tid) : "");
+  }
+  ticks_ += record.weight;
+  add(record.tid, chain_.pcs(), record.weight);
+}
+
+void AgentSink::clear() {
+  ticks_ = cut_stacks_ = bad_ = 0;
+  StackCollector::clear();
+}
+
+} // namespace tally

@@ -1,0 +1,51 @@
+// From the agent's records to a StackProfile, with a map of the program that is looked up as
+// needed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <sys/types.h>
+
+#include <tally/sampler.h>
+
+#include "collect/agent_memory.h"
+#include "collect/call_chain.h"
+#include "collect/stack_collector.h"
+
+namespace tally {
+
+class AgentSink : public StackCollector {
+public:
+  // `may_look`: whether /proc/PID still tells of the program that the samples are of.
+  AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
+            std::function<bool()> may_look);
+
+  // Reads what is mapped, if it has changed, and what the threads are called.
+  void look();
+  // The next record may belong to code that was mapped after the last look: it may look once more.
+  void begin_round() { looked_in_round_ = false; }
+  void handle(const AgentRecord &record);
+  void clear();
+
+  uint64_t ticks() const { return ticks_; }
+  uint64_t cut_stacks() const { return cut_stacks_; }
+  uint64_t bad_records() const { return bad_; }
+
+private:
+  bool chain_of(const AgentRecord &record);
+  bool is_code(uint64_t pc);
+
+  pid_t pid_;
+  std::function<bool()> may_look_;
+  CallChain chain_;
+  std::string maps_; // as last read
+  bool looked_in_round_ = false;
+  bool unwinds_;
+  uint64_t ticks_ = 0;
+  uint64_t cut_stacks_ = 0;
+  uint64_t bad_ = 0;
+};
+
+} // namespace tally

@@ -1,0 +1,53 @@
+// One sample's chain of addresses, from what a kernel or an agent has seen of the stack.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <sys/types.h>
+
+#include <tally/sampler.h>
+#include <tally/unwinder.h>
+
+#include "collect/address_space.h"
+
+namespace tally {
+
+class CallChain {
+public:
+  // The ends of the address space hold no code, but a chain may hold numbers from there: marks of
+  // the kernel above, and what a register that is no frame pointer led to below.
+  static constexpr uint64_t lowest_code = 4096;
+
+  // `space` outlives it.
+  CallChain(pid_t pid, const SamplerOptions &options, const AddressSpace &space);
+  CallChain(const CallChain &) = delete; // the unwinder's call-back holds its address
+  CallChain &operator=(const CallChain &) = delete;
+
+  void clear() { pcs_.clear(); }
+  bool empty() const { return pcs_.empty(); }
+  void leaf(uint64_t pc) { pcs_.push_back(pc); }
+  // False: this is no code, so it cannot be a caller, and nothing beyond it can be trusted.
+  bool caller(uint64_t return_address);
+  // Into an empty chain. False: the outermost frame was not reached.
+  bool unwind(const Registers &registers, std::span<const std::byte> stack);
+
+  // Leaf first; callers as return address - 1.
+  std::span<const uint64_t> pcs() const { return pcs_; }
+
+private:
+  CodeMapping code_mapping(uint32_t range);
+
+  pid_t pid_;
+  Unwinder *unwinder_;
+  std::function<ModuleId(const ModuleKey &)> module_of_;
+  const AddressSpace &space_;
+  std::vector<uint64_t> pcs_;
+  UnwindInput unwind_input_;
+  std::vector<ModuleId> modules_; // of space_'s ranges
+};
+
+} // namespace tally

@@ -1,0 +1,118 @@
+#include <tally/interrupt.h>
+
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "collect/proc_info.h"
+#include "collect/stack_collector.h"
+#include "support/clock.h"
+
+namespace tally {
+
+namespace {
+
+constexpr uint64_t map_age_ns = 200'000'000;
+
+class StopCounter final : public InterruptSampler {
+public:
+  StopCounter(pid_t pid, const SamplerOptions &options, InterruptClock &clock)
+      : pid_(pid), requested_hz_(options.frequency_hz), clock_(clock),
+        collector_(pid, 1'000'000'000 / options.frequency_hz) {
+    clock_.clear();
+    clock_.set(pid, options.frequency_hz);
+    if (pid_ != 0)
+      collector_.set_command(command_line(pid_));
+    read_map();
+  }
+  ~StopCounter() override { clock_.stopped(); }
+
+  void add(const ThreadStack &stack) override {
+    guarded([&] {
+      if (!stack.pcs.empty() && collector_.space().find(stack.pcs[0]) == AddressSpace::nowhere)
+        read_map();
+      collector_.name_thread(stack.tid, stack.name);
+      collector_.add(stack.tid, stack.pcs, 1);
+      ++samples_;
+    });
+  }
+
+  void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) override {
+    guarded([&] { collector_.end_part(trigger, begin_ns, end_ns); });
+  }
+
+  void stop() override { clock_.stopped(); }
+
+  SamplerStatus status() override {
+    SamplerStatus status;
+    status.requested_hz = requested_hz_;
+    status.samples = samples_;
+    status.rounds = clock_.rounds();
+    status.wall_clock = true;
+    status.threads = collector_.thread_count();
+    status.parts = collector_.part_count();
+    status.memory_bytes = collector_.memory_bytes();
+    status.ended = pid_ != 0 && !process_status(std::to_string(pid_));
+    status.problem = problem_.empty() ? clock_.problem() : problem_;
+    return status;
+  }
+
+  Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
+                                uint64_t end_ns) override {
+    try {
+      return collector_.snapshot(trigger, begin_ns, end_ns);
+    } catch (const std::exception &error) {
+      return fail(ErrorCode::limit, fmt::format("the samples cannot be copied: {}", error.what()));
+    }
+  }
+
+  void clear() override {
+    guarded([&] { collector_.clear(); });
+    clock_.clear();
+    samples_ = 0;
+  }
+
+private:
+  template <class Work> void guarded(Work &&work) {
+    try {
+      work();
+    } catch (const std::exception &error) {
+      problem_ = error.what();
+    }
+  }
+
+  // What is mapped changes while the process runs, and nobody tells. Of a process that is gone the
+  // last map stays.
+  void read_map() {
+    const uint64_t now = now_ns();
+    if (pid_ == 0 || (map_read_ns_ != 0 && now - map_read_ns_ < map_age_ns))
+      return;
+    map_read_ns_ = now;
+    if (const auto maps = read_small_file(fmt::format("/proc/{}/maps", pid_)))
+      for (const CodeRange &range : parse_maps(*maps))
+        collector_.map(range);
+  }
+
+  const pid_t pid_;
+  const uint32_t requested_hz_;
+  InterruptClock &clock_;
+  StackCollector collector_;
+  uint64_t map_read_ns_ = 0;
+  uint64_t samples_ = 0;
+  std::string problem_;
+};
+
+} // namespace
+
+Result<std::unique_ptr<InterruptSampler>>
+make_interrupt_sampler(pid_t pid, const SamplerOptions &options, InterruptClock &clock) {
+  try {
+    if (pid != 0 && !process_status(std::to_string(pid)))
+      return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
+    return std::make_unique<StopCounter>(pid, options, clock);
+  } catch (const std::exception &error) {
+    return fail(ErrorCode::limit, fmt::format("the sampler cannot start: {}", error.what()));
+  }
+}
+
+} // namespace tally

@@ -1,0 +1,81 @@
+// What every sampler counts into: stacks of addresses, by thread and part, over a changing map.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include <tally/stack_profile.h>
+
+#include "collect/address_space.h"
+
+namespace tally {
+
+class StackCollector {
+public:
+  // period_ns: of the clock, for one tick.
+  StackCollector(pid_t pid, uint64_t period_ns);
+
+  void map(const CodeRange &range) { space_.map(range); }
+  void forget_mappings() { space_.reset(); } // exec
+  const AddressSpace &space() const { return space_; }
+
+  void set_command(std::string command);
+  void name_thread(pid_t tid, std::string_view name);
+  std::string_view thread_name(pid_t tid); // empty: not known
+  bool knows_thread(pid_t tid) const { return threads_.contains(tid); }
+  void forget_thread(pid_t tid); // it has ended; its samples stay
+
+  // Leaf first; callers as return address - 1. Empty: a sample without a known place.
+  void add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks);
+
+  // Sampler's own, see there.
+  void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
+  Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
+  void clear();
+
+  uint32_t thread_count() const { return builder_.so_far().threads().size(); }
+  uint32_t part_count() const { return parts_kept_ + (part_has_samples_ ? 1 : 0); }
+  size_t memory_bytes() const { return builder_.memory_bytes(); }
+
+private:
+  struct ThreadState {
+    ThreadId id = none<ThreadId>; // until its first sample
+    std::string name;
+  };
+
+  void begin_profile();
+  StackId stack_of(std::span<const uint64_t> pcs);
+  LocationId location_of(uint64_t pc);
+  MappingId mapping_of(uint32_t range);
+  ThreadId thread_of(pid_t tid);
+  PartId open_part() const { return static_cast<PartId>(parts_kept_); }
+  void close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
+
+  pid_t pid_;
+  uint64_t period_ns_;
+  std::string command_;
+
+  StackProfileBuilder builder_;
+  AddressSpace space_;
+  std::vector<MappingId> mappings_; // of space_'s ranges, in this profile; none: not met yet
+  std::unordered_map<pid_t, ThreadState> threads_; // that live
+  pid_t last_tid_ = 0;
+  ThreadId last_thread_ = none<ThreadId>;
+
+  uint32_t parts_kept_ = 0;
+  bool part_has_samples_ = false;
+  bool part_added_ = false; // by a snapshot
+
+  // The stack before, outermost first: the next one mostly begins alike.
+  std::vector<uint64_t> previous_pcs_;
+  std::vector<StackId> previous_stacks_;
+  uint64_t previous_generation_ = 0;
+};
+
+} // namespace tally

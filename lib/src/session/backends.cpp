@@ -1,0 +1,309 @@
+// Which way of sampling is taken, and what the debugger is asked to do for it.
+#include <algorithm>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "session/state.h"
+#include "support/clock.h"
+
+namespace tally {
+
+namespace {
+
+SamplerOptions sampler_options(const StartOptions &options) {
+  SamplerOptions out;
+  out.frequency_hz = options.frequency_hz;
+  out.stacks = options.stacks;
+  return out;
+}
+
+// Why a backend cannot count this at all, before anything is tried; empty: it may.
+std::string_view why_unfit(Backend backend, const StartOptions &options, TargetKind target) {
+  if (backend == Backend::interrupt)
+    return {};
+  if (target == TargetKind::remote)
+    return backend == Backend::perf
+               ? "a remote target cannot be sampled: it counts processes of this machine only"
+               : "a remote target cannot be sampled: it shares memory with the debugger";
+  if (options.wall)
+    return "counts CPU time, not wall time";
+  return {};
+}
+
+constexpr std::string_view only_when_asked =
+    "is loaded into a process that stands only when `--backend agent` asks for it";
+
+} // namespace
+
+std::string_view name_of(Backend backend) {
+  switch (backend) {
+  case Backend::perf:
+    return "perf";
+  case Backend::agent:
+    return "agent";
+  case Backend::interrupt:
+    break;
+  }
+  return "interrupt";
+}
+
+Result<void> Session::State::check_target() const {
+  if (target.target == TargetKind::core)
+    return fail(ErrorCode::unsupported, "a core file does not run: there is nothing to sample",
+                "profile start");
+  return {};
+}
+
+Result<Reply> Session::State::begin(StartOptions wanted) {
+  TALLY_CHECK(check_target());
+  if (target.pid != 0)
+    TALLY_CHECK(name_frozen());
+  options = wanted;
+  passed.clear();
+  to_try = {wanted.backend};
+  if (!wanted.chosen)
+    to_try = {Backend::perf, Backend::agent, Backend::interrupt};
+  return try_next();
+}
+
+Result<Reply> Session::State::try_next() {
+  while (!to_try.empty()) {
+    options.backend = to_try.front();
+    const std::string_view unfit = why_unfit(options.backend, options, target.target);
+    Result<Reply> tried = Reply{};
+    if (!unfit.empty()) {
+      tried = fail(ErrorCode::unsupported, std::string(unfit));
+    } else if (options.backend == Backend::perf) {
+      const Result<void> works = prepare_perf();
+      tried = works ? begun() : Result<Reply>(fail(works.error()));
+    } else {
+      tried = options.backend == Backend::agent ? prepare_agent() : prepare_interrupt();
+    }
+    if (tried)
+      return tried;
+    // What the user asked for wrongly no other backend makes right.
+    if (options.chosen || tried.error().code == ErrorCode::invalid_argument) {
+      if (tried.error().source.empty())
+        tried.error().source = fmt::format("--backend {}", name_of(options.backend));
+      return tried;
+    }
+    passed.push_back(fmt::format("{}: {}", name_of(options.backend), tried.error().message));
+    to_try.erase(to_try.begin());
+  }
+  return fail(ErrorCode::unsupported,
+              fmt::format("nothing samples here: {}", fmt::join(passed, "; ")), "profile start");
+}
+
+Result<Reply> Session::State::refused(std::string why) {
+  if (options.chosen)
+    return fail(ErrorCode::unsupported, std::move(why),
+                fmt::format("--backend {}", name_of(options.backend)));
+  passed.push_back(fmt::format("{}: {}", name_of(options.backend), why));
+  to_try.erase(to_try.begin());
+  return try_next();
+}
+
+Result<Reply> Session::State::begun() {
+  armed = true;
+  to_try.clear();
+  return Reply{target.pid == 0
+                   ? fmt::format("Sampling begins with the next process: {}.\n", sampling_words())
+                   : fmt::format("Sampling process {}: {}.\n", target.pid, sampling_words()),
+               {}};
+}
+
+Result<void> Session::State::prepare_perf() {
+  if (target.pid != 0) {
+    // Before anything is put away: a refusal leaves what was collected where it is.
+    TALLY_TRY(started, start_perf_sampler(target.pid, sampler_options(options)));
+    adopt(std::move(started));
+    return {};
+  }
+  // Ourselves in place of the program that is not there yet: a refusal is told now, not at `run`.
+  TALLY_TRY(works, start_perf_sampler(::getpid(), sampler_options(options)));
+  works->stop();
+  return {};
+}
+
+Result<Reply> Session::State::prepare_agent() {
+  if (target.pid != 0 && !options.chosen)
+    return fail(ErrorCode::unsupported, std::string(only_when_asked));
+  if (!target.program.empty())
+    if (std::string why = why_agent_cannot_load(target.program); !why.empty())
+      return fail(ErrorCode::unsupported, std::move(why));
+  TALLY_TRY(made, make_agent_sampler(sampler_options(options)));
+  const AgentLaunch &launch = made->launch();
+  Request request;
+  request.words = {launch.library, launch.variable};
+  request.signals.assign(launch.signals.begin(), launch.signals.end());
+  signals_changed = true;
+  preloaded = std::move(made);
+  if (target.pid == 0) {
+    request.kind = RequestKind::preload;
+    todo.push_back({std::move(request), [this](std::string_view answer) -> Result<Reply> {
+                      if (answer.empty())
+                        return begun();
+                      preloaded.reset();
+                      return refused(std::string(answer));
+                    }});
+    return Reply{};
+  }
+  request.kind = RequestKind::load;
+  request.words[1].erase(0, request.words[1].find('=') + 1);
+  preloaded->expect(target.pid);
+  todo.push_back({std::move(request), [this](std::string_view answer) -> Result<Reply> {
+                    auto loaded = std::exchange(preloaded, nullptr);
+                    if (!answer.empty()) {
+                      const std::string reason = loaded->facts().reason;
+                      return refused(reason.empty() ? std::string(answer) : reason);
+                    }
+                    agent = loaded.get();
+                    adopt(std::move(loaded));
+                    return begun();
+                  }});
+  return Reply{};
+}
+
+Result<Reply> Session::State::prepare_interrupt() {
+  const bool remote = target.target == TargetKind::remote;
+  if (target.pid != 0) {
+    TALLY_TRY(made,
+              make_interrupt_sampler(remote ? 0 : target.pid, sampler_options(options), clock));
+    interrupts = made.get();
+    adopt(std::move(made));
+  }
+  if (interrupting == remote)
+    return begun();
+  if (interrupting)
+    todo.push_back({Request{RequestKind::interrupt_end, {}, {}}, nullptr});
+  Request request;
+  request.kind = RequestKind::interrupt;
+  request.words = {options.stacks == StackMode::none ? "pcs" : "stacks"};
+  if (!remote)
+    request.signals = {InterruptClock::native_signal};
+  interrupting = remote;
+  signals_changed = true;
+  todo.push_back({std::move(request), [this](std::string_view answer) -> Result<Reply> {
+                    if (answer.empty())
+                      return begun();
+                    interrupting.reset();
+                    interrupts = nullptr;
+                    sampler.reset();
+                    return refused(std::string(answer));
+                  }});
+  return Reply{};
+}
+
+// --- from run to run
+
+Result<Reply> Session::State::begin_armed() {
+  TALLY_CHECK(check_target()); // it may have been connected to since `start`
+  TALLY_CHECK(name_frozen());
+  const std::string_view unfit = why_unfit(options.backend, options, target.target);
+  if (options.backend == Backend::agent && preloaded && unfit.empty()) {
+    preloaded->expect(target.pid);
+    agent = preloaded.get();
+    adopt(std::move(preloaded));
+    todo.push_back({Request{RequestKind::preload_end, {}, {}}, nullptr});
+    return Reply{};
+  }
+  if (options.backend == Backend::perf && unfit.empty()) {
+    auto started = start_perf_sampler(target.pid, sampler_options(options));
+    if (started) {
+      adopt(std::move(*started));
+      return Reply{};
+    }
+    if (options.chosen)
+      return fail(std::move(started.error()));
+    passed = {fmt::format("perf: {}", started.error().message)};
+  } else if (options.backend != Backend::interrupt) {
+    if (options.chosen)
+      return fail(ErrorCode::unsupported, std::string(unfit),
+                  fmt::format("--backend {}", name_of(options.backend)));
+    passed.push_back(fmt::format("{}: {}", name_of(options.backend), unfit));
+  }
+  const bool as_before = options.backend == Backend::interrupt;
+  options.backend = Backend::interrupt;
+  to_try = {Backend::interrupt};
+  TALLY_TRY(reply, try_next());
+  return as_before ? Reply{{}, std::move(reply.request)} : std::move(reply);
+}
+
+Result<Reply> Session::State::follow_agent() {
+  if (!agent)
+    return Reply{};
+  const AgentFacts facts = agent->facts();
+  if (facts.phase == AgentPhase::working || facts.reason.empty())
+    return Reply{};
+  if (facts.phase == AgentPhase::ended) {
+    given_up_pid = sampled_pid;
+    return end_sampling(facts.reason, true);
+  }
+  // It was refused, or never came.
+  sampler->stop();
+  sampler.reset();
+  agent = nullptr;
+  running = false;
+  given_up_pid = sampled_pid;
+  if (options.chosen)
+    return fail(ErrorCode::unsupported, facts.reason, "agent");
+  passed.push_back(fmt::format("agent: {}", facts.reason));
+  to_try = {Backend::interrupt};
+  return try_next();
+}
+
+void Session::State::end_requests(bool process_gone) {
+  if (armed) {
+    if (process_gone && options.backend == Backend::agent && !preloaded) {
+      target.pid = 0;
+      if (auto again = prepare_agent(); !again)
+        said += fmt::format("The next run is not sampled: {}.\n", again.error().message);
+      else if (!todo.empty())
+        todo.back().then = [this](std::string_view answer) -> Result<Reply> {
+          if (answer.empty())
+            return Reply{};
+          preloaded.reset();
+          return Reply{fmt::format("The next run is not sampled: {}.\n", answer), {}};
+        };
+    }
+    return;
+  }
+  const auto ask = [this](RequestKind kind) { todo.push_back({Request{kind, {}, {}}, nullptr}); };
+  if (interrupting)
+    ask(RequestKind::interrupt_end);
+  interrupting.reset();
+  if (preloaded)
+    ask(RequestKind::preload_end);
+  preloaded.reset();
+  // A signal that is still on its way must not be seen: it may come as long as the process lives.
+  if (signals_changed && (process_gone || target.pid == 0)) {
+    ask(RequestKind::signals_restore);
+    signals_changed = false;
+  }
+}
+
+Result<Reply> Session::State::tick(std::span<const ThreadStack> stacks) {
+  if (!interrupts)
+    return Reply{};
+  for (const ThreadStack &stack : stacks)
+    interrupts->add(stack);
+  clock.done();
+  Reply reply;
+  if (!interrupting.value_or(false))
+    return reply;
+  // Of a remote program only the debugger knows names, and only while the program is there.
+  for (const ThreadStack &stack : stacks)
+    for (const uint64_t pc : stack.pcs)
+      if (!told.contains(pc) && std::ranges::find(naming, pc) == naming.end())
+        naming.push_back(pc);
+  if (!naming.empty()) {
+    reply.request.kind = RequestKind::symbols;
+    reply.request.addresses = naming;
+  }
+  return reply;
+}
+
+} // namespace tally

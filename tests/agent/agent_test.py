@@ -1,0 +1,285 @@
+"""Programs with the agent inside: what it counts, and what they notice of it.
+
+`tally record --backend agent` is the debugger here. Each case runs where the kernel refuses
+perf_event_open (the clock is the ticker then), and some where it does not. Nothing depends on how
+long things take; shares are those of `seventy` and `thirty` to each other, because on a busy machine
+a signal arrives late, at the program's next system call.
+"""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import NamedTuple
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.programs import command_line, program
+from support.skips import need_perf, run_unittests
+
+
+class Recorded(NamedTuple):
+    status: int  # of tally
+    out: str
+    messages: str
+    stacks: dict[str, int]
+
+    def samples(self) -> int:
+        return sum(self.stacks.values())
+
+    def of(self, *functions: str) -> int:
+        """Samples with all of these on their stacks."""
+        return sum(count for stack, count in self.stacks.items()
+                   if set(functions) <= set(stack.split(";")))
+
+    def number(self, name: str) -> int:
+        """What the program printed as `name N`."""
+        found = re.search(rf"^{name} (\d+)$", self.out, re.MULTILINE)
+        assert found, (name, self.out, self.messages)
+        return int(found[1])
+
+    def summary(self) -> tuple[int, float, int]:
+        """samples, CPU seconds, lost"""
+        found = re.search(r"(\d+) samples in ([0-9.]+) s of CPU time, (\d+) lost", self.messages)
+        assert found, self.messages
+        return int(found[1]), float(found[2]), int(found[3])
+
+
+def record(*command: str, perf: bool = False, frequency: int = 1000, backend: str = "agent",
+           environment: dict | None = None) -> Recorded:
+    refused = [] if perf else [program("seccomp_run"), "eperm"]
+    with tempfile.TemporaryDirectory(prefix="agent-") as folder:
+        path = os.path.join(folder, "out.folded")
+        done = subprocess.run(
+            [*refused, command_line(), "record", "--backend", backend, "-F", str(frequency), "-o",
+             path, "--", program(command[0]), *command[1:]],
+            capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})})
+        stacks: dict[str, int] = {}
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    stack, count = line.rsplit(" ", 1)
+                    stacks[stack] = int(count)
+    return Recorded(done.returncode, done.stdout, done.stderr, stacks)
+
+
+class Counts(unittest.TestCase):
+    def assert_split(self, run: Recorded) -> None:
+        seventy, thirty = run.of("seventy"), run.of("thirty")
+        self.assertGreater(seventy + thirty, 300, run.messages)
+        return seventy / (seventy + thirty)
+
+    def split_is_right(self, *command: str, **more) -> Recorded:
+        """Chance enters: one repetition."""
+        for last in (False, True):
+            run = record(*command, **more)
+            self.assertEqual(run.status, 0, run.messages)
+            share = self.assert_split(run)
+            if abs(share - 0.7) <= 0.04 or last:
+                self.assertAlmostEqual(share, 0.7, delta=0.04)
+                return run
+        raise AssertionError
+
+    def assert_delivered(self, run: Recorded, frequency: int, least: float) -> None:
+        samples, seconds, lost = run.summary()
+        self.assertGreater((samples + lost) / seconds, least * frequency, run.messages)
+        self.assertLess(samples / seconds, 1.05 * frequency, run.messages)
+
+    def test_ticker(self) -> None:
+        for frequency in (1000, 4000):
+            run = self.split_is_right("spin7030", "1.5", frequency=frequency)
+            self.assertIn("the agent's clock was ticker", run.messages)
+            self.assert_delivered(run, frequency, 0.9)
+            self.assertGreater(run.of("main", "spin_slices", "seventy"), 0)
+
+    def test_ring(self) -> None:
+        need_perf()
+        run = self.split_is_right("spin7030", "1.5", frequency=4000, perf=True)
+        self.assertIn("the agent's clock was ring", run.messages)
+        # A hypervisor that takes the processor away makes the kernel's ticks fewer.
+        self.assert_delivered(run, 4000, 0.6)
+
+    def test_timer(self) -> None:
+        run = record("spin7030", "3", frequency=100)
+        self.assertEqual(run.status, 0, run.messages)
+        self.assertIn("the agent's clock was timer", run.messages)
+        self.assert_delivered(run, 100, 0.8)
+
+    def test_threads(self) -> None:
+        run = self.split_is_right("spin7030_threads", "0.5")
+        self.assert_delivered(run, 1000, 0.9)
+
+    def test_threads_that_come_and_go(self) -> None:
+        run = record("threads_late", "both", frequency=2000)
+        self.assertEqual(run.status, 0, run.messages)
+        self.assertGreater(run.of("late_thread") + run.of("short_thread"), 0)
+        self.assert_delivered(run, 2000, 0.85)
+
+    def test_threads_made_by_clone(self) -> None:
+        run = record("inside", "clones")
+        self.assertEqual(run.status, 0, run.messages)
+        self.assertGreater(run.of("clone_spin"), 50)
+
+    def test_no_stacks_where_none_are_wanted(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="agent-") as folder:
+            path = os.path.join(folder, "out.folded")
+            subprocess.run([program("seccomp_run"), "eperm", command_line(), "record", "--backend",
+                            "agent", "--stacks", "none", "-o", path, "--", program("spin7030"),
+                            "0.3"], check=True, capture_output=True, timeout=60)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        self.assertIn("seventy", text)
+        self.assertNotIn(";", text)
+
+
+class Choice(unittest.TestCase):
+    def test_auto_says_why(self) -> None:
+        run = record("spin7030", "0.3", backend="auto")
+        self.assertEqual(run.status, 0, run.messages)
+        first = run.messages.splitlines()[0]
+        self.assertRegex(first, r"^tally: sampled by an agent inside the program, because .*seccomp")
+
+    def test_perf_means_perf(self) -> None:
+        run = record("spin7030", "0.3", backend="perf")
+        self.assertEqual(run.status, 1)
+        self.assertNotIn("agent", run.messages)
+        self.assertEqual(run.out, "")
+
+    def test_static_programs_are_refused_before_they_run(self) -> None:
+        for backend in ("agent", "auto"):
+            run = record("spin7030_static", "0.3", backend=backend)
+            self.assertEqual((run.status, run.out), (1, ""), run.messages)
+            self.assertIn("is linked statically", run.messages)
+
+    def test_processes_that_run_are_refused(self) -> None:
+        done = subprocess.run([command_line(), "record", "--backend", "agent", "-p", "1"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("give a program in place of -p", done.stderr)
+
+    def test_a_library_that_is_not_there(self) -> None:
+        run = record("spin7030", "0.3", environment={"TALLY_AGENT_LIBRARY": "/nonexistent"})
+        self.assertEqual((run.status, run.out), (1, ""))
+        self.assertIn("looked for /nonexistent", run.messages)
+
+    def test_a_library_that_cannot_be_loaded(self) -> None:
+        """ld.so says so on the program's standard error, and goes on."""
+        run = record("spin7030", "0.5", environment={"TALLY_AGENT_LIBRARY": __file__})
+        self.assertEqual(run.status, 4, run.messages)
+        self.assertIn("cpu_seconds", run.out)
+        self.assertIn("the agent was loaded", run.messages)
+
+
+class Noticed(unittest.TestCase):
+    """What the program notices. At 4000 Hz, so that it would."""
+
+    def inside(self, *words: str, least: int = 100, **more) -> Recorded:
+        run = record("inside", *words, frequency=4000, **more)
+        self.assertEqual(run.status, 0, run.messages)
+        self.assertGreater(run.samples(), least, run.messages)
+        return run
+
+    def test_environment(self) -> None:
+        run = self.inside("environment")
+        self.assertEqual(run.out, "getenv nothing\n")
+        library = "libm.so.6"
+        run = self.inside("environment", environment={"LD_PRELOAD": library})
+        self.assertEqual(run.out, f"own LD_PRELOAD={library}\ngetenv {library}\n"
+                                  f"child LD_PRELOAD={library}\n")
+
+    def test_errno(self) -> None:
+        self.assertEqual(self.inside("errno").number("changed"), 0)
+
+    def test_stacks_of_other_kinds(self) -> None:
+        self.assertGreater(self.inside("altstack").of("spin_on_alternate", "inside_spin"), 100)
+        self.assertGreater(self.inside("coroutine").of("run_coroutine", "inside_spin"), 100)
+
+    def test_blocked_signals_are_lost_not_misplaced(self) -> None:
+        run = self.inside("blocked")
+        self.assertLess(run.of("blocked_spin"), 150)
+        self.assertGreater(run.summary()[2], 500)
+        self.assertGreater(run.of("inside_spin"), 300)
+
+    def test_the_last_thread_ends_the_program(self) -> None:
+        run = self.inside("last")
+        self.assertEqual(run.out, "last one out\n")
+        self.assertGreater(run.of("last_thread"), 100)
+
+    def test_a_program_that_takes_the_signal(self) -> None:
+        run = self.inside("taken")
+        self.assertIn("has taken the agent's signal", run.messages)
+
+    def test_children_are_left_alone(self) -> None:
+        run = self.inside("child")
+        self.assertEqual(run.of("child_spin"), 0)
+        self.assertIn("exited, status 0", run.messages)
+        forker = record("forker", "0.3", frequency=4000)
+        self.assertEqual(forker.of("child_spin"), 0)
+        self.assertGreater(forker.of("parent_spin"), 100)
+
+    def test_samples_survive_every_end(self) -> None:
+        for mode, end in (("killed", "ended by SIGKILL"), ("leaves", "exited, status 7")):
+            run = self.inside(mode)
+            self.assertIn(end, run.messages)
+            self.assertGreater(run.of("inside_spin"), 800, run.messages)
+        crashed = record("crasher", "0.3", frequency=4000)
+        self.assertIn("ended by SIGSEGV", crashed.messages)
+        self.assertGreater(crashed.of("before_crash"), 800, crashed.messages)
+
+    def test_descriptors_threads_signals(self) -> None:
+        def plain(*words: str) -> dict:
+            done = subprocess.run([program(words[0]), *words[1:]], capture_output=True, text=True,
+                                  timeout=60, check=True, stdin=subprocess.DEVNULL)
+            return dict(line.split() for line in done.stdout.splitlines())
+
+        def sampled(*words: str, **more) -> dict:
+            run = record(*words, frequency=4000, **more)
+            return dict(line.split() for line in run.out.splitlines())
+
+        own = plain("own_timers")
+        self.assertEqual(sampled("own_timers"), own)
+        before = plain("inside", "threads")
+        under_ticker = sampled("inside", "threads")
+        self.assertEqual(under_ticker["descriptors"], before["descriptors"])
+        self.assertEqual(int(under_ticker["threads"]), 2)
+        if os.access("/proc/self/pagemap", os.R_OK):
+            need_perf()
+            self.assertEqual(sampled("own_timers", perf=True), own)
+            self.assertEqual(sampled("inside", "threads", perf=True), before)
+
+    def test_a_profiling_timer_of_its_own_is_told(self) -> None:
+        run = record("own_timers", "200", frequency=1000)
+        self.assertIn("a profiling timer of its own", run.messages)
+
+
+class Exec(unittest.TestCase):
+    def test_none_is_killed(self) -> None:
+        """A signal that is pending survives an exec, its handler does not."""
+        for _ in range(200):
+            run = record("inside", "chain", "0.01", "1", frequency=4000)
+            self.assertIn("exited, status 0", run.messages)
+        self.assertIn("executed another program", run.messages)
+
+    def test_those_that_fail_change_nothing(self) -> None:
+        run = record("inside", "fails", frequency=4000)
+        self.assertEqual(run.status, 0, run.messages)
+        self.assertIn("exited, status 0", run.messages)
+        self.assertGreater(run.of("inside_spin"), 1000)
+        self.assertNotIn("ended early", run.messages)
+
+    def test_samples_of_before_stay(self) -> None:
+        run = record("execer", "0.3", frequency=4000)
+        self.assertGreater(run.of("before_exec"), 800)
+        self.assertEqual(run.of("after_exec"), 0)
+
+    def test_the_kernels_clocks_follow(self) -> None:
+        need_perf()
+        run = record("execer", "0.3", frequency=4000, perf=True)
+        self.assertGreater(run.of("after_exec"), 400)
+
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,232 @@
+"""The backend `agent`: preloaded at `run` where perf is refused, or loaded into a process."""
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import PARTS, Play, play_gdb, read_status, with_one_retry
+from support.gdb_driver import GdbTerminal
+from support.programs import program
+from support.skips import need_perf, need_tools, run_unittests
+
+REFUSED = [program("seccomp_run"), "eperm"]  # perf, for GDB and what it runs
+SIGNAL = "info signals SIG61"
+WRAPPER = "show exec-wrapper"
+
+
+class AgentCase(unittest.TestCase):
+    def setUp(self) -> None:
+        need_tools("gdb")
+
+    def assert_clean(self, play: Play) -> None:
+        self.assertNotRegex(play.result.output, "Traceback|Python Exception|internal-error|Quit")
+
+    def assert_seventy(self, play: Play, which: int = -1) -> None:
+        report = play.report(which=which)
+        seventy, thirty = report.row("seventy").self_ticks, report.row("thirty").self_ticks
+        self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=6, msg=play)
+
+
+class PreloadTest(AgentCase):
+    def test_auto_where_perf_is_refused(self) -> None:
+        def measure() -> None:
+            play = play_gdb([WRAPPER, SIGNAL, "profile start", WRAPPER, "break checkpoint", "run",
+                             WRAPPER, "profile status", "continue", "profile status",
+                             "profile report", PARTS, WRAPPER, "profile stop", WRAPPER, SIGNAL],
+                            program("spin7030"), ["2", "1", "7"], wrapper=REFUSED)
+            self.assertEqual(play.stderr, "", play)
+            self.assert_clean(play)
+            why = r"agent \(auto; perf: a seccomp filter .*\)"
+            self.assertRegex(play.text("profile start"),
+                             rf"\ASampling begins with the next process: {why}, 1000 Hz of CPU time, ")
+            self.assertIn("Breakpoint 1, checkpoint", play.text("run"))
+            self.assertIn("exited with code 07", play.text("continue"))
+            stopped, ended = play.status(0), play.status(1)
+            for now in (stopped, ended):
+                self.assertRegex(now["backend"], f"^{why}$")
+                self.assertRegex(now["clock"], r"^cpu \(ticker: ")
+                self.assertEqual(now.count("lost"), 0, play)
+            self.assertEqual(stopped.count("threads"), 1, play)
+            self.assertGreater(ended.count("samples"), 1700, play)
+            self.assertGreater(ended.count("delivered_hz"), 900, play)
+            self.assertEqual(ended.count("samples"), play.report().total)
+            self.assertEqual(play.parts(), ["breakpoint 1, spin7030.c:20", "exited, status 7"])
+            self.assert_seventy(play)
+            self.assertGreater(play.report().row("main").inclusive_ticks,
+                               0.9 * play.report().total)
+            # Ours is there while the next run is waited for, and only then.
+            before, armed, during, rearmed, after = play.all(WRAPPER)
+            self.assertIn("LD_PRELOAD=", armed)
+            self.assertEqual((during, after), (before, before))
+            self.assertIn("LD_PRELOAD=", rearmed)
+            self.assertEqual(play.text(SIGNAL, 0), play.text(SIGNAL, 1))
+        with_one_retry(measure)
+
+    def test_rings_where_the_program_may_use_perf(self) -> None:
+        need_perf()
+
+        def measure() -> None:
+            play = play_gdb(["profile start --backend agent", "break checkpoint", "run",
+                             "info threads", "continue", "profile status", "profile report"],
+                            program("spin7030"), ["1", "1"])
+            self.assertEqual(play.stderr, "", play)
+            self.assertRegex(play.status()["clock"], r"^cpu \(ring: ")
+            self.assertEqual(play.status().count("interruptions"), 0)
+            self.assertNotIn("  2 ", play.text("info threads"))
+            self.assertGreater(play.status().count("samples"), 850, play)
+            self.assert_seventy(play)
+        with_one_retry(measure)
+
+    def test_run_again(self) -> None:
+        play = play_gdb(["profile start", "run", "profile status", "run", "profile status",
+                         "profile diff previous", "break checkpoint", "run", "kill", "run",
+                         "continue", "profile status"],
+                        program("spin7030"), ["0.5", "1"], wrapper=REFUSED)
+        self.assertEqual(play.stderr, "", play)
+        self.assert_clean(play)
+        for which in range(3):
+            self.assertRegex(play.status(which)["backend"], "^agent")
+            self.assertGreater(play.status(which).count("samples"), 300, play)
+
+    def test_the_users_own_wrapper_and_environment(self) -> None:
+        """Without a shell GDB ignores wrappers, and loses the program where one is set."""
+        for settings, own in ((["set exec-wrapper env OWN=1"], '"1"'),
+                              (["set startup-with-shell off"], "0x0")):
+            with self.subTest(settings):
+                play = play_gdb([*settings, WRAPPER, "set environment LD_PRELOAD libm.so.6",
+                                 "profile start", "break checkpoint", "run", WRAPPER,
+                                 "show environment LD_PRELOAD", "show environment TALLY_AGENT",
+                                 'print (char *) getenv("OWN")',
+                                 'print (char *) getenv("LD_PRELOAD")',
+                                 'print (char *) getenv("TALLY_AGENT")', "continue",
+                                 "profile status"],
+                                program("spin7030"), ["0.5", "1"], wrapper=REFUSED)
+                self.assert_clean(play)
+                self.assertEqual(play.text(WRAPPER, 0), play.text(WRAPPER, 1))
+                self.assertIn("LD_PRELOAD = libm.so.6", play.text("show environment LD_PRELOAD"))
+                self.assertIn("not defined", play.text("show environment TALLY_AGENT"))
+                self.assertIn(own, play.text('print (char *) getenv("OWN")'))
+                self.assertIn('"libm.so.6"', play.text('print (char *) getenv("LD_PRELOAD")'))
+                self.assertIn("0x0", play.text('print (char *) getenv("TALLY_AGENT")'))
+                self.assertGreater(play.status().count("samples"), 300, play)
+
+    def test_a_wrapper_that_leaves_no_room(self) -> None:
+        """GDB counts the programs before ours; auto goes on to the next backend."""
+        play = play_gdb(["set exec-wrapper nice", "profile start --backend agent", "profile start",
+                         WRAPPER, "run", "profile status"], program("spin7030"), ["0.5"],
+                        wrapper=REFUSED)
+        self.assertRegex(play.stderr, r"\A--backend agent: the exec-wrapper 'nice' .*\n\Z")
+        self.assertIn('"nice"', play.text(WRAPPER))
+        self.assertRegex(play.status()["backend"], "^interrupt .auto; perf: .*; agent: .*'nice'")
+        self.assertGreater(play.status().count("samples"), 20, play)
+
+    def test_a_static_program(self) -> None:
+        """Refused before the run; auto goes on to the next."""
+        static = program("spin7030_static")
+        play = play_gdb(["profile start --backend agent", "profile start", "run",
+                         "profile status"], static, ["0.5"], wrapper=REFUSED)
+        self.assertRegex(play.stderr, r"\A--backend agent: .*static.*\n\Z")
+        self.assertRegex(play.text("profile start"), "interrupt .auto; perf: .*; agent: .*static")
+        self.assertGreater(play.status().count("samples"), 20, play)
+
+    def test_stop_while_it_runs_on(self) -> None:
+        """A signal that is on its way when sampling ends is never seen."""
+        play = play_gdb(["profile start --frequency 4000", "break checkpoint", "run",
+                         "profile stop", SIGNAL, "profile status", "continue", "continue", SIGNAL,
+                         "profile status"],
+                        program("spin7030"), ["0.6", "2", "3"], wrapper=REFUSED)
+        self.assertEqual(play.stderr, "", play)
+        self.assertIn("exited with code 03", play.text("continue", 1))
+        self.assertRegex(play.text(SIGNAL, 0), r"SIG61\s+No\s+No\s+Yes")
+        self.assertRegex(play.text(SIGNAL, 1), r"SIG61\s+Yes\s+Yes\s+Yes")
+        self.assertEqual(play.status(0)["samples"], play.status(1)["samples"])
+
+    def test_what_was_collected_survives(self) -> None:
+        play = play_gdb(["profile start", "run", "profile status", "kill", "profile status",
+                         "profile report"], program("crasher"), wrapper=REFUSED)
+        self.assertRegex(play.text("run"), "SIGSEGV|SIGABRT")
+        self.assertGreater(play.status(0).count("samples"), 50, play)
+        self.assertEqual(play.report().total, play.status(1).count("samples"))
+
+    def test_exec_ends_it(self) -> None:
+        play = play_gdb(["profile start", "run", "profile status"], program("execer"),
+                        wrapper=REFUSED)
+        self.assert_clean(play)
+        self.assertRegex(play.text("run"), "exited normally|exited with code")
+        self.assertRegex(play.result.stdout, "exec")
+
+    def test_the_programs_own_signals(self) -> None:
+        """Its SIGPROF is its own; that its clock also counts the agent is told."""
+        play = play_gdb(["handle SIGALRM SIGPROF nostop noprint pass", "profile start", "run",
+                         "profile status"], program("own_timers"), ["300"], wrapper=REFUSED)
+        self.assertIn("exited normally", play.text("run"))
+        self.assertEqual(play.program_value("others"), 0, play)
+        self.assertIn("SIGPROF", play.status()["conflict"].upper() + "SIGPROF"
+                      if "conflict" in play.status().values else "", play)
+
+    def test_ctrl_c(self) -> None:
+        with GdbTerminal(program("spin7030"), ["60"], wrapper=REFUSED) as gdb:
+            self.assertIn("agent", gdb.command("profile start"))
+            for go in ("run", "continue"):
+                gdb.send(go)
+                gdb.expect("Starting program.*\n" if go == "run" else "Continuing.\n")
+                time.sleep(1)
+                gdb.interrupt()
+                self.assertRegex(gdb.expect_prompt(), "SIGINT, Interrupt")
+            now = read_status(gdb.command("profile status"))
+            self.assertGreater(now.count("samples"), 200)
+            self.assertEqual(now["parts"], "2")
+            gdb.send("quit")
+            self.assertEqual(gdb.wait(), 0, gdb.transcript)
+            self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
+
+
+class LoadTest(AgentCase):
+    def test_into_a_process_that_stands(self) -> None:
+        def measure() -> None:
+            play = play_gdb(["break checkpoint", "run", "profile start --backend agent",
+                             "show scheduler-locking", "continue", "profile status",
+                             "profile report"],
+                            program("spin7030"), ["2", "1"], wrapper=REFUSED)
+            self.assertEqual(play.stderr, "", play)
+            self.assertRegex(play.text("profile start --backend agent"),
+                             r"\ASampling process \d+: agent, 1000 Hz")
+            self.assertGreater(play.status().count("samples"), 800, play)
+            self.assert_seventy(play)
+        with_one_retry(measure)
+
+    def test_refused_where_it_could_hang(self) -> None:
+        play = play_gdb(["break main", "run", "break malloc", "continue",
+                         "profile start --backend agent", "delete", "profile status", "kill"],
+                        program("own_timers"))
+        self.assertRegex(play.stderr, r"--backend agent: thread 1 stands inside of "
+                                      r"(malloc\(\)|libc|the dynamic loader)")
+        self.assertEqual(play.status()["state"], "idle")
+        play = play_gdb(["starti", "profile start --backend agent", "kill"], program("spin7030"))
+        self.assertRegex(play.stderr, r"--backend agent: .*(no dlopen|dynamic loader)")
+        play = play_gdb(["break checkpoint", "run", "profile start --backend agent", "kill"],
+                        program("spin7030_static"), ["0.1", "1"])
+        self.assertRegex(play.stderr, r"--backend agent: .*static")
+
+    def test_detach(self) -> None:
+        process = subprocess.Popen([program("spin7030"), "60"], stdout=subprocess.DEVNULL)
+        try:
+            play = play_gdb([f"attach {process.pid}", "break seventy", "continue", "delete",
+                             "profile start --backend agent",
+                             "python import threading; threading.Timer(0.5, lambda: "
+                             "gdb.post_event(lambda: gdb.execute('interrupt'))).start()",
+                             "continue", "profile status", "detach", "profile report"],
+                            program("spin7030"), wrapper=REFUSED)
+            self.assert_clean(play)
+            self.assertGreater(play.status().count("samples"), 100, play)
+            time.sleep(0.3)
+            self.assertIsNone(process.poll(), play)
+        finally:
+            process.kill()
+            process.wait()
+
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,238 @@
+"""The backend `interrupt`: GDB stops the program and looks, here and over gdbserver."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import PARTS, Play, play_gdb, read_status, with_one_retry
+from support.gdb_driver import GdbTerminal, run_gdb
+from support.programs import program
+from support.skips import need_tools, run_unittests
+from support.tables import parse_report
+
+START = "profile start --backend interrupt --frequency 200"
+
+
+def remote(name: str, *args: str) -> str:
+    return f"target remote | gdbserver --once - {' '.join([program(name), *args])}"
+
+
+class InterruptCase(unittest.TestCase):
+    def setUp(self) -> None:
+        need_tools("gdb", "gdbserver")
+
+    def assert_seventy(self, play: Play, which: int = -1) -> None:
+        """Of the two functions' own samples: a signal also finds the program where the scheduler
+        took the processor away, and that is often a system call."""
+        report = play.report(which=which)
+        seventy, thirty = report.row("seventy").self_ticks, report.row("thirty").self_ticks
+        self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=10, msg=play)
+
+    def assert_clean(self, play: Play) -> None:
+        self.assertNotRegex(play.result.output, "Traceback|Python Exception|internal-error|Quit")
+
+
+class NativeTest(InterruptCase):
+    def test_samples_within_a_continue(self) -> None:
+        def measure() -> None:
+            play = play_gdb(["break main", "run", "info signals SIG44", START, "break checkpoint",
+                             "continue", "profile status", "continue", "profile status",
+                             "profile report", PARTS, "info signals SIG44", "profile stop",
+                             "info signals SIG44", "info breakpoints"],
+                            program("spin7030"), ["1.5", "1", "7"])
+            self.assertEqual(play.stderr, "", play)
+            self.assert_clean(play)
+            self.assertRegex(play.text(START), r"\ASampling process \d+: interrupt, 200 Hz of wall "
+                                               r"time, stacks unwound by the debugger\.\n\Z")
+            self.assertIn("Breakpoint 3, checkpoint", play.text("continue"))
+            self.assertIn("exited with code 07", play.text("continue", 1))
+            stopped, ended = play.status(0), play.status(1)
+            self.assertEqual(stopped["backend"], "interrupt")
+            self.assertRegex(stopped["clock"], "^wall")
+            self.assertGreater(ended.count("samples"), 100)
+            self.assertEqual(ended.count("samples"), play.report().total)
+            self.assertEqual(play.parts(), ["breakpoint 3, spin7030.c:20", "exited, status 7"])
+            self.assert_seventy(play)
+            self.assertGreater(play.report().row("main").inclusive_ticks,
+                               0.9 * play.report().total)
+            # As it was, once nothing of ours can be on its way any more.
+            before, armed, after = play.all("info signals SIG44")
+            self.assertRegex(armed, r"SIG44\s+No\s+No\s+No")
+            self.assertEqual(before, after)
+            self.assertNotIn("catchpoint", play.text("info breakpoints"))
+        with_one_retry(measure)
+
+    def test_all_threads_count_running_or_not(self) -> None:
+        def measure() -> None:
+            play = play_gdb(["break late_thread", "run", "delete", START, "continue",
+                             "profile report --by thread", "profile status"],
+                            program("threads_late"), ["late"])
+            self.assertEqual(play.stderr, "", play)
+            self.assertIn("exited normally", play.text("continue"))
+            rows = play.report("--by thread").rows
+            self.assertEqual(len(rows), 5, play)
+            self.assertGreater(min(row.self_ticks for row in rows), 20, play)
+        with_one_retry(measure)
+
+    def test_the_programs_own_signals(self) -> None:
+        """Its clocks and handlers go on as without us, and nothing else interrupts it."""
+        play = play_gdb([START, "handle SIGALRM SIGPROF nostop noprint pass", "run",
+                         "profile status"], program("own_timers"))
+        self.assertIn("exited normally", play.text("run"))
+        for name in ("alarms", "profs"):
+            self.assertGreaterEqual(play.program_value(name), 100, play)
+        self.assertEqual(play.program_value("others"), 0, play)
+        self.assertGreater(play.status().count("samples"), 20, play)
+
+    def test_auto_says_why(self) -> None:
+        """A process that stands, where perf is refused: the agent is not forced upon it."""
+        play = play_gdb(["break main", "run", "profile start", "continue", "profile status"],
+                        program("spin7030"), ["0.5"], wrapper=[program("seccomp_run"), "eperm"])
+        self.assertEqual(play.stderr, "", play)
+        for text in (play.text("profile start"), play.status()["backend"]):
+            self.assertRegex(text, r"interrupt \(auto; perf: .*seccomp.*; agent: .*--backend agent")
+        self.assertGreater(play.status().count("samples"), 20, play)
+
+    def test_wall_clock(self) -> None:
+        """`--clock wall` sees a sleeping program."""
+        play = play_gdb(["profile start --clock wall --frequency 200", "run", "profile status",
+                         "profile report --sort inclusive"], program("sleeper"), ["1"])
+        self.assertEqual(play.stderr, "", play)
+        self.assertRegex(play.text("profile start --clock wall --frequency 200"),
+                         r"interrupt \(auto; perf: counts CPU time.*; agent: counts CPU time")
+        report = play.report("--sort inclusive")
+        asleep = sum(row.self_ticks for row in report.rows if "nanosleep" in row.name)
+        self.assertGreater(asleep, 0.5 * report.total, play)
+
+    def test_a_deleted_catchpoint_and_detach(self) -> None:
+        process = subprocess.Popen([program("spin7030"), "60"], stdout=subprocess.DEVNULL)
+        try:
+            play = play_gdb([f"attach {process.pid}", START, "delete", "break checkpoint",
+                             "python import threading; threading.Timer(0.5, lambda: "
+                             "gdb.post_event(lambda: gdb.execute('interrupt'))).start()",
+                             "continue", "profile status", "detach", "info signals SIG44"],
+                            program("spin7030"))
+            self.assert_clean(play)
+            self.assertRegex(play.text("info signals SIG44"), r"SIG44\s+Yes\s+Yes\s+Yes")
+            time.sleep(0.3)
+            self.assertIsNone(process.poll(), play)
+        finally:
+            process.kill()
+            process.wait()
+
+    def test_ctrl_c(self) -> None:
+        with GdbTerminal(program("spin7030"), ["60"]) as gdb:
+            gdb.command(START)
+            for go in ("run", "continue", "continue"):
+                gdb.send(go)
+                gdb.expect("Starting program.*\n" if go == "run" else "Continuing.\n")
+                time.sleep(0.7)
+                gdb.interrupt()
+                self.assertRegex(gdb.expect_prompt(), "SIGINT, Interrupt")
+            self.assertGreater(read_status(gdb.command("profile status")).count("samples"), 60)
+            gdb.send("quit")
+            self.assertEqual(gdb.wait(), 0, gdb.transcript)
+            self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
+
+
+class RemoteTest(InterruptCase):
+    def test_over_gdbserver(self) -> None:
+        def measure() -> None:
+            play = play_gdb([remote("spin7030", "2", "1", "7"), "profile start",
+                             "break checkpoint", "continue", "profile status", "continue",
+                             "profile status", "profile report", PARTS, "profile stop",
+                             "info breakpoints"], program("spin7030"))
+            self.assert_clean(play)
+            self.assertRegex(play.text("profile start"),
+                             r"\ASampling process \d+: interrupt \(auto; perf: a remote .*; agent: ")
+            self.assertIn("Breakpoint 2, checkpoint", play.text("continue"))
+            self.assertIn("exited with code 07", play.text("continue", 1))
+            self.assertRegex(play.status()["clock"], "^wall.*100")
+            self.assertGreaterEqual(play.status().count("delivered_hz"), 30, play)
+            self.assertEqual(play.parts(), ["breakpoint 2, spin7030.c:20", "exited, status 7"])
+            self.assert_seventy(play)
+            self.assertNotIn("catchpoint", play.text("info breakpoints"))
+        with_one_retry(measure)
+
+    def test_all_threads_of_one_stop(self) -> None:
+        def measure() -> None:
+            play = play_gdb([remote("threads_late", "late"), "break late_thread", "continue",
+                             "delete", "profile start", "continue", "profile report --by thread",
+                             "profile report"], program("threads_late"))
+            self.assert_clean(play)
+            self.assertGreaterEqual(len(play.report("--by thread").rows), 4, play)
+            late = play.report().row("late_thread")
+            self.assertGreater(late.inclusive_ticks, 0.5 * play.report().total, play)
+        with_one_retry(measure)
+
+    def test_perf_and_agent_are_refused(self) -> None:
+        for backend in ("perf", "agent"):
+            play = play_gdb([remote("spin7030", "0.1"), f"profile start --backend {backend}",
+                             "profile status", "kill"], program("spin7030"))
+            self.assertRegex(play.stderr, rf"--backend {backend}: a remote target cannot be")
+            self.assertEqual(play.status()["state"], "idle")
+
+    def test_a_target_that_comes_after_the_start(self) -> None:
+        play = play_gdb(["profile start", remote("spin7030", "1"), "break main", "continue",
+                         "continue", "profile status"], program("spin7030"))
+        self.assert_clean(play)
+        self.assertIn("exited normally", play.text("continue", 1))
+        self.assertRegex(play.status()["backend"], "^interrupt")
+        self.assertGreater(play.status().count("samples"), 10, play)
+
+    def test_ctrl_c(self) -> None:
+        """The user's own is told as ever, among ours."""
+        with GdbTerminal(program("spin7030")) as gdb:
+            gdb.command(remote("spin7030", "60"))
+            gdb.command("profile start")
+            for _ in range(3):
+                gdb.send("continue")
+                gdb.expect("Continuing.\n")
+                time.sleep(0.7)
+                gdb.interrupt()
+                self.assertRegex(gdb.expect_prompt(20), "SIGINT, Interrupt")
+            now = read_status(gdb.command("profile status"))
+            self.assertGreater(now.count("samples"), 30)
+            self.assertEqual(now["parts"], "3")
+            self.assertEqual(parse_report(gdb.command("profile report")).total,
+                             now.count("samples"))
+            gdb.command("kill")
+            gdb.send("quit")
+            self.assertEqual(gdb.wait(), 0, gdb.transcript)
+            self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
+
+    def test_a_target_that_dies(self) -> None:
+        with GdbTerminal(program("spin7030")) as gdb:
+            server = subprocess.Popen(["gdbserver", "--once", "localhost:0", program("spin7030"),
+                                       "60"], stderr=subprocess.PIPE, text=True,
+                                      stdout=subprocess.DEVNULL)
+            try:
+                line = ""
+                while "Listening on port" not in line:
+                    line = server.stderr.readline()
+                gdb.command(f"target remote localhost:{line.split()[-1]}")
+                gdb.command("profile start")
+                gdb.send("continue")
+                gdb.expect("Continuing.\n")
+                time.sleep(1)
+                server.send_signal(signal.SIGKILL)
+                gdb.expect_prompt(20)
+            finally:
+                server.kill()
+                server.wait()
+                server.stderr.close()
+            now = read_status(gdb.command("profile status"))
+            self.assertGreater(now.count("samples"), 15)
+            self.assertGreater(len(parse_report(gdb.command("profile report")).rows), 0)
+            gdb.command("profile stop")
+            gdb.send("quit")
+            self.assertEqual(gdb.wait(), 0, gdb.transcript)
+            self.assertNotRegex(gdb.transcript, "Traceback|Python Exception|internal-error|Aborted")
+
+
+if __name__ == "__main__":
+    run_unittests()

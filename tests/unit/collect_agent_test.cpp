@@ -1,0 +1,391 @@
+// The agent's reader against memories that no agent wrote, and the agent against memories that no
+// reader of ours made.
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <vector>
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tally/agent.h>
+
+#include "collect/agent_memory.h"
+#include "collect_child.h"
+#include "temporary.h"
+
+namespace tally {
+namespace {
+
+// Another view of a memory, as the program has it.
+class View {
+public:
+  explicit View(const std::string &variable) {
+    const int fd = ::open(variable.substr(variable.find('=') + 1).c_str(), O_RDWR | O_CLOEXEC);
+    struct stat info {};
+    ::fstat(fd, &info);
+    bytes_ = static_cast<size_t>(info.st_size);
+    map_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    ::close(fd);
+  }
+  View(const View &) = delete;
+  View &operator=(const View &) = delete;
+  ~View() { ::munmap(map_, bytes_); }
+  tally_wire_header &header() { return *static_cast<tally_wire_header *>(map_); }
+  tally_wire_slot &slot(uint32_t i) {
+    return reinterpret_cast<tally_wire_slot *>(static_cast<char *>(map_) +
+                                               tally_wire_slots_at())[i];
+  }
+  std::span<uint64_t> ring(uint32_t i) {
+    const auto at = tally_wire_rings_at(header().slots) + uint64_t{i} * header().ring_bytes;
+    return {reinterpret_cast<uint64_t *>(static_cast<char *>(map_) + at),
+            header().ring_bytes / sizeof(uint64_t)};
+  }
+  size_t bytes() const { return bytes_; }
+
+private:
+  void *map_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+AgentMemory memory_or_fail(const SamplerOptions &options = {}) {
+  auto memory = AgentMemory::make(options);
+  EXPECT_TRUE(memory) << memory.error().text();
+  return memory ? std::move(*memory) : AgentMemory();
+}
+
+uint64_t head_word(uint32_t kind, uint32_t bytes) { return uint64_t{kind} << 32 | bytes; }
+uint64_t tail_word(uint32_t weight, uint32_t tid) { return uint64_t{weight} << 32 | tid; }
+
+TEST(CollectAgentRecords, AreTakenInOrder) {
+  const std::vector<uint64_t> bytes{head_word(TALLY_RECORD_CHAIN, 24),
+                                    tail_word(2, 7),
+                                    0x1000,
+                                    head_word(TALLY_RECORD_CHAIN, 32),
+                                    tail_word(1, 8),
+                                    0x2000,
+                                    0x3000};
+  std::span<const uint64_t> words = bytes;
+  AgentRecord record;
+  uint64_t bad = 0;
+  ASSERT_TRUE(next_agent_record(words, record, bad));
+  EXPECT_EQ(record.weight, 2u);
+  EXPECT_EQ(record.tid, 7);
+  EXPECT_EQ(record.words.size(), 1u);
+  ASSERT_TRUE(next_agent_record(words, record, bad));
+  EXPECT_EQ(record.words.back(), 0x3000u);
+  EXPECT_FALSE(next_agent_record(words, record, bad));
+  EXPECT_EQ(bad, 0u);
+}
+
+TEST(CollectAgentRecords, AreRefusedWhereDamaged) {
+  for (const std::vector<uint64_t> &bytes : std::vector<std::vector<uint64_t>>{
+           {0},                                                              // no header
+           {head_word(TALLY_RECORD_CHAIN, 16), tail_word(1, 1)},             // no words
+           {head_word(TALLY_RECORD_CHAIN, 24), tail_word(1, 1)},             // longer than the rest
+           {head_word(TALLY_RECORD_CHAIN, 23), tail_word(1, 1), 0, 0},       // not whole words
+           {head_word(9, 24), tail_word(1, 1), 0},                           // no such kind
+           {head_word(TALLY_RECORD_CHAIN, 24), tail_word(0, 1), 0},          // weighs nothing
+           {head_word(TALLY_RECORD_CHAIN, 24), tail_word(1, 0), 0},          // nobody's
+           {head_word(TALLY_RECORD_CHAIN, 24), tail_word(1, 0xffffffff), 0}, // nobody's
+           {head_word(TALLY_RECORD_CHAIN, 0xfffffff8), tail_word(1, 1), 0},
+       }) {
+    std::span<const uint64_t> words = bytes;
+    AgentRecord record;
+    uint64_t bad = 0;
+    EXPECT_FALSE(next_agent_record(words, record, bad));
+    EXPECT_EQ(bad, 1u);
+    EXPECT_TRUE(words.empty());
+  }
+}
+
+TEST(CollectAgentMemory, NoNumberInItIsBelieved) {
+  AgentMemory memory = memory_or_fail();
+  View view(memory.variable());
+  std::mt19937_64 random(1);
+  uint64_t records = 0, words = 0;
+  for (int round = 0; round < 300; ++round) {
+    const auto slot = static_cast<uint32_t>(random() % view.header().slots);
+    const std::span<uint64_t> ring = view.ring(slot);
+    for (size_t i = 0; i < 64; ++i) {
+      // Mostly nonsense, now and then what could be a record.
+      const size_t at = random() % ring.size();
+      ring[at] = random() % 3
+                     ? random()
+                     : head_word(TALLY_RECORD_CHAIN, static_cast<uint32_t>(random() % 4096 & ~7U));
+    }
+    view.slot(slot).head = random() % 3 ? random() % (4 * memory.ring_bytes()) & ~7U : random();
+    view.slot(slot).tail = random();
+    view.header().slots = static_cast<uint32_t>(random()); // ours is not read again
+    memory.drain([&](const AgentRecord &record) {
+      ++records;
+      words += record.words.size();
+    });
+    view.header().slots = TALLY_WIRE_SLOTS;
+    // No more than a ring holds, whatever it says.
+    EXPECT_LE(words * sizeof(uint64_t), static_cast<uint64_t>(round + 1) * memory.ring_bytes());
+  }
+  EXPECT_GT(memory.bad_records(), 0u);
+}
+
+TEST(CollectAgentMemory, CannotShrinkAndIsMadeAnewUnderTheSameName) {
+  AgentMemory memory = memory_or_fail();
+  const std::string name = memory.variable();
+  const std::string path = name.substr(name.find('=') + 1);
+  EXPECT_NE(::truncate(path.c_str(), 4096), 0);
+  View(name).header().claimed_by = 4711;
+  ASSERT_TRUE(memory.renew());
+  EXPECT_EQ(memory.variable(), name);
+  EXPECT_EQ(View(name).header().claimed_by, 0);
+  EXPECT_EQ(memory.header().claimed_by, 0);
+}
+
+// A program that writes whatever it likes.
+TEST(CollectAgentSampler, OutlivesAHostileProgram) {
+  auto made = make_agent_sampler({}, "/proc/self/exe");
+  ASSERT_TRUE(made) << made.error().text();
+  AgentSampler &sampler = **made;
+  const std::string variable = sampler.launch().variable;
+  Child child([&] {
+    View view(variable);
+    std::mt19937_64 random(2);
+    for (int i = 0; i < 20000; ++i) {
+      tally_wire_header &header = view.header();
+      const auto slot = static_cast<uint32_t>(random() % TALLY_WIRE_SLOTS);
+      header.slots = TALLY_WIRE_SLOTS;
+      header.ring_bytes = 256 << 10;
+      const std::span<uint64_t> ring = view.ring(slot);
+      for (size_t word = 0; word + 4 < 4096; word += 4) {
+        ring[word] = head_word(TALLY_RECORD_CHAIN, 32);
+        ring[word + 1] =
+            tail_word(static_cast<uint32_t>(random()), static_cast<uint32_t>(random() & 0x7fff));
+        ring[word + 2] = random();
+        ring[word + 3] = random() % 8 ? random() : ~uint64_t{0};
+      }
+      view.slot(slot).head += random() % 8 ? 32 : random();
+      header.state =
+          random() % 16 ? uint32_t{TALLY_STATE_TICKER} : static_cast<uint32_t>(random() % 10);
+      header.fds = static_cast<uint32_t>(random());
+      header.fd[0] = static_cast<int32_t>(random() % 8);
+      header.fd_cpu[0] = static_cast<int32_t>(random());
+      header.cpus = static_cast<uint32_t>(random());
+      header.variant = static_cast<uint32_t>(random());
+      header.mapped_bytes = static_cast<uint32_t>(random());
+      header.handover = TALLY_HANDOVER_OPEN;
+      header.refusal = static_cast<uint32_t>(random());
+      header.error = static_cast<int32_t>(random());
+      header.notes = static_cast<uint32_t>(random());
+    }
+  });
+  sampler.expect(child.pid());
+  child.go();
+  child.wait_end();
+  for (int i = 0; i < 100; ++i) {
+    sampler.facts();
+    sampler.status();
+    sampler.end_part("stop", 0, 1);
+    if (i % 10 == 0) {
+      EXPECT_TRUE(sampler.snapshot("stop", 0, 1));
+    }
+  }
+  sampler.clear();
+  sampler.stop();
+  EXPECT_TRUE(sampler.snapshot("stop", 0, 1));
+  EXPECT_NE(sampler.facts().phase, AgentPhase::working);
+}
+
+TEST(CollectAgentSampler, SaysWhatItCannotDo) {
+  SamplerOptions options;
+  EXPECT_EQ(make_agent_sampler(options, "/nonexistent").error().code, ErrorCode::not_found);
+  options.frequency_hz = 0;
+  EXPECT_EQ(make_agent_sampler(options, "/proc/self/exe").error().code,
+            ErrorCode::invalid_argument);
+  options.frequency_hz = 1'000'000;
+  EXPECT_EQ(make_agent_sampler(options, "/proc/self/exe").error().code,
+            ErrorCode::invalid_argument);
+  options.frequency_hz = 1000;
+  options.stacks = StackMode::dwarf;
+  EXPECT_FALSE(make_agent_sampler(options, "/proc/self/exe"));
+}
+
+TEST(CollectAgentSampler, IsSilentWhileNobodyAnswers) {
+  auto made = make_agent_sampler({}, "/proc/self/exe");
+  ASSERT_TRUE(made) << made.error().text();
+  EXPECT_EQ((*made)->facts().phase, AgentPhase::waiting);
+  Child child([] { spin_for(0.3); });
+  (*made)->expect(child.pid());
+  child.go();
+  child.wait_end();
+  while ((*made)->facts().phase == AgentPhase::waiting)
+    ::usleep(1000);
+  const AgentFacts facts = (*made)->facts();
+  EXPECT_EQ(facts.phase, AgentPhase::ended);
+  EXPECT_NE(facts.reason.find("before the agent was loaded"), std::string::npos) << facts.reason;
+  EXPECT_EQ((*made)->status().samples, 0u);
+  EXPECT_TRUE((*made)->status().ended);
+}
+
+// ---- the agent itself, in a child of ours ----
+
+using Start = int(const char *);
+
+// What tally_agent_start() returns in a child, after `prepare` has been at the memory there.
+template <class Prepare> int start_in_child(const std::string &value, Prepare &&prepare) {
+  const char *library = std::getenv("TALLY_AGENT_LIBRARY");
+  if (!library)
+    return -1;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    void *handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    auto *start =
+        handle ? reinterpret_cast<Start *>(::dlsym(handle, "tally_agent_start")) : nullptr;
+    if (!start)
+      ::_exit(99);
+    prepare();
+    ::_exit(start(value.c_str()));
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+TEST(CollectAgentStart, RefusesWhatIsNotForIt) {
+  if (!std::getenv("TALLY_AGENT_LIBRARY"))
+    GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
+  const auto nothing = [] {};
+  for (const char *value : {"", "x", "/proc/1/fd", "/proc/1/fd/", "/proc/1/fd/3/../4",
+                            "/etc/passwd", "/proc/99999999999999999999/fd/3", "/proc/1/fd/3 "})
+    EXPECT_EQ(start_in_child(value, nothing), TALLY_REFUSED_VARIABLE) << value;
+  EXPECT_EQ(start_in_child("/proc/2147483646/fd/3", nothing), TALLY_REFUSED_OPEN);
+
+  AgentMemory memory = memory_or_fail();
+  const std::string variable = memory.variable();
+  const std::string value = variable.substr(variable.find('=') + 1);
+  View view(variable);
+  // Nobody is expected; then somebody else.
+  EXPECT_EQ(start_in_child(value, nothing), TALLY_REFUSED_UNEXPECTED);
+  view.header().expected_pid = ::getpid();
+  EXPECT_EQ(start_in_child(value, nothing), TALLY_REFUSED_UNEXPECTED);
+  EXPECT_EQ(view.header().state, uint32_t{TALLY_STATE_EMPTY});
+  const auto expected = [&] { view.header().expected_pid = ::getpid(); };
+  view.header().claimed_by = 1;
+  EXPECT_EQ(start_in_child(value, expected), TALLY_REFUSED_CLAIMED);
+  view.header().claimed_by = 0;
+  view.header().version += 1;
+  EXPECT_EQ(start_in_child(value, expected), TALLY_REFUSED_VERSION);
+  view.header().version -= 1;
+  view.header().slots += 1;
+  EXPECT_EQ(start_in_child(value, expected), TALLY_REFUSED_FOREIGN);
+  view.header().slots -= 1;
+  view.header().ring_bytes = 4097;
+  EXPECT_EQ(start_in_child(value, expected), TALLY_REFUSED_FOREIGN);
+  view.header().magic = 0;
+  EXPECT_EQ(start_in_child(value, expected), TALLY_REFUSED_FOREIGN);
+
+  // Short, and of a kind that may shrink.
+  const int fd = ::memfd_create("short", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(::ftruncate(fd, 100), 0);
+  const std::string other = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd);
+  EXPECT_EQ(start_in_child(other, nothing), TALLY_REFUSED_FOREIGN);
+  ::close(fd);
+}
+
+// Into a process that stands, as a debugger does it. The kernel's clocks are not tried, so that the
+// ticker is.
+TEST(CollectAgentStart, SamplesAProcessThatLoadsItLate) {
+  const char *library = std::getenv("TALLY_AGENT_LIBRARY");
+  if (!library)
+    GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer does not expect the agent's thread";
+#endif
+  SamplerOptions options;
+  options.frequency_hz = 2000;
+  auto made = make_agent_sampler(options, library);
+  ASSERT_TRUE(made) << made.error().text();
+  AgentSampler &sampler = **made;
+  const std::string variable = sampler.launch().variable;
+  View view(variable);
+  view.header().attr_bytes = 0;
+  const std::string value = variable.substr(variable.find('=') + 1);
+  Child child([&] {
+    spin_second(50'000'000);
+    auto *start = reinterpret_cast<Start *>(
+        ::dlsym(::dlopen(library, RTLD_NOW | RTLD_LOCAL), "tally_agent_start"));
+    if (start(value.c_str()) != 0 || start(value.c_str()) != TALLY_REFUSED_CLAIMED)
+      ::_exit(1);
+    spin_for(0.5);
+  });
+  sampler.expect(child.pid());
+  child.go();
+  child.wait_end();
+  wait_ended(sampler);
+  const AgentFacts facts = sampler.facts();
+  EXPECT_EQ(facts.clock, "ticker");
+  EXPECT_NE(facts.conflict.find("loaded late"), std::string::npos) << facts.conflict;
+  const auto profile = sampler.snapshot("exit", 0, 1);
+  ASSERT_TRUE(profile) << profile.error().text();
+  const Counts counts = count_leaves(*profile);
+  EXPECT_EQ(counts.all, static_cast<int64_t>(sampler.status().samples));
+  EXPECT_EQ(counts.second, 0);
+  EXPECT_EQ(counts.no_mapping, 0);
+  EXPECT_GT(counts.first, 500);
+  EXPECT_LT(counts.all, 1100);
+}
+
+// ---- what can load it ----
+
+std::string elf_file(const TemporaryFolder &folder, const char *name, uint16_t machine,
+                     uint32_t segment, mode_t mode = 0755) {
+  Elf64_Ehdr head{};
+  std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+  head.e_ident[EI_CLASS] = machine == EM_386 ? ELFCLASS32 : ELFCLASS64;
+  head.e_machine = machine;
+  head.e_phoff = sizeof head;
+  head.e_phnum = 1;
+  Elf64_Phdr row{};
+  row.p_type = segment;
+  const std::string path = folder / name;
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char *>(&head), sizeof head);
+  file.write(reinterpret_cast<const char *>(&row), sizeof row);
+  file.close();
+  ::chmod(path.c_str(), mode);
+  return path;
+}
+
+TEST(CollectAgentLoad, SaysWhyNot) {
+#if defined(__x86_64__)
+  constexpr uint16_t here = EM_X86_64, elsewhere = EM_AARCH64;
+#else
+  constexpr uint16_t here = EM_AARCH64, elsewhere = EM_X86_64;
+#endif
+  const TemporaryFolder folder;
+  const auto says = [](const std::string &path, const char *word) {
+    const std::string why = why_agent_cannot_load(path);
+    EXPECT_NE(why.find(word), std::string::npos) << path << ": " << why;
+  };
+  const std::string fine = elf_file(folder, "fine", here, PT_INTERP);
+  EXPECT_EQ(why_agent_cannot_load(fine), "");
+  says(elf_file(folder, "static", here, PT_LOAD), "statically");
+  says(elf_file(folder, "other", elsewhere, PT_INTERP), "the agent for");
+  says(elf_file(folder, "small", EM_386, PT_INTERP), "32-bit");
+  says(elf_file(folder, "suid", here, PT_INTERP, 04755), "set-user-ID");
+  says(folder / "none", "cannot be read");
+  const std::string text = folder / "text", script = folder / "script";
+  std::ofstream(text) << "hello\n";
+  says(text, "not ELF");
+  std::ofstream(script) << "#! " << fine << " -x\n";
+  EXPECT_EQ(why_agent_cannot_load(script), "");
+  std::ofstream(script) << "#!" << script << "\n";
+  says(script, "script");
+}
+
+} // namespace
+} // namespace tally

@@ -1,0 +1,189 @@
+// What a front is asked for by the backends that need it, and what its answers lead to.
+#include <array>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <tally/session.h>
+
+#include "collect_child.h"
+
+namespace tally {
+namespace {
+
+class SessionRequests : public testing::Test {
+protected:
+  SessionRequests() { ::setenv("TALLY_CACHE_DIR", "", 1); }
+
+  DebugEvent event_of(EventKind kind, pid_t pid = 0) const {
+    DebugEvent event;
+    event.kind = kind;
+    event.target = target;
+    event.pid = pid;
+    return event;
+  }
+  // Answers each request as `answers` tells, or with "". Names are not looked up.
+  Result<Reply> perform(Result<Reply> reply) {
+    while (reply && reply->request.kind != RequestKind::none) {
+      std::vector<std::string> answer;
+      if (reply->request.kind != RequestKind::progress &&
+          reply->request.kind != RequestKind::symbols) {
+        asked.push_back(reply->request);
+        const auto at = refusals.find(reply->request.kind);
+        answer.push_back(at == refusals.end() ? "" : at->second);
+      } else if (reply->request.kind == RequestKind::symbols) {
+        for (const uint64_t address : reply->request.addresses)
+          answer.push_back(address % 2 != 0 ? "inner\tin.h\t3\nouter\tout.c\t0"
+                                            : "plain\tout.c\t9");
+      }
+      reply = session.answer(answer);
+    }
+    return reply;
+  }
+  std::string text_of(Result<Reply> reply) {
+    reply = perform(std::move(reply));
+    return reply ? reply->text : "error: " + reply.error().text();
+  }
+  std::vector<RequestKind> taken() {
+    std::vector<RequestKind> kinds;
+    for (const Request &request : std::exchange(asked, {}))
+      kinds.push_back(request.kind);
+    return kinds;
+  }
+  std::string status(std::string_view name) {
+    const std::string text = text_of(session.command("status"));
+    const size_t at = text.find("\n" + std::string(name) + " ");
+    const size_t begin = at + name.size() + 2;
+    return at == text.npos ? "" : text.substr(begin, text.find('\n', begin) - begin);
+  }
+
+  TargetKind target = TargetKind::native;
+  std::map<RequestKind, std::string> refusals;
+  std::vector<Request> asked;
+  Session session;
+};
+
+using Kinds = std::vector<RequestKind>;
+
+TEST_F(SessionRequests, InterruptsARemoteProcess) {
+  target = TargetKind::remote;
+  text_of(session.event(event_of(EventKind::target, 42)));
+  const std::string said = text_of(session.command("start"));
+  EXPECT_TRUE(said.starts_with("Sampling process 42: interrupt (auto; perf: ")) << said;
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_TRUE(asked[0].signals.empty()); // as Ctrl-C does it
+  EXPECT_EQ(asked[0].words, std::vector<std::string>{"stacks"});
+  EXPECT_EQ(taken(), Kinds{RequestKind::interrupt});
+  EXPECT_EQ(session.tick_interrupt(), 0u); // it does not run
+
+  text_of(session.event(event_of(EventKind::resumed, 42)));
+  EXPECT_GE(session.tick_wait_ns(), 5'000'000u); // 100 Hz, less the jitter
+  EXPECT_EQ(session.tick_interrupt(), 1u);
+  EXPECT_EQ(session.tick_interrupt(), 0u); // the stop has not come yet
+  EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::ours);
+  EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::theirs); // the user's Ctrl-C
+  const std::array<uint64_t, 2> first{0x1000, 0x2001}, second{0x3000, 0x2001};
+  const std::array seen{ThreadStack{1, "main", first}, ThreadStack{2, "worker", second}};
+  text_of(session.tick(seen));
+  text_of(session.event(event_of(EventKind::breakpoint, 42)));
+  EXPECT_EQ(session.tick_interrupt(), 0u);
+
+  EXPECT_EQ(status("samples"), "2");
+  EXPECT_EQ(status("threads"), "2");
+  EXPECT_TRUE(status("clock").starts_with("wall "));
+  EXPECT_EQ(status("cpu"), ""); // nobody has counted it
+  const auto table = session.table(By::function, SortBy::inclusive);
+  ASSERT_TRUE(table) << table.error().text();
+  std::map<std::string, uint64_t> inclusive;
+  for (const FlatRow &row : table->rows)
+    inclusive[row.name] = row.inclusive[0];
+  EXPECT_EQ(inclusive, (std::map<std::string, uint64_t>{{"inner", 2}, {"outer", 2}, {"plain", 2}}));
+
+  // Stops that were sent before a stop of the user's count for nobody.
+  text_of(session.event(event_of(EventKind::resumed, 42)));
+  EXPECT_EQ(session.tick_interrupt(), 1u);
+  text_of(session.event(event_of(EventKind::breakpoint, 42)));
+  EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::stale);
+  text_of(session.command("stop"));
+  EXPECT_EQ(taken(), Kinds{RequestKind::interrupt_end});
+  text_of(session.event(event_of(EventKind::exited)));
+  EXPECT_EQ(taken(), Kinds{RequestKind::signals_restore});
+}
+
+TEST_F(SessionRequests, SignalsEachThreadOfALocalProcess) {
+  Child child([] { ::sleep(30); });
+  text_of(session.event(event_of(EventKind::target, child.pid())));
+  EXPECT_TRUE(text_of(session.command("start --backend interrupt --stacks none"))
+                  .starts_with("Sampling process "));
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].signals, std::vector<int32_t>{InterruptClock::native_signal});
+  EXPECT_EQ(asked[0].words, std::vector<std::string>{"pcs"});
+  EXPECT_EQ(session.tick_take(child.pid()), InterruptClock::Stop::theirs);
+  text_of(session.event(event_of(EventKind::resumed, child.pid())));
+  child.go();
+  EXPECT_EQ(session.tick_interrupt(), 1u); // nobody holds the signal back: it ends the child
+  child.wait_end();
+  EXPECT_EQ(session.tick_take(child.pid()), InterruptClock::Stop::ours);
+  text_of(session.event(event_of(EventKind::signalled)));
+}
+
+TEST_F(SessionRequests, AFrontThatCannotInterrupt) {
+  target = TargetKind::remote;
+  refusals[RequestKind::interrupt] = "not in non-stop mode";
+  text_of(session.event(event_of(EventKind::target, 42)));
+  EXPECT_EQ(text_of(session.command("start --backend interrupt")),
+            "error: --backend interrupt: not in non-stop mode");
+  EXPECT_TRUE(
+      text_of(session.command("start")).starts_with("error: profile start: nothing samples"));
+  EXPECT_EQ(session.sampled_pid(), 0);
+  EXPECT_TRUE(text_of(session.command("status")).starts_with("state idle\n"));
+}
+
+TEST_F(SessionRequests, PreloadsTheAgentForTheNextRun) {
+  const std::string said = text_of(session.command("start --backend agent"));
+  if (said.starts_with("error: "))
+    GTEST_SKIP() << said;
+  EXPECT_TRUE(said.starts_with("Sampling begins with the next process: agent, ")) << said;
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].words.size(), 2u);
+  EXPECT_TRUE(asked[0].words[1].starts_with("TALLY_AGENT="));
+  EXPECT_FALSE(asked[0].signals.empty());
+  EXPECT_EQ(taken(), Kinds{RequestKind::preload});
+
+  // A process that did not load it: that is said, and the next run is to try again.
+  Child child([] {});
+  text_of(session.event(event_of(EventKind::resumed, child.pid())));
+  EXPECT_EQ(taken(), Kinds{RequestKind::preload_end});
+  child.go();
+  child.wait_end();
+  const std::string ended = text_of(session.event(event_of(EventKind::exited)));
+  EXPECT_TRUE(ended.starts_with("Nothing was sampled: ")) << ended;
+  EXPECT_EQ(taken(), Kinds{RequestKind::preload});
+  text_of(session.command("stop"));
+  EXPECT_EQ(taken(), (Kinds{RequestKind::preload_end, RequestKind::signals_restore}));
+}
+
+TEST_F(SessionRequests, TheAgentIsRefused) {
+  refusals[RequestKind::preload] = "no wrapper fits";
+  const std::string said = text_of(session.command("start --backend agent"));
+  EXPECT_TRUE(said.starts_with("error: --backend agent: ")) << said;
+  EXPECT_TRUE(text_of(session.command("status")).starts_with("state idle\n"));
+
+  refusals[RequestKind::load] = "it stands inside of malloc()";
+  Child child([] { ::sleep(30); });
+  text_of(session.event(event_of(EventKind::target, child.pid())));
+  const std::string standing = text_of(session.command("start --backend agent"));
+  EXPECT_TRUE(standing.starts_with("error: --backend agent: ")) << standing;
+  EXPECT_EQ(session.sampled_pid(), 0);
+  // Left to auto it is not even asked for: it would be loaded into a process that stands.
+  asked.clear();
+  text_of(session.command("start"));
+  for (const RequestKind kind : taken())
+    EXPECT_NE(kind, RequestKind::load);
+  text_of(session.command("stop"));
+}
+
+} // namespace
+} // namespace tally
