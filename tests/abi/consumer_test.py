@@ -55,6 +55,12 @@ class ConsumerTest(unittest.TestCase):
                 run([compiler, standard, "-Wall", "-Wextra", "-Werror", "-o", str(program),
                      str(CONSUMER / source), *flags])
                 self.assertEqual(run([str(program)], env=environment).strip(), output)
+        flags = run([*query, "--cflags", "--libs", "tally-mon"], env=environment).split()
+        self.assertEqual([flag for flag in flags if flag.startswith("-l")], ["-ltally-mon"])
+        program = self.folder / "consumer-mon"
+        run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-o", str(program),
+             str(CONSUMER / "consumer_mon.c"), *flags])
+        self.assertEqual(run([str(program)], env=environment).strip(), "accepted")
 
     def install(self, build: str) -> Path:
         """The prefix, below a folder of ours: nothing else is written to."""
@@ -67,15 +73,15 @@ class ConsumerTest(unittest.TestCase):
     def test_subproject(self) -> None:
         project, build = self.folder / "project", self.folder / "build"
         shutil.copytree(CONSUMER / "subproject", project)
-        for source in ("consumer.c", "consumer.cpp"):
+        for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
             shutil.copy(CONSUMER / source, project)
         (project / "subprojects").mkdir()
         (project / "subprojects/tally").symlink_to(SOURCE_ROOT, target_is_directory=True)
         run(["meson", "setup", str(build), str(project), "--force-fallback-for=tally",
              "-Dbuildtype=debug", "-Dtally:tests=disabled", "-Dtally:benchmarks=disabled"])
         # Only what the two need: a subproject's own programs are not ours to build.
-        run(["ninja", "-C", str(build), "consumer-c", "consumer-cpp"])
-        for name, output in (("consumer-c", VERSION), ("consumer-cpp", "42")):
+        run(["ninja", "-C", str(build), "consumer-c", "consumer-cpp", "consumer-mon"])
+        for name, output in (("consumer-c", VERSION), ("consumer-cpp", "42"), ("consumer-mon", "accepted")):
             self.assertEqual(run([str(build / name)]).strip(), output)
 
 

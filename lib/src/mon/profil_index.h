@@ -85,7 +85,8 @@ static inline uint32_t tally_profil_fit(uint64_t low, uint64_t high, uint64_t by
 static inline uint64_t tally_profil_scaled(uint64_t distance, uint32_t scale) {
   const uint64_t high = distance >> 16;
   const uint64_t low = ((distance & 0xFFFFU) * scale) >> 16;
-  if (scale != 0 && high > (UINT64_MAX - low) / scale)
+  /* Two factors below 2^32 and what is carried fit; a division costs more than all the rest. */
+  if (high > UINT32_MAX && scale != 0 && high > (UINT64_MAX - low) / scale)
     return UINT64_MAX;
   return high * scale + low;
 }

@@ -1,0 +1,219 @@
+/* monitor(), monstartup() and moncontrol(): equal bins, written as a GNU gmon.out. */
+#include "gmon.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "profil.h"
+
+/* What monitor() or monstartup() began, and may have ended. */
+static struct {
+  struct mon_target *target; /* NULL: nothing was begun */
+  size_t mapped_bytes;       /* of our own counters */
+  int is_open;               /* to be written at exit */
+} session;
+
+/* Bins of four bytes, as glibc's. gprof thinks in units of two, and loses what is in smaller ones.
+ */
+enum { least_shift = 2 };
+
+static int fail(int error) {
+  errno = error;
+  return -1;
+}
+
+static int in_session(void) {
+  return session.target != NULL && mon_target_in_force() == session.target;
+}
+
+static void forget_session(void) {
+  if (in_session())
+    mon_clocks_stop();
+  if (session.mapped_bytes != 0)
+    munmap(session.target->bins.words, session.mapped_bytes);
+  free(session.target);
+  memset(&session, 0, sizeof session);
+}
+
+static int begin(const struct mon_bins *bins, size_t mapped_bytes) {
+  const struct mon_settings settings = mon_profil_settings();
+  forget_session();
+  session.target = calloc(1, sizeof *session.target);
+  if (session.target == NULL)
+    return fail(ENOMEM);
+  session.target->form = MON_BINS;
+  session.target->bins = *bins;
+  session.mapped_bytes = mapped_bytes;
+  if (mon_clocks_start(session.target, &settings) != 0) {
+    const int error = errno;
+    session.mapped_bytes = 0; /* stays the caller's */
+    forget_session();
+    return fail(error);
+  }
+  session.is_open = 1;
+  return 0;
+}
+
+/* As many bins of 1 << shift bytes as hold [low, high), from a multiple of a bin on. */
+static struct mon_bins bins_of(uint64_t low, uint64_t high, unsigned shift) {
+  struct mon_bins bins;
+  memset(&bins, 0, sizeof bins);
+  bins.shift = shift;
+  bins.low = low >> shift << shift;
+  bins.count = ((high - 1 - bins.low) >> shift) + 1;
+  return bins;
+}
+
+static int start_own(uint64_t low, uint64_t high) {
+  struct mon_bins bins;
+  void *counters;
+  size_t bytes;
+  if (mon_target_in_force() != NULL)
+    return 0;
+  if (low >= high)
+    return fail(EINVAL);
+  bins = bins_of(low, high, least_shift);
+  if (bins.count > SIZE_MAX / 8)
+    return fail(ENOMEM);
+  /* Pages that nobody counts into cost nothing. */
+  bytes = (size_t)bins.count * sizeof *bins.words;
+  counters =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (counters == MAP_FAILED)
+    return -1;
+  bins.words = counters;
+  if (begin(&bins, bytes) != 0) {
+    const int error = errno;
+    munmap(counters, bytes);
+    return fail(error);
+  }
+  return 0;
+}
+
+static int start_in(uint64_t low, uint64_t high, HISTCOUNTER *buffer, size_t shorts) {
+  struct mon_bins bins;
+  unsigned shift = least_shift;
+  if (mon_target_in_force() != NULL)
+    return fail(EBUSY);
+  if (low >= high || shorts == 0)
+    return fail(EINVAL);
+  if (shorts > SIZE_MAX / 2 || !mon_space_writable((uintptr_t)buffer, 2 * (uint64_t)shorts))
+    return fail(EFAULT);
+  do
+    bins = bins_of(low, high, shift++);
+  while (bins.count > shorts);
+  bins.shorts = (unsigned char *)buffer;
+  return begin(&bins, 0);
+}
+
+static int write_now(const char *path) {
+  if (session.target == NULL)
+    return fail(ENODATA);
+  return mon_gmon_write(path, &session.target->bins, mon_clocks_effective_rate());
+}
+
+static int end_and_write(void) {
+  int result;
+  if (!session.is_open)
+    return 0;
+  if (in_session())
+    mon_clocks_stop();
+  result = write_now(NULL);
+  session.is_open = 0;
+  return result;
+}
+
+/* --- the interface ---------------------------------------------------------------------------- */
+
+void monstartup(unsigned long low_pc, unsigned long high_pc) {
+  const int entered = mon_enter();
+  start_own(low_pc, high_pc);
+  mon_leave(entered);
+}
+
+int monitor(unsigned long low_pc, unsigned long high_pc, HISTCOUNTER *buffer, size_t shorts,
+            int functions) {
+  const int entered = mon_enter();
+  int result;
+  (void)functions;
+  result = low_pc == 0 ? end_and_write() : start_in(low_pc, high_pc, buffer, shorts);
+  mon_leave(entered);
+  return result;
+}
+
+int moncontrol(int mode) {
+  const int entered = mon_enter();
+  int before = -1, result = 0;
+  if (in_session()) {
+    before = mon_clocks_running();
+    if (mode == 0 && before)
+      mon_clocks_pause();
+    else if (mode != 0 && !before)
+      result = mon_clocks_resume();
+  }
+  mon_leave(entered);
+  if (before < 0) {
+    /* Of a program with -pg, whose profile is libc's. */
+    void (*const next)(int) = (void (*)(int))dlsym(RTLD_NEXT, "moncontrol");
+    if (next != NULL)
+      next(mode);
+    return 0;
+  }
+  return result == 0 ? before : -1;
+}
+
+int tally_mon_write(const char *path) {
+  const int entered = mon_enter();
+  const int result = write_now(path);
+  mon_leave(entered);
+  return result;
+}
+
+/* --- begin and end of the program ------------------------------------------------------------- */
+
+/* A child's file would hold its parent's counts a second time; and without a name of its own it
+ * would take the place of its parent's. */
+static void child_after_fork(void) {
+  if (session.target == NULL)
+    return;
+  if (session.mapped_bytes != 0)
+    madvise(session.target->bins.words, session.mapped_bytes, MADV_DONTNEED);
+  else
+    session.is_open = 0; /* the caller's buffer is the caller's to write */
+  session.is_open &= mon_gmon_name_has_pid();
+}
+
+__attribute__((constructor)) static void start_by_environment(void) {
+  const char *const wanted = secure_getenv("TALLY_MON");
+  const char *const rate = secure_getenv("TALLY_MON_HZ");
+  struct tally_profil_options options;
+  uint64_t low, high;
+  pthread_atfork(NULL, NULL, child_after_fork);
+  if (wanted == NULL || *wanted == '\0' || strcmp(wanted, "0") == 0)
+    return;
+  if (!mon_gmon_name_has_pid())
+    unsetenv("TALLY_MON");
+  if (rate != NULL) {
+    memset(&options, 0, sizeof options);
+    options.size = sizeof options;
+    options.rate_hz = (uint32_t)strtoul(rate, NULL, 10);
+    tally_profil_options(&options);
+  }
+  if (mon_main_text(&low, &high))
+    monstartup(low, high);
+}
+
+__attribute__((destructor)) static void end_by_exit(void) {
+  int entered;
+  /* Not in a child by a bare clone: it is not its file, and the lock may be held for ever. */
+  if (!session.is_open || mon_owner() != getpid())
+    return;
+  entered = mon_enter();
+  if (end_and_write() != 0)
+    mon_gmon_complain();
+  mon_leave(entered);
+}

@@ -1,0 +1,200 @@
+"""gmon.out of programs without -pg, read by gprof; and libtally-mon from outside."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.programs import program
+from support.skips import need_perf, need_tools, run_unittests
+
+LIBRARY = os.environ["TALLY_MON_LIBRARY"]
+GMON_PROGRAM = os.environ["TALLY_GMON_PROGRAM"]
+PROCESS = os.environ["TALLY_MON_PROCESS"]
+EXPORTS = {
+    "profil", "moncontrol", "monstartup", "tally_mon_write", "tally_monitor", "tally_profil",
+    "tally_profil_options", "tally_profil_status", "pthread_create", "thrd_create", "execl",
+    "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve"}
+SANITIZED = os.environ.get("TALLY_SANITIZE", "none") != "none"
+
+
+def flat(executable: str, path: Path) -> dict:
+    """Function -> (percent, seconds), as gprof has it."""
+    done = subprocess.run(["gprof", "-b", "-p", executable, str(path)], capture_output=True,
+                          text=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+    if done.returncode != 0 or done.stderr:
+        raise AssertionError(f"gprof: status {done.returncode}\n{done.stderr}")
+    rows = re.findall(r"^ *([\d.]+) +[\d.]+ +([\d.]+) +(\w+)$", done.stdout, re.MULTILINE)
+    return {name: (float(percent), float(seconds)) for percent, seconds, name in rows}
+
+
+class GmonTest(unittest.TestCase):
+    def setUp(self) -> None:
+        need_tools("gprof")
+        folder = tempfile.TemporaryDirectory(prefix="gmon-")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_in_folder(self, argv: list, **variables: str) -> subprocess.CompletedProcess:
+        clean = {name: value for name, value in os.environ.items() if name != "GMON_OUT_PREFIX"}
+        return subprocess.run(argv, cwd=self.folder, env={**clean, **variables}, text=True,
+                              capture_output=True, timeout=200, check=False)
+
+    def preloaded(self, argv: list, **variables: str) -> subprocess.CompletedProcess:
+        if SANITIZED:
+            self.skipTest("a sanitizer wants to be loaded first")
+        return self.run_in_folder(argv, LD_PRELOAD=LIBRARY, TALLY_MON="1", **variables)
+
+    def check_shares(self, argv: list, executable: str, rate: str, tolerance: float,
+                     **variables: str) -> None:
+        """70 to 30, and the seconds that the program says; chance has a second try."""
+        for attempt in (1, 2):
+            for old in self.folder.iterdir():
+                old.unlink()
+            done = self.preloaded(argv, TALLY_MON_HZ=rate, **variables)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            files = list(self.folder.iterdir())
+            self.assertEqual(len(files), 1, files)
+            rows = flat(executable, files[0])
+            share = rows["seventy"][1] / (rows["seventy"][1] + rows["thirty"][1])
+            seconds = sum(seconds for _, seconds in rows.values())
+            cpu = float(done.stdout.split()[-1])
+            print(f"{' '.join(argv)}, {rate} Hz: {100 * share:.1f} %, "
+                  f"{seconds:.2f} of {cpu:.2f} s", flush=True)
+            if abs(share - 0.7) < tolerance and abs(seconds / cpu - 1) < 0.1:
+                return
+        self.fail(f"{share}, {seconds} of {cpu} s")
+
+    def test_an_unmodified_program(self) -> None:
+        for name in ("spin7030", "spin7030_nopie", "spin7030_nodebug"):
+            with self.subTest(name=name):
+                self.check_shares([program(name), "2"], program(name), "1000", 0.04)
+
+    def test_without_perf(self) -> None:
+        """The file states the rate that the timers delivered, which may be 100 Hz: 2.3 points."""
+        self.check_shares([program("seccomp_run"), "eperm", program("spin7030"), "4"],
+                          program("spin7030"), "1000", 0.08,
+                          GMON_OUT_PREFIX=str(self.folder / "out"))
+
+    def test_default_rate(self) -> None:
+        """400 ticks: one sigma of a share is 2.3 points."""
+        self.check_shares([program("spin7030"), "4"], program("spin7030"), "100", 0.08)
+
+    def test_children_have_files_of_their_own(self) -> None:
+        self.preloaded(["/bin/sh", "-c", f"{program('spin7030')} 0.3; {program('spin7030')} 0.3"],
+                       GMON_OUT_PREFIX="out")
+        names = sorted(path.name for path in self.folder.iterdir())
+        # The shell, if it exits as others do, and two programs.
+        self.assertGreaterEqual(len(names), 2)
+        self.assertTrue(all(re.fullmatch(r"out\.\d+", name) for name in names), names)
+
+    def test_without_a_prefix_only_the_first(self) -> None:
+        done = self.preloaded(["/usr/bin/env", "sh", "-c", "echo ${TALLY_MON-unset}"])
+        self.assertEqual(done.stdout, "unset\n")
+        self.assertLessEqual({path.name for path in self.folder.iterdir()}, {"gmon.out"})
+
+    def test_a_file_that_cannot_be_written(self) -> None:
+        done = self.preloaded([program("exit_status"), "7"], GMON_OUT_PREFIX="/nowhere/at/all")
+        self.assertEqual(done.returncode, 7)
+        self.assertRegex(done.stderr,
+                         r"\Alibtally-mon: /nowhere/at/all\.\d+: No such file or directory\n\Z")
+
+    def test_programs_that_fork_exec_and_have_timers_of_their_own(self) -> None:
+        for argv in (["forker"], ["execer"], ["own_timers"], ["threads_late"], ["calls"]):
+            with self.subTest(argv=argv):
+                plain = self.run_in_folder([program(argv[0]), *argv[1:]])
+                done = self.preloaded([program(argv[0]), *argv[1:]], TALLY_MON_HZ="4000",
+                                      GMON_OUT_PREFIX="out")
+                self.assertEqual(done.returncode, plain.returncode, done.stderr)
+
+    def test_monstartup_and_monitor(self) -> None:
+        for way in ("monstartup", "monitor"):
+            with self.subTest(way=way):
+                copy = self.folder / "copy"
+                done = self.run_in_folder([GMON_PROGRAM, way, str(copy)])
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                for path in (copy, self.folder / "gmon.out"):
+                    rows = flat(GMON_PROGRAM, path)
+                    self.assertGreater(rows["counted"][1], 0.3, rows)
+                    # Bins have their neighbour's bytes: little, if not nothing.
+                    self.assertLess(rows.get("not_counted", (0, 0))[1], 0.1, rows)
+                self.assertEqual(sorted(path.name for path in self.folder.iterdir()),
+                                 ["copy", "gmon.out"])
+
+    def test_counts_above_16_bits(self) -> None:
+        path = self.folder / "large"
+        done = self.run_in_folder([GMON_PROGRAM, "large", str(path)])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        rows = flat(GMON_PROGRAM, path)
+        self.assertEqual(rows["counted"], (66.67, 2000.0))
+        self.assertEqual(rows["not_counted"], (33.33, 1000.0))
+
+
+class ClockTest(unittest.TestCase):
+    def clock(self, *before: str) -> str:
+        done = subprocess.run([*before, PROCESS, "print_clock"], capture_output=True, text=True,
+                              timeout=200, check=True)
+        print(done.stdout.strip(), flush=True)
+        return done.stdout.split(":")[0]
+
+    def test_perf_where_it_is_allowed(self) -> None:
+        need_perf()
+        self.assertEqual(self.clock(), "perf")
+
+    def test_timers_where_it_is_refused(self) -> None:
+        for how in ("eperm", "enosys"):
+            with self.subTest(how=how):
+                self.assertEqual(self.clock(program("seccomp_run"), how), "timer")
+
+
+class LibraryTest(unittest.TestCase):
+    def setUp(self) -> None:
+        if SANITIZED:
+            self.skipTest("sanitizers have symbols and libraries of their own")
+
+    def test_exports(self) -> None:
+        need_tools("nm")
+        names = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", LIBRARY],
+                               capture_output=True, text=True, check=True).stdout
+        found = {line.split()[0].split("@")[0] for line in names.splitlines()}
+        self.assertEqual(found, EXPORTS)
+
+    def test_needs_libc_alone(self) -> None:
+        need_tools("readelf")
+        text = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True,
+                              check=True).stdout
+        needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
+        self.assertTrue(all(re.match(r"lib(c|pthread|dl|rt)\.so|ld-linux", name)
+                            for name in needed), needed)
+
+    def test_comes_before_libcs_profil(self) -> None:
+        """A program that knows only <unistd.h>: on while on keeps the buffer, unlike glibc's."""
+        need_tools("cc")
+        code = """
+            #include <unistd.h>
+            static unsigned short first[1], second[1];
+            int main(void) {
+              profil(first, 2, 0, 2);
+              if (profil((unsigned short *)8, 2, 0, 2) != 0 || profil(second, 2, 0, 2) != 0)
+                return 1;
+              for (volatile long i = 0; first[0] < 3; ++i)
+                if (i > 20000000000 || second[0] != 0)
+                  return 2;
+              profil(first, 2, 0, 1);
+              return 0;
+            }
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "libtally-mon.so").symlink_to(LIBRARY)
+            path = os.path.join(folder, "program")
+            subprocess.run(["cc", "-D_GNU_SOURCE", "-x", "c", "-", "-x", "none", f"-L{folder}",
+                            "-ltally-mon", "-o", path], input=code, text=True, check=True)
+            environment = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
+            self.assertEqual(subprocess.run([path], env=environment, check=False).returncode, 0)
+
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,4 @@
+#include <tally/mon.h>
+#include <unistd.h>
+
+#include "header_body.h"

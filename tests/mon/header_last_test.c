@@ -1,0 +1,5 @@
+#include <unistd.h>
+
+#include <tally/mon.h>
+
+#include "header_body.h"
