@@ -251,6 +251,8 @@ static enum tally_wire_end tick_until_told(void) {
     if (now >= next_scan) {
       if (!scan_threads())
         return TALLY_END_NOT;
+      if (raw2(SYS_kill, agent.debugger, 0) == -ESRCH)
+        return TALLY_END_STOPPED; /* nobody will tell us any more */
       next_scan = now + scan_every_ns;
     }
     const uint32_t rows = threads_used();
