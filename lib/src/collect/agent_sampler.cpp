@@ -95,9 +95,7 @@ private:
   void bank(); // what the process before gave
   void follow_cpu();
   std::string guess_silence();
-  uint64_t lost() const {
-    return stopped_ ? last_lost_ : __atomic_load_n(&memory_.header().lost, __ATOMIC_RELAXED);
-  }
+  uint64_t lost() const;
   uint64_t cpu_ns() const;
   AgentFacts facts_now();
 
@@ -356,6 +354,16 @@ void LiveAgentSampler::bank() {
     sum.parts += profile->parts().size();
     earlier_.push_back(std::move(*profile));
   }
+}
+
+uint64_t LiveAgentSampler::lost() const {
+  if (stopped_)
+    return last_lost_;
+  const tally_wire_header &header = memory_.header();
+  const uint64_t lost = __atomic_load_n(&header.lost, __ATOMIC_RELAXED);
+  // What would have had a place in time has none any more.
+  const bool over = gone_ || state() == TALLY_STATE_ENDED;
+  return lost + (over ? __atomic_load_n(&header.unplaced_ns, __ATOMIC_RELAXED) / period_ns() : 0);
 }
 
 uint64_t LiveAgentSampler::cpu_ns() const {
