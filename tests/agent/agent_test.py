@@ -212,6 +212,15 @@ class Noticed(unittest.TestCase):
         run = self.inside("taken")
         self.assertIn("has taken the agent's signal", run.messages)
 
+    def test_a_program_that_resets_all_signals(self) -> None:
+        for _ in range(20):
+            run = self.inside("resets", "0.03")
+            self.assertIn("exited, status 0", run.messages)
+            self.assertIn("has taken the agent's signal", run.messages)
+
+    def test_a_program_that_asks_for_handlers(self) -> None:
+        self.assertEqual(self.inside("asks").number("handled"), 0)
+
     def test_children_are_left_alone(self) -> None:
         run = self.inside("child")
         self.assertEqual(run.of("child_spin"), 0)

@@ -9,7 +9,9 @@
  * altstack     spins in a handler on an alternate stack that is just large enough
  * coroutine    spins on stacks from malloc and at the edge of a mapping, by swapcontext()
  * last         the first thread leaves, the last one spins and prints `last one out`
- * taken        sets a handler for SIGRTMAX-3 after the first half of SECONDS
+ * taken        sets a handler for SIGRTMAX-3 after the first half of the time
+ * resets       sets every signal to its default after the first half of the time
+ * asks         prints `handled N`, how many signals have a handler
  * threads      prints `threads N` and `descriptors N` as /proc has them
  * clones       spins in a thread that clone() made, in `clone_spin`
  * fails        calls an exec that fails, a hundred times, then spins
@@ -160,6 +162,26 @@ static int taken(void) {
   return 0;
 }
 
+static int resets(void) {
+  inside_spin(seconds);
+  for (int number = 1; number < NSIG; ++number)
+    signal(number, SIG_DFL);
+  inside_spin(seconds);
+  return 0;
+}
+
+static int asks(void) {
+  int handled = 0;
+  inside_spin(seconds);
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action;
+    handled += sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+               action.sa_handler != SIG_IGN;
+  }
+  printf("handled %d\n", handled);
+  return 0;
+}
+
 static int count_entries(const char *path) {
   DIR *dir = opendir(path);
   int found = 0;
@@ -252,6 +274,10 @@ int main(int argc, char **argv) {
     last();
   else if (strcmp(mode, "taken") == 0)
     return taken();
+  else if (strcmp(mode, "resets") == 0)
+    return resets();
+  else if (strcmp(mode, "asks") == 0)
+    return asks();
   else if (strcmp(mode, "threads") == 0) {
     inside_spin(seconds);
     printf("threads %d\n", count_entries("/proc/self/task"));

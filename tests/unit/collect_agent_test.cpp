@@ -296,16 +296,29 @@ TEST(CollectAgentStart, RefusesWhatIsNotForIt) {
   ::close(fd);
 }
 
+// Looks at what an unwinder is given.
+class Onlooker final : public Unwinder {
+public:
+  StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) override {
+    ++calls;
+    mapped += input.mapping_of_pc(input.registers.pc()).has_value();
+    // The copy ends where the stack does, or is of full length.
+    whole += !input.stack.empty() && input.stack.size() <= TALLY_WIRE_STACK_BYTES;
+    pcs.push_back(input.registers.pc());
+    return StackEnd::complete;
+  }
+  uint64_t calls = 0, mapped = 0, whole = 0;
+};
+
 // Into a process that stands, as a debugger does it. The kernel's clocks are not tried, so that the
 // ticker is.
-TEST(CollectAgentStart, SamplesAProcessThatLoadsItLate) {
+void sample_late(SamplerOptions options) {
   const char *library = std::getenv("TALLY_AGENT_LIBRARY");
   if (!library)
     GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer does not expect the agent's thread";
 #endif
-  SamplerOptions options;
   options.frequency_hz = 2000;
   auto made = make_agent_sampler(options, library);
   ASSERT_TRUE(made) << made.error().text();
@@ -337,6 +350,23 @@ TEST(CollectAgentStart, SamplesAProcessThatLoadsItLate) {
   EXPECT_EQ(counts.no_mapping, 0);
   EXPECT_GT(counts.first, 500);
   EXPECT_LT(counts.all, 1100);
+}
+
+TEST(CollectAgentStart, SamplesAProcessThatLoadsItLate) { sample_late({}); }
+
+TEST(CollectAgentStart, CopiesRegistersAndStack) {
+#if defined(__x86_64__)
+  Onlooker onlooker;
+  SamplerOptions options;
+  options.stacks = StackMode::dwarf;
+  options.unwinder = &onlooker;
+  sample_late(options);
+  if (onlooker.calls == 0)
+    return; // skipped
+  EXPECT_GT(onlooker.calls, 100u);
+  EXPECT_EQ(onlooker.whole, onlooker.calls);
+  EXPECT_EQ(onlooker.mapped, onlooker.calls);
+#endif
 }
 
 // ---- what can load it ----

@@ -26,6 +26,7 @@ struct agent {
   uint32_t stacks;
   uint64_t period_ns;
   int pid;
+  int debugger; /* its process, as the memory's name has it */
   int signal;
   struct sigaction old_action; /* of the signal, before us */
   uint32_t clock;              /* agent_clock; the handler samples while it is not off */
@@ -86,6 +87,10 @@ int handler_install(const int32_t *wanted); /* 0, or -1: every signal is taken *
 bool handler_is_ours(void);
 void handler_restore(void); /* forgets what is pending, then the old disposition */
 int handler_again(void);    /* after a restore */
+
+/* ---- signals.c ---- */
+
+int libc_sigaction(int number, const struct sigaction *action, struct sigaction *old);
 
 /* ---- ring.c: the rings that the handler fills ---- */
 

@@ -136,6 +136,10 @@ static void handler(int number, siginfo_t *info, void *context) {
   if (clock == CLOCK_TIMER) {
     if (info->si_code != SI_TIMER)
       return;
+    if (__atomic_load_n(&agent.shared->command, __ATOMIC_ACQUIRE) == TALLY_COMMAND_STOP) {
+      timer_end(thread);
+      return;
+    }
     /* A little overrun is the kernel's tick, which is coarser than the period. Much of it says that
      * the thread ran with the signal blocked. */
     const uint32_t overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
@@ -157,13 +161,14 @@ static int set_action(void) {
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
-  return sigaction(agent.signal, &action, NULL);
+  return libc_sigaction(agent.signal, &action, NULL);
 }
 
 int handler_install(const int32_t *wanted) {
   for (int i = 0; i < TALLY_WIRE_SIGNALS; ++i) {
     const int number = wanted[i];
-    if (number < SIGRTMIN || number > SIGRTMAX || sigaction(number, NULL, &agent.old_action) != 0 ||
+    if (number < SIGRTMIN || number > SIGRTMAX ||
+        libc_sigaction(number, NULL, &agent.old_action) != 0 ||
         agent.old_action.sa_handler != SIG_DFL)
       continue;
     agent.signal = number;
@@ -197,6 +202,6 @@ void handler_restore(void) {
   struct sigaction ignore;
   memset(&ignore, 0, sizeof ignore);
   ignore.sa_handler = SIG_IGN;
-  sigaction(agent.signal, &ignore, NULL);
-  sigaction(agent.signal, &agent.old_action, NULL);
+  libc_sigaction(agent.signal, &ignore, NULL);
+  libc_sigaction(agent.signal, &agent.old_action, NULL);
 }

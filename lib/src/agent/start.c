@@ -67,9 +67,9 @@ static const char *take_number(const char *text, long *number) {
 }
 
 /* "/proc/PID/fd/N" and nothing else: no program makes us map another file. */
-static bool is_memory_name(const char *text) {
+static bool is_memory_name(const char *text, long *pid) {
   long number;
-  if (strncmp(text, "/proc/", 6) != 0 || !(text = take_number(text + 6, &number)) ||
+  if (strncmp(text, "/proc/", 6) != 0 || !(text = take_number(text + 6, pid)) ||
       strncmp(text, "/fd/", 4) != 0 || !(text = take_number(text + 4, &number)))
     return false;
   return *text == 0;
@@ -93,8 +93,9 @@ static int check_header(const struct tally_wire_header *header, uint64_t bytes) 
 }
 
 /* Maps it; `header` is what was checked. */
-static int open_memory(const char *name, struct tally_wire_header *header, void **memory) {
-  if (!is_memory_name(name))
+static int open_memory(const char *name, struct tally_wire_header *header, void **memory,
+                       long *debugger) {
+  if (!is_memory_name(name, debugger))
     return TALLY_REFUSED_VARIABLE;
   const int fd = open(name, O_RDWR | O_CLOEXEC);
   if (fd < 0)
@@ -185,7 +186,8 @@ static int start(const char *name, bool preloaded) {
   static struct tally_wire_header header;
   static bool prepared;
   void *memory = NULL;
-  int refusal = open_memory(name, &header, &memory);
+  long debugger = 0;
+  int refusal = open_memory(name, &header, &memory, &debugger);
   if (refusal != TALLY_REFUSED_NOT)
     return refusal;
   struct tally_wire_header *shared = memory;
@@ -208,6 +210,7 @@ static int start(const char *name, bool preloaded) {
   agent.stacks = header.stacks;
   agent.period_ns = header.period_ns;
   agent.pid = getpid();
+  agent.debugger = (int)debugger;
   agent.notes = preloaded ? 0 : TALLY_NOTE_LATE;
   agent.lost = agent.sent = 0;
   __atomic_store_n(&agent.shared, shared, __ATOMIC_RELEASE);

@@ -30,7 +30,16 @@ static const uint64_t scan_every_ns = 100000000; /* for threads that nobody told
 static const uint64_t look_every_ns = 10000000;  /* whether a signal in flight is still pending */
 static const uint64_t stale_after_ns = 10000000; /* CPU time with the signal pending */
 
-static const uint64_t overdue_periods = 16;
+static const uint64_t overdue_periods = 4;
+static bool single_cpu; /* for us and the program */
+
+/* CPU time of threads that have ended before it made a tick; what was counted too much, negative.
+ */
+static int64_t pool_ns;
+/* The same of all threads, at the last tick. Who is met running stands for those that never are:
+ * most threads that run only for moments, or end soon, would have no samples else. Totals stay
+ * exact, because it is that thread's turn the less often afterwards. */
+static int64_t unplaced_ns;
 
 static int ticker_tid;
 static int task_directory = -1; /* in the ticker's own descriptors */
@@ -104,12 +113,24 @@ static bool is_pending(int tid) {
   return (mask_of(text, "SigPnd:") >> (agent.signal - 1) & 1) != 0;
 }
 
-static void interrupt(struct thread *thread, uint64_t cpu) {
-  const int64_t due = (int64_t)(cpu - thread->sampled_cpu) + thread->carry_ns;
+static int64_t due_ns(const struct thread *thread, uint64_t cpu) {
+  return (int64_t)(cpu - thread->sampled_cpu) + thread->carry_ns;
+}
+
+static bool is_due(const struct thread *thread, uint64_t cpu) {
   const int64_t period = (int64_t)agent.period_ns;
-  const int64_t weight = (due + period / 2) / period;
+  const int64_t due = due_ns(thread, cpu);
+  return due >= period / 2 || (unplaced_ns >= period / 2 && due > -period);
+}
+
+static void interrupt(struct thread *thread, uint64_t cpu) {
+  const int64_t due = due_ns(thread, cpu);
+  const int64_t period = (int64_t)agent.period_ns;
+  int64_t weight = (due + period / 2) / period;
   if (weight <= 0)
-    return;
+    weight = 1;
+  const int64_t for_ended = pool_ns > 0 ? pool_ns / period : 0;
+  weight += for_ended;
   thread->weight = weight < INT32_MAX ? (uint32_t)weight : INT32_MAX;
   __atomic_store_n(&thread->in_flight, SIGNAL_SENT, __ATOMIC_RELEASE);
   const long error = raw3(SYS_tgkill, agent.pid, thread->tid, agent.signal);
@@ -120,7 +141,9 @@ static void interrupt(struct thread *thread, uint64_t cpu) {
       agent_note(TALLY_NOTE_LIMIT);
     return;
   }
-  thread->carry_ns = due - weight * period;
+  pool_ns -= for_ended * period;
+  thread->carry_ns = due - (weight - for_ended) * period;
+  unplaced_ns -= weight * period;
   thread->sampled_cpu = thread->look_cpu = cpu;
   __atomic_store_n(&agent.shared->signals_sent, ++agent.sent, __ATOMIC_RELAXED);
 }
@@ -151,11 +174,13 @@ static void look_at(struct thread *thread, uint64_t elapsed) {
   const int tid = thread->tid;
   const uint64_t cpu = thread_cpu_ns(tid);
   if (cpu == ~UINT64_C(0)) {
+    pool_ns += due_ns(thread, thread->last_cpu);
     thread_release(thread);
     return;
   }
   if (__atomic_exchange_n(&thread->fresh, 0, __ATOMIC_ACQUIRE) || cpu < thread->last_cpu) {
     /* The number is another thread's than before. */
+    pool_ns += due_ns(thread, thread->last_cpu);
     thread->last_cpu = thread->sampled_cpu = 0;
     thread->carry_ns = 0;
     thread->in_flight = SIGNAL_NONE;
@@ -166,20 +191,20 @@ static void look_at(struct thread *thread, uint64_t elapsed) {
     wait_for_handler(thread, cpu);
     return;
   }
-  if ((int64_t)(cpu - thread->sampled_cpu) + thread->carry_ns < (int64_t)agent.period_ns / 2)
+  if (ran == 0 || !is_due(thread, cpu))
     return;
   const uint64_t again = thread_cpu_ns(tid);
   if (again != ~UINT64_C(0) && again > cpu) {
     interrupt(thread, again);
     return;
   }
-  /* Not running. A thread that the scheduler took off a processor stands at a place where
-   * schedulers do so, such as the end of a system call: sampled there, such places would be counted
-   * too often. One that ran until now was displaced by us, wherever it was. One that never fits
-   * either is sampled all the same before it is forgotten. */
+  /* Not running. A thread that the scheduler took off a processor, or has only just woken, stands
+   * at a place where that happens, such as the end of a system call: sampled there, such places
+   * would be counted too often. One that ran until now was displaced by us, wherever it was. On a
+   * single processor nobody runs beside us, so there we take what we get, in the end. */
   const bool displaced = 4 * ran > 3 * elapsed;
-  const bool overdue = cpu - thread->sampled_cpu > overdue_periods * agent.period_ns;
-  if ((displaced || (overdue && ran > 0)) && state_of(tid) == 'R')
+  const bool overdue = single_cpu && cpu - thread->sampled_cpu > overdue_periods * agent.period_ns;
+  if ((displaced || overdue) && state_of(tid) == 'R')
     interrupt(thread, cpu);
 }
 
@@ -251,12 +276,20 @@ static enum tally_wire_end tick_until_told(void) {
     if (now >= next_scan) {
       if (!scan_threads())
         return TALLY_END_NOT;
+      if (raw2(SYS_kill, agent.debugger, 0) == -ESRCH)
+        return TALLY_END_STOPPED; /* nobody will tell us any more */
       next_scan = now + scan_every_ns;
     }
     const uint32_t rows = threads_used();
+    int64_t unplaced = pool_ns;
     for (uint32_t i = 0; i < rows; ++i)
-      if (__atomic_load_n(&threads[i].tid, __ATOMIC_ACQUIRE) != 0)
+      if (__atomic_load_n(&threads[i].tid, __ATOMIC_ACQUIRE) != 0) {
         look_at(&threads[i], now - last);
+        unplaced += due_ns(&threads[i], threads[i].last_cpu);
+      }
+    unplaced_ns = unplaced;
+    __atomic_store_n(&agent.shared->unplaced_ns, unplaced > 0 ? (uint64_t)unplaced : 0,
+                     __ATOMIC_RELAXED);
     last = now;
     __atomic_store_n(&agent.shared->cpu_ns,
                      clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID) -
@@ -273,8 +306,36 @@ static enum tally_wire_end tick_until_told(void) {
   }
 }
 
+/* Linux 6.12 and later (sched_setattr(2)): who asks for short slices is let in sooner, at no cost
+ * to others. Elsewhere this is no more than a default said again. */
+static void ask_for_short_slices(void) {
+  struct {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime_ns, deadline_ns, period_ns;
+  } attributes;
+  if (raw4(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 ||
+      attributes.policy != SCHED_OTHER)
+    return;
+  attributes.runtime_ns = 100000;
+  raw3(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+static void count_cpus(void) {
+  unsigned long mask[128] = {0};
+  const long bytes = raw3(SYS_sched_getaffinity, 0, sizeof mask, mask);
+  int cpus = 0;
+  for (long i = 0; i < bytes / (long)sizeof *mask; ++i)
+    cpus += __builtin_popcountl(mask[i]);
+  single_cpu = cpus == 1;
+}
+
 static int ticker(void *ready) {
   raw2(SYS_prctl, PR_SET_NAME, "tally-ticker");
+  ask_for_short_slices();
+  count_cpus();
   ticker_tid = (int)raw0(SYS_gettid);
   if (!*(bool *)ready) {
     raw3(SYS_close_range, 0, ~0u, 0);
@@ -294,6 +355,7 @@ static int ticker(void *ready) {
 int ticker_start(void) {
   process_cpu_at_start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   pause_word = RUNNING;
+  pool_ns = unplaced_ns = 0;
   task_directory = -1;
   ticker_tid = 0;
   /* A copy of the descriptors, closed at once, is better than the same ones: what we open is then

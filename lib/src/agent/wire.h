@@ -134,6 +134,7 @@ struct tally_wire_header {
   uint64_t signals_sent;
   uint64_t lost;         /* ticks without a place: no room, or too old when the signal arrived */
   uint64_t cpu_ns;       /* of the program's own threads since the start (clock ticker) */
+  uint64_t unplaced_ns;  /* of these, not in any record and not in `lost` yet (clock ticker) */
   uint32_t variant;      /* of the clock's attributes that the kernel took */
   uint32_t fds;          /* <= TALLY_WIRE_FDS: rings' owners, one a processor, then clocks */
   uint32_t mapped_bytes; /* of each ring, as clock_ring_bytes; the reader must map the same */

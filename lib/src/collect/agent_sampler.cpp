@@ -24,6 +24,7 @@
 #include "collect/agent_library.h"
 #include "collect/agent_memory.h"
 #include "collect/agent_sink.h"
+#include "collect/agent_words.h"
 #include "collect/perf_sampler.h"
 #include "collect/proc_info.h"
 #include "support/clock.h"
@@ -50,58 +51,6 @@ std::optional<uint64_t> process_cpu_ns(pid_t pid) {
   if (pid <= 0 || ::clock_gettime(clock, &time) != 0)
     return std::nullopt;
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
-
-std::string words_of_refusal(uint32_t refusal, int error) {
-  const std::string why =
-      error > 0
-          ? fmt::format(" ({})", strerrordesc_np(error) ? strerrordesc_np(error) : "unknown error")
-          : "";
-  switch (refusal) {
-  case TALLY_REFUSED_BUSY:
-    return "the program's agent works for another debugger";
-  case TALLY_REFUSED_SIGNAL:
-    return fmt::format("the program, or who started it, has taken the signals SIGRTMAX-3 to "
-                       "SIGRTMAX-5 ({} to {})",
-                       SIGRTMAX - 3, SIGRTMAX - 5);
-  case TALLY_REFUSED_THREAD:
-    return "the agent could not start its thread" + why;
-  case TALLY_REFUSED_TIMER:
-    return "the agent could not make a timer" + why +
-           (error == EAGAIN ? ": RLIMIT_SIGPENDING (ulimit -i) leaves no room" : "");
-  default:
-    return fmt::format("the agent refused, code {}", refusal) + why;
-  }
-}
-
-std::string words_of_end(uint32_t end, int signal) {
-  switch (end) {
-  case TALLY_END_EXEC:
-    return "the process has executed another program, which the agent does not follow";
-  case TALLY_END_SIGNAL:
-    return fmt::format("the program has taken the agent's signal {} for itself", signal);
-  case TALLY_END_STOPPED:
-    return "it was stopped";
-  default:
-    return "the process has ended";
-  }
-}
-
-std::string words_of_notes(uint32_t notes, std::string_view clock) {
-  std::string text;
-  const auto say = [&](uint32_t note, const char *words) {
-    if ((notes & note) != 0)
-      text += (text.empty() ? "" : "; ") + std::string(words);
-  };
-  if (clock == "ticker")
-    say(TALLY_NOTE_SIGPROF, "the program has a profiling timer of its own: it also counts the "
-                            "agent's CPU time");
-  say(TALLY_NOTE_BLIND, "the agent may not look into /proc: threads made by clone() are not seen");
-  say(TALLY_NOTE_CROWDED, "the program has more threads than the agent can follow");
-  say(TALLY_NOTE_LATE, "the agent was loaded late: a signal may be pending when the program "
-                       "executes another one, and would end that");
-  say(TALLY_NOTE_LIMIT, "signals could not be queued: RLIMIT_SIGPENDING (ulimit -i) is too low");
-  return text;
 }
 
 class LiveAgentSampler final : public AgentSampler {
@@ -146,9 +95,7 @@ private:
   void bank(); // what the process before gave
   void follow_cpu();
   std::string guess_silence();
-  uint64_t lost() const {
-    return stopped_ ? last_lost_ : __atomic_load_n(&memory_.header().lost, __ATOMIC_RELAXED);
-  }
+  uint64_t lost() const;
   uint64_t cpu_ns() const;
   AgentFacts facts_now();
 
@@ -407,6 +354,16 @@ void LiveAgentSampler::bank() {
     sum.parts += profile->parts().size();
     earlier_.push_back(std::move(*profile));
   }
+}
+
+uint64_t LiveAgentSampler::lost() const {
+  if (stopped_)
+    return last_lost_;
+  const tally_wire_header &header = memory_.header();
+  const uint64_t lost = __atomic_load_n(&header.lost, __ATOMIC_RELAXED);
+  // What would have had a place in time has none any more.
+  const bool over = gone_ || state() == TALLY_STATE_ENDED;
+  return lost + (over ? __atomic_load_n(&header.unplaced_ns, __ATOMIC_RELAXED) / period_ns() : 0);
 }
 
 uint64_t LiveAgentSampler::cpu_ns() const {
