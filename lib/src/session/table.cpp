@@ -40,16 +40,23 @@ constexpr CommandSpec commands[] = {
     {"start", "", settings, "begin sampling the program",
      "Begins with the process that is there; without one, with the next that is run or attached\n"
      "to. It goes on over stops and further runs until `profile stop`, or until you detach.\n"
-     "Options last for this start only; `profile config` sets them for good.",
+     "Options last for this start only; `profile config` sets them for good.\n"
+     "perf: the kernel samples, and the program notices nothing. agent: a library in the program\n"
+     "samples it, for where perf is refused; it is preloaded at `run`, or loaded at a stop when "
+     "you\n"
+     "name it. interrupt: the debugger stops the program and looks, for remote targets and static\n"
+     "programs; wall time. auto takes the first that works, and says why. Wall time is counted by\n"
+     "interrupt alone.",
      "profile start --frequency 4000"},
     {"stop", "", {}, "end sampling; what was collected stays", "", "profile stop"},
     {"status",
      "",
      {},
      "what is sampled, how, and what came of it",
-     "One `name value` a line. lost: samples that the kernel had no room for; throttled: times it\n"
-     "paused a clock; running: time between resume and stop; stopped: time at the prompt, which\n"
-     "never counts.",
+     "One `name value` a line. lost: samples that could not be taken or kept; throttled: times "
+     "the\n"
+     "kernel paused a clock; interruptions: signals that the agent sent to the program; running:\n"
+     "time between resume and stop; stopped: time at the prompt, which never counts.",
      "profile status"},
     {"report", "", report_options, "a flat table of where the time went",
      "self: samples taken in the row's own code. incl: samples whose stack holds the row, counted\n"
