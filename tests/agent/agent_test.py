@@ -132,7 +132,7 @@ class Counts(unittest.TestCase):
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         self.assertIn("seventy", text)
-        self.assertNotIn(";", text)
+        self.assertNotIn(";seventy", text)
 
 
 class Choice(unittest.TestCase):
@@ -214,7 +214,7 @@ class Noticed(unittest.TestCase):
 
     def test_a_program_that_resets_all_signals(self) -> None:
         for _ in range(20):
-            run = self.inside("resets", "0.03")
+            run = self.inside("resets", "0.05", least=0)
             self.assertIn("exited, status 0", run.messages)
             self.assertIn("has taken the agent's signal", run.messages)
 
@@ -269,7 +269,10 @@ class Exec(unittest.TestCase):
         """A signal that is pending survives an exec, its handler does not."""
         for _ in range(200):
             run = record("inside", "chain", "0.01", "1", frequency=4000)
-            self.assertIn("exited, status 0", run.messages)
+            self.assertEqual(run.out, "end of the chain\n", run.messages)
+
+    def test_the_end_of_sampling_is_told(self) -> None:
+        run = record("inside", "chain", "0.3", "1", frequency=4000)
         self.assertIn("executed another program", run.messages)
 
     def test_those_that_fail_change_nothing(self) -> None:

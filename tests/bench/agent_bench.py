@@ -1,28 +1,27 @@
 #!/usr/bin/env python3
 """What the agent delivers, what it disturbs, what it costs; in interleaved runs.
 
-usage: agent_bench.py TALLY PROGRAMS [--runs N] [--seconds S]
+usage: agent_bench.py TALLY PROGRAMS COLLECT_BENCH [--runs N] [--seconds S]
 
 PROGRAMS is the build's tests/programs. Prints, as least, median and most of N runs:
   delivered     ticks counted, over those that the program's own CPU time asks for
   places        interruptions (distinct places sampled), over the same
   share         of `seventy`, in percent of it and `thirty`; the truth is 70
-  wall          time that passed, over that of the program alone
-and for a program of short polls, how many of them failed with EINTR.
+and for a fixed amount of work, the CPU time of the program with the agent's in it, over that of the
+program alone; for a program of short polls, how many of them failed with EINTR.
 """
 import argparse
+import json
 import os
 import re
 import statistics
 import subprocess
 import tempfile
-import time
 
 
 def run(command):
-    begin = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return done.stdout, done.stderr, time.monotonic() - begin
+    return done.stdout, done.stderr
 
 
 class Bench:
@@ -34,12 +33,12 @@ class Bench:
         return os.path.join(self.options.programs, name)
 
     def record(self, refused, frequency, *command):
-        """(counts by function, samples, CPU seconds, lost, interruptions, clock, output)"""
+        """What tally said, and what the program printed."""
         path = os.path.join(self.folder.name, "out.folded")
         words = [self.program("seccomp_run"), "eperm"] if refused else []
         words += [self.options.tally, "record", "--backend", "agent", "-F", str(frequency), "-o",
                   path, "--", self.program(command[0]), *command[1:]]
-        out, messages, wall = run(words)
+        out, messages = run(words)
         found = re.search(r"(\d+) samples in ([0-9.]+) s of CPU time, (\d+) lost", messages)
         clock = re.search(r"clock was (\w+)(?:, it interrupted the program (\d+))?", messages)
         counts = {}
@@ -48,10 +47,9 @@ class Bench:
                 stack, count = line.rsplit(" ", 1)
                 leaf = stack.split(";")[-1]
                 counts[leaf] = counts.get(leaf, 0) + int(count)
-        cpu = float(re.search(r"cpu_seconds ([0-9.]+)", out)[1]) if "cpu_seconds" in out else None
         return {"counts": counts, "samples": int(found[1]), "seconds": float(found[2]),
                 "lost": int(found[3]), "places": int(clock[2] or 0), "clock": clock[1],
-                "wall": wall, "out": out, "cpu": cpu}
+                "out": out}
 
 
 def spread(values, scale=1.0, digits=3):
@@ -64,6 +62,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tally")
     parser.add_argument("programs")
+    parser.add_argument("collect_bench")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", default="2")
     options = parser.parse_args()
@@ -72,23 +71,33 @@ def main():
     cases = [(refused, frequency, name) for name in ("spin7030", "spin7030_threads")
              for refused in (True, False) for frequency in (1000, 4000)]
     results = {case: [] for case in cases}
-    alone = {"spin7030": [], "spin7030_threads": []}
     for _ in range(options.runs):
-        for name, times in alone.items():
-            times.append(run([bench.program(name), options.seconds])[2])
         for case in cases:
             refused, frequency, name = case
             results[case].append(bench.record(refused, frequency, name, options.seconds))
     print(f"{'program':18}{'clock':8}{'Hz':>5}  {'delivered':19} {'places':19} {'share':17} "
-          f"{'wall':17} lost")
+          "lost")
     for (refused, frequency, name), runs in results.items():
         print(f"{name:18}{runs[0]['clock']:8}{frequency:5}  "
               f"{spread([r['samples'] * 1.003 / r['seconds'] / frequency for r in runs]):19} "
               f"{spread([r['places'] / r['seconds'] / frequency for r in runs]):19} "
               + spread([100 * r['counts']['seventy'] /
                         (r['counts']['seventy'] + r['counts']['thirty']) for r in runs], digits=1)
-              + "    " + spread([r['wall'] / min(alone[name]) for r in runs], digits=2)
               + f"    {sum(r['lost'] for r in runs)}")
+
+    ways = [("alone", None, 0)] + [(f"{'ticker' if refused else 'ring'} {frequency}", refused,
+                                    frequency) for refused in (True, False)
+                                   for frequency in (1000, 4000)]
+    cpu = {label: [] for label, _, _ in ways}
+    for _ in range(options.runs):
+        for label, refused, frequency in ways:
+            work = [os.path.abspath(options.collect_bench), "work", "2000"]
+            out = (run(work)[0] if refused is None else
+                   bench.record(refused, frequency, *work)["out"])
+            cpu[label].append(json.loads(out)["cpu"])
+    print("\nCPU time of a fixed amount of work, over the least alone")
+    for label, times in cpu.items():
+        print(f"{label:14}{spread([t / min(cpu['alone']) for t in times])}")
 
     print("\npolls of 1 ms that failed with EINTR, percent")
     for label, refused, frequency in (("ticker 1000", True, 1000), ("ticker 4000", True, 4000),

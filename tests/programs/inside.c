@@ -15,7 +15,7 @@
  * threads      prints `threads N` and `descriptors N` as /proc has them
  * clones       spins in a thread that clone() made, in `clone_spin`
  * fails        calls an exec that fails, a hundred times, then spins
- * chain N      executes itself N times, spinning a little each time
+ * chain N      executes itself N times, spinning a little each time; prints `end of the chain`
  * child        a child of fork() spins in `child_spin`, then executes `true`; status of the child
  * killed       is ended by SIGKILL after spinning
  * leaves       ends by _exit(7) after spinning
@@ -232,8 +232,10 @@ static int fails(void) {
 
 static int chain(char *self, int left) {
   inside_spin(seconds);
-  if (left == 0)
+  if (left == 0) {
+    puts("end of the chain");
     return 0;
+  }
   char number[16], time[16];
   snprintf(number, sizeof number, "%d", left - 1);
   snprintf(time, sizeof time, "%g", seconds);

@@ -33,13 +33,13 @@ static const uint64_t stale_after_ns = 10000000; /* CPU time with the signal pen
 static const uint64_t overdue_periods = 4;
 static bool single_cpu; /* for us and the program */
 
-/* CPU time of threads that have ended before it made a tick; what was counted too much, negative.
- */
-static int64_t pool_ns;
-/* The same of all threads, at the last tick. Who is met running stands for those that never are:
- * most threads that run only for moments, or end soon, would have no samples else. Totals stay
- * exact, because it is that thread's turn the less often afterwards. */
+/* The process's CPU time that no sample, nor what is lost, has accounted for. */
 static int64_t unplaced_ns;
+static int64_t accounted_ns;
+/* What of that is of no thread that lives, at the last scan, or was counted too much, negative. Who
+ * is met running stands for those that never are: threads that run only for moments, or end soon,
+ * would have no samples else. */
+static int64_t pool_ns;
 
 static int ticker_tid;
 static int task_directory = -1; /* in the ticker's own descriptors */
@@ -144,6 +144,7 @@ static void interrupt(struct thread *thread, uint64_t cpu) {
   pool_ns -= for_ended * period;
   thread->carry_ns = due - (weight - for_ended) * period;
   unplaced_ns -= weight * period;
+  accounted_ns += weight * period;
   thread->sampled_cpu = thread->look_cpu = cpu;
   __atomic_store_n(&agent.shared->signals_sent, ++agent.sent, __ATOMIC_RELAXED);
 }
@@ -163,6 +164,7 @@ static void wait_for_handler(struct thread *thread, uint64_t cpu) {
     const uint64_t ticks = (cpu - thread->sampled_cpu) / agent.period_ns;
     count_lost(ticks);
     thread->sampled_cpu += ticks * agent.period_ns;
+    accounted_ns += (int64_t)(ticks * agent.period_ns);
   }
   /* A debugger may have swallowed it: then nothing would ever come. */
   if (!is_pending(thread->tid) &&
@@ -170,20 +172,25 @@ static void wait_for_handler(struct thread *thread, uint64_t cpu) {
     count_lost(thread->weight);
 }
 
+/* Its thread has ended first. */
+static void forget_signal(struct thread *thread) {
+  if (__atomic_exchange_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_ACQ_REL) == SIGNAL_SENT)
+    count_lost(thread->weight);
+}
+
 static void look_at(struct thread *thread, uint64_t elapsed) {
   const int tid = thread->tid;
   const uint64_t cpu = thread_cpu_ns(tid);
   if (cpu == ~UINT64_C(0)) {
-    pool_ns += due_ns(thread, thread->last_cpu);
+    forget_signal(thread);
     thread_release(thread);
     return;
   }
   if (__atomic_exchange_n(&thread->fresh, 0, __ATOMIC_ACQUIRE) || cpu < thread->last_cpu) {
     /* The number is another thread's than before. */
-    pool_ns += due_ns(thread, thread->last_cpu);
+    forget_signal(thread);
     thread->last_cpu = thread->sampled_cpu = 0;
     thread->carry_ns = 0;
-    thread->in_flight = SIGNAL_NONE;
   }
   const uint64_t ran = cpu - thread->last_cpu;
   thread->last_cpu = cpu;
@@ -247,6 +254,18 @@ static uint64_t clock_ns(clockid_t clock) {
   return raw2(SYS_clock_gettime, clock, &now) == 0 ? nanoseconds(&now) : 0;
 }
 
+/* `due` is of all threads that live. Those that nobody told us of are known after a scan. */
+static void account(int64_t due, bool scanned) {
+  const uint64_t cpu =
+      clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID) - process_cpu_at_start;
+  unplaced_ns = (int64_t)cpu - accounted_ns;
+  if (scanned)
+    pool_ns = (agent.notes & TALLY_NOTE_CROWDED) == 0 ? unplaced_ns - due : 0;
+  __atomic_store_n(&agent.shared->cpu_ns, cpu, __ATOMIC_RELAXED);
+  __atomic_store_n(&agent.shared->unplaced_ns, unplaced_ns > 0 ? (uint64_t)unplaced_ns : 0,
+                   __ATOMIC_RELAXED);
+}
+
 static void sleep_until(uint64_t when_ns) {
   const struct timespec when = {(time_t)(when_ns / 1000000000u), (long)(when_ns % 1000000000u)};
   raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
@@ -273,7 +292,8 @@ static enum tally_wire_end tick_until_told(void) {
     if (!handler_is_ours())
       return TALLY_END_SIGNAL;
     const uint64_t now = clock_ns(CLOCK_MONOTONIC);
-    if (now >= next_scan) {
+    const bool scanned = now >= next_scan;
+    if (scanned) {
       if (!scan_threads())
         return TALLY_END_NOT;
       if (raw2(SYS_kill, agent.debugger, 0) == -ESRCH)
@@ -281,20 +301,15 @@ static enum tally_wire_end tick_until_told(void) {
       next_scan = now + scan_every_ns;
     }
     const uint32_t rows = threads_used();
-    int64_t unplaced = pool_ns;
+    int64_t due = 0;
     for (uint32_t i = 0; i < rows; ++i)
       if (__atomic_load_n(&threads[i].tid, __ATOMIC_ACQUIRE) != 0) {
         look_at(&threads[i], now - last);
-        unplaced += due_ns(&threads[i], threads[i].last_cpu);
+        if (__atomic_load_n(&threads[i].tid, __ATOMIC_ACQUIRE) != 0)
+          due += due_ns(&threads[i], threads[i].last_cpu);
       }
-    unplaced_ns = unplaced;
-    __atomic_store_n(&agent.shared->unplaced_ns, unplaced > 0 ? (uint64_t)unplaced : 0,
-                     __ATOMIC_RELAXED);
     last = now;
-    __atomic_store_n(&agent.shared->cpu_ns,
-                     clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID) -
-                         process_cpu_at_start,
-                     __ATOMIC_RELAXED);
+    account(due, scanned);
     /* Late ticks are not made up for: the weights do that. */
     base += agent.period_ns;
     if (base < now)
@@ -355,7 +370,7 @@ static int ticker(void *ready) {
 int ticker_start(void) {
   process_cpu_at_start = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
   pause_word = RUNNING;
-  pool_ns = unplaced_ns = 0;
+  pool_ns = unplaced_ns = accounted_ns = 0;
   task_directory = -1;
   ticker_tid = 0;
   /* A copy of the descriptors, closed at once, is better than the same ones: what we open is then
