@@ -91,7 +91,7 @@ std::string option_lines(std::span<const OptionSpec> options, std::string_view d
 std::string format_lines() {
   std::string out;
   for (const Format &format : formats())
-    if (format.write_stacks || format.write_costs)
+    if (format.writes_profiles())
       out += fmt::format("  {:<14}{}\n{:<16}{}\n", format.name, format.summary, "",
                          fmt::join(format.file_names, ", "));
   return out;
