@@ -30,8 +30,6 @@ uint32_t terminal_width() {
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-constexpr std::string_view no_names_remedy = "--program FILE gives them";
-
 void add_input_options(CLI::App &command, InputOptions &options) {
   command.add_option("--from", options.from, "the format, when the content does not tell")
       ->type_name("FORMAT")
@@ -149,9 +147,8 @@ Result<Program> Program::of(const InputOptions &options) {
     return fail_errno(fault ? fault.value() : errno, "cannot read", options.program);
   Diagnostics findings;
   out.symbolizer_ = make_symbolizer();
-  const ModuleId module =
-      out.symbolizer_->module({.path = path, .build_id = {}, .device = 0, .inode = 0, .pid = 0},
-                              findings);
+  const ModuleId module = out.symbolizer_->module(
+      {.path = path, .build_id = {}, .device = 0, .inode = 0, .pid = 0}, findings);
   show(findings);
   out.names_ = {out.symbolizer_.get(), module, path};
   return out;
@@ -210,6 +207,12 @@ Result<Content> sum_of(ReadFiles all, const InputOptions &options) {
   return sum;
 }
 
+Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event) {
+  if (event.empty())
+    return costs;
+  return one_event(costs, event);
+}
+
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
                                const std::string &event) {
   Diagnostics findings;
@@ -246,10 +249,10 @@ Result<void> write_output(const Content &content, const Format &format,
   how.names = program.names();
   if (std::holds_alternative<PcProfile>(content) && !format.write_pcs && !how.names)
     say(fmt::format("tally: the functions are named by address: {}", no_names_remedy));
-  TALLY_TRY(written, write_for_gcovr(format, how, options.gcovr_version,
-                                     [&](const WriteOptions &each) {
-                                       return write_content(content, format, each);
-                                     }));
+  TALLY_TRY(written,
+            write_for_gcovr(format, how, options.gcovr_version, [&](const WriteOptions &each) {
+              return write_content(content, format, each);
+            }));
   TALLY_CHECK(write_file(options.path, written.bytes));
   for (const std::string &what : written.lost)
     say(fmt::format("tally: not in {}: {}", format.name, what));

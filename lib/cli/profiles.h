@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tally/formats.h>
@@ -15,6 +16,8 @@ namespace tally::cli {
 
 CLI::App &add_command(CLI::App &app, const std::string &name, const std::string &summary,
                       const std::string &example);
+
+inline constexpr std::string_view no_names_remedy = "--program FILE gives them";
 
 struct InputOptions {
   std::string from;
@@ -81,6 +84,8 @@ bool is_empty_beside_threads(const std::string &path);
 // `event` names it.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
                                const std::string &event);
+// One event of it, or all where none is named.
+Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event);
 Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options, const InputOptions &input);
 // Whose fault an error is, where it does not say so itself.

@@ -12,8 +12,8 @@
 namespace tally {
 
 void warn_of_no_names(const std::string &path, std::string_view remedy, Diagnostics &diagnostics) {
-  diagnostics.add(Severity::warning,
-                  fmt::format("holds addresses without names: {}", remedy), path);
+  diagnostics.add(Severity::warning, fmt::format("holds addresses without names: {}", remedy),
+                  path);
 }
 
 Result<ReadProfile> profile_of(const std::string &path, ReadFile file, const PcNames *names) {

@@ -126,8 +126,8 @@ private:
   Result<void> add_shares(const PcHistogram &histogram) {
     std::vector<PcExtent> extents;
     for (size_t i = 0; i < functions_.size(); ++i)
-      extents.push_back({in_units(functions_[i].start), in_units(functions_[i].end),
-                         static_cast<uint32_t>(i)});
+      extents.push_back(
+          {in_units(functions_[i].start), in_units(functions_[i].end), static_cast<uint32_t>(i)});
     TALLY_TRY(shares, attribute(histogram, extents));
     auto lines = line_weights(histogram, extents);
     for (const PcShare &share : shares.shares) {
@@ -163,7 +163,8 @@ private:
         for (; at != extents.end() && at->start < end; ++at) {
           const uint64_t from = std::max(begin, at->start), to = std::min(end, at->end);
           const uint64_t step = std::max<uint64_t>(1, (to - from) / most_probes);
-          const double weight = ticks * static_cast<double>(step) / static_cast<double>(end - begin);
+          const double weight =
+              ticks * static_cast<double>(step) / static_cast<double>(end - begin);
           for (uint64_t pc = from; pc < to; pc += std::min(step, to - pc)) {
             // Where a function begins within a unit, the byte before is not its own.
             const SourceFrame frame = frame_at(std::max(pc, functions_[at->id].start));

@@ -114,8 +114,8 @@ std::pair<uint64_t, uint64_t> PcRange::extent(size_t bin) const {
   if (bins.even) {
     const uint64_t span = high_pc - low_pc;
     const auto first = [&](size_t index) { // rounded up: the first pc that falls into it
-      return low_pc + static_cast<uint64_t>((Wide{index} * span + counters.size() - 1) /
-                                            counters.size());
+      return low_pc +
+             static_cast<uint64_t>((Wide{index} * span + counters.size() - 1) / counters.size());
     };
     return {first(bin), first(bin + 1)};
   }

@@ -158,10 +158,12 @@ Result<PcConversion> pcs_of(const StackProfile &stacks) {
   if (const uint64_t period = stacks.period_ns; period != 0) {
     const uint64_t rate = (1'000'000'000 + period / 2) / period;
     if (rate == 0)
-      return fail(ErrorCode::unsupported, "less than one tick a second: the format has no such rate");
+      return fail(ErrorCode::unsupported,
+                  "less than one tick a second: the format has no such rate");
     TALLY_CHECK(add_ranges(builder, ticks.by_pc, static_cast<uint32_t>(rate), "seconds", 's'));
-    if (1'000'000'000 % period != 0)
-      out.lost.push_back(fmt::format("the exact clock ({} ns a tick; {} Hz is written)", period, rate));
+    if ((1'000'000'000 + rate / 2) / rate != period)
+      out.lost.push_back(
+          fmt::format("the exact clock ({} ns a tick; {} Hz is written)", period, rate));
   } else {
     TALLY_CHECK(add_ranges(builder, ticks.by_pc, 1, unit, unit[0]));
   }

@@ -27,7 +27,8 @@ std::string conflict(const PcRange &ours, const PcRange &theirs) {
 }
 
 std::string unit_words(uint32_t rate_hz, std::string_view dimension, char abbreviation) {
-  return fmt::format("{} ticks for 1 {} ('{}')", rate_hz, dimension, abbreviation);
+  return fmt::format("{} ticks for one of {}", rate_hz,
+                     dimension.empty() ? std::string(1, abbreviation) : std::string(dimension));
 }
 
 } // namespace
@@ -100,8 +101,8 @@ Result<void> PcProfileBuilder::add(const PcProfile &profile) {
   const PcHistogram &histogram = profile.histogram();
   PcProfileBuilder sum = *this;
   for (const PcRange &range : histogram.ranges())
-    TALLY_CHECK(sum.add_range(range, histogram.rate_hz(), histogram.dimension(),
-                              histogram.abbreviation()));
+    TALLY_CHECK(
+        sum.add_range(range, histogram.rate_hz(), histogram.dimension(), histogram.abbreviation()));
   TALLY_CHECK(sum.add_outside(histogram.outside()));
   for (const PcArc &arc : profile.arcs())
     TALLY_CHECK(sum.add_arc(arc));

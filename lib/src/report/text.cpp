@@ -190,9 +190,10 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
   else if (table.by == By::part)
     name_title = "part";
   const bool has_place = table.by == By::function || table.by == By::line;
-  const bool has_inclusive =
-      table.has_inclusive && table.by != By::thread && table.by != By::part;
-  const bool has_calls = !table.has_inclusive && table.by == By::function;
+  const bool has_inclusive = table.has_inclusive && table.by != By::thread && table.by != By::part;
+  const bool has_calls =
+      !table.has_inclusive && table.by == By::function &&
+      std::ranges::any_of(table.rows, [](const FlatRow &row) { return row.calls > 0; });
 
   TextTable text;
   text.add_column("self%", true);

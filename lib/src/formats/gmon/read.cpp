@@ -180,6 +180,13 @@ Attempt read_records(std::string_view bytes, PcLayout layout, size_t count_bytes
   return attempt;
 }
 
+bool differs_in_scale(const PcHistogram &histogram) {
+  for (const PcRange &range : histogram.ranges())
+    if (range.bins.bytes != histogram.ranges()[0].bins.bytes)
+      return true;
+  return false;
+}
+
 // The header tells the byte order, but not how long a pointer is, nor which of two writers counted
 // basic blocks: what makes sense to the last byte is right.
 Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
@@ -192,8 +199,9 @@ Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
   const std::string_view word = bytes.substr(magic.size(), 4);
   layout.big_endian = number(word, 4, true) == version;
   if (!layout.big_endian && number(word, 4, false) != version)
-    return wrong(fmt::format("version {} is not known here, but {}", number(word, 4, false), version),
-                 magic.size());
+    return wrong(
+        fmt::format("version {} is not known here, but {}", number(word, 4, false), version),
+        magic.size());
   if (bytes.size() == header_bytes)
     return fail(ErrorCode::no_data, "holds no records");
   std::optional<Attempt> best;
@@ -206,6 +214,10 @@ Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
           diagnostics.add(Severity::note,
                           "basic blocks are counted in 8 bytes, as glibc does and gprof does not: "
                           "it cannot read this file, but what `tally rewrite` makes of it",
+                          name);
+        if (differs_in_scale(attempt.profile->histogram()))
+          diagnostics.add(Severity::warning,
+                          "histograms with bins of different size: gprof refuses such a file",
                           name);
         if (attempt.seen.rate_missing)
           diagnostics.add(Severity::warning, "a rate of 0: how long a tick took is not told", name);
