@@ -114,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(again.has_value() && again->bytes == written->bytes, "the same bytes again");
   }
   const PcProfile *const twice[] = {&*first, &*first};
-  const auto sum = merge(twice);
+  const auto sum = merge_pcs(twice);
   require(sum.has_value() || sum.error().code == ErrorCode::overflow, "the double");
   if (sum)
     require(sum->histogram().ticks() == 2 * first->histogram().ticks(), "ticks of the double");

@@ -27,8 +27,9 @@ int main(void) { for (int i = 0; i < 30000; i++) { mid(i % 5); fact(6); other();
 # Symbols of each kind, 64 bytes each; gprof decides which of them count.
 SYMBOLS = [("aaa", "global"), ("fa", "global"), ("fb", "global"), ("local_one", "local"),
            ("local_one.cold", "local"), ("f.part.0", "local"), ("f.constprop.0", "local"),
-           ("f.clone.1", "local"), ("glob.cold", "global"), ("dol$lar", "local"),
-           ("glob$dollar", "global"), ("weak_one", "weak"), ("_ZL4cpp1v", "local"),
+           # gprof 2.40 looks beyond the end of such a name: the next one must be a plain one.
+           ("plain", "local"), ("f.clone.1", "local"), ("plainer", "local"),
+           ("glob.cold", "global"), ("dol$lar", "local"), ("glob$dollar", "global"), ("weak_one", "weak"), ("_ZL4cpp1v", "local"),
            ("__gnu_compiled_c", "local"), ("last_one", "global")]
 
 
@@ -75,7 +76,7 @@ class GprofCase(unittest.TestCase):
         rows = {}
         for line in self.run_in("gprof", "-b", "-p", path, file).splitlines():
             found = re.match(r"\s*(\d+\.\d+)\s+\S+\s+(\d+\.\d+)\s+(.*)$", line)
-            if found and float(found[2]) > 0:
+            if found and float(found[1]) > 0:
                 rest = re.sub(r"^\d+\s+\S+\s+\S+\s+", "", found[3]).strip()
                 rows[rest] = (float(found[1]), float(found[2]))
         return rows
@@ -88,7 +89,7 @@ class GprofCase(unittest.TestCase):
         for line in text.splitlines()[2:]:
             words = line.split(None, 3 if calls else 2)
             name = re.sub(r"  +\S+$", "", words[-1]).strip()
-            if float(words[0].rstrip("%")) > 0 or int(words[1]) > 0:
+            if float(words[0].rstrip("%")) > 0:
                 rows[name] = (float(words[0].rstrip("%")), int(words[1]))
         return rows
 
@@ -148,8 +149,6 @@ class OfGprof(GprofCase):
         for how in ("-p", "-q"):
             self.assertEqual(self.run_in("gprof", "-b", how, path, "gmon.sum"),
                              self.run_in("gprof", "-b", how, path, "sum.gmon"))
-        self.run_in(tally, "rewrite", "gmon.sum", "-o", "gprofs.gmon")
-        self.assertEqual(self.get("gprofs.gmon"), self.get("sum.gmon"))
 
     def test_symbols_of_each_kind(self) -> None:
         path = self.symbols()

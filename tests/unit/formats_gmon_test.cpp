@@ -232,11 +232,11 @@ TEST(Gmon, TheFormOf44Bsd) {
       }
     // What it does not hold is written as GNU does.
     const PcProfile *const twice[] = {&profile, &profile};
-    const auto sum = merge(twice);
+    const auto sum = merge_pcs(twice);
     ASSERT_TRUE(sum);
     EXPECT_EQ(sound(written(*sum)).layout().flavour, PcFlavour::bsd);
     std::vector<const PcProfile *> many(30'000, &profile);
-    const auto large = merge(many);
+    const auto large = merge_pcs(many);
     ASSERT_TRUE(large);
     EXPECT_EQ(sound(written(*large)).layout().flavour, PcFlavour::gnu);
     EXPECT_EQ(sound(written(*large)).histogram().ticks(), 210'000u);
@@ -282,7 +282,7 @@ TEST(Gmon, AMergeIsTheSum) {
   for (int round = 0; round < 500; ++round) {
     const PcProfile profile = random_pcs(random);
     const PcProfile *const three[] = {&profile, &profile, &profile};
-    const auto sum = merge(three);
+    const auto sum = merge_pcs(three);
     ASSERT_TRUE(sum);
     EXPECT_EQ(sum->histogram().ticks(), 3 * profile.histogram().ticks());
     for (size_t i = 0; i < profile.arcs().size(); ++i)
@@ -290,7 +290,7 @@ TEST(Gmon, AMergeIsTheSum) {
     for (size_t i = 0; i < profile.blocks().size(); ++i)
       EXPECT_EQ(sum->blocks()[i].count, 3 * profile.blocks()[i].count);
     const PcProfile *const left[] = {&profile, &*sum}, *const right[] = {&*sum, &profile};
-    const auto one = merge(left), other = merge(right);
+    const auto one = merge_pcs(left), other = merge_pcs(right);
     ASSERT_TRUE(one && other);
     expect_equal(*one, *other);
   }

@@ -94,7 +94,7 @@ private:
 };
 
 // The sum, in the layout of the first. `names`, one for each, are for errors.
-TALLY_API Result<PcProfile> merge(std::span<const PcProfile *const> profiles,
-                                  std::span<const std::string> names = {});
+TALLY_API Result<PcProfile> merge_pcs(std::span<const PcProfile *const> profiles,
+                                      std::span<const std::string> names = {});
 
 } // namespace tally

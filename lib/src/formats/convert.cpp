@@ -83,7 +83,7 @@ Result<Content> sum_of_pcs(const std::vector<ReadFile> &files, std::span<const s
   std::vector<const PcProfile *> profiles;
   for (const ReadFile &file : files)
     profiles.push_back(&std::get<PcProfile>(file.content));
-  TALLY_TRY(sum, merge(profiles, names));
+  TALLY_TRY(sum, merge_pcs(profiles, names));
   return Content(std::move(sum));
 }
 

@@ -161,7 +161,9 @@ Result<PcConversion> pcs_of(const StackProfile &stacks) {
       return fail(ErrorCode::unsupported,
                   "less than one tick a second: the format has no such rate");
     TALLY_CHECK(add_ranges(builder, ticks.by_pc, static_cast<uint32_t>(rate), "seconds", 's'));
-    if ((1'000'000'000 + rate / 2) / rate != period)
+    // A clock is set by its rate, which its period is rounded from.
+    if (const uint64_t rounded = (1'000'000'000 + rate / 2) / rate;
+        std::max(rounded, period) - std::min(rounded, period) > rounded / 10'000)
       out.lost.push_back(
           fmt::format("the exact clock ({} ns a tick; {} Hz is written)", period, rate));
   } else {
@@ -191,6 +193,7 @@ Result<PcConversion> pcs_of(const CostProfile &costs) {
   const std::string event(costs.strings[costs.events()[0].name]);
   const std::string_view name = costs.strings[costs.objects()[program]];
   Ticks ticks;
+  std::map<uint64_t, StringId> functions;
   uint64_t outside = 0, calls_outside = 0;
   PcProfileBuilder builder;
   std::vector<uint64_t> row(costs.events().size());
@@ -201,6 +204,8 @@ Result<PcConversion> pcs_of(const CostProfile &costs) {
       costs.costs().get(i, row);
       const uint64_t pc = costs.cost_position(i).address;
       (own && pc != 0 ? ticks[pc] : outside) += row[0]; // no more than the total
+      if (own)
+        functions[pc] = costs.functions()[block.function].name;
     }
     for (uint32_t i = block.first_call; i < block.last_call && counts_calls; ++i) {
       const CostCall call = costs.call(i);
@@ -211,6 +216,7 @@ Result<PcConversion> pcs_of(const CostProfile &costs) {
         ++calls_outside;
     }
   }
+  keep_from_next_function(ticks, functions);
   std::erase_if(ticks, [](const auto &each) { return each.second == 0; });
   if (ticks.empty())
     return fail(ErrorCode::no_data, "no cost lies in the program's own text", std::string(name));

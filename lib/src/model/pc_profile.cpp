@@ -133,8 +133,8 @@ Result<PcProfile> PcProfileBuilder::finish() {
   return out;
 }
 
-Result<PcProfile> merge(std::span<const PcProfile *const> profiles,
-                        std::span<const std::string> names) {
+Result<PcProfile> merge_pcs(std::span<const PcProfile *const> profiles,
+                            std::span<const std::string> names) {
   if (profiles.empty())
     return fail(ErrorCode::invalid_argument, "nothing to merge");
   PcProfileBuilder sum;

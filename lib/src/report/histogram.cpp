@@ -87,8 +87,8 @@ Result<Range> function_range(const PcView &view, std::string_view name) {
       alike.emplace_back(full);
     }
   }
-  if (out.first < out.second)
-    return out;
+  if (out.first < out.second) // in whole half-words, as bins mostly are
+    return Range{out.first & ~uint64_t{1}, out.second + (out.second & 1)};
   if (view.functions.empty())
     return fail(ErrorCode::not_found, "no names of functions are known: give a range, LOW-HIGH",
                 std::string(name));
@@ -139,7 +139,7 @@ Result<PcRange> bins_for(const Range &shown, std::optional<uint32_t> scale) {
     out.counters.resize(*scale == 2 ? 1 : std::max<size_t>(1, static_cast<size_t>(bins)), 0);
     return out;
   }
-  const uint64_t least = (span + bins_of_a_screen - 1) / bins_of_a_screen;
+  const uint64_t least = span / bins_of_a_screen + (span % bins_of_a_screen != 0);
   out.bins.bytes = std::bit_ceil(std::max<uint64_t>(least, 2));
   if (const uint64_t aligned = shown.first & ~(out.bins.bytes - 1);
       out.bins.bytes > 2 && span > 2 * bins_of_a_screen)
@@ -258,7 +258,7 @@ std::string to_text(const HistogramTable &table, const TextOptions &options) {
   text.add_column("", false);
   text.add_column("function", false);
   text.add_column("lines", false);
-  constexpr size_t name_columns = 24;
+  const size_t name_columns = options.width > 0 ? 24 : 60;
   for (const HistogramTable::Row &row : table.rows) {
     if (row.exact == 0) {
       text.add_row({fmt::format("{:#x}", row.low), "", "", "",
@@ -270,7 +270,7 @@ std::string to_text(const HistogramTable &table, const TextOptions &options) {
         table.total == 0 ? 0 : 100 * row.exact / static_cast<double>(table.total);
     text.add_row({fmt::format("{:#x}", row.low), fmt::format("{}", row.ticks),
                   fmt::format("{:.2f}%", percents), bar(most > 0 ? row.exact / most : 0),
-                  options.width > 0 ? short_name(row.place, name_columns) : row.place, row.lines});
+                  short_name(row.place, name_columns), row.lines});
   }
   return out + text.render(options.limit, options.width);
 }
