@@ -128,11 +128,11 @@ class Files(GmonCase):
     def test_names_alone_make_no_histogram(self) -> None:
         self.put("a.folded", b"main;f 3\n")
         status, _, err = self.tally("convert", "a.folded", "-o", "a.gmon")
-        self.assertEqual((status, err), (1, "tally: the profile has no addresses, only names: a "
-                                            "histogram of addresses cannot be made of them\n"))
+        self.assertEqual((status, err), (1, "tally: the profile has no addresses, only names: no "
+                                            "histogram can be made of it\n"))
         status, _, err = self.tally("histogram", "a.folded")
-        self.assertEqual((status, err), (1, "tally: a.folded: has no addresses, only names: there is no "
-                                            "histogram of it\n"))
+        self.assertEqual((status, err), (1, "tally: a.folded: has no addresses, only names: no "
+                                            "histogram can be made of it\n"))
         for scale in ("0", "1", "65536", "x"):
             self.assertEqual(self.tally("histogram", "x.gmon", "--scale", scale)[0], 2, scale)
 

@@ -1,6 +1,7 @@
 // Profiles of addresses by chance, each of which every form of gmon.out can hold in its GNU form.
 #pragma once
 
+#include <algorithm>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -13,7 +14,7 @@ inline PcProfile random_pcs(std::mt19937_64 &random, const PcLayout &layout = {}
   PcProfileBuilder out;
   out.set_layout(layout);
   const auto below = [&](uint64_t most) { return random() % most; };
-  const uint64_t bytes = 2 << below(4);
+  const uint64_t bytes = uint64_t{2} << below(4);
   uint64_t low = 0x1000 + below(1000);
   for (uint64_t ranges = below(4); ranges > 0; --ranges) {
     low += below(100);

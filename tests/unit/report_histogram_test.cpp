@@ -41,10 +41,10 @@ TEST(Histogram, FitsAScreenAndFoldsWhatIsEmpty) {
   EXPECT_LE(table->rows.size(), 40u);
   EXPECT_EQ(to_text(*table, {.width = 80}), R"(105 ticks in total; not shown: 5 elsewhere
 0x1000-0x1102 of program, 8 bytes a bin
-address  ticks       %                    function                    lines
- 0x1000     30  28.57%  ██████▊           f                           f.c:1-2
+address  ticks       %                    function                  lines
+ 0x1000     30  28.57%  ██████▉           f                         f.c:1-2
  0x1008                                   (31 bins without a tick)
- 0x1100     70  66.67%  ████████████████  g                           g.c:7
+ 0x1100     70  66.67%  ████████████████  g                         g.c:7
 )");
 }
 

@@ -7,6 +7,7 @@
 
 #include <tally/pc_costs.h>
 
+#include "model/pc_words.h"
 #include "support/path.h"
 
 namespace tally {
@@ -50,6 +51,8 @@ std::string outside_words(uint64_t outside, std::string_view unit, std::string_v
   return fmt::format("{} {} outside of {}'s own text", outside, unit, base_name(program));
 }
 
+constexpr std::string_view no_callers = "callers (samples are no calls: none are made up)";
+constexpr std::string_view no_parts = "the parts (their sum is written)";
 constexpr std::string_view no_lines = "functions, lines and files (the program itself tells them)";
 
 // --- samples
@@ -140,9 +143,7 @@ Result<PcConversion> pcs_of(const StackProfile &stacks) {
   if (stacks.value_types().empty() || stacks.sample_count() == 0)
     return fail(ErrorCode::no_data, "the profile has no samples");
   if (stacks.mappings().size() == 0)
-    return fail(ErrorCode::unsupported,
-                "the profile has no addresses, only names: a histogram of addresses cannot be made "
-                "of them");
+    return fail(ErrorCode::unsupported, "the profile " + std::string(only_names));
   const StringId program = stacks.mappings()[MappingId{0}].path;
   const std::string_view name = stacks.strings[program];
   TALLY_TRY(ticks, ticks_of(stacks, program));
@@ -173,22 +174,20 @@ Result<PcConversion> pcs_of(const StackProfile &stacks) {
   out.profile = std::move(profile);
   if (ticks.outside > 0)
     out.lost.push_back(outside_words(ticks.outside, unit, name));
-  out.lost.emplace_back("callers (samples are no calls: none are made up)");
+  out.lost.emplace_back(no_callers);
   out.lost.emplace_back(no_lines);
   if (stacks.value_types().size() > 1)
     out.lost.push_back(fmt::format("values other than {}", unit));
   if (stacks.threads().size() > 1)
     out.lost.emplace_back("which thread a sample was taken in");
   if (stacks.parts().size() > 1)
-    out.lost.emplace_back("the parts (their sum is written)");
+    out.lost.emplace_back(no_parts);
   return out;
 }
 
 Result<PcConversion> pcs_of(const CostProfile &costs) {
   if (!costs.has_addresses)
-    return fail(ErrorCode::unsupported,
-                "the profile has no addresses, only lines: a histogram of addresses cannot be made "
-                "of them (`valgrind --tool=callgrind --dump-instr=yes` counts by address)");
+    return fail(ErrorCode::unsupported, "the profile " + std::string(only_lines));
   TALLY_TRY(program, program_of(costs));
   const std::string event(costs.strings[costs.events()[0].name]);
   const std::string_view name = costs.strings[costs.objects()[program]];
@@ -227,7 +226,7 @@ Result<PcConversion> pcs_of(const CostProfile &costs) {
   if (outside > 0)
     out.lost.push_back(outside_words(outside, event, name));
   if (!counts_calls)
-    out.lost.emplace_back("callers (samples are no calls: none are made up)");
+    out.lost.emplace_back(no_callers);
   if (calls_outside > 0)
     out.lost.emplace_back("calls into other objects, and out of them");
   if (counts_calls)
@@ -236,7 +235,7 @@ Result<PcConversion> pcs_of(const CostProfile &costs) {
   if (costs.events().size() > 1)
     out.lost.push_back(fmt::format("events other than {}", event));
   if (costs.parts().size() > 1)
-    out.lost.emplace_back("the parts (their sum is written)");
+    out.lost.emplace_back(no_parts);
   if (costs.jump_count() > 0)
     out.lost.emplace_back("jumps");
   return out;

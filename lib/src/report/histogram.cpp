@@ -80,7 +80,7 @@ Result<Range> function_range(const PcView &view, std::string_view name) {
   std::vector<std::string> alike;
   for (const PcView::Function &function : view.functions) {
     const std::string_view full = function.name;
-    if (full == name || (full.starts_with(name) && full.substr(name.size()).starts_with('('))) {
+    if (is_named(full, name)) {
       out = {std::min(out.first, function.start), std::max(out.second, function.end)};
     } else if (constexpr size_t most = 5; full.find(name) != full.npos && alike.size() < most &&
                                           std::ranges::find(alike, full) == alike.end()) {

@@ -7,6 +7,7 @@
 
 #include <tally/histogram_text.h>
 
+#include "model/pc_words.h"
 #include "report/pc_range.h"
 #include "report/render.h"
 
@@ -138,7 +139,7 @@ MappingId mapping_for(const StackProfile &stacks, std::string_view what) {
   MappingId found = MappingId{0};
   for (uint32_t i = 0; i < stacks.location_count(); ++i) {
     const Location at = stacks.location(static_cast<LocationId>(i));
-    if (at.mapping == none<MappingId> || stacks.strings[own_function(stacks, at)] != what)
+    if (at.mapping == none<MappingId> || !is_named(stacks.strings[own_function(stacks, at)], what))
       continue;
     found = at.mapping;
     if (stacks.mappings()[found].path == program) // of several, the program's
@@ -166,8 +167,7 @@ Result<PcView> pc_view(const PcProfile &profile, const PcNames *names) {
 Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
                        const NamesOfObject &names) {
   if (stacks.mappings().size() == 0)
-    return fail(ErrorCode::unsupported,
-                "has no addresses, only names: there is no histogram of it");
+    return fail(ErrorCode::unsupported, std::string(only_names));
   const MappingId chosen = mapping_for(stacks, what);
   const Mapping &mapping = stacks.mappings()[chosen];
   PcView view;
@@ -216,9 +216,7 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
 
 Result<PcView> pc_view(const CostProfile &costs, std::string_view what) {
   if (!costs.has_addresses)
-    return fail(ErrorCode::unsupported,
-                "has no addresses, only lines: there is no histogram of it (`valgrind "
-                "--tool=callgrind --dump-instr=yes` counts by address)");
+    return fail(ErrorCode::unsupported, std::string(only_lines));
   // The object with the function, else the one that costs most.
   std::map<ObjectId, uint64_t> sums;
   std::vector<uint64_t> row(costs.events().size());
@@ -232,7 +230,7 @@ Result<PcView> pc_view(const CostProfile &costs, std::string_view what) {
   std::optional<ObjectId> object;
   each_cost([&](const CostBlock &, const CostFunction &function, const CostPosition &) {
     sums[function.object] += row[0];
-    if (!object && !what.empty() && costs.strings[function.name] == what)
+    if (!object && !what.empty() && is_named(costs.strings[function.name], what))
       object = function.object;
   });
   if (sums.empty())

@@ -1,7 +1,6 @@
 #include "formats/gmon/gmon.h"
 
 #include <array>
-#include <functional>
 #include <optional>
 
 #include <fmt/format.h>
@@ -68,6 +67,14 @@ Result<void> at(size_t offset, Result<void> result) {
   return result;
 }
 
+constexpr std::string_view no_rate = "a rate of 0: how long a tick took is not told";
+
+Result<void> check_rate(uint32_t rate, size_t offset) {
+  if (rate > INT32_MAX)
+    return wrong(fmt::format("a histogram has a rate of {}", static_cast<int32_t>(rate)), offset);
+  return {};
+}
+
 Result<PcRange> counters_of(Cursor &cursor, uint64_t low_pc, uint64_t high_pc, size_t bins,
                             size_t record) {
   if (low_pc >= high_pc)
@@ -107,8 +114,7 @@ Result<void> read_histogram(Cursor &cursor, PcProfileBuilder &out, Seen &seen) {
   for (const char c : dimension)
     if (static_cast<unsigned char>(c) < ' ')
       return wrong("the dimension of a histogram is no text", record);
-  if (rate > INT32_MAX)
-    return wrong(fmt::format("a histogram has a rate of {}", static_cast<int32_t>(rate)), record);
+  TALLY_CHECK(check_rate(rate, record));
   seen.rate_missing |= rate == 0;
   TALLY_TRY(range, counters_of(cursor, low_pc, high_pc, bins, record));
   return at(record, out.add_range(std::move(range), rate, dimension, abbreviation[0]));
@@ -220,7 +226,7 @@ Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
                           "histograms with bins of different size: gprof refuses such a file",
                           name);
         if (attempt.seen.rate_missing)
-          diagnostics.add(Severity::warning, "a rate of 0: how long a tick took is not told", name);
+          diagnostics.add(Severity::warning, std::string(no_rate), name);
         return std::move(attempt.profile);
       }
       const bool blocks = attempt.seen.blocks;
@@ -233,11 +239,6 @@ Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
 }
 
 // --- the older forms
-
-struct OldLayout {
-  PcLayout layout;
-  size_t header;
-};
 
 constexpr std::array<std::pair<uint8_t, bool>, 4> old_layouts{
     {{8, false}, {4, false}, {8, true}, {4, true}}};
@@ -266,11 +267,9 @@ Result<PcProfile> read_bsd(std::string_view bytes, PcLayout layout, Diagnostics 
   if (size < header || (size - header) % 2 != 0)
     return wrong(fmt::format("the histogram takes {} bytes with its header of {}", size, header),
                  size_at);
-  if (rate > INT32_MAX)
-    return wrong(fmt::format("a histogram has a rate of {}", static_cast<int32_t>(rate)),
-                 size_at + 8);
+  TALLY_CHECK(check_rate(rate, size_at + 8));
   if (rate == 0)
-    diagnostics.add(Severity::warning, "a rate of 0: how long a tick took is not told", name);
+    diagnostics.add(Severity::warning, std::string(no_rate), name);
   if (size > header) {
     TALLY_TRY(range, counters_of(cursor, low_pc, high_pc, (size - header) / 2, 0));
     TALLY_CHECK(at(0, out.add_range(std::move(range), rate, "seconds", 's')));
@@ -318,13 +317,25 @@ Result<PcProfile> read_bytes(std::string_view bytes, Diagnostics &diagnostics,
     return read_gnu(bytes, diagnostics, name);
   if (const auto layout = bsd_layout(bytes))
     return read_bsd(bytes, *layout, diagnostics, name);
+  // Of several layouts that make sense the one with the smallest bins: another byte order makes
+  // addresses lie far apart.
+  std::optional<PcProfile> best;
+  uint64_t smallest = 0;
   for (const auto &[pointer_bytes, big_endian] : old_layouts)
     if (auto profile = read_mon(bytes, {PcFlavour::mon, pointer_bytes, big_endian})) {
-      diagnostics.add(Severity::warning,
-                      "taken for a mon.out, by its name: it does not tell how long a tick took",
-                      name);
-      return profile;
+      const PcRange &range = profile->histogram().ranges()[0];
+      const uint64_t size = (range.high_pc - range.low_pc) / range.counters.size();
+      if (best && size >= smallest)
+        continue;
+      best = std::move(*profile);
+      smallest = size;
     }
+  if (best) {
+    diagnostics.add(Severity::warning,
+                    "taken for a mon.out, by its name: it does not tell how long a tick took",
+                    name);
+    return std::move(*best);
+  }
   return wrong("is no gmon.out: it begins neither with \"gmon\" nor as those of 4.4BSD, and makes "
                "no whole mon.out",
                0);
