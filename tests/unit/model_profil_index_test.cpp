@@ -127,8 +127,8 @@ TEST(ProfilIndex, TheHistogramAgreesWithExactArithmetic) {
     range.bins = {.scale = static_cast<uint32_t>(random() >> (random() % 32 + 32)),
                   .abi = static_cast<tally::ProfilAbi>(abi),
                   .strict = random() % 2 == 0};
-    const uint64_t expected = model(abi, distance, range.bins.scale, range.bins.strict,
-                                    Wide{range.counters.size()} * 2);
+    const uint64_t expected =
+        model(abi, distance, range.bins.scale, range.bins.strict, Wide{range.counters.size()} * 2);
     ASSERT_EQ(range.bin_of(low + distance),
               expected == outside ? range.counters.size() : static_cast<size_t>(expected))
         << "abi " << int{abi} << " distance " << distance << " scale " << range.bins.scale;

@@ -68,8 +68,8 @@ struct TextOptions {
   uint32_t width = 80; // columns; 0: any
 };
 
-// Columns self %, self, inclusive %, inclusive (or calls), name, place. Names that are too wide lose their
-// template arguments, then their parameters ("map<…>::at(…)"); the JSON has them whole.
+// Columns self %, self, inclusive %, inclusive (or calls), name, place. Names that are too wide
+// lose their template arguments, then their parameters ("map<…>::at(…)"); the JSON has them whole.
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // By function: {"events":[…],"totals":[…],"functions":[{"name","file","object","self":[…],
 // "inclusive":[…],"calls":N}]}; otherwise "lines", "objects", "threads" or "parts" in place of

@@ -66,10 +66,10 @@ public:
     return {};
   }
 
-  // The functions of a module in ascending order, by its symbol table, each reaching to the next one
-  // (the last to its section's end): what gprof and prof share ticks among. Code of which the table
-  // names only a local label with a dot or a dollar sign (f.cold, f.part.0) belongs to the function
-  // before. Empty where there is no table.
+  // The functions of a module in ascending order, by its symbol table, each reaching to the next
+  // one (the last to its section's end): what gprof and prof share ticks among. Code of which the
+  // table names only a local label with a dot or a dollar sign (f.cold, f.part.0) belongs to the
+  // function before. Empty where there is no table.
   virtual std::vector<FunctionExtent> functions(ModuleId module) {
     static_cast<void>(module);
     return {};
