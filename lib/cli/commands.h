@@ -28,6 +28,7 @@ void add_convert(CLI::App &app, Outcome &outcome);
 void add_coverage(CLI::App &app, Outcome &outcome);
 void add_diff(CLI::App &app, Outcome &outcome);
 void add_gcov(CLI::App &app, Outcome &outcome);
+void add_histogram(CLI::App &app, Outcome &outcome);
 void add_merge(CLI::App &app, Outcome &outcome);
 void add_record(CLI::App &app, Outcome &outcome);
 void add_report(CLI::App &app, Outcome &outcome);

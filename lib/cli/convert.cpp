@@ -23,9 +23,9 @@ Result<void> run(const Options &options) {
         all.files[i].format != to)
       return fail(profile_of(all.paths[i], std::move(all.files[i])).error());
   if (all.files.size() == 1) // its parts stay
-    return write_output(all.files[0].content, *to, options.output);
-  TALLY_TRY(sum, sum_of(std::move(all)));
-  return write_output(sum, *to, options.output);
+    return write_output(all.files[0].content, *to, options.output, options.input);
+  TALLY_TRY(sum, sum_of(std::move(all), options.input));
+  return write_output(sum, *to, options.output, options.input);
 }
 
 } // namespace

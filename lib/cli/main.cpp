@@ -79,8 +79,9 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.fallthrough(false);
   Outcome outcome;
-  for (auto add : {add_record, add_report, add_tree, add_annotate, add_diff, add_convert, add_merge,
-                   add_coverage, add_gcov, add_validate, add_rewrite, add_zero})
+  for (auto add :
+       {add_record, add_report, add_tree, add_annotate, add_histogram, add_diff, add_convert,
+        add_merge, add_coverage, add_gcov, add_validate, add_rewrite, add_zero})
     add(app, outcome);
   try {
     app.parse(argc, argv);

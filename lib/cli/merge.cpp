@@ -16,8 +16,8 @@ Result<void> run(const Options &options) {
   TALLY_CHECK(check_inputs(options.files, "merge"));
   TALLY_TRY(all, read_inputs(options.files, options.input, true));
   const Format &format = *all.format;
-  TALLY_TRY(sum, sum_of(std::move(all)));
-  return write_output(sum, format, options.output);
+  TALLY_TRY(sum, sum_of(std::move(all), options.input));
+  return write_output(sum, format, options.output, options.input);
 }
 
 } // namespace

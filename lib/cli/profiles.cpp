@@ -1,8 +1,10 @@
 #include "profiles.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -32,6 +34,11 @@ void add_input_options(CLI::App &command, InputOptions &options) {
   command.add_option("--from", options.from, "the format, when the content does not tell")
       ->type_name("FORMAT")
       ->check(known_format());
+  command
+      .add_option("--program", options.program,
+                  "the program that a gmon.out is of, for the names of its functions")
+      ->type_name("FILE")
+      ->check(file_name());
   command
       .add_option("--max-unpacked", options.max_unpacked_bytes,
                   "what a packed file may unpack to (default 8 GiB)")
@@ -130,10 +137,32 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   return read_file(path, findings, from, reading);
 }
 
+Result<Program> Program::of(const InputOptions &options) {
+  Program out;
+  if (options.program.empty())
+    return out;
+  std::error_code fault;
+  const std::string path = std::filesystem::canonical(options.program, fault).string();
+  if (fault || ::access(path.c_str(), R_OK) != 0)
+    return fail_errno(fault ? fault.value() : errno, "cannot read", options.program);
+  Diagnostics findings;
+  out.symbolizer_ = make_symbolizer();
+  const ModuleId module = out.symbolizer_->module(
+      {.path = path, .build_id = {}, .device = 0, .inode = 0, .pid = 0}, findings);
+  show(findings);
+  out.names_ = {out.symbolizer_.get(), module, path};
+  return out;
+}
+
 Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
                                Diagnostics &findings) {
   TALLY_TRY(file, read_any(path, options, findings));
-  return profile_of(path, std::move(file));
+  if (!std::holds_alternative<PcProfile>(file.content))
+    return profile_of(path, std::move(file));
+  TALLY_TRY(program, Program::of(options));
+  if (!program.names())
+    warn_of_no_names(path, no_names_remedy, findings);
+  return profile_of(path, std::move(file), program.names());
 }
 
 bool is_empty_beside_threads(const std::string &path) {
@@ -170,11 +199,18 @@ Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const Input
   return all;
 }
 
-Result<Content> sum_of(ReadFiles all) {
+Result<Content> sum_of(ReadFiles all, const InputOptions &options) {
   Diagnostics findings;
-  auto sum = merge_files(std::move(all.files), all.paths, findings);
+  TALLY_TRY(program, Program::of(options));
+  auto sum = merge_files(std::move(all.files), all.paths, findings, program.names());
   show(findings);
   return sum;
+}
+
+Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event) {
+  if (event.empty())
+    return costs;
+  return one_event(costs, event);
 }
 
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
@@ -201,17 +237,22 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
 }
 
 Result<void> write_output(const Content &content, const Format &format,
-                          const OutputOptions &options) {
+                          const OutputOptions &options, const InputOptions &input) {
   if (const size_t size = unpacked_name(options.path).size(); size < options.path.size())
     return fail(ErrorCode::invalid_argument,
                 fmt::format("what is written is not packed: leave {} out, or write to - and pack "
                             "that",
                             options.path.substr(size)),
                 options.path);
-  TALLY_TRY(written, write_for_gcovr(format, options.how(), options.gcovr_version,
-                                     [&](const WriteOptions &how) {
-                                       return write_content(content, format, how);
-                                     }));
+  TALLY_TRY(program, Program::of(input));
+  WriteOptions how = options.how();
+  how.names = program.names();
+  if (std::holds_alternative<PcProfile>(content) && !format.write_pcs && !how.names)
+    say(fmt::format("tally: the functions are named by address: {}", no_names_remedy));
+  TALLY_TRY(written,
+            write_for_gcovr(format, how, options.gcovr_version, [&](const WriteOptions &each) {
+              return write_content(content, format, each);
+            }));
   TALLY_CHECK(write_file(options.path, written.bytes));
   for (const std::string &what : written.lost)
     say(fmt::format("tally: not in {}: {}", format.name, what));

@@ -1,8 +1,10 @@
 // What commands over profiles share: their arguments, reading with progress, and writing.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tally/formats.h>
@@ -15,8 +17,11 @@ namespace tally::cli {
 CLI::App &add_command(CLI::App &app, const std::string &name, const std::string &summary,
                       const std::string &example);
 
+inline constexpr std::string_view no_names_remedy = "--program FILE gives them";
+
 struct InputOptions {
   std::string from;
+  std::string program; // that addresses of a gmon.out are of
   uint64_t max_unpacked_bytes = ReadOptions().max_unpacked_bytes;
 };
 void add_input(CLI::App &command, const std::string &name, std::string &file,
@@ -45,6 +50,18 @@ struct TableOptions {
 };
 void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows);
 
+// The names of --program's functions; it holds what they are looked up in.
+class Program {
+public:
+  // Nothing where the option was not given.
+  static Result<Program> of(const InputOptions &options);
+  const PcNames *names() const { return symbolizer_ ? &names_ : nullptr; }
+
+private:
+  std::unique_ptr<Symbolizer> symbolizer_;
+  PcNames names_;
+};
+
 // With a bar on a terminal where it takes longer than a second.
 Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
                                Diagnostics &findings);
@@ -60,15 +77,17 @@ struct ReadFiles {
 };
 Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
                               bool one_format);
-Result<Content> sum_of(ReadFiles all);
+Result<Content> sum_of(ReadFiles all, const InputOptions &options);
 // Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
 bool is_empty_beside_threads(const std::string &path);
 // The same for what is looked at: findings are shown as warnings, and one event is taken where
 // `event` names it.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
                                const std::string &event);
+// One event of it, or all where none is named.
+Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event);
 Result<void> write_output(const Content &content, const Format &format,
-                          const OutputOptions &options);
+                          const OutputOptions &options, const InputOptions &input);
 // Whose fault an error is, where it does not say so itself.
 template <class T> Result<T> about(const std::string &file, Result<T> result) {
   if (!result && result.error().source.empty())

@@ -401,6 +401,9 @@ Result<void> run(const Options &options) {
   TALLY_TRY(written, write_profile(std::move(profile), *format));
   const std::string path = path_for(pid);
   TALLY_CHECK(write_file(path, written.bytes));
+  if (format->write_pcs) // samples themselves are left out
+    for (const std::string &what : written.lost)
+      say(fmt::format("tally: not in {}: {}", format->name, what));
   say(fmt::format("tally: {}; {} samples in {:.2f} s of CPU time, {} lost; wrote {}", end,
                   status.samples, static_cast<double>(status.cpu_ns) * 1e-9, status.lost, path));
   if (!status.kernel_included)

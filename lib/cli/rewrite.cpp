@@ -14,7 +14,8 @@ struct Options {
 
 Result<void> run(const Options &options) {
   TALLY_TRY(all, read_inputs({options.file}, options.input, true));
-  return about(options.file, write_output(all.files[0].content, *all.format, options.output));
+  return about(options.file,
+               write_output(all.files[0].content, *all.format, options.output, options.input));
 }
 
 } // namespace

@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import command_line, program
 from support.skips import need_perf, run_unittests
 
-COMMANDS = ["record", "report", "tree", "annotate", "diff", "convert", "merge", "coverage",
+COMMANDS = ["record", "report", "tree", "annotate", "histogram", "diff", "convert", "merge", "coverage",
             "gcov", "validate", "rewrite", "zero"]
 
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tally/pc_histogram.h>
+
 #include "mon/profil_index.h"
 
 namespace {
@@ -88,7 +90,7 @@ TEST(ProfilIndex, AgreesWithExactArithmetic) {
   std::mt19937_64 random(31);
   const std::array<uint32_t, 12> scales{0,      1,       2,       3,       0x7FFF,  0x8000,
                                         0xFFFF, 0x10000, 0x10001, 0x1FFFF, 0x20001, 0xFFFFFFFF};
-  for (int round = 0; round < 1'000'000; ++round) {
+  for (int round = 0; round < 10'000'000; ++round) {
     const auto abi = static_cast<uint8_t>(random() % 3);
     const bool strict = random() % 2;
     const uint64_t distance = random() >> (random() % 64);
@@ -105,6 +107,31 @@ TEST(ProfilIndex, AgreesWithExactArithmetic) {
     if (low > 0) {
       ASSERT_EQ(tally_profil_index(&map, low - 1), outside); // never wrapped around
     }
+  }
+}
+
+// The same through the histogram's own type, with buffers that are there.
+TEST(ProfilIndex, TheHistogramAgreesWithExactArithmetic) {
+  std::mt19937_64 random(34);
+  tally::PcRange range;
+  for (int round = 0; round < 10'000'000; ++round) {
+    if (round % 10'000 == 0)
+      range.counters.resize(random() % 100'000);
+    const auto abi = static_cast<uint8_t>(random() % 3);
+    const uint64_t distance = random() >> (random() % 64);
+    const uint64_t low = random() >> (random() % 64);
+    if (low > UINT64_MAX - 1 - distance)
+      continue;
+    range.low_pc = low;
+    range.high_pc = UINT64_MAX;
+    range.bins = {.scale = static_cast<uint32_t>(random() >> (random() % 32 + 32)),
+                  .abi = static_cast<tally::ProfilAbi>(abi),
+                  .strict = random() % 2 == 0};
+    const uint64_t expected =
+        model(abi, distance, range.bins.scale, range.bins.strict, Wide{range.counters.size()} * 2);
+    ASSERT_EQ(range.bin_of(low + distance),
+              expected == outside ? range.counters.size() : static_cast<size_t>(expected))
+        << "abi " << int{abi} << " distance " << distance << " scale " << range.bins.scale;
   }
 }
 

@@ -155,6 +155,7 @@ public:
   bool has_addresses = false;    // positions carry instr
   bool has_basic_blocks = false; // … bb
   bool has_lines = true;         // … line
+  bool has_call_costs = true;    // false: calls were counted, and what they cost was not
 
   std::span<const CostEvent> events() const { return events_; }
   // Sums of others by their formula: not counted, no cost of a row.
@@ -182,6 +183,12 @@ public:
   std::span<const uint64_t> inclusive(CostFunctionId function) const {
     return std::span(inclusive_)
         .subspan(size_t{index_of(function)} * events_.size(), events_.size());
+  }
+  // Where costs of the first event were shared out among functions (as the bins of a histogram are)
+  // and rounded: a function's share before that. Empty where costs are what was counted.
+  bool has_exact_self() const { return !exact_self_.empty(); }
+  double exact_self(CostFunctionId function) const {
+    return index_of(function) < exact_self_.size() ? exact_self_[index_of(function)] : 0;
   }
   std::span<const uint64_t> totals() const { return totals_; } // sums of self cost
   // The same of one part; events left out at the end are 0.
@@ -211,6 +218,7 @@ private:
   Chunks<bool> jump_conditional_;
   CostTable jump_counts_; // executed, followed
   std::vector<uint64_t> inclusive_;
+  std::vector<double> exact_self_;
   std::vector<uint64_t> totals_;
   std::vector<std::vector<uint64_t>> part_totals_;
 };
@@ -223,6 +231,7 @@ public:
   // Of a counted event, or of a derived one, which it adds.
   void describe_event(std::string_view name, std::string_view long_name, std::string_view formula);
   void set_creator(std::string_view creator) { profile_.creator = intern(creator); }
+  void set_call_costs(bool known) { profile_.has_call_costs = known; }
   // What positions carry. Rows that are there already keep 0 where they had nothing.
   void set_positions(bool addresses, bool lines, bool basic_blocks = false);
   CostPartId add_part(CostPart part);
@@ -248,6 +257,7 @@ public:
   void add_call(const CostCall &call, std::span<const uint64_t> inclusive_costs);
   void add_jump(const CostJump &jump);
   void set_inclusive(CostFunctionId function, std::span<const uint64_t> costs);
+  void set_exact_self(CostFunctionId function, double cost);
 
   Result<CostProfile> finish(); // validates; the builder is empty afterwards
 

@@ -13,6 +13,8 @@
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
 #include <tally/file_io.h>
+#include <tally/pc_costs.h>
+#include <tally/pc_profile.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 
@@ -31,6 +33,9 @@ struct WriteOptions {
   // When the report was made, in seconds since 1970, for formats that tell it: the same content and
   // time give the same bytes, so whoever writes passes it. 0: not told.
   int64_t time = 0;
+  // The program that addresses of a PcProfile are of, for formats that hold functions. null: they
+  // are named by address. It outlives the call.
+  const PcNames *names = nullptr;
 };
 
 // Bytes to be written, built whole before any file is touched, and what the format could not hold.
@@ -48,15 +53,19 @@ struct Format {
   // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
   // this format? null: not read.
   bool (*probe)(std::string_view head) = nullptr;
-  // One of the three; null where the format is not read. Counters' readers get empty files, too.
+  // One of the four; null where the format is not read. Counters' readers get empty files, too.
   Result<Profile> (*read)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<std::unique_ptr<CounterFile>> (*read_counters)(ByteSource &source,
                                                         Diagnostics &diagnostics) = nullptr;
   Result<Coverage> (*read_coverage)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
-  // At most one of the three: what the format is drawn from. null: not written.
+  Result<PcProfile> (*read_pcs)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
+  // At most one of the four: what the format is drawn from. null: not written.
   Result<Written> (*write_stacks)(const StackProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_coverage)(const Coverage &, const WriteOptions &) = nullptr;
+  Result<Written> (*write_pcs)(const PcProfile &, const WriteOptions &) = nullptr;
+
+  bool writes_profiles() const { return write_stacks || write_costs || write_pcs; }
 };
 
 TALLY_API std::span<const Format> formats();
@@ -83,28 +92,34 @@ TALLY_API Result<ReadProfile> read_profile(const std::string &path, Diagnostics 
                                            const Format *from = nullptr,
                                            const ReadOptions &options = {});
 
-// A profile, a file of notes or counters, or coverage of sources.
-using Content = std::variant<Profile, std::unique_ptr<CounterFile>, Coverage>;
+// A profile, a file of notes or counters, coverage of sources, or counts of addresses.
+using Content = std::variant<Profile, std::unique_ptr<CounterFile>, Coverage, PcProfile>;
 struct ReadFile {
   Content content;
   const Format *format = nullptr;
 };
 // As read_profile(), which refuses files of notes and counters, as does profile_of(). Coverage is
-// a profile, too: of executions (costs_of()).
+// a profile, too: of executions (costs_of()); and so are counts of addresses, named by `names`,
+// without which read_profile() warns.
 TALLY_API Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics,
                                      const Format *from = nullptr, const ReadOptions &options = {});
 
-TALLY_API Result<ReadProfile> profile_of(const std::string &path, ReadFile file);
+TALLY_API Result<ReadProfile> profile_of(const std::string &path, ReadFile file,
+                                         const PcNames *names = nullptr);
+// The finding that is due where counts of addresses have no names.
+TALLY_API void warn_of_no_names(const std::string &path, std::string_view remedy,
+                                Diagnostics &diagnostics);
 
 // The sum of profiles of one kind; `names`, one for each, are for errors.
 TALLY_API Result<Profile> merge_profiles(std::vector<Profile> profiles,
                                          std::span<const std::string> names);
 // The sum of files of one kind; where kinds are mixed, of all as profiles.
 TALLY_API Result<Content> merge_files(std::vector<ReadFile> files,
-                                      std::span<const std::string> names, Diagnostics &diagnostics);
+                                      std::span<const std::string> names, Diagnostics &diagnostics,
+                                      const PcNames *program = nullptr);
 
 // Turns the profile into what the format is drawn from, and writes it there. A CostProfile has no
-// stacks: a format of stacks refuses it.
+// stacks: a format of stacks refuses it. A format of addresses takes those of the program itself.
 TALLY_API Result<Written> write_profile(const Profile &profile, const Format &format,
                                         const WriteOptions &options = {});
 // Coverage itself where the format holds it, else its costs.

@@ -17,9 +17,11 @@ namespace tally {
 // Whose rule turns a pc and a scale into a bin.
 enum class ProfilAbi : uint8_t { aix, bsd, glibc };
 
-// How a range is cut into bins: equal ones of `bytes`, or as profil() does by a scale.
+// How a range is cut into bins: ones of `bytes`, as many equal ones as there are counters, or as
+// profil() does by a scale.
 struct PcBins {
-  uint64_t bytes = 0; // 0: by the scale
+  uint64_t bytes = 0; // 0: one of the other two
+  bool even = false;  // equal parts, which may be no whole bytes: as gprof takes a gmon.out
   uint32_t scale = 0; // an unsigned fraction of 65536: two bytes of counters for each byte of code
   ProfilAbi abi = ProfilAbi::aix;
   bool strict = false; // aix: scale 2 by the formula, not everything in the first bin
@@ -35,9 +37,12 @@ struct PcRange {
 
   // The counter that a pc falls into; counters.size() when none.
   TALLY_API size_t bin_of(uint64_t pc) const;
-  // [first, second) of a bin; empty when no pc falls into it.
+  // [first, second) of a bin, the pcs that fall into it; empty when none does.
   TALLY_API std::pair<uint64_t, uint64_t> extent(size_t bin) const;
 };
+
+// [low_pc, high_pc) in `counters` equal parts: by bytes where these are whole.
+TALLY_API PcBins even_bins(uint64_t low_pc, uint64_t high_pc, size_t counters);
 
 class PcHistogramBuilder;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ struct FlatRow {
   std::vector<uint64_t> self, inclusive; // one for each event
   uint64_t calls = 0;                    // counted calls into it; sampling counts none
   uint32_t cycle = 0; // it is one of that many-th of the table's cycles; 0: of none
+  // Where self of the first event is a share that was rounded: the share itself, which percentages
+  // are of.
+  std::optional<double> exact_self{};
 };
 
 // Functions that call each other: inclusive costs of theirs leave out the calls among them.
@@ -48,6 +52,8 @@ struct FlatTable {
     uint64_t total = 0;
   };
   std::vector<DerivedEvent> derived{}; // what a formula makes of the events
+  // False: what calls cost is not known, and `inclusive` is self. Text shows calls in its place.
+  bool has_inclusive = true;
 };
 
 // Inclusive: once a row a stack, so recursion never exceeds the total.
@@ -62,8 +68,8 @@ struct TextOptions {
   uint32_t width = 80; // columns; 0: any
 };
 
-// Columns self %, self, inclusive %, inclusive, name, place. Names that are too wide lose their
-// template arguments, then their parameters ("map<…>::at(…)"); the JSON has them whole.
+// Columns self %, self, inclusive %, inclusive (or calls), name, place. Names that are too wide
+// lose their template arguments, then their parameters ("map<…>::at(…)"); the JSON has them whole.
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // By function: {"events":[…],"totals":[…],"functions":[{"name","file","object","self":[…],
 // "inclusive":[…],"calls":N}]}; otherwise "lines", "objects", "threads" or "parts" in place of

@@ -36,6 +36,13 @@ struct SourceFrame {
 
 enum class ModuleId : uint32_t {};
 
+// The code of one function, as the symbol table has it. Views live as long as the Symbolizer.
+struct FunctionExtent {
+  uint64_t start = 0, end = 0;  // link-time, half-open
+  std::string_view name;        // demangled
+  std::string_view system_name; // as the table has it
+};
+
 class TALLY_API Symbolizer {
 public:
   virtual ~Symbolizer() = default;
@@ -56,6 +63,15 @@ public:
   // stripped file still tells. Nothing when it does not.
   virtual std::optional<uint64_t> function_start(ModuleId module, uint64_t link_address) {
     static_cast<void>(module), static_cast<void>(link_address);
+    return {};
+  }
+
+  // The functions of a module in ascending order, by its symbol table, each reaching to the next
+  // one (the last to its section's end): what gprof and prof share ticks among. Code of which the
+  // table names only a local label with a dot or a dollar sign (f.cold, f.part.0) belongs to the
+  // function before. Empty where there is no table.
+  virtual std::vector<FunctionExtent> functions(ModuleId module) {
+    static_cast<void>(module);
     return {};
   }
 

@@ -7,14 +7,24 @@
 #include <tally/coverage_costs.h>
 #include <tally/formats.h>
 #include <tally/merge.h>
+#include <tally/pc_costs.h>
 
 namespace tally {
 
-Result<ReadProfile> profile_of(const std::string &path, ReadFile file) {
+void warn_of_no_names(const std::string &path, std::string_view remedy, Diagnostics &diagnostics) {
+  diagnostics.add(Severity::warning, fmt::format("holds addresses without names: {}", remedy),
+                  path);
+}
+
+Result<ReadProfile> profile_of(const std::string &path, ReadFile file, const PcNames *names) {
   if (auto *profile = std::get_if<Profile>(&file.content))
     return ReadProfile{std::move(*profile), file.format};
   if (const auto *coverage = std::get_if<Coverage>(&file.content)) {
     TALLY_TRY(costs, costs_of(*coverage));
+    return ReadProfile{std::move(costs), file.format};
+  }
+  if (const auto *pcs = std::get_if<PcProfile>(&file.content)) {
+    TALLY_TRY(costs, costs_of(*pcs, names));
     return ReadProfile{std::move(costs), file.format};
   }
   return fail(ErrorCode::invalid_input,
@@ -69,10 +79,18 @@ Result<Content> sum_of_coverage(std::vector<ReadFile> files, Diagnostics &diagno
   return Content(sum.finish());
 }
 
+Result<Content> sum_of_pcs(const std::vector<ReadFile> &files, std::span<const std::string> names) {
+  std::vector<const PcProfile *> profiles;
+  for (const ReadFile &file : files)
+    profiles.push_back(&std::get<PcProfile>(file.content));
+  TALLY_TRY(sum, merge_pcs(profiles, names));
+  return Content(std::move(sum));
+}
+
 } // namespace
 
 Result<Content> merge_files(std::vector<ReadFile> files, std::span<const std::string> names,
-                            Diagnostics &diagnostics) {
+                            Diagnostics &diagnostics, const PcNames *program) {
   const auto all_are = [&]<class T>(std::type_identity<T>) {
     return std::ranges::all_of(
         files, [](const ReadFile &file) { return std::holds_alternative<T>(file.content); });
@@ -81,9 +99,11 @@ Result<Content> merge_files(std::vector<ReadFile> files, std::span<const std::st
     return sum_of_counters(std::move(files), names);
   if (!files.empty() && all_are(std::type_identity<Coverage>()))
     return sum_of_coverage(std::move(files), diagnostics);
+  if (!files.empty() && all_are(std::type_identity<PcProfile>()))
+    return sum_of_pcs(files, names);
   std::vector<Profile> profiles;
   for (size_t i = 0; i < files.size(); ++i) {
-    TALLY_TRY(read, profile_of(i < names.size() ? names[i] : "", std::move(files[i])));
+    TALLY_TRY(read, profile_of(i < names.size() ? names[i] : "", std::move(files[i]), program));
     profiles.push_back(std::move(read.profile));
   }
   TALLY_TRY(sum, merge_profiles(std::move(profiles), names));
@@ -103,11 +123,39 @@ Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
   return written;
 }
 
+// What is lost on the way to the format comes before what the format itself lacks.
+Result<Written> with_lost(std::vector<std::string> lost, Result<Written> written) {
+  if (written)
+    written->lost.insert(written->lost.begin(), lost.begin(), lost.end());
+  return written;
+}
+
+Result<Written> write_as_pcs(const Profile &profile, const Format &format,
+                             const WriteOptions &options) {
+  TALLY_TRY(pcs, std::visit([](const auto &each) { return pcs_of(each); }, profile));
+  return with_lost(std::move(pcs.lost), format.write_pcs(pcs.profile, options));
+}
+
+// Addresses in a format of functions.
+Result<Written> write_pcs(const PcProfile &pcs, const Format &format, const WriteOptions &options) {
+  if (format.write_pcs)
+    return format.write_pcs(pcs, options);
+  TALLY_TRY(costs, costs_of(pcs, options.names));
+  std::vector<std::string> lost{"addresses, and how long a tick took"};
+  if (!pcs.arcs().empty() && format.write_costs)
+    lost.emplace_back("that what calls cost was not measured (it is written as 0)");
+  if (!pcs.blocks().empty())
+    lost.push_back(fmt::format("counts of {} basic blocks", pcs.blocks().size()));
+  return with_lost(std::move(lost), write_profile(std::move(costs), format, options));
+}
+
 } // namespace
 
 Result<Written> write_profile(const Profile &profile, const Format &format,
                               const WriteOptions &options) {
   const auto *stacks = std::get_if<StackProfile>(&profile);
+  if (format.write_pcs)
+    return write_as_pcs(profile, format, options);
   if (format.write_stacks) {
     if (!stacks)
       return fail(ErrorCode::unsupported,
@@ -149,6 +197,8 @@ Result<Written> write_content(const Content &content, const Format &format,
     return write_profile(*profile, format, options);
   if (const auto *coverage = std::get_if<Coverage>(&content))
     return write_coverage(*coverage, format, options);
+  if (const auto *pcs = std::get_if<PcProfile>(&content))
+    return write_pcs(*pcs, format, options);
   if (!format.read_counters)
     return fail(ErrorCode::unsupported,
                 fmt::format("counters cannot be written as {}: `tally coverage` brings them to "

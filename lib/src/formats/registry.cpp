@@ -17,6 +17,7 @@
 #include "formats/gcov/read.h"
 #include "formats/gcov3/gcov3.h"
 #include "formats/gcovr/gcovr.h"
+#include "formats/gmon/gmon.h"
 #include "formats/lcov/lcov.h"
 #include "support/path.h"
 
@@ -64,6 +65,12 @@ std::span<const Format> formats() {
        .probe = gcovr::probe,
        .read_coverage = gcovr::read,
        .write_coverage = gcovr::write},
+      {.name = "gmon",
+       .summary = "gmon.out: ticks by address and counts of calls, for gprof",
+       .file_names = {"gmon.out*", "*.gmon", "mon.out*"},
+       .probe = gmon::probe,
+       .read_pcs = gmon::read,
+       .write_pcs = gmon::write},
       {.name = "lcov",
        .summary = "coverage of sources, as lcov keeps it",
        .file_names = {"*.info"},
@@ -186,6 +193,10 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
     TALLY_TRY(coverage, format->read_coverage(*source, diagnostics));
     return ReadFile{std::move(coverage), format};
   }
+  if (format->read_pcs) {
+    TALLY_TRY(pcs, format->read_pcs(*source, diagnostics));
+    return ReadFile{std::move(pcs), format};
+  }
   if (!format->read)
     return fail(ErrorCode::unsupported,
                 fmt::format("the format {} is written here, but not read", format->name),
@@ -199,6 +210,8 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
 Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                  const Format *from, const ReadOptions &options) {
   TALLY_TRY(file, read_file(path, diagnostics, from, options));
+  if (std::holds_alternative<PcProfile>(file.content))
+    warn_of_no_names(path, "`tally convert --program FILE` gives them", diagnostics);
   return profile_of(path, std::move(file));
 }
 

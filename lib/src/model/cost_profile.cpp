@@ -200,6 +200,12 @@ void CostProfileBuilder::set_inclusive(CostFunctionId function, std::span<const 
               profile_.inclusive_.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
+void CostProfileBuilder::set_exact_self(CostFunctionId function, double cost) {
+  if (profile_.exact_self_.size() <= index_of(function))
+    profile_.exact_self_.resize(index_of(function) + size_t{1}, 0);
+  profile_.exact_self_[index_of(function)] = cost;
+}
+
 Result<CostProfile> CostProfileBuilder::finish() {
   if (full_)
     return fail(ErrorCode::limit, "a profile holds no more than 2^32 costs");

@@ -122,6 +122,7 @@ Result<CostProfile> one_event(const CostProfile &profile, std::string_view event
   CostProfileBuilder out;
   out.add_event(event, long_name);
   out.set_positions(profile.has_addresses, profile.has_lines, profile.has_basic_blocks);
+  out.set_call_costs(profile.has_call_costs);
   const auto text = [&](StringId id) { return profile.strings[id]; };
   Summing costs(profile.costs(), weights), call_costs(profile.call_costs(), weights);
   for (CostPart part : profile.parts()) {
@@ -157,6 +158,10 @@ Result<CostProfile> one_event(const CostProfile &profile, std::string_view event
       const uint64_t cost = costs.of(profile.inclusive(static_cast<CostFunctionId>(f)));
       out.set_inclusive(static_cast<CostFunctionId>(f), std::span(&cost, 1));
     }
+  if (profile.has_exact_self() && event == text(profile.events()[0].name))
+    for (uint32_t f = 0; f < profile.functions().size(); ++f)
+      out.set_exact_self(static_cast<CostFunctionId>(f),
+                         profile.exact_self(static_cast<CostFunctionId>(f)));
   if (!costs.fits() || !call_costs.fits())
     return fail(ErrorCode::overflow, fmt::format("the costs of event {} leave 64 bits", event));
   return out.finish();

@@ -62,6 +62,36 @@ struct Sum {
   double exact() const { return static_cast<double>(whole) + static_cast<double>(part) * 0x1p-64; }
 };
 
+// A bin in units of which it has a whole number: bytes, or, where the range is cut into n equal
+// parts, n-ths of one.
+struct BinExtent {
+  uint64_t first_pc = 0, end_pc = 0; // all bytes that it has a part of
+  Wide begin = 0;                    // from the range's start, in units
+  uint64_t width = 0;
+  uint64_t per_byte = 1;
+
+  // With [start, end), in units.
+  uint64_t overlap(const PcRange &range, uint64_t start, uint64_t end) const {
+    const auto at = [&](uint64_t pc) {
+      return pc <= range.low_pc ? Wide{0} : Wide{pc - range.low_pc} * per_byte;
+    };
+    const Wide from = std::max(begin, at(start)), to = std::min(begin + width, at(end));
+    return from < to ? static_cast<uint64_t>(to - from) : 0;
+  }
+};
+
+BinExtent bin_extent(const PcRange &range, size_t bin) {
+  if (range.bins.even && range.bins.bytes == 0) {
+    const uint64_t span = range.high_pc - range.low_pc, parts = range.counters.size();
+    const Wide begin = Wide{bin} * span;
+    return {range.low_pc + static_cast<uint64_t>(begin / parts),
+            range.low_pc + static_cast<uint64_t>((begin + span + parts - 1) / parts), begin, span,
+            parts};
+  }
+  const auto [first, end] = range.extent(bin);
+  return {first, end, first - range.low_pc, end - first, 1};
+}
+
 } // namespace
 
 size_t PcRange::bin_of(uint64_t pc) const {
@@ -69,6 +99,8 @@ size_t PcRange::bin_of(uint64_t pc) const {
     return counters.size();
   if (bins.bytes != 0)
     return std::min<size_t>((pc - low_pc) / bins.bytes, counters.size());
+  if (bins.even)
+    return static_cast<size_t>(Wide{pc - low_pc} * counters.size() / (high_pc - low_pc));
   const tally_profil_map map = profil_map(*this);
   return std::min<size_t>(tally_profil_index(&map, pc), counters.size());
 }
@@ -79,6 +111,14 @@ std::pair<uint64_t, uint64_t> PcRange::extent(size_t bin) const {
     const uint64_t begin = Wide{bin} * bins.bytes < span ? bin * bins.bytes : span;
     return {low_pc + begin, low_pc + begin + std::min(bins.bytes, span - begin)};
   }
+  if (bins.even) {
+    const uint64_t span = high_pc - low_pc;
+    const auto first = [&](size_t index) { // rounded up: the first pc that falls into it
+      return low_pc +
+             static_cast<uint64_t>((Wide{index} * span + counters.size() - 1) / counters.size());
+    };
+    return {first(bin), first(bin + 1)};
+  }
   const tally_profil_map map = profil_map(*this);
   const uint64_t begin = std::min(tally_profil_first_pc(&map, bin), high_pc);
   // Behind the last bin lies what is outside.
@@ -86,6 +126,13 @@ std::pair<uint64_t, uint64_t> PcRange::extent(size_t bin) const {
                            ? tally_profil_first_pc(&map, bin + 1)
                            : tally_profil_first_pc(&map, TALLY_PROFIL_OUTSIDE);
   return {begin, std::max(begin, std::min(end, high_pc))};
+}
+
+PcBins even_bins(uint64_t low_pc, uint64_t high_pc, size_t counters) {
+  const uint64_t span = high_pc > low_pc ? high_pc - low_pc : 0;
+  if (counters > 0 && span >= counters && span % counters == 0)
+    return {.bytes = span / counters};
+  return {.even = true};
 }
 
 uint64_t PcHistogram::ticks() const {
@@ -200,6 +247,8 @@ Result<void> validate(const PcHistogram &histogram) {
         return broken(fmt::format("the range {} has {} counters, and needs {}", shown(range),
                                   range.counters.size(), needed));
     }
+    if (range.bins.even && range.counters.size() > range.high_pc - range.low_pc)
+      return broken(fmt::format("the range {} has more bins than bytes", shown(range)));
     for (uint64_t counter : range.counters)
       if (!checked_add(sum, counter))
         return fail(ErrorCode::overflow, "the ticks add up to more than 64 bits hold");
@@ -223,22 +272,22 @@ Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const Pc
       const uint64_t ticks = range.counters[bin];
       if (ticks == 0)
         continue;
-      const auto [begin, end] = range.extent(bin);
-      if (begin == end) { // raw counters may come from anywhere
+      const BinExtent extent = bin_extent(range, bin);
+      if (extent.width == 0) { // raw counters may come from anywhere
         nobody.add(ticks, 1, 1);
         continue;
       }
-      uint64_t left = end - begin;
-      auto at = std::ranges::upper_bound(functions, begin, {}, &PcExtent::end);
-      for (; at != functions.end() && at->start < end; ++at) {
-        const uint64_t from = std::max(begin, at->start), to = std::min(end, at->end);
-        if (from >= to)
+      uint64_t left = extent.width;
+      auto at = std::ranges::upper_bound(functions, extent.first_pc, {}, &PcExtent::end);
+      for (; at != functions.end() && at->start < extent.end_pc; ++at) {
+        const uint64_t overlap = extent.overlap(range, at->start, at->end);
+        if (overlap == 0)
           continue;
-        sums[at->id].add(ticks, to - from, end - begin);
-        left -= to - from;
+        sums[at->id].add(ticks, overlap, extent.width);
+        left -= overlap;
       }
       if (left > 0)
-        nobody.add(ticks, left, end - begin);
+        nobody.add(ticks, left, extent.width);
     }
 
   PcAttribution out;

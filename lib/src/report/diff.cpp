@@ -40,13 +40,17 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after) {
     }
     return row;
   };
-  for (const FlatRow &from : before.rows)
-    row_of(from).before += from.self.front();
-  for (const FlatRow &from : after.rows)
-    row_of(from).after += from.self.front();
+  for (const FlatRow &from : before.rows) {
+    DiffRow &row = row_of(from);
+    row.before += from.self.front();
+    row.before_percent += self_percent(from, diff.before_total);
+  }
+  for (const FlatRow &from : after.rows) {
+    DiffRow &row = row_of(from);
+    row.after += from.self.front();
+    row.after_percent += self_percent(from, diff.after_total);
+  }
   for (auto &[key, row] : rows) {
-    row.before_percent = percent(row.before, diff.before_total);
-    row.after_percent = percent(row.after, diff.after_total);
     if (row.before != 0 || row.after != 0)
       diff.rows.push_back(std::move(row));
   }

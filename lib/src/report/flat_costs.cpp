@@ -31,6 +31,8 @@ void add_function_rows(const CostProfile &profile, const CallGraph &graph, FlatT
     row.inclusive = copy(graph.inclusive(node));
     row.calls = graph.calls(node);
     row.cycle = graph.cycle_of(node) + 1; // no_cycle becomes 0
+    if (profile.has_exact_self())
+      row.exact_self = profile.exact_self(static_cast<CostFunctionId>(node));
     table.rows.push_back(std::move(row));
   }
   for (const CallGraph::Cycle &cycle : graph.cycles()) {
@@ -192,6 +194,7 @@ void add_derived_events(const CostProfile &profile, FlatTable &table) {
 Result<FlatTable> flat_table(const CostProfile &profile, By by, SortBy sort) {
   FlatTable table;
   table.by = by;
+  table.has_inclusive = profile.has_call_costs;
   for (const CostEvent &event : profile.events())
     table.events.emplace_back(profile.strings[event.name]);
   table.totals = copy(profile.totals());

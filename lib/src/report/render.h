@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tally/report.h>
+
 namespace tally {
 
 // "file:line", else the file, else the object it was found in.
@@ -15,7 +17,8 @@ inline bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0
 size_t display_width(std::string_view text);
 // A name wider than that loses its template arguments, and then its parameters: "map<…>::at(…)".
 std::string short_name(std::string_view name, size_t width);
-double percent(uint64_t part, uint64_t whole); // 0 of 0 is 0
+double percent(uint64_t part, uint64_t whole);           // 0 of 0 is 0
+double self_percent(const FlatRow &row, uint64_t total); // of the first event
 
 std::string expand_tabs(std::string_view text); // to columns of 8
 

@@ -24,6 +24,12 @@ double percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
+double self_percent(const FlatRow &row, uint64_t total) {
+  if (!row.exact_self || total == 0)
+    return percent(row.self[0], total);
+  return 100.0 * *row.exact_self / static_cast<double>(total);
+}
+
 std::string expand_tabs(std::string_view text) {
   std::string out;
   size_t column = 0;
@@ -184,7 +190,10 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
   else if (table.by == By::part)
     name_title = "part";
   const bool has_place = table.by == By::function || table.by == By::line;
-  const bool has_inclusive = table.by != By::thread && table.by != By::part;
+  const bool has_inclusive = table.has_inclusive && table.by != By::thread && table.by != By::part;
+  const bool has_calls =
+      !table.has_inclusive && table.by == By::function &&
+      std::ranges::any_of(table.rows, [](const FlatRow &row) { return row.calls > 0; });
 
   TextTable text;
   text.add_column("self%", true);
@@ -193,6 +202,8 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
     text.add_column("incl%", true);
     text.add_column("incl", true);
   }
+  if (has_calls)
+    text.add_column("calls", true);
   text.add_column(name_title, false);
   if (has_place)
     text.add_column("place", false);
@@ -201,12 +212,14 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
       options.limit == 0 ? table.rows.size() : std::min<size_t>(options.limit, table.rows.size());
   text.leave_out(table.rows.size() - shown);
   for (const FlatRow &row : std::span(table.rows).first(shown)) {
-    std::vector<std::string> cells{fmt::format("{:.2f}%", percent(row.self[0], total)),
+    std::vector<std::string> cells{fmt::format("{:.2f}%", self_percent(row, total)),
                                    fmt::format("{}", row.self[0])};
     if (has_inclusive) {
       cells.push_back(fmt::format("{:.2f}%", percent(row.inclusive[0], total)));
       cells.push_back(fmt::format("{}", row.inclusive[0]));
     }
+    if (has_calls)
+      cells.push_back(fmt::format("{}", row.calls));
     switch (table.by) {
     case By::object:
       cells.push_back(row.object.empty() ? "[unknown]" : row.object);

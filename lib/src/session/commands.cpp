@@ -83,7 +83,7 @@ Result<Reply> Session::State::run(const ParsedCommand &command) {
   static constexpr Row rows[] = {
       {"start", &State::start},   {"stop", &State::stop},     {"status", &State::status},
       {"report", &State::report}, {"dump", &State::dump},     {"diff", &State::diff},
-      {"clear", &State::clear},   {"config", &State::config},
+      {"clear", &State::clear},   {"config", &State::config}, {"histogram", &State::histogram},
   };
   for (const Row &row : rows)
     if (row.name == command.spec->name)

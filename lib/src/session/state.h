@@ -90,6 +90,7 @@ struct Session::State {
   Result<Reply> diff(const ParsedCommand &command);
   Result<Reply> clear(const ParsedCommand &command);
   Result<Reply> config(const ParsedCommand &command);
+  Result<Reply> histogram(const ParsedCommand &command); // histogram.cpp
   // with_names(), refused where no sample was collected.
   Result<Reply> with_samples(const ParsedCommand &command, Then then);
   std::string why_no_samples(); // as far as it is known

@@ -36,6 +36,10 @@ constexpr std::array<OptionSpec, 2> diff_options{{
     {"json", "", "", "as JSON, all rows unless --limit is given"},
 }};
 
+constexpr std::array<OptionSpec, 1> histogram_options{{
+    {"scale", "S", "", "profil()'s: 0xFFFF is 2 bytes a bin, 0x7FFF is 4; else what fits a screen"},
+}};
+
 constexpr CommandSpec commands[] = {
     {"start", "", settings, "begin sampling the program",
      "Begins with the process that is there; without one, with the next that is run or attached\n"
@@ -62,6 +66,11 @@ constexpr CommandSpec commands[] = {
      "self: samples taken in the row's own code. incl: samples whose stack holds the row, counted\n"
      "once however often it recurs. Inlined functions are rows of their own.",
      "profile report --by line --limit 10"},
+    {"histogram", "[RANGE|FUNCTION]", histogram_options,
+     "samples by address, bin by bin, with bars",
+     "Of the program's own code, or of the object that the function or range lies in. RANGE is\n"
+     "LOW-HIGH, addresses as the debugger shows them or as the file has them.",
+     "profile histogram main --scale 0xFFFF"},
     {"dump", "FILE", dump_options, "write the profile to a file",
      "The format follows the file's name. An existing file is replaced only when all is written.\n"
      "With --parts each run from a resume to a stop has a file of its own.",
@@ -98,7 +107,7 @@ std::string option_lines(std::span<const OptionSpec> options, std::string_view d
 std::string format_lines() {
   std::string out;
   for (const Format &format : formats())
-    if (format.write_stacks || format.write_costs)
+    if (format.writes_profiles())
       out += fmt::format("  {:<14}{}\n{:<16}{}\n", format.name, format.summary, "",
                          fmt::join(format.file_names, ", "));
   return out;
@@ -138,7 +147,7 @@ std::string profile_help() {
   std::string out = "Sample the program and show where its time goes.\n"
                     "Type `profile start`, `continue`, and at the next stop `profile report`.\n\n";
   for (const CommandSpec &command : commands)
-    out += fmt::format("profile {:<8} {}\n", command.name, command.summary);
+    out += fmt::format("profile {:<10} {}\n", command.name, command.summary);
   return out + "\n`help profile NAME` tells more of each.\n";
 }
 

@@ -109,6 +109,17 @@ std::optional<uint64_t> ModuleTable::function_start(uint64_t address) {
   return unwind_starts_->before(address);
 }
 
+std::vector<FunctionExtent> ModuleTable::functions() {
+  std::vector<FunctionExtent> out;
+  if (!open_files())
+    return out;
+  for (const SymbolRow &row : read_functions(*main_, debug_.get(), pool_)) {
+    const std::string_view name = pool_[StringId{row.name}];
+    out.push_back({row.low, row.high, pool_[pool_.intern(demangle(name))], name});
+  }
+  return out;
+}
+
 DwarfTable *ModuleTable::dwarf() {
   if (std::exchange(dwarf_tried_, true))
     return dwarf_.get();

@@ -27,6 +27,7 @@ public:
   std::optional<uint64_t> function_start(uint64_t address);
   std::string_view build_id() const { return files_.build_id; }
   void frames(uint64_t address, std::vector<SourceFrame> &out);
+  std::vector<FunctionExtent> functions();
   void save();
 
 private:

@@ -70,6 +70,15 @@ public:
     }
   }
 
+  std::vector<FunctionExtent> functions(ModuleId module) override {
+    try {
+      ModuleTable *table = table_of(module);
+      return table && table->usable() ? table->functions() : std::vector<FunctionExtent>();
+    } catch (...) {
+      return {};
+    }
+  }
+
   std::string_view build_id(ModuleId module) override {
     ModuleTable *table = table_of(module);
     return table ? table->build_id() : std::string_view();

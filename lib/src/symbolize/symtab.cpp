@@ -59,28 +59,63 @@ Elf_Scn *section_of_type(const ElfFile &file, unsigned type) {
   return nullptr;
 }
 
-std::vector<Symbol> read_table(const ElfFile &file, Elf_Scn *section, const CodeRanges &code) {
-  std::vector<Symbol> symbols;
+// Calls take(symbol, name) for each that has a name.
+template <class Take> void for_each_symbol(const ElfFile &file, Elf_Scn *section, Take take) {
   GElf_Shdr header;
   Elf_Data *data = elf_getdata(section, nullptr);
   if (!data || !gelf_getshdr(section, &header))
-    return symbols;
+    return;
   const size_t entry = gelf_fsize(file.elf(), ELF_T_SYM, 1, EV_CURRENT);
   const size_t count = entry ? data->d_size / entry : 0;
   for (size_t i = 1; i < count && i < INT32_MAX; ++i) {
     GElf_Sym symbol;
     if (!gelf_getsym(data, static_cast<int>(i), &symbol))
       break;
-    const int type = GELF_ST_TYPE(symbol.st_info);
-    if (symbol.st_shndx == SHN_UNDEF ||
-        (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) ||
-        !code.contains(symbol.st_value))
-      continue;
     const char *name = elf_strptr(file.elf(), header.sh_link, symbol.st_name);
-    if (name && *name && !is_mapping_symbol(name))
-      symbols.push_back({symbol.st_value, symbol.st_size, name, rank_of(symbol)});
+    if (name && *name && symbol.st_shndx != SHN_UNDEF)
+      take(symbol, name);
   }
+}
+
+std::vector<Symbol> read_table(const ElfFile &file, Elf_Scn *section, const CodeRanges &code) {
+  std::vector<Symbol> symbols;
+  for_each_symbol(file, section, [&](const GElf_Sym &symbol, const char *name) {
+    const int type = GELF_ST_TYPE(symbol.st_info);
+    if ((type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
+        code.contains(symbol.st_value) && !is_mapping_symbol(name))
+      symbols.push_back({symbol.st_value, symbol.st_size, name, rank_of(symbol)});
+  });
   return symbols;
+}
+
+// What gprof takes for a function (found by giving it programs with symbols of each kind): global
+// and weak names whatever their type, local ones that a compiler did not make up.
+bool begins_function(const GElf_Sym &symbol, std::string_view name) {
+  switch (GELF_ST_TYPE(symbol.st_info)) {
+  case STT_SECTION:
+  case STT_FILE:
+  case STT_TLS:
+  case STT_GNU_IFUNC: // the function that chooses, not what it chose
+    return false;
+  default:
+    break;
+  }
+  if (is_mapping_symbol(name.data()))
+    return false;
+  if (GELF_ST_BIND(symbol.st_info) != STB_LOCAL)
+    return true;
+  if (name.starts_with("__gnu_compiled") || name.starts_with("___gnu_compiled"))
+    return false;
+  return name.find_first_of(".$") == name.npos || name.find(".clone.") != name.npos ||
+         name.find(".constprop.") != name.npos;
+}
+
+// Of names at one address: a global one, one of a function, the one with the fewest underscores
+// before it; of equals the first of the table.
+int function_rank(const GElf_Sym &symbol, std::string_view name) {
+  const auto underscores = static_cast<int>(std::min(name.find_first_not_of('_'), size_t{15}));
+  return (GELF_ST_BIND(symbol.st_info) != STB_LOCAL ? 64 : 0) +
+         (GELF_ST_TYPE(symbol.st_info) == STT_FUNC ? 32 : 0) - underscores;
 }
 
 // Sizes come from the file; one of 0 reaches to the next symbol or the section's end. A symbol
@@ -153,6 +188,34 @@ void name_stubs(const ElfFile &file, StringPool &pool, std::vector<SymbolRow> &r
 }
 
 } // namespace
+
+std::vector<SymbolRow> read_functions(const ElfFile &main, const ElfFile *debug, StringPool &pool) {
+  const CodeRanges code = main.code_ranges();
+  std::map<uint64_t, Symbol> first; // by address
+  const auto read = [&](const ElfFile &file, unsigned type) {
+    if (Elf_Scn *table = section_of_type(file, type))
+      for_each_symbol(file, table, [&](const GElf_Sym &symbol, const char *name) {
+        if (!code.contains(symbol.st_value) || !begins_function(symbol, name))
+          return;
+        const Symbol found{symbol.st_value, symbol.st_size, name, function_rank(symbol, name)};
+        const auto [at, added] = first.try_emplace(symbol.st_value, found);
+        if (!added && at->second.rank < found.rank)
+          at->second = found;
+      });
+  };
+  read(main, SHT_SYMTAB);
+  if (first.empty() && debug)
+    read(*debug, SHT_SYMTAB);
+  if (first.empty())
+    read(main, SHT_DYNSYM);
+  std::vector<SymbolRow> rows;
+  for (auto at = first.begin(); at != first.end(); ++at) {
+    const auto next = std::next(at);
+    rows.push_back({at->first, next == first.end() ? code.end_of(at->first) : next->first,
+                    index_of(pool.intern(at->second.name)), 0});
+  }
+  return rows;
+}
 
 std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, StringPool &pool) {
   const CodeRanges code = main.code_ranges();

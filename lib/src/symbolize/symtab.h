@@ -14,4 +14,8 @@ namespace tally::symbolize {
 // .dynsym of `main`; and `name@plt` for the stubs of `main`. `display` is left empty.
 std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, StringPool &pool);
 
+// The same tables as gprof takes them: each symbol reaches to the next one, sizes do not count. See
+// FORMAT.md of formats/gmon for which symbols these are.
+std::vector<SymbolRow> read_functions(const ElfFile &main, const ElfFile *debug, StringPool &pool);
+
 } // namespace tally::symbolize

@@ -1,0 +1,68 @@
+#include <memory>
+
+#include <tally/file_io.h>
+#include <tally/histogram_text.h>
+
+#include "arguments.h"
+#include "profiles.h"
+
+namespace tally::cli {
+
+namespace {
+
+struct Options {
+  std::string file, scale;
+  InputOptions input;
+  TableOptions table;
+  HistogramOptions histogram;
+};
+
+Result<PcView> view_of(const Options &options, const Program &program) {
+  Diagnostics findings;
+  auto read = read_any(options.file, options.input, findings);
+  if (read && std::holds_alternative<PcProfile>(read->content) && !program.names())
+    warn_of_no_names(options.file, no_names_remedy, findings);
+  show(findings);
+  TALLY_TRY(file, std::move(read));
+  if (const auto *pcs = std::get_if<PcProfile>(&file.content))
+    return pc_view(*pcs, program.names());
+  TALLY_TRY(profile, profile_of(options.file, std::move(file)));
+  if (const auto *stacks = std::get_if<StackProfile>(&profile.profile))
+    return pc_view(*stacks, options.histogram.what);
+  TALLY_TRY(costs, costs_for_event(std::get<CostProfile>(profile.profile), options.table.event));
+  return pc_view(costs, options.histogram.what);
+}
+
+Result<void> run(Options options) {
+  if (!options.scale.empty()) {
+    TALLY_TRY(scale, scale_of(options.scale, "--scale"));
+    options.histogram.scale = scale;
+  }
+  TALLY_TRY(program, Program::of(options.input));
+  TALLY_TRY(view, about(options.file, view_of(options, program)));
+  TALLY_TRY(table, about(options.file, histogram_table(view, options.histogram)));
+  return write_file("-", options.table.json ? to_json(table, options.table.limit.value_or(0))
+                                            : to_text(table, options.table.text(0)));
+}
+
+} // namespace
+
+void add_histogram(CLI::App &app, Outcome &outcome) {
+  auto options = std::make_shared<Options>();
+  CLI::App &command = add_command(app, "histogram", "print ticks by address, bin by bin, with bars",
+                                  "tally histogram gmon.out --program ./words read_words");
+  add_input(command, "FILE", options->file, options->input);
+  command
+      .add_option("RANGE", options->histogram.what,
+                  "a function, or addresses LOW-HIGH (default: all that has ticks)")
+      ->type_name("");
+  command
+      .add_option("--scale", options->scale,
+                  "as profil() has it: 0xFFFF bins of 2 bytes, 0x7FFF of 4 (default: what fits a "
+                  "screen)")
+      ->type_name("S");
+  add_table_options(command, options->table, 0);
+  command.callback([options, &outcome] { outcome.end(run(*options)); });
+}
+
+} // namespace tally::cli

@@ -1,0 +1,31 @@
+// gmon.out in its three forms; FORMAT.md beside this has them.
+#pragma once
+
+#include <string_view>
+
+#include <tally/diagnostics.h>
+#include <tally/file_io.h>
+#include <tally/formats.h>
+#include <tally/pc_profile.h>
+
+namespace tally::gmon {
+
+inline constexpr std::string_view magic = "gmon";
+inline constexpr uint32_t version = 1;
+inline constexpr size_t header_bytes = 20;
+enum Tag : uint8_t { histogram = 0, arc = 1, block_counts = 2 };
+inline constexpr size_t dimension_bytes = 15;
+
+// 4.4BSD: two pointers, then this many words of four bytes, of which the second is the version.
+inline constexpr size_t bsd_words = 6;
+inline constexpr uint32_t bsd_version = 0x51879;
+
+// mon.out of V7: two pointers and a word, padded to a whole pointer.
+inline constexpr size_t mon_header_bytes(size_t pointer_bytes) { return 3 * pointer_bytes; }
+
+// By content: the GNU form, and BSD's with its version. A mon.out has nothing to be told by.
+bool probe(std::string_view head);
+Result<PcProfile> read(ByteSource &source, Diagnostics &diagnostics);
+Result<Written> write(const PcProfile &profile, const WriteOptions &options);
+
+} // namespace tally::gmon

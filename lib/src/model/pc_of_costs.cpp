@@ -1,0 +1,244 @@
+// From profiles of stacks and of costs to addresses: what a gmon.out can hold of them.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include <tally/pc_costs.h>
+
+#include "model/pc_words.h"
+#include "support/path.h"
+
+namespace tally {
+
+namespace {
+
+// Ticks by pc become ranges of so many bytes, each at a multiple of it, and none where there is no
+// tick: two profiles of one program have ranges that are equal or lie apart, so they add up; and a
+// count beyond 65535, for which the range is written again, takes little room.
+constexpr uint64_t block_bytes = 64;
+// What gprof works in: it takes a function that begins at an odd address to begin a byte before.
+constexpr uint64_t bin_bytes = 2;
+
+using Ticks = std::map<uint64_t, uint64_t>; // by pc
+
+Result<void> add_ranges(PcProfileBuilder &out, const Ticks &ticks, uint32_t rate_hz,
+                        std::string_view dimension, char abbreviation) {
+  for (auto at = ticks.begin(); at != ticks.end();) {
+    PcRange range;
+    range.low_pc = at->first / block_bytes * block_bytes;
+    range.high_pc = range.low_pc + block_bytes;
+    if (range.high_pc < range.low_pc)
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("{:#x} is no address of a program's code", at->first));
+    range.bins.bytes = bin_bytes;
+    range.counters.resize(block_bytes / bin_bytes, 0);
+    for (; at != ticks.end() && at->first < range.high_pc; ++at)
+      range.counters[(at->first - range.low_pc) / bin_bytes] += at->second; // no more than all
+    TALLY_CHECK(out.add_range(std::move(range), rate_hz, dimension, abbreviation));
+  }
+  return {};
+}
+
+// gmon.out's dimension has room for 15 characters.
+std::string short_dimension(std::string_view event) {
+  std::string out(event.substr(0, 15));
+  return out.empty() ? "ticks" : out;
+}
+
+std::string outside_words(uint64_t outside, std::string_view unit, std::string_view program) {
+  return fmt::format("{} {} outside of {}'s own text", outside, unit, base_name(program));
+}
+
+constexpr std::string_view no_callers = "callers (samples are no calls: none are made up)";
+constexpr std::string_view no_parts = "the parts (their sum is written)";
+constexpr std::string_view no_lines = "functions, lines and files (the program itself tells them)";
+
+// --- samples
+
+struct ProgramTicks {
+  Ticks by_pc;
+  uint64_t outside = 0;
+};
+
+// The function that has code of its own at a location, not one inlined into it.
+StringId function_at(const StackProfile &stacks, const Location &at) {
+  return at.lines.empty() ? StringId{} : stacks.functions()[at.lines.back().function].name;
+}
+
+// Where a function begins at an odd address, gprof gives it the byte before, too. A tick there, in
+// the last byte of the function before, goes one unit down, where it counts for its own function.
+void keep_from_next_function(Ticks &ticks, const std::map<uint64_t, StringId> &functions) {
+  for (auto at = functions.begin(); at != functions.end(); ++at) {
+    const auto next = std::next(at);
+    if (next == functions.end() || at->first % 2 != 0 || next->first != at->first + 1 ||
+        at->second == next->second || at->first < bin_bytes)
+      continue;
+    auto moved = ticks.extract(at->first);
+    if (!moved.empty())
+      ticks[at->first - bin_bytes] += moved.mapped();
+  }
+}
+
+Result<ProgramTicks> ticks_of(const StackProfile &stacks, StringId program) {
+  ProgramTicks out;
+  std::map<uint64_t, StringId> functions;
+  for (size_t row = 0; row < stacks.sample_count(); ++row) {
+    const Sample sample = stacks.sample(row);
+    if (sample.values.front() < 0)
+      return fail(ErrorCode::invalid_input, "a sample has a negative value");
+    const auto ticks = static_cast<uint64_t>(sample.values.front());
+    const Location at = sample.stack == none<StackId>
+                            ? Location{}
+                            : stacks.location(stacks.stack_location(sample.stack));
+    if (at.mapping == none<MappingId> || stacks.mappings()[at.mapping].path != program) {
+      out.outside += ticks; // validate() has added all values up
+      continue;
+    }
+    const Mapping &mapping = stacks.mappings()[at.mapping];
+    if (!mapping.has_bias)
+      return fail(ErrorCode::unsupported,
+                  "the link-time addresses of its samples are not known: the program was not "
+                  "found",
+                  std::string(stacks.strings[program]));
+    const uint64_t pc = at.address - mapping.bias;
+    out.by_pc[pc] += ticks;
+    functions[pc] = function_at(stacks, at);
+  }
+  keep_from_next_function(out.by_pc, functions);
+  return out;
+}
+
+// --- costs
+
+// Of the objects of a profile the one that is the program.
+Result<ObjectId> program_of(const CostProfile &costs) {
+  std::set<ObjectId> with_code, with_main, of_command;
+  std::string command;
+  for (const CostPart &part : costs.parts())
+    if (const std::string_view words = costs.strings[part.command]; command.empty())
+      command = base_name(words.substr(0, words.find(' ')));
+  for (const CostBlock &block : costs.blocks()) {
+    const CostFunction &function = costs.functions()[block.function];
+    if (block.empty())
+      continue;
+    with_code.insert(function.object);
+    if (costs.strings[function.name] == "main")
+      with_main.insert(function.object);
+    if (!command.empty() && base_name(costs.strings[costs.objects()[function.object]]) == command)
+      of_command.insert(function.object);
+  }
+  for (const auto *found : {&of_command, &with_main, &with_code})
+    if (found->size() == 1)
+      return *found->begin();
+  return fail(ErrorCode::unsupported,
+              "it does not tell which of its objects is the program: none has the command's name, "
+              "nor main()");
+}
+
+} // namespace
+
+Result<PcConversion> pcs_of(const StackProfile &stacks) {
+  if (stacks.value_types().empty() || stacks.sample_count() == 0)
+    return fail(ErrorCode::no_data, "the profile has no samples");
+  if (stacks.mappings().size() == 0)
+    return fail(ErrorCode::unsupported, "the profile " + std::string(only_names));
+  const StringId program = stacks.mappings()[MappingId{0}].path;
+  const std::string_view name = stacks.strings[program];
+  TALLY_TRY(ticks, ticks_of(stacks, program));
+  if (ticks.by_pc.empty())
+    return fail(ErrorCode::no_data,
+                fmt::format("no sample was taken in the program's own text: all {} lie in "
+                            "libraries or elsewhere",
+                            ticks.outside),
+                std::string(name));
+  const std::string unit = short_dimension(stacks.strings[stacks.value_types().front().type]);
+  PcConversion out;
+  PcProfileBuilder builder;
+  if (const uint64_t period = stacks.period_ns; period != 0) {
+    const uint64_t rate = (1'000'000'000 + period / 2) / period;
+    if (rate == 0)
+      return fail(ErrorCode::unsupported,
+                  "less than one tick a second: the format has no such rate");
+    TALLY_CHECK(add_ranges(builder, ticks.by_pc, static_cast<uint32_t>(rate), "seconds", 's'));
+    // A clock is set by its rate, which its period is rounded from.
+    if (const uint64_t rounded = (1'000'000'000 + rate / 2) / rate;
+        std::max(rounded, period) - std::min(rounded, period) > rounded / 10'000)
+      out.lost.push_back(
+          fmt::format("the exact clock ({} ns a tick; {} Hz is written)", period, rate));
+  } else {
+    TALLY_CHECK(add_ranges(builder, ticks.by_pc, 1, unit, unit[0]));
+  }
+  TALLY_TRY(profile, builder.finish());
+  out.profile = std::move(profile);
+  if (ticks.outside > 0)
+    out.lost.push_back(outside_words(ticks.outside, unit, name));
+  out.lost.emplace_back(no_callers);
+  out.lost.emplace_back(no_lines);
+  if (stacks.value_types().size() > 1)
+    out.lost.push_back(fmt::format("values other than {}", unit));
+  if (stacks.threads().size() > 1)
+    out.lost.emplace_back("which thread a sample was taken in");
+  if (stacks.parts().size() > 1)
+    out.lost.emplace_back(no_parts);
+  return out;
+}
+
+Result<PcConversion> pcs_of(const CostProfile &costs) {
+  if (!costs.has_addresses)
+    return fail(ErrorCode::unsupported, "the profile " + std::string(only_lines));
+  TALLY_TRY(program, program_of(costs));
+  const std::string event(costs.strings[costs.events()[0].name]);
+  const std::string_view name = costs.strings[costs.objects()[program]];
+  Ticks ticks;
+  std::map<uint64_t, StringId> functions;
+  uint64_t outside = 0, calls_outside = 0;
+  PcProfileBuilder builder;
+  std::vector<uint64_t> row(costs.events().size());
+  const bool counts_calls = event != "ticks";
+  for (const CostBlock &block : costs.blocks()) {
+    const bool own = costs.functions()[block.function].object == program;
+    for (uint32_t i = block.first_cost; i < block.last_cost; ++i) {
+      costs.costs().get(i, row);
+      const uint64_t pc = costs.cost_position(i).address;
+      (own && pc != 0 ? ticks[pc] : outside) += row[0]; // no more than the total
+      if (own)
+        functions[pc] = costs.functions()[block.function].name;
+    }
+    for (uint32_t i = block.first_call; i < block.last_call && counts_calls; ++i) {
+      const CostCall call = costs.call(i);
+      const bool within = own && costs.functions()[call.callee].object == program;
+      if (within && call.from.address != 0 && call.target.address != 0)
+        TALLY_CHECK(builder.add_arc({call.from.address, call.target.address, call.count}));
+      else
+        ++calls_outside;
+    }
+  }
+  keep_from_next_function(ticks, functions);
+  std::erase_if(ticks, [](const auto &each) { return each.second == 0; });
+  if (ticks.empty())
+    return fail(ErrorCode::no_data, "no cost lies in the program's own text", std::string(name));
+  const std::string dimension = short_dimension(event);
+  TALLY_CHECK(add_ranges(builder, ticks, 1, dimension, dimension[0]));
+  TALLY_TRY(profile, builder.finish());
+  PcConversion out{std::move(profile), {}};
+  if (outside > 0)
+    out.lost.push_back(outside_words(outside, event, name));
+  if (!counts_calls)
+    out.lost.emplace_back(no_callers);
+  if (calls_outside > 0)
+    out.lost.emplace_back("calls into other objects, and out of them");
+  if (counts_calls)
+    out.lost.emplace_back("what calls cost");
+  out.lost.emplace_back(no_lines);
+  if (costs.events().size() > 1)
+    out.lost.push_back(fmt::format("events other than {}", event));
+  if (costs.parts().size() > 1)
+    out.lost.emplace_back(no_parts);
+  if (costs.jump_count() > 0)
+    out.lost.emplace_back("jumps");
+  return out;
+}
+
+} // namespace tally

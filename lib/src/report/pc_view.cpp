@@ -1,0 +1,262 @@
+// What a histogram is drawn from: the ticks of one object by address.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include <tally/histogram_text.h>
+
+#include "model/pc_words.h"
+#include "report/pc_range.h"
+#include "report/render.h"
+
+namespace tally {
+
+namespace {
+
+// One address of the object.
+struct Place {
+  StringId function{};
+  StringId file{};
+  uint32_t line = 0;
+};
+using Places = std::map<uint64_t, Place>;
+
+// Addresses one after another of one function are taken for its extent.
+std::vector<PcView::Function> functions_of(const Places &places, const StringPool &strings) {
+  std::vector<PcView::Function> out;
+  StringId last{};
+  for (const auto &[pc, place] : places) {
+    if (strings[place.function].empty())
+      continue;
+    if (out.empty() || place.function != last)
+      out.push_back({pc, pc + 1, std::string(strings[place.function])});
+    out.back().end = pc + 1;
+    last = place.function;
+  }
+  return out;
+}
+
+class LineSpan {
+public:
+  void add(std::string_view file, uint32_t line) {
+    if (file.empty() || line == 0)
+      return;
+    auto &[least, most] = spans_.try_emplace(std::string(file), line, line).first->second;
+    least = std::min(least, line);
+    most = std::max(most, line);
+  }
+  std::string text() const {
+    std::string out;
+    for (const auto &[file, span] : spans_) {
+      out += (out.empty() ? "" : ", ") + place_of(file, span.first, {});
+      if (span.second > span.first)
+        out += fmt::format("-{}", span.second);
+    }
+    return out;
+  }
+
+private:
+  std::map<std::string, std::pair<uint32_t, uint32_t>> spans_;
+};
+
+auto lines_of(const Places &places, const StringPool &strings) {
+  std::map<uint64_t, std::pair<std::string, uint32_t>> lines;
+  for (const auto &[pc, place] : places)
+    lines.emplace(pc, std::pair(std::string(strings[place.file]), place.line));
+  return [lines = std::move(lines)](uint64_t low, uint64_t high) {
+    LineSpan span;
+    for (auto at = lines.lower_bound(low); at != lines.end() && at->first < high; ++at)
+      span.add(at->second.first, at->second.second);
+    return span.text();
+  };
+}
+
+void use_names(PcView &view, const PcNames &names) {
+  const auto functions = names.symbolizer->functions(names.program);
+  if (functions.empty())
+    return;
+  view.functions.clear();
+  for (const FunctionExtent &extent : functions)
+    view.functions.push_back({extent.start, extent.end, std::string(extent.name)});
+  view.knows_starts = true;
+  view.lines = [symbolizer = names.symbolizer, module = names.program](uint64_t low,
+                                                                       uint64_t high) {
+    constexpr uint64_t most_probes = 64;
+    LineSpan span;
+    std::vector<SourceFrame> frames;
+    const uint64_t step = std::max<uint64_t>(1, (high - low) / most_probes);
+    for (uint64_t pc = low; pc < high; pc += std::min(step, high - pc)) {
+      frames.clear();
+      symbolizer->frames(module, pc, frames);
+      if (!frames.empty())
+        span.add(frames.front().file, frames.front().line);
+    }
+    return span.text();
+  };
+}
+
+// Counters of single bytes, in pieces around what was counted.
+Result<PcHistogram> histogram_of(const std::map<uint64_t, uint64_t> &ticks, uint64_t outside,
+                                 uint32_t rate_hz) {
+  constexpr uint64_t most_gap = 4096;
+  PcHistogramBuilder out;
+  out.set_rate_hz(rate_hz);
+  out.add_outside(outside);
+  for (auto at = ticks.begin(); at != ticks.end();) {
+    auto end = at;
+    uint64_t last = at->first;
+    for (; end != ticks.end() && end->first - last <= most_gap; ++end)
+      last = end->first;
+    if (last == UINT64_MAX)
+      return fail(ErrorCode::invalid_input, "an address at the end of all memory");
+    PcRange range{at->first, last + 1, {.bytes = 1}, {}};
+    range.counters.resize(last + 1 - at->first, 0);
+    for (; at != end; ++at)
+      range.counters[at->first - range.low_pc] += at->second;
+    out.add_range(std::move(range));
+  }
+  return out.finish();
+}
+
+StringId own_function(const StackProfile &stacks, const Location &at) {
+  return at.lines.empty() ? StringId{} : stacks.functions()[at.lines.back().function].name;
+}
+
+// The mapping whose object is asked for.
+MappingId mapping_for(const StackProfile &stacks, std::string_view what) {
+  if (what.empty())
+    return MappingId{0};
+  if (const auto range = range_of(what)) {
+    for (uint32_t i = 0; i < stacks.mappings().size(); ++i)
+      if (const Mapping &each = stacks.mappings()[static_cast<MappingId>(i)];
+          range->first < each.limit && each.start < range->second)
+        return static_cast<MappingId>(i);
+    return MappingId{0};
+  }
+  const StringId program = stacks.mappings()[MappingId{0}].path;
+  MappingId found = MappingId{0};
+  for (uint32_t i = 0; i < stacks.location_count(); ++i) {
+    const Location at = stacks.location(static_cast<LocationId>(i));
+    if (at.mapping == none<MappingId> || !is_named(stacks.strings[own_function(stacks, at)], what))
+      continue;
+    found = at.mapping;
+    if (stacks.mappings()[found].path == program) // of several, the program's
+      break;
+  }
+  return found;
+}
+
+} // namespace
+
+Result<PcView> pc_view(const PcProfile &profile, const PcNames *names) {
+  if (profile.histogram().ranges().empty())
+    return fail(ErrorCode::no_data, "holds calls, but no histogram");
+  PcView view;
+  view.histogram = profile.histogram();
+  const std::string_view dimension = view.histogram.dimension();
+  view.event = view.histogram.rate_hz() == 1 && dimension != "seconds" ? dimension : "ticks";
+  if (names) {
+    view.object = names->path;
+    use_names(view, *names);
+  }
+  return view;
+}
+
+Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
+                       const NamesOfObject &names) {
+  if (stacks.mappings().size() == 0)
+    return fail(ErrorCode::unsupported, std::string(only_names));
+  const MappingId chosen = mapping_for(stacks, what);
+  const Mapping &mapping = stacks.mappings()[chosen];
+  PcView view;
+  view.object = stacks.strings[mapping.path];
+  view.event = stacks.strings[stacks.value_types().front().type];
+  if (mapping.has_bias)
+    view.bias = mapping.bias;
+  std::map<uint64_t, uint64_t> ticks;
+  Places places;
+  uint64_t outside = 0;
+  for (size_t row = 0; row < stacks.sample_count(); ++row) {
+    const Sample sample = stacks.sample(row);
+    if (sample.values.front() < 0)
+      return fail(ErrorCode::invalid_input, "a sample has a negative value");
+    const auto count = static_cast<uint64_t>(sample.values.front());
+    const Location at = sample.stack == none<StackId>
+                            ? Location{}
+                            : stacks.location(stacks.stack_location(sample.stack));
+    if (at.mapping == none<MappingId> || stacks.mappings()[at.mapping].path != mapping.path) {
+      outside += count;
+      continue;
+    }
+    const Mapping &own = stacks.mappings()[at.mapping];
+    const uint64_t pc = at.address - (own.has_bias ? own.bias : 0);
+    ticks[pc] += count;
+    Place place{own_function(stacks, at), {}, 0};
+    if (!at.lines.empty()) {
+      place.file = at.lines.front().file;
+      place.line = at.lines.front().line;
+    }
+    places.emplace(pc, place);
+  }
+  const uint64_t period = stacks.period_ns;
+  TALLY_TRY(histogram,
+            histogram_of(ticks, outside,
+                         period == 0 ? 0
+                                     : static_cast<uint32_t>(std::min<uint64_t>(
+                                           (1'000'000'000 + period / 2) / period, UINT32_MAX))));
+  view.histogram = std::move(histogram);
+  view.functions = functions_of(places, stacks.strings);
+  view.lines = lines_of(places, stacks.strings);
+  if (const auto found = names ? names(chosen) : std::nullopt; found && mapping.has_bias)
+    use_names(view, *found);
+  return view;
+}
+
+Result<PcView> pc_view(const CostProfile &costs, std::string_view what) {
+  if (!costs.has_addresses)
+    return fail(ErrorCode::unsupported, std::string(only_lines));
+  // The object with the function, else the one that costs most.
+  std::map<ObjectId, uint64_t> sums;
+  std::vector<uint64_t> row(costs.events().size());
+  const auto each_cost = [&](auto take) {
+    for (const CostBlock &block : costs.blocks())
+      for (uint32_t i = block.first_cost; i < block.last_cost; ++i) {
+        costs.costs().get(i, row);
+        take(block, costs.functions()[block.function], costs.cost_position(i));
+      }
+  };
+  std::optional<ObjectId> object;
+  each_cost([&](const CostBlock &, const CostFunction &function, const CostPosition &) {
+    sums[function.object] += row[0];
+    if (!object && !what.empty() && is_named(costs.strings[function.name], what))
+      object = function.object;
+  });
+  if (sums.empty())
+    return fail(ErrorCode::no_data, "holds no costs");
+  if (!object)
+    object =
+        std::ranges::max_element(sums, {}, &std::pair<const ObjectId, uint64_t>::second)->first;
+  PcView view;
+  view.object = costs.strings[costs.objects()[*object]];
+  view.event = costs.strings[costs.events()[0].name];
+  std::map<uint64_t, uint64_t> ticks;
+  Places places;
+  uint64_t outside = 0;
+  each_cost([&](const CostBlock &block, const CostFunction &function, const CostPosition &at) {
+    if (function.object != *object || at.address == 0) {
+      outside += row[0];
+      return;
+    }
+    ticks[at.address] += row[0];
+    places.emplace(at.address, Place{function.name, costs.files()[block.file], at.line});
+  });
+  TALLY_TRY(histogram, histogram_of(ticks, outside, 0));
+  view.histogram = std::move(histogram);
+  view.functions = functions_of(places, costs.strings);
+  view.lines = lines_of(places, costs.strings);
+  return view;
+}
+
+} // namespace tally

@@ -1,0 +1,129 @@
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include <tally/histogram_text.h>
+
+namespace tally {
+namespace {
+
+PcView view() {
+  PcView out;
+  out.object = "/bin/program";
+  out.event = "ticks";
+  PcHistogramBuilder builder;
+  builder.add_range(0x1000, 0x1200, 2);
+  builder.count(0x1000, 10);
+  builder.count(0x1004, 20);
+  builder.count(0x1100, 70);
+  builder.add_outside(5);
+  out.histogram = std::move(*builder.finish());
+  out.functions = {{0x1000, 0x1100, "f"}, {0x1100, 0x1200, "g"}};
+  out.knows_starts = true;
+  out.lines = [](uint64_t low, uint64_t) { return low < 0x1100 ? "f.c:1-2" : "g.c:7"; };
+  out.bias = 0x555500000000;
+  return out;
+}
+
+uint64_t ticks_of(const HistogramTable &table) {
+  uint64_t sum = table.before + table.behind + table.outside;
+  for (const auto &row : table.rows)
+    sum += row.ticks;
+  return sum;
+}
+
+TEST(Histogram, FitsAScreenAndFoldsWhatIsEmpty) {
+  const auto table = histogram_table(view());
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->total, 105u);
+  EXPECT_EQ(ticks_of(*table), 105u);
+  EXPECT_EQ(table->outside, 5u);
+  EXPECT_LE(table->rows.size(), 40u);
+  EXPECT_EQ(to_text(*table, {.width = 80}), R"(105 ticks in total; not shown: 5 elsewhere
+0x1000-0x1102 of program, 8 bytes a bin
+address  ticks       %                    function                  lines
+ 0x1000     30  28.57%  ██████▉           f                         f.c:1-2
+ 0x1008                                   (31 bins without a tick)
+ 0x1100     70  66.67%  ████████████████  g                         g.c:7
+)");
+}
+
+TEST(Histogram, ByFunctionRangeAndScale) {
+  const auto rows = [](const std::string &what, std::optional<uint32_t> scale) {
+    const auto table = histogram_table(view(), {what, scale});
+    EXPECT_TRUE(table) << table.error().text();
+    EXPECT_EQ(ticks_of(*table), 105u);
+    std::vector<std::pair<uint64_t, uint64_t>> out;
+    for (const auto &row : table->rows)
+      if (row.ticks > 0)
+        out.emplace_back(row.low, row.ticks);
+    return out;
+  };
+  using Rows = std::vector<std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(rows("g", 0xFFFF), (Rows{{0x1100, 70}}));
+  EXPECT_EQ(rows("f", 0xFFFF), (Rows{{0x1000, 10}, {0x1004, 20}}));
+  EXPECT_EQ(rows("0x1000-0x1010", {}), (Rows{{0x1000, 10}, {0x1004, 20}}));
+  EXPECT_EQ(rows("0x1002,4112", 0xFFFF), (Rows{{0x1004, 20}}));
+  EXPECT_EQ(rows("0x555500001100-0x555500001110", 0xFFFF), (Rows{{0x1100, 70}})); // run-time
+  EXPECT_EQ(rows("", 2), (Rows{{0x1000, 100}})); // profil()'s core clock
+}
+
+TEST(Histogram, Refusals) {
+  const auto error = [](const std::string &what) {
+    const auto table = histogram_table(view(), {what, {}});
+    return table ? std::string() : table.error().text();
+  };
+  EXPECT_EQ(error("h"), "h: no function of program is named so");
+  EXPECT_EQ(error("0x20-0x10"), "0x20-0x10: a range of no bytes: its end is not behind its start");
+  for (const char *text : {"0", "1", "0x10000", "x", "", "-1"})
+    EXPECT_FALSE(scale_of(text, "--scale")) << text;
+  EXPECT_EQ(scale_of("0x7FFF", "--scale").value(), 0x7FFFu);
+  EXPECT_EQ(scale_of("65535", "--scale").value(), 0xFFFFu);
+}
+
+TEST(Histogram, OfSamplesAndCosts) {
+  StackProfileBuilder stacks;
+  stacks.add_value_type("ticks", "count");
+  Mapping mapping;
+  mapping.path = stacks.intern("/bin/program");
+  mapping.start = 0x2000;
+  mapping.limit = 0x3000;
+  mapping.bias = 0x1000;
+  mapping.has_bias = true;
+  const MappingId id = stacks.add_mapping(mapping);
+  const SourceLine line{stacks.add_function({stacks.intern("f"), {}, {}, {}, 0}),
+                        stacks.intern("f.c"), 12};
+  stacks.add_sample(
+      stacks.push(none<StackId>, stacks.add_location(id, 0x2010, std::span(&line, 1))),
+      none<ThreadId>, none<PartId>, 3);
+  stacks.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 1);
+  const auto view_of_stacks = pc_view(*stacks.finish(), "f");
+  ASSERT_TRUE(view_of_stacks);
+  const auto table = histogram_table(*view_of_stacks, {"f", {}});
+  ASSERT_TRUE(table);
+  ASSERT_EQ(table->rows.size(), 1u);
+  EXPECT_EQ(table->rows[0].low, 0x1010u);
+  EXPECT_EQ(table->rows[0].ticks, 3u);
+  EXPECT_EQ(table->rows[0].place, "f");
+  EXPECT_EQ(table->rows[0].lines, "f.c:12");
+  EXPECT_EQ(table->outside, 1u);
+
+  CostProfileBuilder costs;
+  costs.add_event("Ir");
+  costs.set_positions(true, true);
+  const CostPartId part = costs.add_part({});
+  const FileId file = costs.add_file("g.c");
+  costs.begin_block(part, costs.add_function("g", file, costs.add_object("/bin/program")), file);
+  const uint64_t cost = 9;
+  ASSERT_FALSE(costs.add_cost({0x1234, 5, 0}, std::span(&cost, 1)));
+  const auto view_of_costs = pc_view(*costs.finish(), "");
+  ASSERT_TRUE(view_of_costs);
+  const auto shown = histogram_table(*view_of_costs);
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(to_json(*shown),
+            "{\"object\":\"/bin/program\",\"event\":\"Ir\",\"total\":9,\"outside\":0,\"bins\":[{"
+            "\"low\":4660,\"high\":4661,\"ticks\":9,\"function\":\"g\",\"lines\":\"g.c:5\"}]}\n");
+}
+
+} // namespace
+} // namespace tally
