@@ -200,6 +200,7 @@ class Noticed(unittest.TestCase):
     def test_blocked_signals_are_lost_not_misplaced(self) -> None:
         run = self.inside("blocked")
         self.assertLess(run.of("blocked_spin"), 150)
+        self.assertIn("a thread runs with the agent's signal blocked", run.messages)
         self.assertGreater(run.summary()[2], 500)
         self.assertGreater(run.of("inside_spin"), 300)
 

@@ -154,8 +154,10 @@ static void wait_for_handler(struct thread *thread, uint64_t cpu) {
   if (cpu - thread->sampled_cpu > stale_after_ns) {
     uint32_t sent = SIGNAL_SENT;
     if (__atomic_compare_exchange_n(&thread->in_flight, &sent, SIGNAL_STALE, false,
-                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       count_lost(thread->weight);
+      agent_note(TALLY_NOTE_BLOCKED);
+    }
   }
   if (cpu - thread->look_cpu < look_every_ns)
     return;

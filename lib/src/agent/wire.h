@@ -77,12 +77,12 @@ enum tally_wire_end {
 
 /* Bits of header.notes. */
 enum tally_wire_note {
-  TALLY_NOTE_SIGPROF = 1,   /* the program handles SIGPROF */
-  TALLY_NOTE_BLIND = 2,     /* the ticker has no descriptors: it sees no threads of clone() */
-  TALLY_NOTE_CROWDED = 4,   /* more threads than slots */
-  TALLY_NOTE_LATE = 8,      /* loaded into a standing process: exec is not seen */
-  TALLY_NOTE_LIMIT = 16,    /* a signal could not be queued: RLIMIT_SIGPENDING */
-  TALLY_NOTE_NO_KERNEL = 32 /* system calls are not sampled (clock ring) */
+  TALLY_NOTE_SIGPROF = 1, /* the program handles SIGPROF */
+  TALLY_NOTE_BLIND = 2,   /* the ticker has no descriptors: it sees no threads of clone() */
+  TALLY_NOTE_CROWDED = 4, /* more threads than slots */
+  TALLY_NOTE_LATE = 8,    /* loaded into a standing process: exec is not seen */
+  TALLY_NOTE_LIMIT = 16,  /* a signal could not be queued: RLIMIT_SIGPENDING */
+  TALLY_NOTE_BLOCKED = 32 /* a thread ran on with the signal blocked */
 };
 
 enum tally_wire_stacks { TALLY_STACKS_NONE = 0, TALLY_STACKS_FP, TALLY_STACKS_COPY };

@@ -56,6 +56,7 @@ std::string words_of_notes(uint32_t notes, std::string_view clock) {
   say(TALLY_NOTE_CROWDED, "the program has more threads than the agent can follow");
   say(TALLY_NOTE_LATE, "the agent was loaded late: a signal may be pending when the program "
                        "executes another one, and would end that");
+  say(TALLY_NOTE_BLOCKED, "a thread runs with the agent's signal blocked: its time is lost");
   say(TALLY_NOTE_LIMIT, "signals could not be queued: RLIMIT_SIGPENDING (ulimit -i) is too low");
   return text;
 }
