@@ -63,6 +63,7 @@ def record(*command: str, perf: bool = False, frequency: int = 1000, backend: st
                 for line in file:
                     stack, count = line.rsplit(" ", 1)
                     stacks[stack] = int(count)
+        assert not any("tally_agent" in stack for stack in stacks), stacks  # no frame of its own
     return Recorded(done.returncode, done.stdout, done.stderr, stacks)
 
 

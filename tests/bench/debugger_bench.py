@@ -25,10 +25,10 @@ TIMED = ["python import time; begin = time.monotonic()", "continue",
 def play(program, arguments, start, remote, wrapper):
     connect = ([f"target remote | gdbserver --once - {program} {' '.join(arguments)}"] if remote
                else ["break main", "run"])
-    if start and "agent" in start:
+    if start and remote:
+        connect += [start]
+    elif start:  # the agent is preloaded at `run`
         connect = [start] + connect
-    elif start:
-        connect = connect + [start]
     if remote:
         connect += ["break main", "continue"]
     result = run_gdb([*connect, *TIMED, "profile status", "profile report --json"] if start else

@@ -20,8 +20,6 @@ namespace tally {
 
 namespace {
 
-constexpr const char *library_name = "libtally-agent.so";
-
 std::string real_path(const std::string &path) {
   char *real = ::realpath(path.c_str(), nullptr);
   const std::string result = real ? real : "";
@@ -133,8 +131,9 @@ Result<std::string> find_agent_library(const std::string &given) {
   } else if (const char *named = std::getenv("TALLY_AGENT_LIBRARY"); named && *named) {
     places.emplace_back(named);
   } else if (const std::string folder = folder_of_this_library(); !folder.empty()) {
-    places.push_back(fmt::format("{}/tally/{}", folder, library_name));     // installed
-    places.push_back(fmt::format("{}/src/agent/{}", folder, library_name)); // a build folder's lib
+    places.push_back(fmt::format("{}/tally/{}", folder, agent_library_name)); // installed
+    places.push_back(
+        fmt::format("{}/src/agent/{}", folder, agent_library_name)); // a build folder's lib
   }
   std::string looked;
   for (const std::string &place : places) {
@@ -152,7 +151,7 @@ Result<std::string> find_agent_library(const std::string &given) {
   return fail(ErrorCode::not_found,
               fmt::format("the agent's library is not there (looked for {}): set "
                           "TALLY_AGENT_LIBRARY to its path",
-                          looked.empty() ? library_name : looked));
+                          looked.empty() ? agent_library_name : looked));
 }
 
 } // namespace tally

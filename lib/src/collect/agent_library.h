@@ -7,6 +7,8 @@
 
 namespace tally {
 
+inline constexpr const char *agent_library_name = "libtally-agent.so";
+
 // The absolute path of libtally-agent.so; `given` where it is not empty. An error lists where it
 // was looked for, or says why the dynamic linker could not name it.
 Result<std::string> find_agent_library(const std::string &given);

@@ -1,8 +1,11 @@
 #include "collect/agent_sink.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "collect/agent_library.h"
 #include "collect/proc_info.h"
+#include "support/path.h"
 
 namespace tally {
 
@@ -71,6 +74,22 @@ bool AgentSink::chain_of(const AgentRecord &record) {
   return true;
 }
 
+bool AgentSink::is_agents(uint64_t pc) {
+  const uint32_t range = space().find(pc);
+  return range != AddressSpace::nowhere &&
+         base_name(space().ranges()[range].path) == agent_library_name;
+}
+
+// Without the agent's function that each thread of the program begins in.
+std::span<const uint64_t> AgentSink::programs_own(std::span<const uint64_t> pcs) {
+  if (std::ranges::none_of(pcs, [this](uint64_t pc) { return is_agents(pc); }))
+    return pcs;
+  programs_.clear();
+  std::ranges::copy_if(pcs, std::back_inserter(programs_),
+                       [this](uint64_t pc) { return !is_agents(pc); });
+  return programs_.empty() ? pcs : programs_; // at its very begin the thread is in there itself
+}
+
 void AgentSink::handle(const AgentRecord &record) {
   if (!chain_of(record)) {
     ++bad_;
@@ -84,7 +103,7 @@ void AgentSink::handle(const AgentRecord &record) {
     name_thread(record.tid, may_look_() ? tally::thread_name(pid_, record.tid) : "");
   }
   ticks_ += record.weight;
-  add(record.tid, chain_.pcs(), record.weight);
+  add(record.tid, programs_own(chain_.pcs()), record.weight);
 }
 
 void AgentSink::clear() {

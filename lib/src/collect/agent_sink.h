@@ -36,11 +36,14 @@ public:
 private:
   bool chain_of(const AgentRecord &record);
   bool is_code(uint64_t pc);
+  bool is_agents(uint64_t pc);
+  std::span<const uint64_t> programs_own(std::span<const uint64_t> pcs);
 
   pid_t pid_;
   std::function<bool()> may_look_;
   CallChain chain_;
-  std::string maps_; // as last read
+  std::vector<uint64_t> programs_; // scratch
+  std::string maps_;               // as last read
   bool looked_in_round_ = false;
   bool unwinds_;
   uint64_t ticks_ = 0;
