@@ -95,6 +95,7 @@ class Watcher:
         gdb.events.exited.connect(self._on_exited)
         gdb.events.inferior_call.connect(self._on_call)
         gdb.events.before_prompt.connect(self._on_prompt)
+        gdb.events.clear_objfiles.connect(self._on_exec)
         removed = getattr(gdb.events, "connection_removed", None)
         if removed is not None:
             removed.connect(self._on_prompt)
@@ -237,6 +238,11 @@ class Watcher:
             except (TypeError, ValueError):
                 name = "a signal"
             self._push(_abi.EVENT_SIGNALLED, text=name, **facts)
+
+    def _on_exec(self, _event) -> None:
+        """Other commands clear the symbols, too, but not while the program runs."""
+        if self._running_pid:
+            self._actions.program_replaced()
 
     def _on_prompt(self, *_event) -> None:
         pid = self._session.sampled_pid

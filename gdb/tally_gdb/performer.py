@@ -23,6 +23,7 @@ class Actions:
         self.interrupter = Interrupter(session, self._signals,
                                        lambda: GdbPerformer(session, self))
         self.calling = False  # the program, for ourselves
+        self._loaded_late: Sequence[int] = ()  # the signals of an agent that was
 
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
         try:
@@ -33,6 +34,7 @@ class Actions:
                 self._preload.end()
             elif request == _abi.REQUEST_LOAD:
                 self._signals.hide(signals, deliver=True)
+                self._loaded_late = list(signals)
                 self.calling = True
                 try:
                     return load(words)
@@ -43,12 +45,22 @@ class Actions:
             elif request == _abi.REQUEST_INTERRUPT_END:
                 self.interrupter.end()
             elif request == _abi.REQUEST_SIGNALS_RESTORE:
+                self._loaded_late = ()
                 self._signals.restore()
             else:
                 return "this front does not know how to"
         except FAULTS as error:
             return str(error) or "GDB does not allow it"
         return ""
+
+
+    def program_replaced(self) -> None:
+        """By an exec: a signal of the old program's agent may wait for the new one, and end it. An
+        agent that was preloaded sees to that itself."""
+        try:
+            self._signals.hide(self._loaded_late, deliver=False)
+        except FAULTS:
+            pass
 
 
 class GdbPerformer(Performer):
