@@ -71,6 +71,8 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
 ) = range(9)
 # enum tally_tick_kind
 TICK_OURS, TICK_STALE, TICK_THEIRS = range(3)
+# tally_session_tick_interrupt()'s SIZE_MAX
+TICK_GIVEN_UP = c_size_t(-1).value
 # enum tally_column_kind
 COLUMN_TEXT, COLUMN_COUNT = range(2)
 
@@ -110,6 +112,7 @@ FUNCTIONS = [
     ("tally_session_tick_wait_ns", [_handle], c_uint64),
     ("tally_session_tick_interrupt", [_handle], c_size_t),
     ("tally_session_tick_take", [_handle, c_int32], c_int),
+    ("tally_session_tick_withdraw", [_handle], None),
     ("tally_session_tick", [_handle, POINTER(Stack), c_size_t, _out], _handle),
     ("tally_sigint_watch", [c_int], None),
     ("tally_sigint_seen", [], c_int),

@@ -73,11 +73,21 @@ class Interrupter:
         self._over = threading.Event()
         self._running = threading.Event()
         self._asked_by_user = False
+        self._name = ""  # of the signal
         self.number = 0  # of the catchpoint; 0: none
 
     def begin(self, numbers: Sequence[int], with_callers: bool) -> str:
         """"" or why not."""
         self.end()
+        try:
+            refusal = self._begin(numbers, with_callers)
+        except FAULTS as error:
+            refusal = str(error) or "GDB does not allow it"
+        if refusal:
+            self.end()
+        return refusal
+
+    def _begin(self, numbers: Sequence[int], with_callers: bool) -> str:
         if gdb.parameter("non-stop"):
             return "in non-stop mode a process is not interrupted as a whole"
         self._remote = not numbers
@@ -87,7 +97,8 @@ class Interrupter:
         if self._function is None:
             self._function = _Tick(self)
         self._signals.hide(numbers, deliver=False)
-        self._catch("SIGINT" if self._remote else f"SIG{numbers[0]}")
+        self._name = "SIGINT" if self._remote else f"SIG{numbers[0]}"
+        self._catch()
         self._over.clear()
         self._thread = threading.Thread(target=self._run, name="tally-ticker", daemon=True)
         # The debugger's signals must find the debugger's own threads.
@@ -119,7 +130,16 @@ class Interrupter:
             self.number = 0
 
     def resumed(self) -> None:
-        if self.number and self._remote:
+        if not self.number:
+            return
+        ours = next((each for each in gdb.breakpoints() or () if each.number == self.number), None)
+        if ours is None:  # `delete` means the user's own
+            self._catch()
+        elif not ours.enabled:  # a stop of ours would be one for the user
+            gdb.write(f"profile: catchpoint {self.number} is disabled: nothing is sampled\n",
+                      gdb.STDERR)
+            return
+        if self._remote:
             self._session.watch_sigint(True)
         self._running.set()
 
@@ -144,11 +164,15 @@ class Interrupter:
         always does. Any thread."""
         if not self._asked_by_user:
             self._asked_by_user = True
-            gdb.post_event(lambda: self._enable("disable"))
+            gdb.post_event(self._disable_for_user)
 
-    def _catch(self, name: str) -> None:
+    def _disable_for_user(self) -> None:
+        if self._asked_by_user:  # else it has stopped meanwhile
+            self._enable("disable")
+
+    def _catch(self) -> None:
         before = gdb.convenience_variable("bpnum")
-        gdb.execute(f"catch signal {name}", to_string=True)
+        gdb.execute(f"catch signal {self._name}", to_string=True)
         self.number = int(gdb.convenience_variable("bpnum"))
         gdb.execute(f"condition {self.number} ${_FUNCTION}()", to_string=True)
         gdb.set_convenience_variable("bpnum", before)
@@ -184,8 +208,14 @@ class Interrupter:
                 if not self._over.wait(_ON_ITS_WAY) and self._running.is_set():
                     gdb.post_event(self._interrupt_for_user)
                 self._running.clear()
+                if self._over.is_set():  # end_thread() had set both
+                    return
                 continue
-            if self._running.is_set() and self._session.tick_interrupt() and self._remote:
+            sent = self._session.tick_interrupt() if self._running.is_set() else 0
+            if sent == _abi.TICK_GIVEN_UP:
+                gdb.post_event(self._signals.restore)
+                return
+            if sent and self._remote:
                 gdb.post_event(self._ask)
 
     def _wait(self, seconds: float) -> bool:
@@ -203,7 +233,7 @@ class Interrupter:
     def _ask(self) -> None:
         if self._running.is_set() and not self._asked_by_user and self._interrupt():
             return
-        self._session.tick_take(0)  # none will come
+        self._session.tick_withdraw()
 
     def _interrupt(self) -> bool:
         try:

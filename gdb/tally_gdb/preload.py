@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import gdb
 
@@ -21,24 +21,27 @@ def _variable(name: str) -> Optional[str]:
     return told.rstrip("\n").partition(" = ")[2] if told.startswith(f"{name} = ") else None
 
 
+def _preload(library: str, theirs: Optional[str]) -> str:
+    return f"LD_PRELOAD={library}" + (f":{theirs}" if theirs else "")
+
+
 class Preload:
     """What the next run is started with, and how that was before."""
 
     def __init__(self) -> None:
         self._wrapper: Optional[str] = None  # ours, while it is set
         self._user_wrapper = ""
-        self._variables: Dict[str, Optional[str]] = {}
+        self._variables: Dict[str, Tuple[str, Optional[str]]] = {}  # ours, and the user's
 
     def begin(self, library: str, variable: str) -> str:
         """"" or why not."""
         self.end()
         theirs = _variable("LD_PRELOAD")
-        preload = f"LD_PRELOAD={library}" + (f":{theirs}" if theirs else "")
         if not gdb.parameter("startup-with-shell"):
             # GDB ignores a wrapper then, and no shell is in between that would be armed, too.
-            for each in (preload, variable):
+            for each in (_preload(library, theirs), variable):
                 name, _, value = each.partition("=")
-                self._variables[name] = _variable(name)
+                self._variables[name] = (value, _variable(name))
                 gdb.execute(f"set environment {name} = {value}", to_string=True)
             return ""
         self._user_wrapper = gdb.parameter("exec-wrapper") or ""
@@ -46,8 +49,16 @@ class Preload:
         wrapper, _, rest = self._user_wrapper.strip().partition(" ")
         if wrapper and os.path.basename(wrapper) != "env":
             return f"the exec-wrapper '{wrapper}' leaves no room for another"
-        words = [wrapper or "env", shlex.quote(preload), shlex.quote(variable), rest]
-        self._wrapper = " ".join(words).strip()
+        try:
+            for word in shlex.split(rest):
+                if word.startswith("LD_PRELOAD="):
+                    theirs = word.partition("=")[2]
+        except ValueError as error:
+            return f"the exec-wrapper cannot be read: {error}"
+        # Behind the user's own: options of env come first, and of two values the last one holds.
+        words = [wrapper or "env", rest, shlex.quote(_preload(library, theirs)),
+                 shlex.quote(variable)]
+        self._wrapper = " ".join(word for word in words if word)
         gdb.execute(f"set exec-wrapper {self._wrapper}", to_string=True)
         return ""
 
@@ -57,9 +68,10 @@ class Preload:
             gdb.execute(f"set exec-wrapper {self._user_wrapper}" if self._user_wrapper else
                         "unset exec-wrapper", to_string=True)
         self._wrapper = None
-        for name, value in self._variables.items():
-            gdb.execute(f"unset environment {name}" if value is None else
-                        f"set environment {name} = {value}", to_string=True)
+        for name, (ours, theirs) in self._variables.items():
+            if _variable(name) == ours:
+                gdb.execute(f"unset environment {name}" if theirs is None else
+                            f"set environment {name} = {theirs}", to_string=True)
         self._variables.clear()
 
 
@@ -111,11 +123,15 @@ class _Settings:
         self._before: List[str] = []
 
     def __enter__(self) -> None:
-        for name, value in self._WANTED:
-            before = gdb.parameter(name)
-            word = before if isinstance(before, str) else "on" if before else "off"
-            gdb.execute(f"set {name} {value}", to_string=True)
-            self._before.append(f"set {name} {word}")
+        try:
+            for name, value in self._WANTED:
+                before = gdb.parameter(name)
+                word = before if isinstance(before, str) else "on" if before else "off"
+                gdb.execute(f"set {name} {value}", to_string=True)
+                self._before.append(f"set {name} {word}")
+        except gdb.error:
+            self.__exit__()
+            raise
 
     def __exit__(self, *_exception) -> None:
         for command in self._before:

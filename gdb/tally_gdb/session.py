@@ -80,6 +80,10 @@ class Session:
         """A TICK_ of _abi: whose the stop is."""
         return self._lib.tally_session_tick_take(self._handle, tid)
 
+    def tick_withdraw(self) -> None:
+        """The interrupt that tick_interrupt() wanted was not sent."""
+        self._lib.tally_session_tick_withdraw(self._handle)
+
     def tick(self, performer: Performer, seen: Sequence[Tuple[int, str, Sequence[int]]]) -> None:
         """(tid, name, pcs) of each thread that can be seen."""
         stacks = _abi.stacks([(tid, _encode(name), pcs) for tid, name, pcs in seen])

@@ -175,12 +175,15 @@ TALLY_API int32_t tally_session_sampled_pid(const tally_session *session);
 /* While TALLY_REQUEST_INTERRUPT holds, a thread of the front waits for tick_wait_ns, calls
  * tick_interrupt, and goes on with that. These two are for any thread. Of a process of this machine
  * tick_interrupt sends the signals itself; of another it returns 1 when the front is to interrupt
- * it now, else 0. */
+ * it now, else 0. SIZE_MAX: sampling has given up, because the program handles the signal itself;
+ * from now on it is to get it again, and the next stop ends sampling. */
 TALLY_API uint64_t tally_session_tick_wait_ns(tally_session *session);
 TALLY_API size_t tally_session_tick_interrupt(tally_session *session);
 /* At a stop by such a signal: a tally_tick_kind. tid: of the thread that stopped; 0 where one stop
  * shows all threads. */
 TALLY_API int tally_session_tick_take(tally_session *session, int32_t tid);
+/* tally_session_tick_interrupt() has returned 1, and it could not be done: no stop will come. */
+TALLY_API void tally_session_tick_withdraw(tally_session *session);
 /* If it was ours: what was seen. The process runs on when the reply's request has been answered. */
 TALLY_API tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks,
                                           size_t count, tally_reply **reply);

@@ -92,7 +92,7 @@ class PreloadTest(AgentCase):
 
     def test_the_users_own_wrapper_and_environment(self) -> None:
         """Without a shell GDB ignores wrappers, and loses the program where one is set."""
-        for settings, own in ((["set exec-wrapper env OWN=1"], '"1"'),
+        for settings, own in ((["set exec-wrapper env -u DISPLAY OWN=1"], '"1"'),
                               (["set startup-with-shell off"], "0x0")):
             with self.subTest(settings):
                 play = play_gdb([*settings, WRAPPER, "set environment LD_PRELOAD libm.so.6",

@@ -108,23 +108,60 @@ class NativeTest(InterruptCase):
         asleep = sum(row.self_ticks for row in report.rows if "nanosleep" in row.name)
         self.assertGreater(asleep, 0.5 * report.total, play)
 
-    def test_a_deleted_catchpoint_and_detach(self) -> None:
-        process = subprocess.Popen([program("spin7030"), "60"], stdout=subprocess.DEVNULL)
-        try:
-            play = play_gdb([f"attach {process.pid}", START, "delete", "break checkpoint",
-                             "python import threading; threading.Timer(0.5, lambda: "
-                             "gdb.post_event(lambda: gdb.execute('interrupt'))).start()",
-                             "continue", "profile status", "detach", "info signals SIG44"],
-                            program("spin7030"))
+    def test_the_users_delete_and_disable(self) -> None:
+        """`delete` means the user's own; what is disabled stays so, and nothing stops the program."""
+        for word, least in (("delete", 20), ("disable", 0)):
+            play = play_gdb(["break main", "run", START, word, "continue", "profile status",
+                             "info breakpoints"], program("spin7030"), ["0.5"])
             self.assert_clean(play)
-            self.assertRegex(play.text("info signals SIG44"), r"SIG44\s+Yes\s+Yes\s+Yes")
-            time.sleep(0.3)
-            self.assertIsNone(process.poll(), play)
-        finally:
-            process.kill()
-            process.wait()
+            self.assertIn("exited normally", play.text("continue"), play)
+            self.assertGreaterEqual(play.status().count("samples"), least, play)
+
+    def test_stop_and_start(self) -> None:
+        play = play_gdb(["break checkpoint", "run", START, "continue", "profile stop", START,
+                         "continue", "profile status", "profile stop", "continue"],
+                        program("spin7030"), ["1.5", "3"])
+        self.assertEqual(play.stderr, "", play)
+        self.assertGreater(play.status().count("delivered_hz"), 50, play)
+        rate = play.status().count("samples") / play.status().number("running")
+        self.assertAlmostEqual(rate, play.status().count("delivered_hz"), delta=0.1 * rate)
+
+    def test_a_program_that_handles_the_signal(self) -> None:
+        """Another one is taken; or, if it is too late for that, sampling ends."""
+        play = play_gdb(["handle SIG44 nostop noprint pass", "break main", "run", "delete",
+                         "break raised", "continue", START, "profile status", "continue",
+                         "profile status"], program("own_signal"))
+        self.assert_clean(play)
+        self.assertIn("got 20 of 20", play.result.stdout, play)
+
+    def test_a_refusal_loses_nothing(self) -> None:
+        play = play_gdb(["profile start --backend perf", "break checkpoint", "run", "profile stop",
+                         "profile status", "set non-stop on", START, "profile status",
+                         "set non-stop off", "profile report"], program("spin7030"), ["0.6", "1"])
+        self.assertRegex(play.stderr, "--backend interrupt: .*non-stop")
+        self.assertEqual(play.status(0)["samples"], play.status(1)["samples"])
+        self.assertEqual(play.report().total, play.status(0).count("samples"))
+
+    def test_detach(self) -> None:
+        """A signal that is still on its way ends nobody."""
+        for _ in range(6):
+            process = subprocess.Popen([program("spin7030"), "60"], stdout=subprocess.DEVNULL)
+            try:
+                play = play_gdb([f"attach {process.pid}", "break seventy if unit % 1021 == 0",
+                                 "profile start --backend interrupt", "continue", "continue",
+                                 "detach", "info signals SIG44"], program("spin7030"))
+                self.assert_clean(play)
+                self.assertRegex(play.text("info signals SIG44"), r"SIG44\s+Yes\s+Yes\s+Yes")
+                time.sleep(0.2)
+                self.assertIsNone(process.poll(), play)
+            finally:
+                process.kill()
+                process.wait()
 
     def test_ctrl_c(self) -> None:
+        with_one_retry(self.press_ctrl_c)
+
+    def press_ctrl_c(self) -> None:
         with GdbTerminal(program("spin7030"), ["60"]) as gdb:
             gdb.command(START)
             for go in ("run", "continue", "continue"):
@@ -186,6 +223,9 @@ class RemoteTest(InterruptCase):
 
     def test_ctrl_c(self) -> None:
         """The user's own is told as ever, among ours."""
+        with_one_retry(self.press_ctrl_c)
+
+    def press_ctrl_c(self) -> None:
         with GdbTerminal(program("spin7030")) as gdb:
             gdb.command(remote("spin7030", "60"))
             gdb.command("profile start")

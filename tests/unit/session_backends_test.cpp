@@ -118,7 +118,7 @@ TEST_F(SessionRequests, SignalsEachThreadOfALocalProcess) {
   EXPECT_TRUE(text_of(session.command("start --backend interrupt --stacks none"))
                   .starts_with("Sampling process "));
   ASSERT_EQ(asked.size(), 1u);
-  EXPECT_EQ(asked[0].signals, std::vector<int32_t>{InterruptClock::native_signal});
+  EXPECT_EQ(asked[0].signals, std::vector<int32_t>{InterruptClock::free_signal(child.pid())});
   EXPECT_EQ(asked[0].words, std::vector<std::string>{"pcs"});
   EXPECT_EQ(session.tick_take(child.pid()), InterruptClock::Stop::theirs);
   text_of(session.event(event_of(EventKind::resumed, child.pid())));

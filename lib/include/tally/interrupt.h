@@ -26,22 +26,25 @@ public:
   // More often than this the stops cost more than they tell.
   static constexpr uint32_t most_remote_hz = 100;
   static constexpr uint32_t most_native_hz = 1000;
-  // Of the real-time signals none that libc, valgrind or the agent uses; GDB names it SIG44.
-  static constexpr int native_signal = 44;
+  // The first of the real-time signals that process `pid` does not handle itself, among those that
+  // neither libc nor valgrind nor the agent uses. pid 0: it is not there yet.
+  static int free_signal(pid_t pid);
   // The process has at least this share of the time: four times what a stop costs.
   static constexpr uint64_t run_per_stop = 4;
 
-  // pid: of this machine, whose threads interrupt() signals; 0: a remote process.
-  void set(pid_t pid, uint32_t frequency_hz);
+  // pid: of this machine, whose threads interrupt() sends `signal`; 0: a remote process.
+  void set(pid_t pid, int signal, uint32_t frequency_hz);
   void resumed(); // the process runs
   void stopped(); // for the user: stops of ours that are still to come do not count
 
   // --- any thread
   // How long the process is to run before interrupt() is called.
   uint64_t wait_ns();
-  // Sends `native_signal` to each thread of the process that does not block it; how many. Of a
+  // Sends the signal to each thread of the process that runs and does not block it; how many. Of a
   // remote process: 1, and the caller interrupts it now. 0: there is nothing to do, because it
   // does not run, or its last stop has not come yet.
+  // given_up: it is all over, see problem().
+  static constexpr size_t given_up = SIZE_MAX;
   size_t interrupt();
 
   // --- the debugger's thread
@@ -53,10 +56,13 @@ public:
   };
   static constexpr pid_t any_thread = 0;
   Stop take(pid_t tid);
+  // The remote process was not interrupted after all: no stop will come.
+  void withdraw();
   // The stop has been looked at, and the process goes on.
   void done();
 
   uint64_t rounds() const; // of interrupts that were taken
+  uint64_t missed() const; // threads that a round left out, because they block the signal
   void clear();
   std::string problem() const; // why it has given up; empty: it has not
 
@@ -66,6 +72,7 @@ private:
 
   mutable std::mutex mutex_;
   pid_t pid_ = 0;
+  int signal_ = 0;
   uint64_t period_ns_ = 0;
   bool running_ = false;
   struct Awaited {
@@ -78,6 +85,7 @@ private:
   uint64_t cost_ns_ = 0; // of the last round, from its signal to its last thread
   bool round_counted_ = false;
   uint64_t rounds_ = 0;
+  uint64_t missed_ = 0;
   std::string problem_;
   std::minstd_rand random_{std::random_device{}()};
 };
@@ -96,6 +104,6 @@ public:
 
 // pid 0: a remote process, whose modules are not known here. `clock` outlives the sampler.
 TALLY_API Result<std::unique_ptr<InterruptSampler>>
-make_interrupt_sampler(pid_t pid, const SamplerOptions &options, InterruptClock &clock);
+make_interrupt_sampler(pid_t pid, int signal, const SamplerOptions &options, InterruptClock &clock);
 
 } // namespace tally

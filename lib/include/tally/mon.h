@@ -37,7 +37,9 @@ extern "C" {
 #define TALLY_MON_NOTHROW
 #endif
 
+#ifndef HISTCOUNTER /* glibc's <sys/gmon.h> has it as a macro */
 typedef unsigned short HISTCOUNTER;
+#endif
 /* As <sys/types.h> has it, but in strict modes, too. */
 #ifndef __caddr_t_defined
 typedef char *caddr_t;

@@ -127,12 +127,15 @@ public:
   // While RequestKind::interrupt holds. A thread of the front waits for tick_wait_ns(), calls
   // tick_interrupt(), and goes on with that; both are for any thread. Of a process of this machine
   // tick_interrupt() sends the signals itself; of another it returns whether the front is to
-  // interrupt it now.
+  // interrupt it now. InterruptClock::given_up: the program handles the signal itself, and is to
+  // get it again.
   uint64_t tick_wait_ns();
   size_t tick_interrupt();
   // At a stop by the signal, on the debugger's thread; tid: that stopped (any_thread of a remote
   // process). What was not ours is the user's or the program's, and only `ours` is to be told:
   InterruptClock::Stop tick_take(int32_t tid);
+  // tick_interrupt() of a remote process has said yes, and it could not be done.
+  void tick_withdraw();
   // … of each thread that can be seen. Then the process runs on.
   Result<Reply> tick(std::span<const ThreadStack> stacks);
 

@@ -299,6 +299,8 @@ int tally_session_tick_take(tally_session *session, int32_t tid) {
   return static_cast<int>(session->session.tick_take(tid));
 }
 
+void tally_session_tick_withdraw(tally_session *session) { session->session.tick_withdraw(); }
+
 tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks, size_t count,
                                 tally_reply **reply) {
   return guarded(

@@ -22,20 +22,47 @@ constexpr uint64_t remote_given_up_after_ns = 250'000'000;
 // However slow the machine is, it is looked at sometimes.
 constexpr uint64_t longest_wait_ns = 1'000'000'000;
 
-constexpr uint64_t own_bit = uint64_t{1} << (InterruptClock::native_signal - 1);
+constexpr int candidates[] = {44, 43, 45, 42, 46, 41, 47, 40};
 
-// A signal that a thread blocks would wait there, and find the process undebugged one day.
-bool can_be_interrupted(pid_t pid, pid_t tid) {
+uint64_t bit_of(int signal) { return uint64_t{1} << (signal - 1); }
+
+// Whether the thread waits for a signal by its number (sigwait() and the like): it would get ours,
+// and no debugger sees that.
+bool waits_for_signals(pid_t pid, pid_t tid) {
+  const auto text = read_small_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
+  return text && text->starts_with(fmt::format("{} ", SYS_rt_sigtimedwait));
+}
+
+enum class Can : uint8_t { be_interrupted, not_now, not_at_all };
+
+// A signal that a thread blocks would wait there, and find the process undebugged one day; so would
+// one that is sent while the debugger holds the thread.
+Can can_thread(pid_t pid, pid_t tid, int signal) {
   const auto status = process_status(fmt::format("{}/task/{}", pid, tid));
-  return status && status->state != 'Z' && status->state != 'X' &&
-         (status->signals_blocked & own_bit) == 0;
+  constexpr std::string_view runs = "RSDI"; // not stopped, traced, dead
+  if (!status || runs.find(status->state) == runs.npos)
+    return Can::not_now;
+  if ((status->signals_blocked & bit_of(signal)) != 0 ||
+      (status->state == 'S' && waits_for_signals(pid, tid)))
+    return Can::not_at_all;
+  return Can::be_interrupted;
 }
 
 } // namespace
 
-void InterruptClock::set(pid_t pid, uint32_t frequency_hz) {
+int InterruptClock::free_signal(pid_t pid) {
+  const auto process =
+      pid == 0 ? std::optional<ProcessStatus>() : process_status(std::to_string(pid));
+  for (const int signal : candidates)
+    if (!process || (process->signals_caught & bit_of(signal)) == 0)
+      return signal;
+  return candidates[0];
+}
+
+void InterruptClock::set(pid_t pid, int signal, uint32_t frequency_hz) {
   const std::lock_guard lock(mutex_);
   pid_ = pid;
+  signal_ = signal;
   const uint32_t most = pid == 0 ? most_remote_hz : most_native_hz;
   period_ns_ = 1'000'000'000 / std::clamp<uint32_t>(frequency_hz, 1, most);
   running_ = false;
@@ -67,7 +94,9 @@ uint64_t InterruptClock::wait_ns() {
 
 size_t InterruptClock::interrupt() {
   const std::lock_guard lock(mutex_);
-  if (!running_ || !problem_.empty())
+  if (!problem_.empty())
+    return given_up;
+  if (!running_)
     return 0;
   try {
     return pid_ == 0 ? interrupt_remote() : interrupt_threads();
@@ -93,16 +122,20 @@ size_t InterruptClock::interrupt_threads() {
   const auto process = process_status(std::to_string(pid_));
   if (!process)
     return 0;
-  if ((process->signals_caught & own_bit) != 0) {
-    problem_ = fmt::format("the program handles SIG{} itself", native_signal);
-    return 0;
+  if ((process->signals_caught & bit_of(signal_)) != 0) {
+    problem_ = fmt::format("the program handles SIG{} itself, which interrupts it", signal_);
+    return given_up;
   }
   const std::vector<pid_t> tids = thread_ids(pid_);
-  const auto is_gone = [&](const auto &each) {
-    return std::ranges::find(tids, each.first) == tids.end();
-  };
-  std::erase_if(awaited_, is_gone);
   const uint64_t now = now_ns();
+  // One that GDB took without asking us does not come any more.
+  const auto is_over = [&](const auto &each) {
+    if (now - each.second.sent_at_ns < given_up_after_ns)
+      return false;
+    const auto status = process_status(fmt::format("{}/task/{}", pid_, each.first));
+    return !status || (status->signals_pending & bit_of(signal_)) == 0;
+  };
+  std::erase_if(awaited_, is_over);
   // One signal at a time for each thread, and a round only when the last one is over.
   const auto on_its_way = [&](const auto &each) {
     return !each.second.stale && now - each.second.sent_at_ns < given_up_after_ns;
@@ -113,10 +146,14 @@ size_t InterruptClock::interrupt_threads() {
   round_counted_ = false;
   size_t sent = 0;
   for (const pid_t tid : tids) {
-    if (awaited_.contains(tid) || !can_be_interrupted(pid_, tid))
+    if (awaited_.contains(tid))
+      continue;
+    const Can can = can_thread(pid_, tid, signal_);
+    missed_ += can == Can::not_at_all;
+    if (can != Can::be_interrupted)
       continue;
     awaited_.emplace(tid, Awaited{now, false});
-    if (::syscall(SYS_tgkill, pid_, tid, native_signal) == 0)
+    if (::syscall(SYS_tgkill, pid_, tid, signal_) == 0)
       ++sent;
     else
       awaited_.erase(tid);
@@ -142,6 +179,11 @@ InterruptClock::Stop InterruptClock::take(pid_t tid) {
   return Stop::ours;
 }
 
+void InterruptClock::withdraw() {
+  const std::lock_guard lock(mutex_);
+  awaited_.erase(any_thread);
+}
+
 void InterruptClock::done() {
   const std::lock_guard lock(mutex_);
   cost_ns_ = now_ns() - sent_at_ns_;
@@ -152,9 +194,14 @@ uint64_t InterruptClock::rounds() const {
   return rounds_;
 }
 
+uint64_t InterruptClock::missed() const {
+  const std::lock_guard lock(mutex_);
+  return missed_;
+}
+
 void InterruptClock::clear() {
   const std::lock_guard lock(mutex_);
-  rounds_ = 0;
+  rounds_ = missed_ = 0;
 }
 
 std::string InterruptClock::problem() const {

@@ -1,5 +1,6 @@
 #include <tally/interrupt.h>
 
+#include <algorithm>
 #include <exception>
 
 #include <fmt/format.h>
@@ -16,11 +17,11 @@ constexpr uint64_t map_age_ns = 200'000'000;
 
 class StopCounter final : public InterruptSampler {
 public:
-  StopCounter(pid_t pid, const SamplerOptions &options, InterruptClock &clock)
+  StopCounter(pid_t pid, int signal, const SamplerOptions &options, InterruptClock &clock)
       : pid_(pid), requested_hz_(options.frequency_hz), clock_(clock),
         collector_(pid, 1'000'000'000 / options.frequency_hz) {
     clock_.clear();
-    clock_.set(pid, options.frequency_hz);
+    clock_.set(pid, signal, options.frequency_hz);
     if (pid_ != 0)
       collector_.set_command(command_line(pid_));
     read_map();
@@ -32,7 +33,13 @@ public:
       if (!stack.pcs.empty() && collector_.space().find(stack.pcs[0]) == AddressSpace::nowhere)
         read_map();
       collector_.name_thread(stack.tid, stack.name);
-      collector_.add(stack.tid, stack.pcs, 1);
+      // A debugger's unwinder may go astray into whatever lies on the stack. What is no code cannot
+      // be a caller, and nothing beyond it can be trusted.
+      size_t depth = std::min<size_t>(stack.pcs.size(), 1);
+      while (depth < stack.pcs.size() &&
+             (pid_ == 0 || collector_.space().find(stack.pcs[depth]) != AddressSpace::nowhere))
+        ++depth;
+      collector_.add(stack.tid, stack.pcs.first(depth), 1);
       ++samples_;
     });
   }
@@ -48,6 +55,7 @@ public:
     status.requested_hz = requested_hz_;
     status.samples = samples_;
     status.rounds = clock_.rounds();
+    status.lost = clock_.missed();
     status.wall_clock = true;
     status.threads = collector_.thread_count();
     status.parts = collector_.part_count();
@@ -104,12 +112,13 @@ private:
 
 } // namespace
 
-Result<std::unique_ptr<InterruptSampler>>
-make_interrupt_sampler(pid_t pid, const SamplerOptions &options, InterruptClock &clock) {
+Result<std::unique_ptr<InterruptSampler>> make_interrupt_sampler(pid_t pid, int signal,
+                                                                 const SamplerOptions &options,
+                                                                 InterruptClock &clock) {
   try {
     if (pid != 0 && !process_status(std::to_string(pid)))
       return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
-    return std::make_unique<StopCounter>(pid, options, clock);
+    return std::make_unique<StopCounter>(pid, signal, options, clock);
   } catch (const std::exception &error) {
     return fail(ErrorCode::limit, fmt::format("the sampler cannot start: {}", error.what()));
   }

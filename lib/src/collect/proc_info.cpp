@@ -123,6 +123,8 @@ ProcessStatus parse_status(std::string_view text) {
       status.cap_effective = number<uint64_t>(c, 16).value_or(0);
     else if (const auto b = value("SigBlk:"); !b.empty())
       status.signals_blocked = number<uint64_t>(b, 16).value_or(0);
+    else if (const auto p = value("SigPnd:"); !p.empty())
+      status.signals_pending = number<uint64_t>(p, 16).value_or(0);
     else if (const auto h = value("SigCgt:"); !h.empty())
       status.signals_caught = number<uint64_t>(h, 16).value_or(0);
     else if (const auto n = value("Threads:"); !n.empty())

@@ -32,6 +32,7 @@ struct ProcessStatus {
   uint64_t cap_effective = 0;
   uint64_t signals_blocked = 0; // signal n is bit n - 1
   uint64_t signals_caught = 0;  // have a handler
+  uint64_t signals_pending = 0; // of the thread itself
   int threads = 0;
   char state = '?'; // 'Z': ended, not yet waited for
 };

@@ -31,11 +31,14 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *wanted) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr) *const segment = &info->dlpi_phdr[i];
     const uint64_t low = info->dlpi_addr + segment->p_vaddr, high = low + segment->p_memsz;
-    if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0 || low == high)
+    if (segment->p_type != PT_LOAD || low == high)
+      continue;
+    /* A range may begin before the code: at __executable_start, say. */
+    found |= object->pc >= low && object->pc < high;
+    if ((segment->p_flags & PF_X) == 0)
       continue;
     object->low = low < object->low ? low : object->low;
     object->high = high > object->high ? high : object->high;
-    found |= object->pc >= low && object->pc < high;
   }
   return found;
 }

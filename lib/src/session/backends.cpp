@@ -169,30 +169,43 @@ Result<Reply> Session::State::prepare_agent() {
 
 Result<Reply> Session::State::prepare_interrupt() {
   const bool remote = target.target == TargetKind::remote;
-  if (target.pid != 0) {
-    TALLY_TRY(made,
-              make_interrupt_sampler(remote ? 0 : target.pid, sampler_options(options), clock));
-    interrupts = made.get();
+  options.remote = remote;
+  // What was collected is put away only when the front can do it.
+  const auto follow = [this, remote]() -> Result<void> {
+    if (target.pid == 0)
+      return {};
+    TALLY_TRY(made, make_interrupt_sampler(remote ? 0 : target.pid, interrupt_signal,
+                                           sampler_options(options), clock));
+    InterruptSampler *const counts = made.get();
     adopt(std::move(made));
-  }
-  if (interrupting == remote)
+    interrupts = counts;
+    if (target.kind == EventKind::resumed)
+      note_resume();
+    return {};
+  };
+  if (interrupting == remote) {
+    TALLY_CHECK(follow());
     return begun();
+  }
   if (interrupting)
     todo.push_back({Request{RequestKind::interrupt_end, {}, {}}, nullptr});
   Request request;
   request.kind = RequestKind::interrupt;
   request.words = {options.stacks == StackMode::none ? "pcs" : "stacks"};
+  interrupt_signal = remote ? 0 : InterruptClock::free_signal(target.pid);
   if (!remote)
-    request.signals = {InterruptClock::native_signal};
+    request.signals = {interrupt_signal};
   interrupting = remote;
   signals_changed = true;
-  todo.push_back({std::move(request), [this](std::string_view answer) -> Result<Reply> {
+  todo.push_back({std::move(request), [this, follow](std::string_view answer) -> Result<Reply> {
+                    Result<void> begins = {};
                     if (answer.empty())
+                      begins = follow();
+                    if (answer.empty() && begins)
                       return begun();
                     interrupting.reset();
-                    interrupts = nullptr;
-                    sampler.reset();
-                    return refused(std::string(answer));
+                    armed = false;
+                    return refused(answer.empty() ? begins.error().message : std::string(answer));
                   }});
   return Reply{};
 }
@@ -232,7 +245,17 @@ Result<Reply> Session::State::begin_armed() {
   return as_before ? Reply{{}, std::move(reply.request)} : std::move(reply);
 }
 
-Result<Reply> Session::State::follow_agent() {
+Result<Reply> Session::State::follow_sampler() {
+  if (interrupts && !clock.problem().empty()) {
+    // Its own signal is to reach the program again.
+    given_up_pid = sampled_pid;
+    Result<Reply> ended = end_sampling(clock.problem(), true);
+    todo.push_back({Request{RequestKind::interrupt_end, {}, {}}, nullptr});
+    interrupting.reset();
+    todo.push_back({Request{RequestKind::signals_restore, {}, {}}, nullptr});
+    signals_changed = false;
+    return ended;
+  }
   if (!agent)
     return Reply{};
   const AgentFacts facts = agent->facts();
@@ -256,21 +279,26 @@ Result<Reply> Session::State::follow_agent() {
 }
 
 void Session::State::end_requests(bool process_gone) {
-  if (armed) {
-    if (process_gone && options.backend == Backend::agent && !preloaded) {
-      target.pid = 0;
-      if (auto again = prepare_agent(); !again)
-        said += fmt::format("The next run is not sampled: {}.\n", again.error().message);
-      else if (!todo.empty())
-        todo.back().then = [this](std::string_view answer) -> Result<Reply> {
-          if (answer.empty())
-            return Reply{};
-          preloaded.reset();
-          return Reply{fmt::format("The next run is not sampled: {}.\n", answer), {}};
-        };
-    }
-    return;
+  if (armed && process_gone && options.backend == Backend::agent && !preloaded) {
+    target.pid = 0;
+    const auto not_again = [this](std::string_view why) {
+      preloaded.reset();
+      armed = false;
+      said += fmt::format("The next run is not sampled: {}.\n", why);
+    };
+    if (auto again = prepare_agent(); !again)
+      not_again(again.error().message);
+    else if (!todo.empty())
+      todo.back().then = [this, not_again](std::string_view answer) -> Result<Reply> {
+        if (!answer.empty()) {
+          not_again(answer);
+          end_requests(true);
+        }
+        return Reply{};
+      };
   }
+  if (armed)
+    return;
   const auto ask = [this](RequestKind kind) { todo.push_back({Request{kind, {}, {}}, nullptr}); };
   if (interrupting)
     ask(RequestKind::interrupt_end);

@@ -210,8 +210,7 @@ std::string Session::State::clock_words(const SamplerStatus &now, const AgentFac
   if (now.wall_clock)
     return fmt::format(
         "wall (a stop counts each thread, running or not; at most {} stops a second)",
-        interrupting.value_or(false) ? InterruptClock::most_remote_hz
-                                     : InterruptClock::most_native_hz);
+        sampled_options.remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
   if (facts.clock == "ticker")
     return "cpu (ticker: a thread of the agent interrupts those that run)";
   if (facts.clock == "timer")

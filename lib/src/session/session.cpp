@@ -95,6 +95,18 @@ void Session::State::adopt(std::unique_ptr<Sampler> started) {
   changed_at_ns = now_ns();
 }
 
+void Session::State::note_resume() {
+  if (!sampler || running)
+    return;
+  const uint64_t now = now_ns();
+  stopped_ns += now - changed_at_ns;
+  changed_at_ns = now;
+  running = true;
+  named.reset();
+  if (interrupts)
+    clock.resumed();
+}
+
 void Session::State::note_stop() {
   if (!running)
     return;
@@ -176,15 +188,7 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
       }
       news = std::move(*begun);
     }
-    if (sampler && !running) {
-      const uint64_t now = now_ns();
-      stopped_ns += now - changed_at_ns;
-      changed_at_ns = now;
-      running = true;
-      named.reset();
-      if (interrupts)
-        clock.resumed();
-    }
+    note_resume();
     return news;
   }
   case EventKind::exited:
@@ -195,9 +199,9 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
     armed = armed && !(detached && sampler);
     if (agent)
       if (const AgentFacts facts = agent->facts(); facts.clock.empty()) // it never worked
-        said += fmt::format("Nothing was sampled: {}.\n",
-                            facts.reason.empty() ? "the program did not load the agent"
-                                                 : facts.reason);
+        said +=
+            fmt::format("Nothing was sampled: {}.\n",
+                        facts.reason.empty() ? "the program did not load the agent" : facts.reason);
     Result<Reply> ended = end_sampling(trigger_of(event), detached);
     end_requests(true);
     return ended;
@@ -209,7 +213,7 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
   case EventKind::step:
   case EventKind::other:
     end_part(trigger_of(event));
-    return follow_agent();
+    return follow_sampler();
   }
   return Reply{};
 }
@@ -219,8 +223,9 @@ SamplerStatus Session::State::sums() {
     return done;
   SamplerStatus all = sampler->status();
   for (const auto counter :
-       {&SamplerStatus::samples, &SamplerStatus::kernel_samples, &SamplerStatus::lost,
-        &SamplerStatus::throttled, &SamplerStatus::cut_stacks, &SamplerStatus::cpu_ns})
+       {&SamplerStatus::samples, &SamplerStatus::rounds, &SamplerStatus::kernel_samples,
+        &SamplerStatus::lost, &SamplerStatus::throttled, &SamplerStatus::cut_stacks,
+        &SamplerStatus::cpu_ns})
     all.*counter += done.*counter;
   return all;
 }
@@ -423,6 +428,7 @@ Result<Reply> Session::answer(std::span<const std::string> answers) {
 uint64_t Session::tick_wait_ns() { return state_->clock.wait_ns(); }
 size_t Session::tick_interrupt() { return state_->clock.interrupt(); }
 InterruptClock::Stop Session::tick_take(int32_t tid) { return state_->clock.take(tid); }
+void Session::tick_withdraw() { state_->clock.withdraw(); }
 Result<Reply> Session::tick(std::span<const ThreadStack> stacks) { return state_->tick(stacks); }
 
 Result<Reply> Session::cancel() { return state_->cancel(); }

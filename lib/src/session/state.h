@@ -26,6 +26,7 @@ struct StartOptions {
   bool wall = false; // the clock that was asked for
   Backend backend = Backend::perf;
   bool chosen = false; // the backend was named, not left to `auto`
+  bool remote = false; // what is sampled
   friend bool operator==(const StartOptions &, const StartOptions &) = default;
 };
 
@@ -49,6 +50,7 @@ struct Session::State {
   // `tell`: of an end that nothing else shows.
   Result<Reply> end_sampling(std::string_view trigger, bool tell = false);
   void end_part(std::string_view trigger);
+  void note_resume();
   void note_stop();
   SamplerStatus sums();
   // Calls `then` with all that was collected, named; over as many requests as it takes.
@@ -76,7 +78,7 @@ struct Session::State {
   Result<Reply> prepare_agent();
   Result<Reply> prepare_interrupt();
   Result<Reply> begin_armed();          // a process has come
-  Result<Reply> follow_agent();         // at a stop: does it work?
+  Result<Reply> follow_sampler();       // at a stop: does it still work?
   void end_requests(bool process_gone); // what the front was asked for is undone
   Result<Reply> tick(std::span<const ThreadStack> stacks);
 
@@ -138,6 +140,7 @@ struct Session::State {
   std::map<uint64_t, std::string> told; // the debugger's answers, by address, of this process
   Then then;
 
+  int interrupt_signal = 0;     // that the front was asked for; 0: as Ctrl-C
   std::vector<uint64_t> naming; // what tick() has asked the names of
 
   std::deque<Action> todo;

@@ -1,0 +1,28 @@
+/* own_signal
+ *
+ * A program that handles SIG44, the first real-time signal that the interrupt backend would take:
+ * raises it 20 times, 20 ms of CPU time apart, after `raised` was called. Prints `got N of 20`. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "spin.h"
+
+static volatile sig_atomic_t got;
+
+static void count(int number) {
+  (void)number;
+  got += 1;
+}
+
+__attribute__((noinline, noclone)) void raised(void) { __asm__ volatile("" : : : "memory"); }
+
+int main(void) {
+  signal(44, count);
+  raised();
+  for (int i = 0; i < 20; ++i) {
+    raise(44);
+    SPIN_CPU(CLOCK_PROCESS_CPUTIME_ID, 0.02);
+  }
+  printf("got %d of 20\n", (int)got);
+  return 0;
+}
