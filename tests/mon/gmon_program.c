@@ -1,7 +1,9 @@
-/* gmon_program monstartup|monitor|large FILE: a program with no -pg whose gmon.out gprof reads.
+/* gmon_program monstartup|monitor|large|gone FILE: a program with no -pg whose gmon.out gprof
+ * reads.
  *
  * monstartup, monitor: `counted` runs while profiling is on, `not_counted` while it is paused.
- * large: made-up counts: 200000 ticks in `counted` and 100000 in `not_counted`, in one bin each. */
+ * large: made-up counts: 200000 ticks in `counted` and 100000 in `not_counted`, in one bin each.
+ * gone: monitor()'s buffer is read-only, then no longer there, in part and at exit. */
 #include "cases.h"
 #include "mon/gmon.h"
 
@@ -43,12 +45,33 @@ static void write_large(const char *path) {
   CHECK(mon_gmon_write(path, &bins, 100) == 0);
 }
 
+/* Leaves standard output to exit(), and a profile that is on. */
+static void lose_buffer(const char *path, uint64_t low) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = 4 * page;
+  char *const shorts = pages(bytes);
+  /* As much code as uses every page. */
+  CHECK(monitor(low, low + 2 * bytes, (HISTCOUNTER *)(void *)shorts, bytes / 2, 0) == 0);
+  CHECK(mprotect(shorts, bytes, PROT_READ) == 0);
+  CHECK(tally_mon_write(path) == 0);
+  CHECK(unlink(path) == 0);
+  CHECK(mprotect(shorts + 2 * page, page, PROT_NONE) == 0);
+  CHECK_FAILS(tally_mon_write(path), EFAULT);
+  CHECK(access(path, F_OK) != 0);
+  CHECK(munmap(shorts, bytes) == 0);
+  CHECK_FAILS(tally_mon_write(path), EFAULT);
+  printf("not lost\n");
+}
+
 int main(int argc, char **argv) {
   static HISTCOUNTER shorts[1 << 16];
   uint64_t low = 0, high = 0;
   CHECK(argc == 3 && mon_main_text(&low, &high));
   if (strcmp(argv[1], "large") == 0) {
     write_large(argv[2]);
+    return 0;
+  }
+  if (strcmp(argv[1], "gone") == 0) {
+    lose_buffer(argv[2], low);
     return 0;
   }
   CHECK_FAILS(tally_mon_write(argv[2]), ENODATA);

@@ -124,6 +124,13 @@ class GmonTest(unittest.TestCase):
                 self.assertEqual(sorted(path.name for path in self.folder.iterdir()),
                                  ["copy", "gmon.out"])
 
+    def test_a_buffer_that_is_gone_at_exit(self) -> None:
+        """The program ends as it would have, with all of its output."""
+        done = self.run_in_folder([GMON_PROGRAM, "gone", str(self.folder / "copy")])
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (0, "not lost\n", "libtally-mon: gmon.out: Bad address\n"))
+        self.assertEqual(list(self.folder.iterdir()), [])
+
     def test_counts_above_16_bits(self) -> None:
         path = self.folder / "large"
         done = self.run_in_folder([GMON_PROGRAM, "large", str(path)])

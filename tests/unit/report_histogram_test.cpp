@@ -1,8 +1,12 @@
 #include <algorithm>
+#include <map>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include <tally/histogram_text.h>
+
+#include "report/pc_ticks.h"
 
 namespace tally {
 namespace {
@@ -123,6 +127,60 @@ TEST(Histogram, OfSamplesAndCosts) {
   EXPECT_EQ(to_json(*shown),
             "{\"object\":\"/bin/program\",\"event\":\"Ir\",\"total\":9,\"outside\":0,\"bins\":[{"
             "\"low\":4660,\"high\":4661,\"ticks\":9,\"function\":\"g\",\"lines\":\"g.c:5\"}]}\n");
+}
+
+// Addresses a page apart cost no memory of the pages in between.
+TEST(Histogram, MemoryGrowsWithTheAddresses) {
+  constexpr uint64_t addresses = 60'000;
+  CostProfileBuilder costs;
+  costs.add_event("Ir");
+  costs.set_positions(true, true);
+  const CostPartId part = costs.add_part({});
+  const FileId file = costs.add_file("f.c");
+  costs.begin_block(part, costs.add_function("f", file, costs.add_object("/bin/program")), file);
+  const uint64_t cost = 2;
+  for (uint64_t i = 1; i <= addresses; ++i)
+    ASSERT_FALSE(costs.add_cost({i * 4096, 1, 0}, std::span(&cost, 1)));
+  const auto view = pc_view(*costs.finish(), "");
+  ASSERT_TRUE(view);
+  size_t counters = 0;
+  for (const PcRange &range : view->histogram.ranges())
+    counters += range.counters.size();
+  EXPECT_EQ(counters, addresses);
+  const auto table = histogram_table(*view);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->total, 2 * addresses);
+  EXPECT_EQ(ticks_of(*table), 2 * addresses);
+}
+
+TEST(Histogram, RangesAroundWhatWasCounted) {
+  const auto histogram = histogram_of({{10, 1}, {26, 2}, {43, 3}}, 4, 100);
+  ASSERT_TRUE(histogram);
+  ASSERT_EQ(histogram->ranges().size(), 2u);
+  EXPECT_EQ(histogram->ranges()[0].low_pc, 10u);
+  EXPECT_EQ(histogram->ranges()[0].high_pc, 27u);
+  EXPECT_EQ(histogram->ranges()[1].low_pc, 43u);
+  EXPECT_EQ(histogram->ranges()[1].counters, std::vector<uint64_t>{3});
+  EXPECT_EQ(histogram->ticks(), 6u);
+  EXPECT_EQ(histogram->outside(), 4u);
+  EXPECT_EQ(histogram->rate_hz(), 100u);
+  EXPECT_TRUE(histogram_of({{UINT64_MAX - 1, 1}}, 0, 0));
+  EXPECT_EQ(histogram_of({{UINT64_MAX, 1}}, 0, 0).error().code, ErrorCode::invalid_input);
+}
+
+TEST(Histogram, TooManyAddressesAreAnError) {
+  std::map<uint64_t, uint64_t> ticks;
+  for (uint64_t i = 0; i < 20'000; ++i)
+    ticks[i * 16] = 1;
+  EXPECT_TRUE(histogram_of(ticks, 0, 0, 3 << 20));
+  const auto refused = histogram_of(ticks, 0, 0, 2 << 20);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::limit);
+  EXPECT_EQ(refused.error().text(),
+            "a histogram of its 20000 addresses takes more than 2 MiB of memory");
+  for (uint64_t i = 0; i < 20'000; ++i)
+    ticks[i * 4096] = 1;
+  EXPECT_FALSE(histogram_of(ticks, 0, 0, 1 << 20));
 }
 
 } // namespace

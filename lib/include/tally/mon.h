@@ -175,13 +175,14 @@ TALLY_MON_API int moncontrol(int mode) TALLY_MON_NOTHROW;
  * of 4 bytes of code or the least power of two that fits; `functions`, which counted calls in
  * mon.out, is ignored. monitor(0, 0, NULL, 0, 0) ends it, or what monstartup() began, and writes
  * the file. Returns 0, or -1 and errno: EINVAL for an empty range or buffer, EFAULT as profil(),
- * EBUSY while something else is on, or of writing the file. (Its name at link time is
- * tally_monitor, to meet nobody else's.) */
+ * and at the end for a buffer that is gone, EBUSY while something else is on, or of writing the
+ * file. (Its name at link time is tally_monitor, to meet nobody else's.) */
 TALLY_MON_API int monitor(unsigned long low_pc, unsigned long high_pc, HISTCOUNTER *buffer,
                           size_t shorts, int functions) TALLY_MON_NOTHROW __asm__("tally_monitor");
 
 /* Writes what was counted so far; counting goes on. NULL: the name that the exit would use. Returns
- * 0, or -1 and errno: ENODATA when neither monitor() nor monstartup() began. */
+ * 0, or -1 and errno: ENODATA when neither monitor() nor monstartup() began, EFAULT when
+ * monitor()'s buffer is gone, or of writing the file. */
 TALLY_MON_API int tally_mon_write(const char *path) TALLY_MON_NOTHROW;
 
 #ifdef __cplusplus

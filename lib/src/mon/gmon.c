@@ -111,9 +111,15 @@ static int start_in(uint64_t low, uint64_t high, HISTCOUNTER *buffer, size_t sho
 }
 
 static int write_now(const char *path) {
+  const struct mon_bins *bins;
   if (session.target == NULL)
     return fail(ENODATA);
-  return mon_gmon_write(path, &session.target->bins, mon_clocks_effective_rate());
+  bins = &session.target->bins;
+  /* The caller's buffer may be gone by now, at exit above all, where a fault would also lose what
+   * the program has not flushed yet. One that is merely read-only can be written of. */
+  if (bins->words == NULL && !mon_space_readable((uintptr_t)bins->shorts, 2 * bins->count))
+    return fail(EFAULT);
+  return mon_gmon_write(path, bins, mon_clocks_effective_rate());
 }
 
 static int end_and_write(void) {

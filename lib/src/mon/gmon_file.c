@@ -1,7 +1,11 @@
-/* GNU gmon.out, as gprof reads it (binutils, gprof/gmon_out.h and gmon_io.c): byte order and
- * pointer size are the machine's. header      "gmon", int32 version 1, 12 zero bytes histogram byte
- * 0; low_pc, high_pc (pointers); int32 bins, int32 rate; char[15] dimension, char abbreviation;
- * bins × uint16 Histograms of one range are added up by gprof. */
+/* GNU gmon.out, as gprof reads it (binutils, gprof/gmon_out.h and gmon_io.c). Byte order and
+ * pointer size are the machine's. A file is one header and histograms:
+ *
+ * - header: "gmon"; int32 version 1; 12 zero bytes
+ * - histogram: byte 0; pointers low_pc, high_pc; int32 bins; int32 rate;
+ *   char[15] dimension; char abbreviation; bins times uint16
+ *
+ * Histograms of one range are added up by gprof. */
 #include <errno.h>
 #include <limits.h>
 #include <link.h>

@@ -9,6 +9,7 @@
 
 #include "model/pc_words.h"
 #include "report/pc_range.h"
+#include "report/pc_ticks.h"
 #include "report/render.h"
 
 namespace tally {
@@ -97,29 +98,6 @@ void use_names(PcView &view, const PcNames &names) {
   };
 }
 
-// Counters of single bytes, in pieces around what was counted.
-Result<PcHistogram> histogram_of(const std::map<uint64_t, uint64_t> &ticks, uint64_t outside,
-                                 uint32_t rate_hz) {
-  constexpr uint64_t most_gap = 4096;
-  PcHistogramBuilder out;
-  out.set_rate_hz(rate_hz);
-  out.add_outside(outside);
-  for (auto at = ticks.begin(); at != ticks.end();) {
-    auto end = at;
-    uint64_t last = at->first;
-    for (; end != ticks.end() && end->first - last <= most_gap; ++end)
-      last = end->first;
-    if (last == UINT64_MAX)
-      return fail(ErrorCode::invalid_input, "an address at the end of all memory");
-    PcRange range{at->first, last + 1, {.bytes = 1}, {}};
-    range.counters.resize(last + 1 - at->first, 0);
-    for (; at != end; ++at)
-      range.counters[at->first - range.low_pc] += at->second;
-    out.add_range(std::move(range));
-  }
-  return out.finish();
-}
-
 StringId own_function(const StackProfile &stacks, const Location &at) {
   return at.lines.empty() ? StringId{} : stacks.functions()[at.lines.back().function].name;
 }
@@ -148,7 +126,45 @@ MappingId mapping_for(const StackProfile &stacks, std::string_view what) {
   return found;
 }
 
+using TicksByPc = std::map<uint64_t, uint64_t>;
+
+// Behind the last address that shares a range with `first`. A counter for each byte of a gap is
+// cheaper than a range of its own up to about this gap; and instructions one after another, which
+// have at most 15 bytes, are in one.
+TicksByPc::const_iterator end_of_range(const TicksByPc &ticks, TicksByPc::const_iterator first) {
+  constexpr uint64_t most_gap = 16;
+  uint64_t last = first->first;
+  for (; first != ticks.end() && first->first - last <= most_gap; ++first)
+    last = first->first;
+  return first;
+}
+
 } // namespace
+
+Result<PcHistogram> histogram_of(const TicksByPc &ticks, uint64_t outside, uint32_t rate_hz,
+                                 uint64_t most_bytes) {
+  if (!ticks.empty() && ticks.rbegin()->first == UINT64_MAX)
+    return fail(ErrorCode::invalid_input, "an address at the end of all memory");
+  PcHistogramBuilder out;
+  out.set_rate_hz(rate_hz);
+  out.add_outside(outside);
+  uint64_t bytes = 0;
+  for (auto at = ticks.begin(); at != ticks.end();) {
+    const auto end = end_of_range(ticks, at);
+    PcRange range{at->first, std::prev(end)->first + 1, {.bytes = 1}, {}};
+    const uint64_t span = range.high_pc - range.low_pc;
+    bytes += sizeof range + span * sizeof range.counters[0];
+    if (bytes > most_bytes)
+      return fail(ErrorCode::limit,
+                  fmt::format("a histogram of its {} addresses takes more than {} MiB of memory",
+                              ticks.size(), most_bytes >> 20));
+    range.counters.resize(span, 0);
+    for (; at != end; ++at)
+      range.counters[at->first - range.low_pc] += at->second;
+    out.add_range(std::move(range));
+  }
+  return out.finish();
+}
 
 Result<PcView> pc_view(const PcProfile &profile, const PcNames *names) {
   if (profile.histogram().ranges().empty())
