@@ -135,9 +135,9 @@ class NativeTest(InterruptCase):
         self.assertIn("got 20 of 20", play.result.stdout, play)
 
     def test_a_refusal_loses_nothing(self) -> None:
-        play = play_gdb(["profile start --backend perf", "break checkpoint", "run", "profile stop",
-                         "profile status", "set non-stop on", START, "profile status",
-                         "set non-stop off", "profile report"], program("spin7030"), ["0.6", "1"])
+        play = play_gdb(["set non-stop on", "profile start --backend perf", "break checkpoint", "run",
+                         "profile stop", "profile status", START, "profile status",
+                         "profile report"], program("spin7030"), ["0.6", "1"])
         self.assertRegex(play.stderr, "--backend interrupt: .*non-stop")
         self.assertEqual(play.status(0)["samples"], play.status(1)["samples"])
         self.assertEqual(play.report().total, play.status(0).count("samples"))

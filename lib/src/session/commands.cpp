@@ -252,9 +252,17 @@ std::string Session::State::why_no_samples() {
     return fmt::format("no samples yet: the program ran for {:.2g} s, in which {} Hz tick {:.0f} "
                        "times: let it run on, or choose a higher frequency",
                        ran_seconds, hz, ran_seconds * hz);
+  const SamplerStatus now = sums();
+  if (now.lost > 0) {
+    const AgentFacts facts = agent ? agent->facts() : agent_facts;
+    return fmt::format("no samples yet: {} ticks were lost, and none was kept{}{}", now.lost,
+                       facts.conflict.empty() ? "" : ": ", facts.conflict);
+  }
+  if (now.wall_clock)
+    return fmt::format("no samples yet: in {} no thread could be interrupted", seconds(ran));
   return fmt::format("no samples yet: of {} that the program ran it took {} on a processor, and "
                      "only these are counted",
-                     seconds(ran), seconds(sums().cpu_ns));
+                     seconds(ran), seconds(now.cpu_ns));
 }
 
 Result<Reply> Session::State::report(const ParsedCommand &command) {
