@@ -232,8 +232,9 @@ class Noticed(unittest.TestCase):
         self.assertGreater(forker.of("parent_spin"), 100)
 
     def test_samples_survive_every_end(self) -> None:
-        for mode, end in (("killed", "ended by SIGKILL"), ("leaves", "exited, status 7")):
-            run = self.inside(mode)
+        for mode, end in ((["killed"], "ended by SIGKILL"), (["killed", "0.3", "50"], "ended by SIG50"),
+                          (["leaves"], "exited, status 7")):
+            run = self.inside(*mode)
             self.assertIn(end, run.messages)
             self.assertGreater(run.of("inside_spin"), 800, run.messages)
         crashed = record("crasher", "0.3", frequency=4000)

@@ -17,7 +17,7 @@
  * fails        calls an exec that fails, a hundred times, then spins
  * chain N      executes itself N times, spinning a little each time; prints `end of the chain`
  * child        a child of fork() spins in `child_spin`, then executes `true`; status of the child
- * killed       is ended by SIGKILL after spinning
+ * killed [N]   is ended by signal N, else SIGKILL, after spinning
  * leaves       ends by _exit(7) after spinning
  */
 #include <dirent.h>
@@ -294,7 +294,7 @@ int main(int argc, char **argv) {
     return child();
   else if (strcmp(mode, "killed") == 0) {
     inside_spin(seconds);
-    kill(getpid(), SIGKILL);
+    kill(getpid(), argc > 3 ? atoi(argv[3]) : SIGKILL);
   } else if (strcmp(mode, "leaves") == 0) {
     inside_spin(seconds);
     _exit(7);
