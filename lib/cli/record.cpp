@@ -341,8 +341,7 @@ void say_facts(const AgentFacts &facts) {
                                                            facts.interruptions)));
   if (!facts.conflict.empty())
     say("tally: " + facts.conflict);
-  if (facts.phase == AgentPhase::refused ||
-      (facts.phase == AgentPhase::ended && facts.reason != "the process has ended"))
+  if (facts.phase == AgentPhase::refused || (facts.phase == AgentPhase::ended && !facts.exited))
     say("tally: sampling ended early: " + facts.reason);
 }
 
