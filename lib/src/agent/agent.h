@@ -112,7 +112,10 @@ void count_lost(uint64_t ticks);
 
 /* ---- ticker.c ---- */
 
-int ticker_start(void); /* 0 or errno */
+int ticker_start(void); /* 0 or errno; not before the one of before has ended */
+/* For a ticker that was told to stop, or was never there. False: not within half a second. */
+bool ticker_wait_end(void);
+void ticker_forget(void); /* in a child of fork(), which has none */
 /* The caller's: no signal is sent between these two. False: the ticker has ended. */
 bool ticker_pause(void);
 void ticker_resume(void);

@@ -51,6 +51,7 @@ void agent_end(enum tally_wire_end why) {
 static void forget_in_child(void) {
   struct tally_wire_header *shared = agent.shared;
   agent.shared = NULL;
+  ticker_forget();
   if (__atomic_exchange_n(&agent.clock, CLOCK_OFF, __ATOMIC_ACQ_REL) != CLOCK_OFF && shared)
     handler_restore();
 }
@@ -173,6 +174,11 @@ static int begin_clock(const struct tally_wire_header *header, int *error) {
   return TALLY_REFUSED_NOT;
 }
 
+static bool was_stopped(void) {
+  return agent.shared &&
+         __atomic_load_n(&agent.shared->command, __ATOMIC_ACQUIRE) == TALLY_COMMAND_STOP;
+}
+
 /* The rings' positions of an earlier use do not fit a new memory. */
 static void begin_threads(void) {
   for (uint32_t i = 0; i < MAX_THREADS; ++i) {
@@ -180,6 +186,15 @@ static void begin_threads(void) {
     threads[i].head = 0;
   }
   threads_adopt_all();
+}
+
+/* A ticker that was told to stop may still be on its stack, and in the memory that it was told in.
+ */
+static bool earlier_use_is_over(void) {
+  const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
+  if (clock != CLOCK_OFF && !(clock == CLOCK_TICKER && was_stopped()))
+    return false;
+  return ticker_wait_end();
 }
 
 static int start(const char *name, bool preloaded) {
@@ -198,7 +213,7 @@ static int start(const char *name, bool preloaded) {
     munmap(memory, header.bytes);
     return TALLY_REFUSED_CLAIMED;
   }
-  if (__atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) != CLOCK_OFF) {
+  if (!earlier_use_is_over()) {
     refusal = refuse(shared, TALLY_REFUSED_BUSY, 0);
     munmap(memory, header.bytes);
     return refusal;
