@@ -65,6 +65,7 @@ struct thread {
   /* clock timer */
   int timer;
   bool has_timer;
+  uint64_t left_ns; /* until its next signal, while timers are suspended; 0: a whole period */
 };
 extern struct thread threads[MAX_THREADS];
 
@@ -122,8 +123,13 @@ void ticker_resume(void);
 
 /* ---- timer.c ---- */
 
-int timer_begin(struct thread *thread); /* 0 or errno */
+int timer_begin(struct thread *thread); /* 0 or errno; nothing when timers are not the clock */
 void timer_end(struct thread *thread);
+void timers_end(void); /* of all threads; the clock is off */
+/* Around an exec: the timers stand still and the old disposition is back, then all goes on. */
+void timers_suspend(void);
+bool timers_resume(void); /* false: sampling does not go on, or not yet */
+void timers_forget(void); /* in a child of fork() */
 
 /* ---- perf.c: the kernel's clocks, handed over ---- */
 

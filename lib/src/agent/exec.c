@@ -1,6 +1,6 @@
 /* The exec family on the way in. A signal that is pending survives exec and its handler does not:
- * the new program would be killed by it. So the ticker is paused and what is pending is dropped
- * before; if exec fails, all goes on. */
+ * the new program would be killed by it, and the old one by what arrives before it is gone. So
+ * ticker or timers are paused and what is pending is dropped before; if exec fails, all goes on. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +15,10 @@ static bool leave_off(void) {
   const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
   if (clock == CLOCK_OFF || (clock == CLOCK_TICKER && !ticker_pause()))
     return false;
-  handler_restore();
+  if (clock == CLOCK_TIMER)
+    timers_suspend();
+  else
+    handler_restore();
   __atomic_store_n(&agent.shared->end, TALLY_END_EXEC, __ATOMIC_RELEASE);
   agent_tell(TALLY_STATE_ENDED);
   return true;
@@ -26,9 +29,12 @@ static void go_on(bool left_off) {
     return;
   const int error = errno;
   const bool ticker = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) == CLOCK_TICKER;
-  handler_again();
-  __atomic_store_n(&agent.shared->end, TALLY_END_NOT, __ATOMIC_RELEASE);
-  agent_tell(ticker ? TALLY_STATE_TICKER : TALLY_STATE_TIMER);
+  if (ticker)
+    handler_again();
+  if (ticker || timers_resume()) {
+    __atomic_store_n(&agent.shared->end, TALLY_END_NOT, __ATOMIC_RELEASE);
+    agent_tell(ticker ? TALLY_STATE_TICKER : TALLY_STATE_TIMER);
+  }
   if (ticker)
     ticker_resume();
   errno = error;

@@ -15,6 +15,8 @@ static void give_up_signal(int number) {
   const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
   if (clock == CLOCK_TIMER || (clock == CLOCK_TICKER && ticker_pause())) {
     agent_end(TALLY_END_SIGNAL);
+    if (clock == CLOCK_TIMER)
+      timers_end(); /* before: the default would kill */
     handler_restore();
     if (clock == CLOCK_TICKER)
       ticker_resume(); /* it sees the end, and leaves */

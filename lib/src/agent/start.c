@@ -52,6 +52,7 @@ static void forget_in_child(void) {
   struct tally_wire_header *shared = agent.shared;
   agent.shared = NULL;
   ticker_forget();
+  timers_forget();
   if (__atomic_exchange_n(&agent.clock, CLOCK_OFF, __ATOMIC_ACQ_REL) != CLOCK_OFF && shared)
     handler_restore();
 }
@@ -163,9 +164,7 @@ static int begin_clock(const struct tally_wire_header *header, int *error) {
   }
   if (refusal != TALLY_REFUSED_NOT) {
     __atomic_store_n(&agent.clock, CLOCK_OFF, __ATOMIC_RELEASE);
-    for (uint32_t i = 0; i < threads_used(); ++i)
-      if (threads[i].has_timer)
-        timer_end(&threads[i]);
+    timers_end();
     handler_restore();
     return refusal;
   }
