@@ -403,6 +403,10 @@ TEST(CollectAgentStart, StartsAgainAfterItsTickerWasStopped) {
   sample_again_and_again(2000, "ticker");
 }
 
+TEST(CollectAgentStart, StartsAgainAfterItsTimersWereStopped) {
+  sample_again_and_again(100, "timer");
+}
+
 TEST(CollectAgentStart, CopiesRegistersAndStack) {
 #if defined(__x86_64__)
   Onlooker onlooker;

@@ -188,11 +188,15 @@ static void begin_threads(void) {
 }
 
 /* A ticker that was told to stop may still be on its stack, and in the memory that it was told in.
- */
+ * Of the timers only those end by themselves whose threads run. */
 static bool earlier_use_is_over(void) {
   const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
-  if (clock != CLOCK_OFF && !(clock == CLOCK_TICKER && was_stopped()))
+  if (clock != CLOCK_OFF && !was_stopped())
     return false;
+  if (clock == CLOCK_TIMER) {
+    agent_end(TALLY_END_STOPPED);
+    timers_end();
+  }
   return ticker_wait_end();
 }
 
