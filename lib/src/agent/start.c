@@ -242,9 +242,10 @@ static int start(const char *name, bool preloaded) {
   }
   int error = 0;
   refusal = begin_clock(&header, &error);
-  if (refusal != TALLY_REFUSED_NOT)
+  if (refusal != TALLY_REFUSED_NOT) {
+    /* It stays mapped, and ours: a handler may be at work that has seen the clock. */
     refuse(shared, refusal, error);
-  if (refusal != TALLY_REFUSED_NOT || shared->state == TALLY_STATE_RING) {
+  } else if (shared->state == TALLY_STATE_RING) {
     __atomic_store_n(&agent.shared, NULL, __ATOMIC_RELEASE);
     munmap(memory, header.bytes);
   }
