@@ -92,6 +92,11 @@ int handler_again(void);    /* after a restore */
 /* ---- signals.c ---- */
 
 int libc_sigaction(int number, const struct sigaction *action, struct sigaction *old);
+void signals_resolve(void); /* finds the real ones */
+
+/* ---- exec.c ---- */
+
+void exec_resolve(void); /* finds the real ones */
 
 /* ---- ring.c: the rings that the handler fills ---- */
 

@@ -40,12 +40,32 @@ static void go_on(bool left_off) {
   errno = error;
 }
 
-/* libc's own, found when first needed: other libraries' constructors may run before ours. */
-#define REAL(name, type)                                                                           \
-  static type *real;                                                                               \
-  if (!real)                                                                                       \
-    real = (type *)(uintptr_t)dlsym(RTLD_NEXT, name);                                              \
-  if (!real) {                                                                                     \
+typedef int execve_function(const char *, char *const[], char *const[]);
+typedef int execv_function(const char *, char *const[]);
+typedef int fexecve_function(int, char *const[], char *const[]);
+typedef int execveat_function(int, const char *, char *const[], char *const[], int);
+
+static struct {
+  execve_function *execve, *execvpe;
+  execv_function *execv, *execvp;
+  fexecve_function *fexecve;
+  execveat_function *execveat;
+} libc;
+
+void exec_resolve(void) {
+  libc.execve = (execve_function *)(uintptr_t)dlsym(RTLD_NEXT, "execve");
+  libc.execvpe = (execve_function *)(uintptr_t)dlsym(RTLD_NEXT, "execvpe");
+  libc.execv = (execv_function *)(uintptr_t)dlsym(RTLD_NEXT, "execv");
+  libc.execvp = (execv_function *)(uintptr_t)dlsym(RTLD_NEXT, "execvp");
+  libc.fexecve = (fexecve_function *)(uintptr_t)dlsym(RTLD_NEXT, "fexecve");
+  libc.execveat = (execveat_function *)(uintptr_t)dlsym(RTLD_NEXT, "execveat");
+}
+
+/* Other libraries' constructors may run, and exec, before ours. */
+#define REAL(name)                                                                                 \
+  if (!libc.name)                                                                                  \
+    exec_resolve();                                                                                \
+  if (!libc.name) {                                                                                \
     errno = ENOSYS;                                                                                \
     return -1;                                                                                     \
   }
@@ -56,40 +76,35 @@ static void go_on(bool left_off) {
   go_on(left_off);                                                                                 \
   return result
 
-typedef int execve_function(const char *, char *const[], char *const[]);
-typedef int execv_function(const char *, char *const[]);
-typedef int fexecve_function(int, char *const[], char *const[]);
-typedef int execveat_function(int, const char *, char *const[], char *const[], int);
-
 AGENT_EXPORT int execve(const char *path, char *const arguments[], char *const environment[]) {
-  REAL("execve", execve_function)
-  AROUND(real(path, arguments, environment));
+  REAL(execve)
+  AROUND(libc.execve(path, arguments, environment));
 }
 
 AGENT_EXPORT int execv(const char *path, char *const arguments[]) {
-  REAL("execv", execv_function)
-  AROUND(real(path, arguments));
+  REAL(execv)
+  AROUND(libc.execv(path, arguments));
 }
 
 AGENT_EXPORT int execvp(const char *file, char *const arguments[]) {
-  REAL("execvp", execv_function)
-  AROUND(real(file, arguments));
+  REAL(execvp)
+  AROUND(libc.execvp(file, arguments));
 }
 
 AGENT_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[]) {
-  REAL("execvpe", execve_function)
-  AROUND(real(file, arguments, environment));
+  REAL(execvpe)
+  AROUND(libc.execvpe(file, arguments, environment));
 }
 
 AGENT_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[]) {
-  REAL("fexecve", fexecve_function)
-  AROUND(real(fd, arguments, environment));
+  REAL(fexecve)
+  AROUND(libc.fexecve(fd, arguments, environment));
 }
 
 AGENT_EXPORT int execveat(int folder, const char *path, char *const arguments[],
                           char *const environment[], int flags) {
-  REAL("execveat", execveat_function)
-  AROUND(real(folder, path, arguments, environment, flags));
+  REAL(execveat)
+  AROUND(libc.execveat(folder, path, arguments, environment, flags));
 }
 
 /* The forms with a list become those with an array, on the stack, as libc does it. */

@@ -236,7 +236,6 @@ static int start(const char *name, bool preloaded) {
   shared->load_address = (uint64_t)(uintptr_t)&agent;
   begin_threads();
   if (!prepared) {
-    threads_resolve();
     pthread_atfork(NULL, NULL, forget_in_child);
     prepared = true;
   }
@@ -262,7 +261,7 @@ AGENT_EXPORT int tally_agent_start(const char *name) {
   return refusal;
 }
 
-/* ---- preloaded ---- */
+/* ---- loaded, by the dynamic linker or late ---- */
 
 extern char **environ;
 
@@ -299,7 +298,12 @@ static void restore_preload(void) {
     memmove(list, rest + 1, strlen(rest + 1) + 1);
 }
 
-__attribute__((constructor)) static void preloaded(void) {
+__attribute__((constructor)) static void loaded(void) {
+  /* Not at the call: dlsym() may not be called where these may, in a child of vfork() or in a
+   * signal handler. */
+  threads_resolve();
+  signals_resolve();
+  exec_resolve();
   char **entry;
   char *value = value_of(TALLY_WIRE_VARIABLE, &entry);
   if (!value)
