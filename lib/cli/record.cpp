@@ -176,9 +176,15 @@ Result<std::unique_ptr<AgentSampler>> agent_for(const std::string &program,
   return make_agent_sampler(sampling);
 }
 
+// Real-time signals have no name.
+std::string signal_name(int number) {
+  const char *name = sigabbrev_np(number);
+  return name ? fmt::format("SIG{}", name) : fmt::format("SIG{}", number);
+}
+
 std::string ending(int status) {
   if (WIFSIGNALED(status))
-    return fmt::format("ended by SIG{}", sigabbrev_np(WTERMSIG(status)));
+    return "ended by " + signal_name(WTERMSIG(status));
   return fmt::format("exited, status {}", WEXITSTATUS(status));
 }
 
@@ -196,7 +202,7 @@ std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
     if (polled[1].revents & POLLIN) {
       const int signal = signals.take();
       if (!ours) {
-        end = fmt::format("SIG{}", sigabbrev_np(signal));
+        end = signal_name(signal);
         break;
       }
       if (signal != SIGINT && signal != SIGQUIT) // those two it has got from the terminal
@@ -335,8 +341,7 @@ void say_facts(const AgentFacts &facts) {
                                                            facts.interruptions)));
   if (!facts.conflict.empty())
     say("tally: " + facts.conflict);
-  if (facts.phase == AgentPhase::refused ||
-      (facts.phase == AgentPhase::ended && facts.reason != "the process has ended"))
+  if (facts.phase == AgentPhase::refused || (facts.phase == AgentPhase::ended && !facts.exited))
     say("tally: sampling ended early: " + facts.reason);
 }
 

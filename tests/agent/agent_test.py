@@ -215,10 +215,11 @@ class Noticed(unittest.TestCase):
         self.assertIn("has taken the agent's signal", run.messages)
 
     def test_a_program_that_resets_all_signals(self) -> None:
-        for _ in range(20):
-            run = self.inside("resets", "0.05", least=0)
-            self.assertIn("exited, status 0", run.messages)
-            self.assertIn("has taken the agent's signal", run.messages)
+        for frequency in (4000, 100):
+            for _ in range(20):
+                run = record("inside", "resets", "0.05", frequency=frequency)
+                self.assertIn("exited, status 0", run.messages)
+                self.assertIn("has taken the agent's signal", run.messages)
 
     def test_a_program_that_asks_for_handlers(self) -> None:
         self.assertEqual(self.inside("asks").number("handled"), 0)
@@ -232,8 +233,9 @@ class Noticed(unittest.TestCase):
         self.assertGreater(forker.of("parent_spin"), 100)
 
     def test_samples_survive_every_end(self) -> None:
-        for mode, end in (("killed", "ended by SIGKILL"), ("leaves", "exited, status 7")):
-            run = self.inside(mode)
+        for mode, end in ((["killed"], "ended by SIGKILL"), (["killed", "0.3", "50"], "ended by SIG50"),
+                          (["leaves"], "exited, status 7")):
+            run = self.inside(*mode)
             self.assertIn(end, run.messages)
             self.assertGreater(run.of("inside_spin"), 800, run.messages)
         crashed = record("crasher", "0.3", frequency=4000)
@@ -272,6 +274,15 @@ class Exec(unittest.TestCase):
         for _ in range(200):
             run = record("inside", "chain", "0.01", "1", frequency=4000)
             self.assertEqual(run.out, "end of the chain\n", run.messages)
+
+    def test_no_timer_of_another_thread_kills(self) -> None:
+        """Timers go by the CPU time of their threads, whoever is within an exec."""
+        for _ in range(20):
+            run = record("inside", "searches", "0.1", "300", frequency=100,
+                         environment={"PATH": ":".join(["/nonexistent"] * 20)})
+            self.assertIn("the agent's clock was timer", run.messages)
+            self.assertEqual(run.out, "end of the search\n", run.messages)
+            self.assertGreater(run.of("inside_spin"), 10)
 
     def test_the_end_of_sampling_is_told(self) -> None:
         run = record("inside", "chain", "0.3", "1", frequency=4000)

@@ -15,9 +15,11 @@
  * threads      prints `threads N` and `descriptors N` as /proc has them
  * clones       spins in a thread that clone() made, in `clone_spin`
  * fails        calls an exec that fails, a hundred times, then spins
+ * searches N   with two threads in `inside_spin`, calls N execs that fail, then executes itself to
+ *              print `end of the search`
  * chain N      executes itself N times, spinning a little each time; prints `end of the chain`
  * child        a child of fork() spins in `child_spin`, then executes `true`; status of the child
- * killed       is ended by SIGKILL after spinning
+ * killed [N]   is ended by signal N, else SIGKILL, after spinning
  * leaves       ends by _exit(7) after spinning
  */
 #include <dirent.h>
@@ -230,6 +232,24 @@ static int fails(void) {
   return 0;
 }
 
+static void *spin_on(void *unused) {
+  inside_spin(1e9);
+  return unused;
+}
+
+static int searches(char *self, int count) {
+  pthread_t thread;
+  for (int i = 0; i < 2; ++i)
+    pthread_create(&thread, NULL, spin_on, NULL);
+  inside_spin(seconds);
+  for (int i = 0; i < count; ++i)
+    if (execlp("no-such-program", "no-such-program", (char *)NULL) == 0 || errno != ENOENT)
+      return 1;
+  inside_spin(seconds);
+  execl("/proc/self/exe", self, "found", (char *)NULL);
+  return 1;
+}
+
 static int chain(char *self, int left) {
   inside_spin(seconds);
   if (left == 0) {
@@ -288,13 +308,17 @@ int main(int argc, char **argv) {
     return clones();
   else if (strcmp(mode, "fails") == 0)
     return fails();
+  else if (strcmp(mode, "searches") == 0)
+    return searches(argv[0], argc > 3 ? atoi(argv[3]) : 0);
+  else if (strcmp(mode, "found") == 0)
+    return puts("end of the search") < 0;
   else if (strcmp(mode, "chain") == 0)
     return chain(argv[0], argc > 3 ? atoi(argv[3]) : 0);
   else if (strcmp(mode, "child") == 0)
     return child();
   else if (strcmp(mode, "killed") == 0) {
     inside_spin(seconds);
-    kill(getpid(), SIGKILL);
+    kill(getpid(), argc > 3 ? atoi(argv[3]) : SIGKILL);
   } else if (strcmp(mode, "leaves") == 0) {
     inside_spin(seconds);
     _exit(7);

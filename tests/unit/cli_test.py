@@ -165,6 +165,12 @@ class Record(CliCase):
             for number in (signal.SIGXFSZ, signal.SIGPIPE):
                 self.assertFalse(int(mask, 16) >> (number - 1) & 1, done.stdout)
 
+    def test_a_signal_without_a_name_ends_the_program(self) -> None:
+        done = self.run_tally("record", "-o", "x.folded", "--", "sh", "-c",
+                              "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; kill -50 $$")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("tally: ended by SIG50; ", done.stderr)
+
     def test_samples_outlive_the_reader_of_messages(self) -> None:
         reading, writing = os.pipe()
         os.close(reading)

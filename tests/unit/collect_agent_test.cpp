@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include <dlfcn.h>
@@ -353,6 +354,58 @@ void sample_late(SamplerOptions options) {
 }
 
 TEST(CollectAgentStart, SamplesAProcessThatLoadsItLate) { sample_late({}); }
+
+// One sampler after the other, in a process that goes on.
+void sample_again_and_again(int frequency_hz, const char *clock) {
+  const char *library = std::getenv("TALLY_AGENT_LIBRARY");
+  if (!library)
+    GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer does not expect the agent's thread";
+#endif
+  constexpr int times = 5; // more than there are signals to take
+  SamplerOptions options;
+  options.frequency_hz = frequency_hz;
+  std::vector<std::unique_ptr<AgentSampler>> samplers;
+  std::vector<std::string> values;
+  for (int i = 0; i < times; ++i) {
+    auto made = make_agent_sampler(options, library);
+    ASSERT_TRUE(made) << made.error().text();
+    const std::string variable = (*made)->launch().variable;
+    View(variable).header().attr_bytes = 0;
+    values.push_back(variable.substr(variable.find('=') + 1));
+    samplers.push_back(std::move(*made));
+  }
+  Child child([&] {
+    std::thread([] { spin_for(60); }).detach(); // its timer, too
+    auto *start = reinterpret_cast<Start *>(
+        ::dlsym(::dlopen(library, RTLD_NOW | RTLD_LOCAL), "tally_agent_start"));
+    for (const std::string &value : values) {
+      if (const int refusal = start(value.c_str()); refusal != 0)
+        ::_exit(refusal);
+      View memory("=" + value);
+      spin_for(0.3);
+      memory.header().command = TALLY_COMMAND_STOP;
+    }
+  });
+  for (const auto &sampler : samplers)
+    sampler->expect(child.pid());
+  child.go();
+  child.wait_end();
+  for (const auto &sampler : samplers) {
+    wait_ended(*sampler);
+    EXPECT_EQ(sampler->facts().clock, clock) << sampler->facts().reason;
+    EXPECT_GT(sampler->status().samples, 15u);
+  }
+}
+
+TEST(CollectAgentStart, StartsAgainAfterItsTickerWasStopped) {
+  sample_again_and_again(2000, "ticker");
+}
+
+TEST(CollectAgentStart, StartsAgainAfterItsTimersWereStopped) {
+  sample_again_and_again(100, "timer");
+}
 
 TEST(CollectAgentStart, CopiesRegistersAndStack) {
 #if defined(__x86_64__)

@@ -36,6 +36,7 @@ enum class AgentPhase : uint8_t {
 struct AgentFacts {
   AgentPhase phase = AgentPhase::waiting;
   std::string clock;    // "ring", "ticker" or "timer"; empty before it is known
+  bool exited = false;  // ended: only because the process did, nothing of it was missed
   std::string reason;   // of a refusal or an end, in words; while waiting past its time, a guess
   std::string conflict; // what disturbs the program or the counts, in words; empty: nothing known
   uint64_t interruptions = 0; // signals sent to the program; 0 with the clock "ring"

@@ -65,6 +65,7 @@ struct thread {
   /* clock timer */
   int timer;
   bool has_timer;
+  uint64_t left_ns; /* until its next signal, while timers are suspended; 0: a whole period */
 };
 extern struct thread threads[MAX_THREADS];
 
@@ -91,6 +92,11 @@ int handler_again(void);    /* after a restore */
 /* ---- signals.c ---- */
 
 int libc_sigaction(int number, const struct sigaction *action, struct sigaction *old);
+void signals_resolve(void); /* finds the real ones */
+
+/* ---- exec.c ---- */
+
+void exec_resolve(void); /* finds the real ones */
 
 /* ---- ring.c: the rings that the handler fills ---- */
 
@@ -112,15 +118,23 @@ void count_lost(uint64_t ticks);
 
 /* ---- ticker.c ---- */
 
-int ticker_start(void); /* 0 or errno */
+int ticker_start(void); /* 0 or errno; not before the one of before has ended */
+/* For a ticker that was told to stop, or was never there. False: not within half a second. */
+bool ticker_wait_end(void);
+void ticker_forget(void); /* in a child of fork(), which has none */
 /* The caller's: no signal is sent between these two. False: the ticker has ended. */
 bool ticker_pause(void);
 void ticker_resume(void);
 
 /* ---- timer.c ---- */
 
-int timer_begin(struct thread *thread); /* 0 or errno */
+int timer_begin(struct thread *thread); /* 0 or errno; nothing when timers are not the clock */
 void timer_end(struct thread *thread);
+void timers_end(void); /* of all threads; the clock is off */
+/* Around an exec: the timers stand still and the old disposition is back, then all goes on. */
+void timers_suspend(void);
+bool timers_resume(void); /* false: sampling does not go on, or not yet */
+void timers_forget(void); /* in a child of fork() */
 
 /* ---- perf.c: the kernel's clocks, handed over ---- */
 

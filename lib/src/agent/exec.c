@@ -1,6 +1,6 @@
 /* The exec family on the way in. A signal that is pending survives exec and its handler does not:
- * the new program would be killed by it. So the ticker is paused and what is pending is dropped
- * before; if exec fails, all goes on. */
+ * the new program would be killed by it, and the old one by what arrives before it is gone. So
+ * ticker or timers are paused and what is pending is dropped before; if exec fails, all goes on. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -15,7 +15,10 @@ static bool leave_off(void) {
   const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
   if (clock == CLOCK_OFF || (clock == CLOCK_TICKER && !ticker_pause()))
     return false;
-  handler_restore();
+  if (clock == CLOCK_TIMER)
+    timers_suspend();
+  else
+    handler_restore();
   __atomic_store_n(&agent.shared->end, TALLY_END_EXEC, __ATOMIC_RELEASE);
   agent_tell(TALLY_STATE_ENDED);
   return true;
@@ -26,20 +29,43 @@ static void go_on(bool left_off) {
     return;
   const int error = errno;
   const bool ticker = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) == CLOCK_TICKER;
-  handler_again();
-  __atomic_store_n(&agent.shared->end, TALLY_END_NOT, __ATOMIC_RELEASE);
-  agent_tell(ticker ? TALLY_STATE_TICKER : TALLY_STATE_TIMER);
+  if (ticker)
+    handler_again();
+  if (ticker || timers_resume()) {
+    __atomic_store_n(&agent.shared->end, TALLY_END_NOT, __ATOMIC_RELEASE);
+    agent_tell(ticker ? TALLY_STATE_TICKER : TALLY_STATE_TIMER);
+  }
   if (ticker)
     ticker_resume();
   errno = error;
 }
 
-/* libc's own, found when first needed: other libraries' constructors may run before ours. */
-#define REAL(name, type)                                                                           \
-  static type *real;                                                                               \
-  if (!real)                                                                                       \
-    real = (type *)(uintptr_t)dlsym(RTLD_NEXT, name);                                              \
-  if (!real) {                                                                                     \
+typedef int execve_function(const char *, char *const[], char *const[]);
+typedef int execv_function(const char *, char *const[]);
+typedef int fexecve_function(int, char *const[], char *const[]);
+typedef int execveat_function(int, const char *, char *const[], char *const[], int);
+
+static struct {
+  execve_function *execve, *execvpe;
+  execv_function *execv, *execvp;
+  fexecve_function *fexecve;
+  execveat_function *execveat;
+} libc;
+
+void exec_resolve(void) {
+  libc.execve = (execve_function *)(uintptr_t)dlsym(RTLD_NEXT, "execve");
+  libc.execvpe = (execve_function *)(uintptr_t)dlsym(RTLD_NEXT, "execvpe");
+  libc.execv = (execv_function *)(uintptr_t)dlsym(RTLD_NEXT, "execv");
+  libc.execvp = (execv_function *)(uintptr_t)dlsym(RTLD_NEXT, "execvp");
+  libc.fexecve = (fexecve_function *)(uintptr_t)dlsym(RTLD_NEXT, "fexecve");
+  libc.execveat = (execveat_function *)(uintptr_t)dlsym(RTLD_NEXT, "execveat");
+}
+
+/* Other libraries' constructors may run, and exec, before ours. */
+#define REAL(name)                                                                                 \
+  if (!libc.name)                                                                                  \
+    exec_resolve();                                                                                \
+  if (!libc.name) {                                                                                \
     errno = ENOSYS;                                                                                \
     return -1;                                                                                     \
   }
@@ -50,40 +76,35 @@ static void go_on(bool left_off) {
   go_on(left_off);                                                                                 \
   return result
 
-typedef int execve_function(const char *, char *const[], char *const[]);
-typedef int execv_function(const char *, char *const[]);
-typedef int fexecve_function(int, char *const[], char *const[]);
-typedef int execveat_function(int, const char *, char *const[], char *const[], int);
-
 AGENT_EXPORT int execve(const char *path, char *const arguments[], char *const environment[]) {
-  REAL("execve", execve_function)
-  AROUND(real(path, arguments, environment));
+  REAL(execve)
+  AROUND(libc.execve(path, arguments, environment));
 }
 
 AGENT_EXPORT int execv(const char *path, char *const arguments[]) {
-  REAL("execv", execv_function)
-  AROUND(real(path, arguments));
+  REAL(execv)
+  AROUND(libc.execv(path, arguments));
 }
 
 AGENT_EXPORT int execvp(const char *file, char *const arguments[]) {
-  REAL("execvp", execv_function)
-  AROUND(real(file, arguments));
+  REAL(execvp)
+  AROUND(libc.execvp(file, arguments));
 }
 
 AGENT_EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[]) {
-  REAL("execvpe", execve_function)
-  AROUND(real(file, arguments, environment));
+  REAL(execvpe)
+  AROUND(libc.execvpe(file, arguments, environment));
 }
 
 AGENT_EXPORT int fexecve(int fd, char *const arguments[], char *const environment[]) {
-  REAL("fexecve", fexecve_function)
-  AROUND(real(fd, arguments, environment));
+  REAL(fexecve)
+  AROUND(libc.fexecve(fd, arguments, environment));
 }
 
 AGENT_EXPORT int execveat(int folder, const char *path, char *const arguments[],
                           char *const environment[], int flags) {
-  REAL("execveat", execveat_function)
-  AROUND(real(folder, path, arguments, environment, flags));
+  REAL(execveat)
+  AROUND(libc.execveat(folder, path, arguments, environment, flags));
 }
 
 /* The forms with a list become those with an array, on the stack, as libc does it. */

@@ -167,10 +167,15 @@ static int set_action(void) {
 int handler_install(const int32_t *wanted) {
   for (int i = 0; i < TALLY_WIRE_SIGNALS; ++i) {
     const int number = wanted[i];
-    if (number < SIGRTMIN || number > SIGRTMAX ||
-        libc_sigaction(number, NULL, &agent.old_action) != 0 ||
-        agent.old_action.sa_handler != SIG_DFL)
+    struct sigaction now;
+    if (number < SIGRTMIN || number > SIGRTMAX || libc_sigaction(number, NULL, &now) != 0)
       continue;
+    /* Ours is there from an earlier use: each use would take one more, and there are few. */
+    if (number != agent.signal || now.sa_sigaction != handler) {
+      if (now.sa_handler != SIG_DFL)
+        continue;
+      agent.old_action = now;
+    }
     agent.signal = number;
     return set_action();
   }

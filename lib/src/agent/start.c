@@ -51,6 +51,8 @@ void agent_end(enum tally_wire_end why) {
 static void forget_in_child(void) {
   struct tally_wire_header *shared = agent.shared;
   agent.shared = NULL;
+  ticker_forget();
+  timers_forget();
   if (__atomic_exchange_n(&agent.clock, CLOCK_OFF, __ATOMIC_ACQ_REL) != CLOCK_OFF && shared)
     handler_restore();
 }
@@ -162,15 +164,18 @@ static int begin_clock(const struct tally_wire_header *header, int *error) {
   }
   if (refusal != TALLY_REFUSED_NOT) {
     __atomic_store_n(&agent.clock, CLOCK_OFF, __ATOMIC_RELEASE);
-    for (uint32_t i = 0; i < threads_used(); ++i)
-      if (threads[i].has_timer)
-        timer_end(&threads[i]);
+    timers_end();
     handler_restore();
     return refusal;
   }
   agent_tell(timers ? TALLY_STATE_TIMER : TALLY_STATE_TICKER);
   wait_until_seen();
   return TALLY_REFUSED_NOT;
+}
+
+static bool was_stopped(void) {
+  return agent.shared &&
+         __atomic_load_n(&agent.shared->command, __ATOMIC_ACQUIRE) == TALLY_COMMAND_STOP;
 }
 
 /* The rings' positions of an earlier use do not fit a new memory. */
@@ -180,6 +185,19 @@ static void begin_threads(void) {
     threads[i].head = 0;
   }
   threads_adopt_all();
+}
+
+/* A ticker that was told to stop may still be on its stack, and in the memory that it was told in.
+ * Of the timers only those end by themselves whose threads run. */
+static bool earlier_use_is_over(void) {
+  const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
+  if (clock != CLOCK_OFF && !was_stopped())
+    return false;
+  if (clock == CLOCK_TIMER) {
+    agent_end(TALLY_END_STOPPED);
+    timers_end();
+  }
+  return ticker_wait_end();
 }
 
 static int start(const char *name, bool preloaded) {
@@ -198,7 +216,7 @@ static int start(const char *name, bool preloaded) {
     munmap(memory, header.bytes);
     return TALLY_REFUSED_CLAIMED;
   }
-  if (__atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) != CLOCK_OFF) {
+  if (!earlier_use_is_over()) {
     refusal = refuse(shared, TALLY_REFUSED_BUSY, 0);
     munmap(memory, header.bytes);
     return refusal;
@@ -218,15 +236,15 @@ static int start(const char *name, bool preloaded) {
   shared->load_address = (uint64_t)(uintptr_t)&agent;
   begin_threads();
   if (!prepared) {
-    threads_resolve();
     pthread_atfork(NULL, NULL, forget_in_child);
     prepared = true;
   }
   int error = 0;
   refusal = begin_clock(&header, &error);
-  if (refusal != TALLY_REFUSED_NOT)
+  if (refusal != TALLY_REFUSED_NOT) {
+    /* It stays mapped, and ours: a handler may be at work that has seen the clock. */
     refuse(shared, refusal, error);
-  if (refusal != TALLY_REFUSED_NOT || shared->state == TALLY_STATE_RING) {
+  } else if (shared->state == TALLY_STATE_RING) {
     __atomic_store_n(&agent.shared, NULL, __ATOMIC_RELEASE);
     munmap(memory, header.bytes);
   }
@@ -243,7 +261,7 @@ AGENT_EXPORT int tally_agent_start(const char *name) {
   return refusal;
 }
 
-/* ---- preloaded ---- */
+/* ---- loaded, by the dynamic linker or late ---- */
 
 extern char **environ;
 
@@ -280,7 +298,12 @@ static void restore_preload(void) {
     memmove(list, rest + 1, strlen(rest + 1) + 1);
 }
 
-__attribute__((constructor)) static void preloaded(void) {
+__attribute__((constructor)) static void loaded(void) {
+  /* Not at the call: dlsym() may not be called where these may, in a child of vfork() or in a
+   * signal handler. */
+  threads_resolve();
+  signals_resolve();
+  exec_resolve();
   char **entry;
   char *value = value_of(TALLY_WIRE_VARIABLE, &entry);
   if (!value)

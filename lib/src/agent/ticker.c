@@ -42,6 +42,8 @@ static int64_t accounted_ns;
 static int64_t pool_ns;
 
 static int ticker_tid;
+/* The kernel's: the task's number, 0 once it runs no more, and so is off its stack. */
+static uint32_t task_word;
 static int task_directory = -1; /* in the ticker's own descriptors */
 static uint64_t process_cpu_at_start;
 
@@ -361,7 +363,7 @@ static int ticker(void *ready) {
   }
   if (task_directory < 0)
     agent_note(TALLY_NOTE_BLIND);
-  __atomic_store_n((bool *)ready, true, __ATOMIC_RELEASE); /* the starter's stack: not after this */
+  __atomic_store_n((bool *)ready, true, __ATOMIC_RELEASE);
   const enum tally_wire_end end = tick_until_told();
   __atomic_store_n(&pause_word, GONE, __ATOMIC_RELEASE);
   futex(&pause_word, FUTEX_WAKE, INT32_MAX, NULL);
@@ -379,15 +381,16 @@ int ticker_start(void) {
    * never among the program's. Where they cannot be closed at one stroke we share, and open none.
    */
   const bool own_files = raw3(SYS_close_range, ~0u, ~0u, 0) == 0;
-  int flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_UNTRACED;
+  int flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_UNTRACED |
+              CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
   if (!own_files)
     flags |= CLONE_FILES;
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
-  static bool ready;
+  static bool ready; /* a thread of its own reads it: not on our stack */
   ready = !own_files;
-  const int tid = clone(ticker, stack + STACK_BYTES, flags, &ready);
+  const int tid = clone(ticker, stack + STACK_BYTES, flags, &ready, &task_word, NULL, &task_word);
   const int error = tid < 0 ? errno : 0;
   sigprocmask(SIG_SETMASK, &before, NULL);
   if (error != 0)
@@ -395,6 +398,22 @@ int ticker_start(void) {
   while (!__atomic_load_n(&ready, __ATOMIC_ACQUIRE))
     raw0(SYS_sched_yield);
   return 0;
+}
+
+bool ticker_wait_end(void) {
+  const struct timespec wait = {0, 10000000};
+  for (int tries = 0; tries < 50; ++tries) {
+    const uint32_t task = __atomic_load_n(&task_word, __ATOMIC_ACQUIRE);
+    if (task == 0)
+      return true;
+    raw4(SYS_futex, &task_word, FUTEX_WAIT, task, &wait); /* the kernel's wake is not private */
+  }
+  return false;
+}
+
+void ticker_forget(void) {
+  task_word = 0;
+  pausers = 0;
 }
 
 bool ticker_pause(void) {

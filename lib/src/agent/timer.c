@@ -1,5 +1,6 @@
 /* A CPU timer for each thread: no thread of ours, no sleeping thread is ever interrupted; but the
  * kernel looks at these timers only at its own tick (100 to 1000 times a second). */
+#include <signal.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -21,7 +22,53 @@ struct kernel_sigevent {
   int padding[11];
 };
 
-int timer_begin(struct thread *thread) {
+/* Between the threads that begin, and those that exec or set the signal's handler: a timer that is
+ * armed while the disposition is the default ends the program. Held with all signals blocked, so
+ * that no handler of the program can ask for it on the same thread. */
+static uint32_t lock;
+static uint32_t suspended; /* threads that are within an exec */
+
+static uint64_t take_lock(void) {
+  const uint64_t all = ~UINT64_C(0);
+  uint64_t before = 0;
+  raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+  /* Asleep now and then, for who holds it may be of a lower priority. */
+  const struct timespec wait = {0, 100000};
+  for (int tries = 1; __atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0; ++tries)
+    if (tries % 64 == 0)
+      raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &wait, NULL);
+    else
+      raw0(SYS_sched_yield);
+  return before;
+}
+
+static void give_lock(uint64_t before) {
+  __atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+  raw4(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+}
+
+static bool has_timer(struct thread *thread) {
+  return __atomic_load_n(&thread->has_timer, __ATOMIC_ACQUIRE);
+}
+
+static struct timespec timespec_of(uint64_t ns) {
+  return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+static long arm(const struct thread *thread, uint64_t first_ns) {
+  const struct itimerspec every = {timespec_of(agent.period_ns), timespec_of(first_ns)};
+  return raw4(SYS_timer_settime, thread->timer, 0, &every, NULL);
+}
+
+/* What was left of its period is kept: a program may try many places for another one. */
+static void disarm(struct thread *thread) {
+  const struct itimerspec none = {{0, 0}, {0, 0}};
+  struct itimerspec left = none;
+  raw4(SYS_timer_settime, thread->timer, 0, &none, &left);
+  thread->left_ns = nanoseconds(&left.it_value);
+}
+
+static int begin(struct thread *thread) {
   const int clock = (int)((~(unsigned)thread->tid << 3) | 6u);
   struct kernel_sigevent event;
   memset(&event, 0, sizeof event);
@@ -31,17 +78,57 @@ int timer_begin(struct thread *thread) {
   long error = raw3(SYS_timer_create, clock, &event, &thread->timer);
   if (error != 0)
     return (int)-error;
-  thread->has_timer = true;
-  const struct timespec period = {(time_t)(agent.period_ns / 1000000000u),
-                                  (long)(agent.period_ns % 1000000000u)};
-  const struct itimerspec every = {period, period};
-  error = raw4(SYS_timer_settime, thread->timer, 0, &every, NULL);
+  __atomic_store_n(&thread->has_timer, true, __ATOMIC_RELEASE);
+  thread->left_ns = 0;
+  error = suspended == 0 ? arm(thread, agent.period_ns) : 0;
   if (error != 0)
     timer_end(thread);
   return (int)-error;
 }
 
-void timer_end(struct thread *thread) {
-  thread->has_timer = false;
-  raw1(SYS_timer_delete, thread->timer);
+int timer_begin(struct thread *thread) {
+  const uint64_t before = take_lock();
+  const bool wanted = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) == CLOCK_TIMER;
+  const int error = wanted ? begin(thread) : 0;
+  give_lock(before);
+  return error;
 }
+
+void timer_end(struct thread *thread) {
+  if (__atomic_exchange_n(&thread->has_timer, false, __ATOMIC_ACQ_REL))
+    raw1(SYS_timer_delete, thread->timer);
+}
+
+void timers_end(void) {
+  const uint64_t before = take_lock();
+  for (uint32_t i = 0; i < threads_used(); ++i)
+    timer_end(&threads[i]);
+  give_lock(before);
+}
+
+void timers_suspend(void) {
+  const uint64_t before = take_lock();
+  if (suspended++ == 0) {
+    for (uint32_t i = 0; i < threads_used(); ++i)
+      if (has_timer(&threads[i]))
+        disarm(&threads[i]);
+    handler_restore();
+  }
+  give_lock(before);
+}
+
+bool timers_resume(void) {
+  const uint64_t before = take_lock();
+  const bool again =
+      --suspended == 0 && __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) == CLOCK_TIMER;
+  if (again) {
+    handler_again();
+    for (uint32_t i = 0; i < threads_used(); ++i)
+      if (has_timer(&threads[i]))
+        arm(&threads[i], threads[i].left_ns > 0 ? threads[i].left_ns : agent.period_ns);
+  }
+  give_lock(before);
+  return again;
+}
+
+void timers_forget(void) { lock = suspended = 0; }

@@ -516,10 +516,11 @@ AgentFacts LiveAgentSampler::facts_now() {
   if (pid_ == 0)
     return facts;
   if (inner_) {
-    const bool ended = inner_->status().ended;
-    facts.phase = ended ? AgentPhase::ended : AgentPhase::working;
     facts.clock = "ring";
-    facts.reason = ended ? "the process has ended" : "";
+    facts.exited = inner_->status().ended;
+    facts.phase = facts.exited ? AgentPhase::ended : AgentPhase::working;
+    if (facts.exited)
+      facts.reason = words_of_end(TALLY_END_NOT, 0);
     return facts;
   }
   const tally_wire_header &header = memory_.header();
@@ -535,12 +536,15 @@ AgentFacts LiveAgentSampler::facts_now() {
   facts.conflict = words_of_notes(header.notes, clock_);
   if (now == TALLY_STATE_ENDED) {
     facts.phase = AgentPhase::ended;
-    facts.reason = words_of_end(header.end, header.signal);
+    const uint32_t end = __atomic_load_n(&header.end, __ATOMIC_RELAXED);
+    facts.exited = end == TALLY_END_NOT;
+    facts.reason = words_of_end(end, header.signal);
   } else if (gone_) {
     facts.phase = AgentPhase::ended;
-    facts.reason = clock_.empty()
-                       ? "the process ended before the agent was loaded: " + guess_silence()
-                       : "the process has ended";
+    facts.exited = !clock_.empty();
+    facts.reason = facts.exited
+                       ? words_of_end(TALLY_END_NOT, 0)
+                       : "the process ended before the agent was loaded: " + guess_silence();
   } else if (now == TALLY_STATE_EMPTY || now == TALLY_STATE_OFFERED || now > TALLY_STATE_ENDED) {
     facts.phase = AgentPhase::waiting;
     if (now == TALLY_STATE_EMPTY && cpu_last_ - cpu_at_expect_ > silence_ns)
