@@ -197,11 +197,15 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
   case EventKind::detached: {
     const bool detached = event.kind == EventKind::detached;
     armed = armed && !(detached && sampler);
-    if (agent)
-      if (const AgentFacts facts = agent->facts(); facts.clock.empty()) // it never worked
+    if (agent) {
+      const AgentFacts facts = agent->facts();
+      if (facts.clock.empty()) // it never worked
         said +=
             fmt::format("Nothing was sampled: {}.\n",
                         facts.reason.empty() ? "the program did not load the agent" : facts.reason);
+      else if (facts.phase == AgentPhase::ended && !facts.exited)
+        said += fmt::format("Sampling ended before the process did: {}.\n", facts.reason);
+    }
     Result<Reply> ended = end_sampling(trigger_of(event), detached);
     end_requests(true);
     return ended;
