@@ -205,6 +205,9 @@ class Noticed(unittest.TestCase):
         self.assertGreater(run.summary()[2], 500)
         self.assertGreater(run.of("inside_spin"), 300)
 
+    def test_who_waits_for_signals_does_not_get_the_agents(self) -> None:
+        self.assertEqual(self.inside("waits", least=0).number("foreign"), 0)
+
     def test_the_last_thread_ends_the_program(self) -> None:
         run = self.inside("last")
         self.assertEqual(run.out, "last one out\n")

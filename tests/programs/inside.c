@@ -6,6 +6,8 @@
  * environment  prints `own NAME=VALUE` and `child NAME=VALUE` for LD_PRELOAD and each TALLY_
  * variable errno        sets errno to a number of its own, prints `changed N`, how often it was
  * another blocked      a thread that blocks every signal, in `blocked_spin`, and one that does not
+ * waits        blocks every signal, waits for any a thousand times, for a moment each, and prints
+ *              `foreign N`, how many came or were pending
  * altstack     spins in a handler on an alternate stack that is just large enough
  * coroutine    spins on stacks from malloc and at the edge of a mapping, by swapcontext()
  * last         the first thread leaves, the last one spins and prints `last one out`
@@ -99,6 +101,21 @@ static int blocked(void) {
   pthread_create(&thread, NULL, blocked_spin, NULL);
   inside_spin(seconds);
   return pthread_join(thread, NULL);
+}
+
+static int waits(void) {
+  sigset_t all, pending;
+  int foreign = 0;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, NULL);
+  for (int i = 0; i < 1000; ++i) {
+    const struct timespec moment = {0, 100000};
+    inside_spin(seconds / 1000);
+    foreign += sigpending(&pending) != 0 || sigisemptyset(&pending) != 1;
+    foreign += sigtimedwait(&all, NULL, &moment) > 0;
+  }
+  printf("foreign %d\n", foreign);
+  return 0;
 }
 
 static void spin_on_alternate(int number) {
@@ -288,6 +305,8 @@ int main(int argc, char **argv) {
     return keep_errno();
   else if (strcmp(mode, "blocked") == 0)
     return blocked();
+  else if (strcmp(mode, "waits") == 0)
+    return waits();
   else if (strcmp(mode, "altstack") == 0)
     return altstack();
   else if (strcmp(mode, "coroutine") == 0)

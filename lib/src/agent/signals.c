@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/signalfd.h>
 
 #include "agent/agent.h"
 
@@ -28,9 +29,20 @@ typedef int sigaction_function(int, const struct sigaction *, struct sigaction *
 typedef void handler_function(int);
 typedef handler_function *signal_function(int, handler_function *);
 
+typedef int wait_function(const sigset_t *, int *);
+typedef int waitinfo_function(const sigset_t *, siginfo_t *);
+typedef int timedwait_function(const sigset_t *, siginfo_t *, const struct timespec *);
+typedef int pending_function(sigset_t *);
+typedef int signalfd_function(int, const sigset_t *, int);
+
 static struct {
   sigaction_function *sigaction;
   signal_function *signal, *sysv_signal, *sigset;
+  wait_function *sigwait;
+  waitinfo_function *sigwaitinfo;
+  timedwait_function *sigtimedwait;
+  pending_function *sigpending;
+  signalfd_function *signalfd;
 } libc;
 
 void signals_resolve(void) {
@@ -38,6 +50,11 @@ void signals_resolve(void) {
   libc.signal = (signal_function *)(uintptr_t)dlsym(RTLD_NEXT, "signal");
   libc.sysv_signal = (signal_function *)(uintptr_t)dlsym(RTLD_NEXT, "__sysv_signal");
   libc.sigset = (signal_function *)(uintptr_t)dlsym(RTLD_NEXT, "sigset");
+  libc.sigwait = (wait_function *)(uintptr_t)dlsym(RTLD_NEXT, "sigwait");
+  libc.sigwaitinfo = (waitinfo_function *)(uintptr_t)dlsym(RTLD_NEXT, "sigwaitinfo");
+  libc.sigtimedwait = (timedwait_function *)(uintptr_t)dlsym(RTLD_NEXT, "sigtimedwait");
+  libc.sigpending = (pending_function *)(uintptr_t)dlsym(RTLD_NEXT, "sigpending");
+  libc.signalfd = (signalfd_function *)(uintptr_t)dlsym(RTLD_NEXT, "signalfd");
 }
 
 /* Other libraries' constructors may run before ours. */
@@ -83,4 +100,53 @@ AGENT_EXPORT handler_function *sigset(int number, handler_function *handler) {
   REAL(sigset, SIG_ERR)
   give_up_signal(number);
   return libc.sigset(number, handler);
+}
+
+/* ---- waiting for signals by their number ---- */
+
+/* A thread that blocks all signals and waits for any must not be handed ours. It is left out of
+ * sets that hold its neighbours, too: who names it alone means a signal of his own. */
+static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy) {
+  const int number = agent.signal;
+  if (!set || !agent_is_here() || __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) == CLOCK_OFF ||
+      sigismember(set, number) != 1 || sigismember(set, number - 1) != 1 ||
+      sigismember(set, number + 1) != 1)
+    return set;
+  *copy = *set;
+  sigdelset(copy, number);
+  return copy;
+}
+
+AGENT_EXPORT int sigwait(const sigset_t *set, int *number) {
+  sigset_t copy;
+  if (!libc.sigwait)
+    signals_resolve();
+  return libc.sigwait ? libc.sigwait(without_ours(set, &copy), number) : ENOSYS;
+}
+
+AGENT_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info) {
+  sigset_t copy;
+  REAL(sigwaitinfo, -1)
+  return libc.sigwaitinfo(without_ours(set, &copy), info);
+}
+
+AGENT_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *most) {
+  sigset_t copy;
+  REAL(sigtimedwait, -1)
+  return libc.sigtimedwait(without_ours(set, &copy), info, most);
+}
+
+AGENT_EXPORT int signalfd(int descriptor, const sigset_t *set, int flags) {
+  sigset_t copy;
+  REAL(signalfd, -1)
+  return libc.signalfd(descriptor, without_ours(set, &copy), flags);
+}
+
+AGENT_EXPORT int sigpending(sigset_t *set) {
+  REAL(sigpending, -1)
+  const int result = libc.sigpending(set);
+  if (result == 0 && agent_is_here() &&
+      __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) != CLOCK_OFF)
+    sigdelset(set, agent.signal);
+  return result;
 }
