@@ -333,6 +333,15 @@ Result<Started> start(const Options &options, SamplerOptions sampling, const End
   return started;
 }
 
+std::string why_none(const SamplerStatus &status, const AgentFacts &facts) {
+  if (!facts.exited && !facts.reason.empty())
+    return facts.reason;
+  if (status.lost > 0)
+    return fmt::format("{} ticks were lost, and none was kept{}{}", status.lost,
+                       facts.conflict.empty() ? "" : ": ", facts.conflict);
+  return "it has hardly used any CPU time, or the frequency is too low for it";
+}
+
 void say_facts(const AgentFacts &facts) {
   if (!facts.clock.empty())
     say(fmt::format("tally: the agent's clock was {}{}", facts.clock,
@@ -394,14 +403,9 @@ Result<void> run(const Options &options) {
   sampler.reset();
   if (!command.empty())
     raw.command = raw.strings.intern(command);
-  if (raw.sample_count() == 0) {
-    const bool silent = agent && facts.clock.empty() && !facts.reason.empty();
-    return fail(ErrorCode::no_data,
-                silent ? "no samples: " + facts.reason
-                       : "no samples: it has hardly used any CPU time, or the frequency is too low "
-                         "for it",
+  if (raw.sample_count() == 0)
+    return fail(ErrorCode::no_data, "no samples: " + why_none(status, facts),
                 ours ? options.program[0] : fmt::format("process {}", pid));
-  }
   TALLY_TRY(profile, name_all(std::move(raw)));
   TALLY_TRY(written, write_profile(std::move(profile), *format));
   const std::string path = path_for(pid);
