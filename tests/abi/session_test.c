@@ -167,6 +167,9 @@ int main(void) {
       CHECK(strncmp(command("report --json"), "{\"events\":[\"ticks\"],\"totals\":[", 30) == 0);
       snprintf(line, sizeof line, "%llu ticks in total\n", (unsigned long long)total);
       CHECK(strstr(command("report"), line) && strstr(command("report --limit 0"), "made_now"));
+    } else if (strcmp(name, "histogram") == 0) {
+      CHECK(strchr(command("histogram"), '%'));
+      refused("histogram 0x20-0x10", TALLY_ERROR_INVALID_ARGUMENT, "0x20-0x10");
     } else if (strcmp(name, "dump") == 0) {
       snprintf(line, sizeof line, "dump %s/out.callgrind", folder);
       CHECK(strncmp(command(line), "Wrote ", 6) == 0);
