@@ -206,7 +206,10 @@ class Noticed(unittest.TestCase):
         self.assertGreater(run.of("inside_spin"), 300)
 
     def test_who_waits_for_signals_does_not_get_the_agents(self) -> None:
-        self.assertEqual(self.inside("waits", least=0).number("foreign"), 0)
+        run = record("inside", "waits", frequency=4000)
+        self.assertEqual(run.number("foreign"), 0)
+        if run.status != 0:  # it blocks the signal all of the time, and nothing is kept
+            self.assertIn("ticks were lost", run.messages)
 
     def test_the_last_thread_ends_the_program(self) -> None:
         run = self.inside("last")
