@@ -118,8 +118,11 @@ static inline enum mon_outcome mon_count(const struct mon_target *target, uint64
     return bins->words != NULL ? mon_increment_word(bins->words + bin)
                                : mon_count_short(bins->shorts + 2 * bin, probe);
   }
-  const struct mon_range *range = mon_range_of(target, pc);
-  const uint64_t index = range == NULL ? TALLY_PROFIL_OUTSIDE : tally_profil_index(&range->map, pc);
+  /* One range needs no search: the arithmetic looks at its ends itself. */
+  const struct mon_range *range =
+      target->range_count == 1 ? target->ranges : mon_range_of(target, pc);
+  const uint64_t index =
+      range == NULL ? TALLY_PROFIL_OUTSIDE : tally_profil_index_on(&range->map, pc);
   if (index == TALLY_PROFIL_OUTSIDE)
     return MON_OUTSIDE;
   return mon_count_short(range->shorts + 2 * index, probe);

@@ -91,12 +91,12 @@ static inline uint64_t tally_profil_scaled(uint64_t distance, uint32_t scale) {
   return high * scale + low;
 }
 
-/* The short that `pc` counts into, or TALLY_PROFIL_OUTSIDE. */
-static inline uint64_t tally_profil_index(const struct tally_profil_map *map, uint64_t pc) {
+/* tally_profil_index() of a map that is not off: for ticks, whose map was looked at once. */
+static inline uint64_t tally_profil_index_on(const struct tally_profil_map *map, uint64_t pc) {
   const uint32_t scale = tally_profil_scale(map);
   const uint64_t shorts = map->bytes / 2;
   uint64_t distance, index;
-  if (pc < map->low || (map->high != 0 && pc >= map->high) || tally_profil_is_off(map))
+  if (pc < map->low || (map->high != 0 && pc >= map->high))
     return TALLY_PROFIL_OUTSIDE;
   distance = pc - map->low;
   switch (map->abi) {
@@ -116,6 +116,11 @@ static inline uint64_t tally_profil_index(const struct tally_profil_map *map, ui
   if (index < shorts)
     return index;
   return map->fitted ? shorts - 1 : TALLY_PROFIL_OUTSIDE;
+}
+
+/* The short that `pc` counts into, or TALLY_PROFIL_OUTSIDE. */
+static inline uint64_t tally_profil_index(const struct tally_profil_map *map, uint64_t pc) {
+  return tally_profil_is_off(map) ? TALLY_PROFIL_OUTSIDE : tally_profil_index_on(map, pc);
 }
 
 /* The first pc that counts into short `index` or a later one; UINT64_MAX where none does. Pcs of
