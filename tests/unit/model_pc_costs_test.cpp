@@ -111,6 +111,18 @@ TEST(PcCosts, CallsHaveCountsAndNoCost) {
                 {"[unknown]", "fa", 5}, {"fa", "fb", 3}, {"fa", "fb", 4}, {"fb", "[unknown]", 6}}));
 }
 
+// Each would be a function of its own.
+TEST(PcCosts, ManyAddressesWithoutNamesAreRefused) {
+  const size_t bins = 1'000'001;
+  const PcProfile profile = profile_of({.low_pc = 0x1000,
+                                        .high_pc = 0x1000 + 2 * bins,
+                                        .bins = {.bytes = 2},
+                                        .counters = std::vector<uint64_t>(bins, 1)});
+  const auto costs = costs_of(profile);
+  ASSERT_FALSE(costs);
+  EXPECT_EQ(costs.error().code, ErrorCode::limit);
+}
+
 TEST(PcCosts, WithoutNamesABinIsNamedByItsAddress) {
   const auto costs = costs_of(profile_of({0x1000, 0x1008, {.bytes = 4}, {3, 4}}));
   ASSERT_TRUE(costs);

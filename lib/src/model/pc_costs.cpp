@@ -13,6 +13,9 @@ namespace tally {
 
 namespace {
 
+// A function for each address takes hundreds of bytes, and nobody reads so many.
+constexpr size_t most_nameless = 1'000'000;
+
 // Lines of a piece of code are looked up byte by byte; of a longer one at so many places.
 constexpr uint64_t most_probes = 4096;
 
@@ -180,6 +183,13 @@ private:
   }
 
   Result<void> add_bins(const PcHistogram &histogram) {
+    size_t functions = profile_.arcs().size() * 2;
+    for (const PcRange &range : histogram.ranges())
+      functions += range.counters.size() -
+                   static_cast<size_t>(std::ranges::count(range.counters, uint64_t{0}));
+    if (functions > most_nameless)
+      return fail(ErrorCode::limit,
+                  fmt::format("holds {} addresses without names: tell its program", functions));
     for (const PcRange &range : histogram.ranges())
       for (size_t bin = 0; bin < range.counters.size(); ++bin)
         if (const uint64_t ticks = range.counters[bin]; ticks > 0) {
