@@ -33,6 +33,10 @@ std::string_view why_unfit(Backend backend, const StartOptions &options, TargetK
   return {};
 }
 
+Error unsupported(std::string_view why) {
+  return {ErrorCode::unsupported, std::string(why), {}, {}, {}};
+}
+
 constexpr std::string_view only_when_asked =
     "is loaded into a process that stands only when `--backend agent` asks for it";
 
@@ -70,41 +74,40 @@ Result<Reply> Session::State::begin(StartOptions wanted) {
 }
 
 Result<Reply> Session::State::try_next() {
-  while (!to_try.empty()) {
-    options.backend = to_try.front();
-    const std::string_view unfit = why_unfit(options.backend, options, target.target);
-    Result<Reply> tried = Reply{};
-    if (!unfit.empty()) {
-      tried = fail(ErrorCode::unsupported, std::string(unfit));
-    } else if (options.backend == Backend::perf) {
-      const Result<void> works = prepare_perf();
-      tried = works ? begun() : Result<Reply>(fail(works.error()));
-    } else {
-      tried = options.backend == Backend::agent ? prepare_agent() : prepare_interrupt();
-    }
-    if (tried)
-      return tried;
-    // What the user asked for wrongly no other backend makes right.
-    if (options.chosen || tried.error().code == ErrorCode::invalid_argument) {
-      if (tried.error().source.empty())
-        tried.error().source = fmt::format("--backend {}", name_of(options.backend));
-      return tried;
-    }
-    passed.push_back(fmt::format("{}: {}", name_of(options.backend), tried.error().message));
-    to_try.erase(to_try.begin());
+  if (to_try.empty())
+    return fail(ErrorCode::unsupported,
+                fmt::format("nothing samples here: {}", fmt::join(passed, "; ")), "profile start");
+  options.backend = to_try.front();
+  const std::string_view unfit = why_unfit(options.backend, options, target.target);
+  Result<Reply> tried = Reply{};
+  if (!unfit.empty()) {
+    tried = fail(ErrorCode::unsupported, std::string(unfit));
+  } else if (options.backend == Backend::perf) {
+    const Result<void> works = prepare_perf();
+    tried = works ? begun() : Result<Reply>(fail(works.error()));
+  } else {
+    tried = options.backend == Backend::agent ? prepare_agent() : prepare_interrupt();
   }
-  return fail(ErrorCode::unsupported,
-              fmt::format("nothing samples here: {}", fmt::join(passed, "; ")), "profile start");
+  return tried ? std::move(tried) : refused(std::move(tried.error()));
 }
 
-Result<Reply> Session::State::refused(std::string why) {
-  if (options.chosen)
-    return fail(ErrorCode::unsupported, std::move(why),
-                fmt::format("--backend {}", name_of(options.backend)));
-  passed.push_back(fmt::format("{}: {}", name_of(options.backend), why));
+Result<Reply> Session::State::refused(Error why) {
+  // What the user asked for wrongly no other backend makes right.
+  if (options.chosen || why.code == ErrorCode::invalid_argument) {
+    if (why.source.empty())
+      why.source = fmt::format("--backend {}", name_of(options.backend));
+    return fail(std::move(why));
+  }
+  pass_over(why.message);
   to_try.erase(to_try.begin());
   return try_next();
 }
+
+void Session::State::pass_over(std::string_view why) {
+  passed.push_back(fmt::format("{}: {}", name_of(options.backend), why));
+}
+
+void Session::State::ask(RequestKind kind) { todo.push_back({Request{kind, {}, {}}, nullptr}); }
 
 Result<Reply> Session::State::begun() {
   armed = true;
@@ -147,7 +150,7 @@ Result<Reply> Session::State::prepare_agent() {
                       if (answer.empty())
                         return begun();
                       preloaded.reset();
-                      return refused(std::string(answer));
+                      return refused(unsupported(answer));
                     }});
     return Reply{};
   }
@@ -158,7 +161,7 @@ Result<Reply> Session::State::prepare_agent() {
                     auto loaded = std::exchange(preloaded, nullptr);
                     if (!answer.empty()) {
                       const std::string reason = loaded->facts().reason;
-                      return refused(reason.empty() ? std::string(answer) : reason);
+                      return refused(unsupported(reason.empty() ? answer : reason));
                     }
                     agent = loaded.get();
                     adopt(std::move(loaded));
@@ -188,7 +191,7 @@ Result<Reply> Session::State::prepare_interrupt() {
     return begun();
   }
   if (interrupting)
-    todo.push_back({Request{RequestKind::interrupt_end, {}, {}}, nullptr});
+    ask(RequestKind::interrupt_end);
   Request request;
   request.kind = RequestKind::interrupt;
   request.words = {options.stacks == StackMode::none ? "pcs" : "stacks"};
@@ -205,7 +208,7 @@ Result<Reply> Session::State::prepare_interrupt() {
                       return begun();
                     interrupting.reset();
                     armed = false;
-                    return refused(answer.empty() ? begins.error().message : std::string(answer));
+                    return refused(unsupported(answer.empty() ? begins.error().message : answer));
                   }});
   return Reply{};
 }
@@ -220,7 +223,7 @@ Result<Reply> Session::State::begin_armed() {
     preloaded->expect(target.pid);
     agent = preloaded.get();
     adopt(std::move(preloaded));
-    todo.push_back({Request{RequestKind::preload_end, {}, {}}, nullptr});
+    ask(RequestKind::preload_end);
     return Reply{};
   }
   if (options.backend == Backend::perf && unfit.empty()) {
@@ -231,12 +234,11 @@ Result<Reply> Session::State::begin_armed() {
     }
     if (options.chosen)
       return fail(std::move(started.error()));
-    passed = {fmt::format("perf: {}", started.error().message)};
+    pass_over(started.error().message);
   } else if (options.backend != Backend::interrupt) {
     if (options.chosen)
-      return fail(ErrorCode::unsupported, std::string(unfit),
-                  fmt::format("--backend {}", name_of(options.backend)));
-    passed.push_back(fmt::format("{}: {}", name_of(options.backend), unfit));
+      return refused(unsupported(unfit));
+    pass_over(unfit);
   }
   const bool as_before = options.backend == Backend::interrupt;
   options.backend = Backend::interrupt;
@@ -250,9 +252,9 @@ Result<Reply> Session::State::follow_sampler() {
     // Its own signal is to reach the program again.
     given_up_pid = sampled_pid;
     Result<Reply> ended = end_sampling(clock.problem(), true);
-    todo.push_back({Request{RequestKind::interrupt_end, {}, {}}, nullptr});
+    ask(RequestKind::interrupt_end);
     interrupting.reset();
-    todo.push_back({Request{RequestKind::signals_restore, {}, {}}, nullptr});
+    ask(RequestKind::signals_restore);
     signals_changed = false;
     return ended;
   }
@@ -273,7 +275,7 @@ Result<Reply> Session::State::follow_sampler() {
   given_up_pid = sampled_pid;
   if (options.chosen)
     return fail(ErrorCode::unsupported, facts.reason, "agent");
-  passed.push_back(fmt::format("agent: {}", facts.reason));
+  pass_over(facts.reason);
   to_try = {Backend::interrupt};
   return try_next();
 }
@@ -299,7 +301,6 @@ void Session::State::end_requests(bool process_gone) {
   }
   if (armed)
     return;
-  const auto ask = [this](RequestKind kind) { todo.push_back({Request{kind, {}, {}}, nullptr}); };
   if (interrupting)
     ask(RequestKind::interrupt_end);
   interrupting.reset();

@@ -72,8 +72,10 @@ struct Session::State {
   Result<void> check_target() const;        // refuses what cannot be sampled at all
   Result<Reply> begin(StartOptions wanted); // `auto` tries one after the other
   Result<Reply> try_next();
-  Result<Reply> refused(std::string why); // of the backend that is tried
-  Result<Reply> begun();                  // the one that is tried works
+  Result<Reply> refused(Error why);     // the one that is tried: an error, or the next is tried
+  void pass_over(std::string_view why); // notes why options.backend was not taken
+  void ask(RequestKind kind);           // the front, later; whatever it answers
+  Result<Reply> begun();                // the one that is tried works
   Result<void> prepare_perf();
   Result<Reply> prepare_agent();
   Result<Reply> prepare_interrupt();
