@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <csignal>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -13,8 +12,6 @@
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +24,7 @@
 #include "collect/agent_words.h"
 #include "collect/perf_sampler.h"
 #include "collect/proc_info.h"
+#include "collect/reader_thread.h"
 #include "support/clock.h"
 #include "support/unique_fd.h"
 
@@ -40,8 +38,6 @@ constexpr uint64_t look_every_ns = 200'000'000;
 constexpr uint32_t highest_hz = 20'000;
 // A program that has run so long without a word from the agent will not load it any more.
 constexpr uint64_t silence_ns = 200'000'000;
-constexpr std::string_view problem_begin = "the reader of the samples stopped: ";
-constexpr size_t problem_room = 256;
 
 // The CPU time of a process, seen from outside; nothing once it is gone.
 std::optional<uint64_t> process_cpu_ns(pid_t pid) {
@@ -58,11 +54,12 @@ public:
   LiveAgentSampler(const SamplerOptions &options, std::string library, AgentMemory memory)
       : options_(options), memory_(std::move(memory)) {
     launch_ = {std::move(library), memory_.variable(), agent_signals()};
-    problem_.reserve(problem_room);
     sink_.emplace(0, period_ns(), options_, [this] { return may_look(); });
   }
   ~LiveAgentSampler() override { stop(); }
-  Result<void> start_reader();
+  Result<void> start_reader() {
+    return thread_.start("tally-agent", [this] { read_until_stopped(); });
+  }
 
   const AgentLaunch &launch() const override { return launch_; }
   void expect(pid_t pid) override;
@@ -85,7 +82,6 @@ private:
   }
   bool may_look() const { return !gone_ && end_reason() != TALLY_END_EXEC; }
 
-  static void *reader(void *self);
   void read_until_stopped();
   void wait(int timeout_ms);
   void follow(); // what the agent says by its state
@@ -99,22 +95,6 @@ private:
   uint64_t cpu_ns() const;
   AgentFacts facts_now();
 
-  template <class Work> void guarded(Work &&work) {
-    try {
-      work();
-    } catch (const std::exception &error) {
-      note_problem(error.what());
-    } catch (...) {
-      note_problem("unknown exception");
-    }
-  }
-  // Within the room that was reserved: where memory has run out, another exception would end the
-  // debugger.
-  void note_problem(std::string_view what) noexcept {
-    problem_ = problem_begin;
-    problem_ += what.substr(0, problem_room - problem_begin.size());
-  }
-
   const SamplerOptions options_;
   AgentLaunch launch_;
 
@@ -126,7 +106,7 @@ private:
   std::vector<StackProfile> earlier_; // of processes before this one
   SamplerStatus earlier_status_;      // sums of them
   pid_t pid_ = 0;
-  UniqueFd wake_, pidfd_;
+  UniqueFd pidfd_;
   bool stopping_ = false;
   bool gone_ = false; // the process
   bool handshaken_ = false;
@@ -134,37 +114,14 @@ private:
   uint64_t cpu_at_expect_ = 0, cpu_last_ = 0; // of the whole process, seen from outside
   uint64_t cleared_cpu_ns_ = 0, cleared_lost_ = 0;
   std::string clock_; // while it was known
-  std::string problem_;
+  ReaderProblem problem_;
   bool stopped_ = false; // what follows is what was said last
   uint32_t last_state_ = TALLY_STATE_EMPTY, last_end_ = TALLY_END_NOT;
   uint64_t last_lost_ = 0, last_cpu_ns_ = 0;
   AgentFacts final_facts_;
 
-  pthread_t thread_{};
-  bool thread_runs_ = false;
+  ReaderThread thread_;
 };
-
-Result<void> LiveAgentSampler::start_reader() {
-  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (wake_.get() < 0)
-    return fail_errno(errno, "no descriptor to wake the reader of the samples with");
-  // A debugger's signals must find the debugger's own threads.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = ::pthread_create(&thread_, nullptr, &LiveAgentSampler::reader, this);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0)
-    return fail_errno(error, "no thread to read the samples with");
-  thread_runs_ = true;
-  return {};
-}
-
-void *LiveAgentSampler::reader(void *self) {
-  ::pthread_setname_np(::pthread_self(), "tally-agent");
-  static_cast<LiveAgentSampler *>(self)->read_until_stopped();
-  return nullptr;
-}
 
 void LiveAgentSampler::read_until_stopped() {
   int timeout_ms = shortest_wait_ms;
@@ -173,7 +130,7 @@ void LiveAgentSampler::read_until_stopped() {
     const std::lock_guard lock(mutex_);
     if (stopping_ || !problem_.empty())
       return;
-    guarded([&] {
+    problem_.guarded([&] {
       follow();
       if (inner_ || pid_ == 0) {
         timeout_ms = longest_wait_ms;
@@ -208,11 +165,11 @@ void LiveAgentSampler::wait(int timeout_ms) {
     ::syscall(SYS_futex, word, FUTEX_WAIT, TALLY_STATE_EMPTY, &time, nullptr, 0);
     return;
   }
-  pollfd polled[2] = {{wake_.get(), POLLIN, 0}, {pidfd, POLLIN, 0}};
+  pollfd polled[2] = {{thread_.wake_fd(), POLLIN, 0}, {pidfd, POLLIN, 0}};
   ::poll(polled, 2, timeout_ms);
   uint64_t calls;
   if ((polled[0].revents & POLLIN) != 0) [[maybe_unused]]
-    const ssize_t got = ::read(wake_.get(), &calls, sizeof calls);
+    const ssize_t got = ::read(thread_.wake_fd(), &calls, sizeof calls);
 }
 
 void LiveAgentSampler::follow() {
@@ -306,13 +263,13 @@ void LiveAgentSampler::expect(pid_t pid) {
   const std::lock_guard lock(mutex_);
   if (stopped_)
     return;
-  guarded([&] {
+  problem_.guarded([&] {
     const bool used =
         __atomic_load_n(&memory_.header().claimed_by, __ATOMIC_ACQUIRE) != 0 || inner_;
     if (used) {
       bank();
       if (const auto renewed = memory_.renew(); !renewed) {
-        note_problem(renewed.error().text());
+        problem_.note(renewed.error().text());
         return;
       }
     }
@@ -325,8 +282,7 @@ void LiveAgentSampler::expect(pid_t pid) {
     cpu_at_expect_ = cpu_last_ = process_cpu_ns(pid).value_or(0);
     __atomic_store_n(&memory_.header().expected_pid, pid, __ATOMIC_RELEASE);
   });
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
+  thread_.wake();
 }
 
 void LiveAgentSampler::bank() {
@@ -378,7 +334,7 @@ uint64_t LiveAgentSampler::cpu_ns() const {
 
 void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {
   const std::lock_guard lock(mutex_);
-  guarded([&] {
+  problem_.guarded([&] {
     follow();
     if (inner_) {
       inner_->end_part(trigger, begin_ns, end_ns);
@@ -390,7 +346,7 @@ void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uin
 }
 
 void LiveAgentSampler::stop() {
-  if (thread_runs_) {
+  if (thread_.runs()) {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
@@ -401,14 +357,11 @@ void LiveAgentSampler::stop() {
                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
       ::syscall(SYS_futex, &memory_.header().handover, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     }
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
-    ::pthread_join(thread_, nullptr);
-    thread_runs_ = false;
+    thread_.join();
   }
   if (stopped_)
     return;
-  guarded([&] {
+  problem_.guarded([&] {
     follow();
     drain();
     if (inner_)
@@ -421,13 +374,13 @@ void LiveAgentSampler::stop() {
   last_state_ = state();
   stopped_ = true;
   memory_.release();
-  wake_.reset();
+  thread_.close();
   pidfd_.reset();
 }
 
 SamplerStatus LiveAgentSampler::status() {
   const std::lock_guard lock(mutex_);
-  guarded([&] {
+  problem_.guarded([&] {
     follow();
     drain();
   });
@@ -459,7 +412,7 @@ SamplerStatus LiveAgentSampler::status() {
   status.threads += earlier_status_.threads;
   status.parts += earlier_status_.parts;
   if (!problem_.empty())
-    status.problem = problem_;
+    status.problem = problem_.text();
   return status;
 }
 
@@ -485,7 +438,7 @@ Result<StackProfile> LiveAgentSampler::snapshot(std::string_view trigger, uint64
 
 void LiveAgentSampler::clear() {
   const std::lock_guard lock(mutex_);
-  guarded([&] {
+  problem_.guarded([&] {
     follow();
     drain();
     if (inner_)
@@ -503,7 +456,7 @@ AgentFacts LiveAgentSampler::facts() {
   if (stopped_)
     return final_facts_;
   AgentFacts facts;
-  guarded([&] {
+  problem_.guarded([&] {
     follow();
     drain();
     facts = facts_now();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -13,8 +12,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +22,7 @@
 #include "collect/perf_ring.h"
 #include "collect/perf_sampler.h"
 #include "collect/proc_info.h"
+#include "collect/reader_thread.h"
 #include "collect/sample_sink.h"
 #include "support/clock.h"
 #include "support/unique_fd.h"
@@ -38,8 +36,6 @@ namespace {
 constexpr uint64_t slack_ns = 1'000'000;
 constexpr int longest_wait_ms = 200;
 constexpr int shortest_wait_ms = 5;
-constexpr std::string_view problem_begin = "the reader of the samples stopped: ";
-constexpr size_t problem_room = 256;
 // How often we look whether the tracer is still there.
 constexpr uint64_t tracer_check_ns = 150'000'000;
 
@@ -53,9 +49,7 @@ class PerfSampler final : public Sampler {
 public:
   PerfSampler(pid_t pid, const SamplerOptions &options, PerfEvents events)
       : pid_(pid), options_(options), events_(std::move(events)),
-        sink_(pid, sampling_period_ns(options.frequency_hz), options, events_.layout()) {
-    problem_.reserve(problem_room);
-  }
+        sink_(pid, sampling_period_ns(options.frequency_hz), options, events_.layout()) {}
   ~PerfSampler() override { stop(); }
 
   Result<void> start(std::span<const pid_t> tids);
@@ -70,30 +64,12 @@ public:
 private:
   Result<void> catch_up_with_threads(std::vector<pid_t> attached);
   Result<void> start_reader();
-  static void *reader(void *self);
   void read_until_stopped();
   int wait(int timeout_ms);
   size_t drain(uint64_t newest_ns);
   void drain_now();
   void finish_if_ended();
   void end();
-
-  // Calls what may throw (memory), and turns that into `problem_`.
-  template <class Work> void guarded(Work &&work) {
-    try {
-      work();
-    } catch (const std::exception &error) {
-      note_problem(error.what());
-    } catch (...) {
-      note_problem("unknown exception");
-    }
-  }
-  // Within the room that was reserved: where memory has run out, another exception would end the
-  // debugger.
-  void note_problem(std::string_view what) noexcept {
-    problem_ = problem_begin;
-    problem_ += what.substr(0, problem_room - problem_begin.size());
-  }
 
   const pid_t pid_;
   const SamplerOptions options_;
@@ -103,18 +79,17 @@ private:
   PerfEvents events_;
   SampleSink sink_;
   PerfMerge merge_;
-  UniqueFd wake_, pidfd_, status_fd_;
+  UniqueFd pidfd_, status_fd_;
   bool traced_ = false;
   bool ended_ = false;
   bool stopping_ = false;
   bool process_gone_ = false; // the pidfd said so
-  std::string problem_;
+  ReaderProblem problem_;
   uint64_t tracer_checked_ns_ = 0;
   uint64_t cleared_cpu_ns_ = 0;              // the clocks themselves are not set back
   std::optional<SamplerStatus> last_status_; // after stop()
 
-  pthread_t thread_{};
-  bool thread_runs_ = false;
+  ReaderThread thread_;
   std::vector<pollfd> polled_; // the reader's
 };
 
@@ -130,9 +105,6 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
     sink_.set_command(command_line(pid_));
     TALLY_CHECK(catch_up_with_threads({tids.begin(), tids.end()}));
   }
-  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (wake_.get() < 0)
-    return fail_errno(errno, "no descriptor to wake the reader of the samples with");
   // Where it fails (before Linux 5.3), /proc is looked at instead.
   pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   status_fd_.reset(::open((proc + "status").c_str(), O_RDONLY | O_CLOEXEC));
@@ -173,23 +145,7 @@ Result<void> PerfSampler::catch_up_with_threads(std::vector<pid_t> attached) {
 Result<void> PerfSampler::start_reader() {
   // The reader itself allocates nothing outside of guarded().
   polled_.reserve(events_.rings().size() + 2);
-  // A debugger's signals must find the debugger's own threads.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = ::pthread_create(&thread_, nullptr, &PerfSampler::reader, this);
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error != 0)
-    return fail_errno(error, "no thread to read the samples with");
-  thread_runs_ = true;
-  return {};
-}
-
-void *PerfSampler::reader(void *self) {
-  auto *sampler = static_cast<PerfSampler *>(self);
-  ::pthread_setname_np(::pthread_self(), "tally-reader");
-  sampler->read_until_stopped();
-  return nullptr;
+  return thread_.start("tally-reader", [this] { read_until_stopped(); });
 }
 
 void PerfSampler::read_until_stopped() {
@@ -200,10 +156,10 @@ void PerfSampler::read_until_stopped() {
     if (stopping_ || ended_ || !problem_.empty())
       return;
     if (failed != 0) {
-      note_problem(strerrordesc_np(failed));
+      problem_.note(strerrordesc_np(failed));
       return;
     }
-    guarded([&] {
+    problem_.guarded([&] {
       const uint64_t now = now_ns();
       const size_t most = drain(now - slack_ns);
       // Half full means that the reader comes too late, empty that it comes too early.
@@ -223,7 +179,7 @@ int PerfSampler::wait(int timeout_ms) {
   polled_.clear();
   for (size_t i = 0; i < rings; ++i)
     polled_.push_back({events_.wake_fd(i), POLLIN, 0}); // -1 is passed over
-  polled_.push_back({wake_.get(), POLLIN, 0});
+  polled_.push_back({thread_.wake_fd(), POLLIN, 0});
   polled_.push_back({pidfd_.get(), POLLIN, 0});
   if (::poll(polled_.data(), polled_.size(), timeout_ms) < 0)
     return errno == EINTR ? 0 : errno;
@@ -291,26 +247,21 @@ void PerfSampler::end() {
 
 void PerfSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns) {
   const std::lock_guard lock(mutex_);
-  guarded([&] {
+  problem_.guarded([&] {
     drain(PerfMerge::everything);
     sink_.end_part(trigger, begin_ns, end_ns);
   });
 }
 
 void PerfSampler::stop() {
-  if (thread_runs_) {
-    {
-      const std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
-    ::pthread_join(thread_, nullptr);
-    thread_runs_ = false;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
   }
+  thread_.join();
   if (last_status_)
     return;
-  guarded([&] {
+  problem_.guarded([&] {
     if (!ended_)
       events_.disable();
     drain(PerfMerge::everything);
@@ -320,14 +271,14 @@ void PerfSampler::stop() {
   last.rings = static_cast<uint32_t>(events_.rings().size());
   last_status_ = last;
   events_.close();
-  wake_.reset();
+  thread_.close();
   pidfd_.reset();
   status_fd_.reset();
 }
 
 SamplerStatus PerfSampler::status() {
   const std::lock_guard lock(mutex_);
-  guarded([&] {
+  problem_.guarded([&] {
     if (!last_status_)
       drain_now();
   });
@@ -350,7 +301,7 @@ SamplerStatus PerfSampler::status() {
   status.kernel_included = events_.kernel_included();
   status.memory_bytes = sink_.memory_bytes();
   status.ended = ended_;
-  status.problem = problem_;
+  status.problem = problem_.text();
   if (status.problem.empty() && counters.bad_records != 0)
     status.problem =
         fmt::format("{} records of the kernel could not be understood", counters.bad_records);
@@ -371,7 +322,7 @@ Result<StackProfile> PerfSampler::snapshot(std::string_view trigger, uint64_t be
 
 void PerfSampler::clear() {
   const std::lock_guard lock(mutex_);
-  guarded([&] {
+  problem_.guarded([&] {
     if (!last_status_)
       drain_now();
     sink_.clear();
