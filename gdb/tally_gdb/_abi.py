@@ -26,6 +26,7 @@ class Event(ctypes.Structure):
         ("file", c_char_p),
         ("command", c_char_p),
         ("program", c_char_p),
+        ("at_ns", c_uint64),
     ]
 
 
@@ -114,6 +115,7 @@ FUNCTIONS = [
     ("tally_session_tick_take", [_handle, c_int32], c_int),
     ("tally_session_tick_withdraw", [_handle], None),
     ("tally_session_tick", [_handle, POINTER(Stack), c_size_t, _out], _handle),
+    ("tally_unsafe_frame", [_text, _text, c_int, c_void_p, c_size_t], _text),
     ("tally_sigint_watch", [c_int], None),
     ("tally_sigint_seen", [], c_int),
     ("tally_session_complete", [_handle, _text, _out], _handle),

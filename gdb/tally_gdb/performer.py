@@ -18,6 +18,7 @@ class Actions:
     """What is changed in GDB for as long as sampling needs it."""
 
     def __init__(self, session: Session) -> None:
+        self._session = session
         self._signals = Signals()
         self._preload = Preload()
         self.interrupter = Interrupter(session, self._signals,
@@ -37,7 +38,7 @@ class Actions:
                 self._loaded_late = list(signals)
                 self.calling = True
                 try:
-                    return load(words)
+                    return load(self._session, words)
                 finally:
                     self.calling = False
             elif request == _abi.REQUEST_INTERRUPT:

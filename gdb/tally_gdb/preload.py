@@ -1,17 +1,13 @@
 """The agent in the program: loaded before all others at the next run, or into one that stands."""
 
 import os
-import re
 import shlex
 from typing import Dict, List, Optional, Sequence, Tuple
 
 import gdb
 
-_ALLOCATORS = re.compile(
-    r"(__libc_)?(malloc|calloc|realloc|reallocarray|free|cfree|memalign|posix_memalign|"
-    r"aligned_alloc|valloc|pvalloc)|_int_(malloc|free|realloc|memalign)|sysmalloc|"
-    r"malloc_consolidate|operator (new|delete).*")
-_SYSCALL = {"i386:x86-64": b"\x0f\x05", "aarch64": b"\x01\x00\x00\xd4"}  # the instruction
+from .session import Session
+
 _RTLD_NOW = 2
 
 
@@ -75,33 +71,30 @@ class Preload:
         self._variables.clear()
 
 
-def _unsafe_frame(thread: gdb.InferiorThread) -> str:
+_LONGEST_SYSTEM_CALL = 4  # bytes of the instruction
+
+
+def _unsafe_frame(session: Session, thread: gdb.InferiorThread) -> str:
     """Where the thread must not be interrupted by a call of ours; "" when it may."""
-    frame = gdb.newest_frame()
-    solib = gdb.solib_name(frame.pc()) or ""
-    machine = frame.architecture().name()
-    call = _SYSCALL.get(machine, b"")
-    if re.search(r"/libc[.-][^/]*$", solib):
-        before = gdb.selected_inferior().read_memory(frame.pc() - len(call), len(call))
-        if not call or bytes(before) != call:
-            return f"thread {thread.num} stands inside of libc"
+    frame: Optional[gdb.Frame] = gdb.newest_frame()
+    pc = frame.pc() - _LONGEST_SYSTEM_CALL
+    before: Optional[bytes] = bytes(gdb.selected_inferior().read_memory(pc, _LONGEST_SYSTEM_CALL))
     for _ in range(64):
-        if re.search(r"/ld[-.][^/]*$", gdb.solib_name(frame.pc()) or ""):
-            return f"thread {thread.num} stands inside of the dynamic loader"
-        if _ALLOCATORS.fullmatch(frame.name() or ""):
-            return f"thread {thread.num} stands inside of {frame.name()}()"
-        frame = frame.older()
         if frame is None:
             break
+        inside = session.unsafe_frame(gdb.solib_name(frame.pc()) or "", frame.name() or "", before)
+        if inside:
+            return f"thread {thread.num} stands inside of {inside}"
+        frame, before = frame.older(), None
     return ""
 
 
-def _why_unsafe() -> str:
+def _why_unsafe(session: Session) -> str:
     selected, frame = gdb.selected_thread(), gdb.selected_frame()
     try:
         for thread in gdb.selected_inferior().threads():
             thread.switch()
-            found = _unsafe_frame(thread)
+            found = _unsafe_frame(session, thread)
             if found:
                 return f"{found}: a call there could hang; let it go on to another place first"
     finally:
@@ -138,7 +131,7 @@ class _Settings:
             gdb.execute(command, to_string=True)
 
 
-def load(words: Sequence[str]) -> str:
+def load(session: Session, words: Sequence[str]) -> str:
     """The library words[0] into the process that stands, started with words[1]; "" or why not."""
     try:
         if gdb.selected_thread().is_running():
@@ -147,7 +140,7 @@ def load(words: Sequence[str]) -> str:
             gdb.parse_and_eval("(long) &dlopen")
         except gdb.error:
             return "the program has no dlopen: it is static, or its libraries are not loaded yet"
-        unsafe = _why_unsafe()
+        unsafe = _why_unsafe(session)
         if unsafe:
             return unsafe
         with _Settings():

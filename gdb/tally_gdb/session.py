@@ -70,6 +70,12 @@ class Session:
     def tick_interrupt(self) -> int:
         return self._lib.tally_session_tick_interrupt(self._handle)
 
+    def unsafe_frame(self, module: str, function: str, before: Optional[bytes]) -> str:
+        """What the frame stands inside of, if a call there could hang; before: the bytes up to the
+        innermost frame's pc, None: it is a caller."""
+        return _decode(self._lib.tally_unsafe_frame(_encode(module), _encode(function),
+                                                    before is not None, before, len(before or b"")))
+
     def sigint_seen(self) -> bool:
         return bool(self._lib.tally_sigint_seen())
 

@@ -118,6 +118,7 @@ typedef struct tally_event {
   const char *file;
   const char *command; /* the program and its arguments */
   const char *program; /* its file */
+  uint64_t at_ns;      /* when it happened, by CLOCK_MONOTONIC; 0: now */
 } tally_event;
 
 enum tally_request_kind {
@@ -187,6 +188,11 @@ TALLY_API void tally_session_tick_withdraw(tally_session *session);
 /* If it was ours: what was seen. The process runs on when the reply's request has been answered. */
 TALLY_API tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks,
                                           size_t count, tally_reply **reply);
+/* What a thread of this machine stands inside of ("libc"), where a call into the program could wait
+ * for ever; "": that frame is no obstacle. module: the file that the frame lies in; before: of the
+ * innermost frame, the size bytes up to its pc, NULL where they cannot be read. Valid for ever. */
+TALLY_API const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
+                                         const void *before, size_t size);
 /* While this is on, the first SIGINT of this process is taken, and tally_sigint_seen() returns 1
  * for it, once, on any thread: the front is to stop the remote process for the user when no
  * interrupt of its own is on its way. Those that follow go to whoever handled the signal before. */

@@ -201,7 +201,7 @@ class LoadTest(AgentCase):
                          "profile start --backend agent", "delete", "profile status", "kill"],
                         program("own_timers"))
         self.assertRegex(play.stderr, r"--backend agent: thread 1 stands inside of "
-                                      r"(malloc\(\)|libc|the dynamic loader)")
+                                      r"(the allocator|libc|the dynamic loader)")
         self.assertEqual(play.status()["state"], "idle")
         play = play_gdb(["starti", "profile start --backend agent", "kill"], program("spin7030"))
         self.assertRegex(play.stderr, r"--backend agent: .*(no dlopen|dynamic loader)")

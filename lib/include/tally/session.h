@@ -5,6 +5,7 @@
 // debugger's own thread. Nothing here prints or throws.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -45,6 +46,8 @@ struct DebugEvent {
   uint32_t line = 0;
   std::string command; // the program and its arguments, where known
   std::string program; // its file, where known
+  // When it happened, by CLOCK_MONOTONIC, for a front that hears of it later; 0: now.
+  uint64_t at_ns = 0;
 };
 
 enum class RequestKind : uint8_t {
@@ -100,6 +103,12 @@ TALLY_API std::string command_usage(const CommandSpec &command); // "profile dum
 TALLY_API std::string
 command_help(const CommandSpec &command); // all there is to know, with example
 TALLY_API std::string profile_help();     // lists the commands
+
+// What a thread of this machine stands inside of, where a call into the program could wait for
+// ever; empty: that frame is no obstacle. `module`: the file that the frame lies in; `before`: of
+// the innermost frame, the bytes up to its pc, by which a system call is known.
+TALLY_API std::string_view why_call_is_unsafe(std::string_view module, std::string_view function,
+                                              bool innermost, std::span<const std::byte> before);
 
 class TALLY_API Session {
 public:

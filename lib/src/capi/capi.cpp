@@ -1,6 +1,7 @@
 // The C interface: exceptions end here, Result becomes tally_error*.
 #include <tally.h>
 
+#include <cstddef>
 #include <exception>
 #include <map>
 #include <memory>
@@ -259,14 +260,15 @@ tally_error *tally_session_event(tally_session *session, const tally_event *even
                                  tally_reply **reply) {
   return guarded(
       [&]() -> Result<Reply> {
-        if (!event || event->size < sizeof(tally_event) || event->kind < TALLY_EVENT_TARGET ||
-            event->kind > TALLY_EVENT_DETACHED || event->target < TALLY_TARGET_NONE ||
-            event->target > TALLY_TARGET_CORE)
+        if (!event || event->size < offsetof(tally_event, at_ns) ||
+            event->kind < TALLY_EVENT_TARGET || event->kind > TALLY_EVENT_DETACHED ||
+            event->target < TALLY_TARGET_NONE || event->target > TALLY_TARGET_CORE)
           return fail(ErrorCode::invalid_argument, "not an event of this interface");
         return session->session.event(
             {static_cast<EventKind>(event->kind), static_cast<TargetKind>(event->target),
              event->pid, event->number, text_of(event->text), text_of(event->file), event->line,
-             text_of(event->command), text_of(event->program)});
+             text_of(event->command), text_of(event->program),
+             event->size < sizeof(tally_event) ? 0 : event->at_ns});
       },
       into(reply));
 }
@@ -313,6 +315,14 @@ tally_error *tally_session_tick(tally_session *session, const tally_stack *stack
         return session->session.tick(seen);
       },
       into(reply));
+}
+
+const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
+                               const void *before, size_t size) {
+  // All it can return are literals.
+  return why_call_is_unsafe(text_of(module), text_of(function), innermost != 0,
+                            {static_cast<const std::byte *>(before), before ? size : 0})
+      .data();
 }
 
 void tally_sigint_watch(int on) { watch_sigint(on != 0); }

@@ -95,10 +95,15 @@ void Session::State::adopt(std::unique_ptr<Sampler> started) {
   changed_at_ns = now_ns();
 }
 
+uint64_t Session::State::event_time() const {
+  const uint64_t now = now_ns();
+  return event_ns == 0 ? now : std::clamp(event_ns, std::min(changed_at_ns, now), now);
+}
+
 void Session::State::note_resume() {
   if (!sampler || running)
     return;
-  const uint64_t now = now_ns();
+  const uint64_t now = event_time();
   stopped_ns += now - changed_at_ns;
   changed_at_ns = now;
   running = true;
@@ -110,7 +115,7 @@ void Session::State::note_resume() {
 void Session::State::note_stop() {
   if (!running)
     return;
-  const uint64_t now = now_ns();
+  const uint64_t now = event_time();
   running_ns += now - changed_at_ns;
   changed_at_ns = now;
   running = false;
@@ -130,7 +135,7 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) 
   if (!sampler)
     return Reply{};
   end_part(trigger);
-  stopped_ns += now_ns() - changed_at_ns;
+  stopped_ns += event_time() - changed_at_ns;
   sampler->stop();
   done = sums();
   done.threads = done.parts = 0; // the profile tells, once it is kept
@@ -417,7 +422,10 @@ Result<Reply> Session::command(std::string_view line) {
 }
 
 Result<Reply> Session::event(const DebugEvent &event) {
-  return state_->settle(state_->event(event));
+  state_->event_ns = event.at_ns;
+  auto reply = state_->event(event);
+  state_->event_ns = 0;
+  return state_->settle(std::move(reply));
 }
 
 Result<Reply> Session::answer(std::span<const std::string> answers) {

@@ -44,6 +44,7 @@ struct Session::State {
 
   // session.cpp
   Result<Reply> event(const DebugEvent &event);
+  uint64_t event_time() const; // never before the change before it
   Result<void> name_frozen();
   // The sampler of what is there now: it begins a profile, or goes on with the one there is.
   void adopt(std::unique_ptr<Sampler> started);
@@ -126,6 +127,7 @@ struct Session::State {
 
   bool running = false;       // the process runs, and is sampled
   uint64_t changed_at_ns = 0; // when `running` last changed
+  uint64_t event_ns = 0;      // when the event happened that is being told; 0: now
   uint64_t running_ns = 0;    // of this profile, up to then
   uint64_t stopped_ns = 0;
 

@@ -1,0 +1,97 @@
+#include "actions.h"
+
+#include <cstdlib>
+#include <sstream>
+#include <utility>
+
+#include "agent_load.h"
+#include "interpreter.h"
+
+namespace tally_lldb {
+
+namespace {
+
+// Of the environment that the target's next run gets beside LLDB's own; none: it is not set.
+std::optional<std::string> variable_of(lldb::SBDebugger &debugger, const std::string &name) {
+  std::istringstream lines(interpret(debugger, "settings show target.env-vars").text);
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, line.find_first_not_of(' '));
+    if (line.starts_with(name + "="))
+      return line.substr(name.size() + 1);
+  }
+  return {};
+}
+
+void set_variable(lldb::SBDebugger &debugger, const std::string &name,
+                  const std::optional<std::string> &value) {
+  interpret(debugger, value ? "settings set target.env-vars " + quoted(name + "=" + *value)
+                            : "settings remove target.env-vars " + name);
+}
+
+} // namespace
+
+std::string Actions::act(lldb::SBDebugger &debugger, int request, const Words &words,
+                         const std::vector<int32_t> &signals) {
+  const auto process = [&] { return debugger.GetSelectedTarget().GetProcess(); };
+  switch (request) {
+  case TALLY_REQUEST_PRELOAD:
+    preload_ = words;
+    return {};
+  case TALLY_REQUEST_PRELOAD_END:
+    preload_.clear();
+    return {};
+  case TALLY_REQUEST_LOAD:
+    for (const int32_t number : signals)
+      signals_.handle(process(), number, {false, false, false});
+    return load_agent(session_, process(), words);
+  case TALLY_REQUEST_INTERRUPT:
+    interrupter.begin(signals, words[0] == "stacks");
+    return {};
+  case TALLY_REQUEST_INTERRUPT_END:
+    interrupter.end();
+    return {};
+  case TALLY_REQUEST_SIGNALS_RESTORE:
+    signals_.restore();
+    return {};
+  default:
+    return "this front does not know how to";
+  }
+}
+
+void Actions::put_off(int request, const Words &words, const std::vector<int32_t> &signals) {
+  const std::lock_guard lock(mutex_);
+  later_.push_back({request, words, signals});
+}
+
+void Actions::catch_up(lldb::SBDebugger &debugger) {
+  std::vector<Later> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all.swap(later_);
+  }
+  for (const Later &each : all)
+    act(debugger, each.request, each.words, each.signals);
+}
+
+void Actions::before_launch(lldb::SBDebugger &debugger) {
+  if (preload_.empty())
+    return;
+  std::optional<std::string> theirs = variable_of(debugger, "LD_PRELOAD");
+  if (const char *const inherited = std::getenv("LD_PRELOAD"); inherited && !theirs)
+    theirs = inherited;
+  const size_t equals = preload_[1].find('=');
+  const std::pair<std::string, std::string> ours[] = {
+      {"LD_PRELOAD", preload_[0] + (theirs && !theirs->empty() ? ":" + *theirs : "")},
+      {preload_[1].substr(0, equals), preload_[1].substr(equals + 1)}};
+  for (const auto &[name, value] : ours) {
+    variables_.emplace(name, variable_of(debugger, name));
+    set_variable(debugger, name, value);
+  }
+}
+
+void Actions::after_launch(lldb::SBDebugger &debugger) {
+  for (const auto &[name, value] : std::exchange(variables_, {}))
+    set_variable(debugger, name, value);
+}
+
+} // namespace tally_lldb

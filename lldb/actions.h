@@ -1,0 +1,53 @@
+// What is changed in LLDB for as long as sampling needs it.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <lldb/API/LLDB.h>
+
+#include "interrupter.h"
+#include "session.h"
+#include "signals.h"
+
+namespace tally_lldb {
+
+class Actions {
+public:
+  explicit Actions(Session &session) : interrupter(session, signals_), session_(session) {}
+
+  // On the debugger's thread; "" or why it could not be done.
+  std::string act(lldb::SBDebugger &debugger, int request, const Words &words,
+                  const std::vector<int32_t> &signals);
+  // Any thread: to be done when the debugger's next looks.
+  void put_off(int request, const Words &words, const std::vector<int32_t> &signals);
+  void catch_up(lldb::SBDebugger &debugger);
+
+  // Around a launch: what is to be preloaded is in the target's environment for no longer.
+  void before_launch(lldb::SBDebugger &debugger);
+  void after_launch(lldb::SBDebugger &debugger);
+
+private:
+  Signals signals_;
+
+public:
+  Interrupter interrupter;
+
+private:
+  struct Later {
+    int request;
+    Words words;
+    std::vector<int32_t> signals;
+  };
+  Session &session_;
+  std::mutex mutex_;
+  std::vector<Later> later_;
+  Words preload_; // the library and "NAME=VALUE"; empty: nothing
+  std::map<std::string, std::optional<std::string>>
+      variables_; // of the target, and the user's value
+};
+
+} // namespace tally_lldb

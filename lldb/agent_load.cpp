@@ -1,0 +1,93 @@
+#include "agent_load.h"
+
+#include <array>
+#include <cstdio>
+
+#include "stop.h"
+
+namespace tally_lldb {
+
+namespace {
+
+constexpr uint32_t most_frames = 64;
+constexpr uint32_t call_timeout_us = 5'000'000;
+constexpr size_t longest_system_call = 4; // bytes of the instruction
+
+std::string module_of(lldb::SBFrame frame) { return path_of(frame.GetModule().GetFileSpec()); }
+
+std::string unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThread thread) {
+  std::array<unsigned char, longest_system_call> before{};
+  for (uint32_t i = 0; i < std::min(thread.GetNumFrames(), most_frames); ++i) {
+    lldb::SBFrame frame = thread.GetFrameAtIndex(i);
+    lldb::SBError error;
+    const size_t size = i > 0 ? 0
+                              : process.ReadMemory(frame.GetPC() - before.size(), before.data(),
+                                                   before.size(), error);
+    const char *const name = frame.GetFunctionName();
+    const std::string inside =
+        session.unsafe_frame(module_of(frame), name ? name : "", i == 0, before.data(), size);
+    if (!inside.empty())
+      return "thread " + std::to_string(thread.GetIndexID()) + " stands inside of " + inside +
+             ": a call there could hang; let it go on to another place first";
+  }
+  return {};
+}
+
+std::string as_literal(const std::string &text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+lldb::addr_t address_of(lldb::SBTarget target, const char *function) {
+  lldb::SBSymbolContextList found = target.FindSymbols(function);
+  for (uint32_t i = 0; i < found.GetSize(); ++i) {
+    const lldb::addr_t at =
+        found.GetContextAtIndex(i).GetSymbol().GetStartAddress().GetLoadAddress(target);
+    if (at != LLDB_INVALID_ADDRESS)
+      return at;
+  }
+  return LLDB_INVALID_ADDRESS;
+}
+
+} // namespace
+
+std::string load_agent(Session &session, lldb::SBProcess process, const Words &words) {
+  if (!is_stopped(process))
+    return "the process runs: stop it first";
+  lldb::SBTarget target = process.GetTarget();
+  if (address_of(target, "dlopen") == LLDB_INVALID_ADDRESS)
+    return "the program has no dlopen: it is static, or its libraries are not loaded yet";
+  for (uint32_t i = 0; i < process.GetNumThreads(); ++i)
+    if (const std::string why = unsafe_frame(session, process, process.GetThreadAtIndex(i));
+        !why.empty())
+      return why;
+  lldb::SBFileSpec library(words[0].c_str(), false);
+  lldb::SBError error;
+  if (process.LoadImage(library, error) == LLDB_INVALID_IMAGE_TOKEN || error.Fail())
+    return std::string("cannot be loaded: ") + (error.GetCString() ? error.GetCString() : "");
+  const lldb::addr_t start = address_of(target, "tally_agent_start");
+  if (start == LLDB_INVALID_ADDRESS)
+    return "cannot be loaded: " + words[0] + " has no tally_agent_start";
+  lldb::SBExpressionOptions options;
+  options.SetIgnoreBreakpoints(true);
+  options.SetUnwindOnError(true);
+  options.SetTryAllThreads(false);
+  options.SetStopOthers(true);
+  options.SetTimeoutInMicroSeconds(call_timeout_us);
+  char call[64];
+  std::snprintf(call, sizeof call, "((int (*)(const char *))0x%llx)(",
+                static_cast<unsigned long long>(start));
+  lldb::SBValue value = process.GetSelectedThread().GetFrameAtIndex(0).EvaluateExpression(
+      (call + as_literal(words[1]) + ")").c_str(), options);
+  if (value.GetError().Fail())
+    return std::string("cannot be loaded: ") + value.GetError().GetCString();
+  const int64_t refusal = value.GetValueAsSigned();
+  return refusal == 0 ? "" : "the agent refused to start (" + std::to_string(refusal) + ")";
+}
+
+} // namespace tally_lldb

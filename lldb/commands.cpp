@@ -1,0 +1,65 @@
+#include "commands.h"
+
+#include <exception>
+#include <utility>
+
+namespace tally_lldb {
+
+namespace {
+
+// Ends sampling when the last command that holds it is gone.
+struct Closer {
+  explicit Closer(std::shared_ptr<Front> owned) : front(std::move(owned)) {}
+  Closer(const Closer &) = delete;
+  ~Closer() { front->close(); }
+  std::shared_ptr<Front> front;
+};
+
+class Command : public lldb::SBCommandPluginInterface {
+public:
+  Command(std::string name, std::shared_ptr<Closer> owner)
+      : name_(std::move(name)), owner_(std::move(owner)) {}
+
+  // An exception that left this would end LLDB.
+  bool DoExecute(lldb::SBDebugger debugger, char **words,
+                 lldb::SBCommandReturnObject &result) override {
+    try {
+      owner_->front->run(debugger, name_, words, result);
+    } catch (const std::exception &error) {
+      result.SetError(error.what());
+    } catch (...) {
+      result.SetError("profile: an unknown exception");
+    }
+    return result.Succeeded();
+  }
+
+private:
+  std::string name_;
+  std::shared_ptr<Closer> owner_;
+};
+
+// What follows the first line: LLDB shows that and the usage by itself.
+std::string rest_of_help(const std::string &help, const std::string &usage) {
+  const size_t at = help.find(usage);
+  return at == help.npos ? std::string() : help.substr(at + usage.size() + 1);
+}
+
+} // namespace
+
+void register_commands(lldb::SBDebugger &debugger, const Library &library,
+                       const std::shared_ptr<Front> &front) {
+  lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
+  const std::string all = library.tally_profile_help();
+  lldb::SBCommand profile =
+      interpreter.AddMultiwordCommand("profile", all.substr(0, all.find('\n')).c_str());
+  profile.SetHelpLong(all.substr(all.find('\n') + 1).c_str());
+  const auto owner = std::make_shared<Closer>(front);
+  for (auto &row : command_table(library)) {
+    lldb::SBCommand command =
+        profile.AddCommand(row["name"].c_str(), new Command(row["name"], owner),
+                           row["summary"].c_str(), row["usage"].c_str());
+    command.SetHelpLong(rest_of_help(row["help"], row["usage"]).c_str());
+  }
+}
+
+} // namespace tally_lldb

@@ -1,0 +1,103 @@
+#include "front.h"
+
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <mutex>
+
+#include "commands.h"
+#include "interpreter.h"
+#include "performer.h"
+
+namespace tally_lldb {
+
+namespace {
+
+// By the debugger's id. They stay for ever: LLDB keeps pointers into them.
+struct Fronts {
+  std::mutex mutex;
+  std::map<lldb::user_id_t, std::shared_ptr<Front>> by_debugger;
+};
+
+Fronts &fronts() {
+  static Fronts *const all = new Fronts;
+  return *all;
+}
+
+// No thread of ours may be there when the process that LLDB is in ends.
+void close_all() {
+  const std::lock_guard lock(fronts().mutex);
+  for (const auto &[id, front] : fronts().by_debugger)
+    front->close();
+}
+
+// What was typed before the plug-in was there means the same with it.
+void keep_abbreviation(lldb::SBDebugger &debugger) {
+  lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
+  if (interpreter.AliasExists("pro") || interpreter.CommandExists("pro"))
+    return;
+  interpret(debugger, "command alias pro process");
+}
+
+} // namespace
+
+bool load(lldb::SBDebugger &debugger) noexcept {
+  try {
+    const std::lock_guard lock(fronts().mutex);
+    if (fronts().by_debugger.contains(debugger.GetID()))
+      return true;
+    std::string why;
+    const Library *const library = load_library(why);
+    if (!library) {
+      print_error(debugger, "Tally is not loaded: " + why + "\n");
+      return false;
+    }
+    if (fronts().by_debugger.empty())
+      std::atexit(close_all);
+    const auto front = std::make_shared<Front>(debugger, *library);
+    fronts().by_debugger.emplace(debugger.GetID(), front);
+    keep_abbreviation(debugger);
+    register_commands(debugger, *library, front);
+    front->connect(debugger);
+    return true;
+  } catch (...) {
+    return false; // LLDB says that we refused
+  }
+}
+
+Front::Front(lldb::SBDebugger &, const Library &library) : session_(library), inferior_(session_) {}
+
+void Front::connect(lldb::SBDebugger &debugger) { inferior_.connect(debugger); }
+
+void Front::close() noexcept {
+  try {
+    inferior_.close();
+    session_.close();
+  } catch (...) {
+  }
+}
+
+void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **words,
+                lldb::SBCommandReturnObject &result) {
+  std::string line = name;
+  for (char **word = words; word && *word; ++word)
+    line += " " + quoted(*word);
+  Inferior::News news = inferior_.look(debugger);
+  session_.set_width(is_terminal(debugger) ? debugger.GetTerminalWidth() : 0);
+  Outcome outcome;
+  {
+    LldbPerformer performer(debugger, session_.sampled_pid(), inferior_.actions());
+    outcome = session_.command(line, performer);
+  }
+  const Inferior::News more = inferior_.follow(debugger);
+  print_error(debugger, news.errors + more.errors);
+  news.text += outcome.text + more.text;
+  if (!news.text.empty())
+    result.Printf("%s", news.text.c_str());
+  if (outcome.ok())
+    result.SetStatus(lldb::eReturnStatusSuccessFinishResult);
+  else
+    result.SetError(outcome.error.c_str());
+}
+
+} // namespace tally_lldb

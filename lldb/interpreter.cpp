@@ -1,0 +1,77 @@
+#include "interpreter.h"
+
+#include <string_view>
+
+#include <unistd.h>
+
+namespace tally_lldb {
+
+namespace {
+
+void write_to(lldb::SBFile file, const std::string &text) {
+  size_t written = 0;
+  if (!text.empty() && file.IsValid()) {
+    file.Write(reinterpret_cast<const uint8_t *>(text.data()), text.size(), &written);
+    file.Flush();
+  }
+}
+
+std::string text_of(const char *text) { return text ? text : ""; }
+
+} // namespace
+
+Outcome interpret(lldb::SBDebugger &debugger, const std::string &command) {
+  lldb::SBCommandReturnObject result;
+  // Not that of the command that we are within: it may have begun without a process.
+  lldb::SBTarget target = debugger.GetSelectedTarget();
+  lldb::SBProcess process = target.GetProcess();
+  lldb::SBExecutionContext context = process.IsValid()  ? lldb::SBExecutionContext(process)
+                                     : target.IsValid() ? lldb::SBExecutionContext(target)
+                                                        : lldb::SBExecutionContext();
+  debugger.GetCommandInterpreter().HandleCommand(command.c_str(), context, result);
+  Outcome out{text_of(result.GetOutput()), {}};
+  if (!result.Succeeded()) {
+    out.error = text_of(result.GetError());
+    if (out.error.empty())
+      out.error = "LLDB refuses: " + command;
+  }
+  return out;
+}
+
+std::string quoted(const std::string &word) {
+  constexpr std::string_view plain = // a quoted "--" would end no options
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=/.,:+@%";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos)
+    return word;
+  std::string out = "\"";
+  for (const char c : word) {
+    if (c == '"' || c == '\\' || c == '`')
+      out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+lldb::SBProcess process_of(lldb::SBDebugger &debugger, int32_t pid) {
+  for (uint32_t i = 0; pid != 0 && i < debugger.GetNumTargets(); ++i) {
+    lldb::SBProcess process = debugger.GetTargetAtIndex(i).GetProcess();
+    if (process.IsValid() && process.GetProcessID() == static_cast<lldb::pid_t>(pid))
+      return process;
+  }
+  return {};
+}
+
+bool is_terminal(lldb::SBDebugger &debugger) {
+  FILE *const file = debugger.GetOutputFileHandle();
+  return file && ::isatty(::fileno(file)) != 0;
+}
+
+void print(lldb::SBDebugger &debugger, const std::string &text) {
+  write_to(debugger.GetOutputFile(), text);
+}
+
+void print_error(lldb::SBDebugger &debugger, const std::string &text) {
+  write_to(debugger.GetErrorFile(), text);
+}
+
+} // namespace tally_lldb

@@ -1,0 +1,144 @@
+#include "interrupter.h"
+
+#include <chrono>
+#include <cstring>
+
+#include <signal.h>
+
+#include "interpreter.h"
+#include "process_watch.h"
+#include "stop.h"
+
+namespace tally_lldb {
+
+namespace {
+
+constexpr uint32_t most_frames = 128;
+constexpr std::chrono::milliseconds longest_look_away{50};
+
+bool is_signal_frame(lldb::SBFrame frame) {
+  const char *const name = frame.GetFunctionName();
+  return name && std::strstr(name, "restore_rt");
+}
+
+} // namespace
+
+void Interrupter::begin(const std::vector<int32_t> &signals, bool with_callers) {
+  signal_ = signals.empty() ? 0 : signals[0];
+  with_callers_ = with_callers;
+  given_up_ = false;
+  on_ = true;
+}
+
+void Interrupter::end() { on_ = false; }
+
+std::string Interrupter::run(lldb::SBDebugger &debugger, lldb::SBProcess process,
+                             Performer &performer) {
+  const Synchronous synchronous(debugger);
+  if (signal_ != 0)
+    signals_.handle(process, signal_, {true, true, false});
+  over_ = false;
+  asked_by_user_ = false;
+  session_.watch_sigint(true);
+  std::thread ticker = quiet_thread([this, process] { tick(process); });
+  std::string refused;
+  do {
+    if (const lldb::SBError error = process.Continue(); error.Fail()) {
+      refused = error.GetCString() ? error.GetCString() : "the process cannot run on";
+      break;
+    }
+    if (given_up_)
+      signals_.restore(); // it is the program's own, from now on
+  } while (is_ours(process, performer) && !asked_by_user_);
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    changed_.notify_all();
+  }
+  ticker.join();
+  session_.watch_sigint(false);
+  // One that is still on its way is to reach neither the user nor the program.
+  if (signal_ != 0 && !given_up_)
+    signals_.handle(process, signal_, {true, false, false});
+  return refused;
+}
+
+void Interrupter::tick(lldb::SBProcess process) {
+  using namespace std::chrono;
+  std::unique_lock lock(mutex_);
+  while (!over_) {
+    const auto until = steady_clock::now() + nanoseconds(session_.tick_wait_ns());
+    while (!over_ && !asked_by_user_ && steady_clock::now() < until) {
+      changed_.wait_until(lock, std::min(until, steady_clock::now() + longest_look_away));
+      if (session_.sigint_seen())
+        asked_by_user_ = true;
+    }
+    if (over_)
+      return;
+    if (asked_by_user_) {
+      // One of ours that is on its way stops it as well, and then we are over.
+      process.SendAsyncInterrupt();
+      changed_.wait_for(lock, milliseconds(500));
+      continue;
+    }
+    const size_t sent = session_.tick_interrupt();
+    given_up_ = sent == SIZE_MAX;
+    if (given_up_)
+      return;
+    if (sent > 0 && signal_ == 0)
+      process.SendAsyncInterrupt();
+  }
+}
+
+bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
+  if (!is_stopped(process))
+    return false;
+  bool ours_alone = true;
+  std::vector<SeenThread> seen;
+  const auto see = [&](lldb::SBThread &thread) {
+    const char *const name = thread.GetName();
+    seen.push_back({static_cast<int32_t>(thread.GetThreadID()), name ? name : "", pcs_of(thread)});
+  };
+  for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
+    lldb::SBThread thread = process.GetThreadAtIndex(i);
+    const lldb::StopReason reason = thread.GetStopReason();
+    if (reason <= lldb::eStopReasonNone)
+      continue;
+    const int number = reason == lldb::eStopReasonSignal
+                           ? static_cast<int>(thread.GetStopReasonDataAtIndex(0))
+                           : 0;
+    const bool may_be = signal_ != 0 ? number == signal_ : number == SIGINT || number == SIGSTOP;
+    const int whose =
+        may_be ? session_.tick_take(signal_ != 0 ? static_cast<int32_t>(thread.GetThreadID()) : 0)
+               : TALLY_TICK_THEIRS;
+    ours_alone &= whose != TALLY_TICK_THEIRS;
+    if (whose == TALLY_TICK_OURS && signal_ != 0)
+      see(thread);
+    else if (whose == TALLY_TICK_OURS)
+      for (uint32_t each = 0; each < process.GetNumThreads(); ++each)
+        if (lldb::SBThread any = process.GetThreadAtIndex(each); any.IsValid())
+          see(any);
+  }
+  if (!seen.empty())
+    session_.tick(seen, performer);
+  return ours_alone;
+}
+
+// Leaf first; callers as return address - 1.
+std::vector<uint64_t> Interrupter::pcs_of(lldb::SBThread thread) const {
+  std::vector<uint64_t> out;
+  bool returned_to = false; // the frame before was called from this one
+  for (uint32_t i = 0; i < (with_callers_ ? most_frames : 1); ++i) {
+    lldb::SBFrame frame = thread.GetFrameAtIndex(i);
+    if (!frame.IsValid())
+      break;
+    if (with_callers_ && frame.IsInlined())
+      continue; // the library tells those by itself
+    const bool is_signal = is_signal_frame(frame);
+    out.push_back(frame.GetPC() - (returned_to && !is_signal ? 1 : 0));
+    returned_to = !is_signal;
+  }
+  return out;
+}
+
+} // namespace tally_lldb

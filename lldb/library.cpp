@@ -1,0 +1,64 @@
+#include "library.h"
+
+#include <cstdlib>
+#include <vector>
+
+#include <dlfcn.h>
+
+namespace tally_lldb {
+
+namespace {
+
+// Told by the environment, beside the installed plug-in, in the build folder, or where the loader
+// looks.
+std::vector<std::string> candidates() {
+  if (const char *told = std::getenv("TALLY_LIBRARY"); told && *told)
+    return {told};
+  std::vector<std::string> out;
+  Dl_info self{};
+  if (::dladdr(reinterpret_cast<const void *>(&load_library), &self) != 0 && self.dli_fname) {
+    const std::string path = self.dli_fname;
+    const std::string folder = path.substr(0, path.rfind('/') + 1);
+    out = {folder + "../libtally.so.0", folder + "../lib/libtally.so.0"};
+  }
+  out.emplace_back("libtally.so.0");
+  return out;
+}
+
+bool fill(Library &library, void *handle, const std::string &path, std::string &why) {
+#define TALLY_LLDB_LOOK_UP(name)                                                                   \
+  library.name = reinterpret_cast<decltype(library.name)>(::dlsym(handle, #name));                 \
+  if (!library.name) {                                                                             \
+    why = "plug-in and library differ: " + path + " has no " #name;                                \
+    return false;                                                                                  \
+  }
+  TALLY_LLDB_FUNCTIONS(TALLY_LLDB_LOOK_UP)
+#undef TALLY_LLDB_LOOK_UP
+  if (library.tally_abi() == TALLY_ABI)
+    return true;
+  why = "plug-in and library differ: " + path + " has interface " +
+        std::to_string(library.tally_abi()) + ", the plug-in is for " + std::to_string(TALLY_ABI);
+  return false;
+}
+
+} // namespace
+
+const Library *load_library(std::string &why) {
+  static Library library;
+  static bool loaded = false;
+  if (loaded)
+    return &library;
+  why = "cannot load libtally:";
+  for (const std::string &path : candidates()) {
+    void *const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle) {
+      loaded = fill(library, handle, path, why);
+      return loaded ? &library : nullptr;
+    }
+    const char *const error = ::dlerror();
+    why += std::string(why.back() == ':' ? " " : "; ") + (error ? error : path.c_str());
+  }
+  return nullptr;
+}
+
+} // namespace tally_lldb

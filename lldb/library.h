@@ -1,0 +1,55 @@
+// libtally's C interface, loaded by the plug-in itself: where it is missing, a sentence says so,
+// and not the loader's refusal of the plug-in, which LLDB does not show.
+#pragma once
+
+#include <string>
+
+#include <tally.h>
+
+namespace tally_lldb {
+
+#define TALLY_LLDB_FUNCTIONS(_)                                                                    \
+  _(tally_abi)                                                                                     \
+  _(tally_error_free)                                                                              \
+  _(tally_error_text)                                                                              \
+  _(tally_table_free)                                                                              \
+  _(tally_table_rows)                                                                              \
+  _(tally_table_columns)                                                                           \
+  _(tally_table_column_name)                                                                       \
+  _(tally_table_texts)                                                                             \
+  _(tally_commands)                                                                                \
+  _(tally_profile_help)                                                                            \
+  _(tally_session_new)                                                                             \
+  _(tally_session_free)                                                                            \
+  _(tally_session_command)                                                                         \
+  _(tally_session_event)                                                                           \
+  _(tally_session_answer)                                                                          \
+  _(tally_session_cancel)                                                                          \
+  _(tally_session_sampled_pid)                                                                     \
+  _(tally_session_set_width)                                                                       \
+  _(tally_session_tick_wait_ns)                                                                    \
+  _(tally_session_tick_interrupt)                                                                  \
+  _(tally_session_tick_take)                                                                       \
+  _(tally_session_tick_withdraw)                                                                   \
+  _(tally_session_tick)                                                                            \
+  _(tally_sigint_watch)                                                                            \
+  _(tally_sigint_seen)                                                                             \
+  _(tally_unsafe_frame)                                                                            \
+  _(tally_reply_free)                                                                              \
+  _(tally_reply_text)                                                                              \
+  _(tally_reply_request)                                                                           \
+  _(tally_reply_progress)                                                                          \
+  _(tally_reply_addresses)                                                                         \
+  _(tally_reply_word)                                                                              \
+  _(tally_reply_signals)
+
+struct Library {
+#define TALLY_LLDB_POINTER(name) decltype(&::name) name;
+  TALLY_LLDB_FUNCTIONS(TALLY_LLDB_POINTER)
+#undef TALLY_LLDB_POINTER
+};
+
+// The one of this process, for ever; null: `why` tells.
+const Library *load_library(std::string &why);
+
+} // namespace tally_lldb

@@ -1,0 +1,67 @@
+#include "performer.h"
+
+#include "actions.h"
+#include "interpreter.h"
+#include "stop.h"
+
+namespace tally_lldb {
+
+namespace {
+
+std::string row_of(const char *function, lldb::SBLineEntry place) {
+  if (!function)
+    return {};
+  return std::string(function) + "\t" + path_of(place.GetFileSpec()) + "\t" +
+         std::to_string(place.GetLine());
+}
+
+} // namespace
+
+LldbPerformer::~LldbPerformer() {
+  if (shown_)
+    print(debugger_, "\r\x1b[K");
+}
+
+bool LldbPerformer::progress(const std::string &text) {
+  if (is_terminal(debugger_) && debugger_.GetAsync()) {
+    print(debugger_, "\r" + text);
+    shown_ = true;
+  }
+  return !debugger_.GetCommandInterpreter().WasInterrupted();
+}
+
+std::string LldbPerformer::symbol(uint64_t address) {
+  lldb::SBTarget target = process_of(debugger_, sampled_pid_).GetTarget();
+  lldb::SBAddress at = target.ResolveLoadAddress(address);
+  if (!at.IsValid())
+    return {};
+  const lldb::SBSymbolContext context = at.GetSymbolContext(lldb::eSymbolContextEverything);
+  lldb::SBSymbolContext frame = context;
+  std::string rows;
+  // Each inlined function is a block; the next context is that of its call.
+  for (int depth = 0; depth < 64 && frame.GetBlock().GetContainingInlinedBlock().IsValid();
+       ++depth) {
+    const char *const name = frame.GetBlock().GetContainingInlinedBlock().GetInlinedName();
+    rows += row_of(name ? name : "", frame.GetLineEntry()) + "\n";
+    lldb::SBAddress call;
+    frame = frame.GetParentOfInlinedScope(at, call);
+    at = call;
+  }
+  std::string last = row_of(frame.GetFunction().GetDisplayName(), frame.GetLineEntry());
+  if (last.empty())
+    last = row_of(frame.GetSymbol().GetDisplayName(), frame.GetLineEntry());
+  return rows + last;
+}
+
+std::string LldbPerformer::act(int request, const Words &words,
+                               const std::vector<int32_t> &signals) {
+  return actions_.act(debugger_, request, words, signals);
+}
+
+std::string LaterPerformer::act(int request, const Words &words,
+                                const std::vector<int32_t> &signals) {
+  actions_.put_off(request, words, signals);
+  return {};
+}
+
+} // namespace tally_lldb

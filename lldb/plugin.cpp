@@ -1,0 +1,10 @@
+// Tally in LLDB: `plugin load` this, then type `help profile`.
+#include "front.h"
+
+namespace lldb {
+
+__attribute__((visibility("default"))) bool PluginInitialize(SBDebugger debugger) {
+  return tally_lldb::load(debugger);
+}
+
+} // namespace lldb

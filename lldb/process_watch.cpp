@@ -1,0 +1,239 @@
+#include "process_watch.h"
+
+#include <charconv>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace tally_lldb {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// A new process stands for more than ten milliseconds while LLDB reads where it is.
+constexpr milliseconds between_looks_for_child{1};
+constexpr milliseconds between_looks_at_process{5};
+
+// linux/pidfd.h's since 6.13, the exit's code since 6.15.
+struct PidfdInfo {
+  uint64_t mask;
+  uint64_t cgroup;
+  uint32_t ids[11];
+  int32_t exit_code;
+};
+constexpr uint64_t pidfd_info_exit = 1 << 3;
+constexpr unsigned long pidfd_get_info = _IOWR(0xFF, 11, PidfdInfo);
+
+std::string text_of(const std::string &path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+int number_after(const std::string &text, const char *name) {
+  const size_t at = text.find(name);
+  int number = 0;
+  if (at != text.npos) {
+    const char *const begin = text.data() + at + std::strlen(name);
+    std::from_chars(begin, text.data() + text.size(), number);
+  }
+  return number;
+}
+
+int tracer_of(int pid) {
+  return number_after(text_of("/proc/" + std::to_string(pid) + "/status"), "\nTracerPid:\t");
+}
+
+// Of the thread that bears the process's id. 0: there is none.
+char state_of(int pid) {
+  const std::string id = std::to_string(pid);
+  const std::string stat = text_of("/proc/" + id + "/task/" + id + "/stat");
+  const size_t at = stat.rfind(')');
+  return at == stat.npos || at + 2 >= stat.size() ? '\0' : stat[at + 2];
+}
+
+std::vector<int> children_of(const std::string &process) {
+  std::vector<int> out;
+  const std::string tasks = "/proc/" + process + "/task";
+  DIR *const folder = ::opendir(tasks.c_str());
+  if (!folder)
+    return out;
+  while (const dirent *entry = ::readdir(folder)) {
+    if (entry->d_name[0] == '.')
+      continue;
+    std::istringstream words(text_of(tasks + "/" + entry->d_name + "/children"));
+    for (int child = 0; words >> child;)
+      out.push_back(child);
+  }
+  ::closedir(folder);
+  return out;
+}
+
+} // namespace
+
+uint64_t now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+std::thread quiet_thread(std::function<void()> run) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const std::unique_ptr<sigset_t, void (*)(sigset_t *)> restore(
+      &before, [](sigset_t *mask) { ::pthread_sigmask(SIG_SETMASK, mask, nullptr); });
+  return std::thread(std::move(run));
+}
+
+bool is_traced_by_child(int pid) {
+  const int tracer = tracer_of(pid);
+  if (tracer == 0)
+    return false;
+  const std::string status = text_of("/proc/" + std::to_string(tracer) + "/status");
+  return number_after(status, "\nPPid:\t") == ::getpid();
+}
+
+void ProcessWatch::start_thread() {
+  if (thread_.joinable())
+    return;
+  over_ = false;
+  try {
+    thread_ = quiet_thread([this] { run(); });
+  } catch (const std::exception &) {
+    // Without it a process is heard of when the debugger's thread looks.
+  }
+}
+
+void ProcessWatch::expect(std::function<void(int)> found) {
+  const std::lock_guard lock(mutex_);
+  found_ = std::move(found);
+  const std::vector<int> now = children_of("self");
+  servers_before_ = {now.begin(), now.end()};
+  start_thread();
+  changed_.notify_all();
+}
+
+void ProcessWatch::forget() {
+  const std::lock_guard lock(mutex_);
+  found_ = nullptr;
+}
+
+void ProcessWatch::follow(int pid) {
+  const std::lock_guard lock(mutex_);
+  if (pid == pid_)
+    return;
+  if (pidfd_ >= 0)
+    ::close(pidfd_);
+  pidfd_ = pid == 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  pid_ = pid;
+  stands_ = true;
+  seen_ = {};
+  if (pid != 0)
+    start_thread();
+  changed_.notify_all();
+}
+
+void ProcessWatch::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    found_ = nullptr;
+    changed_.notify_all();
+  }
+  if (thread_.joinable())
+    thread_.join();
+  follow(0);
+}
+
+ProcessWatch::Seen ProcessWatch::seen() {
+  const std::lock_guard lock(mutex_);
+  if (pid_ != 0)
+    look_at_process();
+  return seen_;
+}
+
+void ProcessWatch::reset() {
+  const std::lock_guard lock(mutex_);
+  seen_.left_ns = seen_.stopped_ns = 0;
+}
+
+void ProcessWatch::run() {
+  std::unique_lock lock(mutex_);
+  while (!over_) {
+    try {
+      if (found_) {
+        if (const int pid = new_child(); pid != 0) {
+          const auto found = std::exchange(found_, nullptr);
+          lock.unlock();
+          found(pid); // which may ask us to follow it
+          lock.lock();
+        }
+        changed_.wait_for(lock, between_looks_for_child);
+      } else if (pid_ != 0 && seen_.died_ns == 0) {
+        look_at_process();
+        changed_.wait_for(lock, between_looks_at_process);
+      } else {
+        changed_.wait(lock);
+      }
+    } catch (const std::exception &) { // no memory, or no descriptor
+      if (!lock.owns_lock())
+        lock.lock();
+      changed_.wait_for(lock, between_looks_at_process);
+    }
+  }
+}
+
+int ProcessWatch::new_child() const {
+  for (const int server : children_of("self")) {
+    if (servers_before_.contains(server))
+      continue;
+    for (const int pid : children_of(std::to_string(server)))
+      if (tracer_of(pid) == server && state_of(pid) == 't')
+        return pid;
+  }
+  return 0;
+}
+
+void ProcessWatch::look_at_process() {
+  if (seen_.died_ns != 0)
+    return;
+  const uint64_t now = now_ns();
+  const char state = state_of(pid_);
+  const bool stands = state == 't';
+  if (stands != stands_) {
+    stands_ = stands;
+    if (stands)
+      seen_.stopped_ns = now;
+    else if (seen_.left_ns == 0)
+      seen_.left_ns = now;
+  }
+  pollfd end{pidfd_, POLLIN, 0};
+  const bool died =
+      pidfd_ >= 0 ? ::poll(&end, 1, 0) > 0 : state == '\0' || state == 'Z' || state == 'X';
+  if (!died)
+    return;
+  seen_.died_ns = now;
+  PidfdInfo info{};
+  info.mask = pidfd_info_exit;
+  if (pidfd_ >= 0 && ::ioctl(pidfd_, pidfd_get_info, &info) == 0 &&
+      (info.mask & pidfd_info_exit) != 0)
+    seen_.exit_code = info.exit_code;
+}
+
+} // namespace tally_lldb

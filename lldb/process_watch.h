@@ -1,0 +1,64 @@
+// A thread that watches a process through the kernel alone. LLDB tells a plug-in of no resume, stop
+// or exit while a command waits for them, and its own objects are not for another thread then.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+
+namespace tally_lldb {
+
+uint64_t now_ns(); // CLOCK_MONOTONIC
+
+// A thread that gets no signals: the debugger's must find the debugger's own threads.
+std::thread quiet_thread(std::function<void()> run);
+
+// How the process of a debugger of this process is debugged: by a server that is our child.
+bool is_traced_by_child(int pid);
+
+class ProcessWatch {
+public:
+  ProcessWatch() = default;
+  ProcessWatch(const ProcessWatch &) = delete;
+  ~ProcessWatch() { end(); }
+
+  // From now on, until it has come or forget() is called: the first process that a new child of
+  // ours traces. `found` is called by the thread while that stands at its very first instruction.
+  void expect(std::function<void(int pid)> found);
+  void forget();
+  void follow(int pid); // looks for what is below; 0: at nothing
+  void end();           // joins the thread
+
+  struct Seen {
+    uint64_t left_ns = 0;         // when it first ran on since the last reset(); 0: it did not
+    uint64_t stopped_ns = 0;      // when it last stopped
+    uint64_t died_ns = 0;         // 0: it lives
+    std::optional<int> exit_code; // as waitpid() has it, where the kernel tells
+  };
+  Seen seen();
+  void reset(); // it is about to run on
+
+private:
+  void run();
+  int new_child() const; // 0: not yet
+  void look_at_process();
+  void start_thread();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::thread thread_;
+  bool over_ = false;
+  std::function<void(int)> found_; // null: none is expected
+  std::set<int> servers_before_;
+  int pid_ = 0;
+  int pidfd_ = -1;
+  bool stands_ = true;
+  Seen seen_;
+};
+
+} // namespace tally_lldb

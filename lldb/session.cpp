@@ -1,0 +1,130 @@
+#include "session.h"
+
+#include <stdexcept>
+
+namespace tally_lldb {
+
+Session::Session(const Library &library) : library_(library) {
+  if (tally_error *error = library_.tally_session_new(&handle_))
+    throw std::runtime_error(refusal(error).error);
+}
+
+Session::~Session() { close(); }
+
+void Session::close() {
+  const std::lock_guard lock(mutex_);
+  library_.tally_session_free(handle_);
+  handle_ = nullptr;
+}
+
+Outcome Session::refusal(tally_error *error) {
+  Outcome out{{}, library_.tally_error_text(error)};
+  library_.tally_error_free(error);
+  return out;
+}
+
+Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &performer) {
+  while (!error) {
+    const std::string text = library_.tally_reply_text(reply);
+    const int request = library_.tally_reply_request(reply);
+    const std::string progress = library_.tally_reply_progress(reply);
+    size_t count = 0;
+    const uint64_t *const addresses = library_.tally_reply_addresses(reply, &count);
+    const std::vector<uint64_t> asked(addresses, addresses + count);
+    const int32_t *const numbers = library_.tally_reply_signals(reply, &count);
+    const std::vector<int32_t> signals(numbers, numbers + count);
+    const Words words{library_.tally_reply_word(reply, 0), library_.tally_reply_word(reply, 1)};
+    library_.tally_reply_free(reply);
+    reply = nullptr;
+    if (request == TALLY_REQUEST_NONE)
+      return {text, {}};
+    Words answers;
+    if (request == TALLY_REQUEST_PROGRESS) {
+      if (!performer.progress(progress))
+        return refusal(library_.tally_session_cancel(handle_));
+    } else if (request == TALLY_REQUEST_SYMBOLS) {
+      for (const uint64_t address : asked)
+        answers.push_back(performer.symbol(address));
+    } else {
+      answers.push_back(performer.act(request, words, signals));
+    }
+    std::vector<const char *> texts;
+    for (const std::string &answer : answers)
+      texts.push_back(answer.c_str());
+    error = library_.tally_session_answer(handle_, texts.data(), texts.size(), &reply);
+  }
+  return refusal(error);
+}
+
+Outcome Session::command(const std::string &line, Performer &performer) {
+  const std::lock_guard lock(mutex_);
+  if (!handle_)
+    return {};
+  tally_reply *reply = nullptr;
+  tally_error *const error = library_.tally_session_command(handle_, line.c_str(), &reply);
+  return perform(error, reply, performer);
+}
+
+Outcome Session::event(const Event &event, Performer &performer) {
+  const std::lock_guard lock(mutex_);
+  if (!handle_)
+    return {};
+  tally_event told{};
+  told.size = sizeof told;
+  told.kind = event.kind;
+  told.target = event.target;
+  told.pid = event.pid;
+  told.number = event.number;
+  told.line = event.line;
+  told.text = event.text.c_str();
+  told.file = event.file.c_str();
+  told.command = event.command.c_str();
+  told.program = event.program.c_str();
+  told.at_ns = event.at_ns;
+  tally_reply *reply = nullptr;
+  tally_error *const error = library_.tally_session_event(handle_, &told, &reply);
+  return perform(error, reply, performer);
+}
+
+Outcome Session::tick(const std::vector<SeenThread> &seen, Performer &performer) {
+  const std::lock_guard lock(mutex_);
+  if (!handle_)
+    return {};
+  std::vector<tally_stack> stacks;
+  for (const SeenThread &each : seen)
+    stacks.push_back(
+        {each.tid, static_cast<uint32_t>(each.pcs.size()), each.pcs.data(), each.name.c_str()});
+  tally_reply *reply = nullptr;
+  tally_error *const error =
+      library_.tally_session_tick(handle_, stacks.data(), stacks.size(), &reply);
+  return perform(error, reply, performer);
+}
+
+int32_t Session::sampled_pid() {
+  const std::lock_guard lock(mutex_);
+  return handle_ ? library_.tally_session_sampled_pid(handle_) : 0;
+}
+
+void Session::set_width(uint32_t columns) {
+  const std::lock_guard lock(mutex_);
+  if (handle_)
+    library_.tally_session_set_width(handle_, columns);
+}
+
+std::vector<std::map<std::string, std::string>> command_table(const Library &library) {
+  tally_table *table = nullptr;
+  if (tally_error *error = library.tally_commands(&table)) {
+    const std::string text = library.tally_error_text(error);
+    library.tally_error_free(error);
+    throw std::runtime_error(text);
+  }
+  std::vector<std::map<std::string, std::string>> out(library.tally_table_rows(table));
+  for (size_t column = 0; column < library.tally_table_columns(table); ++column)
+    if (const char *const *texts = library.tally_table_texts(table, column))
+      for (size_t row = 0; row < out.size(); ++row)
+        out[row][library.tally_table_column_name(table, column)] = texts[row];
+  library.tally_table_free(table);
+  return out;
+}
+
+} // namespace tally_lldb

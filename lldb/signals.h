@@ -1,0 +1,25 @@
+// `process handle SIGNAL …`, and back.
+#pragma once
+
+#include <map>
+
+#include <lldb/API/LLDB.h>
+
+namespace tally_lldb {
+
+struct Handling {
+  bool suppress, stop, notify;
+};
+
+// Those that were changed, with what they were.
+class Signals {
+public:
+  void handle(lldb::SBProcess process, int number, Handling handling);
+  void restore();
+
+private:
+  lldb::SBProcess process_;
+  std::map<int, Handling> before_;
+};
+
+} // namespace tally_lldb

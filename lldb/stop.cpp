@@ -1,0 +1,141 @@
+#include "stop.h"
+
+#include <cstring>
+
+#include <sys/wait.h>
+
+#include "process_watch.h"
+
+namespace tally_lldb {
+
+namespace {
+
+std::string signal_name(int number) {
+  const char *const name = ::sigabbrev_np(number);
+  return name ? std::string("SIG") + name : "signal " + std::to_string(number);
+}
+
+// The user may have selected another thread since the stop.
+lldb::SBThread stopped_thread(lldb::SBProcess &process) {
+  const auto has_reason = [](lldb::SBThread &thread) {
+    return thread.IsValid() && thread.GetStopReason() > lldb::eStopReasonNone;
+  };
+  lldb::SBThread selected = process.GetSelectedThread();
+  if (has_reason(selected))
+    return selected;
+  for (uint32_t i = 0; i < process.GetNumThreads(); ++i)
+    if (lldb::SBThread thread = process.GetThreadAtIndex(i); has_reason(thread))
+      return thread;
+  return selected;
+}
+
+} // namespace
+
+std::string path_of(lldb::SBFileSpec spec) {
+  char path[4096];
+  return spec.GetPath(path, sizeof path) > 0 ? path : "";
+}
+
+int32_t kind_of(lldb::SBProcess process) {
+  if (!process.IsValid() || process.GetState() == lldb::eStateExited ||
+      process.GetState() == lldb::eStateDetached || process.GetState() == lldb::eStateUnloaded)
+    return TALLY_TARGET_NONE;
+  const char *const plugin = process.GetPluginName();
+  if (plugin && (std::strstr(plugin, "core") || std::strstr(plugin, "minidump")))
+    return TALLY_TARGET_CORE;
+  return is_traced_by_child(static_cast<int>(process.GetProcessID())) ? TALLY_TARGET_NATIVE
+                                                                      : TALLY_TARGET_REMOTE;
+}
+
+Event facts_of(lldb::SBTarget target, lldb::SBProcess process, int32_t kind) {
+  Event out;
+  out.kind = kind;
+  out.target = kind_of(process);
+  out.pid = out.target == TALLY_TARGET_NONE ? 0 : static_cast<int32_t>(process.GetProcessID());
+  out.program = path_of(target.GetExecutable());
+  out.command = out.program;
+  lldb::SBLaunchInfo info = target.GetLaunchInfo();
+  for (uint32_t i = 0; i < info.GetNumArguments(); ++i)
+    out.command += std::string(" ") + info.GetArgumentAtIndex(i);
+  return out;
+}
+
+bool is_stopped(lldb::SBProcess process) {
+  const lldb::StateType state = process.GetState();
+  return state == lldb::eStateStopped || state == lldb::eStateCrashed ||
+         state == lldb::eStateSuspended;
+}
+
+bool is_running(lldb::SBProcess process) {
+  const lldb::StateType state = process.GetState();
+  return state == lldb::eStateRunning || state == lldb::eStateStepping;
+}
+
+int signal_of(lldb::SBProcess process) {
+  lldb::SBThread thread = stopped_thread(process);
+  return thread.GetStopReason() == lldb::eStopReasonSignal
+             ? static_cast<int>(thread.GetStopReasonDataAtIndex(0))
+             : 0;
+}
+
+Event stop_of(lldb::SBProcess process) {
+  Event out = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
+  lldb::SBThread thread = stopped_thread(process);
+  lldb::SBLineEntry place = thread.GetFrameAtIndex(0).GetLineEntry();
+  if (place.IsValid()) {
+    out.file = path_of(place.GetFileSpec());
+    out.line = place.GetLine();
+  }
+  const auto number = [&] { return static_cast<int32_t>(thread.GetStopReasonDataAtIndex(0)); };
+  switch (thread.GetStopReason()) {
+  case lldb::eStopReasonBreakpoint:
+    if (number() > 0) { // else one of LLDB's own
+      out.kind = TALLY_EVENT_BREAKPOINT;
+      out.number = number();
+    }
+    break;
+  case lldb::eStopReasonWatchpoint:
+    out.kind = TALLY_EVENT_WATCHPOINT;
+    out.number = number();
+    break;
+  case lldb::eStopReasonSignal: {
+    const char *const name = process.GetUnixSignals().GetSignalAsCString(number());
+    out.kind = TALLY_EVENT_SIGNAL;
+    out.text = name ? name : signal_name(number());
+    break;
+  }
+  case lldb::eStopReasonTrace:
+  case lldb::eStopReasonPlanComplete:
+    out.kind = TALLY_EVENT_STEP;
+    break;
+  case lldb::eStopReasonExec:
+    out.text = "exec";
+    break;
+  case lldb::eStopReasonException:
+    out.text = "exception";
+    break;
+  default:
+    break;
+  }
+  return out;
+}
+
+Event end_of(lldb::SBProcess process, std::optional<int> status, int last_signal) {
+  Event out;
+  out.kind = TALLY_EVENT_EXITED;
+  out.number = process.GetExitStatus();
+  int signal = 0;
+  if (status) {
+    signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+    out.number = WEXITSTATUS(*status);
+  } else if (out.number == last_signal) {
+    signal = last_signal; // LLDB tells both by the same number
+  }
+  if (signal != 0) {
+    out.kind = TALLY_EVENT_SIGNALLED;
+    out.text = signal_name(signal);
+  }
+  return out;
+}
+
+} // namespace tally_lldb
