@@ -52,7 +52,9 @@ void register_commands(lldb::SBDebugger &debugger, const Library &library,
   const std::string all = library.tally_profile_help();
   lldb::SBCommand profile =
       interpreter.AddMultiwordCommand("profile", all.substr(0, all.find('\n')).c_str());
-  profile.SetHelpLong(all.substr(all.find('\n') + 1).c_str());
+  // LLDB lists the commands by itself.
+  const size_t rest = all.find('\n') + 1;
+  profile.SetHelpLong(all.substr(rest, all.find("\n\n") - rest).c_str());
   const auto owner = std::make_shared<Closer>(front);
   for (auto &row : command_table(library)) {
     lldb::SBCommand command =

@@ -21,6 +21,19 @@ bool is_signal_frame(lldb::SBFrame frame) {
   return name && std::strstr(name, "restore_rt");
 }
 
+int signal_number(lldb::SBThread &thread) {
+  return thread.GetStopReason() == lldb::eStopReasonSignal
+             ? static_cast<int>(thread.GetStopReasonDataAtIndex(0))
+             : 0;
+}
+
+// A remote process that is interrupted shows the signal of its stub, or what LLDB did within the
+// run: a step over a breakpoint of its own.
+bool may_be_interrupt(lldb::SBThread thread) {
+  const int number = signal_number(thread);
+  return number == SIGINT || number == SIGSTOP || thread.GetStopReason() <= lldb::eStopReasonTrace;
+}
+
 } // namespace
 
 void Interrupter::begin(const std::vector<int32_t> &signals, bool with_callers) {
@@ -93,31 +106,30 @@ void Interrupter::tick(lldb::SBProcess process) {
 bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
   if (!is_stopped(process))
     return false;
-  bool ours_alone = true;
   std::vector<SeenThread> seen;
-  const auto see = [&](lldb::SBThread &thread) {
+  const auto see = [&](lldb::SBThread thread) {
     const char *const name = thread.GetName();
     seen.push_back({static_cast<int32_t>(thread.GetThreadID()), name ? name : "", pcs_of(thread)});
   };
+  bool ours_alone = true;
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
     lldb::SBThread thread = process.GetThreadAtIndex(i);
-    const lldb::StopReason reason = thread.GetStopReason();
-    if (reason <= lldb::eStopReasonNone)
-      continue;
-    const int number = reason == lldb::eStopReasonSignal
-                           ? static_cast<int>(thread.GetStopReasonDataAtIndex(0))
-                           : 0;
-    const bool may_be = signal_ != 0 ? number == signal_ : number == SIGINT || number == SIGSTOP;
-    const int whose =
-        may_be ? session_.tick_take(signal_ != 0 ? static_cast<int32_t>(thread.GetThreadID()) : 0)
-               : TALLY_TICK_THEIRS;
-    ours_alone &= whose != TALLY_TICK_THEIRS;
-    if (whose == TALLY_TICK_OURS && signal_ != 0)
-      see(thread);
-    else if (whose == TALLY_TICK_OURS)
-      for (uint32_t each = 0; each < process.GetNumThreads(); ++each)
-        if (lldb::SBThread any = process.GetThreadAtIndex(each); any.IsValid())
-          see(any);
+    if (signal_ == 0) {
+      ours_alone &= may_be_interrupt(thread);
+    } else if (thread.GetStopReason() > lldb::eStopReasonNone) {
+      const int whose = signal_number(thread) == signal_
+                            ? session_.tick_take(static_cast<int32_t>(thread.GetThreadID()))
+                            : TALLY_TICK_THEIRS;
+      ours_alone &= whose != TALLY_TICK_THEIRS;
+      if (whose == TALLY_TICK_OURS)
+        see(thread);
+    }
+  }
+  if (signal_ == 0 && ours_alone) {
+    const int whose = session_.tick_take(0);
+    ours_alone = whose != TALLY_TICK_THEIRS;
+    for (uint32_t i = 0; whose == TALLY_TICK_OURS && i < process.GetNumThreads(); ++i)
+      see(process.GetThreadAtIndex(i));
   }
   if (!seen.empty())
     session_.tick(seen, performer);

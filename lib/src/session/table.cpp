@@ -42,38 +42,39 @@ constexpr std::array<OptionSpec, 1> histogram_options{{
 
 constexpr CommandSpec commands[] = {
     {"start", "", settings, "begin sampling the program",
-     "Begins with the process that is there; without one, with the next that is run or attached\n"
-     "to. It goes on over stops and further runs until `profile stop`, or until you detach.\n"
-     "Options last for this start only; `profile config` sets them for good.\n"
-     "perf: the kernel samples, and the program notices nothing. agent: a library in the program\n"
-     "samples it, for where perf is refused; it is preloaded at `run`, or loaded at a stop when "
-     "you\n"
-     "name it. interrupt: the debugger stops the program and looks, for remote targets and static\n"
-     "programs; wall time. auto takes the first that works, and says why. Wall time is counted by\n"
-     "interrupt alone.",
+     "Begins with the process that is there; without one, with the next that is run\n"
+     "or attached to. It goes on over stops and further runs until `profile stop`, or\n"
+     "until you detach. Options last for this start only; `profile config` sets them\n"
+     "for good.\n"
+     "perf: the kernel samples, and the program notices nothing. agent: a library in\n"
+     "the program samples it, for where perf is refused; it is preloaded at `run`, or\n"
+     "loaded at a stop when you name it. interrupt: the debugger stops the program\n"
+     "and looks, for remote targets and static programs; wall time. auto takes the\n"
+     "first that works, and says why. Wall time is counted by interrupt alone.",
      "profile start --frequency 4000"},
     {"stop", "", {}, "end sampling; what was collected stays", "", "profile stop"},
     {"status",
      "",
      {},
      "what is sampled, how, and what came of it",
-     "One `name value` a line. lost: samples that could not be taken or kept; throttled: times "
-     "the\n"
-     "kernel paused a clock; interruptions: signals that the agent sent to the program; running:\n"
-     "time between resume and stop; stopped: time at the prompt, which never counts.",
+     "One `name value` a line. lost: samples that could not be taken or kept;\n"
+     "throttled: times the kernel paused a clock; interruptions: signals that the\n"
+     "agent sent to the program; running: time between resume and stop; stopped: time\n"
+     "at the prompt, which never counts.",
      "profile status"},
     {"report", "", report_options, "a flat table of where the time went",
-     "self: samples taken in the row's own code. incl: samples whose stack holds the row, counted\n"
-     "once however often it recurs. Inlined functions are rows of their own.",
+     "self: samples taken in the row's own code. incl: samples whose stack holds the\n"
+     "row, counted once however often it recurs. Inlined functions are rows of their\n"
+     "own.",
      "profile report --by line --limit 10"},
     {"histogram", "[RANGE|FUNCTION]", histogram_options,
      "samples by address, bin by bin, with bars",
-     "Of the program's own code, or of the object that the function or range lies in. RANGE is\n"
-     "LOW-HIGH, addresses as the debugger shows them or as the file has them.",
+     "Of the program's own code, or of the object that the function or range lies in.\n"
+     "RANGE is LOW-HIGH, addresses as the debugger shows them or as the file has them.",
      "profile histogram main --scale 0xFFFF"},
     {"dump", "FILE", dump_options, "write the profile to a file",
-     "The format follows the file's name. An existing file is replaced only when all is written.\n"
-     "With --parts each run from a resume to a stop has a file of its own.",
+     "The format follows the file's name. An existing file is replaced only when all\n"
+     "is written. With --parts each run from a resume to a stop has a file of its own.",
      "profile dump out.callgrind"},
     {"diff", "FILE|previous", diff_options, "what changed since a saved profile or the last run",
      "Compares self cost by function, in percent of each profile's total.",
@@ -87,19 +88,22 @@ constexpr CommandSpec commands[] = {
      "profile config frequency 4000"},
 };
 
+// LLDB breaks lines that its terminal does not hold.
+constexpr size_t help_width = 80;
+constexpr size_t summary_column = 30;
+
 std::string option_lines(std::span<const OptionSpec> options, std::string_view dashes) {
   std::string out;
   for (const OptionSpec &option : options) {
     std::string left = fmt::format("  {}{}", dashes, option.name);
     if (!option.values.empty())
       left += fmt::format(" {}", option.values);
-    out += fmt::format("{:<40}", left);
-    if (left.size() >= 40)
-      out += fmt::format("\n{:<40}", "");
-    out += option.summary;
+    std::string right(option.summary);
     if (!option.fallback.empty())
-      out += fmt::format(" (default {})", option.fallback);
-    out += '\n';
+      right += fmt::format(" (default {})", option.fallback);
+    const bool fits = left.size() < summary_column && summary_column + right.size() <= help_width;
+    out += fits ? fmt::format("{:<{}}{}\n", left, summary_column, right)
+                : fmt::format("{}\n        {}\n", left, right);
   }
   return out;
 }
