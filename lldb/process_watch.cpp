@@ -28,6 +28,7 @@ using std::chrono::milliseconds;
 
 // A new process stands for more than ten milliseconds while LLDB reads where it is.
 constexpr milliseconds between_looks_for_child{1};
+constexpr uint64_t longest_launch_ns = 60'000'000'000; // that is waited for: it may have failed
 constexpr milliseconds between_looks_at_process{5};
 
 // linux/pidfd.h's since 6.13, the exit's code since 6.15.
@@ -123,6 +124,7 @@ void ProcessWatch::start_thread() {
 void ProcessWatch::expect(std::function<void(int)> found) {
   const std::lock_guard lock(mutex_);
   found_ = std::move(found);
+  expected_since_ns_ = now_ns();
   const std::vector<int> now = children_of("self");
   servers_before_ = {now.begin(), now.end()};
   start_thread();
@@ -177,7 +179,9 @@ void ProcessWatch::run() {
   std::unique_lock lock(mutex_);
   while (!over_) {
     try {
-      if (found_) {
+      if (found_ && now_ns() - expected_since_ns_ > longest_launch_ns) {
+        found_ = nullptr;
+      } else if (found_) {
         if (const int pid = new_child(); pid != 0) {
           const auto found = std::exchange(found_, nullptr);
           lock.unlock();

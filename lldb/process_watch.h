@@ -54,6 +54,7 @@ private:
   std::thread thread_;
   bool over_ = false;
   std::function<void(int)> found_; // null: none is expected
+  uint64_t expected_since_ns_ = 0;
   std::set<int> servers_before_;
   int pid_ = 0;
   int pidfd_ = -1;
