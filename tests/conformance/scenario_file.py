@@ -84,6 +84,33 @@ def matches(expected: Sequence[str], lines: Sequence[str]) -> bool:
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
+def _as_said(expected: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Those lines, in the words of the scenario as far as they are expected: then a difference
+    shows the others."""
+    if matches(expected, lines):
+        return list(expected)
+    seen: list[str] = []
+    strange: list[str] = []
+    here = 0
+
+    def pass_to(there: int) -> None:
+        nonlocal strange
+        seen.extend([ANY] if set(expected[here:there]) == {ANY} else strange)
+        strange = []
+
+    for line in lines:
+        found = next((which for which in range(here, len(expected))
+                      if expected[which] != ANY and matches([expected[which]], [line])), None)
+        if found is None:
+            strange.append(line)
+        else:
+            pass_to(found)
+            seen.append(expected[found])
+            here = found + 1
+    pass_to(len(expected))
+    return seen if seen != list(expected) else list(lines)
+
+
 def difference(scenario: Scenario, printed: Sequence[str], debugger: str,
                late_news: bool) -> str:
     """Of what each step printed to what the scenario says; "" when there is none.
@@ -101,6 +128,6 @@ def difference(scenario: Scenario, printed: Sequence[str], debugger: str,
         if late_news and not step.is_profile and not lines:
             late, expected = expected, ()
         said += [f"> {step.command}", *expected]
-        seen += [f"> {step.command}", *(expected if matches(expected, lines) else lines)]
+        seen += [f"> {step.command}", *_as_said(expected, lines)]
     said += late  # there was no command that could have told it
     return "\n".join(difflib.unified_diff(said, seen, scenario.name, debugger, n=100, lineterm=""))

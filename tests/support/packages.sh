@@ -12,6 +12,8 @@ tally_try_packages="gdb valgrind xz-utils python3 binutils"
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev gdbserver linux-perf clang
   llvm libclang-rt-dev elfutils procps zstd libxml2-utils lcov gcovr strace lldb-14 liblldb-14-dev"
 
+tally_root= # what apt-get is run by
+
 # Those of the arguments that are not installed, one a line.
 tally_missing_packages() {
   for tally_package in "$@"; do
