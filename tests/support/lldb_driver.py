@@ -12,6 +12,7 @@ import dataclasses
 import os
 import re
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from typing import Callable, Mapping, Sequence
@@ -110,3 +111,11 @@ class LldbTerminal(Terminal):
 
     def __enter__(self) -> "LldbTerminal":
         return self
+
+    def expect_prompt(self, timeout_s: float | None = None) -> str:
+        """The prompt is shown before LLDB reads: what is typed in between would be shown twice."""
+        shown = super().expect_prompt(timeout_s)
+        deadline = time.monotonic() + 5
+        while self.echoes() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return shown

@@ -172,6 +172,10 @@ class Terminal:
     def resize(self, rows: int, columns: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
+    def echoes(self) -> bool:
+        """Whether the terminal itself shows what is typed: the debugger does not read keys yet."""
+        return bool(termios.tcgetattr(self._master)[3] & termios.ECHO)
+
     def send(self, line: str) -> None:
         """Types a line. Does not wait."""
         os.write(self._master, line.encode() + b"\n")
