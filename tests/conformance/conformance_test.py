@@ -13,8 +13,9 @@ Then come commands (`> …`), each followed by what Tally prints to it. `profile
 debuggers as it stands; players.py translates the other words. Blank lines mean nothing.
 
 Of what a debugger printed, all that follows a `profile` command is Tally's; what follows another
-is passed over, but for lines that begin as Tally's news do. LLDB's `error: ` is taken off, blanks
-are counted as one, and of paths the last name is left. Then each line must be as the scenario has it, where
+is passed over, but for lines that begin as Tally's news do. LLDB's `error: ` and its own lines on
+events (`Process 7 exited …`) are taken off, blanks are counted as one, and of paths the last name
+is left. Then each line must be as the scenario has it, where
 
     N    stands for any number: 7, 0.25, -1.5, 0x1168; every other number is meant
     …    stands for any text; alone on its line, for any number of lines, none too

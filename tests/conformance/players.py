@@ -98,10 +98,10 @@ def play_in_gdb(scenario: Scenario) -> Played:
 def play_in_lldb(scenario: Scenario, lldb: str) -> Played:
     with _stage(scenario) as stage:
         commands = [stage.command(step.command, 2) for step in scenario.steps]
-        # The program's own output comes at any time.
-        result = run_lldb(["settings set target.output-path /dev/null", *commands], stage.program,
-                          stage.args, lldb=lldb, wrapper=stage.wrapper, cwd=stage.folder,
-                          one_stream=True)
+        settings = ["settings set target.output-path /dev/null",  # shown at any time
+                    "settings set target.process.stop-on-exec false"]  # as GDB
+        result = run_lldb([*settings, *commands], stage.program, stage.args, lldb=lldb,
+                          wrapper=stage.wrapper, cwd=stage.folder, one_stream=True)
     rest, printed = result.stdout, []
     for command in commands:
         before, found, rest = rest.partition(f"\n(lldb) {command}\n")

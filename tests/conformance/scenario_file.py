@@ -16,6 +16,8 @@ _NUMBER = r"[+-]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?|N)"
 _FOLDERS = re.compile(r"""(?<![^\s'"(=,:])\.{0,2}/(?:[^\s/'"]+/)*(?=[^\s/'"])""")
 # How Tally's own news begin, between the lines of the debugger and the program.
 _NEWS = re.compile(r"Sampling |profile: |Nothing was sampled|The next run ")
+# LLDB's, of an event that it comes to hear of late.
+_EVENT = re.compile(r"Process \d+ (?:detached|exited|launched|resuming|stopped)")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ def tallys_lines(step: Step, printed: str) -> list[str]:
     """What of that is Tally's, as a scenario writes it."""
     lines = [" ".join(_FOLDERS.sub("", line.removeprefix("error: ")).split())
              for line in printed.splitlines()]
-    return [line for line in lines if line and (step.is_profile or _NEWS.match(line))]
+    return [line for line in lines if line and not _EVENT.match(line)
+            and (step.is_profile or _NEWS.match(line))]
 
 
 def _pattern(line: str) -> str:
