@@ -107,7 +107,7 @@ def run_batch(name: str, argv: Sequence[str], *, one_stream: bool = False,
                    "cwd": cwd, "preexec_fn": before_exec, "start_new_session": True}
         if one_stream:
             # To a terminal a debugger writes each line at once, to a file each stream by itself.
-            master, slave = _terminal(50, 200)
+            master, slave = _terminal(50, 1000)  # no line is wrapped
             tty.setraw(slave)
             process = subprocess.Popen(argv, stdout=slave, stderr=slave, **options)
             os.close(slave)
