@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Sequence
+from typing import Iterator, Sequence
 
 ANY = "…"
 ANY_ORDER = "~ "
@@ -79,11 +79,19 @@ def _any_order(lines: Sequence[str]) -> str:
     return f"{among}(?:{'|'.join(patterns)}){{{len(lines)}}}"
 
 
-def matches(expected: Sequence[str], lines: Sequence[str]) -> bool:
-    pattern = ""
+def _slots(expected: Sequence[str]) -> Iterator[list[str]]:
+    """Lines that come in any order stand in one; every other in one of its own."""
     for loose, group in itertools.groupby(expected, lambda line: line.startswith(ANY_ORDER)):
-        pattern += _any_order([line.removeprefix(ANY_ORDER) for line in group]) if loose \
-            else "".join(map(_pattern, group))
+        if loose:
+            yield list(group)
+        else:
+            yield from ([line] for line in group)
+
+
+def matches(expected: Sequence[str], lines: Sequence[str]) -> bool:
+    pattern = "".join(_any_order([line.removeprefix(ANY_ORDER) for line in slot])
+                      if slot[0].startswith(ANY_ORDER) else _pattern(slot[0])
+                      for slot in _slots(expected))
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
@@ -92,25 +100,33 @@ def _as_said(expected: Sequence[str], lines: Sequence[str]) -> list[str]:
     shows the others."""
     if matches(expected, lines):
         return list(expected)
+    slots = list(_slots(expected))
     seen: list[str] = []
+    found: list[str] = []  # of the slot that we are at
     strange: list[str] = []
     here = 0
 
     def pass_to(there: int) -> None:
-        nonlocal strange
-        seen.extend([ANY] if set(expected[here:there]) == {ANY} else strange)
-        strange = []
+        nonlocal found, strange
+        missing = [line for slot in slots[here:there] for line in slot if line not in found]
+        seen.extend(line for line in slots[here] if line in found)
+        seen.extend([ANY] if set(missing) == {ANY} else strange)
+        found, strange = [], []
 
     for line in lines:
-        found = next((which for which in range(here, len(expected))
-                      if expected[which] != ANY and matches([expected[which]], [line])), None)
-        if found is None:
-            strange.append(line)
+        for which in range(here, len(slots)):
+            said = next((said for said in slots[which] if said != ANY and matches([said], [line])
+                         and not (which == here and said in found)), None)
+            if said:
+                if which != here:
+                    pass_to(which)
+                here = which
+                found.append(said)
+                break
         else:
-            pass_to(found)
-            seen.append(expected[found])
-            here = found + 1
-    pass_to(len(expected))
+            strange.append(line)
+    if slots:
+        pass_to(len(slots))
     return seen if seen != list(expected) else list(lines)
 
 
