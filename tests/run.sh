@@ -4,9 +4,9 @@
 #   sh tests/run.sh [argument of meson test]...
 #
 # TALLY_BUILD names the build folder (build/); TALLY_SETUP holds options for meson setup.
-# TALLY_TEST_LLDBS names the LLDBs to test, paths parted by blanks. When it is unset: lldb-14, and of
-# Debian's others, which are unpacked into the build folder, 19 and those of TALLY_LLDB_VERSIONS
-# ("16 22").
+# TALLY_TEST_LLDBS names the LLDBs to test, paths parted by blanks. When it is unset: lldb-14, and
+# of Debian's others, which are unpacked into the build folder, 19 and those of
+# TALLY_LLDB_VERSIONS ("16 22").
 set -eu
 
 tally_source=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,4 +1,4 @@
-"""Reads *.scenario and holds what a debugger printed to one. conformance_test.py tells the words."""
+"""Reads *.scenario, and holds what a debugger printed to one; conformance_test.py tells how."""
 from __future__ import annotations
 
 import difflib

@@ -20,9 +20,11 @@ class ReadTest(unittest.TestCase):
             return read_scenario(path)
 
     def test_parts_of_a_file(self) -> None:
-        scenario = self.read("# What for.\nprogram stops 0.1\n\n> run\n> profile status\nparts  1\n…\n")
+        scenario = self.read("# What for.\nprogram stops 0.1\n\n> run\n"
+                             "> profile status\nparts  1\n…\n")
         self.assertEqual(scenario.head, {"program": ["stops", "0.1"]})
-        self.assertEqual(scenario.steps, (Step("run", ()), Step("profile status", ("parts 1", "…"))))
+        self.assertEqual(scenario.steps, (Step("run", ()),
+                                          Step("profile status", ("parts 1", "…"))))
 
     def test_strange_words_at_the_head(self) -> None:
         with self.assertRaisesRegex(ValueError, "one.scenario:2: 'progam stops'"):

@@ -81,6 +81,7 @@ tally_unpack_lldb() {
 # tally_unpack PACKAGE FOLDER: what is in FOLDER is whole.
 tally_unpack() (
   mkdir -p "$2/$1.part" && cd "$2/$1.part" &&
-    { apt-get -q download "$1" </dev/null || { tally_apt_get update && apt-get -q download "$1"; }; } &&
+    { apt-get -q download "$1" </dev/null ||
+      { tally_apt_get update && apt-get -q download "$1" </dev/null; }; } &&
     dpkg-deb -x ./"$1"_*.deb . && cp -a usr .. && cd .. && rm -rf "$1.part"
 )

@@ -119,7 +119,7 @@ def run_batch(name: str, argv: Sequence[str], *, one_stream: bool = False,
             texts = [_ESCAPES.sub("", b"".join(shown).decode("utf-8", "replace")).replace("\r", ""),
                      ""]
         else:
-            # Files, not pipes: a process that is left behind must not keep us waiting for their end.
+            # Files, not pipes: no process that is left behind keeps us waiting for their end.
             process = subprocess.Popen(argv, stdout=stdout, stderr=stderr, **options)
             timed_in = _wait(process, timeout_s)
             texts = []
