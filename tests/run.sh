@@ -4,6 +4,9 @@
 #   sh tests/run.sh [argument of meson test]...
 #
 # TALLY_BUILD names the build folder (build/); TALLY_SETUP holds options for meson setup.
+# TALLY_TEST_LLDBS names the LLDBs to test, paths parted by blanks. When it is unset: lldb-14, and
+# of Debian's others, which are unpacked into the build folder, 19 and those of
+# TALLY_LLDB_VERSIONS ("16 22").
 set -eu
 
 tally_source=$(cd "$(dirname "$0")/.." && pwd)
@@ -15,6 +18,14 @@ build=${TALLY_BUILD:-$tally_source/build}
 tally_install_missing $tally_build_packages $tally_test_packages
 # shellcheck disable=SC2086
 tally_build "$build" -Dtests=enabled ${TALLY_SETUP:-}
+
+if [ -z "${TALLY_TEST_LLDBS+set}" ]; then
+  TALLY_TEST_LLDBS=$(command -v lldb-14 || true)
+  for version in 19 ${TALLY_LLDB_VERSIONS:-}; do
+    TALLY_TEST_LLDBS="$TALLY_TEST_LLDBS $(tally_unpack_lldb "$version" "$build/lldb")"
+  done
+  export TALLY_TEST_LLDBS
+fi
 
 status=0
 tally_test "$build" "$@" || status=$?

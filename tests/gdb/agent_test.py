@@ -6,7 +6,8 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(__file__))
-from scenario import PARTS, Play, play_gdb, read_status, with_one_retry
+from scenario import PARTS, Play, play_gdb, read_status
+from support.chance import with_one_retry
 from support.gdb_driver import GdbTerminal
 from support.programs import program
 from support.skips import need_perf, need_tools, run_unittests

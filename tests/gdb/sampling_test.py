@@ -4,7 +4,8 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from scenario import GdbCase, play_gdb, with_one_retry
+from scenario import GdbCase, play_gdb
+from support.chance import with_one_retry
 from support.programs import program
 from support.skips import run_unittests
 

@@ -10,7 +10,7 @@ import re
 import sys
 import unittest
 from dataclasses import dataclass
-from typing import Callable, Sequence
+from typing import Sequence
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.gdb_driver import GdbResult, run_gdb
@@ -126,12 +126,3 @@ def play_gdb(commands: Sequence[str], program: str | None = None, args: Sequence
     if pieces[0].strip():
         raise AssertionError(f"loading the plug-in printed {pieces[0]!r}\n{result}")
     return Play(result, tuple(zip(commands, pieces[2::2])))
-
-
-def with_one_retry(measure: Callable[[], None]) -> None:
-    """For assertions on samples: chance, or a machine that is busy elsewhere, may break one once."""
-    try:
-        measure()
-    except AssertionError as error:
-        print(f"measured again: {str(error).splitlines()[0]}", flush=True)
-        measure()

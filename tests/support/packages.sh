@@ -10,7 +10,9 @@ tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev 
 tally_try_packages="gdb valgrind xz-utils python3 binutils"
 # For all tests and the benchmarks: peers to compare with, and a second compiler.
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev gdbserver linux-perf clang
-  llvm libclang-rt-dev elfutils procps zstd libxml2-utils lcov gcovr strace"
+  llvm libclang-rt-dev elfutils procps zstd libxml2-utils lcov gcovr strace lldb-14 liblldb-14-dev"
+
+tally_root= # what apt-get is run by
 
 # Those of the arguments that are not installed, one a line.
 tally_missing_packages() {
@@ -60,3 +62,26 @@ tally_apt_get() {
   $tally_root env DEBIAN_FRONTEND=noninteractive apt-get -q -o Dpkg::Use-Pty=0 \
     "$@" </dev/null
 }
+
+# tally_unpack_lldb VERSION FOLDER: prints the path of Debian's lldb-VERSION, which is unpacked into
+# FOLDER if it is not there yet: its package does not go beside another LLDB's; its library does.
+# Where it cannot be had that is said, and no path is printed.
+tally_unpack_lldb() {
+  tally_lldb=$2/usr/lib/llvm-$1/bin/lldb
+  if ! command -v apt-get >/dev/null 2>&1; then
+    echo "lldb-$1 is left out: not a Debian system" >&2
+  elif tally_install_missing "liblldb-$1" >&2 &&
+      { [ -x "$tally_lldb" ] || tally_unpack "lldb-$1" "$2" >&2; }; then
+    echo "$tally_lldb"
+  else
+    echo "lldb-$1 is left out: it could not be had" >&2
+  fi
+}
+
+# tally_unpack PACKAGE FOLDER: what is in FOLDER is whole.
+tally_unpack() (
+  mkdir -p "$2/$1.part" && cd "$2/$1.part" &&
+    { apt-get -q download "$1" </dev/null ||
+      { tally_apt_get update && apt-get -q download "$1" </dev/null; }; } &&
+    dpkg-deb -x ./"$1"_*.deb . && cp -a usr .. && cd .. && rm -rf "$1.part"
+)

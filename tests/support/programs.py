@@ -27,6 +27,11 @@ def gdb_plugin() -> str:
     return str(_from_environment("TALLY_GDB"))
 
 
+def lldb_plugin() -> str:
+    """liblldb_tally.so, which LLDB loads."""
+    return str(_from_environment("TALLY_LLDB"))
+
+
 def library() -> str:
     """libtally.so."""
     return str(_from_environment("TALLY_LIBRARY"))

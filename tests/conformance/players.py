@@ -1,0 +1,114 @@
+"""Plays a scenario's steps with GDB or with one LLDB; both say what each step printed."""
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Iterator
+
+from scenario_file import Scenario
+from support.gdb_driver import run_gdb
+from support.lldb_driver import lldb_name, run_lldb
+from support.programs import program
+from support.terminal import DebuggerResult
+
+# What a scenario says, and how GDB and LLDB say it. {pid}, {core}, {program}: of its head.
+_VERBS = (
+    (r"(run|continue|next|step|finish|kill|detach)", r"\1", r"\1"),
+    (r"break (\S+)", r"break \1", r"breakpoint set -n \1"),
+    (r"break (\S+) if (.+)", r"break \1 if \2", r"breakpoint set -n \1 -c '\2'"),
+    (r"watch (\S+)", r"watch \1", r"watchpoint set variable \1"),
+    (r"delete breakpoints", "delete", "breakpoint delete -f"),
+    (r"pass (SIG\S+)", r"handle \1 nostop noprint pass",
+     r"process handle -s false -n false -p true \1"),
+    (r"call (\S.*)", r"call \1", r"expression -- \1"),
+    (r"wait (\S+)", r"shell sleep \1", r"platform shell sleep \1"),
+    (r"attach", "attach {pid}", "process attach -p {pid}"),
+    (r"core", "core-file {core}", "target create -c {core} {program}"),
+    (r"(profile(?: .*)?)", r"\1", r"\1"),
+)
+
+
+@dataclass(frozen=True)
+class Played:
+    printed: tuple[str, ...]  # a step each
+    result: DebuggerResult
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """What a scenario's head asks for, made."""
+    program: str | None
+    args: list[str]
+    wrapper: list[str]
+    names: dict[str, str]
+    folder: str
+
+    def command(self, step: str, which: int) -> str:
+        for verb in _VERBS:
+            if match := re.fullmatch(verb[0], step):
+                said = match.expand(verb[which])
+                return said.format(**self.names) if verb[which] != r"\1" else said
+        raise ValueError(f"no debugger is told how to {step!r}")
+
+
+@contextlib.contextmanager
+def _stage(scenario: Scenario) -> Iterator[_Stage]:
+    words = scenario.head.get("program", [])
+    names = {"program": program(words[0]) if words else ""}
+    wrapper = scenario.head.get("under", [])
+    process = None
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        if core := scenario.head.get("core"):
+            names["core"] = os.path.join(folder, "core")
+            names["program"] = program(core[0])
+            made = run_gdb(["break checkpoint", "run", f"generate-core-file {names['core']}"],
+                           program(core[0]), core[1:], plugin=False)
+            assert os.path.exists(names["core"]), made
+        if attached := scenario.head.get("attached"):
+            process = subprocess.Popen([program(attached[0]), *attached[1:]],
+                                       stdout=subprocess.DEVNULL)
+            names["pid"] = str(process.pid)
+            time.sleep(0.2)  # into main()
+        try:
+            yield _Stage(names["program"] if words else None, words[1:],
+                         [program(wrapper[0]), *wrapper[1:]] if wrapper else [], names, folder)
+        finally:
+            if process:
+                process.kill()
+                process.wait()
+
+
+def play_in_gdb(scenario: Scenario) -> Played:
+    with _stage(scenario) as stage:
+        commands = []
+        for number, step in enumerate(scenario.steps):
+            commands += [f"echo \\n@{number}@\\n", stage.command(step.command, 1)]
+        result = run_gdb(commands, stage.program, stage.args, wrapper=stage.wrapper,
+                         cwd=stage.folder, one_stream=True)
+    pieces = re.split(r"\n@\d+@\n", result.stdout)
+    if len(pieces) != len(scenario.steps) + 1:
+        raise AssertionError(f"GDB did not come to all commands\n{result}")
+    return Played(tuple(pieces[1:]), result)
+
+
+def play_in_lldb(scenario: Scenario, lldb: str) -> Played:
+    with _stage(scenario) as stage:
+        commands = [stage.command(step.command, 2) for step in scenario.steps]
+        settings = ["settings set term-width 1000",
+                    "settings set target.output-path /dev/null",  # shown at any time
+                    "settings set target.process.stop-on-exec false"]  # as GDB
+        result = run_lldb([*settings, *commands], stage.program, stage.args, lldb=lldb,
+                          wrapper=stage.wrapper, cwd=stage.folder, one_stream=True)
+    rest, printed = result.stdout, []
+    for command in commands:
+        before, found, rest = rest.partition(f"\n(lldb) {command}\n")
+        if not found:
+            raise AssertionError(f"{lldb_name(lldb)} did not come to {command!r}\n{result}")
+        printed.append(before)
+        rest = "\n" + rest
+    return Played((*printed[1:], rest), result)

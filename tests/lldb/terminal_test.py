@@ -1,0 +1,155 @@
+"""A user at a terminal: Ctrl-C, looks in between, `quit`; in each LLDB."""
+import os
+import re
+import sys
+import time
+import unittest
+from typing import Callable
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.chance import with_one_retry
+from support.lldb_driver import LldbTerminal, lldb_name, lldb_programs, need_lldb
+from support.programs import program
+from support.skips import need_perf, run_unittests
+from support.tables import parse_report, parse_status, status_number
+
+# What nothing of Tally's may be: LLDB's ways to say that it broke.
+BROKEN = "PLEASE submit a bug report|Stack dump|terminate called|Aborted|Segmentation fault"
+# Between the user's commands Tally is silent.
+TALLYS = re.compile(r"^(?:error: )?(?:Sampling |profile|Nothing was sampled|The next run )", re.M)
+
+
+def go_on(lldb: LldbTerminal, command: str, until: str) -> str:
+    """Resumes the program; what was shown up to the prompt after `until`."""
+    lldb.send(command)
+    return lldb.expect(until) + lldb.expect_prompt()
+
+
+def interrupt(lldb: LldbTerminal) -> str:
+    lldb.interrupt()
+    return lldb.expect("stop reason = ") + lldb.expect_prompt()
+
+
+class TerminalTest(unittest.TestCase):
+    def setUp(self) -> None:
+        need_lldb()
+        need_perf()
+
+    def in_each(self, measure: Callable[[str], None]) -> None:
+        for lldb in lldb_programs():
+            with self.subTest(lldb_name(lldb)):
+                with_one_retry(lambda: measure(lldb))
+
+    def test_ctrl_c_continue_and_exit(self) -> None:
+        def measure(path: str) -> None:
+            with LldbTerminal(program("spin7030"), ["3", "0", "7"], lldb=path) as lldb:
+                self.assertRegex(lldb.command("profile start"),
+                                 "^Sampling begins with the next process: perf .*\n?$")
+                silent = ""
+                lldb.send("run")
+                silent += lldb.expect("launched.*\n")
+                time.sleep(1)
+                silent += interrupt(lldb)
+                first = parse_status(lldb.command("profile status"))
+                self.assertEqual((first["state"], first["parts"]), ("sampling", "1"))
+                self.assertGreater(int(first["samples"]), 200, lldb.transcript)
+                # The prompt is held for some time: nothing is counted.
+                time.sleep(0.5)
+                second = parse_status(lldb.command("profile status"))
+                for name in ("samples", "running", "parts"):
+                    self.assertEqual(second[name], first[name], lldb.transcript)
+                self.assertGreater(status_number(second, "stopped"), 0.4)
+
+                silent += go_on(lldb, "continue", "exited with status = 7.*\n")
+                last = parse_status(lldb.command("profile status"))
+                self.assertRegex(last["state"], "^armed")
+                self.assertEqual(last["parts"], "2", lldb.transcript)
+                report = parse_report(lldb.command("profile report"))
+                self.assertEqual(report.total, int(last["samples"]))
+                self.assertAlmostEqual(report.total / 3000, 1, delta=0.1, msg=lldb.transcript)
+                self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=6)
+                parts = parse_report(lldb.command("profile report --by part")).rows
+                self.assertRegex("; ".join(sorted(row.name for row in parts)),
+                                 "^1 (SIGINT|SIGSTOP); 2 exited, status 7$")
+                self.assertNotRegex(silent, TALLYS)
+                lldb.send("quit")
+                self.assertEqual(lldb.wait(), 0, lldb.transcript)
+                self.assertNotRegex(lldb.transcript, BROKEN)
+        self.in_each(measure)
+
+    def test_ctrl_c_in_a_sleeping_program(self) -> None:
+        def measure(path: str) -> None:
+            with LldbTerminal(program("sleeper"), lldb=path) as lldb:
+                lldb.command("profile start")
+                lldb.send("run")
+                lldb.expect("asleep\n")
+                time.sleep(0.5)
+                interrupt(lldb)
+                report = parse_report(lldb.command("profile report"))
+                self.assertGreater(report.row("before_sleep").inclusive_ticks, 150)
+                status = parse_status(lldb.command("profile status"))
+                self.assertGreater(status_number(status, "running"), 0.4)
+        self.in_each(measure)
+
+    def test_stop_and_start_at_a_prompt(self) -> None:
+        def measure(path: str) -> None:
+            with LldbTerminal(program("spin7030"), ["60"], lldb=path) as lldb:
+                go_on(lldb, "breakpoint set -n main", "Breakpoint 1")
+                go_on(lldb, "run", "stop reason = breakpoint")
+                self.assertRegex(lldb.command("profile start"), r"^Sampling process \d+: perf")
+                lldb.send("continue")
+                time.sleep(0.5)
+                interrupt(lldb)
+                self.assertEqual(lldb.command("profile stop").strip(), "")
+                samples = parse_status(lldb.command("profile status"))["samples"]
+                self.assertGreater(int(samples), 50, lldb.transcript)
+                lldb.send("continue")
+                time.sleep(0.5)
+                interrupt(lldb)
+                status = parse_status(lldb.command("profile status"))
+                self.assertEqual((status["state"], status["samples"]), ("stopped", samples))
+                go_on(lldb, "process kill", "exited|killed")
+        self.in_each(measure)
+
+    def test_a_refusal_is_one_line(self) -> None:
+        def measure(path: str) -> None:
+            with LldbTerminal(program("spin7030"), lldb=path) as lldb:
+                self.assertRegex(lldb.command("profile start --frequency 0").strip(),
+                                 r"^error: --frequency: expected a whole number .*'0'$")
+                self.assertIn("state idle", lldb.command("profile status"))
+        self.in_each(measure)
+
+
+class QuitTest(unittest.TestCase):
+    """The session ends as it does without Tally, whatever is going on."""
+
+    def setUp(self) -> None:
+        need_lldb()
+        need_perf()
+
+    def ended(self, path: str, plugin: bool, at: str) -> int:
+        with LldbTerminal(program("spin7030"), ["60", "600"], lldb=path, plugin=plugin) as lldb:
+            if plugin:
+                lldb.command("profile start")
+            if at == "breakpoint":
+                go_on(lldb, "breakpoint set -n checkpoint", "Breakpoint 1")
+                go_on(lldb, "run", "stop reason = breakpoint")
+            elif at == "interrupt":
+                lldb.send("run")
+                lldb.expect("launched.*\n")
+                time.sleep(0.5)
+                interrupt(lldb)
+            lldb.send("quit")
+            status = lldb.wait(30)
+            self.assertNotRegex(lldb.transcript, BROKEN)
+            return status
+
+    def test_quit_while_sampling(self) -> None:
+        for path in lldb_programs():
+            for at in ("start", "breakpoint", "interrupt"):
+                with self.subTest(f"{lldb_name(path)}, {at}"):
+                    self.assertEqual(self.ended(path, True, at), self.ended(path, False, at))
+
+
+if __name__ == "__main__":
+    run_unittests()

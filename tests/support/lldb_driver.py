@@ -1,0 +1,121 @@
+"""Drives real LLDBs: in batch, or as a user at a terminal.
+
+    for lldb in lldb_programs():
+        result = run_lldb(["profile start", "run", "profile status"], program("spin7030"), ["1"],
+                          lldb=lldb)
+        with LldbTerminal(program("sleeper"), lldb=lldb) as terminal:
+            terminal.command("profile start")
+"""
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from typing import Callable, Mapping, Sequence
+
+from support import programs
+from support.terminal import DEFAULT_TIMEOUT_S, DebuggerResult, Terminal, run_batch
+
+LldbResult = DebuggerResult
+
+_SETTINGS = ("settings set use-color false", "settings set auto-confirm true",
+             # Refused in some containers.
+             "settings set target.disable-aslr false")
+# Debian's LLDB 14 to 19 ask for modules of Python that their packages do not have.
+_DEBIANS_OWN = re.compile(
+    r"""Traceback \(most recent call last\):\n  File "<string>", line 1, in <module>\n"""
+    r"""(?:ModuleNotFoundError: No module named 'lldb(?:\.embedded_interpreter)?'|"""
+    r"""NameError: name 'run_one_line' is not defined)\n""")
+
+
+def lldb_programs() -> list[str]:
+    """Those to be tested: TALLY_TEST_LLDBS, paths parted by blanks; or each `lldb-NN` on PATH."""
+    named = os.environ.get("TALLY_TEST_LLDBS")
+    if named is not None:
+        return named.split()
+    found: dict[str, str] = {}
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        for path in Path(folder or ".").glob("lldb-*"):
+            if re.fullmatch(r"lldb-\d+", path.name) and os.access(path, os.X_OK):
+                found.setdefault(path.name, str(path))
+    return [found[name] for name in sorted(found)]
+
+
+def lldb_name(lldb: str) -> str:
+    """What a failure calls it: lldb-19."""
+    versions = re.findall(r"(?:lldb|llvm)-(\d+)", lldb)
+    return f"lldb-{versions[-1]}" if versions else lldb
+
+
+def need_lldb() -> None:
+    """Skips the unittest case that calls it where there is none, or no plug-in."""
+    if not lldb_programs():
+        raise unittest.SkipTest("not installed: lldb")
+    if not os.environ.get("TALLY_LLDB"):
+        raise unittest.SkipTest("the plug-in for LLDB is not built")
+
+
+def _argv(lldb: str, wrapper: Sequence[str], options: Sequence[str], program: str | None,
+          args: Sequence[str], plugin: bool, commands: Sequence[str]) -> list[str]:
+    argv = [*wrapper, lldb, "--no-lldbinit", *options]
+    for setting in _SETTINGS:
+        argv += ["-O", setting]
+    if plugin:
+        argv += ["-o", f"plugin load {programs.lldb_plugin()}"]
+    for command in commands:
+        argv += ["-o", command]
+    return argv + (["--", program, *args] if program else [])
+
+
+def run_lldb(commands: Sequence[str], program: str | None = None, args: Sequence[str] = (), *,
+             lldb: str, plugin: bool = True, wrapper: Sequence[str] = (),
+             stop_on_error: bool = False, one_stream: bool = False,
+             environment: Mapping[str, str | None] | None = None, cwd: str | None = None,
+             before_exec: Callable[[], None] | None = None,
+             timeout_s: float = DEFAULT_TIMEOUT_S) -> LldbResult:
+    """LLDB's batch mode. Standard output shows each command as `(lldb) COMMAND`.
+
+    `stop_on_error`: each command by -o; the first that fails ends LLDB with status 1. Else they
+    are sourced from a file, all of them. `wrapper` and the rest as with run_gdb().
+    """
+    with tempfile.TemporaryDirectory(prefix="lldb-commands-") as folder:
+        if not stop_on_error:
+            script = os.path.join(folder, "commands")
+            Path(script).write_text("".join(f"{command}\n" for command in commands),
+                                    encoding="utf-8")
+            commands = [f"command source -e false -s false {script}"]
+        argv = _argv(lldb, wrapper, ["-b"], program, args, plugin, commands)
+        result = run_batch("lldb", argv, one_stream=one_stream, environment=environment, cwd=cwd,
+                           before_exec=before_exec, timeout_s=timeout_s)
+    return dataclasses.replace(result, stdout=_DEBIANS_OWN.sub("", result.stdout),
+                               stderr=_DEBIANS_OWN.sub("", result.stderr))
+
+
+class LldbTerminal(Terminal):
+    """LLDB on a terminal of its own."""
+
+    def __init__(self, program: str | None = None, args: Sequence[str] = (), *, lldb: str,
+                 plugin: bool = True, wrapper: Sequence[str] = (),
+                 environment: Mapping[str, str | None] | None = None,
+                 before_exec: Callable[[], None] | None = None,
+                 rows: int = 50, columns: int = 200,
+                 timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        # Quietly: of a command that is shown the prompt may come before the rest.
+        argv = _argv(lldb, wrapper, ["--source-quietly"], program, args, plugin, [])
+        super().__init__("lldb", argv, "(lldb)", environment=environment, before_exec=before_exec,
+                         rows=rows, columns=columns, timeout_s=timeout_s)
+
+    def __enter__(self) -> "LldbTerminal":
+        return self
+
+    def expect_prompt(self, timeout_s: float | None = None) -> str:
+        """The prompt is shown before LLDB reads: what is typed in between would be shown twice."""
+        shown = super().expect_prompt(timeout_s)
+        deadline = time.monotonic() + 5
+        while self.echoes() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return shown
