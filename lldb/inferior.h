@@ -15,6 +15,17 @@
 
 namespace tally_lldb {
 
+// What LLDB is told by us is no command of the user's.
+class Within {
+public:
+  explicit Within(int &depth) : depth_(depth) { ++depth_; }
+  Within(const Within &) = delete;
+  ~Within() { --depth_; }
+
+private:
+  int &depth_;
+};
+
 class Inferior {
 public:
   explicit Inferior(Session &session) : session_(session), actions_(session) {}
@@ -54,6 +65,8 @@ private:
   void tell(lldb::SBDebugger &debugger, const Event &event);
   void note(const Outcome &outcome);
   News take_news();
+  void watch(lldb::SBProcess process);
+  void settle(lldb::SBProcess process);
   void look_at_sampled(lldb::SBDebugger &debugger, int32_t pid);
   void tell_of_exit(lldb::SBDebugger &debugger, lldb::SBProcess process);
 
@@ -69,9 +82,9 @@ private:
   uint64_t called_at_ns_ = 0;
   int last_signal_ = 0; // it last stopped by
   bool killing_ = false;
-  int detached_pid_ = 0;
-  int within_ = 0; // a piece of our own work, in which LLDB is given commands
-  Event launch_;   // of the process that is to come
+  uint32_t detached_ = 0; // the unique id of the newest process that was left
+  int within_ = 0;        // a piece of our own work, in which LLDB is given commands
+  Event launch_;          // of the process that is to come
   std::mutex news_mutex_;
   News news_;
 };

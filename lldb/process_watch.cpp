@@ -93,6 +93,14 @@ uint64_t now_ns() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
+bool wait_until(const std::function<bool()> &is_true) {
+  for (const uint64_t begin = now_ns(); now_ns() - begin < 1'000'000'000;
+       std::this_thread::sleep_for(between_looks_at_process))
+    if (is_true())
+      return true;
+  return false;
+}
+
 std::thread quiet_thread(std::function<void()> run) {
   sigset_t all, before;
   ::sigfillset(&all);
@@ -149,6 +157,11 @@ void ProcessWatch::follow(int pid) {
   if (pid != 0)
     start_thread();
   changed_.notify_all();
+}
+
+bool ProcessWatch::follows(int pid) {
+  const std::lock_guard lock(mutex_);
+  return pid == pid_ && pidfd_ >= 0;
 }
 
 void ProcessWatch::end() {

@@ -18,6 +18,9 @@ uint64_t now_ns(); // CLOCK_MONOTONIC
 // A thread that gets no signals: the debugger's must find the debugger's own threads.
 std::thread quiet_thread(std::function<void()> run);
 
+// Looks again and again, for at most a second; whether it came true.
+bool wait_until(const std::function<bool()> &is_true);
+
 // How the process of a debugger of this process is debugged: by a server that is our child.
 bool is_traced_by_child(int pid);
 
@@ -31,8 +34,9 @@ public:
   // ours traces. `found` is called by the thread while that stands at its very first instruction.
   void expect(std::function<void(int pid)> found);
   void forget();
-  void follow(int pid); // looks for what is below; 0: at nothing
-  void end();           // joins the thread
+  bool follows(int pid); // and the kernel tells of its end
+  void follow(int pid);  // looks for what is below; 0: at nothing
+  void end();            // joins the thread
 
   struct Seen {
     uint64_t left_ns = 0;         // when it first ran on since the last reset(); 0: it did not

@@ -1,0 +1,184 @@
+// The commands that change the process, looked at before LLDB does them.
+#include "inferior.h"
+
+#include <cstdio>
+#include <exception>
+#include <iterator>
+#include <string_view>
+
+#include "interpreter.h"
+#include "performer.h"
+#include "stop.h"
+
+namespace tally_lldb {
+
+// Aliases (`run`, `next`, `gdb-remote`) become one of these.
+const Inferior::Watched Inferior::watched[] = {
+    {"process launch", Change::launch},
+    {"process continue", Change::run_on},
+    {"thread continue", Change::resume},
+    {"thread step-in", Change::resume},
+    {"thread step-over", Change::resume},
+    {"thread step-out", Change::resume},
+    {"thread step-inst", Change::resume},
+    {"thread step-inst-over", Change::resume},
+    {"thread step-scripted", Change::resume},
+    {"thread until", Change::resume},
+    {"expression", Change::call},
+    {"process detach", Change::detach},
+    {"process kill", Change::kill},
+    {"process attach", Change::nothing},
+    {"process connect", Change::nothing},
+    {"target delete", Change::nothing},
+    // Why it stopped is asked before that is gone.
+    {"breakpoint delete", Change::nothing},
+    {"breakpoint disable", Change::nothing},
+    {"watchpoint delete", Change::nothing},
+    {"watchpoint disable", Change::nothing},
+    {"thread select", Change::nothing},
+    // The user's environment is there again before it is looked at.
+    {"settings show", Change::nothing},
+    {"settings set", Change::nothing},
+    {"settings append", Change::nothing},
+    {"settings clear", Change::nothing},
+    {"settings remove", Change::nothing},
+    {"settings write", Change::nothing},
+};
+
+namespace {
+
+constexpr int words_of_command = 2; // "process launch", before its arguments
+
+// As LLDB says it.
+std::string end_of_run(lldb::SBDebugger &debugger, lldb::SBProcess &process) {
+  if (process.GetState() != lldb::eStateExited)
+    return interpret(debugger, "process status").text;
+  const int status = process.GetExitStatus();
+  char text[128];
+  std::snprintf(text, sizeof text, "Process %llu exited with status = %d (0x%08x)\n",
+                static_cast<unsigned long long>(process.GetProcessID()), status,
+                static_cast<unsigned>(status));
+  return text;
+}
+
+} // namespace
+
+void Inferior::connect(lldb::SBDebugger &debugger) {
+  lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
+  hooks_.reserve(std::size(watched));
+  for (const Watched &each : watched) {
+    hooks_.push_back({this, debugger.GetID(), each.change});
+    interpreter.SetCommandOverrideCallback(each.command, &Inferior::before, &hooks_.back());
+  }
+}
+
+void Inferior::close() { watch_.end(); }
+
+bool Inferior::before(void *hook, const char **words) noexcept {
+  try {
+    const Hook &each = *static_cast<const Hook *>(hook);
+    lldb::SBDebugger debugger =
+        lldb::SBDebugger::FindDebuggerWithID(static_cast<int>(each.debugger));
+    return debugger.IsValid() && each.owner->before_command(debugger, each, words);
+  } catch (...) {
+    return false; // whatever is wrong with us, the command is the user's
+  }
+}
+
+// True: the command has been done.
+bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, const char **words) {
+  if (!used_ || within_ > 0)
+    return false;
+  const Within within(within_);
+  const News news = look(debugger);
+  print(debugger, news.text);
+  print_error(debugger, news.errors);
+  lldb::SBProcess process = debugger.GetSelectedTarget().GetProcess();
+  const int32_t pid = process.IsValid() ? static_cast<int32_t>(process.GetProcessID()) : 0;
+  const bool sampled = pid != 0 && session_.sampled_pid() == pid;
+  bool done = false;
+  switch (hook.change) {
+  case Change::launch:
+    done = before_launch(debugger, words);
+    break;
+  case Change::run_on:
+  case Change::resume:
+    before_resume(debugger);
+    if (hook.change == Change::run_on && !words[words_of_command] && actions_.interrupter.is_on() &&
+        running_ && session_.sampled_pid() == pid) {
+      show_news(debugger);
+      run_interrupted(debugger, process);
+      done = true;
+    }
+    break;
+  case Change::call:
+    called_at_ns_ = now_ns();
+    break;
+  case Change::detach:
+    if (sampled) { // afterwards LLDB tells of a stopped process for a while
+      detached_ = process.GetUniqueID();
+      Event event;
+      event.kind = TALLY_EVENT_DETACHED;
+      tell(debugger, event);
+      watch_.follow(0);
+      running_ = false;
+    }
+    break;
+  case Change::kill:
+    killing_ = sampled;
+    break;
+  case Change::nothing:
+    break;
+  }
+  show_news(debugger);
+  return done;
+}
+
+bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
+  lldb::SBTarget target = debugger.GetSelectedTarget();
+  if (!actions_.interrupter.is_on()) {
+    actions_.before_launch(debugger);
+    launch_ = facts_of(target, {}, TALLY_EVENT_RESUMED);
+    watch_.expect([this](int pid) { found(pid); });
+    return false;
+  }
+  // Interrupts are within our own `process continue`.
+  std::string command = "process launch --stop-at-entry";
+  for (const char **word = words + words_of_command; *word; ++word) {
+    if (std::string_view(*word) == "-s" || std::string_view(*word) == "--stop-at-entry")
+      return false;
+    command += " " + quoted(*word);
+  }
+  Outcome launched;
+  {
+    const Synchronous synchronous(debugger);
+    launched = interpret(debugger, command);
+  }
+  if (!launched.ok()) {
+    print_error(debugger, launched.error);
+    return true;
+  }
+  lldb::SBProcess process = target.GetProcess();
+  wait_until([&] { return is_stopped(process); });
+  before_resume(debugger);
+  show_news(debugger);
+  if (running_)
+    run_interrupted(debugger, process);
+  return true;
+}
+
+void Inferior::run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess process) {
+  LldbPerformer performer(debugger, session_.sampled_pid(), actions_);
+  const std::string refused = actions_.interrupter.run(debugger, process, performer);
+  print(debugger, end_of_run(debugger, process));
+  if (!refused.empty())
+    print_error(debugger, "error: " + refused + "\n");
+}
+
+void Inferior::show_news(lldb::SBDebugger &debugger) {
+  const News news = take_news();
+  print(debugger, news.text);
+  print_error(debugger, news.errors);
+}
+
+} // namespace tally_lldb
