@@ -1,0 +1,52 @@
+"""The plug-in's file: what it is linked to, what it exports, what it needs of LLDB."""
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.lldb_driver import lldb_name, lldb_programs, need_lldb
+from support.programs import lldb_plugin
+from support.skips import need_tools, run_unittests
+
+
+def output_of(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+
+
+def lldb_names(path: str, *options: str) -> set[str]:
+    """Mangled names of namespace lldb in a file's dynamic symbol table, without versions."""
+    lines = output_of("nm", "-D", "--format=posix", *options, path).splitlines()
+    names = {line.split()[0].split("@")[0] for line in lines if line}
+    return {name for name in names if re.match(r"_ZNK?4lldb", name)}
+
+
+class BinaryTest(unittest.TestCase):
+    def setUp(self) -> None:
+        need_tools("nm", "readelf", "ldd")
+        need_lldb()
+
+    def test_it_is_bound_at_once_and_to_no_lldb(self) -> None:
+        told = output_of("readelf", "-dW", lldb_plugin())
+        self.assertIn("BIND_NOW", told)
+        self.assertNotRegex(told, r"NEEDED.*(lldb|LLVM|clang|tally)")
+
+    def test_it_exports_one_function(self) -> None:
+        told = output_of("nm", "-DC", "--defined-only", lldb_plugin()).splitlines()
+        self.assertEqual([line.split(" ", 2)[2] for line in told],
+                         ["lldb::PluginInitialize(lldb::SBDebugger)"])
+
+    def test_each_lldb_has_what_it_needs(self) -> None:
+        needed = lldb_names(lldb_plugin(), "--undefined-only")
+        self.assertGreater(len(needed), 50)
+        for lldb in lldb_programs():
+            with self.subTest(lldb_name(lldb)):
+                library = re.search(r"liblldb\S* => (\S+)", output_of("ldd", lldb))
+                self.assertTrue(library, f"{lldb} has no liblldb")
+                missing = needed - lldb_names(library[1], "--defined-only")
+                self.assertFalse(missing, f"{library[1]} lacks {sorted(missing)}")
+
+
+if __name__ == "__main__":
+    run_unittests()
