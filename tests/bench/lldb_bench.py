@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""What sampling in LLDB costs: the same work under LLDB with and without, in interleaved runs.
+
+usage: lldb_bench.py COLLECT_BENCH [--runs N] [--rounds R] [--start 'profile start …']
+
+TALLY_LLDB, TALLY_LIBRARY and TALLY_TEST_LLDBS name what is run. For each LLDB: least, median and
+most of N runs of
+  slow-down     processor time and wall time of the program, over those without sampling
+  a second      samples for each second of its processor time
+"""
+import argparse
+import os
+import re
+import statistics
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.lldb_driver import lldb_name, lldb_programs, run_lldb
+
+
+def play(lldb, program, rounds, start):
+    commands = [start, "run", "profile status"] if start else ["run"]
+    result = run_lldb(commands, program, ["work", rounds], lldb=lldb)
+    cpu, wall = (float(re.search(rf'"{name}": ?([0-9.]+)', result.stdout)[1])
+                 for name in ("cpu", "wall"))
+    samples = re.search(r"^samples (\d+)$", result.stdout, re.MULTILINE)
+    return cpu, wall, int(samples[1]) if samples else 0
+
+
+def spread(values, digits=3):
+    return (f"{min(values):.{digits}f} {statistics.median(values):.{digits}f} "
+            f"{max(values):.{digits}f}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("bench")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--rounds", default="4000")
+    parser.add_argument("--start", default="profile start --backend perf")
+    options = parser.parse_args()
+    print(f"{'':10} {'slow-down, CPU':>20} {'slow-down, wall':>20} {'a second':>17}")
+    for lldb in lldb_programs():
+        cpus, walls, rates = [], [], []
+        for _ in range(options.runs):
+            cpu_alone, wall_alone, _ = play(lldb, options.bench, options.rounds, "")
+            cpu, wall, samples = play(lldb, options.bench, options.rounds, options.start)
+            cpus.append(cpu / cpu_alone)
+            walls.append(wall / wall_alone)
+            rates.append(samples / cpu)
+        print(f"{lldb_name(lldb):10} {spread(cpus):>20} {spread(walls):>20} "
+              f"{spread(rates, 0):>17}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
