@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t most_frames = 128;
 constexpr std::chrono::milliseconds longest_look_away{50};
+constexpr std::chrono::milliseconds between_requests{200}; // LLDB loses one that comes too early
 
 bool is_signal_frame(lldb::SBFrame frame) {
   const char *const name = frame.GetFunctionName();
@@ -45,31 +46,48 @@ void Interrupter::begin(const std::vector<int32_t> &signals, bool with_callers) 
 
 void Interrupter::end() { on_ = false; }
 
+// The ticker's thread, for the length of a scope: it ends whatever happens there.
+class Interrupter::Ticking {
+public:
+  Ticking(Interrupter &owner, const lldb::SBProcess &process) : owner_(owner) {
+    owner_.over_ = owner_.asked_by_user_ = false;
+    thread_ = quiet_thread([&owner, process] { owner.tick(process); });
+    owner_.session_.watch_sigint(true);
+  }
+  Ticking(const Ticking &) = delete;
+  ~Ticking() {
+    owner_.session_.watch_sigint(false);
+    {
+      const std::lock_guard lock(owner_.mutex_);
+      owner_.over_ = true;
+      owner_.changed_.notify_all();
+    }
+    thread_.join();
+  }
+
+private:
+  Interrupter &owner_;
+  std::thread thread_;
+};
+
 std::string Interrupter::run(lldb::SBDebugger &debugger, lldb::SBProcess process,
                              Performer &performer) {
   const Synchronous synchronous(debugger);
   if (signal_ != 0)
     signals_.handle(process, signal_, {true, true, false});
-  over_ = false;
-  asked_by_user_ = false;
-  session_.watch_sigint(true);
-  std::thread ticker = quiet_thread([this, process] { tick(process); });
   std::string refused;
-  do {
-    if (const lldb::SBError error = process.Continue(); error.Fail()) {
-      refused = error.GetCString() ? error.GetCString() : "the process cannot run on";
-      break;
-    }
-    if (given_up_)
-      signals_.restore(); // it is the program's own, from now on
-  } while (is_ours(process, performer) && !asked_by_user_);
   {
-    const std::lock_guard lock(mutex_);
-    over_ = true;
-    changed_.notify_all();
+    const Ticking ticking(*this, process);
+    do {
+      if (const lldb::SBError error = process.Continue(); error.Fail()) {
+        refused = error.GetCString() ? error.GetCString() : "the process cannot run on";
+        break;
+      }
+      if (given_up_)
+        signals_.restore(); // it is the program's own, from now on
+      // After Ctrl-C one of ours may come first; a remote one cannot be told from that.
+    } while (is_ours(process, performer) && !(asked_by_user_ && signal_ == 0));
   }
-  ticker.join();
-  session_.watch_sigint(false);
   // One that is still on its way is to reach neither the user nor the program.
   if (signal_ != 0 && !given_up_)
     signals_.handle(process, signal_, {true, false, false});
@@ -89,9 +107,8 @@ void Interrupter::tick(lldb::SBProcess process) {
     if (over_)
       return;
     if (asked_by_user_) {
-      // One of ours that is on its way stops it as well, and then we are over.
       process.SendAsyncInterrupt();
-      changed_.wait_for(lock, milliseconds(500));
+      changed_.wait_for(lock, between_requests);
       continue;
     }
     const size_t sent = session_.tick_interrupt();

@@ -29,6 +29,7 @@ public:
   std::string run(lldb::SBDebugger &debugger, lldb::SBProcess process, Performer &performer);
 
 private:
+  class Ticking;
   void tick(lldb::SBProcess process); // the thread
   // Whether all threads stopped by our own doing; what they were at then is counted.
   bool is_ours(lldb::SBProcess &process, Performer &performer);

@@ -140,8 +140,9 @@ void ProcessWatch::expect(std::function<void(int)> found) {
 }
 
 void ProcessWatch::forget() {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   found_ = nullptr;
+  changed_.wait(lock, [this] { return !telling_; });
 }
 
 void ProcessWatch::follow(int pid) {
@@ -197,9 +198,12 @@ void ProcessWatch::run() {
       } else if (found_) {
         if (const int pid = new_child(); pid != 0) {
           const auto found = std::exchange(found_, nullptr);
+          telling_ = true;
           lock.unlock();
           found(pid); // which may ask us to follow it
           lock.lock();
+          telling_ = false;
+          changed_.notify_all();
         }
         changed_.wait_for(lock, between_looks_for_child);
       } else if (pid_ != 0 && seen_.died_ns == 0) {
@@ -211,6 +215,8 @@ void ProcessWatch::run() {
     } catch (const std::exception &) { // no memory, or no descriptor
       if (!lock.owns_lock())
         lock.lock();
+      telling_ = false;
+      changed_.notify_all();
       changed_.wait_for(lock, between_looks_at_process);
     }
   }

@@ -31,7 +31,8 @@ public:
   ~ProcessWatch() { end(); }
 
   // From now on, until it has come or forget() is called: the first process that a new child of
-  // ours traces. `found` is called by the thread while that stands at its very first instruction.
+  // ours traces. `found` is called by the thread while that stands at its very first instruction,
+  // and is over when forget() returns.
   void expect(std::function<void(int pid)> found);
   void forget();
   bool follows(int pid); // and the kernel tells of its end
@@ -58,6 +59,7 @@ private:
   std::thread thread_;
   bool over_ = false;
   std::function<void(int)> found_; // null: none is expected
+  bool telling_ = false;           // `found` is being called
   uint64_t expected_since_ns_ = 0;
   std::set<int> servers_before_;
   int pid_ = 0;

@@ -22,7 +22,7 @@ tally_build "$build" -Dtests=enabled ${TALLY_SETUP:-}
 if [ -z "${TALLY_TEST_LLDBS+set}" ]; then
   TALLY_TEST_LLDBS=$(command -v lldb-14 || true)
   for version in 19 ${TALLY_LLDB_VERSIONS:-}; do
-    TALLY_TEST_LLDBS="$TALLY_TEST_LLDBS $(tally_unpack_lldb "$version" "$build/lldb")"
+    TALLY_TEST_LLDBS="$TALLY_TEST_LLDBS $(tally_unpack_lldb "$version" "$build/lldbs")"
   done
   export TALLY_TEST_LLDBS
 fi
