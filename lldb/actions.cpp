@@ -12,8 +12,9 @@ namespace tally_lldb {
 namespace {
 
 // Of the environment that the target's next run gets beside LLDB's own; none: it is not set.
-std::optional<std::string> variable_of(lldb::SBDebugger &debugger, const std::string &name) {
-  std::istringstream lines(interpret(debugger, "settings show target.env-vars").text);
+std::optional<std::string> variable_of(lldb::SBDebugger &debugger, lldb::SBTarget target,
+                                       const std::string &name) {
+  std::istringstream lines(interpret(debugger, target, "settings show target.env-vars").text);
   for (std::string line; std::getline(lines, line);) {
     line.erase(0, line.find_first_not_of(' '));
     if (line.starts_with(name + "="))
@@ -22,10 +23,11 @@ std::optional<std::string> variable_of(lldb::SBDebugger &debugger, const std::st
   return {};
 }
 
-void set_variable(lldb::SBDebugger &debugger, const std::string &name,
+void set_variable(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::string &name,
                   const std::optional<std::string> &value) {
-  interpret(debugger, value ? "settings set target.env-vars " + quoted(name + "=" + *value)
-                            : "settings remove target.env-vars " + name);
+  interpret(debugger, target,
+            value ? "settings set target.env-vars " + quoted(name + "=" + *value)
+                  : "settings remove target.env-vars " + name);
 }
 
 } // namespace
@@ -45,6 +47,9 @@ std::string Actions::act(lldb::SBDebugger &debugger, int request, const Words &w
       signals_.handle(process(), number, {false, false, false});
     return load_agent(session_, process(), words);
   case TALLY_REQUEST_INTERRUPT:
+    if (interpret(debugger, "target stop-hook list").text.find("State: enabled") !=
+        std::string::npos)
+      return "your stop-hooks would run at each interrupt: `target stop-hook disable` first";
     interrupter.begin(signals, words[0] == "stacks");
     return {};
   case TALLY_REQUEST_INTERRUPT_END:
@@ -76,7 +81,8 @@ void Actions::catch_up(lldb::SBDebugger &debugger) {
 void Actions::before_launch(lldb::SBDebugger &debugger) {
   if (preload_.empty())
     return;
-  std::optional<std::string> theirs = variable_of(debugger, "LD_PRELOAD");
+  launched_ = debugger.GetSelectedTarget();
+  std::optional<std::string> theirs = variable_of(debugger, launched_, "LD_PRELOAD");
   if (const char *const inherited = std::getenv("LD_PRELOAD"); inherited && !theirs)
     theirs = inherited;
   const size_t equals = preload_[1].find('=');
@@ -84,14 +90,15 @@ void Actions::before_launch(lldb::SBDebugger &debugger) {
       {"LD_PRELOAD", preload_[0] + (theirs && !theirs->empty() ? ":" + *theirs : "")},
       {preload_[1].substr(0, equals), preload_[1].substr(equals + 1)}};
   for (const auto &[name, value] : ours) {
-    variables_.emplace(name, variable_of(debugger, name));
-    set_variable(debugger, name, value);
+    variables_.emplace(name, Variable{value, variable_of(debugger, launched_, name)});
+    set_variable(debugger, launched_, name, value);
   }
 }
 
 void Actions::after_launch(lldb::SBDebugger &debugger) {
-  for (const auto &[name, value] : std::exchange(variables_, {}))
-    set_variable(debugger, name, value);
+  for (const auto &[name, variable] : std::exchange(variables_, {}))
+    if (variable_of(debugger, launched_, name) == variable.ours) // else the user has set it since
+      set_variable(debugger, launched_, name, variable.theirs);
 }
 
 } // namespace tally_lldb

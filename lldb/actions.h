@@ -46,8 +46,12 @@ private:
   std::mutex mutex_;
   std::vector<Later> later_;
   Words preload_; // the library and "NAME=VALUE"; empty: nothing
-  std::map<std::string, std::optional<std::string>>
-      variables_; // of the target, and the user's value
+  struct Variable {
+    std::string ours;
+    std::optional<std::string> theirs;
+  };
+  std::map<std::string, Variable> variables_; // of the environment of
+  lldb::SBTarget launched_;
 };
 
 } // namespace tally_lldb

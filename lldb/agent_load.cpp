@@ -1,5 +1,6 @@
 #include "agent_load.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -74,6 +75,7 @@ std::string load_agent(Session &session, lldb::SBProcess process, const Words &w
   if (start == LLDB_INVALID_ADDRESS)
     return "cannot be loaded: " + words[0] + " has no tally_agent_start";
   lldb::SBExpressionOptions options;
+  options.SetLanguage(lldb::eLanguageTypeC);
   options.SetIgnoreBreakpoints(true);
   options.SetUnwindOnError(true);
   options.SetTryAllThreads(false);

@@ -54,10 +54,10 @@ bool load(lldb::SBDebugger &debugger) noexcept {
     }
     if (fronts().by_debugger.empty())
       std::atexit(close_all);
-    const auto front = std::make_shared<Front>(debugger, *library);
-    fronts().by_debugger.emplace(debugger.GetID(), front);
+    const auto front = std::make_shared<Front>(*library);
     keep_abbreviation(debugger);
     register_commands(debugger, *library, front);
+    fronts().by_debugger.emplace(debugger.GetID(), front);
     front->connect(debugger);
     return true;
   } catch (...) {
@@ -65,7 +65,7 @@ bool load(lldb::SBDebugger &debugger) noexcept {
   }
 }
 
-Front::Front(lldb::SBDebugger &, const Library &library) : session_(library), inferior_(session_) {}
+Front::Front(const Library &library) : session_(library), inferior_(session_) {}
 
 void Front::connect(lldb::SBDebugger &debugger) { inferior_.connect(debugger); }
 
@@ -79,6 +79,11 @@ void Front::close() noexcept {
 
 void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **words,
                 lldb::SBCommandReturnObject &result) {
+  const std::unique_lock lock(inferior_.mutex(), std::try_to_lock);
+  if (!lock) {
+    result.SetError("profile: another thread of LLDB's is at it");
+    return;
+  }
   std::string line = name;
   for (char **word = words; word && *word; ++word)
     line += " " + quoted(*word);

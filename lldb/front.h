@@ -17,7 +17,7 @@ bool load(lldb::SBDebugger &debugger) noexcept;
 
 class Front {
 public:
-  Front(lldb::SBDebugger &debugger, const Library &library);
+  explicit Front(const Library &library);
   void connect(lldb::SBDebugger &debugger); // to its commands
   // Ends sampling and all threads; harmless when done twice.
   void close() noexcept;

@@ -25,6 +25,8 @@ const Inferior::Watched Inferior::watched[] = {
     {"thread step-scripted", Change::resume},
     {"thread until", Change::resume},
     {"expression", Change::call},
+    {"dwim-print", Change::call},
+    {"process load", Change::call},
     {"process detach", Change::detach},
     {"process kill", Change::kill},
     {"process attach", Change::nothing},
@@ -48,6 +50,14 @@ const Inferior::Watched Inferior::watched[] = {
 namespace {
 
 constexpr int words_of_command = 2; // "process launch", before its arguments
+
+std::string line_with(const std::string &text, const char *words) {
+  const size_t at = text.find(words);
+  if (at == text.npos)
+    return {};
+  const size_t begin = text.rfind('\n', at) + 1; // npos + 1 is 0
+  return text.substr(begin, text.find('\n', at) + 1 - begin);
+}
 
 // As LLDB says it.
 std::string end_of_run(lldb::SBDebugger &debugger, lldb::SBProcess &process) {
@@ -87,7 +97,8 @@ bool Inferior::before(void *hook, const char **words) noexcept {
 
 // True: the command has been done.
 bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, const char **words) {
-  if (!used_ || within_ > 0)
+  const std::unique_lock lock(mutex_, std::try_to_lock); // breakpoints' commands have a thread
+  if (!lock || !used_ || within_ > 0)
     return false;
   const Within within(within_);
   const News news = look(debugger);
@@ -115,6 +126,8 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
     called_at_ns_ = now_ns();
     break;
   case Change::detach:
+    if (sampled)
+      actions_.interrupter.take_pending(debugger, process);
     if (sampled) { // afterwards LLDB tells of a stopped process for a while
       detached_ = process.GetUniqueID();
       Event event;
@@ -136,16 +149,23 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
 
 bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
   lldb::SBTarget target = debugger.GetSelectedTarget();
+  lldb::SBProcess sampled = process_of(debugger, session_.sampled_pid());
+  if (sampled.IsValid() && sampled.GetTarget() != target)
+    return false; // that goes on being sampled
   if (!actions_.interrupter.is_on()) {
     actions_.before_launch(debugger);
     launch_ = facts_of(target, {}, TALLY_EVENT_RESUMED);
-    watch_.expect([this](int pid) { found(pid); });
+    watch_.expect(launch_.program, [this](int pid) { found(pid); });
     return false;
   }
   // Interrupts are within our own `process continue`.
   std::string command = "process launch --stop-at-entry";
+  bool is_option = true;
   for (const char **word = words + words_of_command; *word; ++word) {
-    if (std::string_view(*word) == "-s" || std::string_view(*word) == "--stop-at-entry")
+    if (std::string_view(*word) == "--")
+      is_option = false;
+    if (is_option &&
+        (std::string_view(*word) == "-s" || std::string_view(*word) == "--stop-at-entry"))
       return false;
     command += " " + quoted(*word);
   }
@@ -154,12 +174,15 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
     const Synchronous synchronous(debugger);
     launched = interpret(debugger, command);
   }
-  if (!launched.ok()) {
-    print_error(debugger, launched.error);
-    return true;
-  }
+  if (!launched.ok())
+    return false; // and LLDB fails by itself
+  print(debugger, line_with(launched.text, " launched: "));
   lldb::SBProcess process = target.GetProcess();
   wait_until([&] { return is_stopped(process); });
+  if (debugger.GetCommandInterpreter().WasInterrupted()) {
+    print(debugger, interpret(debugger, "process status").text);
+    return true;
+  }
   before_resume(debugger);
   show_news(debugger);
   if (running_)
@@ -173,6 +196,7 @@ void Inferior::run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess proce
   print(debugger, end_of_run(debugger, process));
   if (!refused.empty())
     print_error(debugger, "error: " + refused + "\n");
+  look_at_sampled(debugger, session_.sampled_pid()); // when it stopped is known now
 }
 
 void Inferior::show_news(lldb::SBDebugger &debugger) {

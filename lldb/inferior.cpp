@@ -1,6 +1,5 @@
 #include "inferior.h"
 
-#include <exception>
 #include <utility>
 
 #include "interpreter.h"
@@ -12,6 +11,8 @@ namespace tally_lldb {
 void Inferior::found(int pid) {
   LaterPerformer performer(actions_);
   const int32_t before = session_.sampled_pid();
+  if (before != 0 && before != pid && watch_.seen().died_ns == 0)
+    return;                         // another target's, which is sampled on
   if (before != 0 && before != pid) // `run` has killed it
     note(session_.event({.kind = TALLY_EVENT_KILLED, .at_ns = watch_.seen().died_ns}, performer));
   Event event = launch_;
@@ -67,14 +68,15 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
   watch_.forget();
   actions_.after_launch(debugger);
   actions_.catch_up(debugger);
-  if (const int32_t pid = session_.sampled_pid(); pid != 0)
-    look_at_sampled(debugger, pid);
+  look_at_sampled(debugger, session_.sampled_pid());
   const int32_t sampled = session_.sampled_pid();
   lldb::SBProcess process = process_of(debugger, sampled);
   lldb::SBTarget target = process.IsValid() ? process.GetTarget() : debugger.GetSelectedTarget();
   if (!process.IsValid())
     process = target.GetProcess();
   Event event = facts_of(target, process, TALLY_EVENT_TARGET);
+  if (detached_ != 0 && process.GetUniqueID() == detached_ && event.target == TALLY_TARGET_NATIVE)
+    detached_ = 0; // LLDB has refused to
   if (event.pid != 0 && process.GetUniqueID() == detached_) {
     event.pid = 0;
     event.target = TALLY_TARGET_NONE;
@@ -96,21 +98,24 @@ void Inferior::settle(lldb::SBProcess process) {
 }
 
 void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
+  if (pid == 0)
+    return;
   lldb::SBProcess process = process_of(debugger, pid);
   if (process.IsValid() && process.GetState() != lldb::eStateDetached && watch_.follows(pid))
     settle(process);
+  const bool was_killed = std::exchange(killing_, false);
   const ProcessWatch::Seen seen = watch_.seen();
   const bool is_there = process.IsValid() && process.GetState() != lldb::eStateDetached;
   if (!is_there || process.GetState() == lldb::eStateExited) {
     Event event;
-    if (is_there && !killing_)
+    if (is_there && !was_killed)
       event = end_of(process, seen.exit_code, last_signal_);
     else
-      event.kind = killing_ || seen.died_ns != 0 ? TALLY_EVENT_KILLED : TALLY_EVENT_DETACHED;
+      event.kind = was_killed || seen.died_ns != 0 ? TALLY_EVENT_KILLED : TALLY_EVENT_DETACHED;
     event.at_ns = seen.died_ns;
     tell(debugger, event);
     watch_.follow(0);
-    running_ = killing_ = false;
+    running_ = false;
     last_signal_ = 0;
     return;
   }
@@ -127,6 +132,11 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
     tell(debugger, event);
     running_ = false;
     last_signal_ = signal_of(process);
+  } else if (running_ && seen.left_ns == 0) { // LLDB has refused the command
+    Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
+    event.at_ns = seen.stopped_ns;
+    tell(debugger, event);
+    running_ = false;
   } else if (calls != told_calls_ && !running_ && called_at_ns_ != 0) {
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
     event.at_ns = called_at_ns_;

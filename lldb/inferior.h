@@ -42,6 +42,8 @@ public:
   News follow(lldb::SBDebugger &debugger);
 
   Actions &actions() { return actions_; }
+  // Held by the thread of LLDB's that is in here. The watch's never is.
+  std::recursive_mutex &mutex() { return mutex_; }
 
 private:
   enum class Change : uint8_t { nothing, launch, run_on, resume, call, detach, kill };
@@ -68,8 +70,8 @@ private:
   void watch(lldb::SBProcess process);
   void settle(lldb::SBProcess process);
   void look_at_sampled(lldb::SBDebugger &debugger, int32_t pid);
-  void tell_of_exit(lldb::SBDebugger &debugger, lldb::SBProcess process);
 
+  std::recursive_mutex mutex_;
   Session &session_;
   Actions actions_;
   ProcessWatch watch_;

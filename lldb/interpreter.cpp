@@ -21,9 +21,12 @@ std::string text_of(const char *text) { return text ? text : ""; }
 } // namespace
 
 Outcome interpret(lldb::SBDebugger &debugger, const std::string &command) {
+  return interpret(debugger, debugger.GetSelectedTarget(), command);
+}
+
+// The context is not that of the command that we are within: it may have begun without a process.
+Outcome interpret(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::string &command) {
   lldb::SBCommandReturnObject result;
-  // Not that of the command that we are within: it may have begun without a process.
-  lldb::SBTarget target = debugger.GetSelectedTarget();
   lldb::SBProcess process = target.GetProcess();
   lldb::SBExecutionContext context = process.IsValid()  ? lldb::SBExecutionContext(process)
                                      : target.IsValid() ? lldb::SBExecutionContext(target)

@@ -9,7 +9,8 @@
 
 namespace tally_lldb {
 
-Outcome interpret(lldb::SBDebugger &debugger, const std::string &command);
+Outcome interpret(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::string &command);
+Outcome interpret(lldb::SBDebugger &debugger, const std::string &command); // the selected target
 std::string quoted(const std::string &word); // as one word of such a command
 // Commands wait for the process, for the length of a scope.
 class Synchronous {

@@ -1,5 +1,6 @@
 #include "interrupter.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -14,6 +15,7 @@ namespace tally_lldb {
 namespace {
 
 constexpr uint32_t most_frames = 128;
+constexpr int most_pending = 1000; // signals, a thread each
 constexpr std::chrono::milliseconds longest_look_away{50};
 constexpr std::chrono::milliseconds between_requests{200}; // LLDB loses one that comes too early
 
@@ -92,6 +94,17 @@ std::string Interrupter::run(lldb::SBDebugger &debugger, lldb::SBProcess process
   if (signal_ != 0 && !given_up_)
     signals_.handle(process, signal_, {true, false, false});
   return refused;
+}
+
+void Interrupter::take_pending(lldb::SBDebugger &debugger, lldb::SBProcess process) {
+  const Synchronous synchronous(debugger);
+  const int pid = static_cast<int>(process.GetProcessID());
+  for (int i = 0; signal_ != 0 && i < most_pending && is_stopped(process); ++i) {
+    if (!has_pending(pid, signal_))
+      return;
+    signals_.handle(process, signal_, {true, true, false});
+    process.Continue();
+  }
 }
 
 void Interrupter::tick(lldb::SBProcess process) {

@@ -30,7 +30,6 @@ namespace tally_lldb {
   _(tally_session_tick_wait_ns)                                                                    \
   _(tally_session_tick_interrupt)                                                                  \
   _(tally_session_tick_take)                                                                       \
-  _(tally_session_tick_withdraw)                                                                   \
   _(tally_session_tick)                                                                            \
   _(tally_sigint_watch)                                                                            \
   _(tally_sigint_seen)                                                                             \

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,7 +30,7 @@ using std::chrono::milliseconds;
 
 // A new process stands for more than ten milliseconds while LLDB reads where it is.
 constexpr milliseconds between_looks_for_child{1};
-constexpr uint64_t longest_launch_ns = 60'000'000'000; // that is waited for: it may have failed
+constexpr uint64_t longest_launch_ns = 20'000'000'000; // that is waited for: it may have failed
 constexpr milliseconds between_looks_at_process{5};
 
 // linux/pidfd.h's since 6.13, the exit's code since 6.15.
@@ -68,20 +70,35 @@ char state_of(int pid) {
   return at == stat.npos || at + 2 >= stat.size() ? '\0' : stat[at + 2];
 }
 
+// Not yet: it is still the server's copy, or the shell that is to become it.
+bool runs(int pid, const std::string &program) {
+  struct stat here {
+  }, there{};
+  const std::string exe = "/proc/" + std::to_string(pid) + "/exe";
+  return ::stat(exe.c_str(), &here) == 0 && ::stat(program.c_str(), &there) == 0 &&
+         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
+}
+
+std::vector<std::string> entries_of(const std::string &path) {
+  std::vector<std::string> out;
+  DIR *const folder = ::opendir(path.c_str());
+  if (!folder)
+    return out;
+  while (const dirent *entry = ::readdir(folder))
+    if (entry->d_name[0] != '.')
+      out.emplace_back(entry->d_name);
+  ::closedir(folder);
+  return out;
+}
+
 std::vector<int> children_of(const std::string &process) {
   std::vector<int> out;
   const std::string tasks = "/proc/" + process + "/task";
-  DIR *const folder = ::opendir(tasks.c_str());
-  if (!folder)
-    return out;
-  while (const dirent *entry = ::readdir(folder)) {
-    if (entry->d_name[0] == '.')
-      continue;
-    std::istringstream words(text_of(tasks + "/" + entry->d_name + "/children"));
+  for (const std::string &tid : entries_of(tasks)) {
+    std::istringstream words(text_of(tasks + "/" + tid + "/children"));
     for (int child = 0; words >> child;)
       out.push_back(child);
   }
-  ::closedir(folder);
   return out;
 }
 
@@ -110,6 +127,18 @@ std::thread quiet_thread(std::function<void()> run) {
   return std::thread(std::move(run));
 }
 
+bool has_pending(int pid, int signal) {
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const std::string &tid : entries_of(tasks)) {
+    const std::string status = text_of(tasks + "/" + tid + "/status");
+    const size_t at = status.find("\nSigPnd:\t");
+    if (at != status.npos &&
+        (std::strtoull(status.c_str() + at + 9, nullptr, 16) >> (signal - 1) & 1) != 0)
+      return true;
+  }
+  return false;
+}
+
 bool is_traced_by_child(int pid) {
   const int tracer = tracer_of(pid);
   if (tracer == 0)
@@ -129,9 +158,10 @@ void ProcessWatch::start_thread() {
   }
 }
 
-void ProcessWatch::expect(std::function<void(int)> found) {
+void ProcessWatch::expect(const std::string &program, std::function<void(int)> found) {
   const std::lock_guard lock(mutex_);
   found_ = std::move(found);
+  program_ = program;
   expected_since_ns_ = now_ns();
   const std::vector<int> now = children_of("self");
   servers_before_ = {now.begin(), now.end()};
@@ -155,6 +185,7 @@ void ProcessWatch::follow(int pid) {
   pid_ = pid;
   stands_ = true;
   seen_ = {};
+  seen_.stopped_ns = now_ns();
   if (pid != 0)
     start_thread();
   changed_.notify_all();
@@ -186,7 +217,8 @@ ProcessWatch::Seen ProcessWatch::seen() {
 
 void ProcessWatch::reset() {
   const std::lock_guard lock(mutex_);
-  seen_.left_ns = seen_.stopped_ns = 0;
+  seen_.left_ns = 0;
+  seen_.stopped_ns = now_ns();
 }
 
 void ProcessWatch::run() {
@@ -227,7 +259,8 @@ int ProcessWatch::new_child() const {
     if (servers_before_.contains(server))
       continue;
     for (const int pid : children_of(std::to_string(server)))
-      if (tracer_of(pid) == server && state_of(pid) == 't')
+      if (tracer_of(pid) == server &&
+          (program_.empty() ? state_of(pid) == 't' : runs(pid, program_)))
         return pid;
   }
   return 0;

@@ -21,6 +21,9 @@ std::thread quiet_thread(std::function<void()> run);
 // Looks again and again, for at most a second; whether it came true.
 bool wait_until(const std::function<bool()> &is_true);
 
+// Whether a signal waits for one of its threads.
+bool has_pending(int pid, int signal);
+
 // How the process of a debugger of this process is debugged: by a server that is our child.
 bool is_traced_by_child(int pid);
 
@@ -32,8 +35,8 @@ public:
 
   // From now on, until it has come or forget() is called: the first process that a new child of
   // ours traces. `found` is called by the thread while that stands at its very first instruction,
-  // and is over when forget() returns.
-  void expect(std::function<void(int pid)> found);
+  // and is over when forget() returns. It runs `program`; empty: any.
+  void expect(const std::string &program, std::function<void(int pid)> found);
   void forget();
   bool follows(int pid); // and the kernel tells of its end
   void follow(int pid);  // looks for what is below; 0: at nothing
@@ -41,7 +44,7 @@ public:
 
   struct Seen {
     uint64_t left_ns = 0;         // when it first ran on since the last reset(); 0: it did not
-    uint64_t stopped_ns = 0;      // when it last stopped
+    uint64_t stopped_ns = 0;      // when it last stopped; or the last reset(), if that was short
     uint64_t died_ns = 0;         // 0: it lives
     std::optional<int> exit_code; // as waitpid() has it, where the kernel tells
   };
@@ -60,6 +63,7 @@ private:
   bool over_ = false;
   std::function<void(int)> found_; // null: none is expected
   bool telling_ = false;           // `found` is being called
+  std::string program_;
   uint64_t expected_since_ns_ = 0;
   std::set<int> servers_before_;
   int pid_ = 0;

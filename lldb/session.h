@@ -63,7 +63,6 @@ public:
   uint64_t tick_wait_ns() { return library_.tally_session_tick_wait_ns(handle_); }
   size_t tick_interrupt() { return library_.tally_session_tick_interrupt(handle_); }
   int tick_take(int32_t tid) { return library_.tally_session_tick_take(handle_, tid); }
-  void tick_withdraw() { library_.tally_session_tick_withdraw(handle_); }
   // They need no session, and no lock.
   void watch_sigint(bool on) { library_.tally_sigint_watch(on ? 1 : 0); }
   bool sigint_seen() { return library_.tally_sigint_seen() != 0; }

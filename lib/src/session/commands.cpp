@@ -161,7 +161,9 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
          : passed.empty()
              ? fmt::format("{} (auto: perf_event_open is allowed here)", name_of(shown.backend))
              : fmt::format("{} (auto; {})", name_of(shown.backend), fmt::join(passed, "; ")));
-    line("clock", clock_words(now, facts));
+    SamplerStatus clock_of = now; // before the first sample, too
+    clock_of.wall_clock |= shown.backend == Backend::interrupt;
+    line("clock", clock_words(clock_of, facts));
     line("stacks", shown.stacks == StackMode::none ? "none"
                    : shown.backend == Backend::interrupt
                        ? "unwound by the debugger"
@@ -210,7 +212,8 @@ std::string Session::State::clock_words(const SamplerStatus &now, const AgentFac
   if (now.wall_clock)
     return fmt::format(
         "wall (a stop counts each thread, running or not; at most {} stops a second)",
-        sampled_options.remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
+        (sampler ? sampled_options : options).remote ? InterruptClock::most_remote_hz
+                                                     : InterruptClock::most_native_hz);
   if (facts.clock == "ticker")
     return "cpu (ticker: a thread of the agent interrupts those that run)";
   if (facts.clock == "timer")

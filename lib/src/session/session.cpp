@@ -423,9 +423,9 @@ Result<Reply> Session::command(std::string_view line) {
 
 Result<Reply> Session::event(const DebugEvent &event) {
   state_->event_ns = event.at_ns;
-  auto reply = state_->event(event);
-  state_->event_ns = 0;
-  return state_->settle(std::move(reply));
+  const std::unique_ptr<uint64_t, void (*)(uint64_t *)> now_again(
+      &state_->event_ns, [](uint64_t *at) { *at = 0; }); // whatever is thrown
+  return state_->settle(state_->event(event));
 }
 
 Result<Reply> Session::answer(std::span<const std::string> answers) {

@@ -1,0 +1,145 @@
+"""The backend `interrupt` in LLDB: within `process continue`, natively and of a remote process."""
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.chance import with_one_retry
+from support.lldb_driver import (LldbResult, LldbTerminal, lldb_name, lldb_programs, need_lldb,
+                                 run_lldb)
+from support.programs import program
+from support.skips import run_unittests
+from support.tables import parse_report, parse_status
+
+START = "profile start --backend interrupt"
+
+
+def text_of(result: LldbResult, command: str, which: int = 0) -> str:
+    """What a use of that command printed."""
+    return result.stdout.split(f"(lldb) {command}\n")[which + 1].partition("\n(lldb) ")[0]
+
+
+def status_of(result: LldbResult, which: int = 0) -> dict[str, str]:
+    return parse_status(text_of(result, "profile status", which))
+
+
+class InterruptCase(unittest.TestCase):
+    def setUp(self) -> None:
+        need_lldb()
+
+    def in_each(self, measure) -> None:
+        for lldb in lldb_programs():
+            with self.subTest(lldb_name(lldb)):
+                with_one_retry(lambda lldb=lldb: measure(lldb))
+
+
+class NativeTest(InterruptCase):
+    def test_stops_of_the_user_are_as_always(self) -> None:
+        def measure(lldb: str) -> None:
+            commands = ["breakpoint set -n checkpoint", "run", "continue"]
+            plain = run_lldb(commands, program("spin7030"), ["1", "1", "7"], lldb=lldb)
+            result = run_lldb([START, *commands, "profile status", "profile report --limit 0",
+                               "process status"],
+                              program("spin7030"), ["1", "1", "7"], lldb=lldb)
+            reason = r"stop reason = breakpoint 1\.1\n +frame #0: 0x\w+ (\S+)\(number=1\)"
+            self.assertEqual(re.search(reason, plain.stdout)[1],
+                             re.search(reason, result.stdout)[1], result)
+            for each in (plain, result):
+                self.assertRegex(each.stdout, r"Process \d+ exited with status = 7 \(0x00000007\)")
+            status = status_of(result)
+            self.assertEqual(status["parts"], "2", result)
+            self.assertGreater(int(status["delivered_hz"]), 20, result)
+            report = parse_report(text_of(result, "profile report --limit 0"))
+            seventy = report.row("seventy").self_ticks
+            thirty = report.row("thirty").self_ticks
+            self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=15, msg=result)
+        self.in_each(measure)
+
+    def test_a_program_that_handles_the_signal(self) -> None:
+        """Another one is taken, or sampling ends; the program gets all of its own."""
+        def measure(lldb: str) -> None:
+            result = run_lldb(["breakpoint set -n main", "run", "breakpoint delete -f",
+                               "breakpoint set -n raised", "continue", START, "continue"],
+                              program("own_signal"), lldb=lldb)
+            self.assertIn("got 20 of 20", result.stdout, result)
+        self.in_each(measure)
+
+    def test_ctrl_c(self) -> None:
+        def measure(path: str) -> None:
+            with LldbTerminal(program("spin7030"), ["60"], lldb=path) as lldb:
+                lldb.command(START)
+                for go in ("run", "continue", "continue"):
+                    lldb.send(go)
+                    if go == "run":
+                        lldb.expect("launched: .*\n")
+                    time.sleep(0.7)
+                    lldb.interrupt()
+                    self.assertRegex(lldb.expect("stop reason = .*\n"), "signal SIGSTOP")
+                    lldb.expect_prompt()
+                status = parse_status(lldb.command("profile status"))
+                self.assertEqual(status["state"], "sampling", lldb.transcript)
+                self.assertGreater(int(status["samples"]), 30, lldb.transcript)
+                lldb.send("quit")
+                self.assertEqual(lldb.wait(), 0, lldb.transcript)
+        self.in_each(measure)
+
+    def test_nothing_is_left_behind_by_a_detach(self) -> None:
+        """A signal that is still on its way ends nobody."""
+        for lldb in lldb_programs():
+            with self.subTest(lldb_name(lldb)):
+                for _ in range(5):
+                    self.detach(lldb)
+
+    def detach(self, lldb: str) -> None:
+        process = subprocess.Popen([program("spin7030_threads"), "60"],
+                                   stdout=subprocess.DEVNULL)
+        try:
+            result = run_lldb([f"process attach -p {process.pid}",
+                               "breakpoint set -n seventy -i 300", START, "continue", "detach",
+                               "profile status"], program("spin7030"), lldb=lldb)
+            time.sleep(0.2)
+            self.assertIsNone(process.poll(), result)
+        finally:
+            process.kill()
+            process.wait()
+
+
+class RemoteTest(InterruptCase):
+    def test_of_a_server(self) -> None:
+        """LLDB needs a tenth of a second for each interrupt: few, but these are told from the
+        user's stops."""
+        def measure(lldb: str) -> None:
+            server = Path(lldb).resolve().with_name("lldb-server")
+            if not server.exists():
+                self.skipTest(f"{server} is not there")
+            with socket.socket() as free:
+                free.bind(("localhost", 0))
+                port = free.getsockname()[1]
+            stub = subprocess.Popen([server, "gdbserver", f"localhost:{port}", "--",
+                                     program("spin7030"), "3", "1"], stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
+            try:
+                time.sleep(1)
+                result = run_lldb(["profile start", f"gdb-remote localhost:{port}",
+                                   "breakpoint set -n checkpoint", "continue", "profile status",
+                                   "process status", "continue", "profile status"],
+                                  program("spin7030"), lldb=lldb)
+            finally:
+                stub.kill()
+                stub.wait()
+            self.assertRegex(result.stdout, r"Sampling process \d+: interrupt \(auto; perf: a remote "
+                                            r"target cannot be sampled: ")
+            self.assertRegex(text_of(result, "process status"), r"stop reason = breakpoint 1\.1")
+            self.assertRegex(status_of(result)["backend"], "^interrupt")
+            self.assertGreater(int(status_of(result, 1)["samples"]), 0, result)
+            self.assertRegex(status_of(result, 1)["state"], "^armed")
+        self.in_each(measure)
+
+
+if __name__ == "__main__":
+    run_unittests()
