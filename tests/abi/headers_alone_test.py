@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import SOURCE_ROOT
@@ -22,10 +23,22 @@ def compilers(*names: str) -> list:
     return [name for name in names if shutil.which(name)]
 
 
+def twice(header: str) -> str:
+    # C wants at least one declaration in a file
+    return f"#include <{header}>\n" * 2 + "extern int alone;\n"
+
+
 class HeadersAloneTest(unittest.TestCase):
     def test_cpp(self) -> None:
-        for header in headers():
-            self.compile_alone(header, compilers("g++", "clang++"), "c++", ["c++20"])
+        pairs = [(header, compiler) for header in headers()
+                 for compiler in compilers("g++", "clang++")]
+        self.assertTrue(pairs, "no compiler")
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            refusals = threads.map(lambda pair: self.refusal(pair[1], "c++", "c++20", twice(pair[0])),
+                                   pairs)
+            for (header, compiler), refusal in zip(pairs, refusals):
+                with self.subTest(header=header, compiler=compiler):
+                    self.assertEqual(refusal, "")
 
     def test_c(self) -> None:
         for header in set(headers()) & set(C_HEADERS):
@@ -50,16 +63,18 @@ class HeadersAloneTest(unittest.TestCase):
         for compiler in tools:
             for standard in standards:
                 with self.subTest(header=header, compiler=compiler, standard=standard):
-                    # C wants at least one declaration in a file
-                    self.compile(compiler, language, standard,
-                                 f"#include <{header}>\n" * 2 + "extern int alone;\n")
+                    self.compile(compiler, language, standard, twice(header))
 
     def compile(self, compiler: str, language: str, standard: str, text: str) -> None:
+        refusal = self.refusal(compiler, language, standard, text)
+        if refusal:
+            raise AssertionError(refusal)
+
+    def refusal(self, compiler: str, language: str, standard: str, text: str) -> str:
         run = subprocess.run([compiler, "-x", language, f"-std={standard}", *WARNINGS,
                               "-fsyntax-only", f"-I{INCLUDE}", "-"],
                              input=text, capture_output=True, text=True, check=False)
-        if run.returncode != 0:
-            raise AssertionError(f"{compiler} -std={standard}:\n{text}{run.stderr}")
+        return "" if run.returncode == 0 else f"{compiler} -std={standard}:\n{text}{run.stderr}"
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 # Configures and builds. Sourced by the scripts, which set tally_source, the root of the sources.
 # shellcheck disable=SC2154
 
-# tally_build FOLDER [option of meson setup]...: configures anew or changes those options, builds.
+# tally_build FOLDER [option of meson setup]...: configures anew or changes those options, builds;
+# all, or TALLY_TARGETS.
 tally_build() {
   tally_folder=$1
   shift
@@ -11,7 +12,8 @@ tally_build() {
   else
     meson setup "$tally_folder" "$tally_source" "$@" || return
   fi
-  ninja -C "$tally_folder"
+  # shellcheck disable=SC2086 # words
+  ninja -C "$tally_folder" ${TALLY_TARGETS:-}
 }
 
 # tally_test FOLDER [argument of meson test]...: the log that the summary reads is of this run only.

@@ -1,14 +1,18 @@
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <tuple>
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include <tally/session.h>
 
 #include "collect_child.h"
+#include "support/clock.h"
 #include "temporary.h"
 
 namespace tally {
@@ -133,6 +137,36 @@ protected:
   }
   Session session;
 };
+
+// As a front tells it that looks only now and then.
+TEST_F(SessionRun, EventsBearTheTimeAtWhichTheyHappened) {
+  if (!start())
+    GTEST_SKIP() << "sampling is refused here";
+  const auto child = std::make_unique<Child>([] { spin_for(0.05); });
+  const auto at = [&](EventKind kind, uint64_t at_ns) {
+    DebugEvent event = event_of(kind, child->pid());
+    event.at_ns = at_ns;
+    push(event);
+  };
+  const auto seconds = [&](std::string_view name) {
+    const std::string text = session.command("status")->text;
+    const size_t begin = text.find(fmt::format("\n{} ", name));
+    return begin == text.npos ? -1 : std::stod(text.substr(begin + name.size() + 2));
+  };
+  at(EventKind::resumed, 0);
+  const uint64_t begin = now_ns();
+  child->go();
+  child->wait_end();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  at(EventKind::breakpoint, begin + 100'000'000);
+  EXPECT_NEAR(seconds("running"), 0.1, 0.02);
+  EXPECT_GT(seconds("stopped"), 0.15);
+  // Before what was told last, and in the future: neither makes a time negative.
+  at(EventKind::resumed, 1);
+  at(EventKind::breakpoint, UINT64_MAX);
+  EXPECT_LT(seconds("running"), 1);
+  EXPECT_GE(seconds("stopped"), 0);
+}
 
 // The report's names once hid the profile that was to be kept.
 TEST_F(SessionRun, WhatWasReportedBeforeTheEndIsKept) {
