@@ -30,6 +30,8 @@ using std::chrono::milliseconds;
 
 // A new process stands for more than ten milliseconds while LLDB reads where it is.
 constexpr milliseconds between_looks_for_child{1};
+// A run that is over within a look is taken to be as long as that.
+constexpr uint64_t shortest_seen_ns = 5'000'000;
 constexpr uint64_t longest_launch_ns = 20'000'000'000; // that is waited for: it may have failed
 constexpr milliseconds between_looks_at_process{5};
 
@@ -185,7 +187,7 @@ void ProcessWatch::follow(int pid) {
   pid_ = pid;
   stands_ = true;
   seen_ = {};
-  seen_.stopped_ns = now_ns();
+  seen_.stopped_ns = now_ns() + shortest_seen_ns;
   if (pid != 0)
     start_thread();
   changed_.notify_all();
@@ -218,7 +220,7 @@ ProcessWatch::Seen ProcessWatch::seen() {
 void ProcessWatch::reset() {
   const std::lock_guard lock(mutex_);
   seen_.left_ns = 0;
-  seen_.stopped_ns = now_ns();
+  seen_.stopped_ns = now_ns() + shortest_seen_ns;
 }
 
 void ProcessWatch::run() {

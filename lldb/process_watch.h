@@ -43,9 +43,9 @@ public:
   void end();            // joins the thread
 
   struct Seen {
-    uint64_t left_ns = 0;         // when it first ran on since the last reset(); 0: it did not
-    uint64_t stopped_ns = 0;      // when it last stopped; or the last reset(), if that was short
-    uint64_t died_ns = 0;         // 0: it lives
+    uint64_t left_ns = 0;    // when it first ran on since the last reset(); 0: it did not
+    uint64_t stopped_ns = 0; // when it last stopped; after a run too short to be seen, about then
+    uint64_t died_ns = 0;    // 0: it lives
     std::optional<int> exit_code; // as waitpid() has it, where the kernel tells
   };
   Seen seen();
