@@ -26,7 +26,7 @@ std::optional<std::string> variable_of(lldb::SBDebugger &debugger, lldb::SBTarge
 void set_variable(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::string &name,
                   const std::optional<std::string> &value) {
   interpret(debugger, target,
-            value ? "settings set target.env-vars " + quoted(name + "=" + *value)
+            value ? "settings set target.env-vars " + as_word(name + "=" + *value)
                   : "settings remove target.env-vars " + name);
 }
 
@@ -50,10 +50,10 @@ std::string Actions::act(lldb::SBDebugger &debugger, int request, const Words &w
     if (interpret(debugger, "target stop-hook list").text.find("State: enabled") !=
         std::string::npos)
       return "your stop-hooks would run at each interrupt: `target stop-hook disable` first";
-    interrupter.begin(signals, words[0] == "stacks");
+    interrupter_.begin(signals, words[0] == "stacks");
     return {};
   case TALLY_REQUEST_INTERRUPT_END:
-    interrupter.end();
+    interrupter_.end();
     return {};
   case TALLY_REQUEST_SIGNALS_RESTORE:
     signals_.restore();

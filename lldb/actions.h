@@ -17,7 +17,7 @@ namespace tally_lldb {
 
 class Actions {
 public:
-  explicit Actions(Session &session) : interrupter(session, signals_), session_(session) {}
+  explicit Actions(Session &session) : session_(session), interrupter_(session, signals_) {}
 
   // On the debugger's thread; "" or why it could not be done.
   std::string act(lldb::SBDebugger &debugger, int request, const Words &words,
@@ -30,11 +30,7 @@ public:
   void before_launch(lldb::SBDebugger &debugger);
   void after_launch(lldb::SBDebugger &debugger);
 
-private:
-  Signals signals_;
-
-public:
-  Interrupter interrupter;
+  Interrupter &interrupter() { return interrupter_; }
 
 private:
   struct Later {
@@ -43,6 +39,8 @@ private:
     std::vector<int32_t> signals;
   };
   Session &session_;
+  Signals signals_;
+  Interrupter interrupter_;
   std::mutex mutex_;
   std::vector<Later> later_;
   Words preload_; // the library and "NAME=VALUE"; empty: nothing

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "interpreter.h"
 #include "stop.h"
 
 namespace tally_lldb {
@@ -32,16 +33,6 @@ std::string unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThr
              ": a call there could hang; let it go on to another place first";
   }
   return {};
-}
-
-std::string as_literal(const std::string &text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\';
-    out += c;
-  }
-  return out + "\"";
 }
 
 lldb::addr_t address_of(lldb::SBTarget target, const char *function) {
@@ -85,7 +76,7 @@ std::string load_agent(Session &session, lldb::SBProcess process, const Words &w
   std::snprintf(call, sizeof call, "((int (*)(const char *))0x%llx)(",
                 static_cast<unsigned long long>(start));
   lldb::SBValue value = process.GetSelectedThread().GetFrameAtIndex(0).EvaluateExpression(
-      (call + as_literal(words[1]) + ")").c_str(), options);
+      (call + quoted(words[1], "\"\\") + ")").c_str(), options);
   if (value.GetError().Fail())
     return std::string("cannot be loaded: ") + value.GetError().GetCString();
   const int64_t refusal = value.GetValueAsSigned();

@@ -86,7 +86,7 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **word
   }
   std::string line = name;
   for (char **word = words; word && *word; ++word)
-    line += " " + quoted(*word);
+    line += " " + as_word(*word);
   Inferior::News news = inferior_.look(debugger);
   session_.set_width(is_terminal(debugger) ? debugger.GetTerminalWidth() : 0);
   Outcome outcome;

@@ -101,9 +101,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   if (!lock || !used_ || within_ > 0)
     return false;
   const Within within(within_);
-  const News news = look(debugger);
-  print(debugger, news.text);
-  print_error(debugger, news.errors);
+  show(debugger, look(debugger));
   lldb::SBProcess process = debugger.GetSelectedTarget().GetProcess();
   const int32_t pid = process.IsValid() ? static_cast<int32_t>(process.GetProcessID()) : 0;
   const bool sampled = pid != 0 && session_.sampled_pid() == pid;
@@ -115,9 +113,9 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   case Change::run_on:
   case Change::resume:
     before_resume(debugger);
-    if (hook.change == Change::run_on && !words[words_of_command] && actions_.interrupter.is_on() &&
-        running_ && session_.sampled_pid() == pid) {
-      show_news(debugger);
+    if (hook.change == Change::run_on && !words[words_of_command] &&
+        actions_.interrupter().is_on() && running_ && session_.sampled_pid() == pid) {
+      show(debugger, take_news());
       run_interrupted(debugger, process);
       done = true;
     }
@@ -126,9 +124,9 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
     called_at_ns_ = now_ns();
     break;
   case Change::detach:
-    if (sampled)
-      actions_.interrupter.take_pending(debugger, process);
-    if (sampled) { // afterwards LLDB tells of a stopped process for a while
+    if (sampled) {
+      actions_.interrupter().take_pending(debugger, process);
+      // Afterwards LLDB tells of a stopped process for a while.
       detached_ = process.GetUniqueID();
       Event event;
       event.kind = TALLY_EVENT_DETACHED;
@@ -143,7 +141,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   case Change::nothing:
     break;
   }
-  show_news(debugger);
+  show(debugger, take_news());
   return done;
 }
 
@@ -152,7 +150,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
   lldb::SBProcess sampled = process_of(debugger, session_.sampled_pid());
   if (sampled.IsValid() && sampled.GetTarget() != target)
     return false; // that goes on being sampled
-  if (!actions_.interrupter.is_on()) {
+  if (!actions_.interrupter().is_on()) {
     actions_.before_launch(debugger);
     launch_ = facts_of(target, {}, TALLY_EVENT_RESUMED);
     watch_.expect(launch_.program, [this](int pid) { found(pid); });
@@ -167,7 +165,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
     if (is_option &&
         (std::string_view(*word) == "-s" || std::string_view(*word) == "--stop-at-entry"))
       return false;
-    command += " " + quoted(*word);
+    command += " " + as_word(*word);
   }
   Outcome launched;
   {
@@ -184,7 +182,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
     return true;
   }
   before_resume(debugger);
-  show_news(debugger);
+  show(debugger, take_news());
   if (running_)
     run_interrupted(debugger, process);
   return true;
@@ -192,15 +190,14 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
 
 void Inferior::run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess process) {
   LldbPerformer performer(debugger, session_.sampled_pid(), actions_);
-  const std::string refused = actions_.interrupter.run(debugger, process, performer);
+  const std::string refused = actions_.interrupter().run(debugger, process, performer);
   print(debugger, end_of_run(debugger, process));
   if (!refused.empty())
     print_error(debugger, "error: " + refused + "\n");
   look_at_sampled(debugger, session_.sampled_pid()); // when it stopped is known now
 }
 
-void Inferior::show_news(lldb::SBDebugger &debugger) {
-  const News news = take_news();
+void Inferior::show(lldb::SBDebugger &debugger, const News &news) {
   print(debugger, news.text);
   print_error(debugger, news.errors);
 }

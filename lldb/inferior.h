@@ -62,7 +62,7 @@ private:
   bool before_launch(lldb::SBDebugger &debugger, const char **words);
   void before_resume(lldb::SBDebugger &debugger);
   void run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess process);
-  void show_news(lldb::SBDebugger &debugger);
+  static void show(lldb::SBDebugger &debugger, const News &news);
   void found(int pid); // the watch's thread
   void tell(lldb::SBDebugger &debugger, const Event &event);
   void note(const Outcome &outcome);

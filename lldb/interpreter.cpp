@@ -41,18 +41,22 @@ Outcome interpret(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::
   return out;
 }
 
-std::string quoted(const std::string &word) {
-  constexpr std::string_view plain = // a quoted "--" would end no options
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=/.,:+@%";
-  if (!word.empty() && word.find_first_not_of(plain) == word.npos)
-    return word;
+std::string quoted(const std::string &text, std::string_view escaped) {
   std::string out = "\"";
-  for (const char c : word) {
-    if (c == '"' || c == '\\' || c == '`')
+  for (const char c : text) {
+    if (escaped.find(c) != escaped.npos)
       out += '\\';
     out += c;
   }
   return out + "\"";
+}
+
+std::string as_word(const std::string &word) {
+  constexpr std::string_view plain = // a quoted "--" would end no options
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=/.,:+@%";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos)
+    return word;
+  return quoted(word, "\"\\`");
 }
 
 lldb::SBProcess process_of(lldb::SBDebugger &debugger, int32_t pid) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <lldb/API/LLDB.h>
 
@@ -11,7 +12,8 @@ namespace tally_lldb {
 
 Outcome interpret(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::string &command);
 Outcome interpret(lldb::SBDebugger &debugger, const std::string &command); // the selected target
-std::string quoted(const std::string &word); // as one word of such a command
+std::string quoted(const std::string &text, std::string_view escaped); // a backslash before those
+std::string as_word(const std::string &word);                          // of such a command
 // Commands wait for the process, for the length of a scope.
 class Synchronous {
 public:

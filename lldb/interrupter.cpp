@@ -24,16 +24,10 @@ bool is_signal_frame(lldb::SBFrame frame) {
   return name && std::strstr(name, "restore_rt");
 }
 
-int signal_number(lldb::SBThread &thread) {
-  return thread.GetStopReason() == lldb::eStopReasonSignal
-             ? static_cast<int>(thread.GetStopReasonDataAtIndex(0))
-             : 0;
-}
-
 // A remote process that is interrupted shows the signal of its stub, or what LLDB did within the
 // run: a step over a breakpoint of its own.
 bool may_be_interrupt(lldb::SBThread thread) {
-  const int number = signal_number(thread);
+  const int number = signal_of(thread);
   return number == SIGINT || number == SIGSTOP || thread.GetStopReason() <= lldb::eStopReasonTrace;
 }
 
@@ -147,7 +141,7 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
     if (signal_ == 0) {
       ours_alone &= may_be_interrupt(thread);
     } else if (thread.GetStopReason() > lldb::eStopReasonNone) {
-      const int whose = signal_number(thread) == signal_
+      const int whose = signal_of(thread) == signal_
                             ? session_.tick_take(static_cast<int32_t>(thread.GetThreadID()))
                             : TALLY_TICK_THEIRS;
       ours_alone &= whose != TALLY_TICK_THEIRS;

@@ -25,7 +25,7 @@ public:
   void end();
   bool is_on() const { return on_; }
 
-  // Before the process is left: a signal of ours that waits for a thread would end it then.
+  // Before the process is left: a signal of ours that waits for a thread could end it then.
   void take_pending(lldb::SBDebugger &debugger, lldb::SBProcess process);
   // Lets the process run on until it stops for the user; "" or why it could not run on.
   std::string run(lldb::SBDebugger &debugger, lldb::SBProcess process, Performer &performer);

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
@@ -30,10 +29,10 @@ using std::chrono::milliseconds;
 
 // A new process stands for more than ten milliseconds while LLDB reads where it is.
 constexpr milliseconds between_looks_for_child{1};
-// A run that is over within a look is taken to be as long as that.
-constexpr uint64_t shortest_seen_ns = 5'000'000;
-constexpr uint64_t longest_launch_ns = 20'000'000'000; // that is waited for: it may have failed
 constexpr milliseconds between_looks_at_process{5};
+// A run that is over within a look is taken to be as long as that.
+constexpr uint64_t shortest_seen_ns = std::chrono::nanoseconds(between_looks_at_process).count();
+constexpr uint64_t longest_launch_ns = 20'000'000'000; // that is waited for: it may have failed
 
 // linux/pidfd.h's since 6.13, the exit's code since 6.15.
 struct PidfdInfo {
@@ -50,12 +49,12 @@ std::string text_of(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-int number_after(const std::string &text, const char *name) {
+template <class T = int> T number_after(const std::string &text, const char *name, int base = 10) {
   const size_t at = text.find(name);
-  int number = 0;
+  T number = 0;
   if (at != text.npos) {
     const char *const begin = text.data() + at + std::strlen(name);
-    std::from_chars(begin, text.data() + text.size(), number);
+    std::from_chars(begin, text.data() + text.size(), number, base);
   }
   return number;
 }
@@ -133,9 +132,7 @@ bool has_pending(int pid, int signal) {
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
   for (const std::string &tid : entries_of(tasks)) {
     const std::string status = text_of(tasks + "/" + tid + "/status");
-    const size_t at = status.find("\nSigPnd:\t");
-    if (at != status.npos &&
-        (std::strtoull(status.c_str() + at + 9, nullptr, 16) >> (signal - 1) & 1) != 0)
+    if ((number_after<uint64_t>(status, "\nSigPnd:\t", 16) >> (signal - 1) & 1) != 0)
       return true;
   }
   return false;

@@ -71,8 +71,9 @@ bool is_running(lldb::SBProcess process) {
   return state == lldb::eStateRunning || state == lldb::eStateStepping;
 }
 
-int signal_of(lldb::SBProcess process) {
-  lldb::SBThread thread = stopped_thread(process);
+int signal_of(lldb::SBProcess process) { return signal_of(stopped_thread(process)); }
+
+int signal_of(lldb::SBThread thread) {
   return thread.GetStopReason() == lldb::eStopReasonSignal
              ? static_cast<int>(thread.GetStopReasonDataAtIndex(0))
              : 0;

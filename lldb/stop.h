@@ -16,7 +16,8 @@ bool is_stopped(lldb::SBProcess process);
 bool is_running(lldb::SBProcess process);
 // Why it stands, and where.
 Event stop_of(lldb::SBProcess process);
-int signal_of(lldb::SBProcess process); // that it stopped by; 0: none
+int signal_of(lldb::SBThread thread); // that it stopped by; 0: none
+int signal_of(lldb::SBProcess process);
 // status: as waitpid() has it, where it is known. last_signal: it was stopped by before it ended.
 Event end_of(lldb::SBProcess process, std::optional<int> status, int last_signal);
 

@@ -16,7 +16,7 @@ import gdb
 from . import _abi
 from .console import FAULTS
 from .session import Performer, Session, TallyError
-from .signals import Signals, is_passed
+from .signals import Signals, is_passed, signal_name
 
 _FUNCTION = "_tally_tick"
 _MOST_FRAMES = 128
@@ -97,7 +97,7 @@ class Interrupter:
         if self._function is None:
             self._function = _Tick(self)
         self._signals.hide(numbers, deliver=False)
-        self._name = "SIGINT" if self._remote else f"SIG{numbers[0]}"
+        self._name = "SIGINT" if self._remote else signal_name(numbers[0])
         self._catch()
         self._over.clear()
         self._thread = threading.Thread(target=self._run, name="tally-ticker", daemon=True)

@@ -1,9 +1,18 @@
 """`handle SIGNAL …`, and back."""
 
 import re
+import signal
 from typing import Dict, Sequence
 
 import gdb
+
+
+def signal_name(number: int) -> str:
+    """GDB's; real-time signals have a number only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
 
 
 def _told(name: str) -> str:
@@ -29,7 +38,7 @@ class Signals:
     def hide(self, numbers: Sequence[int], deliver: bool) -> None:
         """They neither stop nor print; the program gets them or not."""
         for number in numbers:
-            name = f"SIG{number}"
+            name = signal_name(number)
             self._before.setdefault(name, _told(name))
             word = "pass" if deliver else "nopass"
             gdb.execute(f"handle {name} nostop noprint {word}", to_string=True)

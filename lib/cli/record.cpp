@@ -176,12 +176,6 @@ Result<std::unique_ptr<AgentSampler>> agent_for(const std::string &program,
   return make_agent_sampler(sampling);
 }
 
-// Real-time signals have no name.
-std::string signal_name(int number) {
-  const char *name = sigabbrev_np(number);
-  return name ? fmt::format("SIG{}", name) : fmt::format("SIG{}", number);
-}
-
 std::string ending(int status) {
   if (WIFSIGNALED(status))
     return "ended by " + signal_name(WTERMSIG(status));

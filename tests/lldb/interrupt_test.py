@@ -64,6 +64,7 @@ class NativeTest(InterruptCase):
         """Another one is taken, or sampling ends; the program gets all of its own."""
         def measure(lldb: str) -> None:
             result = run_lldb(["breakpoint set -n main", "run", "breakpoint delete -f",
+                               "process handle SIGURG --stop false --notify false",
                                "breakpoint set -n raised", "continue", START, "continue"],
                               program("own_signal"), lldb=lldb)
             self.assertIn("got 20 of 20", result.stdout, result)

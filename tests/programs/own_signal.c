@@ -1,7 +1,8 @@
 /* own_signal
  *
- * A program that handles SIG44, the first real-time signal that the interrupt backend would take:
- * raises it 20 times, 20 ms of CPU time apart, after `raised` was called. Prints `got N of 20`. */
+ * A program that handles SIGURG, the first signal that the interrupt backend would take of a
+ * running program: raises it 20 times, 20 ms of CPU time apart, after `raised` was called. Prints
+ * `got N of 20`. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -17,10 +18,10 @@ static void count(int number) {
 __attribute__((noinline, noclone)) void raised(void) { __asm__ volatile("" : : : "memory"); }
 
 int main(void) {
-  signal(44, count);
+  signal(SIGURG, count);
   raised();
   for (int i = 0; i < 20; ++i) {
-    raise(44);
+    raise(SIGURG);
     SPIN_CPU(CLOCK_PROCESS_CPUTIME_ID, 0.02);
   }
   printf("got %d of 20\n", (int)got);

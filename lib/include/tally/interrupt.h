@@ -26,8 +26,9 @@ public:
   // More often than this the stops cost more than they tell.
   static constexpr uint32_t most_remote_hz = 100;
   static constexpr uint32_t most_native_hz = 1000;
-  // The first of the real-time signals that process `pid` does not handle itself, among those that
-  // neither libc nor valgrind nor the agent uses. pid 0: it is not there yet.
+  // The first signal that process `pid` does not handle itself, among SIGURG, SIGWINCH and the
+  // real-time ones that neither libc nor valgrind nor the agent uses. pid 0: it is not there yet,
+  // and may come to handle any of the former: a real-time one.
   static int free_signal(pid_t pid);
   // The process has at least this share of the time: four times what a stop costs.
   static constexpr uint64_t run_per_stop = 4;

@@ -75,4 +75,7 @@ public:
 // descriptors, locked memory, the kernel's age, and what to do about it.
 TALLY_API Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, SamplerOptions options);
 
+// "SIGURG"; real-time signals have no names of their own: "SIG44".
+TALLY_API std::string signal_name(int number);
+
 } // namespace tally

@@ -1,8 +1,9 @@
 // What `profile …` means, in any debugger.
 //
 // The session never calls a debugger. A front pushes events (the process runs, stops, ends), passes
-// on what the user typed, prints the reply's text, and performs what the reply requests, by one thread
-// at a time: the debugger's own where the request needs the debugger. Nothing here prints or throws.
+// on what the user typed, prints the reply's text, and performs what the reply requests, by one
+// thread at a time: the debugger's own where the request needs the debugger. Nothing here prints or
+// throws.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,7 +23,10 @@ constexpr uint64_t remote_given_up_after_ns = 250'000'000;
 // However slow the machine is, it is looked at sometimes.
 constexpr uint64_t longest_wait_ns = 1'000'000'000;
 
-constexpr int candidates[] = {44, 43, 45, 42, 46, 41, 47, 40};
+// Ignored by default: one that is still on its way when the debugger leaves the process does it no
+// harm. A real-time signal would end it, but is seldom one that a program comes to handle.
+constexpr int candidates[] = {SIGURG, SIGWINCH, 44, 43, 45, 42, 46, 41, 47, 40};
+constexpr int real_time = candidates[2];
 
 uint64_t bit_of(int signal) { return uint64_t{1} << (signal - 1); }
 
@@ -53,10 +57,11 @@ Can can_thread(pid_t pid, pid_t tid, int signal) {
 int InterruptClock::free_signal(pid_t pid) {
   const auto process =
       pid == 0 ? std::optional<ProcessStatus>() : process_status(std::to_string(pid));
-  for (const int signal : candidates)
-    if (!process || (process->signals_caught & bit_of(signal)) == 0)
-      return signal;
-  return candidates[0];
+  if (!process)
+    return real_time;
+  const auto is_free = [&](int signal) { return (process->signals_caught & bit_of(signal)) == 0; };
+  const auto *const found = std::ranges::find_if(candidates, is_free);
+  return found != std::end(candidates) ? *found : real_time;
 }
 
 void InterruptClock::set(pid_t pid, int signal, uint32_t frequency_hz) {
@@ -123,7 +128,8 @@ size_t InterruptClock::interrupt_threads() {
   if (!process)
     return 0;
   if ((process->signals_caught & bit_of(signal_)) != 0) {
-    problem_ = fmt::format("the program handles SIG{} itself, which interrupts it", signal_);
+    problem_ =
+        fmt::format("the program handles {} itself, which interrupts it", signal_name(signal_));
     return given_up;
   }
   const std::vector<pid_t> tids = thread_ids(pid_);

@@ -7,7 +7,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <string.h>
 #include <unistd.h>
+
+#include <tally/sampler.h>
 
 #include "support/unique_fd.h"
 
@@ -141,6 +144,11 @@ std::optional<ProcessStatus> process_status(const std::string &pid_or_self) {
   if (!text)
     return std::nullopt;
   return parse_status(*text);
+}
+
+std::string signal_name(int number) {
+  const char *const name = ::sigabbrev_np(number);
+  return name ? fmt::format("SIG{}", name) : fmt::format("SIG{}", number);
 }
 
 } // namespace tally
