@@ -5,45 +5,26 @@ import socket
 import subprocess
 import sys
 import time
-import unittest
 from pathlib import Path
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
-from support.lldb_driver import (LldbResult, LldbTerminal, lldb_name, lldb_programs, need_lldb,
-                                 run_lldb)
+sys.path.insert(0, os.path.dirname(__file__))
+from case import REPORT, LldbCase, report_of, status_of, text_of
+from support.lldb_driver import LldbTerminal, run_lldb
 from support.programs import program
 from support.skips import run_unittests
-from support.tables import parse_report, parse_status
+from support.tables import parse_status
 
 START = "profile start --backend interrupt"
 
 
-def text_of(result: LldbResult, command: str, which: int = 0) -> str:
-    """What a use of that command printed."""
-    return result.stdout.split(f"(lldb) {command}\n")[which + 1].partition("\n(lldb) ")[0]
+class NativeTest(LldbCase):
+    samples_by_perf = False
 
-
-def status_of(result: LldbResult, which: int = 0) -> dict[str, str]:
-    return parse_status(text_of(result, "profile status", which))
-
-
-class InterruptCase(unittest.TestCase):
-    def setUp(self) -> None:
-        need_lldb()
-
-    def in_each(self, measure) -> None:
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                with_one_retry(lambda lldb=lldb: measure(lldb))
-
-
-class NativeTest(InterruptCase):
     def test_stops_of_the_user_are_as_always(self) -> None:
         def measure(lldb: str) -> None:
             commands = ["breakpoint set -n checkpoint", "run", "continue"]
             plain = run_lldb(commands, program("spin7030"), ["1", "1", "7"], lldb=lldb)
-            result = run_lldb([START, *commands, "profile status", "profile report --limit 0",
+            result = run_lldb([START, *commands, "profile status", REPORT,
                                "process status"],
                               program("spin7030"), ["1", "1", "7"], lldb=lldb)
             reason = r"stop reason = breakpoint 1\.1\n +frame #0: 0x\w+ (\S+)\(number=1\)"
@@ -54,11 +35,11 @@ class NativeTest(InterruptCase):
             status = status_of(result)
             self.assertEqual(status["parts"], "2", result)
             self.assertGreater(int(status["delivered_hz"]), 20, result)
-            report = parse_report(text_of(result, "profile report --limit 0"))
+            report = report_of(result)
             seventy = report.row("seventy").self_ticks
             thirty = report.row("thirty").self_ticks
             self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=15, msg=result)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_a_program_that_handles_the_signal(self) -> None:
         """Another one is taken, or sampling ends; the program gets all of its own."""
@@ -68,7 +49,7 @@ class NativeTest(InterruptCase):
                                "breakpoint set -n raised", "continue", START, "continue"],
                               program("own_signal"), lldb=lldb)
             self.assertIn("got 20 of 20", result.stdout, result)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_ctrl_c(self) -> None:
         def measure(path: str) -> None:
@@ -87,14 +68,14 @@ class NativeTest(InterruptCase):
                 self.assertGreater(int(status["samples"]), 30, lldb.transcript)
                 lldb.send("quit")
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_nothing_is_left_behind_by_a_detach(self) -> None:
         """A signal that is still on its way ends nobody."""
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                for _ in range(5):
-                    self.detach(lldb)
+        def measure(lldb: str) -> None:
+            for _ in range(5):
+                self.detach(lldb)
+        self.in_each(measure)
 
     def detach(self, lldb: str) -> None:
         process = subprocess.Popen([program("spin7030_threads"), "60"],
@@ -110,7 +91,9 @@ class NativeTest(InterruptCase):
             process.wait()
 
 
-class RemoteTest(InterruptCase):
+class RemoteTest(LldbCase):
+    samples_by_perf = False
+
     def test_of_a_server(self) -> None:
         """LLDB needs a tenth of a second for each interrupt: few, but these are told from the
         user's stops."""
@@ -139,7 +122,7 @@ class RemoteTest(InterruptCase):
             self.assertRegex(status_of(result)["backend"], "^interrupt")
             self.assertGreater(int(status_of(result, 1)["samples"]), 0, result)
             self.assertRegex(status_of(result, 1)["state"], "^armed")
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,12 @@ import os
 import re
 import sys
 import time
-import unittest
-from typing import Callable
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
-from support.lldb_driver import LldbTerminal, lldb_name, lldb_programs, need_lldb
+sys.path.insert(0, os.path.dirname(__file__))
+from case import LldbCase
+from support.lldb_driver import LldbTerminal
 from support.programs import program
-from support.skips import need_perf, run_unittests
+from support.skips import run_unittests
 from support.tables import parse_report, parse_status, status_number
 
 # What nothing of Tally's may be: LLDB's ways to say that it broke.
@@ -30,16 +28,7 @@ def interrupt(lldb: LldbTerminal) -> str:
     return lldb.expect("stop reason = ") + lldb.expect_prompt()
 
 
-class TerminalTest(unittest.TestCase):
-    def setUp(self) -> None:
-        need_lldb()
-        need_perf()
-
-    def in_each(self, measure: Callable[[str], None]) -> None:
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                with_one_retry(lambda: measure(lldb))
-
+class TerminalTest(LldbCase):
     def test_ctrl_c_continue_and_exit(self) -> None:
         def measure(path: str) -> None:
             with LldbTerminal(program("spin7030"), ["3", "0", "7"], lldb=path) as lldb:
@@ -75,7 +64,7 @@ class TerminalTest(unittest.TestCase):
                 lldb.send("quit")
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)
                 self.assertNotRegex(lldb.transcript, BROKEN)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_ctrl_c_in_a_sleeping_program(self) -> None:
         def measure(path: str) -> None:
@@ -89,7 +78,7 @@ class TerminalTest(unittest.TestCase):
                 self.assertGreater(report.row("before_sleep").inclusive_ticks, 150)
                 status = parse_status(lldb.command("profile status"))
                 self.assertGreater(status_number(status, "running"), 0.4)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_stop_and_start_at_a_prompt(self) -> None:
         def measure(path: str) -> None:
@@ -109,7 +98,7 @@ class TerminalTest(unittest.TestCase):
                 status = parse_status(lldb.command("profile status"))
                 self.assertEqual((status["state"], status["samples"]), ("stopped", samples))
                 go_on(lldb, "process kill", "exited|killed")
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_a_refusal_is_one_line(self) -> None:
         def measure(path: str) -> None:
@@ -117,15 +106,11 @@ class TerminalTest(unittest.TestCase):
                 self.assertRegex(lldb.command("profile start --frequency 0").strip(),
                                  r"^error: --frequency: expected a whole number .*'0'$")
                 self.assertIn("state idle", lldb.command("profile status"))
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
 
-class QuitTest(unittest.TestCase):
+class QuitTest(LldbCase):
     """The session ends as it does without Tally, whatever is going on."""
-
-    def setUp(self) -> None:
-        need_lldb()
-        need_perf()
 
     def ended(self, path: str, plugin: bool, at: str) -> int:
         with LldbTerminal(program("spin7030"), ["60", "600"], lldb=path, plugin=plugin) as lldb:
@@ -145,10 +130,10 @@ class QuitTest(unittest.TestCase):
             return status
 
     def test_quit_while_sampling(self) -> None:
-        for path in lldb_programs():
-            for at in ("start", "breakpoint", "interrupt"):
-                with self.subTest(f"{lldb_name(path)}, {at}"):
-                    self.assertEqual(self.ended(path, True, at), self.ended(path, False, at))
+        for at in ("start", "breakpoint", "interrupt"):
+            with self.subTest(at):
+                self.in_each(lambda path, at=at: self.assertEqual(
+                    self.ended(path, True, at), self.ended(path, False, at)))
 
 
 if __name__ == "__main__":
