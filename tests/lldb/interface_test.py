@@ -2,11 +2,13 @@
 import os
 import re
 import sys
+import tempfile
+from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(__file__))
 from case import LldbCase, status_of, text_of
 from support.lldb_driver import lldb_name, run_lldb
-from support.programs import lldb_plugin, program
+from support.programs import SOURCE_ROOT, lldb_plugin, program
 from support.skips import run_unittests
 
 COMMANDS = ["start", "stop", "status", "report", "histogram", "dump", "diff", "clear", "config"]
@@ -24,6 +26,24 @@ class LoadingTest(LldbCase):
             self.assertEqual((result.status, result.stderr), (0, ""), result)
             self.assertEqual(result.stdout.count("Sampling begins"), 1, result)
             self.assertLess(abs(int(status_of(result)["samples"]) - 400), 80, result)
+        self.in_each(measure)
+
+    def test_the_line_for_lldbinit(self) -> None:
+        """README's, with the folder of this build."""
+        readme = (SOURCE_ROOT / "README.md").read_text(encoding="utf-8")
+        told = re.search(r"`(plugin load )(\S+/liblldb_tally\.so)` \(put the line into "
+                         r"`~/(\.\w+)`", readme)
+        self.assertTrue(told, "README has no such line")
+
+        def measure(lldb: str) -> None:
+            with tempfile.TemporaryDirectory(prefix="lldb-home-") as home:
+                Path(home, told[3]).write_text(f"{told[1]}{lldb_plugin()}\n", encoding="utf-8")
+                result = run_lldb(["help profile", "profile start", "run", "profile status"],
+                                  program("spin7030"), ["0.3"], lldb=lldb, plugin=False, home=home,
+                                  stop_on_error=True)
+            self.assertEqual((result.status, result.stderr), (0, ""), result)
+            self.assertNotIn("plugin load", result.stdout)
+            self.assertGreater(int(status_of(result)["samples"]), 100, result)
         self.in_each(measure)
 
     def test_library_that_is_not_there(self) -> None:
