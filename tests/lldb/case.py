@@ -20,6 +20,7 @@ from support.skips import need_perf
 from support.tables import Report, parse_report, parse_status
 
 REPORT = "profile report --limit 0"
+PARTS = "profile report --by part --limit 0"
 
 
 class LldbCase(unittest.TestCase):

@@ -1,4 +1,5 @@
 """The backend `interrupt` in LLDB: within `process continue`, natively and of a remote process."""
+import contextlib
 import os
 import re
 import socket
@@ -6,11 +7,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Iterator
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import REPORT, LldbCase, report_of, status_of, text_of
+from case import PARTS, REPORT, LldbCase, report_of, status_of, text_of
 from support.lldb_driver import LldbTerminal, run_lldb
 from support.programs import program
+from support.remote_proxy import RemoteProxy
 from support.skips import run_unittests
 from support.tables import parse_status
 
@@ -94,34 +97,56 @@ class NativeTest(LldbCase):
 class RemoteTest(LldbCase):
     samples_by_perf = False
 
+    @contextlib.contextmanager
+    def server(self, lldb: str, *argv: str) -> Iterator[int]:
+        """The port at which this LLDB's own server has the program."""
+        path = Path(lldb).resolve().with_name("lldb-server")
+        if not path.exists():
+            self.skipTest(f"{path} is not there")
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = free.getsockname()[1]
+        stub = subprocess.Popen([path, "gdbserver", f"localhost:{port}", "--", *argv],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            time.sleep(1)
+            yield port
+        finally:
+            stub.kill()
+            stub.wait()
+
     def test_of_a_server(self) -> None:
         """LLDB needs a tenth of a second for each interrupt: few, but these are told from the
         user's stops."""
         def measure(lldb: str) -> None:
-            server = Path(lldb).resolve().with_name("lldb-server")
-            if not server.exists():
-                self.skipTest(f"{server} is not there")
-            with socket.socket() as free:
-                free.bind(("localhost", 0))
-                port = free.getsockname()[1]
-            stub = subprocess.Popen([server, "gdbserver", f"localhost:{port}", "--",
-                                     program("spin7030"), "3", "1"], stdout=subprocess.DEVNULL,
-                                    stderr=subprocess.DEVNULL)
-            try:
-                time.sleep(1)
+            with self.server(lldb, program("spin7030"), "3", "1") as port:
                 result = run_lldb(["profile start", f"gdb-remote localhost:{port}",
                                    "breakpoint set -n checkpoint", "continue", "profile status",
                                    "process status", "continue", "profile status"],
                                   program("spin7030"), lldb=lldb)
-            finally:
-                stub.kill()
-                stub.wait()
             self.assertRegex(result.stdout, r"Sampling process \d+: interrupt \(auto; perf: a remote "
                                             r"target cannot be sampled: ")
             self.assertRegex(text_of(result, "process status"), r"stop reason = breakpoint 1\.1")
             self.assertRegex(status_of(result)["backend"], "^interrupt")
             self.assertGreater(int(status_of(result, 1)["samples"]), 0, result)
             self.assertRegex(status_of(result, 1)["state"], "^armed")
+        self.in_each(measure, by_chance=True)
+
+    def test_a_stop_that_a_server_calls_an_exception(self) -> None:
+        """Those of other systems do; this one's is made to."""
+        def as_exception(packet: bytes) -> bytes:
+            if b'"signal":11' in packet:  # the JSON of jThreadsInfo
+                packet = packet.replace(b'"reason":"signal"', b'"reason":"exception"')
+            return re.sub(rb"\A(T0b.*;reason:)signal;", rb"\1exception;", packet, flags=re.S)
+
+        def measure(lldb: str) -> None:
+            with self.server(lldb, program("crasher"), "1") as port, \
+                    RemoteProxy(port, as_exception) as proxy:
+                result = run_lldb([f"gdb-remote localhost:{proxy.port}", "breakpoint set -n main",
+                                   "continue", START, "continue", PARTS], program("crasher"),
+                                  lldb=lldb)
+            self.assertEqual([row.name for row in report_of(result, PARTS).rows],
+                             ["1 exception, crasher.c:13"], result)
         self.in_each(measure, by_chance=True)
 
 
