@@ -4,7 +4,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import REPORT, LldbCase, report_of, status_of, text_of
+from case import PARTS, REPORT, LldbCase, report_of, status_of, text_of
 from support.lldb_driver import run_lldb
 from support.programs import program
 from support.skips import run_unittests
@@ -31,6 +31,46 @@ class SeveralTargetsTest(LldbCase):
                 self.assertGreater(int(last["samples"]), int(first["samples"]), result)
                 self.assertEqual(last["parts"], "2", result)
             self.in_each(measure)
+
+
+class OtherDebuggerTest(LldbCase):
+    """A process of another debugger of this process is none of ours."""
+
+    def play(self, lldb: str, *commands: str, then: str) -> None:
+        other = os.environ["TALLY_OTHER_DEBUGGER"]
+        result = run_lldb([f"plugin load {other}", "profile start", *commands,
+                           "other settings set target.disable-aslr false",
+                           f"other target create {program('spin7030')}",
+                           "other settings set target.run-args 0.5 0 7", "other run",
+                           "profile status", then, "profile status"],
+                          program("spin7030"), ["0.3"], lldb=lldb)
+        self.assertIn("exited with status = 7", text_of(result, "other run"), result)
+        before, after = status_of(result), status_of(result, 1)
+        self.assertRegex(before["state"], "^armed", result)
+        self.assertEqual((before["samples"], before["parts"]), ("0", "0"), result)
+        self.assertEqual(after["parts"], "1", result)
+        self.assertLess(abs(int(after["samples"]) - 300), 100, result)
+
+    def test_before_the_first_launch(self) -> None:
+        self.in_each(lambda lldb: self.play(lldb, then="run"), by_chance=True)
+
+
+class ExecTest(LldbCase):
+    def test_lldb_stops_at_an_exec(self) -> None:
+        def measure(lldb: str) -> None:
+            result = run_lldb(["profile start", "run", "profile status", "continue",
+                               "profile status", REPORT, PARTS], program("execer"), ["0.5"],
+                              lldb=lldb)
+            self.assertIn("stop reason = exec", text_of(result, "run"), result)
+            first, last = status_of(result), status_of(result, 1)
+            self.assertEqual((first["state"], first["parts"]), ("sampling", "1"), result)
+            self.assertRegex(last["state"], "^armed", result)
+            self.assertEqual([row.name for row in report_of(result, PARTS).rows],
+                             ["1 exec", "2 exited, status 0"], result)
+            report = report_of(result)
+            for function in ("before_exec", "after_exec"):
+                self.assertLess(abs(report.row(function).inclusive_ticks - 500), 100, result)
+        self.in_each(measure, by_chance=True)
 
 
 class LaunchTest(LldbCase):
