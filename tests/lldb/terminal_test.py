@@ -1,12 +1,14 @@
 """A user at a terminal: Ctrl-C, looks in between, `quit`; in each LLDB."""
+import contextlib
 import os
 import re
 import sys
 import time
+from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(__file__))
 from case import LldbCase
-from support.lldb_driver import LldbTerminal
+from support.lldb_driver import LldbTerminal, lldb_name
 from support.programs import program
 from support.skips import run_unittests
 from support.tables import parse_report, parse_status, status_number
@@ -26,6 +28,25 @@ def go_on(lldb: LldbTerminal, command: str, until: str) -> str:
 def interrupt(lldb: LldbTerminal) -> str:
     lldb.interrupt()
     return lldb.expect("stop reason = ") + lldb.expect_prompt()
+
+
+def processes_with(mark: dict[str, str]) -> list[str]:
+    """The names of those that have it in their environment."""
+    entry = "".join(f"{name}={value}" for name, value in mark.items()).encode()
+    names = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if entry in (process / "environ").read_bytes().split(b"\0"):
+                names.append((process / "comm").read_text().strip())
+    return names
+
+
+def left_of(mark: dict[str, str]) -> list[str]:
+    """Those that do not end by themselves."""
+    deadline = time.monotonic() + 10
+    while (names := processes_with(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return names
 
 
 class TerminalTest(LldbCase):
@@ -109,13 +130,41 @@ class TerminalTest(LldbCase):
         self.in_each(measure, by_chance=True)
 
 
+class LongWorkTest(LldbCase):
+    def test_ctrl_c_ends_the_command_alone(self) -> None:
+        """A library that would be at it for ever."""
+        busy = {"TALLY_LIBRARY": os.environ["TALLY_BUSY"]}
+
+        def measure(path: str) -> None:
+            with LldbTerminal(program("spin7030"), ["0.3"], lldb=path, environment=busy) as lldb:
+                lldb.command("profile start")
+                go_on(lldb, "run", "exited with status = 0.*\n")
+                for _ in range(2):
+                    lldb.send("profile dump /dev/null --format folded")
+                    lldb.expect("busy on purpose")
+                    lldb.interrupt()
+                    shown = lldb.expect_prompt(30)
+                    self.assertRegex(shown, r"\n\.\.\. Interrupted\.\n?\Z")  # LLDB's own line
+                    if lldb_name(path) not in ("lldb-14", "lldb-16"):  # which show no other then
+                        self.assertIn("error: interrupted; what was collected is kept\n", shown)
+                report = parse_report(lldb.command("profile report"))
+                self.assertGreater(report.total, 100, lldb.transcript)
+                lldb.send("quit")
+                self.assertEqual(lldb.wait(), 0, lldb.transcript)
+                self.assertNotRegex(lldb.transcript, BROKEN)
+        self.in_each(measure)
+
+
 class QuitTest(LldbCase):
     """The session ends as it does without Tally, whatever is going on."""
 
-    def ended(self, path: str, plugin: bool, at: str) -> int:
-        with LldbTerminal(program("spin7030"), ["60", "600"], lldb=path, plugin=plugin) as lldb:
-            if plugin:
-                lldb.command("profile start")
+    def ended(self, path: str, start: str, at: str) -> int:
+        """The status. `start`: what of ours is going on; none: LLDB is without us."""
+        mark = {"TALLY_TEST_MARK": f"{os.getpid()}-{time.monotonic_ns()}"}
+        with LldbTerminal(program("spin7030"), ["60", "600"], lldb=path, plugin=bool(start),
+                          environment=mark) as lldb:
+            if start:
+                self.assertRegex(lldb.command(start), "^Sampling begins")
             if at == "breakpoint":
                 go_on(lldb, "breakpoint set -n checkpoint", "Breakpoint 1")
                 go_on(lldb, "run", "stop reason = breakpoint")
@@ -124,16 +173,22 @@ class QuitTest(LldbCase):
                 lldb.expect("launched.*\n")
                 time.sleep(0.5)
                 interrupt(lldb)
+            self.assertEqual("spin7030" in processes_with(mark), at != "start", lldb.transcript)
             lldb.send("quit")
             status = lldb.wait(30)
             self.assertNotRegex(lldb.transcript, BROKEN)
+            self.assertFalse(left_of(mark), lldb.transcript)
             return status
 
     def test_quit_while_sampling(self) -> None:
         for at in ("start", "breakpoint", "interrupt"):
-            with self.subTest(at):
-                self.in_each(lambda path, at=at: self.assertEqual(
-                    self.ended(path, True, at), self.ended(path, False, at)))
+            def measure(path: str, at: str = at) -> None:
+                alone = self.ended(path, "", at)
+                for backend in ("perf", "agent", "interrupt"):
+                    with self.subTest(f"{at}, {backend}"):
+                        self.assertEqual(
+                            self.ended(path, f"profile start --backend {backend}", at), alone)
+            self.in_each(measure)
 
 
 if __name__ == "__main__":
