@@ -15,7 +15,7 @@ from support.lldb_driver import LldbTerminal, run_lldb
 from support.programs import program
 from support.remote_proxy import RemoteProxy
 from support.skips import run_unittests
-from support.tables import parse_status
+from support.tables import parse_status, status_number
 
 START = "profile start --backend interrupt"
 
@@ -128,6 +128,8 @@ class RemoteTest(LldbCase):
                                             r"target cannot be sampled: ")
             self.assertRegex(text_of(result, "process status"), r"stop reason = breakpoint 1\.1")
             self.assertRegex(status_of(result)["backend"], "^interrupt")
+            # Half of its 3 s of CPU time, and LLDB's own work at each interrupt.
+            self.assertGreater(status_number(status_of(result), "running"), 1.4, result)
             self.assertGreater(int(status_of(result, 1)["samples"]), 0, result)
             self.assertRegex(status_of(result, 1)["state"], "^armed")
         self.in_each(measure, by_chance=True)
