@@ -134,6 +134,16 @@ class RemoteTest(LldbCase):
             self.assertRegex(status_of(result, 1)["state"], "^armed")
         self.in_each(measure, by_chance=True)
 
+    def test_libraries_that_come_and_go(self) -> None:
+        """LLDB stops at each, and an interrupt may fall there: that is none of the user's stops."""
+        def measure(lldb: str) -> None:
+            with self.server(lldb, program("reloads"), "300") as port:
+                result = run_lldb(["profile start", f"gdb-remote localhost:{port}", "continue",
+                                   "profile status"], program("reloads"), lldb=lldb)
+            self.assertIn("exited with status = 7", text_of(result, "continue"), result)
+            self.assertGreater(int(status_of(result)["samples"]), 0, result)
+        self.in_each(measure)
+
     def test_a_stop_that_a_server_calls_an_exception(self) -> None:
         """Those of other systems do; this one's is made to."""
         def as_exception(packet: bytes) -> bytes:
