@@ -9,8 +9,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+import time
 import unittest
+from pathlib import Path
 from typing import Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
@@ -41,6 +44,17 @@ class LldbCase(unittest.TestCase):
                     with_one_retry(lambda: measure(lldb))
                 else:
                     measure(lldb)
+
+
+def wait_for_cpu(launched: str, seconds: float) -> None:
+    """Until the process of that text has used so much: how long a launch takes is chance."""
+    pid = re.search(r"Process (\d+) launched", launched)[1]
+    deadline = time.monotonic() + 60
+    used = 0.0
+    while used < seconds and time.monotonic() < deadline:
+        time.sleep(0.02)
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # utime, stime
 
 
 def text_of(result: LldbResult, command: str, which: int = 0) -> str:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(__file__))
-from case import LldbCase
+from case import LldbCase, wait_for_cpu
 from support.lldb_driver import LldbTerminal, lldb_name
 from support.programs import program
 from support.skips import run_unittests
@@ -58,7 +58,7 @@ class TerminalTest(LldbCase):
                 silent = ""
                 lldb.send("run")
                 silent += lldb.expect("launched.*\n")
-                time.sleep(1)
+                wait_for_cpu(silent, 1)
                 silent += interrupt(lldb)
                 first = parse_status(lldb.command("profile status"))
                 self.assertEqual((first["state"], first["parts"]), ("sampling", "1"))
