@@ -54,6 +54,12 @@ class OtherDebuggerTest(LldbCase):
     def test_before_the_first_launch(self) -> None:
         self.in_each(lambda lldb: self.play(lldb, then="run"), by_chance=True)
 
+    def test_after_a_launch_that_failed(self) -> None:
+        for launch in ("process launch --bogus", "process launch -w /nonexistent"):
+            with self.subTest(launch):
+                self.in_each(lambda lldb, launch=launch: self.play(lldb, launch, then="run"),
+                             by_chance=True)
+
 
 class ExecTest(LldbCase):
     def test_lldb_stops_at_an_exec(self) -> None:
