@@ -49,5 +49,34 @@ def _run(words: T.List[str]) -> int:
     if command == 'report':
         from . import run
         return run.report(words[1:])
-    raise Refusal(f"there is no command '{command}'" if words else 'expected a command: test, '
-                  'report, enable, disable or doctor')
+    if command in ('enable', 'disable'):
+        from . import sites
+        site, user = _site(command, words[1:])
+        return sites.enable(site, user) if command == 'enable' else sites.disable(site, user)
+    if command == 'doctor':
+        if len(words) > 1:
+            raise Refusal(f"doctor: unexpected '{words[1]}'")
+        from . import doctor
+        return doctor.doctor()
+    raise Refusal((f"there is no command '{command}': " if words else '') +
+                  'expected test, report, enable, disable or doctor')
+
+
+def _site(command: str, words: T.List[str]) -> T.Tuple[T.Optional[str], bool]:
+    """The value of --site, and whether --user is given."""
+    site: T.Optional[str] = None
+    user = False
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word == '--user':
+            user = True
+        elif word.startswith('--site='):
+            site = word[len('--site='):]
+        elif word == '--site' and left:
+            site = left.pop(0)
+        else:
+            raise Refusal(f"{command}: unexpected '{word}': expected --user or --site DIR")
+    if site is not None and (user or not site):
+        raise Refusal(f'{command}: expected one of --user and --site DIR')
+    return site, user
