@@ -8,7 +8,12 @@
 
 namespace tally_lldb {
 
-void Inferior::found(int pid) {
+// When our launch has failed, another debugger of this process may launch the same program. LLDB
+// knows whose it is while it still stands, and takes no lock to tell the id.
+void Inferior::found(lldb::SBTarget target, int pid) {
+  if (!wait_until(
+          [&] { return target.GetProcess().GetProcessID() == static_cast<lldb::pid_t>(pid); }))
+    return;
   LaterPerformer performer(actions_);
   const int32_t before = session_.sampled_pid();
   if (before != 0 && before != pid && watch_.seen().died_ns == 0)

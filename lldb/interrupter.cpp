@@ -24,11 +24,20 @@ bool is_signal_frame(lldb::SBFrame frame) {
   return name && std::strstr(name, "restore_rt");
 }
 
+// At breakpoints of LLDB's own alone: a library that comes or goes.
+bool is_at_lldbs_own(lldb::SBThread &thread) {
+  bool own = thread.GetStopReason() == lldb::eStopReasonBreakpoint;
+  for (size_t i = 0; own && i < thread.GetStopReasonDataCount(); i += 2) // number and location
+    own = static_cast<lldb::break_id_t>(thread.GetStopReasonDataAtIndex(i)) < 0;
+  return own;
+}
+
 // A remote process that is interrupted shows the signal of its stub, or what LLDB did within the
-// run: a step over a breakpoint of its own.
+// run: a breakpoint of its own, a step over that.
 bool may_be_interrupt(lldb::SBThread thread) {
   const int number = signal_of(thread);
-  return number == SIGINT || number == SIGSTOP || thread.GetStopReason() <= lldb::eStopReasonTrace;
+  return number == SIGINT || number == SIGSTOP ||
+         thread.GetStopReason() <= lldb::eStopReasonTrace || is_at_lldbs_own(thread);
 }
 
 } // namespace

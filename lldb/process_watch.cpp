@@ -184,9 +184,10 @@ void ProcessWatch::follow(int pid) {
   pid_ = pid;
   stands_ = true;
   seen_ = {};
-  seen_.stopped_ns = now_ns() + shortest_seen_ns;
-  if (pid != 0)
+  if (pid != 0) {
+    seen_.stopped_ns = now_ns() + shortest_seen_ns;
     start_thread();
+  }
   changed_.notify_all();
 }
 
@@ -217,7 +218,7 @@ ProcessWatch::Seen ProcessWatch::seen() {
 void ProcessWatch::reset() {
   const std::lock_guard lock(mutex_);
   seen_.left_ns = 0;
-  seen_.stopped_ns = now_ns() + shortest_seen_ns;
+  seen_.stopped_ns = pid_ == 0 ? 0 : now_ns() + shortest_seen_ns;
 }
 
 void ProcessWatch::run() {

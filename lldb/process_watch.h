@@ -44,7 +44,8 @@ public:
 
   struct Seen {
     uint64_t left_ns = 0;    // when it first ran on since the last reset(); 0: it did not
-    uint64_t stopped_ns = 0; // when it last stopped; after a run too short to be seen, about then
+    uint64_t stopped_ns = 0; // when it last stopped; after a run too short to be seen, about then;
+                             // 0: it looks at nothing
     uint64_t died_ns = 0;    // 0: it lives
     std::optional<int> exit_code; // as waitpid() has it, where the kernel tells
   };

@@ -12,7 +12,9 @@
 #include <tally/file_io.h>
 
 #include "arguments.h"
+#include "changed_lines.h"
 #include "coverage_reports.h"
+#include "coverage_tests.h"
 #include "profiles.h"
 #include "progress.h"
 #include "support/text.h"
@@ -23,7 +25,7 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths, reports, filters, excludes;
-  std::string root = ".", which_tests, gcovr_version;
+  std::string root = ".", which_tests, gcovr_version, build, changed_since, per_test, harvest;
   std::optional<double> fail_under, fail_under_branch;
   std::optional<uint32_t> limit;
   unsigned threads = 0;
@@ -142,6 +144,13 @@ Result<CollectOptions> collecting(const Options &options) {
   CollectOptions out;
   if (!options.paths.empty())
     out.paths = options.paths;
+  else if (!options.build.empty())
+    out.paths = {options.build};
+  out.build = options.build;
+  if (!options.per_test.empty()) {
+    TALLY_TRY(runs, runs_of_tests(options.per_test));
+    out.runs = std::move(runs);
+  }
   out.root = options.root;
   TALLY_TRY(filter, PathFilter::make(options.filters, options.excludes));
   out.filter = std::move(filter);
@@ -154,6 +163,8 @@ Result<CollectOptions> collecting(const Options &options) {
 }
 
 Result<void> run(const Options &options, Outcome &outcome) {
+  if (!options.harvest.empty())
+    return harvest(options.harvest);
   if (!options.which_tests.empty() &&
       (!options.reports.empty() || options.fail_under || options.fail_under_branch))
     return fail(ErrorCode::invalid_argument,
@@ -186,6 +197,13 @@ Result<void> run(const Options &options, Outcome &outcome) {
     TALLY_CHECK(demangle_names(collected.coverage));
   if (!options.which_tests.empty())
     return print_tests(collected, options.which_tests);
+  if (!options.changed_since.empty()) {
+    TALLY_CHECK(keep_changed(collected.coverage, collected.root, options.changed_since));
+    if (collected.coverage.files.empty()) {
+      say(fmt::format("tally: no line that could run has changed since {}", options.changed_since));
+      return {};
+    }
+  }
   const CoverageTotals totals = totals_of(collected.coverage);
   if (totals.lines == 0)
     return fail(ErrorCode::no_data,
@@ -202,6 +220,8 @@ Result<void> run(const Options &options, Outcome &outcome) {
   for (const ReportRequest &request : requests)
     if (auto written = write_report(collected, request, settings, of_reports); !written)
       outcome.end(written);
+  if (!how.runs.empty())
+    TALLY_CHECK(print_table_of_tests(collected, settings.text));
   show_some(of_reports, options.verbose);
   summarize(collected, options.verbose);
   if (collected.reports == 0 && collected.never_ran + collected.skipped == collected.objects.size())
@@ -266,6 +286,27 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
   command.add_option("-j", options->threads, "threads (default: one for each processor)")
       ->type_name("N")
       ->check(whole_number_from(1, 1024));
+  command
+      .add_option("--build", options->build,
+                  "a build folder: only the objects that its compile_commands.json names; PATH is "
+                  "this folder, unless it is given")
+      ->type_name("DIR")
+      ->check(folder());
+  command
+      .add_option("--diff", options->changed_since,
+                  "only the lines that `git diff REV` names as added or changed")
+      ->type_name("REV");
+  command
+      .add_option("--per-test", options->per_test,
+                  "tell tests apart: a folder with what --harvest made of their counters, and "
+                  "tests.json: [{\"n\": 1, \"name\": \"of 1.counters\"}, …]")
+      ->type_name("DIR")
+      ->check(folder());
+  command
+      .add_option("--harvest", options->harvest,
+                  "only pack the counters below a folder that was a test's GCOV_PREFIX into "
+                  "FOLDER.counters, and remove the folder")
+      ->type_name("FOLDER");
   command
       .add_option("--which-tests", options->which_tests,
                   "print the tests that reached a line, from tracefiles of lcov with TN: sections")

@@ -1,8 +1,13 @@
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
+#include <tally/build_notes.h>
+#include <tally/counted_object.h>
 #include <tally/counter_paths.h>
 #include <tally/file_io.h>
 
@@ -43,7 +48,28 @@ Result<void> zero(const std::string &path) {
   return write_file(path, bytes);
 }
 
-void run(const std::vector<std::string> &paths, Outcome &outcome) {
+// As a build leaves them: no counters.
+Result<void> zero_build(const std::string &folder) {
+  TALLY_TRY(notes, notes_of_build(folder));
+  for (const std::string &each : notes) {
+    std::error_code fault;
+    if (!std::filesystem::exists(each, fault))
+      continue; // the counters are of something else
+    const std::string data = files_of_object(each).data;
+    if (::unlink(data.c_str()) != 0 && errno != ENOENT)
+      return fail_errno(errno, "cannot remove", data);
+  }
+  return {};
+}
+
+void run(const std::vector<std::string> &paths, const std::string &build, Outcome &outcome) {
+  if (!build.empty())
+    outcome.end(zero_build(build));
+  if (paths.empty()) {
+    if (build.empty())
+      outcome.end(fail(ErrorCode::invalid_argument, "expected PATH, or --build DIR", "zero"));
+    return;
+  }
   bool any = false;
   for (const std::string &path : paths) {
     const auto files = files_under(path);
@@ -69,9 +95,15 @@ void add_zero(CLI::App &app, Outcome &outcome) {
       add_command(app, "zero", "set coverage counters back to 0", "tally zero build");
   command.add_option("PATH", *paths, "files of counters, or folders with such anywhere below")
       ->type_name("")
-      ->check(file_name())
-      ->required();
-  command.callback([paths, &outcome] { run(*paths, outcome); });
+      ->check(file_name());
+  auto build = std::make_shared<std::string>();
+  command
+      .add_option("--build", *build,
+                  "a build folder: remove the counters of the objects that its "
+                  "compile_commands.json names, and no others")
+      ->type_name("DIR")
+      ->check(folder());
+  command.callback([paths, build, &outcome] { run(*paths, *build, outcome); });
 }
 
 } // namespace tally::cli

@@ -1,4 +1,9 @@
-"""What is installed can be used: by pkg-config from C and C++, and as a Meson subproject."""
+"""What is installed can be used: by pkg-config from C and C++, and as a Meson subproject.
+
+That builds the library a second time, in TALLY_CONSUMER_FOLDER if it is set: what is built there
+already, or is being built by another run of this test, is not built again.
+"""
+import fcntl
 import os
 import shutil
 import subprocess
@@ -71,12 +76,16 @@ class ConsumerTest(unittest.TestCase):
         return headers[0].parent.parent
 
     def test_subproject(self) -> None:
-        project, build = self.folder / "project", self.folder / "build"
-        shutil.copytree(CONSUMER / "subproject", project)
-        for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
-            shutil.copy(CONSUMER / source, project)
-        (project / "subprojects").mkdir()
-        (project / "subprojects/tally").symlink_to(SOURCE_ROOT, target_is_directory=True)
+        folder = Path(os.environ.get("TALLY_CONSUMER_FOLDER", self.folder))
+        project, build = folder / "project", folder / "build"
+        lock = self.enterContext(open(folder / "lock", "w", encoding="utf-8"))
+        fcntl.flock(lock, fcntl.LOCK_EX)  # somebody may be building it
+        if not project.exists():
+            shutil.copytree(CONSUMER / "subproject", project)
+            for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
+                shutil.copy(CONSUMER / source, project)
+            (project / "subprojects").mkdir()
+            (project / "subprojects/tally").symlink_to(SOURCE_ROOT, target_is_directory=True)
         run(["meson", "setup", str(build), str(project), "--force-fallback-for=tally",
              "-Dbuildtype=plain",  # the quickest to compile
              "-Dtally:tests=disabled", "-Dtally:benchmarks=disabled"])

@@ -14,9 +14,10 @@ import argparse
 import json
 import os
 import re
-import statistics
 import subprocess
 import tempfile
+
+from spread import spread
 
 
 def run(command):
@@ -50,12 +51,6 @@ class Bench:
         return {"counts": counts, "samples": int(found[1]), "seconds": float(found[2]),
                 "lost": int(found[3]), "places": int(clock[2] or 0), "clock": clock[1],
                 "out": out}
-
-
-def spread(values, scale=1.0, digits=3):
-    numbers = sorted(value * scale for value in values)
-    return (f"{numbers[0]:.{digits}f} {statistics.median(numbers):.{digits}f} "
-            f"{numbers[-1]:.{digits}f}")
 
 
 def main():

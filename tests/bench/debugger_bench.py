@@ -12,10 +12,10 @@ For each way of sampling: least, median and most of N runs of
 import argparse
 import os
 import re
-import statistics
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from spread import spread
 from support.gdb_driver import run_gdb
 
 TIMED = ["python import time; begin = time.monotonic()", "continue",
@@ -40,11 +40,6 @@ def play(program, arguments, start, remote, wrapper):
     selves = dict(re.findall(r'"name": ?"(seventy|thirty)".*?"self": ?\[(\d+)\]', result.stdout))
     seventy, thirty = int(selves.get("seventy", 0)), int(selves.get("thirty", 0))
     return took, samples / took, 100 * seventy / max(1, seventy + thirty)
-
-
-def spread(values, digits=2):
-    return (f"{min(values):.{digits}f} {statistics.median(values):.{digits}f} "
-            f"{max(values):.{digits}f}")
 
 
 def main():
@@ -72,7 +67,7 @@ def main():
             ratios.append(took / alone)
             rates.append(rate)
             shares.append(share)
-        print(f"{name:34} {spread(ratios):>17} {spread(rates, 0):>22} {spread(shares, 1):>20}",
+        print(f"{name:34} {spread(ratios, 2):>17} {spread(rates, 0):>22} {spread(shares, 1):>20}",
               flush=True)
 
 

@@ -11,10 +11,10 @@ most of N runs of
 import argparse
 import os
 import re
-import statistics
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from spread import spread
 from support.lldb_driver import lldb_name, lldb_programs, run_lldb
 
 
@@ -25,11 +25,6 @@ def play(lldb, program, rounds, start):
                  for name in ("cpu", "wall"))
     samples = re.search(r"^samples (\d+)$", result.stdout, re.MULTILINE)
     return cpu, wall, int(samples[1]) if samples else 0
-
-
-def spread(values, digits=3):
-    return (f"{min(values):.{digits}f} {statistics.median(values):.{digits}f} "
-            f"{max(values):.{digits}f}")
 
 
 def main():

@@ -8,6 +8,7 @@ A scenario begins with comments (`# …`) and with what it needs, a line each:
     attached NAME [ARGUMENT]...   a process that runs already, for `attach`
     core NAME [ARGUMENT]...       its core file, made at `checkpoint`, for `core`
     under NAME [ARGUMENT]...      the program that the debugger itself is run by
+    needs watchpoints             hardware's
 
 Then come commands (`> …`), each followed by what Tally prints to it. `profile …` goes to both
 debuggers as it stands; players.py translates the other words. Blank lines mean nothing.
@@ -37,7 +38,7 @@ from players import Played, play_in_gdb, play_in_lldb
 from scenario_file import Scenario, difference, read_scenario
 from support.chance import with_one_retry
 from support.lldb_driver import lldb_name, lldb_programs, need_lldb
-from support.skips import need_perf, need_tools, run_unittests
+from support.skips import need_hardware_watchpoints, need_perf, need_tools, run_unittests
 
 FOLDER = Path(__file__).parent
 
@@ -53,6 +54,8 @@ class ConformanceTest(unittest.TestCase):
         need_perf()
 
     def play(self, scenario: Scenario) -> None:
+        if "needs" in scenario.head:
+            need_hardware_watchpoints()
         if "core" in scenario.head:
             need_tools("gdb")  # makes it
         if self.debugger == "gdb":

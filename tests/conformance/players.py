@@ -101,6 +101,7 @@ def play_in_lldb(scenario: Scenario, lldb: str) -> Played:
         commands = [stage.command(step.command, 2) for step in scenario.steps]
         settings = ["settings set term-width 1000",
                     "settings set target.output-path /dev/null",  # shown at any time
+                    "settings set plugin.jit-loader.gdb.enable on",  # as GDB
                     "settings set target.process.stop-on-exec false"]  # as GDB
         result = run_lldb([*settings, *commands], stage.program, stage.args, lldb=lldb,
                           wrapper=stage.wrapper, cwd=stage.folder, one_stream=True)

@@ -33,7 +33,7 @@ class Step:
 @dataclass(frozen=True)
 class Scenario:
     name: str
-    head: dict[str, list[str]]  # program, under, attached, core: their words
+    head: dict[str, list[str]]  # program, under, attached, core, needs: their words
     steps: tuple[Step, ...]
 
 
@@ -47,7 +47,7 @@ def read_scenario(path: Path) -> Scenario:
             continue
         elif commands:
             commands[-1][1].append(" ".join(line.split()))
-        elif line.split()[0] in ("program", "under", "attached", "core"):
+        elif line.split()[0] in ("program", "under", "attached", "core", "needs"):
             word, *rest = line.split()
             head[word] = rest
         else:

@@ -6,7 +6,7 @@ import sys
 sys.path.insert(0, os.path.dirname(__file__))
 from scenario import PARTS, GdbCase, Play, play_gdb
 from support.programs import SOURCE_ROOT, program
-from support.skips import run_unittests
+from support.skips import need_hardware_watchpoints, run_unittests
 
 
 def line_of(text: str) -> int:
@@ -26,14 +26,20 @@ class PartNamesTest(GdbCase):
 
     def test_every_kind_of_stop(self) -> None:
         play = play_gdb(
-            ["profile start", "break here", "run", "watch watched", "continue",
-             "catch syscall getppid", "continue", "delete 3", "continue",
+            ["profile start", "break here", "run",
+             "catch syscall getppid", "continue", "delete 2", "continue",
              "tbreak here", "continue", "continue", "profile status", PARTS],
             program("stops"), ["0.1"])
         self.assertEqual(play.stderr, "", play)
         place = r"stops\.c:\d+"
-        self.assert_parts(play, f"breakpoint 1, {place}", f"watchpoint 2, {place}", "catchpoint 3.*",
-                          "SIGUSR1", f"breakpoint 1, {place}", "exited, status 0")
+        self.assert_parts(play, f"breakpoint 1, {place}", "catchpoint 2.*", "SIGUSR1",
+                          f"breakpoint 1, {place}", "exited, status 0")
+
+    def test_a_watchpoint(self) -> None:
+        need_hardware_watchpoints()
+        play = play_gdb(["profile start", "break here", "run", "delete", "watch watched", "continue",
+                         "profile status", PARTS], program("stops"), ["0.1"])
+        self.assert_parts(play, r"breakpoint 1, stops\.c:\d+", r"watchpoint 2, stops\.c:\d+")
 
     def test_steps(self) -> None:
         first = line_of("here(2);") + 1

@@ -3,10 +3,9 @@ import os
 import re
 import subprocess
 import sys
-import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.lldb_driver import lldb_name, lldb_programs, need_lldb
+sys.path.insert(0, os.path.dirname(__file__))
+from case import LldbCase
 from support.programs import lldb_plugin
 from support.skips import need_tools, run_unittests
 
@@ -22,10 +21,12 @@ def lldb_names(path: str, *options: str) -> set[str]:
     return {name for name in names if re.match(r"_ZNK?4lldb", name)}
 
 
-class BinaryTest(unittest.TestCase):
+class BinaryTest(LldbCase):
+    samples_by_perf = False
+
     def setUp(self) -> None:
         need_tools("nm", "readelf", "ldd")
-        need_lldb()
+        super().setUp()
 
     def test_it_is_bound_at_once_and_to_no_lldb(self) -> None:
         told = output_of("readelf", "-dW", lldb_plugin())
@@ -40,12 +41,13 @@ class BinaryTest(unittest.TestCase):
     def test_each_lldb_has_what_it_needs(self) -> None:
         needed = lldb_names(lldb_plugin(), "--undefined-only")
         self.assertGreater(len(needed), 50)
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                library = re.search(r"liblldb\S* => (\S+)", output_of("ldd", lldb))
-                self.assertTrue(library, f"{lldb} has no liblldb")
-                missing = needed - lldb_names(library[1], "--defined-only")
-                self.assertFalse(missing, f"{library[1]} lacks {sorted(missing)}")
+
+        def measure(lldb: str) -> None:
+            library = re.search(r"liblldb\S* => (\S+)", output_of("ldd", lldb))
+            self.assertTrue(library, f"{lldb} has no liblldb")
+            missing = needed - lldb_names(library[1], "--defined-only")
+            self.assertFalse(missing, f"{library[1]} lacks {sorted(missing)}")
+        self.in_each(measure)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ import tempfile
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.lldb_driver import lldb_name, lldb_programs, need_lldb, run_lldb
+sys.path.insert(0, os.path.dirname(__file__))
+from case import LldbCase
+from support.lldb_driver import lldb_name, lldb_programs, run_lldb
 from support.programs import lldb_plugin, program
-from support.skips import need_perf, run_unittests
+from support.skips import run_unittests
 
 HOST = """
 import os, sys
@@ -52,26 +53,24 @@ def python_with_lldb(lldb: str, folder: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": folder, "LLDB_DEBUGSERVER_PATH": server}
 
 
-class ExceptionTest(unittest.TestCase):
+class ExceptionTest(LldbCase):
+    samples_by_perf = False
+
     def test_a_command_that_throws(self) -> None:
-        need_lldb()
         throwing = os.environ.get("TALLY_THROWING", "")
         self.assertTrue(os.path.exists(throwing), throwing)
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                result = run_lldb(["profile status", "profile start", "run", "profile report"],
-                                  program("exit_status"), ["7"], lldb=lldb,
-                                  environment={"TALLY_LIBRARY": throwing})
-                self.assertEqual(result.stderr.count("error: thrown on purpose"), 3, result)
-                self.assertIn("exited with status = 7", result.stdout)
-                self.assertEqual(result.status, 0, result)
+
+        def measure(lldb: str) -> None:
+            result = run_lldb(["profile status", "profile start", "run", "profile report"],
+                              program("exit_status"), ["7"], lldb=lldb,
+                              environment={"TALLY_LIBRARY": throwing})
+            self.assertEqual(result.stderr.count("error: thrown on purpose"), 3, result)
+            self.assertIn("exited with status = 7", result.stdout)
+            self.assertEqual(result.status, 0, result)
+        self.in_each(measure)
 
 
-class PythonHostTest(unittest.TestCase):
-    def setUp(self) -> None:
-        need_lldb()
-        need_perf()
-
+class PythonHostTest(LldbCase):
     def host(self, flags: str) -> str:
         lldb = lldb_programs()[0]
         with tempfile.TemporaryDirectory() as folder:

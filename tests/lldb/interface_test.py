@@ -2,106 +2,115 @@
 import os
 import re
 import sys
-import unittest
+import tempfile
+from pathlib import Path
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.lldb_driver import LldbResult, lldb_name, lldb_programs, need_lldb, run_lldb
-from support.programs import lldb_plugin, program
-from support.skips import need_perf, run_unittests
-from support.tables import parse_status
+sys.path.insert(0, os.path.dirname(__file__))
+from case import LldbCase, status_of, text_of
+from support.lldb_driver import lldb_name, run_lldb
+from support.programs import SOURCE_ROOT, lldb_plugin, program
+from support.skips import run_unittests
 
 COMMANDS = ["start", "stop", "status", "report", "histogram", "dump", "diff", "clear", "config"]
 SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "fp"}
-
-
-def section(result: LldbResult, command: str) -> str:
-    """What standard output got from that command on, up to the next."""
-    return result.stdout.partition(f"(lldb) {command}\n")[2].partition("\n(lldb) ")[0]
-
-
-class LldbCase(unittest.TestCase):
-    def setUp(self) -> None:
-        need_lldb()
-        need_perf()
 
 
 class LoadingTest(LldbCase):
     def test_loaded_twice(self) -> None:
         """Each tick is counted once."""
         again = f"plugin load {lldb_plugin()}"
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                result = run_lldb([again, "profile start", again, "run", again, "profile status"],
-                                  program("spin7030"), ["0.4"], lldb=lldb)
-                self.assertEqual((result.status, result.stderr), (0, ""), result)
-                self.assertEqual(result.stdout.count("Sampling begins"), 1, result)
-                status = parse_status(section(result, "profile status"))
-                self.assertLess(abs(int(status["samples"]) - 400), 80, result)
+
+        def measure(lldb: str) -> None:
+            result = run_lldb([again, "profile start", again, "run", again, "profile status"],
+                              program("spin7030"), ["0.4"], lldb=lldb)
+            self.assertEqual((result.status, result.stderr), (0, ""), result)
+            self.assertEqual(result.stdout.count("Sampling begins"), 1, result)
+            self.assertLess(abs(int(status_of(result)["samples"]) - 400), 80, result)
+        self.in_each(measure)
+
+    def test_the_line_for_lldbinit(self) -> None:
+        """README's, with the folder of this build."""
+        readme = (SOURCE_ROOT / "README.md").read_text(encoding="utf-8")
+        told = re.search(r"`(plugin load )(\S+/liblldb_tally\.so)` \(put the line into "
+                         r"`~/(\.\w+)`", readme)
+        self.assertTrue(told, "README has no such line")
+
+        def measure(lldb: str) -> None:
+            with tempfile.TemporaryDirectory(prefix="lldb-home-") as home:
+                Path(home, told[3]).write_text(f"{told[1]}{lldb_plugin()}\n", encoding="utf-8")
+                result = run_lldb(["help profile", "profile start", "run", "profile status"],
+                                  program("spin7030"), ["0.3"], lldb=lldb, plugin=False, home=home,
+                                  stop_on_error=True)
+            self.assertEqual((result.status, result.stderr), (0, ""), result)
+            self.assertNotIn("plugin load", result.stdout)
+            self.assertGreater(int(status_of(result)["samples"]), 100, result)
+        self.in_each(measure)
 
     def test_library_that_is_not_there(self) -> None:
-        for lldb in lldb_programs():
+        def measure(lldb: str) -> None:
             for library, said in (("/nonexistent/libtally.so", "cannot load .*nonexistent"),
                                   ("libm.so.6", "differ: libm.so.6 has no tally_")):
-                with self.subTest(f"{lldb_name(lldb)}, {library}"):
+                with self.subTest(library):
                     result = run_lldb(["version"], lldb=lldb,
                                       environment={"TALLY_LIBRARY": library})
                     self.assertRegex(result.stderr, f"Tally is not loaded: .*{said}")
                     self.assertLessEqual(len(result.stderr.splitlines()), 2, result)
                     self.assertGreaterEqual(result.status, 0, result)
+        self.in_each(measure)
 
     def test_abbreviations_of_process(self) -> None:
         """`pro` means what it meant before there was a `profile`."""
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                result = run_lldb(["pro status"], program("spin7030"), lldb=lldb)
-                self.assertNotIn("ambiguous", result.output.lower(), result)
+        def measure(lldb: str) -> None:
+            result = run_lldb(["pro status"], program("spin7030"), lldb=lldb)
+            self.assertNotIn("ambiguous", result.output.lower(), result)
+        self.in_each(measure)
 
 
 class HelpTest(LldbCase):
     def test_each_command_has_help_with_its_options_and_an_example(self) -> None:
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                result = run_lldb(["help profile", *(f"help profile {each}" for each in COMMANDS)],
-                                  lldb=lldb)
-                self.assertEqual((result.status, result.stderr), (0, ""), result)
-                overview = section(result, "help profile")
-                for command in COMMANDS:
-                    self.assertRegex(overview, rf"(?m)^ *(?:profile )?{command} +\S")
-                    text = section(result, f"help profile {command}")
-                    self.assertRegex(text, rf"(?:Usage|Syntax): profile {command}\b")
-                    self.assertRegex(text, rf"Example: profile {command}\b")
-                text = section(result, "help profile start")
-                for name, fallback in SETTINGS.items():
-                    self.assertRegex(text, rf"--{name} \S+(.|\n)*?\(default {fallback}\)")
+        def measure(lldb: str) -> None:
+            result = run_lldb(["help profile", *(f"help profile {each}" for each in COMMANDS)],
+                              lldb=lldb)
+            self.assertEqual((result.status, result.stderr), (0, ""), result)
+            overview = text_of(result, "help profile")
+            for command in COMMANDS:
+                self.assertRegex(overview, rf"(?m)^ *(?:profile )?{command} +\S")
+                text = text_of(result, f"help profile {command}")
+                self.assertRegex(text, rf"(?:Usage|Syntax): profile {command}\b")
+                self.assertRegex(text, rf"Example: profile {command}\b")
+            text = text_of(result, "help profile start")
+            for name, fallback in SETTINGS.items():
+                self.assertRegex(text, rf"--{name} \S+(.|\n)*?\(default {fallback}\)")
+        self.in_each(measure)
 
     def test_tally_is_found_in_the_list_of_all(self) -> None:
-        for lldb in lldb_programs():
+        def measure(lldb: str) -> None:
             if lldb_name(lldb) == "lldb-14":
-                continue  # lists no commands that have words of their own below them
-            with self.subTest(lldb_name(lldb)):
-                result = run_lldb(["help"], lldb=lldb)
-                self.assertRegex(result.stdout, r"(?m)^ +profile +-- +\S")
+                return  # lists no commands that have words of their own below them
+            result = run_lldb(["help"], lldb=lldb)
+            self.assertRegex(result.stdout, r"(?m)^ +profile +-- +\S")
+        self.in_each(measure)
 
 
 class BatchTest(LldbCase):
     def test_a_refusal_ends_a_batch(self) -> None:
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                result = run_lldb(["profile start --frequency 0", "version"], lldb=lldb,
-                                  stop_on_error=True)
-                self.assertEqual(result.status, 1, result)
-                self.assertRegex(result.stderr, r"\Aerror: --frequency: expected .*, found '0'\n\Z")
-                self.assertNotIn("lldb version", result.stdout)
+        def measure(lldb: str) -> None:
+            result = run_lldb(["profile start --frequency 0", "version"], lldb=lldb,
+                              stop_on_error=True)
+            self.assertEqual(result.status, 1, result)
+            self.assertRegex(result.stderr, r"\Aerror: --frequency: expected .*, found '0'\n\Z")
+            self.assertNotIn("lldb version", result.stdout)
+        self.in_each(measure)
 
     def test_a_batch_that_samples(self) -> None:
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                result = run_lldb(["profile start", "run", "profile report --limit 1"],
-                                  program("spin7030"), ["0.3", "0", "7"], lldb=lldb,
-                                  stop_on_error=True)
-                self.assertEqual((result.status, result.stderr), (0, ""), result)
-                self.assertTrue(re.search(r"% +\d+  seventy +\S*spin7030\.c:\d+",
-                                          section(result, "profile report --limit 1")), result)
+        def measure(lldb: str) -> None:
+            result = run_lldb(["profile start", "run", "profile report --limit 1"],
+                              program("spin7030"), ["0.3", "0", "7"], lldb=lldb,
+                              stop_on_error=True)
+            self.assertEqual((result.status, result.stderr), (0, ""), result)
+            self.assertTrue(re.search(r"% +\d+  seventy +\S*spin7030\.c:\d+",
+                                      text_of(result, "profile report --limit 1")), result)
+        self.in_each(measure)
 
 
 if __name__ == "__main__":

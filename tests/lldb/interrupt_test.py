@@ -1,49 +1,33 @@
 """The backend `interrupt` in LLDB: within `process continue`, natively and of a remote process."""
+import contextlib
 import os
 import re
 import socket
 import subprocess
 import sys
 import time
-import unittest
 from pathlib import Path
+from typing import Iterator
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
-from support.lldb_driver import (LldbResult, LldbTerminal, lldb_name, lldb_programs, need_lldb,
-                                 run_lldb)
+sys.path.insert(0, os.path.dirname(__file__))
+from case import PARTS, REPORT, LldbCase, report_of, status_of, text_of
+from support.lldb_driver import LldbTerminal, run_lldb
 from support.programs import program
+from support.remote_proxy import RemoteProxy
 from support.skips import run_unittests
-from support.tables import parse_report, parse_status
+from support.tables import parse_status, status_number
 
 START = "profile start --backend interrupt"
 
 
-def text_of(result: LldbResult, command: str, which: int = 0) -> str:
-    """What a use of that command printed."""
-    return result.stdout.split(f"(lldb) {command}\n")[which + 1].partition("\n(lldb) ")[0]
+class NativeTest(LldbCase):
+    samples_by_perf = False
 
-
-def status_of(result: LldbResult, which: int = 0) -> dict[str, str]:
-    return parse_status(text_of(result, "profile status", which))
-
-
-class InterruptCase(unittest.TestCase):
-    def setUp(self) -> None:
-        need_lldb()
-
-    def in_each(self, measure) -> None:
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                with_one_retry(lambda lldb=lldb: measure(lldb))
-
-
-class NativeTest(InterruptCase):
     def test_stops_of_the_user_are_as_always(self) -> None:
         def measure(lldb: str) -> None:
             commands = ["breakpoint set -n checkpoint", "run", "continue"]
             plain = run_lldb(commands, program("spin7030"), ["1", "1", "7"], lldb=lldb)
-            result = run_lldb([START, *commands, "profile status", "profile report --limit 0",
+            result = run_lldb([START, *commands, "profile status", REPORT,
                                "process status"],
                               program("spin7030"), ["1", "1", "7"], lldb=lldb)
             reason = r"stop reason = breakpoint 1\.1\n +frame #0: 0x\w+ (\S+)\(number=1\)"
@@ -54,11 +38,11 @@ class NativeTest(InterruptCase):
             status = status_of(result)
             self.assertEqual(status["parts"], "2", result)
             self.assertGreater(int(status["delivered_hz"]), 20, result)
-            report = parse_report(text_of(result, "profile report --limit 0"))
+            report = report_of(result)
             seventy = report.row("seventy").self_ticks
             thirty = report.row("thirty").self_ticks
             self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=15, msg=result)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_a_program_that_handles_the_signal(self) -> None:
         """Another one is taken, or sampling ends; the program gets all of its own."""
@@ -68,7 +52,7 @@ class NativeTest(InterruptCase):
                                "breakpoint set -n raised", "continue", START, "continue"],
                               program("own_signal"), lldb=lldb)
             self.assertIn("got 20 of 20", result.stdout, result)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_ctrl_c(self) -> None:
         def measure(path: str) -> None:
@@ -87,14 +71,14 @@ class NativeTest(InterruptCase):
                 self.assertGreater(int(status["samples"]), 30, lldb.transcript)
                 lldb.send("quit")
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_nothing_is_left_behind_by_a_detach(self) -> None:
         """A signal that is still on its way ends nobody."""
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                for _ in range(5):
-                    self.detach(lldb)
+        def measure(lldb: str) -> None:
+            for _ in range(5):
+                self.detach(lldb)
+        self.in_each(measure)
 
     def detach(self, lldb: str) -> None:
         process = subprocess.Popen([program("spin7030_threads"), "60"],
@@ -110,36 +94,72 @@ class NativeTest(InterruptCase):
             process.wait()
 
 
-class RemoteTest(InterruptCase):
+class RemoteTest(LldbCase):
+    samples_by_perf = False
+
+    @contextlib.contextmanager
+    def server(self, lldb: str, *argv: str) -> Iterator[int]:
+        """The port at which this LLDB's own server has the program."""
+        path = Path(lldb).resolve().with_name("lldb-server")
+        if not path.exists():
+            self.skipTest(f"{path} is not there")
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = free.getsockname()[1]
+        stub = subprocess.Popen([path, "gdbserver", f"localhost:{port}", "--", *argv],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            time.sleep(1)
+            yield port
+        finally:
+            stub.kill()
+            stub.wait()
+
     def test_of_a_server(self) -> None:
         """LLDB needs a tenth of a second for each interrupt: few, but these are told from the
         user's stops."""
         def measure(lldb: str) -> None:
-            server = Path(lldb).resolve().with_name("lldb-server")
-            if not server.exists():
-                self.skipTest(f"{server} is not there")
-            with socket.socket() as free:
-                free.bind(("localhost", 0))
-                port = free.getsockname()[1]
-            stub = subprocess.Popen([server, "gdbserver", f"localhost:{port}", "--",
-                                     program("spin7030"), "3", "1"], stdout=subprocess.DEVNULL,
-                                    stderr=subprocess.DEVNULL)
-            try:
-                time.sleep(1)
+            with self.server(lldb, program("spin7030"), "3", "1") as port:
                 result = run_lldb(["profile start", f"gdb-remote localhost:{port}",
                                    "breakpoint set -n checkpoint", "continue", "profile status",
                                    "process status", "continue", "profile status"],
                                   program("spin7030"), lldb=lldb)
-            finally:
-                stub.kill()
-                stub.wait()
             self.assertRegex(result.stdout, r"Sampling process \d+: interrupt \(auto; perf: a remote "
                                             r"target cannot be sampled: ")
             self.assertRegex(text_of(result, "process status"), r"stop reason = breakpoint 1\.1")
             self.assertRegex(status_of(result)["backend"], "^interrupt")
+            # Half of its 3 s of CPU time, and LLDB's own work at each interrupt.
+            self.assertGreater(status_number(status_of(result), "running"), 1.4, result)
             self.assertGreater(int(status_of(result, 1)["samples"]), 0, result)
             self.assertRegex(status_of(result, 1)["state"], "^armed")
+        self.in_each(measure, by_chance=True)
+
+    def test_libraries_that_come_and_go(self) -> None:
+        """LLDB stops at each, and an interrupt may fall there: that is none of the user's stops."""
+        def measure(lldb: str) -> None:
+            with self.server(lldb, program("reloads"), "300") as port:
+                result = run_lldb(["profile start", f"gdb-remote localhost:{port}", "continue",
+                                   "profile status"], program("reloads"), lldb=lldb)
+            self.assertIn("exited with status = 7", text_of(result, "continue"), result)
+            self.assertGreater(int(status_of(result)["samples"]), 0, result)
         self.in_each(measure)
+
+    def test_a_stop_that_a_server_calls_an_exception(self) -> None:
+        """Those of other systems do; this one's is made to."""
+        def as_exception(packet: bytes) -> bytes:
+            if b'"signal":11' in packet:  # the JSON of jThreadsInfo
+                packet = packet.replace(b'"reason":"signal"', b'"reason":"exception"')
+            return re.sub(rb"\A(T0b.*;reason:)signal;", rb"\1exception;", packet, flags=re.S)
+
+        def measure(lldb: str) -> None:
+            with self.server(lldb, program("crasher"), "1") as port, \
+                    RemoteProxy(port, as_exception) as proxy:
+                result = run_lldb([f"gdb-remote localhost:{proxy.port}", "breakpoint set -n main",
+                                   "continue", START, "continue", PARTS], program("crasher"),
+                                  lldb=lldb)
+            self.assertEqual([row.name for row in report_of(result, PARTS).rows],
+                             ["1 exception, crasher.c:13"], result)
+        self.in_each(measure, by_chance=True)
 
 
 if __name__ == "__main__":

@@ -4,35 +4,21 @@ import re
 import subprocess
 import sys
 import tempfile
-import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+sys.path.insert(0, os.path.dirname(__file__))
+from case import REPORT, LldbCase, report_of
 from support.callgrind_annotate import annotate
-from support.chance import with_one_retry
 from support.gdb_driver import run_gdb
-from support.lldb_driver import LldbResult, lldb_name, lldb_programs, need_lldb, run_lldb
+from support.lldb_driver import run_lldb
 from support.programs import program
-from support.skips import need_perf, need_tools, run_unittests
-from support.tables import Report, parse_report
+from support.skips import need_tools, run_unittests
+from support.tables import parse_report
 
 
-def report_of(result: LldbResult, command: str = "profile report --limit 0") -> Report:
-    return parse_report(result.stdout.partition(f"(lldb) {command}\n")[2].partition("\n(lldb) ")[0])
-
-
-class SamplingTest(unittest.TestCase):
-    def setUp(self) -> None:
-        need_lldb()
-        need_perf()
-
-    def in_each(self, measure) -> None:
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                with_one_retry(lambda lldb=lldb: measure(lldb))
-
+class SamplingTest(LldbCase):
     def test_shares_are_those_in_gdb(self) -> None:
         need_tools("gdb")
-        commands = ["profile start", "run", "profile report --limit 0"]
+        commands = ["profile start", "run", REPORT]
 
         def measure(lldb: str) -> None:
             in_lldb = report_of(run_lldb(commands, program("spin7030"), ["2"], lldb=lldb))
@@ -44,19 +30,19 @@ class SamplingTest(unittest.TestCase):
                 self.assertAlmostEqual(in_lldb.self_percent(function),
                                        in_gdb.self_percent(function), delta=5)
             self.assertAlmostEqual(in_lldb.total / in_gdb.total, 1, delta=0.1)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_inlined_frames_of_functions_in_two_pieces(self) -> None:
         """LLDB 14 and 16 lose both by themselves."""
         def measure(lldb: str) -> None:
-            result = run_lldb(["profile start", "run", "profile report --limit 0"],
+            result = run_lldb(["profile start", "run", REPORT],
                               program("inlines"), ["1"], lldb=lldb)
             report = report_of(result)
             split = [row for row in report.rows if "split_hot_cold" in row.name]
             self.assertTrue(split, result)
             inlined = [row for row in report.rows if "mix_well" in row.name]
             self.assertGreater(sum(row.inclusive_ticks for row in inlined), 20, result)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_callgrind_annotate_reads_what_is_written(self) -> None:
         need_tools("callgrind_annotate")
@@ -65,13 +51,13 @@ class SamplingTest(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 out = os.path.join(folder, "out.callgrind")
                 result = run_lldb(["profile start", "breakpoint set -n checkpoint", "run",
-                                   "continue", "profile report --limit 0", f"profile dump {out}"],
+                                   "continue", REPORT, f"profile dump {out}"],
                                   program("spin7030"), ["0.5", "1"], lldb=lldb)
                 told = subprocess.run(["callgrind_annotate", "--threshold=100", out],
                                       capture_output=True, text=True, check=True)
                 self.assertEqual(told.stderr, "")
                 self.assertEqual(annotate(out).totals, (report_of(result).total,), result)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
 
 if __name__ == "__main__":

@@ -2,36 +2,18 @@
 import os
 import re
 import sys
-import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
-from support.lldb_driver import LldbResult, lldb_name, lldb_programs, need_lldb, run_lldb
+sys.path.insert(0, os.path.dirname(__file__))
+from case import PARTS, REPORT, LldbCase, report_of, status_of, text_of
+from support.lldb_driver import run_lldb
 from support.programs import program
-from support.skips import need_perf, run_unittests
-from support.tables import parse_report, parse_status, status_number
+from support.skips import run_unittests
+from support.tables import status_number
 
-REPORT = "profile report --limit 0"
 VARIABLES = "settings show target.env-vars"
 
 
-def text_of(result: LldbResult, command: str, which: int = 0) -> str:
-    """What a use of that command printed."""
-    return result.stdout.split(f"(lldb) {command}\n")[which + 1].partition("\n(lldb) ")[0]
-
-
-class TargetsCase(unittest.TestCase):
-    def setUp(self) -> None:
-        need_lldb()
-        need_perf()
-
-    def in_each(self, measure) -> None:
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                measure(lldb)
-
-
-class SeveralTargetsTest(TargetsCase):
+class SeveralTargetsTest(LldbCase):
     def test_the_sampled_process_goes_on_being_it(self) -> None:
         """Another target is run meanwhile, by either backend that waits for launches."""
         for backend in ("perf", "interrupt"):
@@ -43,8 +25,7 @@ class SeveralTargetsTest(TargetsCase):
                      "run", "profile status", "target select 0", "continue", "profile status"],
                     program("spin7030"), ["0.6", "1"], lldb=lldb)
                 self.assertIn("exited with status = 7", result.stdout, result)
-                first, meanwhile, last = (parse_status(text_of(result, "profile status", each))
-                                          for each in range(3))
+                first, meanwhile, last = (status_of(result, each) for each in range(3))
                 self.assertEqual((meanwhile["pid"], meanwhile["samples"]),
                                  (first["pid"], first["samples"]), result)
                 self.assertGreater(int(last["samples"]), int(first["samples"]), result)
@@ -52,15 +33,60 @@ class SeveralTargetsTest(TargetsCase):
             self.in_each(measure)
 
 
-class LaunchTest(TargetsCase):
+class OtherDebuggerTest(LldbCase):
+    """A process of another debugger of this process is none of ours."""
+
+    def play(self, lldb: str, *commands: str, then: str) -> None:
+        other = os.environ["TALLY_OTHER_DEBUGGER"]
+        result = run_lldb([f"plugin load {other}", "profile start", *commands,
+                           "other settings set target.disable-aslr false",
+                           f"other target create {program('spin7030')}",
+                           "other settings set target.run-args 0.5 0 7", "other run",
+                           "profile status", then, "profile status"],
+                          program("spin7030"), ["0.3"], lldb=lldb)
+        self.assertIn("exited with status = 7", text_of(result, "other run"), result)
+        before, after = status_of(result), status_of(result, 1)
+        self.assertRegex(before["state"], "^armed", result)
+        self.assertEqual((before["samples"], before["parts"]), ("0", "0"), result)
+        self.assertEqual(after["parts"], "1", result)
+        self.assertLess(abs(int(after["samples"]) - 300), 100, result)
+
+    def test_before_the_first_launch(self) -> None:
+        self.in_each(lambda lldb: self.play(lldb, then="run"), by_chance=True)
+
+    def test_after_a_launch_that_failed(self) -> None:
+        for launch in ("process launch --bogus", "process launch -w /nonexistent"):
+            with self.subTest(launch):
+                self.in_each(lambda lldb, launch=launch: self.play(lldb, launch, then="run"),
+                             by_chance=True)
+
+
+class ExecTest(LldbCase):
+    def test_lldb_stops_at_an_exec(self) -> None:
+        def measure(lldb: str) -> None:
+            result = run_lldb(["profile start", "run", "profile status", "continue",
+                               "profile status", REPORT, PARTS], program("execer"), ["0.5"],
+                              lldb=lldb)
+            self.assertIn("stop reason = exec", text_of(result, "run"), result)
+            first, last = status_of(result), status_of(result, 1)
+            self.assertEqual((first["state"], first["parts"]), ("sampling", "1"), result)
+            self.assertRegex(last["state"], "^armed", result)
+            self.assertEqual([row.name for row in report_of(result, PARTS).rows],
+                             ["1 exec", "2 exited, status 0"], result)
+            report = report_of(result)
+            for function in ("before_exec", "after_exec"):
+                self.assertLess(abs(report.row(function).inclusive_ticks - 500), 100, result)
+        self.in_each(measure, by_chance=True)
+
+
+class LaunchTest(LldbCase):
     def test_a_launch_that_fails(self) -> None:
         def measure(lldb: str) -> None:
             for start in ("profile start", "profile start --backend interrupt"):
                 result = run_lldb([start, "process launch --bogus", "run", "profile status"],
                                   program("spin7030"), ["0.4"], lldb=lldb)
                 self.assertIn("unknown or ambiguous option", result.output, result)
-                self.assertEqual(parse_status(text_of(result, "profile status"))["parts"], "1",
-                                 result)
+                self.assertEqual(status_of(result)["parts"], "1", result)
                 plain = run_lldb(["process launch --bogus", "version"], program("spin7030"),
                                  lldb=lldb, stop_on_error=True)
                 ours = run_lldb([start, "process launch --bogus", "version"],
@@ -72,8 +98,7 @@ class LaunchTest(TargetsCase):
         def measure(lldb: str) -> None:
             result = run_lldb(["profile start --backend interrupt", "run 0.5 -s", "profile status"],
                               program("spin7030"), lldb=lldb)
-            self.assertGreater(int(parse_status(text_of(result, "profile status"))["samples"]), 10,
-                               result)
+            self.assertGreater(int(status_of(result)["samples"]), 10, result)
         self.in_each(measure)
 
     def test_only_the_time_that_it_ran_counts(self) -> None:
@@ -85,23 +110,21 @@ class LaunchTest(TargetsCase):
                  "platform shell sleep 1", "profile status", "next --bogus",
                  "platform shell sleep 1", "profile status"],
                 program("spin7030"), ["0.4", "1"], lldb=lldb)
-            running = [status_number(parse_status(text_of(result, "profile status", each)),
-                                     "running") for each in range(3)]
+            running = [status_number(status_of(result, each), "running") for each in range(3)]
             self.assertLess(running[0], 1, result)
             self.assertLess(running[2] - running[0], 0.5, result)
-        self.in_each(lambda lldb: with_one_retry(lambda: measure(lldb)))
+        self.in_each(measure, by_chance=True)
 
     def test_a_detach_that_fails(self) -> None:
         def measure(lldb: str) -> None:
             result = run_lldb(["profile start", "breakpoint set -n checkpoint", "run",
                                "process detach --bogus", "profile start", "continue",
                                "profile status"], program("spin7030"), ["0.6", "1"], lldb=lldb)
-            self.assertGreater(int(parse_status(text_of(result, "profile status"))["samples"]), 200,
-                               result)
+            self.assertGreater(int(status_of(result)["samples"]), 200, result)
         self.in_each(measure)
 
 
-class AgentTest(TargetsCase):
+class AgentTest(LldbCase):
     def test_the_users_environment_is_as_before(self) -> None:
         def measure(lldb: str) -> None:
             result = run_lldb(
@@ -116,8 +139,7 @@ class AgentTest(TargetsCase):
             self.assertEqual(len(shown[0]), 2, result)
             self.assertEqual(shown, [shown[0]] * 4, result)
             self.assertIn("theirs.so", result.stderr + result.stdout, result)  # the loader's words
-            self.assertGreater(int(parse_status(text_of(result, "profile status"))["samples"]), 200,
-                               result)
+            self.assertGreater(int(status_of(result)["samples"]), 200, result)
         self.in_each(measure)
 
     def test_into_a_process_that_stands(self) -> None:
@@ -125,10 +147,10 @@ class AgentTest(TargetsCase):
             result = run_lldb(["breakpoint set -n checkpoint", "run",
                                "profile start --backend agent", "continue", REPORT],
                               program("spin7030"), ["1", "1"], lldb=lldb)
-            report = parse_report(text_of(result, REPORT))
+            report = report_of(result)
             self.assertAlmostEqual(report.total, 500, delta=100, msg=result)
             self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=10, msg=result)
-        self.in_each(lambda lldb: with_one_retry(lambda: measure(lldb)))
+        self.in_each(measure, by_chance=True)
 
     def test_refused_where_it_could_hang(self) -> None:
         def measure(lldb: str) -> None:
@@ -137,7 +159,7 @@ class AgentTest(TargetsCase):
                               program("own_timers"), lldb=lldb)
             self.assertRegex(inside.stderr, r"--backend agent: thread 1 stands inside of "
                                             r"(the allocator|libc|the dynamic loader)")
-            self.assertEqual(parse_status(text_of(inside, "profile status"))["state"], "idle")
+            self.assertEqual(status_of(inside)["state"], "idle")
             static = run_lldb(["breakpoint set -n checkpoint", "run",
                                "profile start --backend agent"], program("spin7030_static"),
                               ["0.1", "1"], lldb=lldb)
@@ -145,7 +167,7 @@ class AgentTest(TargetsCase):
         self.in_each(measure)
 
 
-class HookTest(TargetsCase):
+class HookTest(LldbCase):
     def test_stop_hooks_are_not_run_by_interrupts(self) -> None:
         def measure(lldb: str) -> None:
             result = run_lldb(["target stop-hook add -o version",

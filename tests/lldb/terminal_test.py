@@ -1,16 +1,16 @@
 """A user at a terminal: Ctrl-C, looks in between, `quit`; in each LLDB."""
+import contextlib
 import os
 import re
 import sys
 import time
-import unittest
-from typing import Callable
+from pathlib import Path
 
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.chance import with_one_retry
-from support.lldb_driver import LldbTerminal, lldb_name, lldb_programs, need_lldb
+sys.path.insert(0, os.path.dirname(__file__))
+from case import LldbCase, wait_for_cpu
+from support.lldb_driver import LldbTerminal, lldb_name
 from support.programs import program
-from support.skips import need_perf, run_unittests
+from support.skips import run_unittests
 from support.tables import parse_report, parse_status, status_number
 
 # What nothing of Tally's may be: LLDB's ways to say that it broke.
@@ -30,16 +30,26 @@ def interrupt(lldb: LldbTerminal) -> str:
     return lldb.expect("stop reason = ") + lldb.expect_prompt()
 
 
-class TerminalTest(unittest.TestCase):
-    def setUp(self) -> None:
-        need_lldb()
-        need_perf()
+def processes_with(mark: dict[str, str]) -> list[str]:
+    """The names of those that have it in their environment."""
+    entry = "".join(f"{name}={value}" for name, value in mark.items()).encode()
+    names = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if entry in (process / "environ").read_bytes().split(b"\0"):
+                names.append((process / "comm").read_text().strip())
+    return names
 
-    def in_each(self, measure: Callable[[str], None]) -> None:
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                with_one_retry(lambda: measure(lldb))
 
+def left_of(mark: dict[str, str]) -> list[str]:
+    """Those that do not end by themselves."""
+    deadline = time.monotonic() + 10
+    while (names := processes_with(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return names
+
+
+class TerminalTest(LldbCase):
     def test_ctrl_c_continue_and_exit(self) -> None:
         def measure(path: str) -> None:
             with LldbTerminal(program("spin7030"), ["3", "0", "7"], lldb=path) as lldb:
@@ -48,7 +58,7 @@ class TerminalTest(unittest.TestCase):
                 silent = ""
                 lldb.send("run")
                 silent += lldb.expect("launched.*\n")
-                time.sleep(1)
+                wait_for_cpu(silent, 1)
                 silent += interrupt(lldb)
                 first = parse_status(lldb.command("profile status"))
                 self.assertEqual((first["state"], first["parts"]), ("sampling", "1"))
@@ -75,7 +85,7 @@ class TerminalTest(unittest.TestCase):
                 lldb.send("quit")
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)
                 self.assertNotRegex(lldb.transcript, BROKEN)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_ctrl_c_in_a_sleeping_program(self) -> None:
         def measure(path: str) -> None:
@@ -89,7 +99,7 @@ class TerminalTest(unittest.TestCase):
                 self.assertGreater(report.row("before_sleep").inclusive_ticks, 150)
                 status = parse_status(lldb.command("profile status"))
                 self.assertGreater(status_number(status, "running"), 0.4)
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_stop_and_start_at_a_prompt(self) -> None:
         def measure(path: str) -> None:
@@ -109,7 +119,7 @@ class TerminalTest(unittest.TestCase):
                 status = parse_status(lldb.command("profile status"))
                 self.assertEqual((status["state"], status["samples"]), ("stopped", samples))
                 go_on(lldb, "process kill", "exited|killed")
-        self.in_each(measure)
+        self.in_each(measure, by_chance=True)
 
     def test_a_refusal_is_one_line(self) -> None:
         def measure(path: str) -> None:
@@ -117,20 +127,44 @@ class TerminalTest(unittest.TestCase):
                 self.assertRegex(lldb.command("profile start --frequency 0").strip(),
                                  r"^error: --frequency: expected a whole number .*'0'$")
                 self.assertIn("state idle", lldb.command("profile status"))
+        self.in_each(measure, by_chance=True)
+
+
+class LongWorkTest(LldbCase):
+    def test_ctrl_c_ends_the_command_alone(self) -> None:
+        """A library that would be at it for ever."""
+        busy = {"TALLY_LIBRARY": os.environ["TALLY_BUSY"]}
+
+        def measure(path: str) -> None:
+            with LldbTerminal(program("spin7030"), ["0.3"], lldb=path, environment=busy) as lldb:
+                lldb.command("profile start")
+                go_on(lldb, "run", "exited with status = 0.*\n")
+                for _ in range(2):
+                    lldb.send("profile dump /dev/null --format folded")
+                    lldb.expect("busy on purpose")
+                    lldb.interrupt()
+                    shown = lldb.expect_prompt(30)
+                    self.assertRegex(shown, r"\n\.\.\. Interrupted\.\n?\Z")  # LLDB's own line
+                    if lldb_name(path) not in ("lldb-14", "lldb-16"):  # which show no other then
+                        self.assertIn("error: interrupted; what was collected is kept\n", shown)
+                report = parse_report(lldb.command("profile report"))
+                self.assertGreater(report.total, 100, lldb.transcript)
+                lldb.send("quit")
+                self.assertEqual(lldb.wait(), 0, lldb.transcript)
+                self.assertNotRegex(lldb.transcript, BROKEN)
         self.in_each(measure)
 
 
-class QuitTest(unittest.TestCase):
+class QuitTest(LldbCase):
     """The session ends as it does without Tally, whatever is going on."""
 
-    def setUp(self) -> None:
-        need_lldb()
-        need_perf()
-
-    def ended(self, path: str, plugin: bool, at: str) -> int:
-        with LldbTerminal(program("spin7030"), ["60", "600"], lldb=path, plugin=plugin) as lldb:
-            if plugin:
-                lldb.command("profile start")
+    def ended(self, path: str, start: str, at: str) -> int:
+        """The status. `start`: what of ours is going on; none: LLDB is without us."""
+        mark = {"TALLY_TEST_MARK": f"{os.getpid()}-{time.monotonic_ns()}"}
+        with LldbTerminal(program("spin7030"), ["60", "600"], lldb=path, plugin=bool(start),
+                          environment=mark) as lldb:
+            if start:
+                self.assertRegex(lldb.command(start), "^Sampling begins")
             if at == "breakpoint":
                 go_on(lldb, "breakpoint set -n checkpoint", "Breakpoint 1")
                 go_on(lldb, "run", "stop reason = breakpoint")
@@ -139,16 +173,22 @@ class QuitTest(unittest.TestCase):
                 lldb.expect("launched.*\n")
                 time.sleep(0.5)
                 interrupt(lldb)
+            self.assertEqual("spin7030" in processes_with(mark), at != "start", lldb.transcript)
             lldb.send("quit")
             status = lldb.wait(30)
             self.assertNotRegex(lldb.transcript, BROKEN)
+            self.assertFalse(left_of(mark), lldb.transcript)
             return status
 
     def test_quit_while_sampling(self) -> None:
-        for path in lldb_programs():
-            for at in ("start", "breakpoint", "interrupt"):
-                with self.subTest(f"{lldb_name(path)}, {at}"):
-                    self.assertEqual(self.ended(path, True, at), self.ended(path, False, at))
+        for at in ("start", "breakpoint", "interrupt"):
+            def measure(path: str, at: str = at) -> None:
+                alone = self.ended(path, "", at)
+                for backend in ("perf", "agent", "interrupt"):
+                    with self.subTest(f"{at}, {backend}"):
+                        self.assertEqual(
+                            self.ended(path, f"profile start --backend {backend}", at), alone)
+            self.in_each(measure)
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def need_lldb() -> None:
 
 def _argv(lldb: str, wrapper: Sequence[str], options: Sequence[str], program: str | None,
           args: Sequence[str], plugin: bool, commands: Sequence[str]) -> list[str]:
-    argv = [*wrapper, lldb, "--no-lldbinit", *options]
+    argv = [*wrapper, lldb, *options]
     for setting in _SETTINGS:
         argv += ["-O", setting]
     if plugin:
@@ -75,20 +75,24 @@ def run_lldb(commands: Sequence[str], program: str | None = None, args: Sequence
              lldb: str, plugin: bool = True, wrapper: Sequence[str] = (),
              stop_on_error: bool = False, one_stream: bool = False,
              environment: Mapping[str, str | None] | None = None, cwd: str | None = None,
-             before_exec: Callable[[], None] | None = None,
+             before_exec: Callable[[], None] | None = None, home: str | None = None,
              timeout_s: float = DEFAULT_TIMEOUT_S) -> LldbResult:
     """LLDB's batch mode. Standard output shows each command as `(lldb) COMMAND`.
 
     `stop_on_error`: each command by -o; the first that fails ends LLDB with status 1. Else they
-    are sourced from a file, all of them. `wrapper` and the rest as with run_gdb().
+    are sourced from a file, all of them. `home`: of a user, whose .lldbinit is read. `wrapper` and
+    the rest as with run_gdb().
     """
+    own = ["--no-lldbinit"]
+    if home is not None:
+        own, environment = [], {**(environment or {}), "HOME": home}
     with tempfile.TemporaryDirectory(prefix="lldb-commands-") as folder:
         if not stop_on_error:
             script = os.path.join(folder, "commands")
             Path(script).write_text("".join(f"{command}\n" for command in commands),
                                     encoding="utf-8")
             commands = [f"command source -e false -s false {script}"]
-        argv = _argv(lldb, wrapper, ["-b"], program, args, plugin, commands)
+        argv = _argv(lldb, wrapper, ["-b", *own], program, args, plugin, commands)
         result = run_batch("lldb", argv, one_stream=one_stream, environment=environment, cwd=cwd,
                            before_exec=before_exec, timeout_s=timeout_s)
     return dataclasses.replace(result, stdout=_DEBIANS_OWN.sub("", result.stdout),
@@ -105,7 +109,7 @@ class LldbTerminal(Terminal):
                  rows: int = 50, columns: int = 200,
                  timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         # Quietly: of a command that is shown the prompt may come before the rest.
-        argv = _argv(lldb, wrapper, ["--source-quietly"], program, args, plugin, [])
+        argv = _argv(lldb, wrapper, ["--no-lldbinit", "--source-quietly"], program, args, plugin, [])
         super().__init__("lldb", argv, "(lldb)", environment=environment, before_exec=before_exec,
                          rows=rows, columns=columns, timeout_s=timeout_s)
 

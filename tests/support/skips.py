@@ -28,18 +28,38 @@ def missing_tool(*names: str) -> str | None:
     return f"not installed: {', '.join(absent)}" if absent else None
 
 
+def _perf_event_open(attributes: bytes) -> int:
+    """Of this process, on any processor, closed by an exec."""
+    number = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine)
+    if number is None:
+        raise unittest.SkipTest(f"samples are not taken on {os.uname().machine}")
+    return ctypes.CDLL(None, use_errno=True).syscall(number, attributes, 0, -1, -1, 8)
+
+
 def need_perf() -> None:
     """Skips the unittest case that calls it where the kernel lets nobody sample."""
-    perf_event_open = {"x86_64": 298, "aarch64": 241}.get(os.uname().machine)
-    if perf_event_open is None:
-        raise unittest.SkipTest(f"samples are not taken on {os.uname().machine}")
     # struct perf_event_attr, PERF_ATTR_SIZE_VER0: software task clock, user space only, disabled.
     attributes = struct.pack("=IIQQQQQ16x", 1, 64, 1, 1_000_000, 1, 0, 0b1100001)
-    libc = ctypes.CDLL(None, use_errno=True)
-    fd = libc.syscall(perf_event_open, attributes, 0, -1, -1, 8)
+    fd = _perf_event_open(attributes)
     if fd < 0:
         raise unittest.SkipTest(f"perf_event_open: {os.strerror(ctypes.get_errno())}")
     os.close(fd)
+
+
+def need_hardware_watchpoints() -> None:
+    """Skips the unittest case that calls it where they are set and never fire, as some hypervisors
+    have it. Debuggers use them without asking."""
+    watched = ctypes.c_int()
+    # struct perf_event_attr, PERF_ATTR_SIZE_VER1: a breakpoint, writes, user space only.
+    attributes = struct.pack("=II32xQIIQQ", 5, 72, 0b1100000, 0, 2, ctypes.addressof(watched), 4)
+    fd = _perf_event_open(attributes)
+    if fd < 0:
+        raise unittest.SkipTest(f"no hardware watchpoint: {os.strerror(ctypes.get_errno())}")
+    watched.value = 1
+    count = int.from_bytes(os.read(fd, 8), sys.byteorder)
+    os.close(fd)
+    if count == 0:
+        raise unittest.SkipTest("hardware watchpoints never fire on this machine")
 
 
 def need_tools(*names: str) -> None:

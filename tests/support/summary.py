@@ -1,12 +1,14 @@
 """Sums up runs of `meson test`: failures, skips with their reasons, and how many of each.
 
     summary.py [--failed WHAT]... BUILD_FOLDER...
+    summary.py --failing BUILD_FOLDER...
 
 Counts test cases: those that GoogleTest and unittest print, and 1 for a Meson test that prints
 neither. A test that ends badly counts at least one failure, whatever its cases said. --failed adds
-a failure of something that is no test (a build). Reads meson-logs/testlog.json of each folder; a
-folder without one, or without tests, is a failure. The last line is `N passed, N failed, N skipped`; status 1
-with a failure.
+a failure of something that is no test (a build). Reads meson-logs/testlog.json of each folder, and
+testlog-again.json: a test in there counts as it ended there. A folder without tests is a failure.
+The last line is `N passed, N failed, N skipped`; status 1 with a failure. --failing prints the
+names of the tests that failed at first, and no more.
 """
 from __future__ import annotations
 
@@ -28,8 +30,11 @@ class Count:
     reasons: list[str] = field(default_factory=list)
 
 
-def entries(folder: Path) -> Iterator[dict]:
-    log = folder / "meson-logs" / "testlog.json"
+FAILED = ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS")
+
+
+def entries(folder: Path, name: str = "testlog") -> Iterator[dict]:
+    log = folder / "meson-logs" / f"{name}.json"
     if log.exists():
         with open(log, encoding="utf-8", errors="replace") as file:
             yield from (json.loads(line) for line in file if line.strip())
@@ -53,7 +58,7 @@ def count_test(test: dict, total: Count) -> None:
         skipped = _sum(r"^\[  SKIPPED \] (\d+) tests?, listed below", output)
     elif result == "SKIP":
         skipped = 1
-    if result in ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS"):
+    if result in FAILED:
         failed = max(failed, 1)
         total.failures.append(f"{test['name']}: {result}")
     # A failing subtest counts for itself, though its case counts once.
@@ -74,14 +79,22 @@ def _sum(pattern: str, text: str) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--failed", action="append", default=[])
+    parser.add_argument("--failing", action="store_true")
     parser.add_argument("folders", nargs="*", type=Path)
     arguments = parser.parse_args()
+    if arguments.failing:
+        print(*(test["name"].rpartition(" / ")[2] for folder in arguments.folders
+                for test in entries(folder) if test["result"] in FAILED))
+        return 0
     whole = Count(failed=len(arguments.failed), failures=arguments.failed)
     for folder in arguments.folders:
         total = Count()
-        tests = list(entries(folder))
+        again = {test["name"]: test for test in entries(folder, "testlog-again")}
+        tests = [again.get(test["name"], test) for test in entries(folder)]
         for test in tests:
             count_test(test, total)
+        for name, test in again.items():
+            print(f"run again, alone: {folder.name}: {name}: {test['result']}")
         if not tests:
             total.failed, total.failures = 1, ["no test was run"]
         print(f"{folder.name}: {total.passed} passed, {total.failed} failed, "

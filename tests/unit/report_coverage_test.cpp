@@ -81,7 +81,7 @@ TEST(CoverageTable, RowsAndTotals) {
                 "lib/a.c  42.9%  3/7      50.0%     50.0%  3-7, 12",
                 "lib/b.c   0.0%  0/1          -         -  5",
                 "-------------------------------------------------------",
-                "2 files  37.5%  3/8      50.0%     50.0%",
+                "TOTAL    37.5%  3/8      50.0%     50.0%",
             }));
 }
 
@@ -89,14 +89,14 @@ TEST(CoverageTable, LimitLeavesTheTotals) {
   const auto lines = lines_of(to_text(two_files(), "", {1, 0}));
   ASSERT_EQ(lines.size(), 5U);
   EXPECT_TRUE(lines[1].starts_with("/src/lib/a.c "));
-  EXPECT_TRUE(lines[3].starts_with("2 files "));
+  EXPECT_TRUE(lines[3].starts_with("TOTAL "));
   EXPECT_EQ(lines[4], "(1 more; --limit 0 shows all)");
 }
 
 TEST(CoverageTable, NothingAtAll) {
   const auto lines = lines_of(to_text(Coverage(), "", {}));
   ASSERT_EQ(lines.size(), 3U);
-  EXPECT_EQ(lines[2], "0 files      -  0/0          -         -");
+  EXPECT_EQ(lines[2], "TOTAL      -  0/0          -         -");
 }
 
 TEST(CoverageTable, ConditionsHaveAColumnWhereThereAreAny) {

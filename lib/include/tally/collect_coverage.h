@@ -14,13 +14,24 @@
 
 namespace tally {
 
+// What one run of a test has left: pack_counters().
+struct TestRun {
+  std::string test;     // several runs may be of one
+  std::string counters; // the file
+};
+
 struct CollectOptions {
   // Folders, anywhere below which counters and notes are taken; such files themselves; or reports
   // that are read back (lcov's tracefile, gcovr's JSON).
   std::vector<std::string> paths{"."};
+  // Not empty: of the objects, only those that this folder's compile_commands.json names
+  // (notes_of_build()); notes of others are left from earlier builds.
+  std::string build{};
   // Sources below it are shown relative to it.
   std::string root = ".";
   PathFilter filter;
+  // Not empty: Coverage::tests tells these apart; counters that lie elsewhere are of the test "".
+  std::vector<TestRun> runs{};
   unsigned threads = 1;
   bool throw_branches = false; // taken by exceptions: they count, too
   bool markers = true;         // exclusion markers in sources
@@ -39,6 +50,7 @@ struct CollectedCoverage {
   size_t never_ran = 0; // objects without counters: no line of theirs ran
   size_t skipped = 0;   // that could not be used; each is found
   size_t sources_left_out = 0;
+  std::vector<std::string> tests_without_data; // none of whose runs left counters; sorted
 };
 
 // Of an object the notes are needed: beside the counters or, where GCOV_PREFIX led these elsewhere,

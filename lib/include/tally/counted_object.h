@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <tally/coverage_graph.h>
 #include <tally/diagnostics.h>
@@ -46,5 +48,18 @@ struct CountOptions {
 // Counts as the compiler's own gcov does. A file that cannot be read, or is truncated, is an error.
 TALLY_API Result<CountedObject> count_object(const ObjectFiles &files, const CountOptions &options,
                                              Diagnostics &diagnostics);
+
+// Counters of one object from several runs, which are to be told apart; its notes are read once.
+struct RunCounters {
+  std::string source; // names the bytes
+  std::string bytes;  // of a .gcda
+};
+struct CountedRuns {
+  CoverageGraph graph;
+  std::vector<GcovCounts> counts; // by run
+};
+TALLY_API Result<CountedRuns> count_runs(const std::string &notes,
+                                         std::span<const RunCounters> runs,
+                                         const CountOptions &options, Diagnostics &diagnostics);
 
 } // namespace tally

@@ -26,9 +26,16 @@ TALLY_API std::string missing_ranges(const FileCoverage &file, size_t most = 0);
 
 // A row for each file, by path: lines, functions and branches in percent, and which lines did not
 // run, as many as the width holds; then the totals, which no limit leaves out. Paths are shown
-// relative to `root`, where they lie below it; one that is too wide loses its beginning.
+// relative to `root`, where they lie below it; one that is too wide loses its beginning. The last
+// row is TOTAL; the first percentage of a row is that of its lines.
 TALLY_API std::string to_text(const Coverage &coverage, std::string_view root,
                               const TextOptions &options = {});
+
+// A row for each test: the lines that ran by it, and how many of them by no other test; "no data"
+// for those of `without_data`, which is sorted. What ran by no test is a row if there is any.
+TALLY_API std::string tests_to_text(const std::vector<TestCoverage> &tests,
+                                    const std::vector<std::string> &without_data,
+                                    const TextOptions &options = {});
 
 // For the summary of a build (GitHub's $GITHUB_STEP_SUMMARY, a comment): the totals, then the
 // files, those with most lines that did not run first. GitHub takes 1 MiB: rows that would exceed

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -118,9 +119,56 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
                           name_width == 0 ? std::string(name) : last_columns(name, name_width),
                           missing_ranges(file)));
   }
-  text.add_total(cells_of(
-      totals, conditions,
-      coverage.files.size() == 1 ? "1 file" : fmt::format("{} files", coverage.files.size()), ""));
+  text.add_total(cells_of(totals, conditions, "TOTAL", ""));
+  return text.render(options.limit, options.width);
+}
+
+namespace {
+
+// Of one test: lines that ran, and those that no other test reached.
+struct Reached {
+  uint64_t lines = 0, alone = 0;
+};
+
+std::vector<Reached> reached_by(const std::vector<TestCoverage> &tests) {
+  std::unordered_map<std::string_view, std::unordered_map<uint32_t, size_t>> files; // tests a line
+  std::vector<Reached> out(tests.size());
+  const auto each_line = [&](const auto &act) {
+    for (size_t i = 0; i < tests.size(); ++i)
+      for (const FileCoverage &file : tests[i].files)
+        for (const LineCoverage &line : file.lines)
+          if (line.count != 0)
+            act(i, files[file.path][line.line]);
+  };
+  each_line([&](size_t i, size_t &those) {
+    ++out[i].lines;
+    ++those;
+  });
+  each_line([&](size_t i, size_t those) { out[i].alone += those == 1; });
+  return out;
+}
+
+} // namespace
+
+std::string tests_to_text(const std::vector<TestCoverage> &tests,
+                          const std::vector<std::string> &without_data,
+                          const TextOptions &options) {
+  const std::vector<Reached> reached = reached_by(tests);
+  TextTable text;
+  text.cut_text();
+  text.add_column("test", false);
+  text.add_column("lines", true);
+  text.add_column("by it alone", true);
+  for (size_t i = 0; i < tests.size(); ++i) {
+    const std::string &name = tests[i].name;
+    if (name.empty() && reached[i].lines == 0)
+      continue; // what no test reached
+    if (std::ranges::binary_search(without_data, name))
+      text.add_row({name, "no data", ""});
+    else
+      text.add_row({name.empty() ? "(no test)" : name, fmt::format("{}", reached[i].lines),
+                    fmt::format("{}", reached[i].alone)});
+  }
   return text.render(options.limit, options.width);
 }
 

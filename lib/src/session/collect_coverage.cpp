@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -11,10 +12,13 @@
 #include <tally/coverage_html.h>
 #include <tally/coverage_of.h>
 #include <tally/exclusion_markers.h>
+#include <tally/file_io.h>
 #include <tally/formats.h>
+#include <tally/test_counters.h>
 
 #include "session/coverage_inputs.h"
 #include "session/in_order.h"
+#include "session/real_paths.h"
 #include "session/source_places.h"
 #include "support/path.h"
 
@@ -54,6 +58,9 @@ private:
   };
 
   Piece count(size_t i, SourcePlaces &places) const;
+  Result<void> count_tests(const std::string &notes, const CountOptions &counting,
+                           const CoverageOptions &covering, Piece &piece) const;
+  Result<void> read_runs();
   bool take(size_t i);
   void keep(const SourcePlaces &places) {
     left_out_.insert(places.left_out().begin(), places.left_out().end());
@@ -74,6 +81,12 @@ private:
   Diagnostics &diagnostics_;
   CoverageSum sum_;
   CoverageInputs inputs_;
+  std::vector<PackedCounters> runs_; // of options_.runs
+  struct RunFile {
+    size_t run;
+    const PackedCounters::File *file;
+  };
+  std::unordered_map<std::string, std::vector<RunFile>> run_files_; // by the notes' real path
   std::vector<std::optional<Piece>> pieces_;
   std::set<std::string> left_out_;
   std::map<std::string, std::string> moved_;
@@ -113,7 +126,58 @@ Piece Collect::count(size_t i, SourcePlaces &places) const {
     return places.place(name, folder);
   };
   piece.coverage = coverage_of(object->graph, object->counts, piece.findings, covering);
+  if (piece.coverage && !runs_.empty())
+    if (auto counted = count_tests(files.notes, counting, covering, piece); !counted)
+      piece.coverage = fail(std::move(counted.error()));
   return piece;
+}
+
+// What the object's own counters tell is no test's.
+Result<void> Collect::count_tests(const std::string &notes, const CountOptions &counting,
+                                  const CoverageOptions &covering, Piece &piece) const {
+  piece.coverage->tests.push_back({"", piece.coverage->files});
+  const auto found = run_files_.find(RealPaths().of(notes));
+  if (found == run_files_.end())
+    return {};
+  std::vector<RunCounters> runs;
+  for (const RunFile &each : found->second) {
+    TALLY_TRY(bytes, runs_[each.run].unpack(*each.file));
+    runs.push_back(
+        {fmt::format("{} of {}", each.file->path, options_.runs[each.run].test), std::move(bytes)});
+  }
+  TALLY_TRY(counted, count_runs(notes, runs, counting, piece.findings));
+  CoverageSum sum(options_.policy, piece.findings);
+  TALLY_CHECK(sum.add(std::move(*piece.coverage)));
+  for (size_t i = 0; i < runs.size(); ++i) {
+    TALLY_TRY(more, coverage_of(counted.graph, counted.counts[i], piece.findings, covering));
+    more.tests.push_back({options_.runs[found->second[i].run].test, more.files});
+    TALLY_CHECK(sum.add(std::move(more)));
+  }
+  piece.ran = true;
+  piece.coverage = sum.finish();
+  return {};
+}
+
+// Which runs have counters of which object; a test is there also when it reached nothing.
+Result<void> Collect::read_runs() {
+  RealPaths real_paths;
+  std::set<std::string> all, with_data;
+  Coverage names;
+  for (size_t i = 0; i < options_.runs.size(); ++i) {
+    const TestRun &run = options_.runs[i];
+    TALLY_TRY(source, ByteSource::open(run.counters));
+    TALLY_TRY(bytes, source->rest());
+    TALLY_TRY(packed, PackedCounters::read(std::move(bytes), run.counters));
+    if (all.insert(run.test).second)
+      names.tests.push_back({run.test, {}});
+    if (!packed.files().empty())
+      with_data.insert(run.test);
+    for (const PackedCounters::File &file : packed.files())
+      run_files_[real_paths.of(files_of_object(file.path).notes)].push_back({i, &file});
+    runs_.push_back(std::move(packed));
+  }
+  std::ranges::set_difference(all, with_data, std::back_inserter(out_.tests_without_data));
+  return sum_.add(std::move(names));
 }
 
 bool Collect::take(size_t i) {
@@ -218,12 +282,25 @@ void Collect::apply_markers(Coverage &coverage) {
     }
 }
 
+// The test "" has the zeros of all objects: they are needed where no test has any.
+void leave_to_tests(std::vector<TestCoverage> &tests) {
+  if (tests.size() < 2 || !tests[0].name.empty())
+    return;
+  std::set<std::string_view> reached;
+  for (const TestCoverage &test : std::span(tests).subspan(1))
+    for (const FileCoverage &file : test.files)
+      reached.insert(file.path);
+  std::erase_if(tests[0].files, [&](const FileCoverage &file) {
+    return reached.contains(file.path) && totals_of(file).lines_executed == 0;
+  });
+}
+
 Result<CollectedCoverage> Collect::run() {
   std::error_code fault;
   out_.root = fs::canonical(options_.root, fault).string();
   if (fault)
     return fail_errno(fault.value(), "cannot open the root", options_.root);
-  TALLY_TRY(inputs, find_inputs(options_.paths, diagnostics_));
+  TALLY_TRY(inputs, find_inputs(options_.paths, options_.build, diagnostics_));
   inputs_ = std::move(inputs);
   if (inputs_.objects.empty() && inputs_.reports.empty())
     return fail(
@@ -231,6 +308,7 @@ Result<CollectedCoverage> Collect::run() {
         "there are no counters (*.gcda, *.da) and no notes (*.gcno, *.bbg): was it compiled "
         "with --coverage?",
         fmt::format("{}", options_.paths.front()));
+  TALLY_CHECK(read_runs());
   pieces_.resize(inputs_.objects.size());
   InOrder(inputs_.objects.size(), options_.threads)
       .run<ObjectWorker>(
@@ -251,6 +329,7 @@ Result<CollectedCoverage> Collect::run() {
                                  taken),
                      folder);
   out_.coverage = sum_.finish();
+  leave_to_tests(out_.coverage.tests);
   if (options_.markers)
     apply_markers(out_.coverage);
   out_.sources_left_out = left_out_.size();

@@ -22,11 +22,34 @@ Result<std::unique_ptr<ByteSource>> open_if_there(const std::string &path) {
   return source;
 }
 
+Result<GcovNotes> read_notes(const std::string &path, Diagnostics &diagnostics) {
+  TALLY_TRY(source, ByteSource::open(path));
+  TALLY_TRY(bytes, source->rest());
+  return read_gcov_notes(std::move(bytes), path, diagnostics);
+}
+
+// It refers to both.
+GcovOptions gcov_options(const GcovNotes &notes, const CountOptions &options) {
+  GcovOptions counting;
+  counting.branches = options.branches;
+  counting.blocks = options.blocks && notes.header.version >= GcovVersion::v14;
+  counting.tell_negative = options.tell_negative;
+  const std::string_view folder = notes.graph.strings[notes.graph.working_directory];
+  counting.is_plain_folder = is_plain_folder;
+  if (options.is_plain_folder)
+    counting.is_plain_folder = [&options, folder](const std::string &name) {
+      return options.is_plain_folder(name, folder);
+    };
+  if (options.wants)
+    counting.wants = [&options, folder](const std::string &name) {
+      return options.wants(name, folder);
+    };
+  return counting;
+}
+
 Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &options,
                                  Diagnostics &diagnostics) {
-  TALLY_TRY(notes_source, ByteSource::open(files.notes));
-  TALLY_TRY(notes_bytes, notes_source->rest());
-  TALLY_TRY(notes, read_gcov_notes(std::move(notes_bytes), files.notes, diagnostics));
+  TALLY_TRY(notes, read_notes(files.notes, diagnostics));
   std::optional<GcovData> data;
   TALLY_TRY(data_source, open_if_there(files.data));
   if (data_source) {
@@ -36,18 +59,7 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &o
   }
   const CoverageCounters counters =
       match_counters(notes, data ? &*data : nullptr, files.data, diagnostics);
-  GcovOptions counting;
-  counting.branches = options.branches;
-  counting.blocks = options.blocks && notes.header.version >= GcovVersion::v14;
-  counting.tell_negative = options.tell_negative;
-  const std::string_view folder = notes.graph.strings[notes.graph.working_directory];
-  counting.is_plain_folder = is_plain_folder;
-  if (options.is_plain_folder)
-    counting.is_plain_folder = [&](const std::string &name) {
-      return options.is_plain_folder(name, folder);
-    };
-  if (options.wants)
-    counting.wants = [&](const std::string &name) { return options.wants(name, folder); };
+  const GcovOptions counting = gcov_options(notes, options);
   CountedObject out;
   out.counts = count_as_gcov(notes.graph, counters, files.notes, diagnostics, counting);
   const auto version = static_cast<uint32_t>(notes.header.version);
@@ -104,6 +116,20 @@ ObjectFiles files_of_object(std::string_view path) {
 Result<CountedObject> count_object(const ObjectFiles &files, const CountOptions &options,
                                    Diagnostics &diagnostics) {
   return files.gcc3() ? count_gcov3(files, diagnostics) : count_gcov(files, options, diagnostics);
+}
+
+Result<CountedRuns> count_runs(const std::string &path, std::span<const RunCounters> runs,
+                               const CountOptions &options, Diagnostics &diagnostics) {
+  TALLY_TRY(notes, read_notes(path, diagnostics));
+  const GcovOptions counting = gcov_options(notes, options);
+  CountedRuns out;
+  for (const RunCounters &run : runs) {
+    TALLY_TRY(data, read_gcov_data(run.bytes, run.source, diagnostics));
+    const CoverageCounters counters = match_counters(notes, &data, run.source, diagnostics);
+    out.counts.push_back(count_as_gcov(notes.graph, counters, path, diagnostics, counting));
+  }
+  out.graph = std::move(notes.graph);
+  return out;
 }
 
 } // namespace tally

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <tally/build_notes.h>
 #include <tally/counter_paths.h>
 
 #include "session/real_paths.h"
@@ -40,10 +41,16 @@ class FindInputs {
 public:
   explicit FindInputs(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
 
-  Result<CoverageInputs> run(const std::vector<std::string> &paths) {
+  Result<CoverageInputs> run(const std::vector<std::string> &paths, const std::string &build) {
     for (const std::string &path : paths)
       TALLY_CHECK(add(path));
     bring_together();
+    if (!build.empty()) {
+      TALLY_TRY(notes, notes_of_build(build));
+      std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
+        return !notes.contains(real_paths_.of(files.notes));
+      });
+    }
     return std::move(inputs_);
   }
 
@@ -143,9 +150,9 @@ void FindInputs::bring_together() {
 
 } // namespace
 
-Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths,
+Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,
                                    Diagnostics &diagnostics) {
-  return FindInputs(diagnostics).run(paths);
+  return FindInputs(diagnostics).run(paths, build);
 }
 
 } // namespace tally

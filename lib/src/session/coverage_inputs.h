@@ -13,8 +13,9 @@ struct CoverageInputs {
   std::vector<std::string> reports;
 };
 
-// The files of CollectOptions::paths. Counters that GCOV_PREFIX led elsewhere are brought together
+// The files of CollectOptions::paths, as far as `build` has them. Counters that GCOV_PREFIX led elsewhere are brought together
 // with their notes.
-Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, Diagnostics &diagnostics);
+Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,
+                                   Diagnostics &diagnostics);
 
 } // namespace tally

@@ -1,0 +1,21 @@
+// Tests told apart: `tally coverage --harvest` and `--per-test`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tally/collect_coverage.h>
+#include <tally/report.h>
+
+namespace tally::cli {
+
+// The counters below FOLDER to FOLDER.counters; FOLDER is gone then. One that is not there, because
+// the test left none, is an empty file of counters.
+Result<void> harvest(const std::string &folder);
+
+// Of a folder with tests.json and harvested counters.
+Result<std::vector<TestRun>> runs_of_tests(const std::string &folder);
+
+Result<void> print_table_of_tests(const CollectedCoverage &collected, const TextOptions &options);
+
+} // namespace tally::cli

@@ -1,0 +1,98 @@
+#include <tally/test_counters.h>
+
+#include <limits>
+
+#include <zlib.h>
+
+#include <tally/counter_paths.h>
+#include <tally/file_io.h>
+
+namespace tally {
+
+namespace {
+
+constexpr std::string_view magic = "tally counters 1\n";
+constexpr uint64_t most_deflated = 1032; // bytes from one: zlib's own limit (zlib.net/zlib_tech)
+
+void put(std::string &out, size_t number) {
+  for (int shift = 0; shift < 32; shift += 8)
+    out += static_cast<char>(number >> shift & 0xff);
+}
+
+} // namespace
+
+Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics) {
+  std::string out(magic);
+  if (folder.empty())
+    return out;
+  TALLY_TRY(names, files_below(
+                       folder, [](std::string_view name) { return name.ends_with(".gcda"); },
+                       diagnostics));
+  for (const std::string &name : names) {
+    TALLY_TRY(source, ByteSource::open(name));
+    TALLY_TRY(bytes, source->rest());
+    if (bytes.empty())
+      continue;
+    if (bytes.size() > std::numeric_limits<uint32_t>::max())
+      return fail(ErrorCode::limit, "is larger than 4 GiB", name);
+    std::string packed(::compressBound(bytes.size()), '\0');
+    uLongf size = packed.size();
+    if (::compress2(reinterpret_cast<Bytef *>(packed.data()), &size,
+                    reinterpret_cast<const Bytef *>(bytes.data()), bytes.size(),
+                    Z_BEST_SPEED) != Z_OK)
+      return fail(ErrorCode::limit, "there is not enough memory", name);
+    const std::string_view path = std::string_view(name).substr(folder.size());
+    put(out, path.size());
+    put(out, size);
+    put(out, bytes.size());
+    out += path;
+    out.append(packed, 0, size);
+  }
+  return out;
+}
+
+Result<PackedCounters> PackedCounters::read(std::string bytes, std::string source) {
+  PackedCounters out;
+  out.source_ = std::move(source);
+  out.bytes_ = std::make_shared<const std::string>(std::move(bytes));
+  const std::string_view all = *out.bytes_;
+  if (!all.starts_with(magic))
+    return fail(ErrorCode::invalid_input, "is no file of packed counters", out.source_,
+                Position::at_offset(0));
+  size_t at = magic.size();
+  const auto number = [&](size_t offset) {
+    uint32_t value = 0;
+    for (size_t i = 4; i-- > 0;)
+      value = value << 8 | static_cast<unsigned char>(all[offset + i]);
+    return value;
+  };
+  while (at < all.size()) {
+    constexpr size_t sizes = 12;
+    const bool has_sizes = all.size() - at >= sizes;
+    const uint64_t path = has_sizes ? number(at) : 0, packed = has_sizes ? number(at + 4) : 0;
+    if (!has_sizes || all.size() - at - sizes < path + packed)
+      return fail(ErrorCode::invalid_input, "truncated: a file of counters does not end",
+                  out.source_, Position::at_offset(at));
+    File file{all.substr(at + sizes, path), number(at + 8), all.substr(at + sizes + path, packed)};
+    if (file.size > packed * most_deflated)
+      return fail(ErrorCode::invalid_input, "a file of counters cannot be as large as it says",
+                  out.source_, Position::at_offset(at + 8));
+    out.files_.push_back(file);
+    at += sizes + path + packed;
+  }
+  return out;
+}
+
+Result<std::string> PackedCounters::unpack(const File &file) const {
+  std::string out(file.size, '\0');
+  uLongf size = file.size;
+  if (::uncompress(reinterpret_cast<Bytef *>(out.data()), &size,
+                   reinterpret_cast<const Bytef *>(file.packed.data()),
+                   file.packed.size()) != Z_OK ||
+      size != file.size)
+    return fail(ErrorCode::invalid_input, "counters that cannot be inflated", source_,
+                Position::at_offset(static_cast<uint64_t>(file.packed.data() - bytes_->data())));
+  return out;
+}
+
+} // namespace tally

@@ -1,0 +1,46 @@
+"""What `meson setup` says of parts that cannot be built here."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.programs import SOURCE_ROOT
+from support.skips import need_tools, run_unittests
+
+LACKING = r"LLDB's headers are not there"
+
+
+class LldbHeadersTest(unittest.TestCase):
+    """LLDB is not there to be built for."""
+
+    def setUp(self) -> None:
+        need_tools("meson")
+        if Path("/usr/include/lldb/API/LLDB.h").exists():
+            self.skipTest("every compiler finds LLDB's headers here")
+        folder = tempfile.TemporaryDirectory(prefix="setup-")
+        self.addCleanup(folder.cleanup)
+        self.build = Path(folder.name, "build")
+
+    def set_up(self, *options: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            ["meson", "setup", self.build, SOURCE_ROOT, "-Dtests=disabled",
+             "-Dbenchmarks=disabled", f"-Dlldb_headers={self.build}/none", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+    def test_the_plug_in_is_off_and_the_summary_says_why(self) -> None:
+        done = self.set_up()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, rf"(?m)^ *LLDB plug-in *: no: {LACKING}$")
+        self.assertNotIn("lldb_tally", (self.build / "build.ninja").read_text(encoding="utf-8"))
+
+    def test_where_it_is_asked_for_setup_fails(self) -> None:
+        done = self.set_up("-Dlldb=enabled")
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertRegex(done.stdout, rf"ERROR: .*\blldb\b.*: {LACKING} .*-Dlldb_headers=FOLDER")
+
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,76 @@
+"""What the tests here share: each LLDB in turn, and its output told apart by command.
+
+    def measure(lldb: str) -> None:
+        result = run_lldb(["profile start", "run", "profile status"], program("spin7030"), ["1"],
+                          lldb=lldb)
+        self.assertEqual(status_of(result)["parts"], "1", result)
+    self.in_each(measure)
+"""
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+import unittest
+from pathlib import Path
+from typing import Callable
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.chance import with_one_retry
+from support.lldb_driver import LldbResult, lldb_name, lldb_programs, need_lldb
+from support.skips import need_perf
+from support.tables import Report, parse_report, parse_status
+
+REPORT = "profile report --limit 0"
+PARTS = "profile report --by part --limit 0"
+
+
+class LldbCase(unittest.TestCase):
+    """A case that drives each LLDB."""
+
+    samples_by_perf = True
+
+    def setUp(self) -> None:
+        need_lldb()
+        if self.samples_by_perf:
+            need_perf()
+
+    def in_each(self, measure: Callable[[str], None], *, by_chance: bool = False) -> None:
+        """`by_chance`: chance, or a busy machine, may break what is measured; once in each."""
+        for lldb in lldb_programs():
+            with self.subTest(lldb_name(lldb)):
+                if by_chance:
+                    with_one_retry(lambda: measure(lldb))
+                else:
+                    measure(lldb)
+
+
+def wait_for_cpu(launched: str, seconds: float) -> None:
+    """Until the process of that text has used so much: how long a launch takes is chance."""
+    pid = re.search(r"Process (\d+) launched", launched)[1]
+    deadline = time.monotonic() + 60
+    used = 0.0
+    while used < seconds and time.monotonic() < deadline:
+        time.sleep(0.02)
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")  # utime, stime
+
+
+def text_of(result: LldbResult, command: str, which: int = 0) -> str:
+    """What standard output got from a use of that command on, up to the next one."""
+    uses = result.stdout.split(f"(lldb) {command}\n")[1:]
+    if which >= len(uses):
+        raise AssertionError(f"{command!r} was played {len(uses)} times\n{result}")
+    return ("\n" + uses[which]).partition("\n(lldb) ")[0][1:]
+
+
+def report_of(result: LldbResult, command: str = REPORT, which: int = 0) -> Report:
+    try:
+        return parse_report(text_of(result, command, which))
+    except ValueError as error:
+        raise AssertionError(f"{error}\n{result}") from None
+
+
+def status_of(result: LldbResult, which: int = 0) -> dict[str, str]:
+    return parse_status(text_of(result, "profile status", which))
