@@ -54,6 +54,15 @@ class BuildDir:
             pass
         return name
 
+    def built_here(self, name: str) -> str:
+        """A program of that name among the targets: '' or its path."""
+        for target in self._introspection('intro-targets.json'):
+            if target['name'] == name and target['type'] == 'executable':
+                for path in target['filename']:
+                    if os.access(path, os.X_OK):
+                        return str(path)
+        return ''
+
     @property
     def logs(self) -> str:
         return os.path.join(self.path, 'meson-logs')

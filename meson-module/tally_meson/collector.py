@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 import typing as T
 
 from .refusal import REFUSED, Refusal, say
@@ -44,38 +46,30 @@ def expected_version() -> str:
 
 
 class Collector:
-    def __init__(self) -> None:
-        """Raises Refusal where there is none, or one of another version."""
-        path = _installed()[0] or shutil.which('tally') or ''
+    def __init__(self, build: T.Optional[BuildDir] = None) -> None:
+        """Raises Refusal where there is none, or one of another version. build: may have made one,
+        as a subproject."""
+        path = _installed()[0] or shutil.which('tally') or \
+            (build.built_here('tally') if build else '')
         if not path:
             raise Refusal('the collector, tally, is not on PATH')
         self.path = path
+        self._is_of_build = build is not None and \
+            os.path.realpath(path).startswith(build.path + os.sep)
         try:
-            told = subprocess.run([path, '--version'], stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=True)
-            self.version = told.stdout.decode(errors='replace').split()[-1]
-        except (OSError, subprocess.CalledProcessError, IndexError):
-            raise Refusal(f'the collector {path} does not start') from None
+            status, lines, _ = self._run('--version')
+            self.version = lines[0].split()[-1] if status == 0 else ''
+        except (OSError, IndexError):
+            self.version = ''
+        if not self.version:
+            raise Refusal(f'the collector {path} does not start')
         wanted = expected_version()
         if wanted and self.version != wanted:
             raise Refusal(f'the collector {path} is {self.version}, this helper {_HERE} is '
                           f'{wanted}: install them together')
-        # To be deleted when every collector of this version has them.
-        self._help = ''
-
-    def _knows(self, option: str, command: str = 'coverage') -> bool:
-        if command != 'coverage':
-            option = '--build'
-        if not self._help:
-            self._help = subprocess.run([self.path, 'coverage', '--help'], check=False,
-                                        stdout=subprocess.PIPE).stdout.decode(errors='replace')
-        return re.search(rf'^ +{option}\b', self._help, re.MULTILINE) is not None
-
-    def _build(self, build: BuildDir, command: str) -> T.List[str]:
-        return ['--build', build.path] if self._knows('--build', command) else [build.path]
 
     def coverage_words(self, build: BuildDir, plan: Plan, *, per_test: str = '') -> T.List[str]:
-        words = ['coverage', '--root', build.source]
+        words = ['coverage', '--root', build.source, '--build', build.path]
         for option, values in (('--report', plan.reports), ('--filter', plan.filter),
                                ('--exclude', plan.exclude)):
             # One word: a value may begin with -.
@@ -89,30 +83,44 @@ class Collector:
 
     def check(self, build: BuildDir, plan: Plan) -> None:
         """Raises Refusal where its command line would be at fault, before anything is done."""
-        for option, wanted in (('--diff', plan.diff), ('--harvest', plan.per_test)):
-            if wanted and not self._knows(option):
-                raise Refusal(f'the collector {self.path} is too old: it has no {option}')
+        if plan.diff and subprocess.run(['git', '-C', build.source, 'rev-parse', plan.diff, '--'],
+                                        check=False, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL).returncode != 0:
+            raise Refusal(f'--coverage-diff: git knows no {plan.diff} in {build.source}')
         # A folder without counters: it ends right after its arguments were read.
         nowhere = os.path.join(build.path, 'meson-info')
-        done = subprocess.run([self.path, *self.coverage_words(build, plan), nowhere], check=False,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE)
-        if done.returncode == REFUSED:
-            first = (done.stderr.decode(errors='replace').splitlines() or [''])[0]
-            raise Refusal(re.sub(r'^tally: --', 'tally: --coverage-', first)[len('tally: '):])
+        status, _, errors = self._run(*self.coverage_words(build, plan), nowhere)
+        if status == REFUSED:
+            raise Refusal(re.sub(r'^tally: (--)?', lambda found: '--coverage-' if found[1] else '',
+                                 (errors or [''])[0]))
 
     def zero(self, build: BuildDir) -> None:
         """Counters of this build back to 0."""
-        done = subprocess.run([self.path, 'zero', *self._build(build, 'zero')], check=False,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE)
-        if done.returncode not in (0, 4):  # 4: there are none yet
-            for line in done.stderr.decode(errors='replace').splitlines():
+        status, _, errors = self._run('zero', '--build', build.path)
+        if status not in (0, 4):  # 4: there are none yet
+            for line in errors:
                 say(re.sub('^tally: ', '', line))
             say('not all counters are back at 0: counts of earlier runs are in the table')
 
     def collect(self, build: BuildDir, plan: Plan, *, per_test: str = '') -> int:
         """Prints the table, writes the reports; its exit status."""
+        for report in plan.reports:
+            folder = os.path.dirname(report.partition(':')[2])
+            if folder:
+                os.makedirs(folder, exist_ok=True)
         words = self.coverage_words(build, plan, per_test=per_test)
-        return subprocess.run([self.path, *words, *self._build(build, 'coverage')], check=False,
-                              stdin=subprocess.DEVNULL).returncode
+        return self._run(*words, captured=False)[0]
+
+    def _run(self, *words: str, captured: bool = True) -> T.Tuple[int, T.List[str], T.List[str]]:
+        """Its status and the lines that it printed."""
+        out = subprocess.PIPE if captured else None
+        environment = dict(os.environ)
+        with contextlib.ExitStack() as stack:
+            if self._is_of_build:  # it may count itself: its counts are no test's
+                environment['GCOV_PREFIX'] = stack.enter_context(tempfile.TemporaryDirectory())
+            done = subprocess.run([self.path, *words], check=False, stdin=subprocess.DEVNULL,
+                                  stdout=out, stderr=out, env=environment)
+        told = [(text or b'').decode(errors='replace').splitlines()
+                for text in (done.stdout, done.stderr)]
+        return done.returncode, told[0], told[1]

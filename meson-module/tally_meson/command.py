@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import typing as T
 
-from .refusal import Refusal, say
+from .refusal import Refusal, refused_by_system, say
 
 _USAGE = """\
 Usage: tally-meson test [-C BUILD] [--coverage-*]... [arguments of meson test]...
@@ -33,7 +33,8 @@ def main() -> int:
         print(_USAGE, end='')
         return 0
     try:
-        return _run(words)
+        with refused_by_system():
+            return _run(words)
     except Refusal as refusal:
         say(str(refusal))
         return refusal.status

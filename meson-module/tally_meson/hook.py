@@ -17,7 +17,7 @@ import sys
 import typing as T
 
 from . import arguments
-from .refusal import REFUSED, Refusal, say
+from .refusal import Refusal, say
 
 if T.TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -125,11 +125,12 @@ def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
     flags = arguments.Flags.of(options)
     if not flags.coverage:
         raise Refusal(f'{flags.first_given()} is given without --coverage')
-    build = BuildDir(getattr(options, 'wd', None) or os.getcwd())
+    folder = getattr(options, 'wd', None) or os.getcwd()
     found = trouble(mtest)
     if found:
         raise Refusal(f'this Meson ({_version()}) has another `meson test` than the hook knows '
-                      f'({found}): type tally-meson test -C {build.path}')
+                      f'({found}): type tally-meson test -C {folder}')
+    build = BuildDir(folder)
     if getattr(options, 'list', False):
         return run(options)
     measurement = Measurement(build, flags, os.getcwd())

@@ -13,7 +13,7 @@ import typing as T
 from . import settings
 from .collector import Collector
 from .per_test import Trees
-from .refusal import NO_DATA, Refusal, say
+from .refusal import NO_DATA, Refusal, refused_by_system, say
 
 if T.TYPE_CHECKING:
     from .arguments import Flags
@@ -45,11 +45,12 @@ class Ran(T.NamedTuple):
 
 
 class Measurement:
+    @refused_by_system()
     def __init__(self, build: BuildDir, flags: Flags, typed_in: str) -> None:
         self.build = build
         self._flags = flags
         self._typed_in = typed_in
-        self._collector = Collector()
+        self._collector = Collector(build)
         self._plan = self._made_plan()
         self._collector.check(build, self._plan)
         self._lock: T.Optional[T.IO[str]] = None
@@ -67,6 +68,7 @@ class Measurement:
     def per_test(self) -> bool:
         return self._plan.per_test
 
+    @refused_by_system()
     def switch_on(self, *, may_rebuild: bool) -> None:
         """The option b_coverage. Before Meson reads its build data."""
         on = self.build.coverage()
@@ -88,6 +90,7 @@ class Measurement:
             lines = done.stdout.decode(errors='replace').split('\n')
             raise Refusal(f'{typed}: {" ".join(lines).strip()}')
 
+    @refused_by_system()
     def begin(self) -> None:
         """After the rebuild, which may have stored other settings; before the first test."""
         self._plan = self._made_plan()
@@ -95,6 +98,7 @@ class Measurement:
         if self._plan.per_test:
             self.trees = Trees(self._collector, self.build)
 
+    @refused_by_system()
     def zero(self) -> None:
         if not self._flags.keep:
             self._collector.zero(self.build)
@@ -102,18 +106,25 @@ class Measurement:
     def finish(self, status: int) -> int:
         """status: of the tests, which wins."""
         try:
-            if self.trees:
-                self.trees.complete()
-            else:
-                for test in dict.fromkeys(self.ran):
-                    if test.why_no_data():
-                        say(f'{test.name}: no data: {test.why_no_data()}')
-            sys.stdout.flush()
-            own = self._collector.collect(
-                self.build, self._plan, per_test=self.trees.folder if self.trees else '')
+            own = self._collected()
             return status or own
+        except Refusal as refusal:
+            say(str(refusal))
+            return status or refusal.status
         finally:
             self.close()
+
+    @refused_by_system()
+    def _collected(self) -> int:
+        if self.trees:
+            self.trees.complete()
+        else:
+            for test in dict.fromkeys(self.ran):
+                if test.why_no_data():
+                    say(f'{test.name}: no data: {test.why_no_data()}')
+        sys.stdout.flush()
+        return self._collector.collect(
+            self.build, self._plan, per_test=self.trees.folder if self.trees else '')
 
     def close(self) -> None:
         if self.trees:

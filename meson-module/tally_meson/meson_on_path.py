@@ -63,11 +63,13 @@ def all_on_path() -> T.List[Meson]:
 
 
 def is_distributions(site: str, prefix: str = '') -> bool:
-    """Debian's and others': all below /usr but /usr/local, and virtual environments."""
-    site = os.path.realpath(site)
+    """The package manager's: all below /usr but /usr/local, and but for a virtual environment there,
+    which is the prefix of its Python."""
+    site, prefix = os.path.realpath(site), os.path.realpath(prefix) if prefix else ''
     if site.startswith('/usr/local/') or not site.startswith('/usr/'):
         return False
-    return not os.path.exists(os.path.join(prefix, 'pyvenv.cfg'))
+    return not (prefix and site.startswith(prefix + '/')
+                and os.path.exists(os.path.join(prefix, 'pyvenv.cfg')))
 
 
 def may_write(folder: str) -> bool:
