@@ -230,6 +230,5 @@ class _Harness:
 async def _harvest(words: T.List[str]) -> None:
     """What cannot be packed now is packed at the end, or says why then."""
     import asyncio
-    if words:
-        process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.DEVNULL)
-        await process.wait()
+    process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.DEVNULL)
+    await process.wait()

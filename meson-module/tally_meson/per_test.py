@@ -62,9 +62,8 @@ class Trees:
         return os.path.join(self.folder, str(number))
 
     def harvest_words(self, number: int) -> T.List[str]:
-        """The command that packs what a test has left; nothing is to be packed: empty."""
-        tree = self.tree(number)
-        return [self.collector, 'coverage', '--harvest', tree] if os.path.isdir(tree) else []
+        """The command that packs what a test has left, be it nothing."""
+        return [self.collector, 'coverage', '--harvest', self.tree(number)]
 
     def ended(self, number: int, test: Ran) -> None:
         self._last = max(self._last, number)
@@ -72,9 +71,10 @@ class Trees:
 
     def complete(self) -> None:
         """What was interrupted is packed, too; the names are written."""
-        for name in os.listdir(self.folder):
-            if name.isdigit():
-                subprocess.run(self.harvest_words(int(name)), check=False,
+        for row in self._rows:
+            tree = self.tree(row['n'])
+            if os.path.isdir(tree) or not os.path.exists(tree + '.counters'):
+                subprocess.run(self.harvest_words(row['n']), check=False,
                                stdin=subprocess.DEVNULL)
         with open(os.path.join(self.folder, 'tests.json'), 'w', encoding='utf-8') as file:
             json.dump(sorted(self._rows, key=lambda row: int(row['n'])), file, indent=1)

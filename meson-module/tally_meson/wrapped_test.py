@@ -85,9 +85,8 @@ def main() -> int:
     except OSError as error:
         print(f'{command[0]}: {error.strerror}', file=sys.stderr)
         return 127
-    if os.path.isdir(tree):
-        subprocess.run([collector, 'coverage', '--harvest', tree], check=False,
-                       stdin=subprocess.DEVNULL)
+    subprocess.run([collector, 'coverage', '--harvest', tree], check=False,
+                   stdin=subprocess.DEVNULL)
     if status < 0:  # Meson is to see what happened, but no second core file
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(-status, signal.SIG_DFL)
