@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""import('tally'): settings of coverage, and a target that prints the table.
+
+Stands on what modules had in common from Meson 1.0 to 1.12. The hook loads it as
+mesonbuild.modules.tally.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import typing as T
+
+from tally_meson import settings
+
+from . import ExtensionModule, ModuleInfo
+from ..interpreterbase import InvalidArguments, noKwargs, noPosargs
+
+if T.TYPE_CHECKING:
+    from . import ModuleState
+    from ..interpreter import Interpreter
+    from ..interpreterbase import TYPE_kwargs, TYPE_var
+
+    class ConfigureKw(T.TypedDict, total=False):
+        exclude: T.Union[str, T.List[str]]
+        filter: T.Union[str, T.List[str]]
+        include_subprojects: T.Union[str, T.List[str]]
+        fail_under: T.Union[int, str]
+        fail_under_branch: T.Union[int, str]
+        reports: T.Union[str, T.List[str]]
+        per_test: bool
+
+
+class TallyModule(ExtensionModule):
+
+    INFO = ModuleInfo('tally')
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        super().__init__(interpreter)
+        self._configured: T.Set[str] = set()  # subprojects; '': the main project
+        self.methods.update({
+            'enabled': self.enabled,
+            'configure': self.configure,
+            'report_target': self.report_target,
+        })
+
+    @noPosargs
+    @noKwargs
+    def enabled(self, state: ModuleState, args: T.List[TYPE_var], kwargs: TYPE_kwargs) -> bool:
+        try:
+            return bool(state.get_option('b_coverage'))
+        except Exception:  # no compiler has the option; each Meson says so in its own way
+            return False
+
+    @noPosargs
+    def configure(self, state: ModuleState, args: T.List[TYPE_var], kwargs: ConfigureKw) -> None:
+        try:
+            told = settings.checked(kwargs)
+        except TypeError as error:
+            raise InvalidArguments(f'tally.configure: {error}') from None
+        if state.subproject in self._configured:
+            raise InvalidArguments('tally.configure: was called before in this project')
+        self._configured.add(state.subproject)
+        # A subproject must not change what its parent asks for.
+        if not state.subproject:
+            settings.store(settings.path_in(state.environment.get_build_dir()), told)
+
+    @noKwargs
+    def report_target(self, state: ModuleState, args: T.List[TYPE_var],
+                      kwargs: TYPE_kwargs) -> TYPE_var:
+        if len(args) != 1 or not isinstance(args[0], str):
+            raise InvalidArguments('tally.report_target: expected one argument, the name of the '
+                                   f'target, not {args!r}')
+        package = os.path.dirname(os.path.abspath(settings.__file__))
+        command = [sys.executable, package, 'report', '-C', state.environment.get_build_dir()]
+        # As a meson.build would call it: that promises more than the classes below it.
+        return self.interpreter.func_run_target(state.current_node, [args[0]],
+                                                {'command': command})
+
+
+def initialize(interp: Interpreter) -> TallyModule:
+    return TallyModule(interp)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""The flags, in one list for `meson test` and `tally-meson`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import typing as T
+
+# In `tally-meson report`, which runs no tests, only those that are marked so mean something.
+_REPORTING = 'reporting'
+
+
+class _Flag(T.NamedTuple):
+    name: str
+    kind: str  # 'switch', 'value', 'list', 'optional'
+    metavar: str
+    help: str
+    use: str = ''
+
+
+FLAGS: T.Tuple[_Flag, ...] = (
+    _Flag('--coverage', 'switch', '', 'Measure what the tests reach, and print it as a table.'),
+    _Flag('--coverage-report', 'list', 'FMT[:FILE]',
+          'Also write a report: html, lcov, gcovr, cobertura, sonarqube, markdown, github, '
+          'callgrind or text. FILE is relative to the current directory; without it, '
+          'meson-logs/coverage.* in the build directory. May be repeated.', _REPORTING),
+    _Flag('--coverage-fail-under', 'value', 'PCT',
+          'Exit status 3 when a smaller part of the lines was reached.', _REPORTING),
+    _Flag('--coverage-fail-under-branch', 'value', 'PCT',
+          'Exit status 3 when a smaller part of the branches was taken.', _REPORTING),
+    _Flag('--coverage-filter', 'list', 'RE',
+          'Only files in whose path RE is found, also such as are left out by default. '
+          'May be repeated.', _REPORTING),
+    _Flag('--coverage-exclude', 'list', 'RE',
+          'Leave out files in whose path RE is found. May be repeated.', _REPORTING),
+    _Flag('--coverage-diff', 'optional', 'REV',
+          'Count only lines that `git diff REV` (default: HEAD) names as added or changed.',
+          _REPORTING),
+    _Flag('--coverage-per-test', 'switch', '', 'Count each test by itself.'),
+    _Flag('--coverage-keep', 'switch', '', 'Add to the counts of earlier runs.'),
+    _Flag('--coverage-no-reconfigure', 'switch', '',
+          'Never switch the option b_coverage on.'),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Flags:
+    """What was typed; None: not given."""
+
+    coverage: bool = False
+    report: T.Tuple[str, ...] = ()
+    fail_under: T.Optional[str] = None
+    fail_under_branch: T.Optional[str] = None
+    filter: T.Tuple[str, ...] = ()
+    exclude: T.Tuple[str, ...] = ()
+    diff: T.Optional[str] = None
+    per_test: bool = False
+    keep: bool = False
+    no_reconfigure: bool = False
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> Flags:
+        values: T.Dict[str, T.Any] = {}
+        for flag in FLAGS:
+            value = getattr(options, _dest(flag), None)
+            if value is not None:
+                values[_field(flag)] = tuple(value) if flag.kind == 'list' else value
+        return cls(**values)
+
+    def first_given(self) -> T.Optional[str]:
+        """The first flag that was typed, but for --coverage itself."""
+        for flag in FLAGS[1:]:
+            if getattr(self, _field(flag)) not in (None, False, ()):
+                return flag.name
+        return None
+
+
+def _dest(flag: _Flag) -> str:
+    return flag.name[2:].replace('-', '_')
+
+
+def _field(flag: _Flag) -> str:
+    return 'coverage' if flag.name == '--coverage' else _dest(flag)[len('coverage_'):]
+
+
+def add_arguments(parser: argparse.ArgumentParser, *, reporting_only: bool = False) -> None:
+    group = parser.add_argument_group('coverage (Tally)')
+    for flag in FLAGS:
+        if reporting_only and flag.use != _REPORTING:
+            continue
+        more: T.Dict[str, T.Any] = {'dest': _dest(flag), 'help': flag.help}
+        if flag.kind == 'switch':
+            more.update(action='store_true', default=False)
+        else:
+            more.update(metavar=flag.metavar)
+            if flag.kind == 'list':
+                more.update(action='append')
+            elif flag.kind == 'optional':
+                more.update(nargs='?', const='HEAD')
+        group.add_argument(flag.name, **more)
+
+
+class Words(T.NamedTuple):
+    """The arguments of `tally-meson test`, told apart."""
+
+    coverage: T.List[str]  # ours
+    meson: T.List[str]  # all others, as they were, without -C and --no-rebuild
+    build: str
+    no_rebuild: bool
+    list_only: bool
+    benchmark: bool
+    wrapper: bool
+    help: bool
+
+
+def _abbreviates(word: str, name: str, least: str) -> bool:
+    """As argparse has it: any beginning that no other option of `meson test` shares."""
+    return word.startswith(least) and name.startswith(word)
+
+
+def _takes_value(word: str) -> str:
+    """The kind of our flag that the word begins or is."""
+    found = [flag for flag in FLAGS if flag.name.startswith(word)]
+    exact = [flag for flag in found if flag.name == word]
+    return (exact or found or [FLAGS[0]])[0].kind
+
+
+def split(words: T.Sequence[str]) -> T.Optional[Words]:
+    """None: -C without a directory.
+
+    A word that begins with - is never the value of another, so nothing has to be known of Meson's
+    own options; none of them begins with --c.
+    """
+    ours: T.List[str] = []
+    rest: T.List[str] = []
+    build = '.'
+    seen = {'no_rebuild': False, 'list_only': False, 'benchmark': False, 'wrapper': False,
+            'help': False}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        follows = at < len(words) and not words[at].startswith('-')
+        name = word.partition('=')[0]
+        if word == '--':
+            rest += words[at - 1:]
+            break
+        if word == '-C':
+            if not follows:
+                return None
+            build = words[at]
+            at += 1
+        elif word.startswith('-C'):
+            build = word[3:] if word.startswith('-C=') else word[2:]
+        elif name.startswith('--c'):
+            ours.append(word)
+            if '=' not in word and follows and _takes_value(name) != 'switch':
+                ours.append(words[at])
+                at += 1
+        elif _abbreviates(word, '--no-rebuild', '--no-r'):
+            seen['no_rebuild'] = True
+        elif word in ('-h', '--help'):
+            seen['help'] = True
+        else:
+            seen['list_only'] |= _abbreviates(word, '--list', '--li')
+            seen['benchmark'] |= _abbreviates(word, '--benchmark', '--b')
+            seen['wrapper'] |= _abbreviates(name, '--wrapper', '--w')
+            rest.append(word)
+    return Words(ours, rest, build, **seen)

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""What a build directory tells of itself: only what Meson documents, and ninja's file."""
+
+from __future__ import annotations
+
+import configparser
+import datetime
+import json
+import os
+import re
+import shlex
+import shutil
+import typing as T
+
+from .refusal import Refusal
+
+class BuildDir:
+    def __init__(self, folder: str) -> None:
+        self.path = os.path.realpath(folder)
+        try:
+            info = self._introspection('meson-info.json')
+            self.source = os.path.realpath(info['directories']['source'])
+            self.meson_version = str(info['meson_version']['full'])
+        except (OSError, ValueError, KeyError):
+            raise Refusal(f'{folder} is no build directory of Meson: name one with -C') from None
+
+    def _introspection(self, name: str) -> T.Any:
+        with open(os.path.join(self.path, 'meson-info', name), encoding='utf-8') as file:
+            return json.load(file)
+
+    def coverage(self) -> T.Optional[bool]:
+        """The option b_coverage; None: no compiler here has it."""
+        for option in self._introspection('intro-buildoptions.json'):
+            if option['name'] == 'b_coverage':
+                return bool(option['value'])
+        return None
+
+    def subproject_folder(self) -> str:
+        return str(self._introspection('intro-projectinfo.json').get('subproject_dir')
+                   or 'subprojects')
+
+    def folder_of_subproject(self, name: str) -> str:
+        """Below subproject_folder(); a wrap file may name another than that of the subproject."""
+        wrap = configparser.ConfigParser(interpolation=None)
+        path = os.path.join(self.source, self.subproject_folder(), name + '.wrap')
+        try:
+            wrap.read(path, encoding='utf-8')
+            for section in wrap.sections():
+                if section.startswith('wrap'):
+                    return wrap.get(section, 'directory', fallback=name)
+        except (OSError, ValueError, configparser.Error):
+            pass
+        return name
+
+    def built_here(self, name: str) -> str:
+        """A program of that name among the targets: '' or its path."""
+        for target in self._introspection('intro-targets.json'):
+            if target['name'] == name and target['type'] == 'executable':
+                for path in target['filename']:
+                    if os.access(path, os.X_OK):
+                        return str(path)
+        return ''
+
+    @property
+    def logs(self) -> str:
+        return os.path.join(self.path, 'meson-logs')
+
+    def configured_at(self) -> float:
+        """When the last configuration began, in seconds since the epoch; 0: not known."""
+        try:
+            with open(os.path.join(self.logs, 'meson-log.txt'), encoding='utf-8',
+                      errors='replace') as log:
+                told = re.match(r'Build started at (\S+)', log.readline())
+            return datetime.datetime.fromisoformat(told.group(1)).timestamp() if told else 0.0
+        except (OSError, ValueError):
+            return 0.0
+
+    def meson(self) -> T.List[str]:
+        """The command of the Meson that made it, which alone can read its test data; else that on
+        PATH."""
+        try:
+            with open(os.path.join(self.path, 'build.ninja'), encoding='utf-8') as file:
+                text = file.read()
+        except OSError:
+            raise Refusal(f'{self.path} has no build.ninja: only the ninja backend is supported') \
+                from None
+        told = re.search(r'^rule REGENERATE_BUILD\n command = (.*?) "?--internal"? ', text,
+                         re.MULTILINE)
+        if told:
+            words = shlex.split(told.group(1).replace('$ ', ' ').replace('$$', '$'))
+            if words and shutil.which(words[0]) and all(
+                    os.path.exists(word) for word in words[1:] if os.path.isabs(word)):
+                return words
+        found = shutil.which('meson')
+        if not found:
+            raise Refusal('there is no meson on PATH')
+        return [found]
+
+
+def ninja() -> T.List[str]:
+    named = os.environ.get('NINJA')
+    for name in [named] if named else ['ninja', 'ninja-build', 'samu']:
+        found = shutil.which(name)
+        if found:
+            return [found]
+    raise Refusal('there is no ninja on PATH', 127)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""Of gcovr's configuration files, what says the same thing here: filters and thresholds.
+
+gcovr's patterns match from the beginning, of the path relative to the file's folder or, where the
+pattern begins with /, of the absolute one (gcovr 5.2, utils.py, FilterOption). Here they are
+searched in the path as the table shows it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import typing as T
+
+from .refusal import say
+
+_COMMENT = re.compile(r'(^|\s+)#.*$')
+_ENTRY = re.compile(r'^\s*([^=\s]+)\s*=\s*(.*?)\s*$')
+
+
+class Entries(T.NamedTuple):
+    filter: T.List[str]
+    exclude: T.List[str]
+    fail_under: T.Optional[str]
+    fail_under_branch: T.Optional[str]
+
+
+def searched(pattern: str, root: str) -> str:
+    """The same for a search in the path as shown; root: the file's folder, which is the source
+    root."""
+    if pattern.startswith('/'):
+        for beginning in (root + '/', re.escape(root) + '/'):
+            if pattern.startswith(beginning):
+                pattern = pattern[len(beginning):]
+                break
+    return f'^(?:{pattern})'
+
+
+def _pairs_of_cfg(path: str) -> T.Iterator[T.Tuple[str, str]]:
+    with open(path, encoding='utf-8', errors='replace') as file:
+        for line in file:
+            found = _ENTRY.match(_COMMENT.sub('', line.rstrip('\n')))
+            if found:
+                yield found.group(1), found.group(2)
+
+
+def _pairs_of_toml(path: str, *tables: str) -> T.Iterator[T.Tuple[str, str]]:
+    try:
+        import tomllib
+    except ImportError:  # before Python 3.11
+        say(f'{path} is not read: this Python has no tomllib')
+        return
+    with open(path, 'rb') as file:
+        content: T.Any = tomllib.load(file)
+    for table in tables:
+        content = content.get(table, {})
+    for key, value in content.items():
+        for each in value if isinstance(value, list) else [value]:
+            yield key, str(each)
+
+
+def read(root: str) -> Entries:
+    """Of the first file that gcovr would take in this folder; none: nothing."""
+    out = Entries([], [], None, None)
+    readers: T.Tuple[T.Tuple[str, T.Callable[[str], T.Iterator[T.Tuple[str, str]]]], ...] = (
+        ('gcovr.cfg', _pairs_of_cfg),
+        ('gcovr.toml', _pairs_of_toml),
+    )
+    for name, pairs in readers:
+        path = os.path.join(root, name)
+        if not os.path.isfile(path):
+            continue
+        try:
+            for key, value in pairs(path):
+                if key == 'filter':
+                    out.filter.append(searched(value, root))
+                elif key == 'exclude':
+                    out.exclude.append(searched(value, root))
+                elif key == 'fail-under-line':
+                    out = out._replace(fail_under=value)
+                elif key == 'fail-under-branch':
+                    out = out._replace(fail_under_branch=value)
+        except (OSError, ValueError) as error:
+            say(f'{path} is not read: {error}')
+        break
+    return out

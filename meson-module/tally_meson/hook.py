@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""Puts the flags into `meson test`, and import('tally') where Meson finds it.
+
+Stands on internals of Meson: all that it relies on is looked at before it is used (trouble()), and
+without a flag on the command line nothing is changed but the list of flags.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib.util
+import os
+import sys
+import typing as T
+
+from . import arguments
+from .refusal import Refusal, say
+
+if T.TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
+    from .measurement import Measurement
+
+
+def find_spec(folder: str, finder: object, name: str, path: T.Any,
+              target: T.Any) -> T.Optional[ModuleSpec]:
+    if name == 'mesonbuild.modules.tally':
+        return importlib.util.spec_from_file_location(name, os.path.join(folder, 'tally.py'))
+    for other in sys.meta_path:
+        find = getattr(other, 'find_spec', None)
+        if other is finder or find is None:
+            continue
+        spec: T.Optional[ModuleSpec] = find(name, path, target)
+        if spec is not None:
+            if spec.loader is not None and hasattr(spec.loader, 'exec_module'):
+                spec.loader = T.cast(T.Any, _Loader(spec.loader))
+            return spec
+    return None
+
+
+class _Loader:
+    """Another loader, after which the module is changed."""
+
+    def __init__(self, loader: T.Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> T.Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> T.Any:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        self._loader.exec_module(module)
+        attach(module)
+
+
+def attach(mtest: T.Any) -> None:
+    """To mesonbuild.mtest, before Meson asks it for its flags."""
+    theirs: T.Any = getattr(mtest, 'add_arguments', None)
+    run: T.Any = getattr(mtest, 'run', None)
+    if not callable(theirs) or not callable(run):
+        return
+    ours = [True]
+
+    @functools.wraps(theirs)
+    def add_arguments(parser: argparse.ArgumentParser, *more: T.Any, **keywords: T.Any) -> T.Any:
+        result = theirs(parser, *more, **keywords)
+        try:
+            arguments.add_arguments(parser)
+        except (argparse.ArgumentError, AttributeError, TypeError):
+            ours[0] = False  # it has such flags of its own
+        return result
+
+    @functools.wraps(run)
+    def run_measured(options: argparse.Namespace, *more: T.Any, **keywords: T.Any) -> T.Any:
+        if ours[0] and arguments.Flags.of(options) != arguments.Flags():
+            try:
+                return _measured(mtest, run, options)
+            except Refusal as refusal:
+                say(str(refusal))
+                return refusal.status
+        return run(options, *more, **keywords)
+
+    mtest.add_arguments = add_arguments
+    mtest.run = run_measured
+
+
+def trouble(mtest: T.Any) -> str:
+    """What of mesonbuild.mtest is not as this hook knows it; '': nothing."""
+    import inspect
+    harness = getattr(mtest, 'TestHarness', None)
+    for owner, where, name, known in (
+            (mtest, 'mtest', 'add_arguments', ('parser',)),
+            (mtest, 'mtest', 'run', ('options',)),
+            (harness, 'TestHarness', 'doit', ('self',)),
+            (harness, 'TestHarness', 'run_tests', ('self', 'runners')),
+            (harness, 'TestHarness', 'get_test_runner', ('self', 'test', '...'))):
+        function = getattr(owner, name, None)
+        if not callable(function):
+            return f'it has no {where}.{name}'
+        try:
+            parameters = tuple(inspect.signature(function).parameters)
+        except (TypeError, ValueError):
+            return f'{where}.{name} is no function'
+        if known[-1] == '...':
+            parameters = (*parameters[:len(known) - 1], '...')
+        if parameters != known:
+            return f'{where}.{name} has other parameters'
+    return ''
+
+
+class _Stopped(Exception):
+    """Ends Meson's run before its first test."""
+
+
+def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
+              options: argparse.Namespace) -> T.Any:
+    from .build_dir import BuildDir
+    from .measurement import Measurement, nothing_ran
+    flags = arguments.Flags.of(options)
+    if not flags.coverage:
+        raise Refusal(f'{flags.first_given()} is given without --coverage')
+    folder = getattr(options, 'wd', None) or os.getcwd()
+    found = trouble(mtest)
+    if found:
+        raise Refusal(f'this Meson ({_version()}) has another `meson test` than the hook knows '
+                      f'({found}): type tally-meson test -C {folder}')
+    build = BuildDir(folder)
+    if getattr(options, 'list', False):
+        return run(options)
+    measurement = Measurement(build, flags, os.getcwd())
+    measurement.switch_on(may_rebuild=not getattr(options, 'no_rebuild', False))
+    harness = _Harness(mtest.TestHarness, measurement)
+    try:
+        with harness:
+            status = run(options)
+        if not harness.tests_ran:
+            return status or nothing_ran()
+        return measurement.finish(status)
+    except _Stopped as stopped:
+        raise T.cast(Refusal, stopped.__cause__) from None
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        measurement.close()
+
+
+def _version() -> str:
+    try:
+        return str(sys.modules['mesonbuild.coredata'].version)
+    except (KeyError, AttributeError):
+        return 'of unknown version'
+
+
+class _Harness:
+    """TestHarness with two changed methods, for the length of a `with`."""
+
+    def __init__(self, harness: T.Any, measurement: Measurement) -> None:
+        self._class = harness
+        self._measurement = measurement
+        self._begun = False
+        self.tests_ran = False
+
+    def __enter__(self) -> None:
+        self._theirs = self._class.get_test_runner, self._class.run_tests
+        get_test_runner, run_tests = self._theirs
+
+        def get_measured_runner(harness: T.Any, *arguments: T.Any, **keywords: T.Any) -> T.Any:
+            self._begin()
+            runner = get_test_runner(harness, *arguments, **keywords)
+            self._measure(runner)
+            return runner
+
+        def run_measured_tests(harness: T.Any, runners: T.Any) -> T.Any:
+            self._begin()
+            # After the rebuild: generators that count, too, do not count as tests.
+            self._measurement.zero()
+            self.tests_ran = True
+            return run_tests(harness, runners)
+
+        self._class.get_test_runner = get_measured_runner
+        self._class.run_tests = run_measured_tests
+
+    def __exit__(self, *_: T.Any) -> None:
+        self._class.get_test_runner, self._class.run_tests = self._theirs
+
+    def _begin(self) -> None:
+        if self._begun:
+            return
+        self._begun = True
+        try:
+            self._measurement.begin()
+        except Refusal as refusal:
+            raise _Stopped() from refusal
+
+    def _measure(self, runner: T.Any) -> None:
+        from .measurement import Ran
+        measurement, trees = self._measurement, self._measurement.trees
+        number = trees.next() if trees else 0
+        run: T.Any = getattr(runner, 'run', None)
+        environment: T.Any = getattr(getattr(runner, 'runobj', None), 'env', None)
+        if not callable(run) or (trees and not isinstance(environment, dict)):
+            if trees:
+                raise _Stopped() from Refusal(
+                    f'this Meson ({_version()}) gives no test an environment of its own: type '
+                    f'tally-meson test -C {measurement.build.path}')
+            return
+        if trees:
+            environment['GCOV_PREFIX'] = trees.tree(number)
+
+        async def run_and_tell(*arguments: T.Any, **keywords: T.Any) -> T.Any:
+            result = await run(*arguments, **keywords)
+            word = getattr(result, 'res', None)
+            test = Ran(str(getattr(result, 'name', '')), str(getattr(word, 'name', word)),
+                       int(getattr(result, 'returncode', 0) or 0))
+            measurement.ran.append(test)
+            if trees:
+                trees.ended(number, test)
+                await _harvest(trees.harvest_words(number))
+            return result
+
+        runner.run = run_and_tell
+
+
+async def _harvest(words: T.List[str]) -> None:
+    """What cannot be packed now is packed at the end, or says why then."""
+    import asyncio
+    process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.DEVNULL)
+    await process.wait()

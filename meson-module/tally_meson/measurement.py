@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""One measured run: what both doors do around the tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import typing as T
+
+from . import settings
+from .collector import Collector
+from .per_test import Trees
+from .refusal import NO_DATA, Refusal, refused_by_system, say
+
+if T.TYPE_CHECKING:
+    from .arguments import Flags
+    from .build_dir import BuildDir
+
+
+class Ran(T.NamedTuple):
+    """How one test ended."""
+
+    name: str  # as Meson shows it
+    result: str  # Meson's word
+    returncode: int
+
+    def verdict(self) -> str:
+        return 'KILLED' if self.result != 'TIMEOUT' and self._signal() else self.result
+
+    def why_no_data(self) -> str:
+        """A program that ends so writes no counters; '': it ended by itself."""
+        if self.result == 'TIMEOUT':
+            return 'it was stopped after its timeout'
+        if self.result == 'INTERRUPT':
+            return 'it was interrupted'
+        return f'it was killed by signal {self._signal()}' if self._signal() else ''
+
+    def _signal(self) -> int:
+        # A shell in between makes 128 + n of it; other such numbers are a program's own status.
+        number = -self.returncode if self.returncode < 0 else self.returncode - 128
+        return number if self.returncode < 0 or number in (4, 6, 7, 8, 9, 11, 15) else 0
+
+
+class Measurement:
+    @refused_by_system()
+    def __init__(self, build: BuildDir, flags: Flags, typed_in: str) -> None:
+        self.build = build
+        self._flags = flags
+        self._typed_in = typed_in
+        self._collector = Collector(build)
+        self._plan = self._made_plan()
+        self._collector.check(build, self._plan)
+        self._lock: T.Optional[T.IO[str]] = None
+        self.trees: T.Optional[Trees] = None
+        self.ran: T.List[Ran] = []
+
+    def _made_plan(self) -> settings.Plan:
+        plan = settings.plan(self.build, self._flags, self._typed_in)
+        if plan.per_test and self._flags.keep:
+            raise Refusal('--coverage-keep with --coverage-per-test: earlier counts belong to no '
+                          'test')
+        return plan
+
+    @property
+    def per_test(self) -> bool:
+        return self._plan.per_test
+
+    @refused_by_system()
+    def switch_on(self, *, may_rebuild: bool) -> None:
+        """The option b_coverage. Before Meson reads its build data."""
+        on = self.build.coverage()
+        if on:
+            return
+        if on is None:
+            raise Refusal('this build has no option b_coverage: no compiler of it can count')
+        command = self.build.meson()
+        typed = ' '.join([os.path.basename(command[-1]) if len(command) == 1 else
+                          ' '.join(command), 'configure', self.build.path, '-Db_coverage=true'])
+        if self._flags.no_reconfigure or not may_rebuild:
+            flag = '--coverage-no-reconfigure' if self._flags.no_reconfigure else '--no-rebuild'
+            raise Refusal(f'the option b_coverage is off, and {flag} is given: {typed}')
+        say('the option b_coverage is off: it is switched on, and everything is compiled again')
+        done = subprocess.run([*command, 'configure', self.build.path, '-Db_coverage=true'],
+                              check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        if done.returncode != 0:
+            lines = done.stdout.decode(errors='replace').split('\n')
+            raise Refusal(f'{typed}: {" ".join(lines).strip()}')
+
+    @refused_by_system()
+    def begin(self) -> None:
+        """After the rebuild, which may have stored other settings; before the first test."""
+        self._plan = self._made_plan()
+        self._exclude_others()
+        if self._plan.per_test:
+            self.trees = Trees(self._collector, self.build)
+
+    @refused_by_system()
+    def zero(self) -> None:
+        if not self._flags.keep:
+            self._collector.zero(self.build)
+
+    def finish(self, status: int) -> int:
+        """status: of the tests, which wins."""
+        try:
+            own = self._collected()
+            return status or own
+        except Refusal as refusal:
+            say(str(refusal))
+            return status or refusal.status
+        finally:
+            self.close()
+
+    @refused_by_system()
+    def _collected(self) -> int:
+        if self.trees:
+            self.trees.complete()
+        else:
+            for test in dict.fromkeys(self.ran):
+                if test.why_no_data():
+                    say(f'{test.name}: no data: {test.why_no_data()}')
+        sys.stdout.flush()
+        return self._collector.collect(
+            self.build, self._plan, per_test=self.trees.folder if self.trees else '')
+
+    def close(self) -> None:
+        if self.trees:
+            self.trees.remove()
+        if self._lock:
+            self._lock.close()
+            self._lock = None
+
+    def _exclude_others(self) -> None:
+        """Two runs would count into the same files."""
+        try:
+            import fcntl
+        except ImportError:
+            return
+        path = os.path.join(self.build.path, 'meson-private', 'tally-coverage.lock')
+        self._lock = open(path, 'w', encoding='utf-8')
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            say(f'another run measures in {self.build.path}: waiting for its end')
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+
+def nothing_ran() -> int:
+    say('no test was run: nothing was counted')
+    return NO_DATA

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""Which Mesons there are, and which Python runs each: that one alone reads a hook."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import typing as T
+
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class Meson:
+    """One file named meson."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.python = _interpreter(path)  # a command; empty: it cannot be told
+        self.told: T.Dict[str, T.Any] = _ask(self.python, path) if self.python else {}
+
+    @property
+    def trouble(self) -> str:
+        if not self.python:
+            return f'{self.path} does not tell which Python runs it'
+        return '' if self.told else f'{" ".join(self.python)}, which runs {self.path}, does not start'
+
+    @property
+    def version(self) -> str:
+        return str(self.told.get('meson', 'of unknown version'))
+
+    @property
+    def hook(self) -> str:
+        """The boot module that its Python has loaded; '': none."""
+        return str(self.told.get('hook', ''))
+
+    @property
+    def sites(self) -> T.List[str]:
+        """What its Python reads .pth files in."""
+        return list(self.told.get('sites', []))
+
+    def site_for_hook(self) -> str:
+        """The first that may be written, and that no package manager owns; '': none."""
+        for site in self.sites:
+            if not is_distributions(site, self.told.get('prefix', '')) and may_write(site):
+                return site
+        return ''
+
+
+def all_on_path() -> T.List[Meson]:
+    """The first is the one that a shell starts. Two links to one file are one."""
+    found: T.Dict[str, str] = {}
+    for folder in os.environ.get('PATH', os.defpath).split(os.pathsep):
+        path = shutil.which('meson', path=folder or os.curdir)
+        if path:
+            found.setdefault(os.path.realpath(path), os.path.abspath(path))
+    return [Meson(path) for path in found.values()]
+
+
+def is_distributions(site: str, prefix: str = '') -> bool:
+    """The package manager's: all below /usr but /usr/local, and but for a virtual environment there,
+    which is the prefix of its Python."""
+    site, prefix = os.path.realpath(site), os.path.realpath(prefix) if prefix else ''
+    if site.startswith('/usr/local/') or not site.startswith('/usr/'):
+        return False
+    return not (prefix and site.startswith(prefix + '/')
+                and os.path.exists(os.path.join(prefix, 'pyvenv.cfg')))
+
+
+def may_write(folder: str) -> bool:
+    """Or may make it."""
+    while not os.path.exists(folder) and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
+
+
+def _interpreter(script: str) -> T.List[str]:
+    try:
+        with open(script, 'rb') as file:
+            head = [file.readline(4096).decode(errors='replace').rstrip('\r\n') for _ in range(2)]
+    except OSError:
+        return []
+    # A path too long for the kernel, as pip writes it.
+    told = re.match(r"'''exec' (.*) \"$0\" \"$@\"", head[1])
+    line = told.group(1) if told and head[0] == '#!/bin/sh' else head[0][2:]
+    if not told and not head[0].startswith('#!'):
+        return []
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return []
+    if words and os.path.basename(words[0]) == 'env':
+        words = [word for word in words[1:] if word != '-S']
+    if not words or not os.path.basename(words[0]).startswith(('python', 'pypy')):
+        return []
+    found = shutil.which(words[0])
+    return [found, *words[1:]] if found else []
+
+
+def _ask(python: T.List[str], meson: str) -> T.Dict[str, T.Any]:
+    """By starting it."""
+    code = 'import sys; sys.path.insert(0, sys.argv[1]); from tally_meson import probe; probe.tell()'
+    environment = {**os.environ, 'PYTHONDONTWRITEBYTECODE': '1'}
+    try:
+        done = subprocess.run([*python, '-c', code, _PACKAGES, meson], check=True, timeout=60,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, env=environment)
+        told: T.Dict[str, T.Any] = json.loads(done.stdout.decode().splitlines()[-1])
+        return told
+    except (OSError, ValueError, IndexError, subprocess.SubprocessError):
+        return {}

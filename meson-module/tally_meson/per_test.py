@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""A tree of counters for each test, in memory where there is room."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import typing as T
+
+if T.TYPE_CHECKING:
+    from .build_dir import BuildDir
+    from .collector import Collector
+    from .measurement import Ran
+
+_LEAST_ROOM = 64 << 20  # bytes
+
+
+def _room_for(build: BuildDir) -> int:
+    """Counters are smaller than the notes; a few tests may run at once."""
+    notes = 0
+    for folder, _, names in os.walk(build.path):
+        for name in names:
+            if name.endswith('.gcno'):
+                try:
+                    notes += os.stat(os.path.join(folder, name)).st_size
+                except OSError:
+                    pass
+    return max(_LEAST_ROOM, 4 * notes)
+
+
+def _folder(build: BuildDir) -> str:
+    wanted = _room_for(build)
+    for place in (os.environ.get('XDG_RUNTIME_DIR', ''), '/dev/shm'):
+        try:
+            if os.path.isabs(place):
+                room = os.statvfs(place)
+                if room.f_bavail * room.f_frsize >= wanted:
+                    return tempfile.mkdtemp(prefix='tally-', dir=place)
+        except (OSError, AttributeError):
+            pass
+    return tempfile.mkdtemp(prefix='tally-', dir=os.path.join(build.path, 'meson-private'))
+
+
+class Trees:
+    def __init__(self, collector: Collector, build: BuildDir) -> None:
+        self.collector = collector.path
+        self.folder = _folder(build)
+        self._rows: T.List[T.Dict[str, T.Any]] = []
+        self._last = 0
+
+    def next(self) -> int:
+        """A number that no test has."""
+        self._last += 1
+        return self._last
+
+    def tree(self, number: int) -> str:
+        return os.path.join(self.folder, str(number))
+
+    def harvest_words(self, number: int) -> T.List[str]:
+        """The command that packs what a test has left, be it nothing."""
+        return [self.collector, 'coverage', '--harvest', self.tree(number)]
+
+    def ended(self, number: int, test: Ran) -> None:
+        self._last = max(self._last, number)
+        self._rows.append({'n': number, 'name': test.name, 'result': test.verdict()})
+
+    def complete(self) -> None:
+        """What was interrupted is packed, too; the names are written."""
+        for row in self._rows:
+            tree = self.tree(row['n'])
+            if os.path.isdir(tree) or not os.path.exists(tree + '.counters'):
+                subprocess.run(self.harvest_words(row['n']), check=False,
+                               stdin=subprocess.DEVNULL)
+        with open(os.path.join(self.folder, 'tests.json'), 'w', encoding='utf-8') as file:
+            json.dump(sorted(self._rows, key=lambda row: int(row['n'])), file, indent=1)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)

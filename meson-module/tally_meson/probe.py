@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""Runs in the Python of some Meson and tells what a hook would find there, as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import site
+import sys
+import typing as T
+import zipfile
+
+
+def tell() -> None:
+    boot = sys.modules.get('tally_meson_boot')
+    sites = list(site.getsitepackages())
+    if site.ENABLE_USER_SITE:
+        sites.append(site.getusersitepackages())
+    out: T.Dict[str, T.Any] = {
+        'python': '.'.join(map(str, sys.version_info[:3])),
+        'executable': sys.executable,
+        'prefix': sys.prefix,
+        'sites': sites,
+        'user_site': site.getusersitepackages() if site.ENABLE_USER_SITE else '',
+        'hook': getattr(boot, '__file__', '') or '',
+        'hook_folder': getattr(boot, 'FOLDER', ''),
+    }
+    _tell_of_meson(os.path.realpath(sys.argv[2]), out)
+    print(json.dumps(out))
+
+
+def _tell_of_meson(script: str, out: T.Dict[str, T.Any]) -> None:
+    # As Python itself does for a script, and for a zip file with one inside.
+    sys.path[0] = script if zipfile.is_zipfile(script) else os.path.dirname(script)
+    try:
+        # Where the hook is live this goes through it.
+        from mesonbuild import coredata, mtest  # type: ignore[import]
+    except Exception as error:
+        out['mtest'] = f'it cannot be loaded: {error}'
+        return
+    out['meson'] = coredata.version
+    from . import hook
+    out['mtest'] = hook.trouble(mtest)
+    out['hooked'] = hasattr(mtest.run, '__wrapped__')

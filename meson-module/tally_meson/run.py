@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""`tally-meson test`: any Meson, no hook."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import json
+import os
+import signal
+import subprocess
+import typing as T
+
+from . import arguments, wrapped_test
+from .build_dir import BuildDir, ninja
+from .measurement import Measurement, Ran
+from .refusal import BUILD_FAILED, Refusal, say
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> T.NoReturn:
+        raise Refusal(message)
+
+
+def parser(command: str, usage: str, *, reporting_only: bool = False) -> argparse.ArgumentParser:
+    out = _Parser(prog=f'tally-meson {command}', usage=f'tally-meson {command} {usage}',
+                  add_help=False)
+    arguments.add_arguments(out, reporting_only=reporting_only)
+    return out
+
+
+def test(words: T.Sequence[str]) -> int:
+    told = arguments.split(words)
+    if told is None:
+        raise Refusal('-C: expected a build directory')
+    own = parser('test', '[-C BUILD] [flags below] [arguments of meson test]...')
+    if told.help:
+        own.print_help()
+        return 0
+    flags = arguments.Flags.of(own.parse_args(told.coverage))
+    build = BuildDir(told.build)
+    meson_test = [*build.meson(), 'test', '-C', build.path]
+    if told.list_only:
+        more = ['--no-rebuild'] if told.no_rebuild else []
+        return subprocess.run([*meson_test, *more, *told.meson], check=False).returncode
+    measurement = Measurement(build, flags, os.getcwd())
+    measurement.switch_on(may_rebuild=not told.no_rebuild)
+    try:
+        if not told.no_rebuild:
+            target = 'meson-benchmark-prereq' if told.benchmark else 'meson-test-prereq'
+            if subprocess.run([*ninja(), '-C', build.path, target], check=False).returncode != 0:
+                return BUILD_FAILED
+        measurement.begin()
+        measurement.zero()
+        meson_test.append('--no-rebuild')
+        if measurement.trees:
+            if told.wrapper:
+                raise Refusal('--coverage-per-test with --wrapper: only `meson test --coverage` '
+                              'has both (tally-meson enable)')
+            meson_test.append('--wrapper=' + wrapped_test.wrapper(measurement.trees))
+        before = _logs(build)
+        status = _run([*meson_test, *told.meson])
+        log = _log_since(build, before)
+        if status != 0 and log is None and '--gdb' not in told.meson \
+                and '--interactive' not in told.meson:
+            return status  # it did not come to a test
+        entries = _entries(log)
+        measurement.ran = [ran for ran, _, _ in entries]
+        if measurement.trees:
+            alike = wrapped_test.tell(measurement.trees, entries)
+            if alike:
+                say(f'the same command under several names: {", ".join(alike)}: told apart by their '
+                    'order; `meson test --coverage` knows (tally-meson enable)')
+        return measurement.finish(status)
+    finally:
+        measurement.close()
+
+
+def _run(words: T.List[str]) -> int:
+    """Ctrl-C is Meson's: what was counted until then is told."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        status = subprocess.run(words, check=False).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return 128 - status if status < 0 else status
+
+
+def _logs(build: BuildDir) -> T.Dict[str, int]:
+    """Of tests, as Meson writes them: {path: when, in ns}. Their names depend on options."""
+    out = {}
+    for path in glob.glob(os.path.join(glob.escape(build.logs), '*.json')):
+        try:
+            out[path] = os.stat(path).st_mtime_ns
+        except OSError:
+            pass
+    return out
+
+
+def _log_since(build: BuildDir, before: T.Dict[str, int]) -> T.Optional[str]:
+    new = {path: when for path, when in _logs(build).items() if before.get(path) != when}
+    return max(new, key=lambda path: new[path]) if new else None
+
+
+def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
+    """Each test of the log, its command, and when it started."""
+    if log is None:
+        return []
+    try:
+        with open(log, encoding='utf-8', errors='replace') as file:
+            entries = [json.loads(line) for line in file if line.strip()]
+    except (OSError, ValueError):
+        return []
+    return [(Ran(str(entry.get('name')), str(entry.get('result')),
+                 int(entry.get('returncode') or 0)),
+             entry.get('command') or [], float(entry.get('starttime') or 0)) for entry in entries]
+
+
+def report(words: T.Sequence[str]) -> int:
+    """The table of the counters that are there."""
+    told = arguments.split(words)
+    if told is None:
+        raise Refusal('-C: expected a build directory')
+    own = parser('report', '[-C BUILD] [flags below]...', reporting_only=True)
+    if told.help:
+        own.print_help()
+        return 0
+    flags = arguments.Flags.of(own.parse_args([*told.coverage, *told.meson]))
+    return Measurement(BuildDir(told.build), flags, os.getcwd()).finish(0)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""What configure() of import('tally') stores, and how it joins with flags and gcovr's files."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import typing as T
+
+from . import gcovr_config
+from .refusal import Refusal
+
+if T.TYPE_CHECKING:
+    from .arguments import Flags
+    from .build_dir import BuildDir
+
+# A report's file below meson-logs, where none is named.
+_DEFAULT_FILES = {
+    'callgrind': 'coverage.callgrind',
+    'cobertura': 'coverage.xml',
+    'gcovr': 'coverage.gcovr.json',
+    'github': 'coverage.github.txt',
+    'html': 'coverage',
+    'lcov': 'coverage.info',
+    'markdown': 'coverage.md',
+    'sonarqube': 'coverage.sonarqube.xml',
+    'text': 'coverage.txt',
+}
+
+_LISTS = ('exclude', 'filter', 'include_subprojects', 'reports')
+_PERCENTAGES = ('fail_under', 'fail_under_branch')
+KEYWORDS = (*_LISTS, *_PERCENTAGES, 'per_test')
+
+
+def checked(keywords: T.Mapping[str, T.Any]) -> T.Dict[str, T.Any]:
+    """The keyword arguments of configure(), lists as lists; a TypeError says what is wrong."""
+    out: T.Dict[str, T.Any] = {}
+    for name, value in keywords.items():
+        if name in _LISTS:
+            out[name] = value if isinstance(value, list) else [value]
+            good, wanted = all(isinstance(each, str) for each in out[name]), 'strings'
+        elif name in _PERCENTAGES:
+            # Meson has no fractions; '79.5' is one.
+            out[name] = str(value)
+            good = not isinstance(value, bool) and isinstance(value, (int, str)) and \
+                bool(re.match(r'^(100(\.0*)?|\d\d?(\.\d*)?)$', out[name]))
+            wanted = 'a number from 0 to 100'
+        elif name == 'per_test':
+            out[name] = value
+            good, wanted = isinstance(value, bool), 'a boolean'
+        else:
+            raise TypeError(f'unknown keyword argument "{name}" (there are: {", ".join(KEYWORDS)})')
+        if not good:
+            raise TypeError(f'keyword argument "{name}" must be {wanted}, not {value!r}')
+    return out
+
+
+def path_in(build: str) -> str:
+    return os.path.join(build, 'meson-private', 'tally-coverage.json')
+
+
+def store(path: str, settings: T.Mapping[str, T.Any]) -> None:
+    part = path + '~'
+    with open(part, 'w', encoding='utf-8') as file:
+        json.dump(settings, file, indent=1, sort_keys=True)
+    os.replace(part, path)
+
+
+def stored(build: BuildDir) -> T.Dict[str, T.Any]:
+    """Empty where the last configuration stored none."""
+    path = path_in(build.path)
+    try:
+        if os.stat(path).st_mtime < build.configured_at():
+            return {}
+        with open(path, encoding='utf-8') as file:
+            return checked(json.load(file))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise Refusal(f'{path}: {error}: configure again '
+                      f'(meson setup --reconfigure {build.path})') from None
+
+
+def report_word(word: str, folder: str, build: BuildDir) -> str:
+    """FMT:FILE with the whole path; folder: what FILE is relative to."""
+    name, colon, path = word.partition(':')
+    if path == '-':
+        return word
+    if colon:
+        return f'{name}:{os.path.join(folder, path)}' if path else word
+    return f'{name}:{os.path.join(build.logs, _DEFAULT_FILES[name])}' \
+        if name in _DEFAULT_FILES else word
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What the collector is to do."""
+
+    reports: T.Tuple[str, ...]
+    filter: T.Tuple[str, ...]
+    exclude: T.Tuple[str, ...]
+    fail_under: T.Optional[str]
+    fail_under_branch: T.Optional[str]
+    diff: T.Optional[str]
+    per_test: bool
+
+
+def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
+    """Single values: the flag, else configure(), else gcovr's file; lists are joined."""
+    own, gcovr = stored(build), gcovr_config.read(build.source)
+    chosen = [*flags.filter, *own.get('filter', []), *gcovr.filter]
+    exclude = [*flags.exclude, *own.get('exclude', []), *gcovr.exclude]
+    if not chosen:  # a filter brings back what it matches
+        exclude += left_out_by_default(build, own.get('include_subprojects', []))
+    reports = [report_word(word, typed_in, build) for word in flags.report] + \
+        [report_word(word, build.path, build) for word in own.get('reports', [])]
+
+    def single(name: str) -> T.Optional[str]:
+        for value in (getattr(flags, name), own.get(name), getattr(gcovr, name)):
+            if value is not None:
+                return str(value)
+        return None
+
+    return Plan(tuple(dict.fromkeys(reports)), tuple(chosen), tuple(exclude),
+                single('fail_under'), single('fail_under_branch'), flags.diff,
+                flags.per_test or own.get('per_test', False))
+
+
+def left_out_by_default(build: BuildDir, include_subprojects: T.Iterable[str]) -> T.List[str]:
+    """Patterns for subprojects and, below the source root, for generated files."""
+    folders = [re.escape(build.folder_of_subproject(name)) for name in include_subprojects]
+    but = f'(?!(?:{"|".join(folders)})/)' if folders else ''
+    out = [f'^{re.escape(build.subproject_folder())}/{but}']
+    inside = os.path.relpath(build.path, build.source)
+    if inside != '.' and inside.split(os.sep)[0] != '..':
+        out.append(f'^{re.escape(inside)}/')
+    return out

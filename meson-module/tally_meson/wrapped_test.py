@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""Counting each test by itself where no test's environment can be reached: by a wrapper, which is
+this file as a program:
+
+    wrapped_test.py FOLDER COLLECTOR COMMAND...
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import typing as T
+
+if T.TYPE_CHECKING:
+    from .measurement import Ran
+    from .per_test import Trees
+
+_CLAIM = '.claim'  # FOLDER/N.claim: number N is taken, and by which command
+
+
+def wrapper(trees: Trees) -> str:
+    """For meson test --wrapper."""
+    words = [sys.executable, os.path.abspath(__file__), trees.folder, trees.collector]
+    return ' '.join(map(shlex.quote, words))
+
+
+def tell(trees: Trees, tests: T.Sequence[T.Tuple[Ran, T.Sequence[str], float]]) -> T.List[str]:
+    """Gives the numbers their tests, of which Meson's log has the command and when it started.
+    Returns the names of those that only their order told apart."""
+    claims: T.List[T.Tuple[float, int, T.List[str]]] = []
+    for name in os.listdir(trees.folder):
+        if name.endswith(_CLAIM):
+            path = os.path.join(trees.folder, name)
+            with open(path, encoding='utf-8') as file:
+                claim = json.load(file)
+            os.remove(path)
+            claims.append((claim['time'], int(name[:-len(_CLAIM)]), claim['command']))
+    claims.sort()
+    names: T.Dict[T.Tuple[str, ...], T.Set[str]] = {}
+    for test, command, _ in sorted(tests, key=lambda each: each[2]):
+        if not command:
+            continue
+        names.setdefault(tuple(command), set()).add(test.name)
+        for at, (_, number, argv) in enumerate(claims):
+            # Meson adds words of its own, which its log does not have: --gtest_output.
+            if argv[:len(command)] == list(command):
+                trees.ended(number, test)
+                del claims[at]
+                break
+        else:
+            trees.ended(trees.next(), test)
+    return sorted(name for those in names.values() if len(those) > 1 for name in those)
+
+
+def _claimed(folder: str, command: T.List[str]) -> str:
+    """A tree that no other test has."""
+    number = 1
+    while True:
+        path = os.path.join(folder, str(number))
+        try:
+            with open(path + _CLAIM, 'x', encoding='utf-8') as file:
+                json.dump({'command': command, 'time': time.time()}, file)
+            return path
+        except FileExistsError:
+            number += 1
+
+
+def main() -> int:
+    folder, collector, *command = sys.argv[1:]
+    tree = _claimed(folder, [sys.executable, *sys.argv])
+    # What ends the test ends this, too, but not before the test has written its counters.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: None)
+    try:
+        status = subprocess.run(command, env={**os.environ, 'GCOV_PREFIX': tree},
+                                check=False).returncode
+    except OSError as error:
+        print(f'{command[0]}: {error.strerror}', file=sys.stderr)
+        return 127
+    subprocess.run([collector, 'coverage', '--harvest', tree], check=False,
+                   stdin=subprocess.DEVNULL)
+    if status < 0:  # Meson is to see what happened, but no second core file
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return status
+
+
+if __name__ == '__main__':
+    sys.exit(main())

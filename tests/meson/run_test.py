@@ -1,0 +1,286 @@
+"""`tally-meson test`: the door that needs no hook."""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.meson_builds import PROJECT, for_each_meson, rows, write_project
+from support.programs import command_line
+from support.skips import run_unittests
+
+GOOD = ["--suite", "good"]
+BOTH = {"src/demo.c": "5/6", "src/main.c": "5/8", "TOTAL": "10/14"}
+
+
+class Run:
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        write_project(cls.project, PROJECT)
+        cls.must("meson", "setup", "build", "-Db_coverage=true")
+        cls.must("ninja", "-C", "build")
+
+    def measured(self, status: int, *words: str, **more: str) -> subprocess.CompletedProcess:
+        return self.expect(status, "tally-meson", "test", "-C", "build", *words, **more)
+
+    def is_refused(self, pattern: str, *words: str, **more: str) -> None:
+        self.refused(2, pattern, "tally-meson", "test", "-C", "build", *words, **more)
+
+    def counts(self, *words: str) -> list[str]:
+        """Each line's count in src/demo.c."""
+        self.measured(0, *words, "--coverage-report", "lcov:all.info", "--coverage-filter", "demo")
+        text = (self.project / "all.info").read_text(encoding="utf-8")
+        return re.findall(r"^DA:\d+,(\d+)", text, re.MULTILINE)
+
+    def test_table(self) -> None:
+        """Neither the subproject nor what was generated is in it."""
+        done = self.measured(0, *GOOD)
+        self.assertEqual((rows(done.stdout), done.stderr), (BOTH, ""))
+        only = rows(self.measured(0, "one").stdout)
+        self.assertEqual(only["src/demo.c"], "3/6")
+
+    def test_ways_to_name_the_build(self) -> None:
+        for words, folder in ((["-Cbuild"], "."), ([], "build"), (["-C", "."], "build")):
+            done = self.expect(0, "tally-meson", "test", "--coverage", *words, *GOOD,
+                               folder=folder)
+            self.assertEqual(rows(done.stdout), BOTH)
+
+    def test_counts_are_those_of_this_run(self) -> None:
+        once = self.counts(*GOOD)
+        self.assertEqual(once, ["2", "2", "1", "1", "1", "0"])
+        self.assertEqual(self.counts(*GOOD), once)
+        self.assertEqual(self.counts("--coverage-keep", *GOOD), [str(2 * int(n)) for n in once])
+        self.assertEqual(self.counts("--repeat=3", *GOOD), [str(3 * int(n)) for n in once])
+
+    def test_other_counters_stay(self) -> None:
+        stray = self.project / "build" / "stray.gcda"
+        stray.write_bytes(b"not ours")
+        self.addCleanup(stray.unlink)
+        self.assertEqual(rows(self.measured(0, *GOOD).stdout), BOTH)
+        self.assertEqual(stray.read_bytes(), b"not ours")
+
+    def test_thresholds(self) -> None:
+        done = self.measured(3, *GOOD, "--coverage-fail-under", "99")
+        self.assertEqual(done.stderr, "tally: 10 of 14 lines ran: 71.42%, less than 99%\n")
+        self.measured(3, *GOOD, "--coverage-fail-under-branch=99")
+        self.measured(0, *GOOD, "--coverage-fail-under", "71", "--coverage-fail-under-branch=10")
+
+    def test_a_failing_test_wins(self) -> None:
+        """With what `meson test` alone returns, which differs from Meson to Meson."""
+        alone = self.run_in("meson", "test", "-C", "build", "--suite", "bad").returncode
+        self.assertIn(alone, (1, 2))
+        done = self.measured(alone, "--suite", "bad", "--coverage-fail-under", "99")
+        self.assertEqual(rows(done.stdout)["src/main.c"], "3/8")
+
+    def test_killed_tests(self) -> None:
+        done = self.run_in("tally-meson", "test", "-C", "build", "one", "aborts", "hangs")
+        self.assertNotIn(done.returncode, (0, 3, 4))
+        self.assertEqual(rows(done.stdout)["src/demo.c"], "3/6")
+        told = sorted(done.stderr.splitlines())
+        self.assertEqual(len(told), 2, done.stderr)
+        self.assertRegex(told[0], r"^tally: .*aborts: no data: it was killed by signal 6$")
+        self.assertRegex(told[1], r"^tally: .*hangs: no data: it was stopped after its timeout$")
+
+    def test_nothing_counted(self) -> None:
+        done = self.measured(4, "script")
+        self.assertIn("nothing was counted", done.stderr)
+        done = self.measured(4, *GOOD, "--coverage-filter", "no such file")
+        self.assertIn("no line is left", done.stderr)
+
+    def test_filters(self) -> None:
+        """A filter brings back what it matches; an exclude wins."""
+        done = rows(self.measured(0, *GOOD, "--coverage-filter", "sub", "--coverage-filter=made",
+                                "--coverage-filter", r"demo\.c$").stdout)
+        self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "src/demo.c", "TOTAL"})
+        done = rows(self.measured(0, *GOOD, "--coverage-filter=.", "--coverage-exclude",
+                                "^(src|/)").stdout)
+        self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "TOTAL"})
+
+    def test_reports(self) -> None:
+        """FILE is relative to where the command was typed; without one, below meson-logs."""
+        self.expect(0, "tally-meson", "test", "-C", "../build", *GOOD, "--coverage-report",
+                    "cobertura:new/here.xml", "--coverage-report=html", "--coverage-report",
+                    "lcov", folder="src")
+        for path in ("src/new/here.xml", "build/meson-logs/coverage/index.html",
+                     "build/meson-logs/coverage.info"):
+            self.assertTrue((self.project / path).is_file(), path)
+        shutil.rmtree(self.project / "src" / "new")
+
+    def test_gcovr_file(self) -> None:
+        config = self.project / "gcovr.cfg"
+        config.write_text("exclude = src/main  # not searched: matched\nexclude = main\n"
+                          "fail-under-line = 90\nhtml = yes\n", encoding="utf-8")
+        self.addCleanup(config.unlink)
+        done = self.measured(3, *GOOD)
+        self.assertEqual(rows(done.stdout), {"src/demo.c": "5/6", "TOTAL": "5/6"})
+        self.measured(0, *GOOD, "--coverage-fail-under=80")
+
+    def test_bad_command_lines(self) -> None:
+        """One line each, before anything is done."""
+        self.is_refused(r"--coverage-report: there is no report 'nonsense' .*",
+                        "--coverage-report=nonsense")
+        self.is_refused(r"--coverage-filter: .*", "--coverage-filter", "(")
+        self.is_refused(r"--coverage-fail-under: expected 0 to 100, found '101'",
+                        "--coverage-fail-under=101")
+        self.is_refused(r"unrecognized arguments: --coverage-nonsense", "--coverage-nonsense")
+        self.is_refused(r"--coverage-keep with --coverage-per-test: .*", "--coverage-keep",
+                        "--coverage-per-test")
+        self.is_refused(r"--coverage-per-test with --wrapper: .*", "--coverage-per-test",
+                        "--wrapper", "env")
+        self.is_refused(r"--coverage-diff: git knows no nonsense in .*", "--coverage-diff=nonsense")
+        self.refused(2, r"/ is no build directory of Meson: name one with -C", "tally-meson",
+                     "test", "-C", "/")
+        self.refused(2, r"-C: expected a build directory", "tally-meson", "test", "-C")
+
+    def test_collectors_that_do_not_fit(self) -> None:
+        other = self.home / "other"
+        other.mkdir()
+        self.addCleanup(shutil.rmtree, other)
+        path = f"{self.venv}/bin:{Path(shutil.which('tally-meson', path=self.environment()['PATH'])).parent}"
+        self.is_refused("the collector, tally, is not on PATH", PATH=f"{path}:/usr/bin:/bin")
+        (other / "tally").write_text("#!/bin/sh\necho tally 9.9\n", encoding="utf-8")
+        (other / "tally").chmod(0o755)
+        self.is_refused(rf"the collector {other}/tally is 9\.9, this helper .* is .*",
+                        PATH=f"{other}:{path}:/usr/bin:/bin")
+
+    def test_what_is_mesons_stays_mesons(self) -> None:
+        listed = self.expect(0, "tally-meson", "test", "-C", "build", "--list")
+        plain = self.expect(0, "meson", "test", "-C", "build", "--list")
+        self.assertEqual(listed.stdout, plain.stdout)
+        done = self.measured(0, "one", "--test-args=--coverage 2")
+        self.assertEqual(rows(done.stdout)["src/demo.c"], "4/6")
+        done = self.measured(0, *GOOD, "--wrapper", "env X=1")
+        self.assertEqual(rows(done.stdout), BOTH)
+
+    def test_each_test_by_itself(self) -> None:
+        done = self.measured(0, *GOOD, "--repeat", "2", "--coverage-per-test", "--coverage-report",
+                           "lcov:each.info")
+        self.assertEqual(rows(done.stdout), BOTH)
+        self.assertRegex(done.stdout, r"(?m)^\S*.*one +8 +1$")
+        self.assertRegex(done.stdout, r"(?m)^\S*.*two +9 +2$")
+        reached = subprocess.run([command_line(), "coverage", "each.info", "--which-tests",
+                                  "src/demo.c:3"], cwd=self.project, stdout=subprocess.PIPE,
+                                 text=True, check=True).stdout
+        self.assertRegex(reached, r"\A\w*one\n\Z")
+
+    def test_killed_tests_by_themselves(self) -> None:
+        done = self.run_in("tally-meson", "test", "-C", "build", "one", "aborts", "hangs",
+                           "--coverage-per-test")
+        self.assertEqual(done.stderr, "")
+        self.assertRegex(done.stdout, r"(?m)aborts +no data")
+        self.assertRegex(done.stdout, r"(?m)hangs +no data")
+        self.assertEqual(rows(done.stdout)["src/demo.c"], "3/6")
+        self.assert_no_trees()
+
+    def test_the_same_command_under_two_names(self) -> None:
+        done = self.run_in("tally-meson", "test", "-C", "build", "--suite", "bad",
+                           "--coverage-per-test")
+        self.assertRegex(done.stderr, r"(?m)^tally: the same command under several names: "
+                         r".*fails, .*fails too: told apart by their order; .*$")
+
+    def test_interrupted(self) -> None:
+        """What was counted until then is told; the build directory is as good as before."""
+        with subprocess.Popen(["tally-meson", "test", "-C", "build", "--suite", "good", "--suite",
+                               "long", "--num-processes", "1"], cwd=self.project,
+                              env=self.environment(), stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
+            deadline = time.monotonic() + 60
+            while not _sleeps(self.project / "build" / "prog") and time.monotonic() < deadline:
+                time.sleep(0.05)
+            os.killpg(run.pid, signal.SIGINT)
+            out, errors = run.communicate(timeout=60)
+        self.assertNotIn(run.returncode, (0, 3, 4), out + errors)
+        self.assertNotIn("Traceback", errors)
+        self.assertEqual(rows(out), BOTH, errors)
+        self.assertEqual(rows(self.measured(0, *GOOD).stdout), BOTH)
+
+    def test_two_at_once(self) -> None:
+        """The second waits: they would count into the same files."""
+        words = ["tally-meson", "test", "-C", "build", "--no-rebuild", *GOOD]
+        runs = [subprocess.Popen(words, cwd=self.project, env=self.environment(), text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                for _ in range(2)]
+        for run in runs:
+            out, _ = run.communicate(timeout=60)
+            self.assertEqual((run.returncode, rows(out)), (0, BOTH))
+
+
+class RunAfterChanges:
+    """Each test has a build directory that it may spoil."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        write_project(self.project, PROJECT)
+        self.addCleanup(shutil.rmtree, self.project)
+
+    def measured(self, status: int, *words: str, **more: str) -> subprocess.CompletedProcess:
+        return self.expect(status, "tally-meson", "test", "-C", "build", *GOOD, *words, **more)
+
+    def test_coverage_off(self) -> None:
+        self.must("meson", "setup", "build")
+        options = self.project / "build" / "meson-info" / "intro-buildoptions.json"
+        before = options.read_bytes()
+        for flag in ("--no-rebuild", "--coverage-no-reconfigure"):
+            self.refused(2, rf"the option b_coverage is off, and {flag} is given: .*"
+                         r"configure \S+ -Db_coverage=true", "tally-meson", "test", "-C", "build",
+                         flag)
+        self.assertEqual(options.read_bytes(), before)
+        done = self.measured(0)
+        self.assertEqual(done.stderr, "tally: the option b_coverage is off: it is switched on, and "
+                         "everything is compiled again\n")
+        self.assertEqual(rows(done.stdout), BOTH)
+
+    def test_a_build_that_fails(self) -> None:
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        self.measured(0)
+        path = self.project / "src" / "demo.c"
+        path.write_text("no C\n", encoding="utf-8")
+        done = self.measured(125)
+        self.assertEqual(rows(done.stdout), {})
+        # What is left of the earlier build is not this one's.
+        path.write_text(PROJECT["src/demo.c"] + "int more(void) { return 1; }\n", encoding="utf-8")
+        self.assertEqual(rows(self.measured(0).stdout)["src/demo.c"], "5/7")
+
+    def test_a_unity_build(self) -> None:
+        self.must("meson", "setup", "build", "-Db_coverage=true", "-Dunity=on")
+        self.assertEqual(rows(self.measured(0).stdout), BOTH)
+
+    def test_no_compiler(self) -> None:
+        shutil.rmtree(self.project)
+        write_project(self.project, {"meson.build": "project('empty')\n"})
+        self.must("meson", "setup", "build")
+        self.refused(2, "this build has no option b_coverage: no compiler of it can count",
+                     "tally-meson", "test", "-C", "build")
+
+    def test_a_test_that_deletes_its_counters(self) -> None:
+        with open(self.project / "meson.build", "a", encoding="utf-8") as file:
+            file.write("test('deletes', find_program('sh'), args: ['-c', 'find . -name \"*.gcda\" -delete'], "
+                       "priority: -1, is_parallel: false)\n")
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        done = self.expect(4, "tally-meson", "test", "-C", "build", "one", "two", "deletes")
+        self.assertIn("nothing was counted", done.stderr)
+
+
+def _sleeps(program: Path) -> bool:
+    """Some process of it is there, and waits."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(entry / "exe") == str(program) and \
+                    "long" in (entry / "cmdline").read_text(encoding="utf-8"):
+                return True
+        except OSError:
+            pass
+    return False
+
+
+globals().update(for_each_meson(Run, RunAfterChanges))
+
+if __name__ == "__main__":
+    run_unittests()

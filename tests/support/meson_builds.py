@@ -1,0 +1,167 @@
+"""Projects for real Mesons: Debian's, and the one that TALLY_NEW_MESON names (a meson.py).
+
+Each Meson gets a virtual environment of its own, so that hooks go nowhere else.
+"""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from .programs import SOURCE_ROOT, command_line
+from .skips import need_tools
+
+MODULE = SOURCE_ROOT / "meson-module"
+sys.path.insert(0, str(MODULE))
+
+PROJECT = {
+    "meson.build": """\
+project('demo', 'c')
+sub = subproject('sub').get_variable('sub_dep')
+made = custom_target('made', output: 'made.c', command: ['sh', '-c',
+  'echo "int made(void) { return 7; }" > "$1"', 'sh', '@OUTPUT@'])
+prog = executable('prog', 'src/main.c', 'src/demo.c', made, dependencies: sub)
+test('one', prog, args: '1', suite: 'good')
+test('two', prog, args: '2', suite: 'good')
+test('fails', prog, args: 'fail', suite: 'bad')
+test('fails too', prog, args: 'fail', suite: 'bad')
+test('aborts', prog, args: 'abort', suite: 'killed')
+test('hangs', prog, args: 'hang', suite: 'killed', timeout: 1)
+test('script', find_program('sh'), args: ['-c', 'exit 0'], suite: 'script')
+test('long', prog, args: 'long', suite: 'long', timeout: 60)
+""",
+    "src/main.c": """\
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int demo(int), sub(int), made(void);
+int main(int argc, char **argv) {
+  if (strcmp(argv[argc - 1], "fail") == 0)
+    return 1;
+  if (strcmp(argv[argc - 1], "abort") == 0)
+    abort();
+  if (strcmp(argv[argc - 1], "hang") == 0 || strcmp(argv[argc - 1], "long") == 0)
+    sleep(30);
+  return made() != 7 || sub(demo(atoi(argv[argc - 1]))) < 0;
+}
+""",
+    "src/demo.c": """\
+int demo(int what) {
+  if (what == 1)
+    return 1;
+  if (what == 2)
+    return 2;
+  return 3;
+}
+""",
+    "subprojects/sub/meson.build": """\
+project('sub', 'c')
+sub_dep = declare_dependency(link_with: static_library('sub', 'sub.c'))
+""",
+    "subprojects/sub/sub.c": "int sub(int x) {\n  return x;\n}\n",
+}
+
+
+def write_project(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def rows(output: str) -> dict[str, str]:
+    """{file: "lines reached/lines"} of a table, with TOTAL."""
+    return {file: counts for file, counts in
+            re.findall(r"^(\S+) +[\d.]+% +(\d+/\d+) ", output, re.MULTILINE)}
+
+
+def without_times(output: str) -> str:
+    return re.sub(r"\d+\.\d+s", "N s", output)
+
+
+class MesonCase(unittest.TestCase):
+    """One Meson in an environment of its own; no project yet."""
+    script = ""  # the file meson that is copied or linked
+    maxDiff = 4000
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        need_tools("gcc", "ninja", "meson")
+        cls.home = Path(os.path.realpath(tempfile.mkdtemp(prefix="meson-")))
+        cls.addClassCleanup(shutil.rmtree, cls.home)
+        cls.venv = cls.home / "venv"
+        make_venv(cls.venv, cls.script)
+        (cls.home / "run").mkdir()
+        cls.project = cls.home / "project"
+
+    @classmethod
+    def environment(cls, **more: str) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items()
+                if not name.startswith(("PYTHON", "MESON", "GCOV", "TALLY"))}
+        path = [str(cls.venv / "bin"), str(MODULE), str(Path(command_line()).parent),
+                "/usr/local/bin", "/usr/bin", "/bin"]
+        return {**kept, "PATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1",
+                "XDG_RUNTIME_DIR": str(cls.home / "run"), "HOME": str(cls.home),
+                "CCACHE_DISABLE": "1", **more}
+
+    @classmethod
+    def run_in(cls, *words: str, folder: str = ".", **more: str) -> subprocess.CompletedProcess:
+        return subprocess.run(words, cwd=cls.project / folder, env=cls.environment(**more),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=120, check=False)
+
+    @classmethod
+    def must(cls, *words: str, **more: str) -> str:
+        done = cls.run_in(*words, **more)
+        if done.returncode != 0:
+            raise AssertionError(f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done.stdout
+
+    def expect(self, status: int, *words: str, **more: str) -> subprocess.CompletedProcess:
+        done = self.run_in(*words, **more)
+        self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
+        self.assertNotIn("Traceback", done.stdout + done.stderr)
+        self.assert_no_trees()
+        return done
+
+    def assert_no_trees(self) -> None:
+        left = [str(path) for path in (self.home / "run").glob("tally-*")]
+        left += [str(path) for path in self.project.glob("build/meson-private/tally-*/")]
+        self.assertEqual(left, [])
+
+    def refused(self, status: int, pattern: str, *words: str, **more: str) -> None:
+        """One line, and no test was run."""
+        log = self.project / "build" / "meson-logs" / "testlog.txt"
+        before = log.stat().st_mtime_ns if log.exists() else 0
+        done = self.expect(status, *words, **more)
+        self.assertRegex(done.stderr, rf"\Atally: {pattern}\n\Z")
+        self.assertEqual(log.stat().st_mtime_ns if log.exists() else 0, before)
+
+
+def make_venv(folder: Path, script: str) -> None:
+    """With a meson that is `script`, run by this environment's Python."""
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages",
+                    str(folder)], check=True, timeout=60)
+    meson = folder / "bin" / "meson"
+    if (Path(script).resolve().parent / "mesonbuild").is_dir():
+        # It finds its package beside itself, and `#!/usr/bin/env python3` this environment.
+        meson.symlink_to(Path(script).resolve())
+    else:
+        text = Path(script).read_text(encoding="utf-8").split("\n", 1)[1]
+        meson.write_text(f"#!{folder}/bin/python3\n{text}", encoding="utf-8")
+        meson.chmod(0o755)
+
+
+def for_each_meson(*mixins: type) -> dict[str, type]:
+    """Test cases, to be put among the globals of a test."""
+    scripts = {"Debian": "/usr/bin/meson"}
+    if os.environ.get("TALLY_NEW_MESON"):
+        scripts["New"] = os.environ["TALLY_NEW_MESON"]
+    return {name + mixin.__name__: type(name + mixin.__name__, (mixin, MesonCase),
+                                        {"script": script, "__module__": "__main__"})
+            for mixin in mixins for name, script in scripts.items()}
