@@ -196,9 +196,10 @@ Result<void> keep_changed(Coverage &coverage, const std::string &root,
     return fail(ErrorCode::invalid_argument,
                 fmt::format("expected a revision, found '{}'", revision), "--diff");
   TALLY_TRY(diff,
-            output_of_git({"git", "-C", root, "-c", "core.quotePath=false", "diff", "--relative",
-                           "--unified=0", "--no-color", "--no-ext-diff", "--no-textconv",
-                           "--src-prefix=a/", "--dst-prefix=b/", revision, "--"}));
+            output_of_git({"git", "-C", root, "-c", "core.quotePath=false", "-c",
+                           "diff.noprefix=false", "diff", "--relative", "--unified=0",
+                           "--inter-hunk-context=0", "--text", "--no-color", "--no-ext-diff",
+                           "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", revision, "--"}));
   const ChangedLines changed = changed_lines(diff, root);
   keep(coverage.files, changed);
   for (TestCoverage &test : coverage.tests)

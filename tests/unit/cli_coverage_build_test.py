@@ -140,7 +140,8 @@ class BuildFolderTest(unittest.TestCase):
         for revision, status, said in (("no-such", 1, "^tally: --diff: git: .*no-such"),
                                        ("", 2, "expected a revision"),
                                        ("--output=x", 2, "expected a revision")):
-            failed = self.tally("coverage", f"--diff={revision}", "build", status=status)
+            words = [f"--diff={revision}"] if revision else ["--diff", ""]
+            failed = self.tally("coverage", *words, "build", status=status)
             self.assertRegex(failed.stderr, said)
             self.assertEqual(failed.stderr.count("\n"), 1, failed.stderr)
         self.assertFalse((self.project / "x").exists())
