@@ -86,7 +86,7 @@ def _interpreter(script: str) -> T.List[str]:
     except OSError:
         return []
     # A path too long for the kernel, as pip writes it.
-    told = re.match(r"'''exec' (.*) \"$0\" \"$@\"", head[1])
+    told = re.match(r'\'\'\'exec\' (.*) "\$0" "\$@"', head[1])
     line = told.group(1) if told and head[0] == '#!/bin/sh' else head[0][2:]
     if not told and not head[0].startswith('#!'):
         return []
