@@ -48,7 +48,8 @@ class Hook:
         def outputs() -> list:
             out = []
             for words in ([], ["--list"], ["one"], ["--suite", "bad"], ["--nonsense"], ["nobody"]):
-                done = self.run_in("meson", "test", "-C", "build", "--num-processes", "1", *words)
+                done = self.run_in("meson", "test", "-C", "build", "--num-processes", "1", *words,
+                                   PYTHONHASHSEED="0", MALLOC_PERTURB_="7")  # it prints sets
                 # A usage lists the flags, and they are there.
                 errors = done.stderr if words != ["--nonsense"] else ""
                 out.append((words, done.returncode, without_times(done.stdout), errors))
