@@ -6,9 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.meson_builds import MODULE, MesonCase, for_each_meson, make_venv
+from support.programs import command_line
 from support.skips import run_unittests
 
 MOST_US = 3000  # that the boot module may take at a start of Python
@@ -131,6 +133,30 @@ class Sites:
             self.assertNotIn("tally_meson.", done.stderr)
         print(f"the boot module takes {min(costs)} to {max(costs)} us")
         self.assertLess(min(costs), MOST_US)
+
+
+class Installed(MesonCase):
+    """What the installation puts where, wherever that is moved."""
+    script = "/usr/bin/meson"
+
+    def test_it_finds_itself_and_the_collector(self) -> None:
+        self.project.mkdir()
+        made = Path(os.environ["TALLY_BUILD_ROOT"])
+        first, second = self.home / "first", self.home / "second"
+        shutil.copytree(MODULE, first / "share" / "tally" / "meson",
+                        ignore=shutil.ignore_patterns("__pycache__", "tally-meson", "*.in"))
+        shutil.copy(made / "_paths.py", first / "share" / "tally" / "meson" / "tally_meson")
+        (first / "bin").mkdir()
+        shutil.copy(made / "tally-meson.installed", first / "bin" / "tally-meson")
+        shutil.copymode(MODULE / "tally-meson", first / "bin" / "tally-meson")
+        (first / "bin" / "tally").symlink_to(command_line())
+        first.rename(second)
+        path = f"{second}/bin:{self.venv}/bin:/usr/bin:/bin"
+        self.expect(0, "tally-meson", "enable", PATH=path)
+        done = self.expect(0, "tally-meson", "doctor", PATH=path)
+        self.assertRegex(done.stdout, rf"(?m)^collector +{second}/bin/tally \(")
+        self.assertRegex(done.stdout, rf"(?m)^hook .* of {second}/share/tally/meson$")
+        self.expect(0, "tally-meson", "disable", PATH=path)
 
 
 class WrongPython(MesonCase):
