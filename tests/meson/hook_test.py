@@ -117,8 +117,15 @@ class Hook:
             self.assertRegex(done.stdout, "(?m)" + pattern)
         self.assert_no_trees()
 
-    def test_tap_and_gtest(self) -> None:
-        """A wrapped run says the same of each protocol."""
+    def test_interrupted(self) -> None:
+        for flag in ("--coverage-keep", "--coverage-per-test"):
+            self.measured(0, *GOOD)  # what is kept
+            out = self.interrupted("meson", "test", "-C", "build", "--coverage", flag)
+            self.assertEqual(rows(out), BOTH)
+        self.assertRegex(out, r"(?m)long +no data$")
+        self.assertEqual(rows(self.measured(0, *GOOD).stdout), BOTH)
+
+    def test_another_protocol(self) -> None:
         path = self.project / "meson.build"
         path.write_text(PROJECT["meson.build"] +
                         "test('tap', find_program('sh'), args: ['-c', "
