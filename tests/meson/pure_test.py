@@ -11,6 +11,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.meson_builds import MODULE
@@ -19,7 +20,7 @@ from support.skips import missing_tool, run_unittests
 
 from tally_meson import arguments, gcovr_config, meson_on_path, per_test, settings, wrapped_test
 from tally_meson.build_dir import BuildDir
-from tally_meson.collector import expected_version
+from tally_meson.collector import Collector, expected_version
 from tally_meson.measurement import Ran
 from tally_meson.refusal import Refusal
 
@@ -226,6 +227,22 @@ class Builds(Folder):
     def test_no_build_directory(self) -> None:
         with self.assertRaisesRegex(Refusal, "is no build directory of Meson: name one with -C"):
             BuildDir(str(self.source))
+
+    def test_a_collector_that_it_has_made(self) -> None:
+        """Tally as a subproject. Where another is on PATH that is taken."""
+        targets = [{"name": "tally", "type": "executable", "filename": [command_line()]}]
+        self.put("build/meson-info/intro-targets.json", json.dumps(targets))
+        nowhere = mock.patch.dict(os.environ, {"PATH": str(self.source)})
+        with nowhere:
+            self.assertEqual(Collector(self.build).path, command_line())
+            with self.assertRaisesRegex(Refusal, "is not on PATH"):
+                Collector()
+        with mock.patch.dict(os.environ, {"PATH": os.path.dirname(command_line())}):
+            self.assertEqual(Collector(self.build).path, command_line())
+
+    def test_a_stale_one(self) -> None:
+        with self.assertRaisesRegex(Refusal, "intro-targets.json cannot be read: configure again"):
+            self.build.built_here("tally")
 
     def test_room(self) -> None:
         trees = per_test._folder(self.build)

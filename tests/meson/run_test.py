@@ -240,6 +240,25 @@ class RunAfterChanges:
         self.must("meson", "setup", "build", "-Db_coverage=true", "-Dunity=on")
         self.assertEqual(rows(self.measured(0).stdout), BOTH)
 
+    def test_clang(self) -> None:
+        if shutil.which("clang") is None:
+            self.skipTest("not installed: clang")
+        self.must("meson", "setup", "build", "-Db_coverage=true", CC="clang")
+        self.assertRegex(rows(self.measured(0).stdout)["src/demo.c"], r"^(5/6|6/7)$")
+
+    def test_what_changed(self) -> None:
+        for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=b",
+                                                     "commit", "-q", "-m", "c"]):
+            self.must("git", *words)
+        path = self.project / "src" / "demo.c"
+        path.write_text(path.read_text(encoding="utf-8").replace("return 3", "return 4")
+                        .replace("return 2", "return 2 + 0"), encoding="utf-8")
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        for words in (["--coverage-diff", "--coverage-fail-under=51"],
+                      ["--coverage-fail-under=51", "--coverage-diff=HEAD"]):
+            done = self.measured(3, *words)
+            self.assertEqual(rows(done.stdout), {"src/demo.c": "1/2", "TOTAL": "1/2"})
+
     def test_no_compiler(self) -> None:
         shutil.rmtree(self.project)
         write_project(self.project, {"meson.build": "project('empty')\n"})
