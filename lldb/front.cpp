@@ -99,10 +99,14 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **word
   news.text += outcome.text + more.text;
   if (!news.text.empty())
     result.Printf("%s", news.text.c_str());
-  if (outcome.ok())
+  if (outcome.ok()) {
     result.SetStatus(lldb::eReturnStatusSuccessFinishResult);
-  else
+  } else if (debugger.GetCommandInterpreter().WasInterrupted()) {
+    print_error(debugger, "error: " + outcome.error + "\n"); // LLDB 14 and 16 drop the result's
+    result.SetStatus(lldb::eReturnStatusFailed);
+  } else {
     result.SetError(outcome.error.c_str());
+  }
 }
 
 } // namespace tally_lldb

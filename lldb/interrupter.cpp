@@ -27,7 +27,8 @@ bool is_signal_frame(lldb::SBFrame frame) {
 // At breakpoints of LLDB's own alone: a library that comes or goes.
 bool is_at_lldbs_own(lldb::SBThread &thread) {
   bool own = thread.GetStopReason() == lldb::eStopReasonBreakpoint;
-  for (size_t i = 0; own && i < thread.GetStopReasonDataCount(); i += 2) // number and location
+  const auto count = static_cast<uint32_t>(thread.GetStopReasonDataCount());
+  for (uint32_t i = 0; own && i < count; i += 2) // number and location
     own = static_cast<lldb::break_id_t>(thread.GetStopReasonDataAtIndex(i)) < 0;
   return own;
 }

@@ -131,7 +131,7 @@ class BuildFolderTest(unittest.TestCase):
         for number, (_, arguments) in enumerate(runs, 1):
             if arguments is not None:
                 self.command("./main", *arguments, GCOV_PREFIX=str(tree / str(number)))
-            self.tally("coverage", "--harvest", str(tree / str(number)))
+                self.tally("coverage", "--harvest", str(tree / str(number)))
             self.assertFalse((tree / str(number)).exists())
         tests = [{"n": number, "name": name} for number, (name, _) in enumerate(runs, 1)]
         (tree / "tests.json").write_text(json.dumps(tests), encoding="utf-8")
@@ -160,6 +160,11 @@ class BuildFolderTest(unittest.TestCase):
         self.assertEqual((self.project / "sum.callgrind").read_text(encoding="utf-8").splitlines()[2:],
                          (self.project / "together.callgrind").read_text(
                              encoding="utf-8").splitlines()[2:])
+
+    def test_nothing_to_harvest(self) -> None:
+        self.tally("coverage", "--harvest", str(self.project / "none"))
+        self.assertTrue((self.project / "none.counters").exists())
+        self.assertIn("is no folder", self.tally("coverage", "--harvest", "main.c", status=1).stderr)
 
     def test_what_no_test_told(self) -> None:
         tree = self.run_tests()

@@ -11,6 +11,7 @@
 
 #include <tally/session.h>
 
+#include "collect/proc_info.h"
 #include "collect_child.h"
 #include "support/clock.h"
 #include "temporary.h"
@@ -295,6 +296,8 @@ TEST_F(SessionRun, NoSamplesForAReason) {
   finish(session, *session.command("stop"));
 
   Child sleeper([] { ::sleep(30); });
+  while (process_status(std::to_string(sleeper.pid()))->state != 'S') // it begins with some work
+    ::usleep(1000);
   push(event_of(EventKind::target, sleeper.pid()));
   ASSERT_TRUE(start("start --frequency 1000"));
   push(event_of(EventKind::resumed, sleeper.pid()));

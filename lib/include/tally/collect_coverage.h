@@ -17,7 +17,7 @@ namespace tally {
 // What one run of a test has left: pack_counters().
 struct TestRun {
   std::string test;     // several runs may be of one
-  std::string counters; // the file
+  std::string counters; // the file; it need not be there
 };
 
 struct CollectOptions {

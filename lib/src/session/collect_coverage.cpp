@@ -158,6 +158,17 @@ Result<void> Collect::count_tests(const std::string &notes, const CountOptions &
   return {};
 }
 
+// A run that has left no counters may have no file of them.
+Result<PackedCounters> read_counters(const std::string &path) {
+  auto source = ByteSource::open(path);
+  if (!source && source.error().code == ErrorCode::not_found)
+    return PackedCounters();
+  if (!source)
+    return fail(std::move(source.error()));
+  TALLY_TRY(bytes, (*source)->rest());
+  return PackedCounters::read(std::move(bytes), path);
+}
+
 // Which runs have counters of which object; a test is there also when it reached nothing.
 Result<void> Collect::read_runs() {
   RealPaths real_paths;
@@ -165,9 +176,7 @@ Result<void> Collect::read_runs() {
   Coverage names;
   for (size_t i = 0; i < options_.runs.size(); ++i) {
     const TestRun &run = options_.runs[i];
-    TALLY_TRY(source, ByteSource::open(run.counters));
-    TALLY_TRY(bytes, source->rest());
-    TALLY_TRY(packed, PackedCounters::read(std::move(bytes), run.counters));
+    TALLY_TRY(packed, read_counters(run.counters));
     if (all.insert(run.test).second)
       names.tests.push_back({run.test, {}});
     if (!packed.files().empty())
