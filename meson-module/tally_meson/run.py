@@ -13,7 +13,7 @@ import signal
 import subprocess
 import typing as T
 
-from . import arguments, wrapped_test
+from . import arguments, words as told_apart, wrapped_test
 from .build_dir import BuildDir, ninja
 from .measurement import Measurement, Ran
 from .refusal import BUILD_FAILED, Refusal, say
@@ -32,7 +32,7 @@ def parser(command: str, usage: str, *, reporting_only: bool = False) -> argpars
 
 
 def test(words: T.Sequence[str]) -> int:
-    told = arguments.split(words)
+    told = told_apart.split(words)
     if told is None:
         raise Refusal('-C: expected a build directory')
     own = parser('test', '[-C BUILD] [flags below] [arguments of meson test]...')
@@ -71,8 +71,8 @@ def test(words: T.Sequence[str]) -> int:
         if measurement.trees:
             alike = wrapped_test.tell(measurement.trees, entries)
             if alike:
-                say(f'the same command under several names: {", ".join(alike)}: told apart by their '
-                    'order; `meson test --coverage` knows (tally-meson enable)')
+                say(f'the same command under several names: {", ".join(alike)}: told apart by '
+                    'their order; `meson test --coverage` knows (tally-meson enable)')
         return measurement.finish(status)
     finally:
         measurement.close()
@@ -120,7 +120,7 @@ def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
 
 def report(words: T.Sequence[str]) -> int:
     """The table of the counters that are there."""
-    told = arguments.split(words)
+    told = told_apart.split(words)
     if told is None:
         raise Refusal('-C: expected a build directory')
     own = parser('report', '[-C BUILD] [flags below]...', reporting_only=True)

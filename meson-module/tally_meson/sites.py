@@ -45,7 +45,8 @@ def enable(site: T.Optional[str], user: bool) -> int:
               f'{" ".join(each.python)} runs')
     if not owners:
         of = f': {_name(meson)} does not read it' if meson and not meson.trouble else ''
-        print(f'It works for a Meson whose Python has this site directory, which none on PATH has{of}')
+        print('It works for a Meson whose Python has this site directory, which none on PATH has'
+              f'{of}')
     return 0
 
 
@@ -90,7 +91,8 @@ def boot_text(made: T.Sequence[str]) -> str:
     """The boot module for this installation."""
     with open(os.path.join(_HERE, 'boot.py'), encoding='utf-8') as file:
         text = file.read()
-    for line, value in (("FOLDER = ''", repr(os.path.dirname(_HERE))), ('MADE = ()', repr(tuple(made)))):
+    for line, value in (("FOLDER = ''", repr(os.path.dirname(_HERE))),
+                        ('MADE = ()', repr(tuple(made)))):
         name = line.split()[0]
         if f'\n{line}' not in text:
             raise Refusal(f'{_HERE}/boot.py is damaged')

@@ -20,7 +20,8 @@ endif
 helper = find_program('tally-meson')
 run_target('helped', command: [helper, 'report', '-C', meson.global_build_root()])
 """
-SETTINGS = "exclude: 'main', include_subprojects: 'sub', fail_under: 90, reports: ['lcov:own/x.info']"
+SETTINGS = ("exclude: 'main', include_subprojects: 'sub', fail_under: 90, "
+            "reports: ['lcov:own/x.info']")
 
 
 class Module:
@@ -103,7 +104,8 @@ class Module:
         self.must("tally-meson", "disable")
         self.addCleanup(self.must, "tally-meson", "enable")
         self.must("meson", "setup", "build", "-Db_coverage=true")
-        self.assertFalse((self.project / "build" / "meson-private" / "tally-coverage.json").exists())
+        private = self.project / "build" / "meson-private"
+        self.assertFalse((private / "tally-coverage.json").exists())
 
 
 globals().update(for_each_meson(Module))

@@ -18,17 +18,18 @@ from support.meson_builds import MODULE
 from support.programs import SOURCE_ROOT, command_line
 from support.skips import missing_tool, run_unittests
 
-from tally_meson import arguments, gcovr_config, meson_on_path, per_test, settings, wrapped_test
+from tally_meson import (arguments, gcovr_config, meson_on_path, per_test, settings, words,
+                         wrapped_test)
 from tally_meson.build_dir import BuildDir
 from tally_meson.collector import Collector, expected_version
 from tally_meson.measurement import Ran
 from tally_meson.refusal import Refusal
 
 
-def flags(*words: str) -> arguments.Flags:
+def flags(*typed: str) -> arguments.Flags:
     parser = argparse.ArgumentParser()
     arguments.add_arguments(parser)
-    return arguments.Flags.of(parser.parse_args(words))
+    return arguments.Flags.of(parser.parse_args(typed))
 
 
 class Arguments(unittest.TestCase):
@@ -45,7 +46,7 @@ class Arguments(unittest.TestCase):
             self.assertEqual(flags(flag.name, *value).first_given(), flag.name)
 
     def test_every_flag_has_a_field_and_the_collector_its_options(self) -> None:
-        self.assertEqual(len(arguments.FLAGS), len(arguments.Flags.__dataclass_fields__))
+        self.assertEqual(len(arguments.FLAGS), len(arguments.Flags._fields))
         done = subprocess.run([command_line(), "coverage", "--help"], stdout=subprocess.PIPE,
                               text=True, check=True)
         for option in ("report", "fail-under", "fail-under-branch", "filter", "exclude", "diff",
@@ -55,8 +56,8 @@ class Arguments(unittest.TestCase):
         self.assertEqual(sorted(settings._DEFAULT_FILES), sorted(formats))
 
     def test_split(self) -> None:
-        def split(line: str) -> arguments.Words:
-            told = arguments.split(line.split())
+        def split(line: str) -> words.Words:
+            told = words.split(line.split())
             assert told is not None
             return told
 
@@ -82,8 +83,8 @@ class Arguments(unittest.TestCase):
         # The revision may be left out.
         self.assertEqual(split("--coverage-diff -v").coverage, ["--coverage-diff"])
         self.assertEqual(split("--coverage-diff=main one").meson, ["one"])
-        self.assertIsNone(arguments.split(["-C"]))
-        self.assertIsNone(arguments.split(["-C", "--list"]))
+        self.assertIsNone(words.split(["-C"]))
+        self.assertIsNone(words.split(["-C", "--list"]))
 
 
 class Folder(unittest.TestCase):

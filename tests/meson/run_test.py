@@ -6,10 +6,9 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import PROJECT, for_each_meson, rows, write_project
+from support.meson_builds import MODULE, PROJECT, for_each_meson, rows, write_project
 from support.programs import command_line
 from support.skips import run_unittests
 
@@ -96,7 +95,8 @@ class Run:
         """A filter brings back what it matches; an exclude wins."""
         done = rows(self.measured(0, *GOOD, "--coverage-filter", "sub", "--coverage-filter=made",
                                 "--coverage-filter", r"demo\.c$").stdout)
-        self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "src/demo.c", "TOTAL"})
+        self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "src/demo.c",
+                                     "TOTAL"})
         done = rows(self.measured(0, *GOOD, "--coverage-filter=.", "--coverage-exclude",
                                 "^(src|/)").stdout)
         self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "TOTAL"})
@@ -141,7 +141,7 @@ class Run:
         other = self.home / "other"
         other.mkdir()
         self.addCleanup(shutil.rmtree, other)
-        path = f"{self.venv}/bin:{Path(shutil.which('tally-meson', path=self.environment()['PATH'])).parent}"
+        path = f"{self.venv}/bin:{MODULE}"
         self.is_refused("the collector, tally, is not on PATH", PATH=f"{path}:/usr/bin:/bin")
         (other / "tally").write_text("#!/bin/sh\necho tally 9.9\n", encoding="utf-8")
         (other / "tally").chmod(0o755)
@@ -268,8 +268,8 @@ class RunAfterChanges:
 
     def test_a_test_that_deletes_its_counters(self) -> None:
         with open(self.project / "meson.build", "a", encoding="utf-8") as file:
-            file.write("test('deletes', find_program('sh'), args: ['-c', 'find . -name \"*.gcda\" -delete'], "
-                       "priority: -1, is_parallel: false)\n")
+            file.write("test('deletes', find_program('sh'), "
+                       "args: ['-c', 'find . -name \"*.gcda\" -delete'], priority: -1, is_parallel: false)\n")
         self.must("meson", "setup", "build", "-Db_coverage=true")
         done = self.expect(4, "tally-meson", "test", "-C", "build", "one", "two", "deletes")
         self.assertIn("nothing was counted", done.stderr)

@@ -290,8 +290,8 @@ class OtherMtest(MesonCase):
                  "mtest.run has other parameters")):
             plain, hooked = self.with_mtest(change)
             self.assertEqual(plain, hooked)
-            self.refused(2, re.escape(f"this Meson (9.9) has another `meson test` than the hook knows "
-                                      f"({told}): type tally-meson test -C x"),
+            self.refused(2, re.escape("this Meson (9.9) has another `meson test` than the hook "
+                                      f"knows ({told}): type tally-meson test -C x"),
                          "meson", "-C", "x", "--coverage", PATH=self.path)
             done = self.expect(1, "tally-meson", "doctor", PATH=self.path)
             self.assertIn(told, done.stdout)
