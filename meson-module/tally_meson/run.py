@@ -46,6 +46,7 @@ def test(words: T.Sequence[str]) -> int:
         more = ['--no-rebuild'] if told.no_rebuild else []
         return subprocess.run([*meson_test, *more, *told.meson], check=False).returncode
     measurement = Measurement(build, flags, os.getcwd())
+    _one_wrapper(measurement, told)
     measurement.switch_on(may_rebuild=not told.no_rebuild)
     try:
         if not told.no_rebuild:
@@ -56,9 +57,7 @@ def test(words: T.Sequence[str]) -> int:
         measurement.zero()
         meson_test.append('--no-rebuild')
         if measurement.trees:
-            if told.wrapper:
-                raise Refusal('--coverage-per-test with --wrapper: only `meson test --coverage` '
-                              'has both (tally-meson enable)')
+            _one_wrapper(measurement, told)  # the rebuild may have stored other settings
             meson_test.append('--wrapper=' + wrapped_test.wrapper(measurement.trees))
         before = _logs(build)
         status = _run([*meson_test, *told.meson])
@@ -78,13 +77,22 @@ def test(words: T.Sequence[str]) -> int:
         measurement.close()
 
 
+def _one_wrapper(measurement: Measurement, told: told_apart.Words) -> None:
+    if measurement.per_test and told.wrapper:
+        raise Refusal('--coverage-per-test with --wrapper: only `meson test --coverage` has both '
+                      '(tally-meson enable)')
+
+
 def _run(words: T.List[str]) -> int:
-    """Ctrl-C is Meson's: what was counted until then is told."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        status = subprocess.run(words, check=False).returncode
-    finally:
-        signal.signal(signal.SIGINT, before)
+    """What ends it early is Meson's: what was counted until then is told."""
+    with subprocess.Popen(words) as process:
+        before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+                  signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: process.terminate())}
+        try:
+            status = process.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
     return 128 - status if status < 0 else status
 
 

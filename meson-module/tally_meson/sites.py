@@ -38,8 +38,12 @@ def enable(site: T.Optional[str], user: bool) -> int:
     changed = _write(site)
     print(f'{"Enabled" if changed else "Is enabled already"} in {site}')
     for each in owners:
-        if not Meson(each.path).hook:
+        hook = Meson(each.path).hook
+        if not hook:
             say(f'but {_name(each)} has not loaded it: tally-meson doctor may tell more')
+            return 1
+        if os.path.realpath(os.path.dirname(hook)) != os.path.realpath(site):
+            say(f'but {_name(each)} loads {hook} first: tally-meson disable removes both')
             return 1
         print(f'meson test --coverage works with {each.path} ({each.version}), which '
               f'{" ".join(each.python)} runs')

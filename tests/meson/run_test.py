@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -188,6 +189,11 @@ class Run:
         out = self.interrupted("tally-meson", "test", "-C", "build")
         self.assertEqual(rows(out), BOTH)
         self.assertEqual(rows(self.measured(0, *GOOD).stdout), BOTH)
+
+    def test_terminated(self) -> None:
+        out = self.interrupted("tally-meson", "test", "-C", "build", "--coverage-per-test",
+                               number=signal.SIGTERM)
+        self.assertEqual(rows(out), BOTH)
 
     def test_two_at_once(self) -> None:
         """The second waits: they would count into the same files."""

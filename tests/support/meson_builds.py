@@ -132,8 +132,8 @@ class MesonCase(unittest.TestCase):
         self.assert_no_trees()
         return done
 
-    def interrupted(self, *words: str) -> str:
-        """What a run prints that gets Ctrl-C in the test `long`, after those of `good`."""
+    def interrupted(self, *words: str, number: int = signal.SIGINT) -> str:
+        """What a run prints that gets this signal in the test `long`, after those of `good`."""
         with subprocess.Popen([*words, "--suite", "good", "--suite", "long", "--num-processes",
                                "1"], cwd=self.project, env=self.environment(), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -142,7 +142,10 @@ class MesonCase(unittest.TestCase):
             while not _sleeps(self.project / "build" / "prog") and time.monotonic() < deadline:
                 time.sleep(0.05)
             time.sleep(0.5)  # Meson forgets a test that it is just about to start
-            os.killpg(run.pid, signal.SIGINT)
+            if number == signal.SIGINT:
+                os.killpg(run.pid, number)  # as a terminal does
+            else:
+                run.send_signal(number)
             out, errors = run.communicate(timeout=60)
         self.assertNotIn(run.returncode, (0, 3, 4), out + errors)
         self.assertNotIn("Traceback", errors)
