@@ -153,7 +153,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
   if (!actions_.interrupter().is_on()) {
     actions_.before_launch(debugger);
     launch_ = facts_of(target, {}, TALLY_EVENT_RESUMED);
-    watch_.expect(launch_.program, [this, target](int pid) { found(target, pid); });
+    watch_.expect(launch_.program, [this, target](int pid) { return found(target, pid); });
     return false;
   }
   // Interrupts are within our own `process continue`.

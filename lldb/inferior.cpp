@@ -10,14 +10,14 @@ namespace tally_lldb {
 
 // When our launch has failed, another debugger of this process may launch the same program. LLDB
 // knows whose it is while it still stands, and takes no lock to tell the id.
-void Inferior::found(lldb::SBTarget target, int pid) {
+bool Inferior::found(lldb::SBTarget target, int pid) {
   if (!wait_until(
           [&] { return target.GetProcess().GetProcessID() == static_cast<lldb::pid_t>(pid); }))
-    return;
+    return false;
   LaterPerformer performer(actions_);
   const int32_t before = session_.sampled_pid();
   if (before != 0 && before != pid && watch_.seen().died_ns == 0)
-    return;                         // another target's, which is sampled on
+    return true;                    // another target's, which is sampled on
   if (before != 0 && before != pid) // `run` has killed it
     note(session_.event({.kind = TALLY_EVENT_KILLED, .at_ns = watch_.seen().died_ns}, performer));
   Event event = launch_;
@@ -25,10 +25,11 @@ void Inferior::found(lldb::SBTarget target, int pid) {
   event.pid = pid;
   note(session_.event(event, performer));
   if (session_.sampled_pid() != pid)
-    return;
+    return true;
   told_stop_ = 0;
   running_ = true;
   watch_.follow(pid);
+  return true;
 }
 
 void Inferior::before_resume(lldb::SBDebugger &debugger) {

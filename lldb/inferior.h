@@ -63,7 +63,7 @@ private:
   void before_resume(lldb::SBDebugger &debugger);
   void run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess process);
   static void show(lldb::SBDebugger &debugger, const News &news);
-  void found(lldb::SBTarget target, int pid); // the watch's thread
+  bool found(lldb::SBTarget target, int pid); // the watch's thread; false: it is not the one
   void tell(lldb::SBDebugger &debugger, const Event &event);
   void note(const Outcome &outcome);
   News take_news();

@@ -26,8 +26,9 @@ bool is_signal_frame(lldb::SBFrame frame) {
 
 // At breakpoints of LLDB's own alone: a library that comes or goes.
 bool is_at_lldbs_own(lldb::SBThread &thread) {
-  bool own = thread.GetStopReason() == lldb::eStopReasonBreakpoint;
   const auto count = static_cast<uint32_t>(thread.GetStopReasonDataCount());
+  // None: it has gone with this stop, and was the user's.
+  bool own = thread.GetStopReason() == lldb::eStopReasonBreakpoint && count > 0;
   for (uint32_t i = 0; own && i < count; i += 2) // number and location
     own = static_cast<lldb::break_id_t>(thread.GetStopReasonDataAtIndex(i)) < 0;
   return own;
@@ -154,7 +155,9 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
       const int whose = signal_of(thread) == signal_
                             ? session_.tick_take(static_cast<int32_t>(thread.GetThreadID()))
                             : TALLY_TICK_THEIRS;
-      ours_alone &= whose != TALLY_TICK_THEIRS;
+      // The program's own, which it does not handle: it stops for the user who wants that.
+      ours_alone &= whose != TALLY_TICK_THEIRS ||
+                    (signal_of(thread) == signal_ && !signals_.stops(process, signal_));
       if (whose == TALLY_TICK_OURS)
         see(thread);
     }

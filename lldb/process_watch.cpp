@@ -157,8 +157,9 @@ void ProcessWatch::start_thread() {
   }
 }
 
-void ProcessWatch::expect(const std::string &program, std::function<void(int)> found) {
+void ProcessWatch::expect(const std::string &program, std::function<bool(int)> found) {
   const std::lock_guard lock(mutex_);
+  ++expected_;
   found_ = std::move(found);
   program_ = program;
   expected_since_ns_ = now_ns();
@@ -171,6 +172,7 @@ void ProcessWatch::expect(const std::string &program, std::function<void(int)> f
 void ProcessWatch::forget() {
   std::unique_lock lock(mutex_);
   found_ = nullptr;
+  ++expected_;
   changed_.wait(lock, [this] { return !telling_; });
 }
 
@@ -201,6 +203,7 @@ void ProcessWatch::end() {
     const std::lock_guard lock(mutex_);
     over_ = true;
     found_ = nullptr;
+    ++expected_;
     changed_.notify_all();
   }
   if (thread_.joinable())
@@ -229,12 +232,17 @@ void ProcessWatch::run() {
         found_ = nullptr;
       } else if (found_) {
         if (const int pid = new_child(); pid != 0) {
-          const auto found = std::exchange(found_, nullptr);
+          auto found = std::exchange(found_, nullptr);
+          const uint64_t expected = expected_;
           telling_ = true;
           lock.unlock();
-          found(pid); // which may ask us to follow it
+          const bool is_it = found(pid); // which may ask us to follow it
           lock.lock();
           telling_ = false;
+          if (!is_it && expected == expected_) {
+            servers_before_.insert(tracer_of(pid));
+            found_ = std::move(found);
+          }
           changed_.notify_all();
         }
         changed_.wait_for(lock, between_looks_for_child);

@@ -35,8 +35,9 @@ public:
 
   // From now on, until it has come or forget() is called: the first process that a new child of
   // ours traces. `found` is called by the thread while that stands at its very first instruction,
-  // and is over when forget() returns. It runs `program`; empty: any.
-  void expect(const std::string &program, std::function<void(int pid)> found);
+  // and is over when forget() returns; false: it is not the one, and is waited for on. It runs
+  // `program`; empty: any.
+  void expect(const std::string &program, std::function<bool(int pid)> found);
   void forget();
   bool follows(int pid); // and the kernel tells of its end
   void follow(int pid);  // looks for what is below; 0: at nothing
@@ -62,7 +63,8 @@ private:
   std::condition_variable changed_;
   std::thread thread_;
   bool over_ = false;
-  std::function<void(int)> found_; // null: none is expected
+  std::function<bool(int)> found_; // null: none is expected
+  uint64_t expected_ = 0;          // changes with found_, but for its call
   bool telling_ = false;           // `found` is being called
   std::string program_;
   uint64_t expected_since_ns_ = 0;

@@ -25,6 +25,11 @@ void Signals::handle(lldb::SBProcess process, int number, Handling handling) {
   set(signals, number, handling);
 }
 
+bool Signals::stops(lldb::SBProcess process, int number) const {
+  const auto at = before_.find(number);
+  return at != before_.end() ? at->second.stop : process.GetUnixSignals().GetShouldStop(number);
+}
+
 void Signals::restore() {
   for (const auto &[number, handling] : std::exchange(before_, {}))
     set(process_.GetUnixSignals(), number, handling);

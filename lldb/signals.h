@@ -16,6 +16,8 @@ class Signals {
 public:
   void handle(lldb::SBProcess process, int number, Handling handling);
   void restore();
+  // As the user has it.
+  bool stops(lldb::SBProcess process, int number) const;
 
 private:
   lldb::SBProcess process_;

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,20 +16,33 @@
 
 #include <tally/exclusion_markers.h>
 
+#include "support/unique_fd.h"
+
 namespace tally::cli {
 
 namespace {
 
 using ChangedLines = std::map<std::string, std::vector<LineRange>>; // by absolute path
 
-// What git prints; its own words about what is wrong go to standard error.
+std::string first_line(int fd) {
+  char bytes[512];
+  const ssize_t got = ::pread(fd, bytes, sizeof bytes, 0);
+  const std::string_view text(bytes, got > 0 ? static_cast<size_t>(got) : 0);
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+// What git prints; an error has the first line of what it says about it.
 Result<std::string> output_of_git(std::vector<std::string> command) {
+  const UniqueFd said(::memfd_create("git", MFD_CLOEXEC));
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
+  if (said.get() < 0 || ::pipe2(ends, O_CLOEXEC) != 0)
     return fail_errno(errno, "cannot start git", "--diff");
+  const UniqueFd out_end(ends[0]);
+  UniqueFd in_end(ends[1]);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, in_end.get(), STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, said.get(), STDERR_FILENO);
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   std::vector<char *> words;
   for (std::string &word : command)
@@ -37,24 +51,30 @@ Result<std::string> output_of_git(std::vector<std::string> command) {
   pid_t child = 0;
   const int fault = ::posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
+  in_end.reset();
+  if (fault != 0)
+    return fail_errno(fault, "cannot start git", "--diff");
   std::string out;
+  int read_fault = 0;
   char bytes[65536];
-  for (ssize_t got = 1; fault == 0 && got != 0;) {
-    got = ::read(ends[0], bytes, sizeof bytes);
+  for (ssize_t got = 1; got != 0 && read_fault == 0;) {
+    got = ::read(out_end.get(), bytes, sizeof bytes);
     if (got > 0)
       out.append(bytes, static_cast<size_t>(got));
     else if (got < 0 && errno != EINTR)
-      break;
+      read_fault = errno;
   }
-  ::close(ends[0]);
-  if (fault != 0)
-    return fail_errno(fault, "cannot start git", "--diff");
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR)
+  pid_t ended = 0;
+  while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR)
     ;
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return fail(ErrorCode::invalid_input, "git diff failed", "--diff");
+  if (read_fault != 0 || ended < 0)
+    return fail_errno(read_fault != 0 ? read_fault : errno, "git's answer cannot be had", "--diff");
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    const std::string why = first_line(said.get());
+    return fail(ErrorCode::invalid_input, why.empty() ? "git diff failed" : "git: " + why,
+                "--diff");
+  }
   return out;
 }
 
@@ -86,40 +106,60 @@ std::string unquoted(std::string_view name) {
   return out;
 }
 
-// "@@ -12,0 +13,2 @@ …" -> 13-14; none where lines were only taken away.
-std::optional<LineRange> new_lines(std::string_view hunk) {
-  const size_t plus = hunk.find(" +");
-  if (plus == hunk.npos)
-    return {};
-  const char *const end = hunk.data() + hunk.size();
-  uint32_t first = 0, count = 1;
-  auto [at, fault] = std::from_chars(hunk.data() + plus + 2, end, first);
-  if (fault != std::errc())
-    return {};
-  if (at != end && *at == ',')
-    std::from_chars(at + 1, end, count);
-  if (count == 0 || first > UINT32_MAX - count)
-    return {};
-  return LineRange{first, first + count - 1};
+// "@@ -12,0 +13,2 @@ …"
+struct Hunk {
+  uint32_t old_lines = 1, new_line = 0, new_lines = 1;
+};
+
+bool number(std::string_view &text, uint32_t &value) {
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return fault == std::errc();
 }
 
+std::optional<Hunk> hunk_of(std::string_view line) {
+  const auto range = [&](std::string_view before, uint32_t &first, uint32_t &count) {
+    if (!line.starts_with(before))
+      return false;
+    line.remove_prefix(before.size());
+    if (!number(line, first))
+      return false;
+    if (!line.starts_with(','))
+      return true;
+    line.remove_prefix(1);
+    return number(line, count);
+  };
+  Hunk out;
+  uint32_t old_line = 0;
+  if (!range("@@ -", old_line, out.old_lines) || !range(" +", out.new_line, out.new_lines))
+    return {};
+  return out;
+}
+
+// Whatever context the user's configuration asks for, lines with '+' are those.
 ChangedLines changed_lines(std::string_view diff, const std::string &root) {
   ChangedLines out;
   std::vector<LineRange> *lines = nullptr;
-  uint32_t content = 0; // lines of a hunk that are still to come
+  Hunk hunk{0, 0, 0}; // what is left of it
   while (!diff.empty()) {
     const size_t end = diff.find('\n');
     const std::string_view line = diff.substr(0, end);
     diff = end == diff.npos ? "" : diff.substr(end + 1);
-    if (content > 0 && line.starts_with('+')) {
-      --content;
+    const char kind = line.empty() ? ' ' : line[0];
+    if (hunk.old_lines > 0 || hunk.new_lines > 0) {
+      if (kind == '+' && lines)
+        lines->push_back({hunk.new_line, hunk.new_line});
+      if (kind != '-' && kind != '\\') {
+        ++hunk.new_line;
+        hunk.new_lines -= hunk.new_lines > 0;
+      }
+      if (kind == '-' || kind == ' ')
+        hunk.old_lines -= hunk.old_lines > 0;
     } else if (line.starts_with("+++ ")) {
       std::string name = unquoted(line.substr(4, line.find('\t') - 4));
       lines = name.starts_with("b/") ? &out[root + '/' + name.substr(2)] : nullptr;
-    } else if (const auto range = line.starts_with("@@ ") ? new_lines(line) : std::nullopt;
-               range && lines) {
-      lines->push_back(*range);
-      content = range->last - range->first + 1;
+    } else if (const auto next = hunk_of(line)) {
+      hunk = *next;
     }
   }
   return out;
@@ -152,7 +192,7 @@ void keep(std::vector<FileCoverage> &files, const ChangedLines &changed) {
 
 Result<void> keep_changed(Coverage &coverage, const std::string &root,
                           const std::string &revision) {
-  if (revision.starts_with('-'))
+  if (revision.empty() || revision.starts_with('-'))
     return fail(ErrorCode::invalid_argument,
                 fmt::format("expected a revision, found '{}'", revision), "--diff");
   TALLY_TRY(diff,

@@ -25,7 +25,8 @@ namespace {
 
 struct Options {
   std::vector<std::string> paths, reports, filters, excludes;
-  std::string root = ".", which_tests, gcovr_version, build, changed_since, per_test, harvest;
+  std::string root = ".", which_tests, gcovr_version, build, per_test;
+  std::optional<std::string> changed_since, harvest;
   std::optional<double> fail_under, fail_under_branch;
   std::optional<uint32_t> limit;
   unsigned threads = 0;
@@ -115,9 +116,10 @@ Result<void> print_tests(const CollectedCoverage &collected, const std::string &
     return fail(ErrorCode::invalid_argument, fmt::format("expected FILE:LINE, found '{}'", place),
                 "--which-tests");
   if (collected.coverage.tests.empty())
-    return fail(ErrorCode::invalid_input,
-                "no tests are told apart: give a tracefile of lcov with TN: sections",
-                "--which-tests");
+    return fail(
+        ErrorCode::invalid_input,
+        "no tests are told apart: give --per-test, or a tracefile of lcov with TN: sections",
+        "--which-tests");
   TALLY_TRY(path, file_named(collected, place.substr(0, colon)));
   std::string names;
   bool is_code = false;
@@ -163,8 +165,10 @@ Result<CollectOptions> collecting(const Options &options) {
 }
 
 Result<void> run(const Options &options, Outcome &outcome) {
-  if (!options.harvest.empty())
-    return harvest(options.harvest);
+  if (options.harvest)
+    return harvest(*options.harvest);
+  if (!options.which_tests.empty() && options.changed_since)
+    return fail(ErrorCode::invalid_argument, "is of no use beside --which-tests", "--diff");
   if (!options.which_tests.empty() &&
       (!options.reports.empty() || options.fail_under || options.fail_under_branch))
     return fail(ErrorCode::invalid_argument,
@@ -197,15 +201,16 @@ Result<void> run(const Options &options, Outcome &outcome) {
     TALLY_CHECK(demangle_names(collected.coverage));
   if (!options.which_tests.empty())
     return print_tests(collected, options.which_tests);
-  if (!options.changed_since.empty()) {
-    TALLY_CHECK(keep_changed(collected.coverage, collected.root, options.changed_since));
-    if (collected.coverage.files.empty()) {
-      say(fmt::format("tally: no line that could run has changed since {}", options.changed_since));
-      return {};
-    }
+  bool nothing_changed = false;
+  if (options.changed_since) {
+    TALLY_CHECK(keep_changed(collected.coverage, collected.root, *options.changed_since));
+    nothing_changed = collected.coverage.files.empty();
+    if (nothing_changed)
+      say(fmt::format("tally: no line that could run has changed since {}",
+                      *options.changed_since));
   }
   const CoverageTotals totals = totals_of(collected.coverage);
-  if (totals.lines == 0)
+  if (totals.lines == 0 && !nothing_changed)
     return fail(ErrorCode::no_data,
                 collected.sources_left_out > 0
                     ? fmt::format("no line is left: {} that objects name lie outside {} or are "
@@ -220,13 +225,15 @@ Result<void> run(const Options &options, Outcome &outcome) {
   for (const ReportRequest &request : requests)
     if (auto written = write_report(collected, request, settings, of_reports); !written)
       outcome.end(written);
-  if (!how.runs.empty())
+  if (!how.runs.empty() && requests.front().format == "text" && requests.front().path == "-")
     TALLY_CHECK(print_table_of_tests(collected, settings.text));
   show_some(of_reports, options.verbose);
   summarize(collected, options.verbose);
   if (collected.reports == 0 && collected.never_ran + collected.skipped == collected.objects.size())
     return fail(ErrorCode::no_data, "nothing was counted: was no program run?",
                 fmt::format("{}", fmt::join(how.paths, " ")));
+  if (nothing_changed)
+    return {}; // whatever the thresholds
   if (options.fail_under_branch && totals.branches == 0)
     say("tally: there are no branches: --fail-under-branch holds");
   check_threshold("lines ran", options.fail_under, totals.lines_executed, totals.lines, outcome);
@@ -308,8 +315,10 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
                   "FOLDER.counters, and remove the folder")
       ->type_name("FOLDER");
   command
-      .add_option("--which-tests", options->which_tests,
-                  "print the tests that reached a line, from tracefiles of lcov with TN: sections")
+      .add_option(
+          "--which-tests", options->which_tests,
+          "print the tests that reached a line, from tracefiles of lcov with TN: sections, or with "
+          "--per-test")
       ->type_name("FILE:LINE");
   command.add_option("--limit", options->limit, "files in the table; 0 shows all (default)")
       ->type_name("N")

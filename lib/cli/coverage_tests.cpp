@@ -1,6 +1,11 @@
 #include "coverage_tests.h"
 
+#include <cerrno>
 #include <filesystem>
+#include <set>
+
+#include <stdio.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -15,23 +20,74 @@ namespace tally::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// What an earlier harvest of the folder made: a process that the test left behind may end later.
+Result<std::string> harvested(const std::string &path) {
+  auto source = ByteSource::open(path);
+  if (!source && source.error().code == ErrorCode::not_found)
+    return std::string();
+  if (!source)
+    return fail(std::move(source.error()));
+  return (*source)->rest();
+}
+
+// The counters, and the folders that are empty then; what else lies there is not ours.
+Result<void> remove_counters(const std::string &folder) {
+  std::error_code fault;
+  std::vector<fs::path> files, folders{folder};
+  for (auto at = fs::recursive_directory_iterator(folder, fault);
+       !fault && at != fs::recursive_directory_iterator(); at.increment(fault)) {
+    std::error_code ignored;
+    if (at->is_directory(ignored) && !at->is_symlink(ignored))
+      folders.push_back(at->path());
+    else if (at->path().extension() == ".gcda")
+      files.push_back(at->path());
+  }
+  for (const fs::path &file : files)
+    if (!fault)
+      fs::remove(file, fault);
+  if (fault)
+    return fail_errno(fault.value(), "cannot remove counters", folder);
+  for (auto each = folders.rbegin(); each != folders.rend(); ++each)
+    fs::remove(*each, fault); // one that is not empty stays
+  return {};
+}
+
+Result<void> pack(const std::string &folder, const std::string &file) {
+  Diagnostics findings;
+  TALLY_TRY(before, harvested(file));
+  TALLY_TRY(bytes, pack_counters(folder, findings, std::move(before)));
+  TALLY_CHECK(write_file(file, bytes));
+  show(findings);
+  return remove_counters(folder);
+}
+
+} // namespace
+
 Result<void> harvest(const std::string &folder) {
   std::string name = folder;
   while (name.size() > 1 && name.ends_with('/'))
     name.pop_back();
-  std::error_code fault;
-  Diagnostics findings;
-  // Nothing can be below what is not there.
-  const bool is_there = fs::is_directory(name, fault);
-  if (!is_there && fs::exists(name, fault))
-    return fail(ErrorCode::invalid_input, "is no folder", name);
-  TALLY_TRY(bytes, pack_counters(is_there ? name : "", findings));
-  TALLY_CHECK(write_file(name + ".counters", bytes));
-  show(findings);
-  fs::remove_all(name, fault);
-  if (fault)
-    return fail_errno(fault.value(), "cannot remove", name);
-  return {};
+  const std::string last = fs::path(name).filename().string();
+  if (last.empty() || last == "." || last == "..")
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is no folder of one test", folder),
+                "--harvest");
+  // Under another name: what still comes goes into a folder of its own, and two that harvest the
+  // same one have not the same.
+  const std::string taken = fmt::format("{}.harvest-{}", name, ::getpid());
+  if (!fs::is_directory(name)) {
+    std::error_code ignored;
+    return fs::exists(name, ignored) ? fail(ErrorCode::invalid_input, "is no folder", name)
+                                     : Result<void>();
+  }
+  if (::rename(name.c_str(), taken.c_str()) != 0)
+    return fail_errno(errno, "cannot be renamed", name);
+  auto done = pack(taken, name + ".counters");
+  std::error_code ignored;
+  if (fs::exists(taken, ignored) && ::rename(taken.c_str(), name.c_str()) != 0)
+    say(fmt::format("tally: {}: what it held besides is in {}", name, taken));
+  return done;
 }
 
 Result<std::vector<TestRun>> runs_of_tests(const std::string &folder) {
@@ -42,6 +98,7 @@ Result<std::vector<TestRun>> runs_of_tests(const std::string &folder) {
   if (!all.is_array())
     return fail(ErrorCode::invalid_input, "expected an array of tests", path);
   std::vector<TestRun> out;
+  std::set<uint64_t> numbers;
   for (const auto &each : all) {
     const auto number = each.is_object() ? each.find("n") : each.end();
     const auto name = each.is_object() ? each.find("name") : each.end();
@@ -51,9 +108,11 @@ Result<std::vector<TestRun>> runs_of_tests(const std::string &folder) {
                   fmt::format("expected a test's n and name, found {}",
                               each.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)),
                   path);
+    const auto n = number->get<uint64_t>();
+    if (!numbers.insert(n).second)
+      return fail(ErrorCode::invalid_input, fmt::format("n {} is there twice", n), path);
     out.push_back(
-        {name->get<std::string>(),
-         (fs::path(folder) / fmt::format("{}.counters", number->get<uint64_t>())).string()});
+        {name->get<std::string>(), (fs::path(folder) / fmt::format("{}.counters", n)).string()});
   }
   return out;
 }

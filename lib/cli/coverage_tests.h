@@ -9,8 +9,8 @@
 
 namespace tally::cli {
 
-// The counters below FOLDER to FOLDER.counters; FOLDER is gone then. One that is not there, because
-// the test left none, is an empty file of counters.
+// The counters below FOLDER go to FOLDER.counters, to those that were harvested before; what is
+// empty then is removed, and what is no counters stays. A folder that is not there has none.
 Result<void> harvest(const std::string &folder);
 
 // Of a folder with tests.json and harvested counters.

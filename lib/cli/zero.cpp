@@ -49,22 +49,25 @@ Result<void> zero(const std::string &path) {
 }
 
 // As a build leaves them: no counters.
-Result<void> zero_build(const std::string &folder) {
-  TALLY_TRY(notes, notes_of_build(folder));
-  for (const std::string &each : notes) {
-    std::error_code fault;
-    if (!std::filesystem::exists(each, fault))
-      continue; // the counters are of something else
+void zero_build(const std::string &folder, Outcome &outcome) {
+  const auto notes = notes_of_build(folder);
+  if (!notes)
+    return outcome.end(fail(notes.error()));
+  std::error_code fault;
+  const std::string below = std::filesystem::canonical(folder, fault).string() + '/';
+  for (const std::string &each : *notes) {
+    // Else the counters are of something else, or not this build's alone.
+    if (!each.starts_with(below) || !std::filesystem::exists(each, fault))
+      continue;
     const std::string data = files_of_object(each).data;
     if (::unlink(data.c_str()) != 0 && errno != ENOENT)
-      return fail_errno(errno, "cannot remove", data);
+      outcome.end(fail_errno(errno, "cannot remove", data));
   }
-  return {};
 }
 
 void run(const std::vector<std::string> &paths, const std::string &build, Outcome &outcome) {
   if (!build.empty())
-    outcome.end(zero_build(build));
+    zero_build(build, outcome);
   if (paths.empty()) {
     if (build.empty())
       outcome.end(fail(ErrorCode::invalid_argument, "expected PATH, or --build DIR", "zero"));

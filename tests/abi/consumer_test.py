@@ -80,11 +80,12 @@ class ConsumerTest(unittest.TestCase):
         project, build = folder / "project", folder / "build"
         lock = self.enterContext(open(folder / "lock", "w", encoding="utf-8"))
         fcntl.flock(lock, fcntl.LOCK_EX)  # somebody may be building it
-        if not project.exists():
-            shutil.copytree(CONSUMER / "subproject", project)
-            for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
-                shutil.copy(CONSUMER / source, project)
-            (project / "subprojects").mkdir()
+        # With its times: what has not changed is not built again.
+        shutil.copytree(CONSUMER / "subproject", project, dirs_exist_ok=True)
+        for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
+            shutil.copy2(CONSUMER / source, project)
+        (project / "subprojects").mkdir(exist_ok=True)
+        if not (project / "subprojects/tally").exists():
             (project / "subprojects/tally").symlink_to(SOURCE_ROOT, target_is_directory=True)
         run(["meson", "setup", str(build), str(project), "--force-fallback-for=tally",
              "-Dbuildtype=plain",  # the quickest to compile

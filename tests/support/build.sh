@@ -18,7 +18,8 @@ tally_build() {
 
 # tally_test FOLDER [argument of meson test]...: the logs that the summary reads are of this run only.
 # TALLY_TEST_UNDER is a command to run it by (setarch -R). Samples are a matter of chance, and of what
-# else the machine does: a few tests that fail are run once again, alone; the summary names them.
+# else the machine does: of the tests that take some, a few that fail are run once again, alone; the
+# summary names them. What a sanitizer has found is no chance.
 tally_test() {
   tally_folder=$1
   shift
@@ -36,4 +37,5 @@ tally_test() {
   # shellcheck disable=SC2086 # words
   ${TALLY_TEST_UNDER:-} meson test -C "$tally_folder" --no-rebuild --print-errorlogs \
     --num-processes 1 --logbase testlog-again $tally_failing
+  python3 "$tally_source/tests/support/summary.py" "$tally_folder" >/dev/null
 }

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import command_line
@@ -57,9 +58,11 @@ class BuildFolderTest(unittest.TestCase):
         subprocess.run(words, cwd=self.build, check=True, timeout=60,
                        env={**os.environ, **environment})
 
-    def tally(self, *words: str, status: int = 0) -> subprocess.CompletedProcess:
+    def tally(self, *words: str, status: int = 0,
+              **environment: str) -> subprocess.CompletedProcess:
         done = subprocess.run([command_line(), *words], cwd=self.project, text=True,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
+                              env={**os.environ, **environment})
         self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -73,7 +76,8 @@ class BuildFolderTest(unittest.TestCase):
         here = str(self.build)
         for entry in ({"output": "main.c.o"}, {"output": f"{here}/main.c.o"},
                       {"command": r"cc 'x y' -DX=\" -c ../main.c -o main.c.o"},
-                      {"arguments": ["cc", "-o", "main.c.o", "-c", "../main.c"]}):
+                      {"arguments": ["cc", "-o", "main.c.o", "-c", "../main.c"]},
+                      {"command": "cc -omain.c.o -c ../main.c"}):
             self.describe(entry)
             rows = self.rows()
             self.assertIn("main.c", rows, entry)
@@ -103,23 +107,42 @@ class BuildFolderTest(unittest.TestCase):
         self.assertEqual(self.rows()["main.c"][1], f"5/{ALL_LINES}")
         self.tally("zero", status=2)
 
+    def test_zero_stays_in_the_build(self) -> None:
+        out = self.project / "out"
+        out.mkdir()
+        for ending in ("gcno", "gcda"):
+            shutil.copy(self.build / f"main.c.{ending}", out / f"other.c.{ending}")
+        self.describe({"output": "../out/other.c.o"})
+        self.tally("zero", "--build", "build")
+        self.assertTrue((out / "other.c.gcda").exists())
+
     def test_lines_that_changed(self) -> None:
         need_tools("git")
         git = ["git", "-C", str(self.project), "-c", "user.name=T", "-c", "user.email=t@t"]
         for words in (["init", "-q"], ["add", "main.c", "stale.c"], ["commit", "-qm", "first"]):
             subprocess.run(git + words, check=True, timeout=60)
-        done = self.tally("coverage", "--build", "build", "--diff", "HEAD", "--fail-under", "100")
+        diff = ["coverage", "--build", "build", "--diff", "HEAD"]
+        done = self.tally(*diff, "--fail-under", "100", "--report", "lcov:none.info")
         self.assertIn("no line that could run has changed since HEAD", done.stderr)
+        self.assertTrue((self.project / "none.info").exists())
         source = self.project / "main.c"
         source.write_text(MAIN.replace("x + 2", "x + 1 + 1").replace("return 0", "return 1 - 1"),
                           encoding="utf-8")
-        done = self.tally("coverage", "--build", "build", "--diff", "HEAD", "--fail-under", "80",
-                          status=3)
+        done = self.tally(*diff, "--fail-under", "80", status=3)
         self.assertRegex(done.stdout, r"(?m)^TOTAL +50\.0% +1/2 ")
         self.assertIn("1 of 2 lines ran", done.stderr)
-        self.assertIn("git diff failed",
-                      self.tally("coverage", "--diff", "no-such", "build", status=1).stderr)
-        self.tally("coverage", "--diff=--output=x", "build", status=2)
+        # However the user has git show differences.
+        (self.project / ".gitattributes").write_text("*.c -diff\n", encoding="utf-8")
+        subprocess.run(git + ["config", "diff.interHunkContext", "9"], check=True, timeout=60)
+        subprocess.run(git + ["config", "diff.noprefix", "true"], check=True, timeout=60)
+        for context in ({}, {"GIT_DIFF_OPTS": "-u3"}):
+            self.assertEqual(self.tally(*diff, **context).stdout, done.stdout, context)
+        for revision, status, said in (("no-such", 1, "^tally: --diff: git: .*no-such"),
+                                       ("", 2, "expected a revision"),
+                                       ("--output=x", 2, "expected a revision")):
+            failed = self.tally("coverage", f"--diff={revision}", "build", status=status)
+            self.assertRegex(failed.stderr, said)
+            self.assertEqual(failed.stderr.count("\n"), 1, failed.stderr)
         self.assertFalse((self.project / "x").exists())
 
     def run_tests(self) -> Path:
@@ -161,10 +184,48 @@ class BuildFolderTest(unittest.TestCase):
                          (self.project / "together.callgrind").read_text(
                              encoding="utf-8").splitlines()[2:])
 
-    def test_nothing_to_harvest(self) -> None:
-        self.tally("coverage", "--harvest", str(self.project / "none"))
-        self.assertTrue((self.project / "none.counters").exists())
-        self.assertIn("is no folder", self.tally("coverage", "--harvest", "main.c", status=1).stderr)
+    def test_what_is_harvested(self) -> None:
+        harvest = ["coverage", "--harvest"]
+        self.tally(*harvest, str(self.project / "none"))
+        self.assertIn("is no folder", self.tally(*harvest, "main.c", status=1).stderr)
+        for name in (".", "build/..", ""):
+            self.assertIn("no folder of one test", self.tally(*harvest, name, status=2).stderr)
+        # What comes late is added; what is no counters stays.
+        tree = self.project / "tree"
+        (tree / "1").mkdir(parents=True)
+        (tree / "1" / "notes.txt").write_text("mine", encoding="utf-8")
+        for arguments in (["1"], ["1", "2"]):
+            self.command("./main", *arguments, GCOV_PREFIX=str(tree / "1"))
+            self.tally(*harvest, str(tree / "1"))
+        self.assertEqual([path.name for path in (tree / "1").rglob("*")], ["notes.txt"])
+        self.assertEqual(sorted(path.name for path in tree.iterdir()), ["1", "1.counters"])
+        self.tally("zero", "--build", "build")
+        (tree / "tests.json").write_text('[{"n": 1, "name": "both"}]', encoding="utf-8")
+        self.assertEqual(self.rows("--per-test", "tree")["both"], ["9", "9"])
+
+    def test_tests_that_compiled_a_header_in_other_ways(self) -> None:
+        """What of it no test reached stands in lcov's file all the same."""
+        (self.project / "h.h").write_text(
+            "#ifdef A\nstatic inline int a(void) {\n  return 1;\n}\n#else\n"
+            "static inline int b(void) {\n  return 2;\n}\n#endif\n", encoding="utf-8")
+        entries = []
+        for name in "ab":
+            (self.project / f"{name}.c").write_text(
+                f'#include "h.h"\nint main(void) {{ return {name}() == 0; }}\n', encoding="utf-8")
+            self.command("gcc", "--coverage", "-O0", f"-D{name.upper()}", "-c", f"../{name}.c", "-o",
+                         f"{name}.o")
+            self.command("gcc", "--coverage", f"{name}.o", "-o", name)
+            entries.append({"directory": str(self.build), "output": f"{name}.o"})
+        (self.build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
+        tree = self.project / "tree"
+        tree.mkdir()
+        self.command("./a", GCOV_PREFIX=str(tree / "1"))
+        self.tally("coverage", "--harvest", str(tree / "1"))
+        (tree / "tests.json").write_text('[{"n": 1, "name": "a"}]', encoding="utf-8")
+        rows = self.rows("--per-test", "tree", "--report", "lcov:all.info")
+        self.assertEqual((rows["h.h"][1], rows["TOTAL"][1]), ("2/4", "3/6"))
+        again = self.tally("coverage", "all.info").stdout
+        self.assertRegex(again, r"(?m)^TOTAL +50\.0% +3/6 ")
 
     def test_what_no_test_told(self) -> None:
         tree = self.run_tests()
@@ -182,12 +243,37 @@ class BuildFolderTest(unittest.TestCase):
                                (whole[:-9] + bytes(9), "cannot be inflated")):
             packed.write_bytes(bytes_of)
             done = self.tally("coverage", "--build", "build", "--per-test", "tree",
-                              status=4 if "inflated" in said else 1)
+                              status=0 if "inflated" in said else 1)
             self.assertIn("1.counters:0x", done.stderr)
             self.assertIn(said, done.stderr)
-        (tree / "tests.json").write_text('[{"n": 1}]', encoding="utf-8")
-        self.assertIn("expected a test's n and name",
-                      self.tally("coverage", "--per-test", "tree", "build", status=1).stderr)
+        # The others count.
+        self.assertRegex(done.stdout, r"(?m)^first +no data")
+        self.assertRegex(done.stdout, r"(?m)^second +6 +6")
+        for tests, said in ([{"n": 1}], "expected a test's n and name"), \
+                ([{"n": 2, "name": "a"}, {"n": 2, "name": "b"}], "n 2 is there twice"):
+            (tree / "tests.json").write_text(json.dumps(tests), encoding="utf-8")
+            self.assertIn(said, self.tally("coverage", "--per-test", "tree", "build",
+                                           status=1).stderr)
+
+    def test_counters_of_one_test_that_cannot_be_used(self) -> None:
+        """Truncated, or of another compilation: the other tests' stay."""
+        def with_second(change: Callable[[bytes], bytes]) -> subprocess.CompletedProcess:
+            tree = self.run_tests()
+            self.command("./main", "1", "2", GCOV_PREFIX=str(tree / "5"))
+            data = next((tree / "5").rglob("main.c.gcda"))
+            data.write_bytes(change(data.read_bytes()))
+            self.tally("coverage", "--harvest", str(tree / "5"))
+            (tree / "tests.json").write_text(
+                '[{"n": 1, "name": "first"}, {"n": 5, "name": "spoiled"}]', encoding="utf-8")
+            done = self.tally("coverage", "--build", "build", "--per-test", "tree")
+            shutil.rmtree(tree)
+            return done
+        for change, said in ((lambda data: data[:40], "truncated"),
+                             (lambda data: data[:8] + bytes(4) + data[12:], "stamp|compilation")):
+            done = with_second(change)
+            self.assertRegex(done.stderr, said)
+            self.assertRegex(done.stdout, r"(?m)^main\.c +50\.0% +5/10 ")
+            self.assertRegex(done.stdout, r"(?m)^spoiled +no data")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ struct CollectedCoverage {
   size_t never_ran = 0; // objects without counters: no line of theirs ran
   size_t skipped = 0;   // that could not be used; each is found
   size_t sources_left_out = 0;
-  std::vector<std::string> tests_without_data; // none of whose runs left counters; sorted
+  std::vector<std::string>
+      tests_without_data; // none of whose runs left counts of these objects; sorted
 };
 
 // Of an object the notes are needed: beside the counters or, where GCOV_PREFIX led these elsewhere,

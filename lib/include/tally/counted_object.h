@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,7 +57,8 @@ struct RunCounters {
 };
 struct CountedRuns {
   CoverageGraph graph;
-  std::vector<GcovCounts> counts; // by run
+  // By run; none where its counters cannot be read or are of another compilation, which is found.
+  std::vector<std::optional<GcovCounts>> counts;
 };
 TALLY_API Result<CountedRuns> count_runs(const std::string &notes,
                                          std::span<const RunCounters> runs,

@@ -14,8 +14,10 @@
 namespace tally {
 
 // All counters (.gcda) below `folder`, each deflated, by its path below `folder` as an absolute
-// one; as one file's bytes. Empty counters and all else are left out. "": of nothing.
-TALLY_API Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics);
+// one; as one file's bytes. Empty counters and all else are left out. `before`: such bytes, to
+// which they are added.
+TALLY_API Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics,
+                                            std::string before = {});
 
 // Such bytes: "tally counters 1\n", then for each file three little-endian uint32, the sizes of its
 // path, of its deflated bytes and of its bytes, and the path and the deflated bytes themselves.

@@ -55,9 +55,9 @@ std::string output_of(const Json &entry) {
   if (const auto at = entry.find("arguments"); at != entry.end() && at->is_array())
     for (const Json &word : *at)
       words.push_back(word.is_string() ? word.get<std::string>() : std::string());
-  for (size_t i = 0; i + 1 < words.size(); ++i)
-    if (words[i] == "-o")
-      return words[i + 1];
+  for (size_t i = 0; i < words.size(); ++i)
+    if (words[i].starts_with("-o") && (words[i].size() > 2 || i + 1 < words.size()))
+      return words[i].size() > 2 ? words[i].substr(2) : words[i + 1];
   return {};
 }
 

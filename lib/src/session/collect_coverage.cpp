@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -33,6 +34,7 @@ struct Piece {
   Result<Coverage> coverage;
   bool ran = false;
   Diagnostics findings;
+  std::set<std::string> tests{}; // that have counts of it
 };
 
 Result<void> first_warning(const Diagnostics &findings) {
@@ -87,6 +89,7 @@ private:
     const PackedCounters::File *file;
   };
   std::unordered_map<std::string, std::vector<RunFile>> run_files_; // by the notes' real path
+  std::set<std::string> without_data_; // tests of which no object has counts
   std::vector<std::optional<Piece>> pieces_;
   std::set<std::string> left_out_;
   std::map<std::string, std::string> moved_;
@@ -140,20 +143,30 @@ Result<void> Collect::count_tests(const std::string &notes, const CountOptions &
   if (found == run_files_.end())
     return {};
   std::vector<RunCounters> runs;
+  std::vector<std::string> tests; // of those runs
   for (const RunFile &each : found->second) {
-    TALLY_TRY(bytes, runs_[each.run].unpack(*each.file));
-    runs.push_back(
-        {fmt::format("{} of {}", each.file->path, options_.runs[each.run].test), std::move(bytes)});
+    auto bytes = runs_[each.run].unpack(*each.file);
+    if (!bytes) {
+      const Error &error = bytes.error();
+      piece.findings.add(Severity::warning, error.message + ": left out", error.source,
+                         error.where);
+      continue;
+    }
+    tests.push_back(options_.runs[each.run].test);
+    runs.push_back({fmt::format("{} of {}", each.file->path, tests.back()), std::move(*bytes)});
   }
   TALLY_TRY(counted, count_runs(notes, runs, counting, piece.findings));
   CoverageSum sum(options_.policy, piece.findings);
   TALLY_CHECK(sum.add(std::move(*piece.coverage)));
   for (size_t i = 0; i < runs.size(); ++i) {
-    TALLY_TRY(more, coverage_of(counted.graph, counted.counts[i], piece.findings, covering));
-    more.tests.push_back({options_.runs[found->second[i].run].test, more.files});
+    if (!counted.counts[i])
+      continue;
+    TALLY_TRY(more, coverage_of(counted.graph, *counted.counts[i], piece.findings, covering));
+    more.tests.push_back({tests[i], more.files});
     TALLY_CHECK(sum.add(std::move(more)));
+    piece.tests.insert(tests[i]);
+    piece.ran = true;
   }
-  piece.ran = true;
   piece.coverage = sum.finish();
   return {};
 }
@@ -172,20 +185,16 @@ Result<PackedCounters> read_counters(const std::string &path) {
 // Which runs have counters of which object; a test is there also when it reached nothing.
 Result<void> Collect::read_runs() {
   RealPaths real_paths;
-  std::set<std::string> all, with_data;
   Coverage names;
   for (size_t i = 0; i < options_.runs.size(); ++i) {
     const TestRun &run = options_.runs[i];
     TALLY_TRY(packed, read_counters(run.counters));
-    if (all.insert(run.test).second)
+    if (without_data_.insert(run.test).second)
       names.tests.push_back({run.test, {}});
-    if (!packed.files().empty())
-      with_data.insert(run.test);
     for (const PackedCounters::File &file : packed.files())
       run_files_[real_paths.of(files_of_object(file.path).notes)].push_back({i, &file});
     runs_.push_back(std::move(packed));
   }
-  std::ranges::set_difference(all, with_data, std::back_inserter(out_.tests_without_data));
   return sum_.add(std::move(names));
 }
 
@@ -195,6 +204,8 @@ bool Collect::take(size_t i) {
   diagnostics_.append(piece.findings);
   if (piece.coverage) {
     out_.never_ran += !piece.ran;
+    for (const std::string &test : piece.tests)
+      without_data_.erase(test);
     keep_first(sum_.add(std::move(*piece.coverage)));
     if (options_.policy == MergePolicy::strict)
       keep_first(first_warning(piece.findings));
@@ -291,17 +302,29 @@ void Collect::apply_markers(Coverage &coverage) {
     }
 }
 
-// The test "" has the zeros of all objects: they are needed where no test has any.
-void leave_to_tests(std::vector<TestCoverage> &tests) {
-  if (tests.size() < 2 || !tests[0].name.empty())
-    return;
-  std::set<std::string_view> reached;
-  for (const TestCoverage &test : std::span(tests).subspan(1))
-    for (const FileCoverage &file : test.files)
-      reached.insert(file.path);
-  std::erase_if(tests[0].files, [&](const FileCoverage &file) {
-    return reached.contains(file.path) && totals_of(file).lines_executed == 0;
+// The test "" has the zeros of all objects. Those of a file are needed unless the tests that
+// reached it have all that it has: they may have it of other objects.
+Result<void> leave_to_tests(Coverage &coverage, Diagnostics &diagnostics) {
+  if (coverage.tests.size() < 2 || !coverage.tests[0].name.empty())
+    return {};
+  std::unordered_map<std::string_view, FileCoverage> of_tests;
+  for (const TestCoverage &test : std::span(coverage.tests).subspan(1))
+    for (const FileCoverage &file : test.files) {
+      const auto [at, added] = of_tests.try_emplace(file.path, file);
+      if (!added)
+        TALLY_CHECK(add_coverage(at->second, file, MergePolicy::lenient, diagnostics));
+    }
+  const auto size = [](const FileCoverage &file) {
+    const CoverageTotals totals = totals_of(file);
+    return std::tuple(totals.lines, totals.functions, totals.branches, totals.outcomes);
+  };
+  std::erase_if(coverage.tests[0].files, [&](const FileCoverage &file) {
+    const auto at = of_tests.find(file.path);
+    const auto whole = std::ranges::lower_bound(coverage.files, file.path, {}, &FileCoverage::path);
+    return at != of_tests.end() && totals_of(file).lines_executed == 0 &&
+           size(at->second) == size(*whole);
   });
+  return {};
 }
 
 Result<CollectedCoverage> Collect::run() {
@@ -338,9 +361,10 @@ Result<CollectedCoverage> Collect::run() {
                                  taken),
                      folder);
   out_.coverage = sum_.finish();
-  leave_to_tests(out_.coverage.tests);
+  TALLY_CHECK(leave_to_tests(out_.coverage, diagnostics_));
   if (options_.markers)
     apply_markers(out_.coverage);
+  out_.tests_without_data.assign(without_data_.begin(), without_data_.end());
   out_.sources_left_out = left_out_.size();
   out_.objects = std::move(inputs_.objects);
   return std::move(out_);

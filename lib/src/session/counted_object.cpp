@@ -124,9 +124,16 @@ Result<CountedRuns> count_runs(const std::string &path, std::span<const RunCount
   const GcovOptions counting = gcov_options(notes, options);
   CountedRuns out;
   for (const RunCounters &run : runs) {
-    TALLY_TRY(data, read_gcov_data(run.bytes, run.source, diagnostics));
-    const CoverageCounters counters = match_counters(notes, &data, run.source, diagnostics);
-    out.counts.push_back(count_as_gcov(notes.graph, counters, path, diagnostics, counting));
+    out.counts.emplace_back();
+    const auto data = read_gcov_data(run.bytes, run.source, diagnostics);
+    if (!data) {
+      const Error &error = data.error();
+      diagnostics.add(Severity::warning, error.message + ": left out", error.source, error.where);
+      continue;
+    }
+    const CoverageCounters counters = match_counters(notes, &*data, run.source, diagnostics);
+    if (!counters.none)
+      out.counts.back() = count_as_gcov(notes.graph, counters, path, diagnostics, counting);
   }
   out.graph = std::move(notes.graph);
   return out;

@@ -21,10 +21,9 @@ void put(std::string &out, size_t number) {
 
 } // namespace
 
-Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics) {
-  std::string out(magic);
-  if (folder.empty())
-    return out;
+Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics,
+                                  std::string before) {
+  std::string out = before.empty() ? std::string(magic) : std::move(before);
   TALLY_TRY(names, files_below(
                        folder, [](std::string_view name) { return name.ends_with(".gcda"); },
                        diagnostics));
