@@ -23,15 +23,6 @@ if T.TYPE_CHECKING:
     from ..interpreter import Interpreter
     from ..interpreterbase import TYPE_kwargs, TYPE_var
 
-    class ConfigureKw(T.TypedDict, total=False):
-        exclude: T.Union[str, T.List[str]]
-        filter: T.Union[str, T.List[str]]
-        include_subprojects: T.Union[str, T.List[str]]
-        fail_under: T.Union[int, str]
-        fail_under_branch: T.Union[int, str]
-        reports: T.Union[str, T.List[str]]
-        per_test: bool
-
 
 class TallyModule(ExtensionModule):
 
@@ -55,7 +46,8 @@ class TallyModule(ExtensionModule):
             return False
 
     @noPosargs
-    def configure(self, state: ModuleState, args: T.List[TYPE_var], kwargs: ConfigureKw) -> None:
+    def configure(self, state: ModuleState, args: T.List[TYPE_var],
+                  kwargs: TYPE_kwargs) -> T.Any:  # None, which Meson's type of methods leaves out
         try:
             told = settings.checked(kwargs)
         except TypeError as error:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Lies beside tally_meson.pth in a site directory as tally_meson_boot.py, where `tally-meson enable`
-has put it and `tally-meson disable` removes it. Runs at every start of that Python: it must be
-quick, and silent whatever happens.
+"""Lies beside tally_meson.pth in a site directory as tally_meson_boot.py: `tally-meson enable` puts
+it there, `tally-meson disable` removes it. Runs at every start of that Python: it must be quick,
+and silent whatever happens.
 """
 import sys
 

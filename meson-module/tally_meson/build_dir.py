@@ -23,12 +23,17 @@ class BuildDir:
             info = self._introspection('meson-info.json')
             self.source = os.path.realpath(info['directories']['source'])
             self.meson_version = str(info['meson_version']['full'])
-        except (OSError, ValueError, KeyError):
+        except (Refusal, KeyError):
             raise Refusal(f'{folder} is no build directory of Meson: name one with -C') from None
 
     def _introspection(self, name: str) -> T.Any:
-        with open(os.path.join(self.path, 'meson-info', name), encoding='utf-8') as file:
-            return json.load(file)
+        path = os.path.join(self.path, 'meson-info', name)
+        try:
+            with open(path, encoding='utf-8') as file:
+                return json.load(file)
+        except (OSError, ValueError):
+            raise Refusal(f'{path} cannot be read: configure again (meson setup --reconfigure '
+                          f'{self.path})') from None
 
     def coverage(self) -> T.Optional[bool]:
         """The option b_coverage; None: no compiler here has it."""

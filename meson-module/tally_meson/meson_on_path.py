@@ -28,7 +28,8 @@ class Meson:
     def trouble(self) -> str:
         if not self.python:
             return f'{self.path} does not tell which Python runs it'
-        return '' if self.told else f'{" ".join(self.python)}, which runs {self.path}, does not start'
+        return '' if self.told else \
+            f'{" ".join(self.python)}, which runs {self.path}, does not start'
 
     @property
     def version(self) -> str:
@@ -63,8 +64,8 @@ def all_on_path() -> T.List[Meson]:
 
 
 def is_distributions(site: str, prefix: str = '') -> bool:
-    """The package manager's: all below /usr but /usr/local, and but for a virtual environment there,
-    which is the prefix of its Python."""
+    """The package manager's: all below /usr but /usr/local, and but for a virtual environment
+    there, which is the prefix of its Python."""
     site, prefix = os.path.realpath(site), os.path.realpath(prefix) if prefix else ''
     if site.startswith('/usr/local/') or not site.startswith('/usr/'):
         return False
@@ -86,7 +87,7 @@ def _interpreter(script: str) -> T.List[str]:
     except OSError:
         return []
     # A path too long for the kernel, as pip writes it.
-    told = re.match(r"'''exec' (.*) \"$0\" \"$@\"", head[1])
+    told = re.match(r'\'\'\'exec\' (.*) "\$0" "\$@"', head[1])
     line = told.group(1) if told and head[0] == '#!/bin/sh' else head[0][2:]
     if not told and not head[0].startswith('#!'):
         return []
@@ -104,7 +105,8 @@ def _interpreter(script: str) -> T.List[str]:
 
 def _ask(python: T.List[str], meson: str) -> T.Dict[str, T.Any]:
     """By starting it."""
-    code = 'import sys; sys.path.insert(0, sys.argv[1]); from tally_meson import probe; probe.tell()'
+    code = 'import sys; sys.path.insert(0, sys.argv[1])\n' \
+        'from tally_meson import probe; probe.tell()'
     environment = {**os.environ, 'PYTHONDONTWRITEBYTECODE': '1'}
     try:
         done = subprocess.run([*python, '-c', code, _PACKAGES, meson], check=True, timeout=60,

@@ -43,4 +43,4 @@ def _tell_of_meson(script: str, out: T.Dict[str, T.Any]) -> None:
     out['meson'] = coredata.version
     from . import hook
     out['mtest'] = hook.trouble(mtest)
-    out['hooked'] = hasattr(mtest.run, '__wrapped__')
+    out['hooked'] = hasattr(getattr(mtest, 'run', None), '__wrapped__')

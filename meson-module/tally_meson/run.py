@@ -13,7 +13,7 @@ import signal
 import subprocess
 import typing as T
 
-from . import arguments, wrapped_test
+from . import arguments, words as told_apart, wrapped_test
 from .build_dir import BuildDir, ninja
 from .measurement import Measurement, Ran
 from .refusal import BUILD_FAILED, Refusal, say
@@ -32,7 +32,7 @@ def parser(command: str, usage: str, *, reporting_only: bool = False) -> argpars
 
 
 def test(words: T.Sequence[str]) -> int:
-    told = arguments.split(words)
+    told = told_apart.split(words)
     if told is None:
         raise Refusal('-C: expected a build directory')
     own = parser('test', '[-C BUILD] [flags below] [arguments of meson test]...')
@@ -46,6 +46,7 @@ def test(words: T.Sequence[str]) -> int:
         more = ['--no-rebuild'] if told.no_rebuild else []
         return subprocess.run([*meson_test, *more, *told.meson], check=False).returncode
     measurement = Measurement(build, flags, os.getcwd())
+    _one_wrapper(measurement, told)
     measurement.switch_on(may_rebuild=not told.no_rebuild)
     try:
         if not told.no_rebuild:
@@ -56,9 +57,7 @@ def test(words: T.Sequence[str]) -> int:
         measurement.zero()
         meson_test.append('--no-rebuild')
         if measurement.trees:
-            if told.wrapper:
-                raise Refusal('--coverage-per-test with --wrapper: only `meson test --coverage` '
-                              'has both (tally-meson enable)')
+            _one_wrapper(measurement, told)  # the rebuild may have stored other settings
             meson_test.append('--wrapper=' + wrapped_test.wrapper(measurement.trees))
         before = _logs(build)
         status = _run([*meson_test, *told.meson])
@@ -71,20 +70,29 @@ def test(words: T.Sequence[str]) -> int:
         if measurement.trees:
             alike = wrapped_test.tell(measurement.trees, entries)
             if alike:
-                say(f'the same command under several names: {", ".join(alike)}: told apart by their '
-                    'order; `meson test --coverage` knows (tally-meson enable)')
+                say(f'the same command under several names: {", ".join(alike)}: told apart by '
+                    'their order; `meson test --coverage` knows (tally-meson enable)')
         return measurement.finish(status)
     finally:
         measurement.close()
 
 
+def _one_wrapper(measurement: Measurement, told: told_apart.Words) -> None:
+    if measurement.per_test and told.wrapper:
+        raise Refusal('--coverage-per-test with --wrapper: only `meson test --coverage` has both '
+                      '(tally-meson enable)')
+
+
 def _run(words: T.List[str]) -> int:
-    """Ctrl-C is Meson's: what was counted until then is told."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    try:
-        status = subprocess.run(words, check=False).returncode
-    finally:
-        signal.signal(signal.SIGINT, before)
+    """What ends it early is Meson's: what was counted until then is told."""
+    with subprocess.Popen(words) as process:
+        before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+                  signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: process.terminate())}
+        try:
+            status = process.wait()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
     return 128 - status if status < 0 else status
 
 
@@ -120,7 +128,7 @@ def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
 
 def report(words: T.Sequence[str]) -> int:
     """The table of the counters that are there."""
-    told = arguments.split(words)
+    told = told_apart.split(words)
     if told is None:
         raise Refusal('-C: expected a build directory')
     own = parser('report', '[-C BUILD] [flags below]...', reporting_only=True)

@@ -38,14 +38,19 @@ def enable(site: T.Optional[str], user: bool) -> int:
     changed = _write(site)
     print(f'{"Enabled" if changed else "Is enabled already"} in {site}')
     for each in owners:
-        if not Meson(each.path).hook:
+        hook = Meson(each.path).hook
+        if not hook:
             say(f'but {_name(each)} has not loaded it: tally-meson doctor may tell more')
+            return 1
+        if os.path.realpath(os.path.dirname(hook)) != os.path.realpath(site):
+            say(f'but {_name(each)} loads {hook} first: tally-meson disable removes both')
             return 1
         print(f'meson test --coverage works with {each.path} ({each.version}), which '
               f'{" ".join(each.python)} runs')
     if not owners:
         of = f': {_name(meson)} does not read it' if meson and not meson.trouble else ''
-        print(f'It works for a Meson whose Python has this site directory, which none on PATH has{of}')
+        print('It works for a Meson whose Python has this site directory, which none on PATH has'
+              f'{of}')
     return 0
 
 
@@ -90,7 +95,8 @@ def boot_text(made: T.Sequence[str]) -> str:
     """The boot module for this installation."""
     with open(os.path.join(_HERE, 'boot.py'), encoding='utf-8') as file:
         text = file.read()
-    for line, value in (("FOLDER = ''", repr(os.path.dirname(_HERE))), ('MADE = ()', repr(tuple(made)))):
+    for line, value in (("FOLDER = ''", repr(os.path.dirname(_HERE))),
+                        ('MADE = ()', repr(tuple(made)))):
         name = line.split()[0]
         if f'\n{line}' not in text:
             raise Refusal(f'{_HERE}/boot.py is damaged')

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shlex
 import signal
 import subprocess
@@ -88,6 +87,7 @@ def main() -> int:
     subprocess.run([collector, 'coverage', '--harvest', tree], check=False,
                    stdin=subprocess.DEVNULL)
     if status < 0:  # Meson is to see what happened, but no second core file
+        import resource
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)

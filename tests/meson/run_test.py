@@ -7,11 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import PROJECT, for_each_meson, rows, write_project
+from support.meson_builds import MODULE, PROJECT, for_each_meson, rows, write_project
 from support.programs import command_line
 from support.skips import run_unittests
 
@@ -98,7 +96,8 @@ class Run:
         """A filter brings back what it matches; an exclude wins."""
         done = rows(self.measured(0, *GOOD, "--coverage-filter", "sub", "--coverage-filter=made",
                                 "--coverage-filter", r"demo\.c$").stdout)
-        self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "src/demo.c", "TOTAL"})
+        self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "src/demo.c",
+                                     "TOTAL"})
         done = rows(self.measured(0, *GOOD, "--coverage-filter=.", "--coverage-exclude",
                                 "^(src|/)").stdout)
         self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "TOTAL"})
@@ -143,7 +142,7 @@ class Run:
         other = self.home / "other"
         other.mkdir()
         self.addCleanup(shutil.rmtree, other)
-        path = f"{self.venv}/bin:{Path(shutil.which('tally-meson', path=self.environment()['PATH'])).parent}"
+        path = f"{self.venv}/bin:{MODULE}"
         self.is_refused("the collector, tally, is not on PATH", PATH=f"{path}:/usr/bin:/bin")
         (other / "tally").write_text("#!/bin/sh\necho tally 9.9\n", encoding="utf-8")
         (other / "tally").chmod(0o755)
@@ -187,19 +186,14 @@ class Run:
 
     def test_interrupted(self) -> None:
         """What was counted until then is told; the build directory is as good as before."""
-        with subprocess.Popen(["tally-meson", "test", "-C", "build", "--suite", "good", "--suite",
-                               "long", "--num-processes", "1"], cwd=self.project,
-                              env=self.environment(), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
-            deadline = time.monotonic() + 60
-            while not _sleeps(self.project / "build" / "prog") and time.monotonic() < deadline:
-                time.sleep(0.05)
-            os.killpg(run.pid, signal.SIGINT)
-            out, errors = run.communicate(timeout=60)
-        self.assertNotIn(run.returncode, (0, 3, 4), out + errors)
-        self.assertNotIn("Traceback", errors)
-        self.assertEqual(rows(out), BOTH, errors)
+        out = self.interrupted("tally-meson", "test", "-C", "build")
+        self.assertEqual(rows(out), BOTH)
         self.assertEqual(rows(self.measured(0, *GOOD).stdout), BOTH)
+
+    def test_terminated(self) -> None:
+        out = self.interrupted("tally-meson", "test", "-C", "build", "--coverage-per-test",
+                               number=signal.SIGTERM)
+        self.assertEqual(rows(out), BOTH)
 
     def test_two_at_once(self) -> None:
         """The second waits: they would count into the same files."""
@@ -252,6 +246,25 @@ class RunAfterChanges:
         self.must("meson", "setup", "build", "-Db_coverage=true", "-Dunity=on")
         self.assertEqual(rows(self.measured(0).stdout), BOTH)
 
+    def test_clang(self) -> None:
+        if shutil.which("clang") is None:
+            self.skipTest("not installed: clang")
+        self.must("meson", "setup", "build", "-Db_coverage=true", CC="clang")
+        self.assertRegex(rows(self.measured(0).stdout)["src/demo.c"], r"^(5/6|6/7)$")
+
+    def test_what_changed(self) -> None:
+        for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=b",
+                                                     "commit", "-q", "-m", "c"]):
+            self.must("git", *words)
+        path = self.project / "src" / "demo.c"
+        path.write_text(path.read_text(encoding="utf-8").replace("return 3", "return 4")
+                        .replace("return 2", "return 2 + 0"), encoding="utf-8")
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        for words in (["--coverage-diff", "--coverage-fail-under=51"],
+                      ["--coverage-fail-under=51", "--coverage-diff=HEAD"]):
+            done = self.measured(3, *words)
+            self.assertEqual(rows(done.stdout), {"src/demo.c": "1/2", "TOTAL": "1/2"})
+
     def test_no_compiler(self) -> None:
         shutil.rmtree(self.project)
         write_project(self.project, {"meson.build": "project('empty')\n"})
@@ -261,23 +274,11 @@ class RunAfterChanges:
 
     def test_a_test_that_deletes_its_counters(self) -> None:
         with open(self.project / "meson.build", "a", encoding="utf-8") as file:
-            file.write("test('deletes', find_program('sh'), args: ['-c', 'find . -name \"*.gcda\" -delete'], "
-                       "priority: -1, is_parallel: false)\n")
+            file.write("test('deletes', find_program('sh'), "
+                       "args: ['-c', 'find . -name \"*.gcda\" -delete'], priority: -1, is_parallel: false)\n")
         self.must("meson", "setup", "build", "-Db_coverage=true")
         done = self.expect(4, "tally-meson", "test", "-C", "build", "one", "two", "deletes")
         self.assertIn("nothing was counted", done.stderr)
-
-
-def _sleeps(program: Path) -> bool:
-    """Some process of it is there, and waits."""
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if os.readlink(entry / "exe") == str(program) and \
-                    "long" in (entry / "cmdline").read_text(encoding="utf-8"):
-                return True
-        except OSError:
-            pass
-    return False
 
 
 globals().update(for_each_meson(Run, RunAfterChanges))

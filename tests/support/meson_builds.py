@@ -7,9 +7,11 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -81,7 +83,8 @@ def rows(output: str) -> dict[str, str]:
 
 
 def without_times(output: str) -> str:
-    return re.sub(r"\d+\.\d+s", "N s", output)
+    """Nor the number that Meson chooses by chance for each test."""
+    return re.sub(r"\d+\.\d+s|(?<=MALLOC_PERTURB_=)\d+", "N", output)
 
 
 class MesonCase(unittest.TestCase):
@@ -129,6 +132,26 @@ class MesonCase(unittest.TestCase):
         self.assert_no_trees()
         return done
 
+    def interrupted(self, *words: str, number: int = signal.SIGINT) -> str:
+        """What a run prints that gets this signal in the test `long`, after those of `good`."""
+        with subprocess.Popen([*words, "--suite", "good", "--suite", "long", "--num-processes",
+                               "1"], cwd=self.project, env=self.environment(), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              start_new_session=True) as run:
+            deadline = time.monotonic() + 60
+            while not _sleeps(self.project / "build" / "prog") and time.monotonic() < deadline:
+                time.sleep(0.05)
+            time.sleep(0.5)  # Meson forgets a test that it is just about to start
+            if number == signal.SIGINT:
+                os.killpg(run.pid, number)  # as a terminal does
+            else:
+                run.send_signal(number)
+            out, errors = run.communicate(timeout=60)
+        self.assertNotIn(run.returncode, (0, 3, 4), out + errors)
+        self.assertNotIn("Traceback", errors)
+        self.assert_no_trees()
+        return out
+
     def assert_no_trees(self) -> None:
         left = [str(path) for path in (self.home / "run").glob("tally-*")]
         left += [str(path) for path in self.project.glob("build/meson-private/tally-*/")]
@@ -141,6 +164,18 @@ class MesonCase(unittest.TestCase):
         done = self.expect(status, *words, **more)
         self.assertRegex(done.stderr, rf"\Atally: {pattern}\n\Z")
         self.assertEqual(log.stat().st_mtime_ns if log.exists() else 0, before)
+
+
+def _sleeps(program: Path) -> bool:
+    """Some process of it is there, and waits."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(entry / "exe") == str(program) and \
+                    "long" in (entry / "cmdline").read_text(encoding="utf-8"):
+                return True
+        except OSError:
+            pass
+    return False
 
 
 def make_venv(folder: Path, script: str) -> None:

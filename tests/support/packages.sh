@@ -10,7 +10,8 @@ tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev 
 tally_try_packages="gdb valgrind xz-utils python3 binutils"
 # For all tests and the benchmarks: peers to compare with, and a second compiler.
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev gdbserver linux-perf clang git
-  llvm libclang-rt-dev elfutils procps zstd libxml2-utils lcov gcovr strace lldb-14 liblldb-14-dev"
+  llvm libclang-rt-dev elfutils procps zstd libxml2-utils lcov gcovr strace lldb-14 liblldb-14-dev
+  mypy"
 
 tally_root= # what apt-get is run by
 

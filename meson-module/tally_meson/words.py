@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+# Copyright 2026 The Tally authors
+
+"""The arguments of `tally-meson test`, told apart."""
+
+from __future__ import annotations
+
+import typing as T
+
+from .arguments import FLAGS
+
+
+class Words(T.NamedTuple):
+    coverage: T.List[str]  # ours
+    meson: T.List[str]  # all others, as they were, without -C and --no-rebuild
+    build: str
+    no_rebuild: bool
+    list_only: bool
+    benchmark: bool
+    wrapper: bool
+    help: bool
+
+
+def _abbreviates(word: str, name: str, least: str) -> bool:
+    """As argparse has it: any beginning that no other option of `meson test` shares."""
+    return word.startswith(least) and name.startswith(word)
+
+
+def _takes_value(word: str) -> str:
+    """The kind of our flag that the word begins or is."""
+    found = [flag for flag in FLAGS if flag.name.startswith(word)]
+    exact = [flag for flag in found if flag.name == word]
+    return (exact or found or [FLAGS[0]])[0].kind
+
+
+def split(words: T.Sequence[str]) -> T.Optional[Words]:
+    """None: -C without a directory.
+
+    A word that begins with - is never the value of another, so nothing has to be known of Meson's
+    own options; none of them begins with --c.
+    """
+    ours: T.List[str] = []
+    rest: T.List[str] = []
+    build = '.'
+    seen = {'no_rebuild': False, 'list_only': False, 'benchmark': False, 'wrapper': False,
+            'help': False}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        follows = at < len(words) and not words[at].startswith('-')
+        name = word.partition('=')[0]
+        if word == '--':
+            rest += words[at - 1:]
+            break
+        if word == '-C':
+            if not follows:
+                return None
+            build = words[at]
+            at += 1
+        elif word.startswith('-C'):
+            build = word[3:] if word.startswith('-C=') else word[2:]
+        elif name.startswith('--c'):
+            ours.append(word)
+            if '=' not in word and follows and _takes_value(name) != 'switch':
+                ours.append(words[at])
+                at += 1
+        elif _abbreviates(word, '--no-rebuild', '--no-r'):
+            seen['no_rebuild'] = True
+        elif word in ('-h', '--help'):
+            seen['help'] = True
+        else:
+            seen['list_only'] |= _abbreviates(word, '--list', '--li')
+            seen['benchmark'] |= _abbreviates(word, '--benchmark', '--b')
+            seen['wrapper'] |= _abbreviates(name, '--wrapper', '--w')
+            rest.append(word)
+    return Words(ours, rest, build, **seen)

@@ -1,0 +1,114 @@
+"""import('tally') in a meson.build."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.meson_builds import PROJECT, for_each_meson, rows, write_project
+from support.skips import run_unittests
+
+GUARDED = """
+tally = import('tally', required: false)
+if tally.found()
+  message('enabled: @0@'.format(tally.enabled()))
+  tally.configure({})
+  tally.report_target('reached')
+endif
+helper = find_program('tally-meson')
+run_target('helped', command: [helper, 'report', '-C', meson.global_build_root()])
+"""
+SETTINGS = ("exclude: 'main', include_subprojects: 'sub', fail_under: 90, "
+            "reports: ['lcov:own/x.info']")
+
+
+class Module:
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.project.mkdir()
+        cls.must("tally-meson", "enable")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.write(SETTINGS)
+        self.addCleanup(shutil.rmtree, self.project)
+
+    def write(self, settings: str) -> None:
+        write_project(self.project, PROJECT)
+        with open(self.project / "meson.build", "a", encoding="utf-8") as file:
+            file.write(GUARDED.replace("{}", settings))
+
+    def stored(self) -> dict:
+        path = self.project / "build" / "meson-private" / "tally-coverage.json"
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def test_all_doors_obey(self) -> None:
+        self.assertIn("enabled: true", self.must("meson", "setup", "build", "-Db_coverage=true"))
+        wanted = {"src/demo.c": "5/6", "subprojects/sub/sub.c": "2/2", "TOTAL": "7/8"}
+        for words in (["meson", "test", "--coverage"], ["tally-meson", "test"]):
+            done = self.expect(3, *words, "-C", "build", "--suite", "good")
+            self.assertEqual(rows(done.stdout), wanted)
+        for target in ("reached", "helped"):
+            done = self.run_in("ninja", "-C", "build", target)
+            self.assertEqual(rows(done.stdout), wanted)
+            self.assertEqual(done.returncode, 1)  # of ninja, whose command ended with 3
+        self.assertTrue((self.project / "build" / "own" / "x.info").is_file())
+        # A flag beats a single value; lists are joined.
+        done = self.expect(0, "meson", "test", "-C", "build", "--coverage", "--suite", "good",
+                           "--coverage-fail-under=10", "--coverage-exclude=sub")
+        self.assertEqual(set(rows(done.stdout)), {"src/demo.c", "TOTAL"})
+        # Settings that are gone hold no longer, though nothing of the module is run.
+        write_project(self.project, PROJECT)
+        done = self.expect(0, "meson", "test", "-C", "build", "--coverage", "--suite", "good")
+        self.assertEqual(set(rows(done.stdout)), {"src/demo.c", "src/main.c", "TOTAL"})
+
+    def test_changed_settings(self) -> None:
+        """They hold for the run that configures anew, also for each test by itself."""
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        self.write("per_test: true, fail_under: '12.5'")
+        for words in (["meson", "test", "--coverage"], ["tally-meson", "test"]):
+            done = self.expect(0, *words, "-C", "build", "--suite", "good")
+            self.assertRegex(done.stdout, r"(?m)one +8 +1$")
+
+    def test_a_subproject_sets_nothing(self) -> None:
+        with open(self.project / "subprojects" / "sub" / "meson.build", "a",
+                  encoding="utf-8") as file:
+            file.write("import('tally').configure(fail_under: 1)\n")
+        self.must("meson", "setup", "build")
+        self.assertEqual(self.stored(), {"exclude": ["main"], "fail_under": "90",
+                                         "include_subprojects": ["sub"],
+                                         "reports": ["lcov:own/x.info"]})
+
+    def test_mistakes(self) -> None:
+        for settings, text in (
+                ("nonsense: 1", 'tally.configure: unknown keyword argument "nonsense" (there are:'),
+                ("fail_under: 101", 'keyword argument "fail_under" must be a number from 0 to 100'),
+                ("fail_under: true", '"fail_under" must be a number from 0 to 100'),
+                ("exclude: [1]", '"exclude" must be strings'),
+                ("per_test: 'yes'", '"per_test" must be a boolean'),
+                ("per_test: true)\n  tally.configure(", "was called before in this project"),
+                (")\n  tally.report_target(1", "tally.report_target: expected one argument"),
+                (")\n  tally.report_target('a', command: 'x'", "tally"),
+                (")\n  tally.enabled(1", "tally")):
+            self.write(settings)
+            done = self.run_in("meson", "setup", "build")
+            self.assertEqual(done.returncode, 1, settings)
+            error = next(line for line in done.stdout.splitlines() if "ERROR" in line)
+            self.assertIn(text if text != "tally" else "ERROR", error)
+            self.assertNotIn("Traceback", done.stdout + done.stderr)
+
+    def test_without_the_hook(self) -> None:
+        self.must("tally-meson", "disable")
+        self.addCleanup(self.must, "tally-meson", "enable")
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        private = self.project / "build" / "meson-private"
+        self.assertFalse((private / "tally-coverage.json").exists())
+
+
+globals().update(for_each_meson(Module))
+
+if __name__ == "__main__":
+    run_unittests()

@@ -1,0 +1,326 @@
+"""The helper's logic, without Meson; and that it is typed."""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.meson_builds import MODULE
+from support.programs import SOURCE_ROOT, command_line
+from support.skips import missing_tool, run_unittests
+
+from tally_meson import (arguments, gcovr_config, meson_on_path, per_test, settings, words,
+                         wrapped_test)
+from tally_meson.build_dir import BuildDir
+from tally_meson.collector import Collector, expected_version
+from tally_meson.measurement import Ran
+from tally_meson.refusal import Refusal
+
+
+def flags(*typed: str) -> arguments.Flags:
+    parser = argparse.ArgumentParser()
+    arguments.add_arguments(parser)
+    return arguments.Flags.of(parser.parse_args(typed))
+
+
+class Arguments(unittest.TestCase):
+    def test_flags(self) -> None:
+        self.assertEqual(flags(), arguments.Flags())
+        told = flags("--coverage", "--coverage-filter", "a", "--coverage-filter=b",
+                     "--coverage-fail-under", "80", "--coverage-diff", "--coverage-keep")
+        self.assertEqual(told, arguments.Flags(coverage=True, filter=("a", "b"), fail_under="80",
+                                               diff="HEAD", keep=True))
+        self.assertEqual(told.first_given(), "--coverage-fail-under")
+        self.assertIsNone(flags("--coverage").first_given())
+        for flag in arguments.FLAGS[1:]:
+            value = [] if flag.kind == "switch" else ["1"]
+            self.assertEqual(flags(flag.name, *value).first_given(), flag.name)
+
+    def test_every_flag_has_a_field_and_the_collector_its_options(self) -> None:
+        self.assertEqual(len(arguments.FLAGS), len(arguments.Flags._fields))
+        done = subprocess.run([command_line(), "coverage", "--help"], stdout=subprocess.PIPE,
+                              text=True, check=True)
+        for option in ("report", "fail-under", "fail-under-branch", "filter", "exclude", "diff",
+                       "per-test", "harvest", "build", "root"):
+            self.assertRegex(done.stdout, rf"(?m)^  --{option}\b")
+        formats = re.search(r"FORMAT is one of ([a-z, ]+)", done.stdout).group(1).split(", ")
+        self.assertEqual(sorted(settings._DEFAULT_FILES), sorted(formats))
+
+    def test_split(self) -> None:
+        def split(line: str) -> words.Words:
+            told = words.split(line.split())
+            assert told is not None
+            return told
+
+        told = split("--suite a -C b --coverage --coverage-filter x one --coverage-keep two -v")
+        self.assertEqual((told.build, told.coverage, told.meson), (
+            "b", ["--coverage", "--coverage-filter", "x", "--coverage-keep"],
+            ["--suite", "a", "one", "two", "-v"]))
+        for line in ("-Cb one", "one -C b", "-C=b one"):
+            told = split(line)
+            self.assertEqual((told.build, told.meson), ("b", ["one"]), line)
+        self.assertEqual(split("one").build, ".")
+        # What is one word stays Meson's.
+        self.assertEqual(split("--test-args=--coverage").coverage, [])
+        # Abbreviations, as argparse has them.
+        self.assertTrue(split("--no-re").no_rebuild)
+        self.assertFalse(split("--no-suite x").no_rebuild)
+        self.assertTrue(split("--lis").list_only)
+        self.assertFalse(split("--logbase x").list_only)
+        self.assertTrue(split("--bench").benchmark)
+        self.assertTrue(split("--wrap=env").wrapper)
+        self.assertEqual(split("--coverage-filt x y").coverage, ["--coverage-filt", "x"])
+        self.assertEqual(split("--cov one").meson, ["one"])
+        # The revision may be left out.
+        self.assertEqual(split("--coverage-diff -v").coverage, ["--coverage-diff"])
+        self.assertEqual(split("--coverage-diff=main one").meson, ["one"])
+        self.assertIsNone(words.split(["-C"]))
+        self.assertIsNone(words.split(["-C", "--list"]))
+
+
+class Folder(unittest.TestCase):
+    """A build directory's files, as far as they are read."""
+    inside = "build"
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="meson-")
+        self.addCleanup(folder.cleanup)
+        self.source = Path(os.path.realpath(folder.name)) / "my source"
+        self.path = self.source / self.inside
+        for name, content in (
+                ("meson-info/meson-info.json",
+                 {"meson_version": {"full": "1.2.3"}, "directories": {"source": str(self.source)}}),
+                ("meson-info/intro-projectinfo.json", {"subproject_dir": "deps"}),
+                ("meson-info/intro-buildoptions.json", [{"name": "b_coverage", "value": True}]),
+                ("meson-private/x", {}), ("meson-logs/x", {})):
+            (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.path / name).write_text(json.dumps(content), encoding="utf-8")
+        self.build = BuildDir(str(self.path))
+
+    def plan(self, *words: str) -> settings.Plan:
+        return settings.plan(self.build, flags(*words), "/typed/here")
+
+    def store(self, **keywords: object) -> None:
+        settings.store(settings.path_in(str(self.path)), settings.checked(keywords))
+
+    def put(self, name: str, text: str) -> None:
+        (self.source / name).parent.mkdir(exist_ok=True)
+        (self.source / name).write_text(text, encoding="utf-8")
+
+
+class Settings(Folder):
+    def test_defaults(self) -> None:
+        plan = self.plan()
+        self.assertEqual(plan.exclude, ("^deps/", "^build/"))
+        self.assertEqual((plan.filter, plan.fail_under, plan.reports), ((), None, ()))
+        self.assertEqual(self.plan("--coverage-filter", "x").exclude, ())
+
+    def test_included_subprojects(self) -> None:
+        """By the folder that a wrap file names, too."""
+        self.put("deps/one.wrap", "[wrap-git]\ndirectory = one-1.0\n")
+        self.store(include_subprojects=["one", "two"])
+        pattern = self.plan().exclude[0]
+        self.assertEqual(pattern, r"^deps/(?!(?:one\-1\.0|two)/)")
+        for path, excluded in (("deps/one-1.0/a.c", False), ("deps/two/a.c", False),
+                               ("deps/twofold/a.c", True), ("deps/three/a.c", True),
+                               ("src/deps/a.c", False)):
+            self.assertEqual(bool(re.search(pattern, path)), excluded, path)
+
+    def test_reports(self) -> None:
+        logs = self.path / "meson-logs"
+        self.store(reports=["lcov:own.info", "sonarqube"])
+        self.assertEqual(self.plan("--coverage-report", "html", "--coverage-report=lcov:x.info",
+                                   "--coverage-report=text:/a", "--coverage-report=github:-",
+                                   "--coverage-report=nonsense").reports,
+                         (f"html:{logs}/coverage", "lcov:/typed/here/x.info", "text:/a", "github:-",
+                          "nonsense", f"lcov:{self.path}/own.info",
+                          f"sonarqube:{logs}/coverage.sonarqube.xml"))
+        files = settings._DEFAULT_FILES
+        self.assertEqual(len(set(files.values())), len(files))
+
+    def test_what_beats_what(self) -> None:
+        self.put("gcovr.cfg", "fail-under-line = 10\nfail-under-branch=11\nexclude = g\n")
+        self.store(fail_under=20, exclude="c")
+        plan = self.plan("--coverage-exclude", "f")
+        self.assertEqual((plan.fail_under, plan.fail_under_branch), ("20", "11"))
+        self.assertEqual(plan.exclude[:3], ("f", "c", "^(?:g)"))
+        self.assertEqual(self.plan("--coverage-fail-under=0").fail_under, "0")
+
+    def test_what_is_stored_holds_for_the_last_configuration(self) -> None:
+        self.store(fail_under=20)
+        log = self.path / "meson-logs" / "meson-log.txt"
+        log.write_text("Build started at 2000-01-01T00:00:00.5\n", encoding="utf-8")
+        self.assertEqual(self.plan().fail_under, "20")
+        later = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 60))
+        log.write_text(f"Build started at {later}.5\n", encoding="utf-8")
+        self.assertIsNone(self.plan().fail_under)
+        log.write_text("something else\n", encoding="utf-8")
+        self.assertEqual(self.plan().fail_under, "20")
+        for text in ("{", "[]", '{"nonsense": 1}'):
+            Path(settings.path_in(str(self.path))).write_text(text, encoding="utf-8")
+            with self.assertRaisesRegex(Refusal, "configure again"):
+                self.plan()
+
+    def test_checked(self) -> None:
+        for value in (0, 100, "100.0", "79.5", "5."):
+            self.assertEqual(settings.checked({"fail_under": value}), {"fail_under": str(value)})
+        for keywords in ({"fail_under": -1}, {"fail_under": "x"}, {"fail_under": True},
+                         {"fail_under": 1.5j}, {"fail_under": "100.1"}, {"exclude": 1},
+                         {"reports": ["a", 1]}, {"per_test": 1}, {"nonsense": 1}):
+            with self.assertRaises(TypeError, msg=keywords):
+                settings.checked(keywords)
+
+
+class BuildOutside(Folder):
+    inside = "../elsewhere"
+
+    def test_defaults(self) -> None:
+        self.assertEqual(self.plan().exclude, ("^deps/",))
+
+
+class Gcovr(Folder):
+    def test_patterns(self) -> None:
+        root = "/a/b+c"
+        for pattern, wanted in (("src/", "^(?:src/)"), (".*/x|y", "^(?:.*/x|y)"),
+                                ("/a/b+c/src", "^(?:src)"), (r"/a/b\+c/src", "^(?:src)"),
+                                ("/usr/", "^(?:/usr/)")):
+            self.assertEqual(gcovr_config.searched(pattern, root), wanted)
+
+    def test_cfg(self) -> None:
+        self.put("gcovr.cfg", "# comment\nroot = .\nfilter =  src/  # one\nfilter = lib/\n"
+                 "exclude = src/a#b\nfail-under-line = 12.5\nbad line\n")
+        read = gcovr_config.read(str(self.source))
+        self.assertEqual(read, gcovr_config.Entries(["^(?:src/)", "^(?:lib/)"], ["^(?:src/a#b)"],
+                                                    "12.5", None))
+
+    def test_toml(self) -> None:
+        self.put("gcovr.toml", 'filter = ["src/", "lib/"]\nfail-under-branch = 7\n')
+        read = gcovr_config.read(str(self.source))
+        if sys.version_info >= (3, 11):
+            self.assertEqual(read.filter, ["^(?:src/)", "^(?:lib/)"])
+            self.assertEqual(read.fail_under_branch, "7")
+
+
+class Builds(Folder):
+    def test_the_meson_that_made_it(self) -> None:
+        meson = self.source / "of a kind" / "meson.py"
+        meson.parent.mkdir()
+        meson.touch()
+        ninja = self.path / "build.ninja"
+        for command in (f"'{sys.executable}' '{meson}' --internal regenerate a b",
+                        f'"{sys.executable}" "{meson}" "--internal" "regenerate" a'):
+            ninja.write_text(f"rule x\n command = y\nrule REGENERATE_BUILD\n command = {command}\n",
+                             encoding="utf-8")
+            self.assertEqual(self.build.meson(), [sys.executable, str(meson)])
+        ninja.unlink()
+        with self.assertRaisesRegex(Refusal, "only the ninja backend"):
+            self.build.meson()
+
+    def test_no_build_directory(self) -> None:
+        with self.assertRaisesRegex(Refusal, "is no build directory of Meson: name one with -C"):
+            BuildDir(str(self.source))
+
+    def test_a_collector_that_it_has_made(self) -> None:
+        """Tally as a subproject. Where another is on PATH that is taken."""
+        targets = [{"name": "tally", "type": "executable", "filename": [command_line()]}]
+        self.put("build/meson-info/intro-targets.json", json.dumps(targets))
+        nowhere = mock.patch.dict(os.environ, {"PATH": str(self.source)})
+        with nowhere:
+            self.assertEqual(Collector(self.build).path, command_line())
+            with self.assertRaisesRegex(Refusal, "is not on PATH"):
+                Collector()
+        with mock.patch.dict(os.environ, {"PATH": os.path.dirname(command_line())}):
+            self.assertEqual(Collector(self.build).path, command_line())
+
+    def test_a_stale_one(self) -> None:
+        with self.assertRaisesRegex(Refusal, "intro-targets.json cannot be read: configure again"):
+            self.build.built_here("tally")
+
+    def test_room(self) -> None:
+        trees = per_test._folder(self.build)
+        os.rmdir(trees)
+        self.assertTrue(os.path.isabs(trees))
+
+
+class Tests(Folder):
+    def test_how_they_ended(self) -> None:
+        for result, status, verdict, why in (
+                ("OK", 0, "OK", ""), ("FAIL", 1, "FAIL", ""), ("FAIL", 255, "FAIL", ""),
+                ("FAIL", -9, "KILLED", "it was killed by signal 9"),
+                ("FAIL", 139, "KILLED", "it was killed by signal 11"),
+                ("EXPECTEDFAIL", -6, "KILLED", "it was killed by signal 6"),
+                ("TIMEOUT", -15, "TIMEOUT", "it was stopped after its timeout"),
+                ("INTERRUPT", -2, "KILLED", "it was interrupted")):
+            test = Ran("x", result, status)
+            self.assertEqual((test.verdict(), test.why_no_data()), (verdict, why), test)
+
+    def test_claims(self) -> None:
+        """Numbers go by command; where that is the same, by the order of the starts."""
+        class Collector:
+            path = command_line()
+
+        trees = per_test.Trees(Collector(), self.build)  # type: ignore[arg-type]
+        self.addCleanup(trees.remove)
+        for command in (["w", "b"], ["w", "a", "more"], ["w", "b"]):
+            wrapped_test._claimed(trees.folder, command)
+        told = wrapped_test.tell(trees, [
+            (Ran("second b", "OK", 0), ["w", "b"], 3.0), (Ran("first b", "OK", 0), ["w", "b"], 1.0),
+            (Ran("a", "OK", 0), ["w", "a"], 2.0), (Ran("not run", "SKIP", 0), [], 0.0),
+            (Ran("never claimed", "FAIL", 1), ["w", "c"], 4.0)])
+        self.assertEqual(told, ["first b", "second b"])
+        trees.complete()
+        with open(os.path.join(trees.folder, "tests.json"), encoding="utf-8") as file:
+            rows = {row["n"]: row["name"] for row in json.load(file)}
+        self.assertEqual(rows, {1: "first b", 2: "a", 3: "second b", 4: "never claimed"})
+        self.assertEqual(sorted(os.listdir(trees.folder)),
+                         ["1.counters", "2.counters", "3.counters", "4.counters", "tests.json"])
+
+
+class Files(unittest.TestCase):
+    def test_interpreters(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "meson")
+            python = "/usr/bin/python3"
+            for text, wanted in ((f"#! {python}\n", [python]), (f"#!{python} -I -S\n",
+                                                               [python, "-I", "-S"]),
+                                 (f"#!/usr/bin/env {python}\n", [python]),
+                                 (f"#!/usr/bin/env -S {python} -I\n", [python, "-I"]),
+                                 (f"#!/bin/sh\n'''exec' {python} \"$0\" \"$@\"\n' '''\n", [python]),
+                                 ("#!/bin/bash\n", []), ("\x7fELF", []), ("", [])):
+                with open(script, "w", encoding="utf-8") as file:
+                    file.write(text)
+                self.assertEqual(meson_on_path._interpreter(script), wanted, text)
+
+    def test_version_is_the_collectors(self) -> None:
+        done = subprocess.run([command_line(), "--version"], stdout=subprocess.PIPE, text=True,
+                              check=True)
+        self.assertEqual(done.stdout.split()[-1], expected_version())
+
+    def test_small_files(self) -> None:
+        for path in MODULE.rglob("*.py"):
+            lines = path.read_text(encoding="utf-8").splitlines()
+            self.assertLess(len(lines), 300, path)
+            self.assertTrue(lines[0].startswith("# SPDX-License-Identifier: MIT"), path)
+
+    def test_types(self) -> None:
+        why = missing_tool("mypy")
+        if why:
+            self.skipTest(why)
+        with tempfile.TemporaryDirectory() as cache:
+            done = subprocess.run(["mypy", "--strict", "--cache-dir", cache,
+                                   "meson-module/tally_meson"], cwd=SOURCE_ROOT, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+if __name__ == "__main__":
+    run_unittests()

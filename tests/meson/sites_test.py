@@ -1,0 +1,317 @@
+"""`tally-meson enable`, `disable` and `doctor`: what they write, undo, and tell."""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.meson_builds import MODULE, MesonCase, for_each_meson, make_venv
+from support.programs import command_line
+from support.skips import run_unittests
+
+MOST_US = 3000  # that the boot module may take at a start of Python
+
+
+class Sites:
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.project.mkdir()
+        cls.site = next((cls.venv / "lib").glob("python3*/site-packages"))
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.addCleanup(self.must, "tally-meson", "disable")
+
+    def tree(self) -> list[str]:
+        return sorted(str(path) for path in self.venv.rglob("*"))
+
+    def test_leaves_nothing(self) -> None:
+        """Also of the byte code that Python has made meanwhile, and nothing of others."""
+        before = self.tree()
+        done = self.expect(0, "tally-meson", "enable")
+        self.assertIn(f"Enabled in {self.site}\n", done.stdout)
+        files = {path.name for path in self.site.iterdir()}
+        self.assertLessEqual({"tally_meson.pth", "tally_meson_boot.py"}, files)
+        self.must("meson", "--version", PYTHONDONTWRITEBYTECODE="")
+        self.assertTrue(list(self.site.glob("__pycache__/tally_meson_boot.*")))
+        self.assertIn("Is enabled already", self.expect(0, "tally-meson", "enable").stdout)
+        self.assertIn(f"Disabled in {self.site}\n", self.expect(0, "tally-meson", "disable").stdout)
+        self.assertEqual(self.tree(), before)
+        self.assertEqual(self.expect(0, "tally-meson", "disable").stdout, "Is not enabled\n")
+        cache = self.site / "__pycache__"
+        cache.mkdir()
+        (cache / "others.pyc").touch()
+        self.addCleanup(shutil.rmtree, cache)
+        self.must("tally-meson", "enable")
+        self.must("meson", "--version", PYTHONDONTWRITEBYTECODE="")
+        self.must("tally-meson", "disable")
+        self.assertEqual([path.name for path in cache.iterdir()], ["others.pyc"])
+
+    def test_a_named_folder(self) -> None:
+        folder = self.home / "some" / "site"
+        done = self.expect(0, "tally-meson", "enable", "--site", str(folder))
+        self.assertIn("which none on PATH has", done.stdout)
+        self.assertEqual(sorted(os.listdir(folder)), ["tally_meson.pth", "tally_meson_boot.py"])
+        self.expect(0, "tally-meson", "disable", f"--site={folder}")
+        self.assertFalse((self.home / "some").exists())
+
+    def test_the_user_site(self) -> None:
+        """Of a Python that reads none it is refused."""
+        before = sorted(self.home.rglob("*.pth"))
+        config = self.venv / "pyvenv.cfg"
+        text = config.read_text(encoding="utf-8")
+        self.addCleanup(config.write_text, text, encoding="utf-8")
+        config.write_text(text.replace("= true", "= false"), encoding="utf-8")
+        if self.script != "/usr/bin/meson":  # which needs the system's packages
+            self.refused(2, r".* reads no user site: leave out --user", "tally-meson", "enable",
+                         "--user")
+        config.write_text(text, encoding="utf-8")
+        self.assertIn(f"Enabled in {self.home}/.local/lib/", self.expect(
+            0, "tally-meson", "enable", "--user").stdout)
+        self.expect(0, "tally-meson", "disable")
+        self.assertEqual(sorted(self.home.rglob("*.pth")), before)
+        self.assertFalse((self.home / ".local").exists())
+
+    def test_doctor(self) -> None:
+        done = self.expect(1, "tally-meson", "doctor")
+        self.assertRegex(done.stdout, r"(?m)^hook +not live$")
+        self.assertRegex(done.stdout, r"(?m)^wrong .*type tally-meson enable$")
+        self.assertIn("`tally-meson test` works without a hook", done.stdout)
+        self.must("tally-meson", "enable")
+        done = self.expect(0, "tally-meson", "doctor")
+        for pattern in (rf"^meson +{self.venv}/bin/meson \(1\.\d+\.\d+\)$",
+                        rf"^python +{self.venv}/bin/python3 \(3\.\d+\.\d+\)$",
+                        rf"^site +{self.site}$", rf"^hook +{self.site}/tally_meson_boot.py, of ",
+                        r"^meson test +is one that the hook understands$",
+                        r"^collector +/.*tally \(\d+\.\d+\.\d+\)$", r"^its gcov +/.*gcov .*\d"):
+            self.assertRegex(done.stdout, "(?m)" + pattern)
+        self.assertNotRegex(done.stdout, "(?m)^wrong")
+
+    def test_another_meson(self) -> None:
+        """Hook and doctor speak of the one on PATH; others are listed."""
+        other = self.home / "other"
+        make_venv(other, self.script)
+        self.addCleanup(shutil.rmtree, other)
+        self.must("tally-meson", "enable")
+        path = f"{other}/bin:{self.environment()['PATH']}"
+        done = self.expect(1, "tally-meson", "doctor", PATH=path)
+        self.assertRegex(done.stdout, rf"(?m)^meson +{other}/bin/meson")
+        if self.script == "/usr/bin/meson":  # of the other, both are links to one file
+            self.assertRegex(done.stdout, rf"(?m)^also on PATH +{self.venv}/bin/meson.*hook: live$")
+        self.expect(0, "tally-meson", "enable", PATH=path)
+        self.expect(0, "tally-meson", "doctor", PATH=path)
+
+    def test_a_prefix_that_has_gone(self) -> None:
+        """The hook that is left says nothing."""
+        copy = self.home / "copy"
+        shutil.copytree(MODULE, copy)
+        self.must(str(copy / "tally-meson"), "enable", TALLY="")
+        collector = self.environment()["PATH"]
+        shutil.rmtree(copy)
+        plain = self.run_in("meson", "--version")
+        self.assertEqual((plain.returncode, plain.stderr), (0, ""))
+        done = self.run_in("meson", "test", "--coverage")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unrecognized arguments: --coverage", done.stderr)
+        done = self.expect(1, "tally-meson", "doctor", PATH=collector)
+        self.assertRegex(done.stdout, r"(?m)^wrong .*which has gone: type tally-meson enable")
+
+    def test_what_a_start_costs(self) -> None:
+        self.must("tally-meson", "enable")
+        python = str(self.venv / "bin" / "python3")
+        costs = []
+        for _ in range(5):
+            done = self.run_in(python, "-X", "importtime", "-c", "pass",
+                               PYTHONDONTWRITEBYTECODE="")
+            told = re.search(r"\| +(\d+) \| +tally_meson_boot$", done.stderr, re.MULTILINE)
+            costs.append(int(told.group(1)))
+            self.assertNotIn("tally_meson.", done.stderr)
+        print(f"the boot module takes {min(costs)} to {max(costs)} us")
+        self.assertLess(min(costs), MOST_US)
+
+
+class Installed(MesonCase):
+    """What the installation puts where, wherever that is moved."""
+    script = "/usr/bin/meson"
+
+    def test_it_finds_itself_and_the_collector(self) -> None:
+        self.project.mkdir()
+        made = Path(os.environ["TALLY_BUILD_ROOT"])
+        first, second = self.home / "first", self.home / "second"
+        shutil.copytree(MODULE, first / "share" / "tally" / "meson",
+                        ignore=shutil.ignore_patterns("__pycache__", "tally-meson", "*.in"))
+        shutil.copy(made / "_paths.py", first / "share" / "tally" / "meson" / "tally_meson")
+        (first / "bin").mkdir()
+        shutil.copy(made / "tally-meson.installed", first / "bin" / "tally-meson")
+        shutil.copymode(MODULE / "tally-meson", first / "bin" / "tally-meson")
+        (first / "bin" / "tally").symlink_to(command_line())
+        first.rename(second)
+        path = f"{second}/bin:{self.venv}/bin:/usr/bin:/bin"
+        self.expect(0, "tally-meson", "enable", PATH=path)
+        done = self.expect(0, "tally-meson", "doctor", PATH=path)
+        self.assertRegex(done.stdout, rf"(?m)^collector +{second}/bin/tally \(")
+        self.assertRegex(done.stdout, rf"(?m)^hook .* of {second}/share/tally/meson$")
+        self.expect(0, "tally-meson", "disable", PATH=path)
+
+
+class WrongPython(MesonCase):
+    """Mesons that no hook can be put into, or whose `meson test` is another."""
+    script = "/usr/bin/meson"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.project.mkdir()
+
+    def with_meson(self, text: str) -> str:
+        folder = self.home / "fakes"
+        folder.mkdir(exist_ok=True)
+        (folder / "meson").write_text(text, encoding="utf-8")
+        (folder / "meson").chmod(0o755)
+        self.addCleanup(shutil.rmtree, folder)
+        return f"{folder}:{self.environment()['PATH']}"
+
+    def test_no_python(self) -> None:
+        path = self.with_meson("#!/bin/sh\nexec something\n")
+        self.refused(2, r"\S+/meson does not tell which Python runs it: name its site directory "
+                     r"with --site, or use tally-meson test, .*", "tally-meson", "enable",
+                     PATH=path)
+        self.assertRegex(self.expect(1, "tally-meson", "doctor", PATH=path).stdout,
+                         r"(?m)^wrong .*does not tell which Python runs it$")
+
+    def test_a_python_without_site(self) -> None:
+        """It loads no hook, wherever that is: told, and undone by disable."""
+        path = self.with_meson(f"#!{self.venv}/bin/python3 -S\n")
+        done = self.run_in("tally-meson", "enable", PATH=path)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^tally: but .* has not loaded it")
+        self.expect(0, "tally-meson", "disable", PATH=path)
+        self.assertEqual([], list(self.venv.rglob("tally_meson*")))
+
+    def test_a_python_that_is_not_there(self) -> None:
+        path = self.with_meson("#!/nowhere/python3\n")
+        self.refused(2, ".* does not tell which Python runs it.*", "tally-meson", "enable",
+                     PATH=path)
+
+    def test_the_package_managers_folders(self) -> None:
+        from tally_meson import meson_on_path
+        for site, prefix, owned in (
+                ("/usr/lib/python3/dist-packages", "/usr", True),
+                ("/usr/lib/python3/dist-packages", str(self.venv), True),
+                ("/usr/local/lib/python3.11/dist-packages", "/usr", False),
+                (str(next((self.venv / "lib").glob("python3*/site-packages"))), str(self.venv),
+                 False)):
+            self.assertEqual(meson_on_path.is_distributions(site, prefix), owned, (site, prefix))
+        self.refused(2, "/usr/lib/python3/dist-packages belongs to the package manager: .*",
+                     "tally-meson", "enable", "--site", "/usr/lib/python3/dist-packages")
+
+    def test_mistakes(self) -> None:
+        for words, text in ((["enable", "--nonsense"], "enable: unexpected '--nonsense': .*"),
+                            (["enable", "--user", "--site", "x"], "enable: expected one of .*"),
+                            (["doctor", "x"], "doctor: unexpected 'x'"),
+                            (["nonsense"], "there is no command 'nonsense': expected test, .*"),
+                            ([], "expected test, report, enable, disable or doctor")):
+            self.refused(2, text, "tally-meson", *words)
+        self.assertIn("Usage: tally-meson test", self.expect(0, "tally-meson", "--help").stdout)
+
+
+FAKE_MTEST = """\
+class TestHarness:
+    def doit(self): pass
+    def run_tests(self, runners): pass
+    def get_test_runner(self, test, iteration): pass
+def add_arguments(parser):
+    parser.add_argument('-C', dest='wd')
+def run(options):
+    print('ran', sorted(vars(options)))
+    return 0
+"""
+FAKE_MESON = """\
+import argparse, sys
+from mesonbuild import mtest
+def main():
+    parser = argparse.ArgumentParser(prog='meson')
+    mtest.add_arguments(parser)
+    return mtest.run(parser.parse_args(sys.argv[1:]))
+"""
+
+
+class OtherMtest(MesonCase):
+    """A Meson of the future."""
+    script = "/usr/bin/meson"
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.project.mkdir()
+        self.addCleanup(shutil.rmtree, self.project)
+        self.addCleanup(shutil.rmtree, self.home / "fake")
+        self.fake = self.home / "fake"
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(self.fake)],
+                       check=True, timeout=60)
+        site = next((self.fake / "lib").glob("python3*/site-packages"))
+        self.package = site / "mesonbuild"
+        self.package.mkdir()
+        for name, text in (("__init__.py", ""), ("coredata.py", "version = '9.9'\n"),
+                           ("mesonmain.py", FAKE_MESON)):
+            (self.package / name).write_text(text, encoding="utf-8")
+        meson = self.fake / "bin" / "meson"
+        meson.write_text(f"#!{self.fake}/bin/python3\nimport sys\nfrom mesonbuild import coredata, "
+                         "mesonmain\nsys.exit(mesonmain.main())\n", encoding="utf-8")
+        meson.chmod(0o755)
+        self.path = f"{self.fake}/bin:{self.environment()['PATH']}"
+
+    def with_mtest(self, *changes: tuple) -> tuple:
+        """What it prints without a flag, without the hook and with it."""
+        text = FAKE_MTEST
+        for old, new in changes:
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        (self.package / "mtest.py").write_text(text, encoding="utf-8")
+        out = []
+        for command in ("disable", "enable"):
+            self.must("tally-meson", command, PATH=self.path)
+            done = self.run_in("meson", "-C", "x", PATH=self.path)
+            out.append((done.returncode, re.sub(r"\[.*\]", "", done.stdout), done.stderr))
+        return tuple(out)
+
+    def test_seams_that_have_changed(self) -> None:
+        for change, told in (
+                (("def run_tests(self, runners)", "def run_tests(self, runners, more)"),
+                 "TestHarness.run_tests has other parameters"),
+                (("def get_test_runner", "def make_test_runner"),
+                 "it has no TestHarness.get_test_runner"),
+                (("class TestHarness", "class Harness"), "it has no TestHarness.doit"),
+                (("def run(options)", "def run(options, more=None)"),
+                 "mtest.run has other parameters")):
+            plain, hooked = self.with_mtest(change)
+            self.assertEqual(plain, hooked)
+            self.refused(2, re.escape("this Meson (9.9) has another `meson test` than the hook "
+                                      f"knows ({told}): type tally-meson test -C x"),
+                         "meson", "-C", "x", "--coverage", PATH=self.path)
+            done = self.expect(1, "tally-meson", "doctor", PATH=self.path)
+            self.assertIn(told, done.stdout)
+
+    def test_no_seam_at_all(self) -> None:
+        """Then there are no flags, and that Meson says so."""
+        for change in (("def run(", "def start("), ("def add_arguments(", "def arguments(")):
+            plain, hooked = self.with_mtest(change)
+            self.assertEqual(plain[0], hooked[0])
+            self.assertIn("AttributeError", hooked[2])  # its own, as this fake is
+
+    def test_flags_of_its_own(self) -> None:
+        plain, hooked = self.with_mtest(
+            ("dest='wd')", "dest='wd')\n    parser.add_argument('--coverage')"))
+        self.assertEqual(plain, hooked)
+        done = self.expect(0, "meson", "--coverage", "x", PATH=self.path)
+        self.assertIn("ran", done.stdout)
+
+
+globals().update(for_each_meson(Sites))
+
+if __name__ == "__main__":
+    run_unittests()
