@@ -68,7 +68,8 @@ class Collector:
             raise Refusal(f'the collector {path} is {self.version}, this helper {_HERE} is '
                           f'{wanted}: install them together')
 
-    def coverage_words(self, build: BuildDir, plan: Plan, *, per_test: str = '') -> T.List[str]:
+    def coverage_words(self, build: BuildDir, plan: Plan, *,
+                       per_test: T.Optional[str] = None) -> T.List[str]:
         words = ['coverage', '--root', build.source, '--build', build.path]
         for option, values in (('--report', plan.reports), ('--filter', plan.filter),
                                ('--exclude', plan.exclude)):
@@ -77,17 +78,18 @@ class Collector:
         for option, value in (('--fail-under', plan.fail_under),
                               ('--fail-under-branch', plan.fail_under_branch),
                               ('--diff', plan.diff), ('--per-test', per_test)):
-            if value:
+            if value is not None:
                 words.append(f'{option}={value}')
         return words
 
     def check(self, build: BuildDir, plan: Plan) -> None:
         """Raises Refusal where its command line would be at fault, before anything is done."""
-        if plan.diff and subprocess.run(['git', '-C', build.source, 'rev-parse', plan.diff, '--'],
-                                        check=False, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL).returncode != 0:
-            raise Refusal(f'--coverage-diff: git knows no {plan.diff} in {build.source}')
+        if plan.diff is not None:
+            git = subprocess.run(['git', '-C', build.source, 'rev-parse', plan.diff, '--'],
+                                 check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+            if git.returncode != 0:
+                raise Refusal(f"--coverage-diff: git knows no '{plan.diff}' in {build.source}")
         # A folder without counters: it ends right after its arguments were read.
         nowhere = os.path.join(build.path, 'meson-info')
         status, _, errors = self._run(*self.coverage_words(build, plan), nowhere)
@@ -103,7 +105,7 @@ class Collector:
                 say(re.sub('^tally: ', '', line))
             say('not all counters are back at 0: counts of earlier runs are in the table')
 
-    def collect(self, build: BuildDir, plan: Plan, *, per_test: str = '') -> int:
+    def collect(self, build: BuildDir, plan: Plan, *, per_test: T.Optional[str] = None) -> int:
         """Prints the table, writes the reports; its exit status."""
         for report in plan.reports:
             folder = os.path.dirname(report.partition(':')[2])

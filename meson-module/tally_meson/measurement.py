@@ -124,7 +124,7 @@ class Measurement:
                     say(f'{test.name}: no data: {test.why_no_data()}')
         sys.stdout.flush()
         return self._collector.collect(
-            self.build, self._plan, per_test=self.trees.folder if self.trees else '')
+            self.build, self._plan, per_test=self.trees.folder if self.trees else None)
 
     def close(self) -> None:
         if self.trees:

@@ -133,7 +133,10 @@ class Run:
                         "--coverage-per-test")
         self.is_refused(r"--coverage-per-test with --wrapper: .*", "--coverage-per-test",
                         "--wrapper", "env")
-        self.is_refused(r"--coverage-diff: git knows no nonsense in .*", "--coverage-diff=nonsense")
+        for name in ("nonsense", ""):
+            self.is_refused(rf"--coverage-diff: git knows no '{name}' in .*",
+                            f"--coverage-diff={name}")
+        self.is_refused(r"--coverage-fail-under: .*", "--coverage-fail-under=")
         self.refused(2, r"/ is no build directory of Meson: name one with -C", "tally-meson",
                      "test", "-C", "/")
         self.refused(2, r"-C: expected a build directory", "tally-meson", "test", "-C")
@@ -275,7 +278,8 @@ class RunAfterChanges:
     def test_a_test_that_deletes_its_counters(self) -> None:
         with open(self.project / "meson.build", "a", encoding="utf-8") as file:
             file.write("test('deletes', find_program('sh'), "
-                       "args: ['-c', 'find . -name \"*.gcda\" -delete'], priority: -1, is_parallel: false)\n")
+                       "args: ['-c', 'find . -name \"*.gcda\" -delete'], priority: -1, "
+                       "is_parallel: false)\n")
         self.must("meson", "setup", "build", "-Db_coverage=true")
         done = self.expect(4, "tally-meson", "test", "-C", "build", "one", "two", "deletes")
         self.assertIn("nothing was counted", done.stderr)
