@@ -229,7 +229,7 @@ Result<void> run(const Options &options, Outcome &outcome) {
     TALLY_CHECK(print_table_of_tests(collected, settings.text));
   show_some(of_reports, options.verbose);
   summarize(collected, options.verbose);
-  if (collected.reports == 0 && collected.never_ran + collected.skipped == collected.objects.size())
+  if (collected.reports == 0 && collected.counted == 0)
     return fail(ErrorCode::no_data, "nothing was counted: was no program run?",
                 fmt::format("{}", fmt::join(how.paths, " ")));
   if (nothing_changed)

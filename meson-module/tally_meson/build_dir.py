@@ -78,6 +78,9 @@ class BuildDir:
             with open(os.path.join(self.logs, 'meson-log.txt'), encoding='utf-8',
                       errors='replace') as log:
                 told = re.match(r'Build started at (\S+)', log.readline())
+                # A configuration that failed has left everything as it was.
+                if not any(line.startswith('Build targets in project') for line in log):
+                    return 0.0
             return datetime.datetime.fromisoformat(told.group(1)).timestamp() if told else 0.0
         except (OSError, ValueError):
             return 0.0

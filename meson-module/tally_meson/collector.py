@@ -85,6 +85,10 @@ class Collector:
     def check(self, build: BuildDir, plan: Plan) -> None:
         """Raises Refusal where its command line would be at fault, before anything is done."""
         if plan.diff is not None:
+            if shutil.which('git') is None:
+                raise Refusal('--coverage-diff: git is not on PATH')
+            if plan.diff.startswith('-'):
+                raise Refusal(f"--coverage-diff: expected a revision, found '{plan.diff}'")
             git = subprocess.run(['git', '-C', build.source, 'rev-parse', plan.diff, '--'],
                                  check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.DEVNULL)
@@ -100,7 +104,7 @@ class Collector:
     def zero(self, build: BuildDir) -> None:
         """Counters of this build back to 0."""
         status, _, errors = self._run('zero', '--build', build.path)
-        if status not in (0, 4):  # 4: there are none yet
+        if status != 0:
             for line in errors:
                 say(re.sub('^tally: ', '', line))
             say('not all counters are back at 0: counts of earlier runs are in the table')
@@ -109,8 +113,11 @@ class Collector:
         """Prints the table, writes the reports; its exit status."""
         for report in plan.reports:
             folder = os.path.dirname(report.partition(':')[2])
-            if folder:
-                os.makedirs(folder, exist_ok=True)
+            try:
+                if folder:
+                    os.makedirs(folder, exist_ok=True)
+            except OSError:
+                pass  # the collector tells of the file that it cannot write
         words = self.coverage_words(build, plan, per_test=per_test)
         return self._run(*words, captured=False)[0]
 

@@ -30,11 +30,8 @@ class Entries(T.NamedTuple):
 def searched(pattern: str, root: str) -> str:
     """The same for a search in the path as shown; root: the file's folder, which is the source
     root."""
-    if pattern.startswith('/'):
-        for beginning in (root + '/', re.escape(root) + '/'):
-            if pattern.startswith(beginning):
-                pattern = pattern[len(beginning):]
-                break
+    for beginning in (root + '/', re.escape(root) + '/'):
+        pattern = re.sub(r'(^|\||\()' + re.escape(beginning), r'\1', pattern)
     return f'^(?:{pattern})'
 
 

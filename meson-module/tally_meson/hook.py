@@ -17,7 +17,7 @@ import sys
 import typing as T
 
 from . import arguments
-from .refusal import Refusal, say
+from .refusal import REFUSED, Refusal, say
 
 if T.TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -68,7 +68,8 @@ def attach(mtest: T.Any) -> None:
     run: T.Any = getattr(mtest, 'run', None)
     if not callable(theirs) or not callable(run):
         return
-    ours = [True]
+    ours = [True]  # the flags are
+    half = [False]  # some of them are, --coverage among them
 
     @functools.wraps(theirs)
     def add_arguments(parser: argparse.ArgumentParser, *more: T.Any, **keywords: T.Any) -> T.Any:
@@ -77,10 +78,17 @@ def attach(mtest: T.Any) -> None:
             arguments.add_arguments(parser)
         except (argparse.ArgumentError, AttributeError, TypeError):
             ours[0] = False  # it has such flags of its own
+            half[0] = any('--coverage' in getattr(group, 'option_strings', ())
+                          and getattr(group, 'help', None) == arguments.FLAGS[0].help
+                          for group in getattr(parser, '_actions', ()))
         return result
 
     @functools.wraps(run)
     def run_measured(options: argparse.Namespace, *more: T.Any, **keywords: T.Any) -> T.Any:
+        if half[0] and arguments.Flags.of(options).coverage:
+            say(f'this Meson ({_version()}) has flags of its own that begin with --coverage: type '
+                'tally-meson test')
+            return REFUSED
         if ours[0] and arguments.Flags.of(options) != arguments.Flags():
             try:
                 return _measured(mtest, run, options)
@@ -224,7 +232,7 @@ class _Harness:
             measurement.ran.append(test)
             if trees:
                 trees.ended(number, test)
-                await _harvest(trees.harvest_words(number))
+                await _harvest([*trees.harvest_words(), trees.tree(number)])
             return result
 
         runner.run = run_and_tell
@@ -233,5 +241,8 @@ class _Harness:
 async def _harvest(words: T.List[str]) -> None:
     """What cannot be packed now is packed at the end, or says why then."""
     import asyncio
-    process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.DEVNULL)
-    await process.wait()
+    try:
+        process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.DEVNULL)
+        await process.wait()
+    except OSError:  # no process, or no descriptor, is to be had now
+        pass

@@ -27,9 +27,6 @@ class Ran(T.NamedTuple):
     result: str  # Meson's word
     returncode: int
 
-    def verdict(self) -> str:
-        return 'KILLED' if self.result != 'TIMEOUT' and self._signal() else self.result
-
     def why_no_data(self) -> str:
         """A program that ends so writes no counters; '': it ended by itself."""
         if self.result == 'TIMEOUT':

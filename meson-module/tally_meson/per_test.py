@@ -58,23 +58,28 @@ class Trees:
         self._last += 1
         return self._last
 
+    def reserve(self, numbers: T.Iterable[int]) -> None:
+        self._last = max([self._last, *numbers])
+
     def tree(self, number: int) -> str:
         return os.path.join(self.folder, str(number))
 
-    def harvest_words(self, number: int) -> T.List[str]:
-        """The command that packs what a test has left, be it nothing."""
-        return [self.collector, 'coverage', '--harvest', self.tree(number)]
+    def harvest_words(self) -> T.List[str]:
+        """The command that packs what a test has left, which is to be followed by its tree. Where
+        the collector counts itself, its counts are no test's."""
+        return ['env', f'GCOV_PREFIX={self.folder}/collector', self.collector, 'coverage',
+                '--harvest']
 
     def ended(self, number: int, test: Ran) -> None:
-        self._last = max(self._last, number)
-        self._rows.append({'n': number, 'name': test.name, 'result': test.verdict()})
+        self.reserve([number])
+        self._rows.append({'n': number, 'name': test.name})
 
     def complete(self) -> None:
         """What was interrupted is packed, too; the names are written."""
         for row in self._rows:
             tree = self.tree(row['n'])
-            if os.path.isdir(tree) or not os.path.exists(tree + '.counters'):
-                subprocess.run(self.harvest_words(row['n']), check=False,
+            if os.path.isdir(tree):
+                subprocess.run([*self.harvest_words(), tree], check=False,
                                stdin=subprocess.DEVNULL)
         with open(os.path.join(self.folder, 'tests.json'), 'w', encoding='utf-8') as file:
             json.dump(sorted(self._rows, key=lambda row: int(row['n'])), file, indent=1)

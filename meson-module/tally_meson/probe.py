@@ -20,7 +20,6 @@ def tell() -> None:
         sites.append(site.getusersitepackages())
     out: T.Dict[str, T.Any] = {
         'python': '.'.join(map(str, sys.version_info[:3])),
-        'executable': sys.executable,
         'prefix': sys.prefix,
         'sites': sites,
         'user_site': site.getusersitepackages() if site.ENABLE_USER_SITE else '',

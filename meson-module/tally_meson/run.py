@@ -78,6 +78,9 @@ def test(words: T.Sequence[str]) -> int:
 
 
 def _one_wrapper(measurement: Measurement, told: told_apart.Words) -> None:
+    if measurement.per_test and {'--gdb', '--interactive'} & set(told.meson):
+        raise Refusal('--coverage-per-test with --gdb or --interactive: the tests have no '
+                      'environments of their own then')
     if measurement.per_test and told.wrapper:
         raise Refusal('--coverage-per-test with --wrapper: only `meson test --coverage` has both '
                       '(tally-meson enable)')
@@ -118,9 +121,15 @@ def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
         return []
     try:
         with open(log, encoding='utf-8', errors='replace') as file:
-            entries = [json.loads(line) for line in file if line.strip()]
-    except (OSError, ValueError):
+            lines = [line for line in file if line.strip()]
+    except OSError:
         return []
+    entries = []
+    for line in lines:
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            say(f'{log}: a line is damaged: its test is not known')
     return [(Ran(str(entry.get('name')), str(entry.get('result')),
                  int(entry.get('returncode') or 0)),
              entry.get('command') or [], float(entry.get('starttime') or 0)) for entry in entries]

@@ -4,7 +4,7 @@
 """Counting each test by itself where no test's environment can be reached: by a wrapper, which is
 this file as a program:
 
-    wrapped_test.py FOLDER COLLECTOR COMMAND...
+    wrapped_test.py FOLDER COMMAND-THAT-HARVESTS... -- COMMAND...
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ if T.TYPE_CHECKING:
     from .measurement import Ran
     from .per_test import Trees
 
+_MESONS_OWN = ('--gtest_output=',)  # that it adds to the command, which its log does not have
 _CLAIM = '.claim'  # FOLDER/N.claim: number N is taken, and by which command
 
 
 def wrapper(trees: Trees) -> str:
     """For meson test --wrapper."""
-    words = [sys.executable, os.path.abspath(__file__), trees.folder, trees.collector]
+    words = [sys.executable, os.path.abspath(__file__), trees.folder, *trees.harvest_words(), '--']
     return ' '.join(map(shlex.quote, words))
 
 
@@ -43,20 +44,24 @@ def tell(trees: Trees, tests: T.Sequence[T.Tuple[Ran, T.Sequence[str], float]]) 
             os.remove(path)
             claims.append((claim['time'], int(name[:-len(_CLAIM)]), claim['command']))
     claims.sort()
+    trees.reserve(number for _, number, _ in claims)
     names: T.Dict[T.Tuple[str, ...], T.Set[str]] = {}
     for test, command, _ in sorted(tests, key=lambda each: each[2]):
         if not command:
             continue
         names.setdefault(tuple(command), set()).add(test.name)
-        for at, (_, number, argv) in enumerate(claims):
-            # Meson adds words of its own, which its log does not have: --gtest_output.
-            if argv[:len(command)] == list(command):
-                trees.ended(number, test)
-                del claims[at]
-                break
-        else:
-            trees.ended(trees.next(), test)
+        claim = next((each for each in claims if _is_of(each[2], command, ())), None) or \
+            next((each for each in claims if _is_of(each[2], command, _MESONS_OWN)), None)
+        if claim:
+            claims.remove(claim)
+        trees.ended(claim[1] if claim else trees.next(), test)
     return sorted(name for those in names.values() if len(those) > 1 for name in those)
+
+
+def _is_of(argv: T.Sequence[str], command: T.Sequence[str], more: T.Tuple[str, ...]) -> bool:
+    rest = argv[len(command):]
+    return list(argv[:len(command)]) == list(command) and \
+        all(bool(more) and word.startswith(more) for word in rest)
 
 
 def _claimed(folder: str, command: T.List[str]) -> str:
@@ -73,7 +78,8 @@ def _claimed(folder: str, command: T.List[str]) -> str:
 
 
 def main() -> int:
-    folder, collector, *command = sys.argv[1:]
+    folder, *words = sys.argv[1:]
+    harvest, command = words[:words.index('--')], words[words.index('--') + 1:]
     tree = _claimed(folder, [sys.executable, *sys.argv])
     # What ends the test ends this, too, but not before the test has written its counters.
     for each in (signal.SIGINT, signal.SIGTERM):
@@ -84,8 +90,7 @@ def main() -> int:
     except OSError as error:
         print(f'{command[0]}: {error.strerror}', file=sys.stderr)
         return 127
-    subprocess.run([collector, 'coverage', '--harvest', tree], check=False,
-                   stdin=subprocess.DEVNULL)
+    subprocess.run([*harvest, tree], check=False, stdin=subprocess.DEVNULL)
     if status < 0:  # Meson is to see what happened, but no second core file
         import resource
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -47,6 +47,7 @@ struct CollectedCoverage {
   std::string root; // real and absolute
   std::vector<ObjectFiles> objects;
   size_t reports = 0;
+  size_t counted = 0;   // objects with counters, and with sources that count
   size_t never_ran = 0; // objects without counters: no line of theirs ran
   size_t skipped = 0;   // that could not be used; each is found
   size_t sources_left_out = 0;

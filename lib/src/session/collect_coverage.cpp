@@ -204,6 +204,7 @@ bool Collect::take(size_t i) {
   diagnostics_.append(piece.findings);
   if (piece.coverage) {
     out_.never_ran += !piece.ran;
+    out_.counted += piece.ran && !piece.coverage->files.empty();
     for (const std::string &test : piece.tests)
       without_data_.erase(test);
     keep_first(sum_.add(std::move(*piece.coverage)));
