@@ -255,10 +255,16 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
                   "such files, or reports: lcov's, gcovr's JSON (default: .)")
       ->type_name("")
       ->check(file_name());
+  const CLI::Validator not_empty(
+      [](std::string &text) {
+        return text.empty() ? std::string("expected a value, found ''") : std::string();
+      },
+      {});
   command
       .add_option("--report", options->reports,
                   "also write a report; FORMAT is one of " + report_names())
       ->type_name("FORMAT[:FILE]")
+      ->check(not_empty)
       ->allow_extra_args(false);
   const CLI::Validator percent(
       [](std::string &text) {
@@ -283,9 +289,11 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
                   "sources that a pattern (PCRE2) is found in, as the table shows them (default: "
                   "all below the root)")
       ->type_name("RE")
+      ->check(not_empty)
       ->allow_extra_args(false);
   command.add_option("--exclude", options->excludes, "leave out sources that it is found in")
       ->type_name("RE")
+      ->check(not_empty)
       ->allow_extra_args(false);
   command.add_option("--root", options->root, "the project's folder (default: .)")
       ->type_name("DIR")

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <string_view>
 
 #include <signal.h>
 
@@ -78,6 +79,13 @@ int main(int argc, char **argv) {
              "`tally COMMAND --help` tells more of each.");
   app.require_subcommand(1);
   app.fallthrough(false);
+  // CLI11 would take the next word for the value.
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
+    if (const std::string_view word = argv[i];
+        word.starts_with("--") && word.ends_with('=') && word.find('=') + 1 == word.size()) {
+      say(fmt::format("tally: {}: expected a value, found ''", word.substr(0, word.size() - 1)));
+      return command_line_at_fault;
+    }
   Outcome outcome;
   for (auto add :
        {add_record, add_report, add_tree, add_annotate, add_histogram, add_diff, add_convert,

@@ -81,9 +81,16 @@ class BuildDir:
                 # A configuration that failed has left everything as it was.
                 if not any(line.startswith('Build targets in project') for line in log):
                     return 0.0
-            return datetime.datetime.fromisoformat(told.group(1)).timestamp() if told else 0.0
+            if not told:
+                return 0.0
+            begun = datetime.datetime.fromisoformat(told.group(1)).replace(
+                tzinfo=datetime.timezone.utc).timestamp()
+            ended = os.stat(os.path.join(self.path, 'build.ninja')).st_mtime
         except (OSError, ValueError):
             return 0.0
+        # It is told in some local time, and zones differ by quarters of an hour: the last such
+        # time before the end.
+        return ended - (ended - begun) % (15 * 60)
 
     def meson(self) -> T.List[str]:
         """The command of the Meson that made it, which alone can read its test data; else that on

@@ -17,7 +17,7 @@ Usage: tally-meson test [-C BUILD] [--coverage-*]... [arguments of meson test]..
        tally-meson doctor
 
 test     runs the tests as `meson test` does, and prints what they reached
-report   prints the table of the last run again
+report   prints the table of the counters on disk
 enable   makes `meson test --coverage` and import('tally') work in the Meson that is on PATH
 disable  undoes that, and leaves nothing
 doctor   tells whether they work, and why not

@@ -14,7 +14,7 @@ import os
 import re
 import typing as T
 
-from .refusal import say
+from .refusal import Refusal, say
 
 _COMMENT = re.compile(r'(^|\s+)#.*$')
 _ENTRY = re.compile(r'^\s*([^=\s]+)\s*=\s*(.*?)\s*$')
@@ -36,7 +36,7 @@ def searched(pattern: str, root: str) -> str:
 
 
 def _pairs_of_cfg(path: str) -> T.Iterator[T.Tuple[str, str]]:
-    with open(path, encoding='utf-8', errors='replace') as file:
+    with open(path, encoding='utf-8-sig', errors='replace') as file:
         for line in file:
             found = _ENTRY.match(_COMMENT.sub('', line.rstrip('\n')))
             if found:
@@ -80,6 +80,6 @@ def read(root: str) -> Entries:
                 elif key == 'fail-under-branch':
                     out = out._replace(fail_under_branch=value)
         except (OSError, ValueError) as error:
-            say(f'{path} is not read: {error}')
+            raise Refusal(f'{path}: {error}') from None
         break
     return out

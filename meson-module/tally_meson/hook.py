@@ -95,6 +95,8 @@ def attach(mtest: T.Any) -> None:
             except Refusal as refusal:
                 say(str(refusal))
                 return refusal.status
+            except KeyboardInterrupt:
+                return 130
         return run(options, *more, **keywords)
 
     mtest.add_arguments = add_arguments
@@ -155,8 +157,10 @@ def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
         return measurement.finish(status)
     except _Stopped as stopped:
         raise T.cast(Refusal, stopped.__cause__) from None
-    except KeyboardInterrupt:
-        return 130
+    except Exception:  # Meson's own: a test that cannot be started
+        if harness.tests_ran:
+            measurement.finish(1)
+        raise
     finally:
         measurement.close()
 

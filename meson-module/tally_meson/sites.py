@@ -25,6 +25,10 @@ def enable(site: T.Optional[str], user: bool) -> int:
         if meson.trouble:
             raise Refusal(f'{meson.trouble}: name its site directory with --site, or use '
                           'tally-meson test, which needs none')
+        if meson.hook and not user and \
+                os.path.realpath(str(meson.told.get('hook_folder'))) == os.path.dirname(_HERE):
+            print(f'Is enabled already in {os.path.dirname(meson.hook)}')
+            return 0
         site = _user_site(meson) if user else meson.site_for_hook()
         if not site:
             raise Refusal(f'no site directory of {_name(meson)} may be written by you '
@@ -38,7 +42,11 @@ def enable(site: T.Optional[str], user: bool) -> int:
     changed = _write(site)
     print(f'{"Enabled" if changed else "Is enabled already"} in {site}')
     for each in owners:
-        hook = Meson(each.path).hook
+        again = Meson(each.path)
+        hook, trouble = again.hook, str(again.told.get('mtest', ''))
+        if hook and trouble.startswith('it cannot be loaded'):
+            say(f'but {each.path}: {trouble}')
+            return 1
         if not hook:
             say(f'but {_name(each)} has not loaded it: tally-meson doctor may tell more')
             return 1
@@ -61,15 +69,20 @@ def disable(site: T.Optional[str], user: bool) -> int:
         mesons = [meson for meson in all_on_path() if not meson.trouble]
         sites = [_user_site(meson) for meson in mesons[:1]] if user else list(dict.fromkeys(
             each for meson in mesons for each in [*meson.sites, *_loaded_from(meson)]))
-    found = False
+    found, status = False, 0
     for each in sites:
         if any(os.path.lexists(os.path.join(each, name)) for name in (_PTH, _BOOT)):
             found = True
-            _remove(os.path.abspath(each))
+            try:
+                _remove(os.path.abspath(each))
+            except Refusal as refusal:  # the others are ours to remove all the same
+                say(str(refusal))
+                status = refusal.status
+                continue
             print(f'Disabled in {os.path.abspath(each)}')
     if not found:
         print('Is not enabled' + (f' in {os.path.abspath(site)}' if site is not None else ''))
-    return 0
+    return status
 
 
 def _name(meson: Meson) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as T
 
 from .arguments import FLAGS
@@ -50,10 +51,17 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
         at += 1
         follows = at < len(words) and not words[at].startswith('-')
         name = word.partition('=')[0]
+        joined = re.match(r'-([vq]+)(C)$', word)
         if word == '--':
             rest += words[at - 1:]
             break
         if word == '-C':
+            if not follows:
+                return None
+            build = words[at]
+            at += 1
+        elif joined and joined.group(2):
+            rest.append(word[:-1])
             if not follows:
                 return None
             build = words[at]

@@ -49,8 +49,9 @@ class Module:
         self.assertIn("enabled: true", self.must("meson", "setup", "build", "-Db_coverage=true"))
         wanted = {"src/demo.c": "5/6", "subprojects/sub/sub.c": "2/2", "TOTAL": "7/8"}
         for words in (["meson", "test", "--coverage"], ["tally-meson", "test"]):
-            done = self.expect(3, *words, "-C", "build", "--suite", "good")
-            self.assertEqual(rows(done.stdout), wanted)
+            for zone in ("UTC", "America/New_York"):
+                done = self.expect(3, *words, "-C", "build", "--suite", "good", TZ=zone)
+                self.assertEqual(rows(done.stdout), wanted)
         for target in ("reached", "helped"):
             done = self.run_in("ninja", "-C", "build", target)
             self.assertEqual(rows(done.stdout), wanted)

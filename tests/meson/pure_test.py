@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 from unittest import mock
 
@@ -163,7 +164,13 @@ class Settings(Folder):
         later = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 60))
         begun = f"Build started at {later}.5\n"
         log.write_text(begun + "Build targets in project: 1\n", encoding="utf-8")
-        self.assertIsNone(self.plan().fail_under)
+        (self.path / "build.ninja").touch()
+        os.utime(self.path / "build.ninja", (time.time(), time.time() + 62))
+        for zone in ("UTC", "America/New_York", "Asia/Kathmandu"):  # at the tests; told by another
+            with unittest.mock.patch.dict(os.environ, TZ=zone):
+                time.tzset()
+                self.assertIsNone(self.plan().fail_under)
+        time.tzset()
         log.write_text(begun + "meson.build:1:0: ERROR: no\n", encoding="utf-8")
         self.assertEqual(self.plan().fail_under, "20")
         log.write_text("something else\n", encoding="utf-8")

@@ -84,6 +84,24 @@ class BuildFolderTest(unittest.TestCase):
             self.assertNotIn("stale.c", rows, entry)
         self.assertIn("stale.c", self.tally("coverage", "build").stdout)
 
+    def test_counters_elsewhere_do_not_count(self) -> None:
+        copy = self.build / "copy"
+        copy.mkdir()
+        shutil.copy(self.build / "main.c.gcda", copy)
+        alone = self.rows("--report", "lcov:all.info")
+        self.assertIn("DA:7,1\n", (self.project / "all.info").read_text(encoding="utf-8"))
+        shutil.rmtree(copy)
+        self.assertEqual(self.rows(), alone)
+
+    def test_values_that_are_none(self) -> None:
+        """An empty one never takes the next word."""
+        for option in ("--filter", "--exclude", "--report", "--fail-under", "--diff", "--build"):
+            done = self.tally("coverage", "build", f"{option}=", "--fail-under", "100", status=2)
+            self.assertEqual(done.stderr, f"tally: {option}: expected a value, found ''\n")
+        for option in ("--filter", "--exclude", "--report"):
+            done = self.tally("coverage", "build", option, "", status=2)
+            self.assertIn("expected a value, found ''", done.stderr)
+
     def test_databases_that_are_none(self) -> None:
         database = self.build / "compile_commands.json"
         for text, said in (("[{]", "compile_commands.json:0x2: is no JSON"), ("{}", "no array"),

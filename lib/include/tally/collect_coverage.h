@@ -25,7 +25,8 @@ struct CollectOptions {
   // that are read back (lcov's tracefile, gcovr's JSON).
   std::vector<std::string> paths{"."};
   // Not empty: of the objects, only those that this folder's compile_commands.json names
-  // (notes_of_build()); notes of others are left from earlier builds.
+  // (notes_of_build()), with the counters beside them; all else is left from earlier builds and
+  // runs.
   std::string build{};
   // Sources below it are shown relative to it.
   std::string root = ".";

@@ -44,13 +44,15 @@ public:
   Result<CoverageInputs> run(const std::vector<std::string> &paths, const std::string &build) {
     for (const std::string &path : paths)
       TALLY_CHECK(add(path));
-    bring_together();
-    if (!build.empty()) {
-      TALLY_TRY(notes, notes_of_build(build));
-      std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
-        return !notes.contains(real_paths_.of(files.notes));
-      });
+    if (build.empty()) {
+      bring_together();
+      return std::move(inputs_);
     }
+    // Counters elsewhere are those of an earlier run, or of a copy.
+    TALLY_TRY(notes, notes_of_build(build));
+    std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
+      return !notes.contains(real_paths_.of(files.notes));
+    });
     return std::move(inputs_);
   }
 
