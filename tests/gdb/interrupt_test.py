@@ -238,7 +238,7 @@ class RemoteTest(InterruptCase):
                 self.assertRegex(gdb.expect_prompt(20), "SIGINT, Interrupt")
             now = read_status(gdb.command("profile status"))
             self.assertGreater(now.count("samples"), 30)
-            self.assertEqual(now["parts"], "3")
+            self.assertEqual(now["parts"], "3", gdb.transcript)
             self.assertEqual(parse_report(gdb.command("profile report")).total,
                              now.count("samples"))
             gdb.command("kill")

@@ -349,7 +349,7 @@ void sample_late(SamplerOptions options) {
   EXPECT_EQ(counts.all, static_cast<int64_t>(sampler.status().samples));
   EXPECT_EQ(counts.second, 0);
   EXPECT_EQ(counts.no_mapping, 0);
-  EXPECT_GT(counts.first, 500);
+  EXPECT_GT(counts.first, 200); // of 1000; the ticker is a thread that others may keep waiting
   EXPECT_LT(counts.all, 1100);
 }
 

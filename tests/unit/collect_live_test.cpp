@@ -1,6 +1,7 @@
 // Real processes under the real sampler. Nothing here depends on how fast the machine is: shares
 // and sums are compared with the processor time that the kernel itself counted.
 #include <cmath>
+#include <random>
 #include <thread>
 
 #include <fcntl.h>
@@ -28,9 +29,12 @@ TEST(CollectLive, SplitsTimeAsItWasSpent) {
     options.frequency_hz = 4000;
     options.stacks = mode;
     const auto run = sample_to_end(options, [] {
+      // Rounds of many lengths: one that is as long as a period would be in step with the ticks.
+      std::minstd_rand random(1);
       while (process_cpu_seconds() < 0.7) {
-        spin_first(70'000);
-        spin_second(30'000);
+        const auto times = static_cast<int>(random() % 16 + 1);
+        spin_first(7'000 * times);
+        spin_second(3'000 * times);
       }
     });
     if (!run)
