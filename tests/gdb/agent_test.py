@@ -55,8 +55,9 @@ class PreloadTest(AgentCase):
             self.assertEqual(ended.count("samples"), play.report().total)
             self.assertEqual(play.parts(), ["breakpoint 1, spin7030.c:20", "exited, status 7"])
             self.assert_seventy(play)
+            # But for the time in the vDSO, which keeps no frame pointer: some clocks are slow.
             self.assertGreater(play.report().row("main").inclusive_ticks,
-                               0.9 * play.report().total)
+                               0.8 * play.report().total)
             # Ours is there while the next run is waited for, and only then.
             before, armed, during, rearmed, after = play.all(WRAPPER)
             self.assertIn("LD_PRELOAD=", armed)
