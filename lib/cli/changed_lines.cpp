@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 
 #include <tally/exclusion_markers.h>
 
+#include "child.h"
 #include "support/unique_fd.h"
 
 namespace tally::cli {
@@ -39,21 +39,10 @@ Result<std::string> output_of_git(std::vector<std::string> command) {
     return fail_errno(errno, "cannot start git", "--diff");
   const UniqueFd out_end(ends[0]);
   UniqueFd in_end(ends[1]);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, in_end.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, said.get(), STDERR_FILENO);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  std::vector<char *> words;
-  for (std::string &word : command)
-    words.push_back(word.data());
-  words.push_back(nullptr);
-  pid_t child = 0;
-  const int fault = ::posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
+  const Child child = start_child(std::move(command), in_end.get(), said.get(), false);
   in_end.reset();
-  if (fault != 0)
-    return fail_errno(fault, "cannot start git", "--diff");
+  if (child.fault != 0)
+    return fail_errno(child.fault, "cannot start git", "--diff");
   std::string out;
   int read_fault = 0;
   char bytes[65536];
@@ -66,7 +55,7 @@ Result<std::string> output_of_git(std::vector<std::string> command) {
   }
   int status = 0;
   pid_t ended = 0;
-  while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR)
+  while ((ended = ::waitpid(child.pid, &status, 0)) < 0 && errno == EINTR)
     ;
   if (read_fault != 0 || ended < 0)
     return fail_errno(read_fault != 0 ? read_fault : errno, "git's answer cannot be had", "--diff");

@@ -24,12 +24,8 @@ namespace {
 
 // What an earlier harvest of the folder made: a process that the test left behind may end later.
 Result<std::string> harvested(const std::string &path) {
-  auto source = ByteSource::open(path);
-  if (!source && source.error().code == ErrorCode::not_found)
-    return std::string();
-  if (!source)
-    return fail(std::move(source.error()));
-  return (*source)->rest();
+  TALLY_TRY(source, ByteSource::open_if_there(path));
+  return source ? source->rest() : Result<std::string>();
 }
 
 // The counters, and the folders that are empty then; what else lies there is not ours.

@@ -9,9 +9,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "child.h"
 
 namespace tally::cli {
 
@@ -22,25 +23,10 @@ std::string output_of(std::vector<std::string> command) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     return {};
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  std::vector<char *> words;
-  for (std::string &word : command)
-    words.push_back(word.data());
-  words.push_back(nullptr);
-  pid_t child = 0;
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  const int fault = ::posix_spawnp(&child, words[0], &actions, &attributes, words.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
+  const Child child = start_child(std::move(command), ends[1], -1, true);
   ::close(ends[1]);
   std::string out;
-  if (fault == 0) {
+  if (child.fault == 0) {
     using Clock = std::chrono::steady_clock;
     const auto deadline = Clock::now() + std::chrono::seconds(10);
     constexpr size_t most = 4096;
@@ -56,8 +42,8 @@ std::string output_of(std::vector<std::string> command) {
         break;
       out.append(bytes, static_cast<size_t>(got));
     }
-    ::kill(-child, SIGKILL); // with all that it started: it has said what it has to say
-    ::waitpid(child, nullptr, 0);
+    ::kill(-child.pid, SIGKILL); // with all that it started: it has said what it has to say
+    ::waitpid(child.pid, nullptr, 0);
   }
   ::close(ends[0]);
   return out;

@@ -7,20 +7,16 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import PROJECT, for_each_meson, rows, without_times, write_project
+from support.meson_builds import (BOTH, BuiltProject, GOOD, PROJECT, for_each_meson, rows,
+                                   without_times, write_project)
 from support.skips import run_unittests
 
-GOOD = ["--suite", "good"]
-BOTH = {"src/demo.c": "5/6", "src/main.c": "5/8", "TOTAL": "10/14"}
 
 
-class Hook:
+class Hook(BuiltProject):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        write_project(cls.project, PROJECT)
-        cls.must("meson", "setup", "build", "-Db_coverage=true")
-        cls.must("ninja", "-C", "build")
         cls.must("tally-meson", "enable")
 
     def measured(self, status: int, *words: str, **more: str) -> subprocess.CompletedProcess:

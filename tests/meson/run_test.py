@@ -9,22 +9,14 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import MODULE, PROJECT, for_each_meson, rows, write_project
+from support.meson_builds import (BOTH, BuiltProject, GOOD, MODULE, PROJECT, for_each_meson, rows,
+                                   write_project)
 from support.programs import command_line
 from support.skips import run_unittests
 
-GOOD = ["--suite", "good"]
-BOTH = {"src/demo.c": "5/6", "src/main.c": "5/8", "TOTAL": "10/14"}
 
 
-class Run:
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        write_project(cls.project, PROJECT)
-        cls.must("meson", "setup", "build", "-Db_coverage=true")
-        cls.must("ninja", "-C", "build")
-
+class Run(BuiltProject):
     def measured(self, status: int, *words: str, **more: str) -> subprocess.CompletedProcess:
         return self.expect(status, "tally-meson", "test", "-C", "build", *words, **more)
 

@@ -68,6 +68,9 @@ sub_dep = declare_dependency(link_with: static_library('sub', 'sub.c'))
     "subprojects/sub/sub.c": "int sub(int x) {\n  return x;\n}\n",
 }
 
+GOOD = ["--suite", "good"]
+BOTH = {"src/demo.c": "5/6", "src/main.c": "5/8", "TOTAL": "10/14"}  # lines that these reach
+
 
 def write_project(folder: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
@@ -176,6 +179,17 @@ def _sleeps(program: Path) -> bool:
         except OSError:
             pass
     return False
+
+
+class BuiltProject:
+    """PROJECT, built with b_coverage: to be mixed into a MesonCase."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        write_project(cls.project, PROJECT)
+        cls.must("meson", "setup", "build", "-Db_coverage=true")
+        cls.must("ninja", "-C", "build")
 
 
 def make_venv(folder: Path, script: str) -> None:

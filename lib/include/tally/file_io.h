@@ -29,6 +29,8 @@ public:
   // "-" is standard input.
   static Result<std::unique_ptr<ByteSource>> open(const std::string &path,
                                                   ReadOptions options = {});
+  // null: there is no such file.
+  static Result<std::unique_ptr<ByteSource>> open_if_there(const std::string &path);
   // Of bytes in memory, which outlive it.
   static std::unique_ptr<ByteSource> of(std::string_view bytes, std::string name,
                                         ReadOptions options = {});

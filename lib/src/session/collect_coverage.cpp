@@ -60,8 +60,8 @@ private:
   };
 
   Piece count(size_t i, SourcePlaces &places) const;
-  Result<void> count_tests(const std::string &notes, const CountOptions &counting,
-                           const CoverageOptions &covering, Piece &piece) const;
+  Result<void> count_tests(size_t i, const CountOptions &counting, const CoverageOptions &covering,
+                           Piece &piece) const;
   Result<void> read_runs();
   bool take(size_t i);
   void keep(const SourcePlaces &places) {
@@ -88,8 +88,8 @@ private:
     size_t run;
     const PackedCounters::File *file;
   };
-  std::unordered_map<std::string, std::vector<RunFile>> run_files_; // by the notes' real path
-  std::set<std::string> without_data_; // tests of which no object has counts
+  std::vector<std::vector<RunFile>> run_files_; // by object
+  std::set<std::string> without_data_;          // tests of which no object has counts
   std::vector<std::optional<Piece>> pieces_;
   std::set<std::string> left_out_;
   std::map<std::string, std::string> moved_;
@@ -130,21 +130,19 @@ Piece Collect::count(size_t i, SourcePlaces &places) const {
   };
   piece.coverage = coverage_of(object->graph, object->counts, piece.findings, covering);
   if (piece.coverage && !runs_.empty())
-    if (auto counted = count_tests(files.notes, counting, covering, piece); !counted)
+    if (auto counted = count_tests(i, counting, covering, piece); !counted)
       piece.coverage = fail(std::move(counted.error()));
   return piece;
 }
 
 // What the object's own counters tell is no test's.
-Result<void> Collect::count_tests(const std::string &notes, const CountOptions &counting,
+Result<void> Collect::count_tests(size_t i, const CountOptions &counting,
                                   const CoverageOptions &covering, Piece &piece) const {
   piece.coverage->tests.push_back({"", piece.coverage->files});
-  const auto found = run_files_.find(RealPaths().of(notes));
-  if (found == run_files_.end())
-    return {};
+
   std::vector<RunCounters> runs;
   std::vector<std::string> tests; // of those runs
-  for (const RunFile &each : found->second) {
+  for (const RunFile &each : run_files_[i]) {
     auto bytes = runs_[each.run].unpack(*each.file);
     if (!bytes) {
       const Error &error = bytes.error();
@@ -155,16 +153,16 @@ Result<void> Collect::count_tests(const std::string &notes, const CountOptions &
     tests.push_back(options_.runs[each.run].test);
     runs.push_back({fmt::format("{} of {}", each.file->path, tests.back()), std::move(*bytes)});
   }
-  TALLY_TRY(counted, count_runs(notes, runs, counting, piece.findings));
+  TALLY_TRY(counted, count_runs(inputs_.objects[i].notes, runs, counting, piece.findings));
   CoverageSum sum(options_.policy, piece.findings);
   TALLY_CHECK(sum.add(std::move(*piece.coverage)));
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (!counted.counts[i])
+  for (size_t run = 0; run < runs.size(); ++run) {
+    if (!counted.counts[run])
       continue;
-    TALLY_TRY(more, coverage_of(counted.graph, *counted.counts[i], piece.findings, covering));
-    more.tests.push_back({tests[i], more.files});
+    TALLY_TRY(more, coverage_of(counted.graph, *counted.counts[run], piece.findings, covering));
+    more.tests.push_back({tests[run], more.files});
     TALLY_CHECK(sum.add(std::move(more)));
-    piece.tests.insert(tests[i]);
+    piece.tests.insert(tests[run]);
     piece.ran = true;
   }
   piece.coverage = sum.finish();
@@ -173,18 +171,21 @@ Result<void> Collect::count_tests(const std::string &notes, const CountOptions &
 
 // A run that has left no counters may have no file of them.
 Result<PackedCounters> read_counters(const std::string &path) {
-  auto source = ByteSource::open(path);
-  if (!source && source.error().code == ErrorCode::not_found)
-    return PackedCounters();
+  TALLY_TRY(source, ByteSource::open_if_there(path));
   if (!source)
-    return fail(std::move(source.error()));
-  TALLY_TRY(bytes, (*source)->rest());
+    return PackedCounters();
+  TALLY_TRY(bytes, source->rest());
   return PackedCounters::read(std::move(bytes), path);
 }
 
 // Which runs have counters of which object; a test is there also when it reached nothing.
 Result<void> Collect::read_runs() {
   RealPaths real_paths;
+  std::unordered_map<std::string, size_t> objects; // by their notes
+  if (!options_.runs.empty())
+    for (size_t i = 0; i < inputs_.objects.size(); ++i)
+      objects.emplace(real_paths.of(inputs_.objects[i].notes), i);
+  run_files_.resize(inputs_.objects.size());
   Coverage names;
   for (size_t i = 0; i < options_.runs.size(); ++i) {
     const TestRun &run = options_.runs[i];
@@ -192,7 +193,9 @@ Result<void> Collect::read_runs() {
     if (without_data_.insert(run.test).second)
       names.tests.push_back({run.test, {}});
     for (const PackedCounters::File &file : packed.files())
-      run_files_[real_paths.of(files_of_object(file.path).notes)].push_back({i, &file});
+      if (const auto at = objects.find(real_paths.of(files_of_object(file.path).notes));
+          at != objects.end())
+        run_files_[at->second].push_back({i, &file});
     runs_.push_back(std::move(packed));
   }
   return sum_.add(std::move(names));

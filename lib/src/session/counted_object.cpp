@@ -14,14 +14,6 @@ namespace tally {
 
 namespace {
 
-// null where the file is missing; what is there but cannot be opened is an error.
-Result<std::unique_ptr<ByteSource>> open_if_there(const std::string &path) {
-  auto source = ByteSource::open(path);
-  if (!source && source.error().code == ErrorCode::not_found)
-    return nullptr;
-  return source;
-}
-
 Result<GcovNotes> read_notes(const std::string &path, Diagnostics &diagnostics) {
   TALLY_TRY(source, ByteSource::open(path));
   TALLY_TRY(bytes, source->rest());
@@ -51,7 +43,7 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &o
                                  Diagnostics &diagnostics) {
   TALLY_TRY(notes, read_notes(files.notes, diagnostics));
   std::optional<GcovData> data;
-  TALLY_TRY(data_source, open_if_there(files.data));
+  TALLY_TRY(data_source, ByteSource::open_if_there(files.data));
   if (data_source) {
     TALLY_TRY(bytes, data_source->rest());
     TALLY_TRY(read, read_gcov_data(bytes, files.data, diagnostics));
@@ -75,12 +67,12 @@ Result<CountedObject> count_gcov3(const ObjectFiles &files, Diagnostics &diagnos
   TALLY_TRY(flow, Gcov3Graph::read(*graph_source, diagnostics));
   std::optional<Gcov3Lines> lines;
   std::optional<Gcov3Data> data;
-  TALLY_TRY(lines_source, open_if_there(files.lines));
+  TALLY_TRY(lines_source, ByteSource::open_if_there(files.lines));
   if (lines_source) {
     TALLY_TRY(read, Gcov3Lines::read(*lines_source, diagnostics));
     lines = std::move(read);
   }
-  TALLY_TRY(data_source, open_if_there(files.data));
+  TALLY_TRY(data_source, ByteSource::open_if_there(files.data));
   if (data_source) {
     TALLY_TRY(read, Gcov3Data::read(*data_source, diagnostics));
     data = std::move(read);

@@ -13,8 +13,8 @@ struct CoverageInputs {
   std::vector<std::string> reports;
 };
 
-// The files of CollectOptions::paths, as far as `build` has them. Counters that GCOV_PREFIX led elsewhere are brought together
-// with their notes.
+// The files of CollectOptions::paths, as far as `build` has them; without one, counters that
+// GCOV_PREFIX led elsewhere are brought together with their notes.
 Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,
                                    Diagnostics &diagnostics);
 

@@ -7,6 +7,8 @@
 #include <tally/counter_paths.h>
 #include <tally/file_io.h>
 
+#include "support/byte_cursor.h"
+
 namespace tally {
 
 namespace {
@@ -15,8 +17,8 @@ constexpr std::string_view magic = "tally counters 1\n";
 constexpr uint64_t most_deflated = 1032; // bytes from one: zlib's own limit (zlib.net/zlib_tech)
 
 void put(std::string &out, size_t number) {
-  for (int shift = 0; shift < 32; shift += 8)
-    out += static_cast<char>(number >> shift & 0xff);
+  const uint32_t word = in_order(static_cast<uint32_t>(number), false);
+  out.append(reinterpret_cast<const char *>(&word), sizeof word);
 }
 
 } // namespace
@@ -58,26 +60,22 @@ Result<PackedCounters> PackedCounters::read(std::string bytes, std::string sourc
   if (!all.starts_with(magic))
     return fail(ErrorCode::invalid_input, "is no file of packed counters", out.source_,
                 Position::at_offset(0));
-  size_t at = magic.size();
-  const auto number = [&](size_t offset) {
-    uint32_t value = 0;
-    for (size_t i = 4; i-- > 0;)
-      value = value << 8 | static_cast<unsigned char>(all[offset + i]);
-    return value;
-  };
-  while (at < all.size()) {
-    constexpr size_t sizes = 12;
-    const bool has_sizes = all.size() - at >= sizes;
-    const uint64_t path = has_sizes ? number(at) : 0, packed = has_sizes ? number(at + 4) : 0;
-    if (!has_sizes || all.size() - at - sizes < path + packed)
+  ByteCursor cursor(all);
+  cursor.take(magic.size());
+  while (cursor.left() > 0) {
+    const size_t at = cursor.offset();
+    const uint32_t path = cursor.u32(), packed = cursor.u32();
+    File file;
+    file.size = cursor.u32();
+    file.path = cursor.take(path);
+    file.packed = cursor.take(packed);
+    if (cursor.failed())
       return fail(ErrorCode::invalid_input, "truncated: a file of counters does not end",
                   out.source_, Position::at_offset(at));
-    File file{all.substr(at + sizes, path), number(at + 8), all.substr(at + sizes + path, packed)};
     if (file.size > packed * most_deflated)
       return fail(ErrorCode::invalid_input, "a file of counters cannot be as large as it says",
                   out.source_, Position::at_offset(at + 8));
     out.files_.push_back(file);
-    at += sizes + path + packed;
   }
   return out;
 }

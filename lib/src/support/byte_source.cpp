@@ -324,6 +324,13 @@ struct ByteSource::State {
 ByteSource::ByteSource(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ByteSource::~ByteSource() = default;
 
+Result<std::unique_ptr<ByteSource>> ByteSource::open_if_there(const std::string &path) {
+  auto source = open(path);
+  if (!source && source.error().code == ErrorCode::not_found)
+    return nullptr;
+  return source;
+}
+
 Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string &path, ReadOptions options) {
   auto state = std::make_unique<State>();
   state->name = path == "-" ? "<stdin>" : path;
