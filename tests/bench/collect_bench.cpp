@@ -60,6 +60,7 @@ int work(uint64_t rounds) {
 // No unwinding: the cost of bringing registers and stack here.
 class NoUnwinder : public tally::Unwinder {
 public:
+  tally::ModuleId module(const tally::ModuleKey &) override { return {}; }
   tally::StackEnd unwind(const tally::UnwindInput &input, std::vector<uint64_t> &pcs) override {
     pcs.push_back(input.registers.pc());
     return tally::StackEnd::complete;

@@ -300,6 +300,7 @@ TEST(CollectAgentStart, RefusesWhatIsNotForIt) {
 // Looks at what an unwinder is given.
 class Onlooker final : public Unwinder {
 public:
+  ModuleId module(const ModuleKey &) override { return {}; }
   StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) override {
     ++calls;
     mapped += input.mapping_of_pc(input.registers.pc()).has_value();

@@ -183,6 +183,12 @@ TEST(CollectMappings, TwoFilesAtOneAddress) {
 // Stands in for the real one: looks at what it is given.
 class FakeUnwinder : public Unwinder {
 public:
+  explicit FakeUnwinder(pid_t pid) : pid_(pid) {}
+  ModuleId module(const ModuleKey &key) override {
+    EXPECT_FALSE(key.path.empty());
+    EXPECT_EQ(key.pid, pid_);
+    return ModuleId{7};
+  }
   StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) override {
     ++calls;
     const auto here = input.mapping_of_pc(input.registers.pc());
@@ -205,6 +211,9 @@ public:
     return calls % 2 == 0 ? StackEnd::complete : StackEnd::copy_short;
   }
   int calls = 0, mapped = 0, wrong = 0, returned = 0, modules = 0;
+
+private:
+  pid_t pid_;
 };
 
 TEST(CollectUnwind, RegistersAndStackAreHandedOver) {
@@ -212,15 +221,10 @@ TEST(CollectUnwind, RegistersAndStackAreHandedOver) {
   GTEST_SKIP() << "x86-64 only";
 #endif
   Child child([] { spin_for(0.3); });
-  FakeUnwinder unwinder;
+  FakeUnwinder unwinder(child.pid());
   SamplerOptions options;
   options.stacks = StackMode::dwarf;
   options.unwinder = &unwinder;
-  options.module_of = [&](const ModuleKey &key) {
-    EXPECT_FALSE(key.path.empty());
-    EXPECT_EQ(key.pid, child.pid());
-    return ModuleId{7};
-  };
   TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
   child.go();
   child.wait_end();

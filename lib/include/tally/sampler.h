@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -21,9 +20,6 @@ struct SamplerOptions {
   StackMode stacks = StackMode::fp;
   bool enable_on_exec = false;  // begin at the process's next exec (tally record)
   Unwinder *unwinder = nullptr; // must be there for StackMode::dwarf; outlives the sampler
-  // Names the file of a mapping to the unwinder (CodeMapping::module). Called as the unwinder is,
-  // once a mapping. Empty: every module is none<ModuleId>.
-  std::function<ModuleId(const ModuleKey &)> module_of;
 };
 
 // Counters; all from the start of the sampler, or from its last clear().

@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include <tally/export.h>
@@ -47,10 +48,18 @@ enum class StackEnd : uint8_t {
 class TALLY_API Unwinder {
 public:
   virtual ~Unwinder() = default;
+  // The file that a mapping shows; nothing is read yet. Never fails: what has no unwind data is
+  // followed by frame pointers.
+  virtual ModuleId module(const ModuleKey &key) = 0;
   // Appends pcs, leaf first; callers as return address - 1, but for the frame that a signal
-  // interrupted. Called on the sampler's reader thread, or on a thread that calls the sampler while
-  // the reader waits: never by two at once.
+  // interrupted. This and module() are called on the sampler's reader thread, or on a thread that
+  // calls the sampler while the reader waits: never by two at once.
   virtual StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) = 0;
 };
+
+// By call frame information (.eh_frame, .debug_frame), x86-64. The directories hold separate debug
+// files, as SymbolizerOptions has them.
+TALLY_API std::unique_ptr<Unwinder> make_unwinder(std::vector<std::string> debug_directories = {
+                                                      "/usr/lib/debug"});
 
 } // namespace tally

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -43,7 +42,6 @@ private:
 
   pid_t pid_;
   Unwinder *unwinder_;
-  std::function<ModuleId(const ModuleKey &)> module_of_;
   const AddressSpace &space_;
   std::vector<uint64_t> pcs_;
   UnwindInput unwind_input_;

@@ -69,6 +69,7 @@ public:
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
   bool has_dwarf() const;
+  bool is_for_x86_64() const; // 64-bit
   // Name and CRC32 of .gnu_debuglink.
   std::optional<std::pair<std::string, uint32_t>> debug_link() const;
   // Where descriptors get scarce (a debugger may hold hundreds of modules), reads the whole file

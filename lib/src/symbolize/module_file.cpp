@@ -7,6 +7,7 @@
 #include <memory>
 
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -154,6 +155,36 @@ private:
 };
 
 } // namespace
+
+static std::optional<ElfFile> open_as(const std::string &path, const FileIdentity &identity) {
+  if (path.empty())
+    return std::nullopt;
+  auto file = ElfFile::open(path);
+  if (!file || file->identity() != identity)
+    return std::nullopt;
+  return std::move(*file);
+}
+
+std::optional<ElfFile> ModuleFiles::open_main() const {
+  if (!vdso)
+    return open_as(main, main_identity);
+  auto image = ElfFile::open_vdso();
+  return image ? std::optional(std::move(*image)) : std::nullopt;
+}
+
+std::optional<ElfFile> ModuleFiles::open_debug() const { return open_as(debug, debug_identity); }
+
+std::optional<uint64_t> ModuleFiles::link_address(uint64_t file_offset) const {
+  // Whole pages are mapped: of a segment that begins within one (LLVM's linker makes such) also
+  // what lies before it there.
+  static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  for (const Segment &segment : code) {
+    const bool before = file_offset < segment.offset && file_offset >= segment.offset / page * page;
+    if (before || (file_offset >= segment.offset && file_offset - segment.offset < segment.size))
+      return segment.address + (file_offset - segment.offset);
+  }
+  return std::nullopt;
+}
 
 ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &debug_directories,
                        Diagnostics &diagnostics) {

@@ -1,6 +1,8 @@
 // Which files a module's names come from: the very file that is mapped, and its debug file.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,12 @@ struct ModuleFiles {
   std::string build_id;
   std::vector<Segment> code;
   bool main_has_dwarf = false;
+
+  // Nothing where the file has gone, or was replaced since it was found.
+  std::optional<ElfFile> open_main() const;
+  std::optional<ElfFile> open_debug() const;
+  // Symbolizer's own, see there.
+  std::optional<uint64_t> link_address(uint64_t file_offset) const;
 };
 
 // A file that was replaced since it was mapped is never used. Says in `diagnostics` what is

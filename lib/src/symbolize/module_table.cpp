@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <tally/file_io.h>
 
@@ -28,18 +27,6 @@ void make_folders(const std::string &path) {
 
 ModuleTable::ModuleTable(ModuleFiles files, const SymbolizerOptions &options, StringPool &pool)
     : files_(std::move(files)), options_(options), pool_(pool) {}
-
-std::optional<uint64_t> ModuleTable::link_address(uint64_t file_offset) const {
-  // Whole pages are mapped: of a segment that begins within one (LLVM's linker makes such) also
-  // what lies before it there.
-  static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  for (const Segment &segment : files_.code) {
-    const bool before = file_offset < segment.offset && file_offset >= segment.offset / page * page;
-    if (before || (file_offset >= segment.offset && file_offset - segment.offset < segment.size))
-      return segment.address + (file_offset - segment.offset);
-  }
-  return std::nullopt;
-}
 
 CacheSource ModuleTable::source() const {
   const bool separate = !files_.debug.empty();
@@ -84,22 +71,12 @@ void ModuleTable::drop_cache() {
 bool ModuleTable::open_files() {
   if (std::exchange(files_tried_, true))
     return main_ != nullptr;
-  auto open = [](const std::string &path, const FileIdentity &identity) {
-    std::unique_ptr<ElfFile> opened;
-    auto file = ElfFile::open(path);
-    // It may have been replaced since find_files() looked at it.
-    if (file && file->identity() == identity)
-      opened = std::make_unique<ElfFile>(std::move(*file));
-    return opened;
+  const auto kept = [](std::optional<ElfFile> file) {
+    return file ? std::make_unique<ElfFile>(std::move(*file)) : nullptr;
   };
-  if (files_.vdso) {
-    if (auto image = ElfFile::open_vdso())
-      main_ = std::make_unique<ElfFile>(std::move(*image));
-    return main_ != nullptr;
-  }
-  main_ = open(files_.main, files_.main_identity);
-  if (main_ && !files_.debug.empty())
-    debug_ = open(files_.debug, files_.debug_identity);
+  main_ = kept(files_.open_main());
+  if (main_)
+    debug_ = kept(files_.open_debug());
   return main_ != nullptr;
 }
 

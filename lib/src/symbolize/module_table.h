@@ -23,7 +23,9 @@ public:
   ModuleTable(ModuleFiles files, const SymbolizerOptions &options, StringPool &pool);
 
   bool usable() const { return files_.vdso || !files_.main.empty(); }
-  std::optional<uint64_t> link_address(uint64_t file_offset) const;
+  std::optional<uint64_t> link_address(uint64_t file_offset) const {
+    return files_.link_address(file_offset);
+  }
   std::optional<uint64_t> function_start(uint64_t address);
   std::string_view build_id() const { return files_.build_id; }
   void frames(uint64_t address, std::vector<SourceFrame> &out);

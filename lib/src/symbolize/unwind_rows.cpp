@@ -1,0 +1,220 @@
+#include "symbolize/unwind_rows.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include <dwarf.h>
+#include <gelf.h>
+
+#include "support/hash.h"
+
+namespace tally::symbolize {
+
+namespace {
+
+// A compiler's rule has a handful of operations; a damaged file may claim any number.
+constexpr size_t most_ops = 256;
+
+bool fits_word(int64_t offset, int16_t &words) {
+  // The two lowest numbers mean something else.
+  if (offset % 8 != 0 || offset / 8 < INT16_MIN + 2 || offset / 8 > INT16_MAX)
+    return false;
+  words = static_cast<int16_t>(offset / 8);
+  return true;
+}
+
+// "CFA + n" as libdw tells it: DW_OP_call_frame_cfa, and with n != 0 DW_OP_plus_uconst of n, which
+// wraps for n < 0.
+bool is_cfa_plus(const Dwarf_Op *ops, size_t count, int64_t &offset) {
+  if (count == 0 || count > 2 || ops[0].atom != DW_OP_call_frame_cfa ||
+      (count == 2 && ops[1].atom != DW_OP_plus_uconst))
+    return false;
+  offset = count == 2 ? static_cast<int64_t>(ops[1].number) : 0;
+  return true;
+}
+
+// What libdw says of one register. `memory` is where it may put the operations.
+struct Told {
+  Dwarf_Op memory[3];
+  Dwarf_Op *ops = nullptr;
+  size_t count = 0;
+  bool read(Dwarf_Frame *frame, int number) {
+    return dwarf_frame_register(frame, number, memory, &ops, &count) == 0 && count <= most_ops;
+  }
+  bool same() const { return count == 0 && ops == nullptr; }
+  bool undefined() const { return count == 0 && ops != nullptr; }
+};
+
+uint64_t hash_of(const UnwindRow &row) {
+  uint64_t h = combine(static_cast<uint32_t>(row.cfa_offset),
+                       (uint64_t{row.cfa_register} << 8) | row.outermost);
+  h = combine(h, (uint64_t{row.general} << 32) | row.signal);
+  h = combine(h, static_cast<uint16_t>(row.returns));
+  for (const int16_t saved : row.saved)
+    h = combine(h, static_cast<uint16_t>(saved));
+  return h;
+}
+
+} // namespace
+
+UnwindRows::UnwindRows(ElfFile main, std::optional<ElfFile> debug)
+    : main_(std::move(main)), debug_(std::move(debug)), eh_frame_(dwarf_getcfi_elf(main_.elf())) {
+  GElf_Ehdr header;
+  if (gelf_getehdr(main_.elf(), &header))
+    entry_ = header.e_entry;
+  main_.spare_descriptors();
+  if (debug_)
+    debug_->spare_descriptors();
+}
+
+UnwindRows::~UnwindRows() {
+  if (eh_frame_)
+    dwarf_cfi_end(eh_frame_);
+}
+
+const UnwindRow *UnwindRows::at(uint64_t address) {
+  const auto [index, added] = by_address_.find_or_add(
+      mix(address), static_cast<uint32_t>(addresses_.size()),
+      [&](uint32_t i) { return addresses_[i] == address; },
+      [&](uint32_t i) { return mix(addresses_[i]); });
+  if (added) {
+    addresses_.push_back(address);
+    row_of_.push_back(no_row);
+    row_of_[index] = make_row(address);
+  }
+  return row_of_[index] == no_row ? nullptr : &rows_[row_of_[index]];
+}
+
+uint32_t UnwindRows::make_row(uint64_t address) {
+  for (Dwarf_CFI *cfi : {eh_frame_, debug_frame()}) {
+    Dwarf_Frame *found = nullptr;
+    if (!cfi || dwarf_cfi_addrframe(cfi, address, &found) != 0)
+      continue;
+    const std::unique_ptr<Dwarf_Frame, void (*)(Dwarf_Frame *)> frame(
+        found, [](Dwarf_Frame *each) { std::free(each); });
+    return keep(frame.get());
+  }
+  return no_row;
+}
+
+Dwarf_CFI *UnwindRows::debug_frame() {
+  if (debug_frame_tried_)
+    return debug_frame_;
+  debug_frame_tried_ = true;
+  for (const ElfFile *file : {&main_, debug_ ? &*debug_ : nullptr}) {
+    if (!file || !file->has_section(".debug_frame"))
+      continue;
+    dwarf_.reset(dwarf_begin_elf(file->elf(), DWARF_C_READ, nullptr));
+    if (dwarf_)
+      debug_frame_ = dwarf_getcfi(dwarf_.get());
+    if (debug_frame_)
+      break;
+  }
+  return debug_frame_;
+}
+
+uint32_t UnwindRows::keep(Dwarf_Frame *frame) {
+  bool signal = false;
+  if (dwarf_frame_info(frame, nullptr, nullptr, &signal) != return_address)
+    return no_row;
+  UnwindRow row;
+  if (!simple_row(frame, row)) {
+    row = {};
+    row.general = general_row(frame);
+    if (row.general == UnwindRow::not_general)
+      return no_row;
+  }
+  row.signal = signal;
+  const auto [index, added] = by_content_.find_or_add(
+      hash_of(row), static_cast<uint32_t>(rows_.size()),
+      [&](uint32_t i) { return rows_[i] == row; }, [&](uint32_t i) { return hash_of(rows_[i]); });
+  if (added)
+    rows_.push_back(row);
+  return index;
+}
+
+bool UnwindRows::simple_row(Dwarf_Frame *frame, UnwindRow &row) {
+  Dwarf_Op *ops = nullptr;
+  size_t count = 0;
+  if (dwarf_frame_cfa(frame, &ops, &count) != 0 || count != 1)
+    return false;
+  int64_t offset = 0;
+  if (ops[0].atom == DW_OP_bregx && ops[0].number < register_count) {
+    row.cfa_register = static_cast<uint8_t>(ops[0].number);
+    offset = static_cast<int64_t>(ops[0].number2);
+  } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom < DW_OP_breg0 + register_count) {
+    row.cfa_register = static_cast<uint8_t>(ops[0].atom - DW_OP_breg0);
+    offset = static_cast<int64_t>(ops[0].number);
+  } else {
+    return false;
+  }
+  if (offset < INT32_MIN || offset > INT32_MAX)
+    return false;
+  row.cfa_offset = static_cast<int32_t>(offset);
+
+  Told told;
+  int64_t at = 0;
+  for (size_t i = 0; i < kept_registers.size(); ++i) {
+    if (!told.read(frame, kept_registers[i]))
+      return false;
+    if (told.same())
+      row.saved[i] = UnwindRow::same;
+    else if (told.undefined())
+      row.saved[i] = UnwindRow::unknown;
+    else if (!is_cfa_plus(told.ops, told.count, at) || !fits_word(at, row.saved[i]))
+      return false;
+  }
+  // The caller's stack pointer is the CFA unless a rule says otherwise.
+  if (!told.read(frame, stack_pointer) ||
+      !(told.same() || told.undefined() ||
+        (told.count == 2 && told.ops[0].atom == DW_OP_call_frame_cfa &&
+         told.ops[1].atom == DW_OP_stack_value)))
+    return false;
+  if (!told.read(frame, return_address))
+    return false;
+  if (told.undefined()) {
+    row.outermost = 1;
+    return true;
+  }
+  return !told.same() && is_cfa_plus(told.ops, told.count, at) && fits_word(at, row.returns);
+}
+
+uint32_t UnwindRows::general_row(Dwarf_Frame *frame) {
+  GeneralRow row;
+  Dwarf_Op *ops = nullptr;
+  size_t count = 0;
+  if (dwarf_frame_cfa(frame, &ops, &count) != 0 || count == 0 || count > most_ops)
+    return UnwindRow::not_general;
+  row.cfa.assign(ops, ops + count);
+  for (size_t i = 0; i < register_count; ++i) {
+    Told told;
+    if (!told.read(frame, static_cast<int>(i)))
+      return UnwindRow::not_general;
+    GeneralRule &rule = row.registers[i];
+    if (told.same()) {
+      rule.kind = GeneralRule::Kind::same;
+    } else if (told.undefined()) {
+      rule.kind = GeneralRule::Kind::undefined;
+    } else {
+      rule.ops.assign(told.ops, told.ops + told.count);
+      rule.kind = GeneralRule::Kind::at;
+      if (rule.ops.back().atom == DW_OP_stack_value) {
+        rule.kind = GeneralRule::Kind::value;
+        rule.ops.pop_back();
+      } else if (rule.ops.size() == 1 &&
+                 (rule.ops[0].atom == DW_OP_regx ||
+                  (rule.ops[0].atom >= DW_OP_reg0 && rule.ops[0].atom <= DW_OP_reg31))) {
+        // In another register: its value.
+        Dwarf_Op &op = rule.ops[0];
+        const Dwarf_Word number = op.atom == DW_OP_regx ? op.number : op.atom - DW_OP_reg0;
+        op = {DW_OP_bregx, number, 0, 0};
+        rule.kind = GeneralRule::Kind::value;
+      }
+    }
+  }
+  general_.push_back(std::move(row));
+  return static_cast<uint32_t>(general_.size() - 1);
+}
+
+} // namespace tally::symbolize

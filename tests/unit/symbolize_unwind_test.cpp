@@ -1,0 +1,358 @@
+// Chains of callers. The oracle is libgcc's unwinder, which reads the same tables by code of its
+// own: a clock interrupts this program, and both unwind from there.
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <execinfo.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <tally/unwinder.h>
+
+#include "collect/address_space.h"
+
+namespace tally {
+namespace {
+
+#if defined(__x86_64__)
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr const char *not_here = "a sanitizer's runtime stands between a signal and its handler";
+#else
+constexpr const char *not_here = nullptr;
+#endif
+
+constexpr size_t most_samples = 2000;
+constexpr size_t most_frames = 400;
+constexpr size_t stack_bytes = 16384;
+
+struct Interrupted {
+  Registers registers;
+  size_t bytes = 0;
+  std::array<std::byte, stack_bytes> stack;
+  std::array<void *, most_frames> oracle; // the handler's own frames first
+  int frames = 0;
+};
+
+Interrupted *samples = nullptr;
+volatile size_t taken = 0;
+uint64_t stack_limit = 0; // of this thread
+
+// ucontext's registers in DWARF's order.
+constexpr int order[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
+                         REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
+                         REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+
+void on_tick(int, siginfo_t *, void *context) {
+  if (taken >= most_samples)
+    return;
+  Interrupted &now = samples[taken];
+  const auto *machine = static_cast<ucontext_t *>(context);
+  for (size_t i = 0; i < std::size(order); ++i)
+    now.registers.value[i] = static_cast<uint64_t>(machine->uc_mcontext.gregs[order[i]]);
+  const uint64_t sp = now.registers.sp();
+  now.bytes = std::min<uint64_t>(stack_bytes, stack_limit - sp);
+  std::memcpy(now.stack.data(), reinterpret_cast<const void *>(sp), now.bytes);
+  now.frames = ::backtrace(now.oracle.data(), static_cast<int>(most_frames));
+  taken = taken + 1;
+}
+
+std::vector<CodeRange> own_code() {
+  std::ifstream maps("/proc/self/maps");
+  return parse_maps(std::string{std::istreambuf_iterator<char>(maps), {}});
+}
+
+class OwnCode {
+public:
+  explicit OwnCode(Unwinder &unwinder) {
+    for (const CodeRange &range : own_code()) {
+      space_.map(range);
+      modules_.push_back(unwinder.module({range.path, {}, range.device, range.inode, ::getpid()}));
+    }
+  }
+  std::optional<CodeMapping> at(uint64_t pc) const {
+    const uint32_t found = space_.find(pc);
+    if (found == AddressSpace::nowhere)
+      return std::nullopt;
+    const CodeRange &range = space_.ranges()[found];
+    return CodeMapping{modules_[found], range.start, range.limit, range.file_offset};
+  }
+
+private:
+  AddressSpace space_;
+  std::vector<ModuleId> modules_;
+};
+
+uint64_t sink = 0;
+#define KEEP __attribute__((noinline, noclone))
+
+KEEP uint64_t leaf(uint64_t x) {
+  for (int i = 0; i < 60; ++i)
+    x = x * 6364136223846793005U + (x >> 29);
+  return x;
+}
+KEEP uint64_t deep(uint64_t x, int depth) {
+  uint64_t kept[3] = {x, x + 1, x + 2}; // registers are saved, and popped
+  if (depth == 0)
+    return leaf(x);
+  kept[0] = deep(kept[1] ^ kept[2], depth - 1);
+  return kept[0] + leaf(kept[2]) + kept[1];
+}
+KEEP uint64_t with_alloca(uint64_t x) {
+  auto *room = static_cast<volatile uint64_t *>(__builtin_alloca((x % 64 + 1) * 8)); // by rbp
+  room[0] = deep(x, 2);
+  return room[0] + 1;
+}
+KEEP int compare(const void *a, const void *b) {
+  return static_cast<int>(leaf(*static_cast<const uint64_t *>(a)) & 1) -
+         static_cast<int>(leaf(*static_cast<const uint64_t *>(b)) & 1);
+}
+KEEP uint64_t by_libc(uint64_t x) {
+  uint64_t values[16];
+  for (uint64_t &value : values)
+    value = x = leaf(x);
+  ::qsort(values, std::size(values), sizeof values[0], compare);
+  return values[0];
+}
+KEEP uint64_t by_templates(uint64_t x) {
+  std::map<std::string, uint64_t> map;
+  for (int i = 0; i < 8; ++i) {
+    x = leaf(x);
+    map[std::to_string(x)] = x;
+  }
+  std::vector<uint64_t> values;
+  for (const auto &[key, value] : map)
+    values.push_back(value);
+  std::sort(values.begin(), values.end(), [](uint64_t a, uint64_t b) { return leaf(a) < leaf(b); });
+  return values[0];
+}
+KEEP uint64_t throwing(uint64_t x, int depth) {
+  if (depth == 0)
+    throw std::runtime_error("far out");
+  return throwing(leaf(x), depth - 1) + 1;
+}
+KEEP uint64_t catching(uint64_t x) {
+  try {
+    return throwing(x, 4);
+  } catch (const std::runtime_error &) {
+    return x + 1;
+  }
+}
+KEEP uint64_t by_the_kernel(uint64_t x) {
+  timespec time;
+  for (int i = 0; i < 40; ++i)
+    ::clock_gettime(CLOCK_MONOTONIC, &time); // the vdso
+  return x + static_cast<uint64_t>(time.tv_nsec) + static_cast<uint64_t>(::getppid());
+}
+void on_alarm(int) { sink = sink + deep(sink, 3); }
+
+// Waits for the process's other clock meanwhile: handlers are interrupted, too.
+KEEP void run_until_sampled(size_t count) {
+  struct sigaction action {};
+  action.sa_sigaction = on_tick;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  ::sigaction(SIGPROF, &action, nullptr);
+  struct sigaction alarm {};
+  alarm.sa_handler = on_alarm;
+  alarm.sa_flags = SA_RESTART;
+  ::sigaction(SIGVTALRM, &alarm, nullptr);
+  const auto arm = [](int which, suseconds_t us) {
+    const itimerval timer{{0, us}, {0, us}};
+    ::setitimer(which, &timer, nullptr);
+  };
+  arm(ITIMER_PROF, 1000);
+  arm(ITIMER_VIRTUAL, 1700);
+  const std::function<uint64_t(uint64_t)> work[] = {[](uint64_t x) { return deep(x, 12); },
+                                                    with_alloca,
+                                                    by_libc,
+                                                    by_templates,
+                                                    catching,
+                                                    by_the_kernel};
+  while (taken < count)
+    for (const auto &each : work)
+      sink = each(sink);
+  arm(ITIMER_PROF, 0);
+  arm(ITIMER_VIRTUAL, 0);
+  ::signal(SIGPROF, SIG_IGN);
+  ::signal(SIGVTALRM, SIG_IGN);
+}
+
+uint64_t limit_of_stack() {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  const auto here = reinterpret_cast<uint64_t>(&line);
+  while (std::getline(maps, line)) {
+    unsigned long start = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &start, &end) == 2 && here >= start && here < end)
+      return end;
+  }
+  return here;
+}
+
+class SymbolizeUnwind : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (not_here)
+      GTEST_SKIP() << not_here;
+    if (samples)
+      return;
+    void *room = ::mmap(nullptr, most_samples * sizeof(Interrupted), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(room, MAP_FAILED);
+    samples = static_cast<Interrupted *>(room);
+    stack_limit = limit_of_stack();
+    void *first[4];
+    ::backtrace(first, 4); // loads libgcc
+    run_until_sampled(600);
+  }
+
+  StackEnd unwind(const Interrupted &from, size_t bytes, std::vector<uint64_t> &pcs) {
+    UnwindInput input;
+    input.registers = from.registers;
+    input.stack = std::span(from.stack).first(std::min(bytes, from.bytes));
+    input.mapping_of_pc = [this](uint64_t pc) { return code_.at(pc); };
+    pcs.clear();
+    return unwinder_->unwind(input, pcs);
+  }
+  // What libgcc told, from the interrupted pc outward.
+  static std::span<void *const> oracle(const Interrupted &from) {
+    const auto all = std::span(from.oracle).first(static_cast<size_t>(from.frames));
+    const auto pc = reinterpret_cast<void *>(from.registers.pc());
+    const auto at = std::ranges::find(all, pc);
+    return all.subspan(static_cast<size_t>(at - all.begin()));
+  }
+
+  std::unique_ptr<Unwinder> unwinder_ = make_unwinder();
+  OwnCode code_{*unwinder_};
+};
+
+std::string words(std::span<const uint64_t> pcs) {
+  std::string out;
+  for (const uint64_t pc : pcs)
+    out += fmt::format(" {:x}", pc);
+  return out;
+}
+
+// A return address, of which ours is one less; or where a signal came.
+bool is_frame(uint64_t ours, const void *theirs) {
+  const auto address = reinterpret_cast<uint64_t>(theirs);
+  return ours == address || ours + 1 == address;
+}
+
+TEST_F(SymbolizeUnwind, ChainsEqualLibgccs) {
+  size_t equal = 0, signals = 0;
+  std::vector<uint64_t> pcs;
+  for (size_t i = 0; i < taken; ++i) {
+    const StackEnd end = unwind(samples[i], stack_bytes, pcs);
+    const auto theirs = oracle(samples[i]);
+    ASSERT_FALSE(theirs.empty());
+    const bool same = std::equal(pcs.begin(), pcs.end(), theirs.begin(), theirs.end(), is_frame);
+    equal += same && end == StackEnd::complete;
+    if (same)
+      for (size_t frame = 1; frame < pcs.size(); ++frame)
+        signals += pcs[frame] == reinterpret_cast<uint64_t>(theirs[frame]);
+    else
+      ADD_FAILURE() << "sample " << i << ", end " << static_cast<int>(end) << ": ours" << words(pcs)
+                    << " theirs"
+                    << words({reinterpret_cast<const uint64_t *>(theirs.data()), theirs.size()});
+  }
+  EXPECT_EQ(equal, taken);
+  EXPECT_GT(signals, 0u) << "no sample fell into a handler";
+}
+
+// A cut copy gives the beginning of the same chain, and says that it is cut.
+TEST_F(SymbolizeUnwind, AShortCopyIsCutNotWrong) {
+  std::vector<uint64_t> whole, cut;
+  size_t shorter = 0;
+  for (size_t i = 0; i < taken; i += 3) {
+    ASSERT_EQ(unwind(samples[i], stack_bytes, whole), StackEnd::complete);
+    for (const size_t bytes : {0, 7, 8, 64, 200, 512, 1024}) {
+      const StackEnd end = unwind(samples[i], static_cast<size_t>(bytes), cut);
+      ASSERT_LE(cut.size(), whole.size());
+      ASSERT_TRUE(std::equal(cut.begin(), cut.end(), whole.begin()))
+          << bytes << " bytes: ours" << words(cut) << " whole" << words(whole);
+      if (cut.size() < whole.size()) {
+        EXPECT_EQ(end, StackEnd::copy_short) << bytes << words(cut) << " of" << words(whole);
+        ++shorter;
+      }
+    }
+  }
+  EXPECT_GT(shorter, 100u);
+}
+
+// Whatever lies on the stack: it ends, and tells code only.
+TEST_F(SymbolizeUnwind, NonsenseEnds) {
+  std::vector<uint64_t> pcs;
+  uint64_t random = 1;
+  const auto next = [&random] { return random = leaf(random); };
+  for (size_t i = 0; i < taken; ++i) {
+    Interrupted &at = samples[i];
+    const Interrupted kept = at;
+    for (int round = 0; round < 10; ++round) {
+      for (size_t change = 0; change < 8; ++change) {
+        const size_t word = next() % (at.bytes / 8 / (1 + next() % 64) + 1) * 8;
+        // A stack's own address makes loops.
+        const uint64_t value = next() % 2 ? next() : at.registers.sp() + next() % 4096 / 8 * 8;
+        if (word + 8 <= at.bytes)
+          std::memcpy(at.stack.data() + word, &value, sizeof value);
+      }
+      at.registers.value[next() % 16] ^= next() % 256;
+      unwind(at, stack_bytes, pcs);
+      ASSERT_FALSE(pcs.empty());
+      for (const uint64_t pc : std::span(pcs).subspan(1))
+        ASSERT_TRUE(code_.at(pc)) << std::hex << pc;
+      at = kept;
+    }
+  }
+}
+
+// Code that no file is mapped for, as a JIT compiler makes it: by its frame pointers.
+TEST_F(SymbolizeUnwind, CodeWithoutRulesIsFollowedByFramePointers) {
+  // push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
+  const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
+  void *room = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(room, MAP_FAILED);
+  std::memcpy(room, code, sizeof code);
+  ASSERT_EQ(::mprotect(room, 4096, PROT_READ | PROT_EXEC), 0);
+  static Interrupted seen;
+  const auto callee = [] {
+    ucontext_t context;
+    ::getcontext(&context);
+    for (size_t i = 0; i < std::size(order); ++i)
+      seen.registers.value[i] = static_cast<uint64_t>(context.uc_mcontext.gregs[order[i]]);
+    seen.bytes = std::min<uint64_t>(stack_bytes, limit_of_stack() - seen.registers.sp());
+    std::memcpy(seen.stack.data(), reinterpret_cast<const void *>(seen.registers.sp()), seen.bytes);
+  };
+  using Callee = void (*)();
+  const Callee plain = callee;
+  reinterpret_cast<void (*)(Callee)>(room)(plain);
+  code_ = OwnCode(*unwinder_);
+  std::vector<uint64_t> pcs;
+  EXPECT_EQ(unwind(seen, stack_bytes, pcs), StackEnd::complete);
+  const auto in_room = [room](uint64_t pc) {
+    return pc - reinterpret_cast<uint64_t>(room) < sizeof code;
+  };
+  EXPECT_EQ(std::ranges::count_if(pcs, in_room), 1);
+  EXPECT_GT(pcs.size(), 5u); // the test's own callers
+  ::munmap(room, 4096);
+}
+
+#endif
+
+} // namespace
+} // namespace tally
