@@ -11,7 +11,7 @@ namespace tally_lldb {
 
 namespace {
 
-constexpr uint32_t most_frames = 64;
+constexpr uint32_t most_looked_at = 64;
 constexpr uint32_t call_timeout_us = 5'000'000;
 constexpr size_t longest_system_call = 4; // bytes of the instruction
 
@@ -19,7 +19,7 @@ std::string module_of(lldb::SBFrame frame) { return path_of(frame.GetModule().Ge
 
 std::string unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThread thread) {
   std::array<unsigned char, longest_system_call> before{};
-  for (uint32_t i = 0; i < std::min(thread.GetNumFrames(), most_frames); ++i) {
+  for (uint32_t i = 0; i < std::min(thread.GetNumFrames(), most_looked_at); ++i) {
     lldb::SBFrame frame = thread.GetFrameAtIndex(i);
     lldb::SBError error;
     const size_t size = i > 0 ? 0

@@ -10,7 +10,7 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct AnnotateArguments {
   std::string file, what;
   InputOptions input;
   TableOptions table;
@@ -18,7 +18,7 @@ struct Options {
   std::vector<std::string> maps;
 };
 
-Result<void> run(Options options) {
+Result<void> run(AnnotateArguments options) {
   for (const std::string &map : options.maps) {
     const size_t equals = map.find('=');
     if (equals == map.npos || equals == 0)
@@ -42,7 +42,7 @@ Result<void> run(Options options) {
 } // namespace
 
 void add_annotate(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<AnnotateArguments>();
   CLI::App &command =
       add_command(app, "annotate", "print source text with costs and calls beside",
                   "tally annotate callgrind.out.4711 parse.c:120 --source-dir ~/src/parse");

@@ -7,14 +7,14 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct ConvertArguments {
   std::vector<std::string> files;
   InputOptions input;
   OutputOptions output;
   std::string to;
 };
 
-Result<void> run(const Options &options) {
+Result<void> run(const ConvertArguments &options) {
   TALLY_TRY(to, format_for_output(options.output.path, options.to, "--to"));
   TALLY_CHECK(check_inputs(options.files, "convert"));
   TALLY_TRY(all, read_inputs(options.files, options.input, false));
@@ -31,7 +31,7 @@ Result<void> run(const Options &options) {
 } // namespace
 
 void add_convert(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ConvertArguments>();
   CLI::App &command =
       add_command(app, "convert", "read profiles, write their sum in another format",
                   "tally convert a.folded b.folded.gz -o sum.callgrind");

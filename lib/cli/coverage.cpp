@@ -23,7 +23,7 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct CoverageArguments {
   std::vector<std::string> paths, reports, filters, excludes;
   std::string root = ".", which_tests, gcovr_version, build, per_test;
   std::optional<std::string> changed_since, harvest;
@@ -142,7 +142,7 @@ Result<void> print_tests(const CollectedCoverage &collected, const std::string &
   return write_file("-", names);
 }
 
-Result<CollectOptions> collecting(const Options &options) {
+Result<CollectOptions> collecting(const CoverageArguments &options) {
   CollectOptions out;
   if (!options.paths.empty())
     out.paths = options.paths;
@@ -164,7 +164,7 @@ Result<CollectOptions> collecting(const Options &options) {
   return out;
 }
 
-Result<void> run(const Options &options, Outcome &outcome) {
+Result<void> run(const CoverageArguments &options, Outcome &outcome) {
   if (options.harvest)
     return harvest(*options.harvest);
   if (!options.which_tests.empty() && options.changed_since)
@@ -245,7 +245,7 @@ Result<void> run(const Options &options, Outcome &outcome) {
 } // namespace
 
 void add_coverage(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CoverageArguments>();
   CLI::App &command =
       add_command(app, "coverage", "print which lines, functions and branches ran",
                   "tally coverage build --report html --report lcov:all.info --fail-under 80");

@@ -8,19 +8,19 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct DiffArguments {
   std::string before, after;
   InputOptions input;
   TableOptions table;
 };
 
-Result<FlatTable> table_of(const std::string &file, const Options &options) {
+Result<FlatTable> table_of(const std::string &file, const DiffArguments &options) {
   TALLY_TRY(profile, read_for_table(file, options.input, options.table.event));
   const auto make = [](const auto &each) { return flat_table(each, By::function); };
   return about(file, std::visit(make, profile));
 }
 
-Result<void> run(const Options &options) {
+Result<void> run(const DiffArguments &options) {
   TALLY_CHECK(check_inputs({options.before, options.after}, "diff"));
   TALLY_TRY(before, table_of(options.before, options));
   TALLY_TRY(after, table_of(options.after, options));
@@ -37,7 +37,7 @@ Result<void> run(const Options &options) {
 } // namespace
 
 void add_diff(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffArguments>();
   CLI::App &command = add_command(app, "diff", "print what changed from one profile to another",
                                   "tally diff before.callgrind after.callgrind");
   add_input(command, "BEFORE", options->before, options->input);

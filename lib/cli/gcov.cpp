@@ -13,12 +13,12 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct GcovArguments {
   std::vector<std::string> files;
   bool branches = false, conditions = false;
 };
 
-Result<std::string> json_of(const std::string &file, const Options &options) {
+Result<std::string> json_of(const std::string &file, const GcovArguments &options) {
   Diagnostics findings;
   CountOptions counting;
   counting.branches = options.branches;
@@ -37,7 +37,7 @@ Result<std::string> json_of(const std::string &file, const Options &options) {
                        .counts = &object->counts});
 }
 
-void run(const Options &options, Outcome &outcome) {
+void run(const GcovArguments &options, Outcome &outcome) {
   Progress progress("counters");
   const bool to_terminal = ::isatty(STDOUT_FILENO) == 1; // a bar would stand in the middle
   size_t done = 0;
@@ -58,7 +58,7 @@ void run(const Options &options, Outcome &outcome) {
 } // namespace
 
 void add_gcov(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GcovArguments>();
   CLI::App &command = add_command(app, "gcov", "print what the compiler's gcov would, as JSON",
                                   "tally gcov -b build/*.gcda");
   command.add_option("FILE", options->files, "counters (.gcda, .da), or notes (.gcno, .bbg)")

@@ -10,14 +10,14 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct HistogramArguments {
   std::string file, scale;
   InputOptions input;
   TableOptions table;
   HistogramOptions histogram;
 };
 
-Result<PcView> view_of(const Options &options, const Program &program) {
+Result<PcView> view_of(const HistogramArguments &options, const Program &program) {
   Diagnostics findings;
   auto read = read_any(options.file, options.input, findings);
   if (read && std::holds_alternative<PcProfile>(read->content) && !program.names())
@@ -33,7 +33,7 @@ Result<PcView> view_of(const Options &options, const Program &program) {
   return pc_view(costs, options.histogram.what);
 }
 
-Result<void> run(Options options) {
+Result<void> run(HistogramArguments options) {
   if (!options.scale.empty()) {
     TALLY_TRY(scale, scale_of(options.scale, "--scale"));
     options.histogram.scale = scale;
@@ -48,7 +48,7 @@ Result<void> run(Options options) {
 } // namespace
 
 void add_histogram(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HistogramArguments>();
   CLI::App &command = add_command(app, "histogram", "print ticks by address, bin by bin, with bars",
                                   "tally histogram gmon.out --program ./words read_words");
   add_input(command, "FILE", options->file, options->input);

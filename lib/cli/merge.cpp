@@ -6,13 +6,13 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct MergeArguments {
   std::vector<std::string> files;
   InputOptions input;
   OutputOptions output;
 };
 
-Result<void> run(const Options &options) {
+Result<void> run(const MergeArguments &options) {
   TALLY_CHECK(check_inputs(options.files, "merge"));
   TALLY_TRY(all, read_inputs(options.files, options.input, true));
   const Format &format = *all.format;
@@ -23,7 +23,7 @@ Result<void> run(const Options &options) {
 } // namespace
 
 void add_merge(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<MergeArguments>();
   CLI::App &command =
       add_command(app, "merge", "add up profiles, counters or coverage of one format",
                   "tally merge callgrind.out.* -o all.callgrind");

@@ -14,14 +14,14 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct ReportArguments {
   std::string file;
   InputOptions input;
   TableOptions table;
   std::string by = "function", sort = "self";
 };
 
-Result<void> run(const Options &options) {
+Result<void> run(const ReportArguments &options) {
   TALLY_TRY(by, by_of(options.by));
   TALLY_TRY(sort, sort_by_of(options.sort));
   TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
@@ -43,7 +43,7 @@ const CommandSpec &report_command() {
 } // namespace
 
 void add_report(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportArguments>();
   CLI::App &command = add_command(app, "report", "print the flat table of a profile",
                                   "tally report out.folded --sort inclusive --limit 10");
   add_input(command, "FILE", options->file, options->input);

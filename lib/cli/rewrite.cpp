@@ -6,13 +6,13 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct RewriteArguments {
   std::string file;
   InputOptions input;
   OutputOptions output;
 };
 
-Result<void> run(const Options &options) {
+Result<void> run(const RewriteArguments &options) {
   TALLY_TRY(all, read_inputs({options.file}, options.input, true));
   return about(options.file,
                write_output(all.files[0].content, *all.format, options.output, options.input));
@@ -21,7 +21,7 @@ Result<void> run(const Options &options) {
 } // namespace
 
 void add_rewrite(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RewriteArguments>();
   CLI::App &command =
       add_command(app, "rewrite", "write a profile anew in its format, in a fixed order",
                   "tally rewrite callgrind.out.4711 -o sorted.callgrind");

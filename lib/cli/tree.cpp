@@ -9,14 +9,14 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct TreeArguments {
   std::string file;
   InputOptions input;
   TableOptions table;
   TreeOptions tree;
 };
 
-Result<void> run(Options options) {
+Result<void> run(TreeArguments options) {
   TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
   options.tree.limit = options.table.limit.value_or(options.table.json ? 0 : options.tree.limit);
   const auto make = [&](const auto &each) { return call_tree(each, options.tree); };
@@ -27,7 +27,7 @@ Result<void> run(Options options) {
 } // namespace
 
 void add_tree(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TreeArguments>();
   CLI::App &command = add_command(app, "tree", "print the call tree, the heaviest path first",
                                   "tally tree callgrind.out.4711 main --limit 20");
   add_input(command, "FILE", options->file, options->input);

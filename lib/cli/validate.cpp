@@ -12,7 +12,7 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct ValidateArguments {
   std::vector<std::string> files;
   InputOptions input;
 };
@@ -66,7 +66,7 @@ Result<Findings> look_at(const std::string &file, const InputOptions &options) {
   return found;
 }
 
-void run(const Options &options, Outcome &outcome) {
+void run(const ValidateArguments &options, Outcome &outcome) {
   if (auto checked = check_inputs(options.files, "validate"); !checked)
     return outcome.end(checked);
   for (const std::string &file : options.files) {
@@ -86,7 +86,7 @@ void run(const Options &options, Outcome &outcome) {
 } // namespace
 
 void add_validate(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ValidateArguments>();
   CLI::App &command =
       add_command(app, "validate", "print what is wrong with files; status 1 for an error",
                   "tally validate callgrind.out.*");

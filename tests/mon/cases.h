@@ -17,14 +17,12 @@
 
 #include <tally/mon.h>
 
+#include "../support/sanitized.h"
+
 enum { SKIPPED = 77 };
 
 /* Slower, and with a thread of its own. */
-#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
+enum { SANITIZED = TALLY_SANITIZED };
 
 #define CHECK(condition)                                                                           \
   do {                                                                                             \

@@ -1,4 +1,6 @@
 /* What a program of 1990 and one of today write. Included by header_*_test after the headers. */
+/* -1 of int is what such a program writes for a size. */
+#pragma GCC diagnostic ignored "-Wsign-conversion"
 #include <limits.h>
 #include <stdio.h>
 

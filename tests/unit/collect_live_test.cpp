@@ -10,7 +10,7 @@
 
 #include "collect_child.h"
 
-namespace tally {
+namespace tally::collect_live_test {
 namespace {
 
 // One tick a period, and no more. Fewer come where a hypervisor takes the processor away for longer
@@ -32,7 +32,7 @@ TEST(CollectLive, SplitsTimeAsItWasSpent) {
       // Rounds of many lengths: one that is as long as a period would be in step with the ticks.
       std::minstd_rand random(1);
       while (process_cpu_seconds() < 0.7) {
-        const auto times = static_cast<int>(random() % 16 + 1);
+        const uint64_t times = random() % 16 + 1;
         spin_first(7'000 * times);
         spin_second(3'000 * times);
       }
@@ -78,4 +78,4 @@ TEST(CollectLive, CountsTimeInSystemCallsWhereTheyAreMade) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::collect_live_test

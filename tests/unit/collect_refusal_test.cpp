@@ -6,7 +6,7 @@
 
 #include "collect/perf_refusal.h"
 
-namespace tally {
+namespace tally::collect_refusal_test {
 namespace {
 
 RefusalFacts facts(int errno_value) {
@@ -99,4 +99,4 @@ TEST(Refusal, ObservesThisMachine) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::collect_refusal_test

@@ -5,7 +5,7 @@
 
 #include "collect/perf_ring.h"
 
-namespace tally {
+namespace tally::collect_ring_test {
 namespace {
 
 const PerfLayout layout{.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
@@ -138,4 +138,4 @@ TEST(PerfMerge, ABrokenSizeEndsTheRingsRoundOnly) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::collect_ring_test

@@ -4,7 +4,7 @@
 #include "collect/sample_sink.h"
 #include "perf_record_bytes.h"
 
-namespace tally {
+namespace tally::collect_sink_test {
 namespace {
 
 constexpr pid_t pid = 100;
@@ -160,4 +160,4 @@ TEST_F(SinkTest, LossesThrottlingAndBadRecordsAreCounted) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::collect_sink_test

@@ -11,7 +11,7 @@
 
 #include "collect_child.h"
 
-namespace tally {
+namespace tally::collect_threads_test {
 namespace {
 
 std::map<std::string, int64_t> ticks_by_thread_name(const StackProfile &profile) {
@@ -217,4 +217,4 @@ TEST(CollectExec, BeginsThereWhenAskedTo) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::collect_threads_test

@@ -4,7 +4,7 @@
 
 #include <tally/gcov3_counts.h>
 
-namespace tally {
+namespace tally::coverage_gcov3_counts_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -173,4 +173,4 @@ TEST(Gcov3Counts, Percent) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::coverage_gcov3_counts_test

@@ -11,7 +11,7 @@
 
 #include "coverage/line_cycles.h"
 
-namespace tally {
+namespace tally::coverage_test {
 namespace {
 
 constexpr uint32_t tree = arc_on_tree;
@@ -491,4 +491,4 @@ TEST(GcovCounts, ManyConditionsOfABlockOnManyLines) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::coverage_test

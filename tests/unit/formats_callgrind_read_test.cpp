@@ -13,7 +13,7 @@
 #include "packed.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::formats_callgrind_read_test {
 namespace {
 
 struct Rule {
@@ -709,4 +709,4 @@ TEST(CallgrindReaderEmpty, IsNoData) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_callgrind_read_test

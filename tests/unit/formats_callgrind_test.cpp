@@ -6,7 +6,7 @@
 #include "formats/callgrind/write.h"
 #include "random_profile.h"
 
-namespace tally {
+namespace tally::formats_callgrind_test {
 namespace {
 
 Written written(const CostProfile &profile, bool compress = true) {
@@ -137,4 +137,4 @@ TEST(CallgrindWriter, CreatorIsFoundBeforeALongCommand) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_callgrind_test

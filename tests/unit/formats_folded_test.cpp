@@ -8,7 +8,7 @@
 #include "random_profile.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::formats_folded_test {
 namespace {
 
 using Stacks = std::map<std::vector<std::string>, int64_t>; // outermost first
@@ -248,4 +248,4 @@ TEST(Formats, AFileForEachPart) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_folded_test

@@ -7,7 +7,7 @@
 
 #include "gcov3_bytes.h"
 
-namespace tally {
+namespace tally::formats_gcov3_match_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -197,4 +197,4 @@ TEST(Gcov3Match, CountersByName) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_gcov3_match_test

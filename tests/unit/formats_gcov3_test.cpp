@@ -11,7 +11,7 @@
 #include "gcov3_bytes.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::formats_gcov3_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -464,4 +464,4 @@ TEST(Gcov3, ZeroKeepsTheShape) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_gcov3_test

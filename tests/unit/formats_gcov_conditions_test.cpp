@@ -12,7 +12,7 @@
 
 #include "gcov_bytes.h"
 
-namespace tally {
+namespace tally::formats_gcov_conditions_test {
 namespace {
 
 constexpr uint32_t tag_conditions = 0x01470000;
@@ -288,4 +288,4 @@ TEST(Format1, HasNothingOfThis) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_gcov_conditions_test

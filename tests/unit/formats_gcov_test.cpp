@@ -10,7 +10,7 @@
 
 #include "gcov_bytes.h"
 
-namespace tally {
+namespace tally::formats_gcov_test {
 namespace {
 
 // A loop in line 4 of two functions: 0 -> 2, 2 -> 3 (counted), 2 -> 1 (counted), 3 -> 2, where 3 is
@@ -370,4 +370,4 @@ TEST(Gcov, NotesHoldNoCounters) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_gcov_test

@@ -8,7 +8,7 @@
 #include "formats/gcovr/gcovr.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::formats_gcovr_test {
 namespace {
 
 Result<Coverage> read(std::string_view bytes, Diagnostics &diagnostics) {
@@ -299,4 +299,4 @@ TEST(Gcovr, ALineThatStandsVeryOften) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_gcovr_test

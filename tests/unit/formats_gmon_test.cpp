@@ -8,7 +8,7 @@
 #include "formats/gmon/gmon.h"
 #include "random_pcs.h"
 
-namespace tally {
+namespace tally::formats_gmon_test {
 namespace {
 
 constexpr std::array<PcLayout, 4> layouts{{{PcFlavour::gnu, 8, false},
@@ -307,4 +307,4 @@ TEST(Gmon, CountsThatWouldFillADiskAreRefused) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_gmon_test

@@ -9,7 +9,7 @@
 #include "formats/lcov/lcov.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::formats_lcov_test {
 namespace {
 
 Result<Coverage> read(std::string_view bytes, Diagnostics &diagnostics) {
@@ -379,4 +379,4 @@ TEST(Lcov, TimeToWriteGrowsWithTheTests) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_lcov_test

@@ -11,7 +11,7 @@
 
 #include "random_coverage.h"
 
-namespace tally {
+namespace tally::formats_xml_test {
 namespace {
 
 Written written(const Coverage &coverage, std::string_view format, const WriteOptions &options) {
@@ -315,4 +315,4 @@ TEST(Xml, TheFormatsAreTakenByNameOnly) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::formats_xml_test

@@ -4,7 +4,7 @@
 
 #include "random_profile.h"
 
-namespace tally {
+namespace tally::model_aggregate_test {
 namespace {
 
 // A location of one function with no more than a name.
@@ -210,4 +210,4 @@ TEST(Aggregate, AMillionFramesDeep) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_aggregate_test

@@ -6,7 +6,7 @@
 
 #include "random_profile.h"
 
-namespace tally {
+namespace tally::model_call_graph_test {
 namespace {
 
 // Functions of one event, by number.
@@ -246,4 +246,4 @@ TEST(CallGraph, InclusiveStaysBetweenSelfAndTheTruth) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_call_graph_test

@@ -5,7 +5,7 @@
 
 #include <tally/cost_profile.h>
 
-namespace tally {
+namespace tally::model_cost_profile_test {
 namespace {
 
 using Costs = std::vector<uint64_t>;
@@ -167,4 +167,4 @@ TEST(ValidateCostProfile, CatchesEachRule) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_cost_profile_test

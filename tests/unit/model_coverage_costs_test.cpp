@@ -7,7 +7,7 @@
 
 #include "random_coverage.h"
 
-namespace tally {
+namespace tally::model_coverage_costs_test {
 namespace {
 
 // Lines 1 to `last`, each with a count of 100 + its number.
@@ -156,4 +156,4 @@ TEST(CoverageCosts, EveryLineIsOnceThereAndOfTheInnermostFunction) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_coverage_costs_test

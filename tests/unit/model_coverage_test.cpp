@@ -8,7 +8,7 @@
 
 #include "../support/coverage_text.h"
 
-namespace tally {
+namespace tally::model_coverage_test {
 namespace {
 
 class Random {
@@ -225,4 +225,4 @@ TEST(Coverage, CostsAreExecutions) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_coverage_test

@@ -6,7 +6,7 @@
 #include "formats/callgrind/write.h"
 #include "random_profile.h"
 
-namespace tally {
+namespace tally::model_merge_test {
 namespace {
 
 std::string bytes_of(const CostProfile &profile) {
@@ -241,4 +241,4 @@ TEST(Merge, RefusesWhatWouldWrap) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_merge_test

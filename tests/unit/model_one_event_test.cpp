@@ -4,7 +4,7 @@
 
 #include "random_profile.h"
 
-namespace tally {
+namespace tally::model_one_event_test {
 namespace {
 
 CostProfile profile_of(const std::string &formula, Costs self = {3, 5}) {
@@ -94,4 +94,4 @@ TEST(OneEvent, RefusesWhatWouldWrap) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_one_event_test

@@ -7,7 +7,7 @@
 
 #include "random_pcs.h"
 
-namespace tally {
+namespace tally::model_pc_costs_test {
 namespace {
 
 // Functions and lines as a test has them.
@@ -280,4 +280,4 @@ TEST(PcCosts, CostsByAddress) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_pc_costs_test

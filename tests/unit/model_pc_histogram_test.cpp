@@ -6,7 +6,7 @@
 
 #include <tally/pc_histogram.h>
 
-namespace tally {
+namespace tally::model_pc_histogram_test {
 namespace {
 
 constexpr uint64_t most = std::numeric_limits<uint64_t>::max();
@@ -245,4 +245,4 @@ TEST(HistogramFromSamples, TakesLeavesAtLinkTimeAddresses) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_pc_histogram_test

@@ -7,7 +7,7 @@
 
 #include "random_profile.h"
 
-namespace tally {
+namespace tally::model_stack_profile_test {
 namespace {
 
 constexpr int64_t most = std::numeric_limits<int64_t>::max();
@@ -272,4 +272,4 @@ TEST(StackProfileBuilder, PlacesWhatHasNoStack) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_stack_profile_test

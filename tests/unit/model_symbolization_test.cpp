@@ -5,7 +5,7 @@
 #include <tally/report.h>
 #include <tally/symbolization.h>
 
-namespace tally {
+namespace tally::model_symbolization_test {
 namespace {
 
 // Knows a function `at_N` in each 16 bytes of "/bin/known", and that a "hot" line is inlined there.
@@ -112,4 +112,4 @@ TEST_F(SymbolizationTest, NamesThatCameWithTheProfileStay) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::model_symbolization_test

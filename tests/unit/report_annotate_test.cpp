@@ -8,7 +8,7 @@
 #include "formats/callgrind/read.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::report_annotate_test {
 namespace {
 
 // work(int) has lines of a header in it; two functions are named same.
@@ -242,4 +242,4 @@ TEST_F(Annotate, JsonOfSomeLines) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::report_annotate_test

@@ -11,7 +11,7 @@
 #include "report/html/text.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::report_coverage_html_test {
 namespace {
 
 using Report = std::map<std::string, std::string>; // by path
@@ -380,4 +380,4 @@ TEST_F(CoverageHtml, AFailureToWriteIsHandedOn) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::report_coverage_html_test

@@ -8,7 +8,7 @@
 
 #include "report/render.h"
 
-namespace tally {
+namespace tally::report_coverage_test {
 namespace {
 
 FileCoverage file_of(std::string path, std::vector<std::pair<uint32_t, int64_t>> lines) {
@@ -200,4 +200,4 @@ TEST(CoverageGithub, NamesEndNoCommand) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::report_coverage_test

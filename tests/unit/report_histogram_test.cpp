@@ -8,7 +8,7 @@
 
 #include "report/pc_ticks.h"
 
-namespace tally {
+namespace tally::report_histogram_test {
 namespace {
 
 PcView view() {
@@ -184,4 +184,4 @@ TEST(Histogram, TooManyAddressesAreAnError) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::report_histogram_test

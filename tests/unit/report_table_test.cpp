@@ -9,7 +9,7 @@
 #include "random_profile.h"
 #include "report/render.h"
 
-namespace tally {
+namespace tally::report_table_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -281,4 +281,4 @@ TEST(Diff, NamesAreEnoughWhereOneSideHasNoMore) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::report_table_test

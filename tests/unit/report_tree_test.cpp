@@ -9,7 +9,7 @@
 #include "formats/folded/folded.h"
 #include "report/names.h"
 
-namespace tally {
+namespace tally::report_tree_test {
 namespace {
 
 template <class Read> Profile read(Read reader, std::string_view text) {
@@ -238,4 +238,4 @@ TEST(Tree, AsTextAndAsJson) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::report_tree_test

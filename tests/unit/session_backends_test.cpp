@@ -10,7 +10,7 @@
 
 #include "collect_child.h"
 
-namespace tally {
+namespace tally::session_backends_test {
 namespace {
 
 class SessionRequests : public testing::Test {
@@ -186,4 +186,4 @@ TEST_F(SessionRequests, TheAgentIsRefused) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::session_backends_test

@@ -5,7 +5,7 @@
 
 #include <tally/session.h>
 
-namespace tally {
+namespace tally::session_commands_test {
 namespace {
 
 TEST(Commands, EachHasAHandlerHelpAndCompletion) {
@@ -25,4 +25,4 @@ TEST(Commands, EachHasAHandlerHelpAndCompletion) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::session_commands_test

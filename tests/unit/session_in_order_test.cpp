@@ -6,7 +6,7 @@
 
 #include "session/in_order.h"
 
-namespace tally {
+namespace tally::session_in_order_test {
 namespace {
 
 struct Square {
@@ -75,4 +75,4 @@ TEST(InOrder, EndsWhenSomeOneIsNotTaken) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::session_in_order_test

@@ -7,7 +7,7 @@
 #include "session/options.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::session_options_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -140,4 +140,4 @@ TEST(Complete, NamesOfFiles) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::session_options_test

@@ -16,7 +16,7 @@
 #include "support/clock.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::session_state_test {
 namespace {
 
 std::string refusal(Session &session, std::string_view line) {
@@ -332,4 +332,4 @@ TEST_F(SessionRun, StatesAreToldAsTheyAre) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::session_state_test

@@ -8,7 +8,7 @@
 
 #include "temporary.h"
 
-namespace tally {
+namespace tally::session_test_counters_test {
 namespace {
 
 class PackedCountersTest : public testing::Test {
@@ -86,4 +86,4 @@ TEST_F(PackedCountersTest, Damaged) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::session_test_counters_test

@@ -4,7 +4,7 @@
 
 #include <tally/session.h>
 
-namespace tally {
+namespace tally::session_unsafe_frame_test {
 namespace {
 
 std::string_view caller(std::string_view module, std::string_view function) {
@@ -43,4 +43,4 @@ TEST(UnsafeFrame, LibcOnlyWhereItWaitsInTheKernel) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::session_unsafe_frame_test

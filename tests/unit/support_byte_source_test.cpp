@@ -15,7 +15,7 @@
 #include "packed.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::support_byte_source_test {
 namespace {
 
 std::string zstd(const std::string &bytes) {
@@ -251,4 +251,4 @@ TEST_F(ByteSourceTest, ASignalBreaksNothing) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::support_byte_source_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tally {
+namespace tally::support_line_blocks_test {
 namespace {
 
 struct Cut {
@@ -77,4 +77,4 @@ TEST(LineBlocks, ALineWithoutEndIsAnError) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::support_line_blocks_test

@@ -9,7 +9,7 @@
 #include "perf_record_bytes.h"
 #include "support/perf_records.h"
 
-namespace tally {
+namespace tally::support_perf_records_test {
 namespace {
 
 using Bytes = RecordBytes;
@@ -239,4 +239,4 @@ TEST(PerfRecords, NoTimeWithoutTheField) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::support_perf_records_test

@@ -8,7 +8,7 @@
 
 #include "support/checked.h"
 
-namespace tally {
+namespace tally::support_result_test {
 namespace {
 
 TEST(Error, SaysWhereWhatAndDuringWhat) {
@@ -95,4 +95,4 @@ TEST(Diagnostics, CountsWhatIsFoundAgain) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::support_result_test

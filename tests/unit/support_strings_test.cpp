@@ -6,7 +6,7 @@
 
 #include <tally/strings.h>
 
-namespace tally {
+namespace tally::support_strings_test {
 namespace {
 
 TEST(StringPool, InternsEachTextOnce) {
@@ -53,4 +53,4 @@ TEST(StringPool, IsAMapFromTextsToNumbersInOrder) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::support_strings_test

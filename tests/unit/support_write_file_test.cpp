@@ -12,7 +12,7 @@
 
 #include "temporary.h"
 
-namespace tally {
+namespace tally::support_write_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ TEST_F(WriteFileTest, SaysWhatIsWrong) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::support_write_file_test

@@ -3,7 +3,7 @@
 #include "support/demangle.h"
 #include "support/xml_text.h"
 
-namespace tally {
+namespace tally::support_xml_text_test {
 namespace {
 
 void expect_text(std::string_view text, std::string_view expected) {
@@ -41,4 +41,4 @@ TEST(Demangle, NamesOfCpp) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::support_xml_text_test

@@ -15,7 +15,7 @@
 #include "symbolize/cache.h"
 #include "symbolize/elf_file.h"
 
-namespace tally {
+namespace tally::symbolize_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -229,4 +229,4 @@ TEST_F(SymbolizeCache, BelievesNoReference) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::symbolize_cache_test

@@ -20,7 +20,7 @@
 #include "symbolize/elf_file.h"
 #include "symbolize/tables.h"
 
-namespace tally {
+namespace tally::symbolize_module_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -343,4 +343,4 @@ TEST(Demangle, LeavesWhatIsNotMangled) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::symbolize_module_test

@@ -24,14 +24,15 @@
 
 #include <tally/unwinder.h>
 
+#include "../support/sanitized.h"
 #include "collect/address_space.h"
 
-namespace tally {
+namespace tally::symbolize_unwind_test {
 namespace {
 
 #if defined(__x86_64__)
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TALLY_SANITIZED
 constexpr const char *not_here = "a sanitizer's runtime stands between a signal and its handler";
 #else
 constexpr const char *not_here = nullptr;
@@ -99,7 +100,11 @@ private:
 };
 
 uint64_t sink = 0;
+#if defined(__clang__)
+#define KEEP __attribute__((noinline))
+#else
 #define KEEP __attribute__((noinline, noclone))
+#endif
 
 KEEP uint64_t leaf(uint64_t x) {
   for (int i = 0; i < 60; ++i)
@@ -194,8 +199,8 @@ KEEP void run_until_sampled(size_t count) {
 
 uint64_t limit_of_stack() {
   std::ifstream maps("/proc/self/maps");
-  std::string line;
-  const auto here = reinterpret_cast<uint64_t>(&line);
+  std::string line; // not itself: AddressSanitizer has a stack of its own for such
+  const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   while (std::getline(maps, line)) {
     unsigned long start = 0, end = 0;
     if (std::sscanf(line.c_str(), "%lx-%lx", &start, &end) == 2 && here >= start && here < end)
@@ -281,8 +286,8 @@ TEST_F(SymbolizeUnwind, AShortCopyIsCutNotWrong) {
   size_t shorter = 0;
   for (size_t i = 0; i < taken; i += 3) {
     ASSERT_EQ(unwind(samples[i], stack_bytes, whole), StackEnd::complete);
-    for (const size_t bytes : {0, 7, 8, 64, 200, 512, 1024}) {
-      const StackEnd end = unwind(samples[i], static_cast<size_t>(bytes), cut);
+    for (const size_t bytes : {0U, 7U, 8U, 64U, 200U, 512U, 1024U}) {
+      const StackEnd end = unwind(samples[i], bytes, cut);
       ASSERT_LE(cut.size(), whole.size());
       ASSERT_TRUE(std::equal(cut.begin(), cut.end(), whole.begin()))
           << bytes << " bytes: ours" << words(cut) << " whole" << words(whole);
@@ -355,4 +360,4 @@ TEST_F(SymbolizeUnwind, CodeWithoutRulesIsFollowedByFramePointers) {
 #endif
 
 } // namespace
-} // namespace tally
+} // namespace tally::symbolize_unwind_test

@@ -58,9 +58,10 @@ auto place_of(const FunctionCoverage &function) {
 }
 
 // Adds one file to another.
-class Sum {
+class FileSum {
 public:
-  Sum(const FileCoverage &a, const FileCoverage &b, MergePolicy policy, Diagnostics &diagnostics)
+  FileSum(const FileCoverage &a, const FileCoverage &b, MergePolicy policy,
+          Diagnostics &diagnostics)
       : a_(a), b_(b), policy_(policy), diagnostics_(diagnostics) {}
 
   Result<FileCoverage> run() {
@@ -110,7 +111,7 @@ private:
   FileCoverage sum_;
 };
 
-Result<void> Sum::add_lines() {
+Result<void> FileSum::add_lines() {
   auto left = a_.lines.begin(), right = b_.lines.begin();
   while (left != a_.lines.end() && right != b_.lines.end()) {
     if (left->line < right->line)
@@ -127,7 +128,7 @@ Result<void> Sum::add_lines() {
   return {};
 }
 
-Result<void> Sum::add_line(const LineCoverage &left, const LineCoverage &right) {
+Result<void> FileSum::add_line(const LineCoverage &left, const LineCoverage &right) {
   begin_line(left);
   const auto branches = a_.branches_of(left), more_branches = b_.branches_of(right);
   const auto conditions = a_.conditions_of(left), more_conditions = b_.conditions_of(right);
@@ -165,7 +166,7 @@ Result<void> Sum::add_line(const LineCoverage &left, const LineCoverage &right) 
   return fits ? Result<void>() : overflow(left.line);
 }
 
-Result<void> Sum::add_functions() {
+Result<void> FileSum::add_functions() {
   std::unordered_map<std::string_view, uint32_t> only_left;
   std::vector<const FunctionCoverage *> only_right;
   auto left = a_.functions.begin(), right = b_.functions.begin();
@@ -206,7 +207,7 @@ Result<void> Sum::add_functions() {
 
 Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, MergePolicy policy,
                           Diagnostics &diagnostics) {
-  TALLY_TRY(sum, Sum(to, more, policy, diagnostics).run());
+  TALLY_TRY(sum, FileSum(to, more, policy, diagnostics).run());
   to = std::move(sum);
   return {};
 }

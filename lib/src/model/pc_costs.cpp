@@ -45,10 +45,10 @@ struct LineKey {
   uint32_t line = 0;
   friend auto operator<=>(const LineKey &, const LineKey &) = default;
 };
-using Weights = std::map<LineKey, double>;
+using LineWeights = std::map<LineKey, double>;
 
 // `ticks` shared by weight, rounded to the largest remainder; of equals the first line gets more.
-std::vector<std::pair<LineKey, uint64_t>> apportion(uint64_t ticks, const Weights &weights) {
+std::vector<std::pair<LineKey, uint64_t>> apportion(uint64_t ticks, const LineWeights &weights) {
   double sum = 0;
   for (const auto &[key, weight] : weights)
     sum += weight;
@@ -139,7 +139,7 @@ private:
       const CostFunctionId id = function(share.id);
       exact_[id] += share.exact; // static functions of one name and file are one
       out_.set_exact_self(id, exact_[id]);
-      Weights &weights = lines[share.id];
+      LineWeights &weights = lines[share.id];
       if (weights.empty()) // its bytes were too few of a bin
         weights[{}] = 1;
       for (const auto &[line, ticks] : apportion(share.ticks, weights)) {
@@ -153,9 +153,9 @@ private:
   }
 
   // What each line of each function weighs: the ticks of its bytes.
-  std::map<uint32_t, Weights> line_weights(const PcHistogram &histogram,
-                                           std::span<const PcExtent> extents) {
-    std::map<uint32_t, Weights> out;
+  std::map<uint32_t, LineWeights> line_weights(const PcHistogram &histogram,
+                                               std::span<const PcExtent> extents) {
+    std::map<uint32_t, LineWeights> out;
     for (const PcRange &range : histogram.ranges())
       for (size_t bin = 0; bin < range.counters.size(); ++bin) {
         if (range.counters[bin] == 0)

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/pc_words.h"
 #include "mon/profil_index.h"
 #include "support/checked.h"
 
@@ -32,10 +33,6 @@ uint64_t bins_needed(uint64_t low_pc, uint64_t high_pc, uint64_t bin_bytes) {
   return span / bin_bytes + (span % bin_bytes != 0);
 }
 
-std::string shown(const PcRange &range) {
-  return fmt::format("[{:#x}, {:#x})", range.low_pc, range.high_pc);
-}
-
 bool same_cut(const PcRange &a, const PcRange &b) {
   return a.low_pc == b.low_pc && a.high_pc == b.high_pc && a.bins == b.bins &&
          a.counters.size() == b.counters.size();
@@ -46,7 +43,7 @@ bool apart(const PcRange &a, const PcRange &b) {
 }
 
 // A sum of shares: whole ticks, and 2^-64ths of one.
-struct Sum {
+struct ShareSum {
   uint64_t whole = 0;
   uint64_t part = 0;
 
@@ -263,10 +260,10 @@ Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const Pc
         (i > 0 && functions[i].start < functions[i - 1].end))
       return fail(ErrorCode::invalid_argument,
                   fmt::format("the function at {:#x} is out of order", functions[i].start));
-  std::map<uint32_t, Sum> sums;
+  std::map<uint32_t, ShareSum> sums;
   for (const PcExtent &function : functions)
     sums[function.id];
-  Sum nobody;
+  ShareSum nobody;
   for (const PcRange &range : histogram.ranges())
     for (size_t bin = 0; bin < range.counters.size(); ++bin) {
       const uint64_t ticks = range.counters[bin];

@@ -4,15 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "model/pc_words.h"
 #include "support/checked.h"
 
 namespace tally {
 
 namespace {
-
-std::string shown(const PcRange &range) {
-  return fmt::format("[{:#x}, {:#x})", range.low_pc, range.high_pc);
-}
 
 tl::unexpected<Error> too_many(std::string_view what) {
   return fail(ErrorCode::overflow, fmt::format("{} add up to more than 64 bits hold", what));

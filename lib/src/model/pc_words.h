@@ -1,9 +1,18 @@
-// What is said in several places of profiles without addresses.
+// What is said in several places of addresses, and of profiles without them.
 #pragma once
 
+#include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
+#include <tally/pc_histogram.h>
+
 namespace tally {
+
+inline std::string shown(const PcRange &range) {
+  return fmt::format("[{:#x}, {:#x})", range.low_pc, range.high_pc);
+}
 
 inline constexpr std::string_view only_lines =
     "has no addresses, only lines: no histogram can be made of it (`valgrind --tool=callgrind "

@@ -107,10 +107,10 @@ static int profil_shorts(const void *buffer, size_t bytes, size_t offset, unsign
 
 /* One element of the caller's array, which need not be aligned; 0: it cannot be read. */
 static int read_element(const char *array, size_t index, struct prof *element) {
-  const char *const at = array + index * sizeof *element;
-  if (!mon_space_readable((uintptr_t)at, sizeof *element))
+  const uintptr_t at = (uintptr_t)array + index * sizeof *element; /* array may be anything */
+  if (!mon_space_readable(at, sizeof *element))
     return 0;
-  memcpy(element, at, sizeof *element);
+  memcpy(element, (const void *)at, sizeof *element);
   return 1;
 }
 

@@ -14,9 +14,9 @@ std::string as_gcov_has_it(std::string_view name) {
                                                                 : std::string(name);
 }
 
-class Json {
+class JsonText {
 public:
-  Json(const GcovDocument &document, std::string &out)
+  JsonText(const GcovDocument &document, std::string &out)
       : graph_(*document.graph), counts_(*document.counts), gcc3_(document.gcc3),
         branches_(document.branches), format_2_(document.format_2),
         conditions_(document.conditions), to_(out) {
@@ -207,7 +207,7 @@ private:
 
 std::string to_gcov_json(const GcovDocument &document) {
   std::string out;
-  Json(document, out).write(document);
+  JsonText(document, out).write(document);
   return out;
 }
 
