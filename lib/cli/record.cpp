@@ -30,10 +30,10 @@ namespace tally::cli {
 
 namespace {
 
-struct Options {
+struct RecordArguments {
   std::string output, format;
   uint32_t frequency_hz = 1000;
-  std::string stacks = "fp";
+  std::string stacks{default_stack_mode};
   std::string backend = "auto";
   pid_t pid = 0;
   std::vector<std::string> program;
@@ -284,8 +284,8 @@ struct Started {
 
 // Starts the program under the sampler that was asked for, or under the first that can; `pid` is
 // its process.
-Result<Started> start(const Options &options, SamplerOptions sampling, const EndSignals &signals,
-                      pid_t &pid) {
+Result<Started> start(const RecordArguments &options, SamplerOptions sampling,
+                      const EndSignals &signals, pid_t &pid) {
   Environment environment;
   Started started;
   if (options.backend != "agent") {
@@ -348,7 +348,7 @@ void say_facts(const AgentFacts &facts) {
     say("tally: sampling ended early: " + facts.reason);
 }
 
-Result<void> run(const Options &options) {
+Result<void> run(const RecordArguments &options) {
   const std::string_view otherwise = options.output.empty() ? formats().front().name : "";
   TALLY_TRY(format,
             format_for_output(options.output, options.format.empty() ? otherwise : options.format,
@@ -365,7 +365,9 @@ Result<void> run(const Options &options) {
   EndSignals signals;
   SamplerOptions sampling;
   sampling.frequency_hz = options.frequency_hz;
-  sampling.stacks = options.stacks == "none" ? StackMode::none : StackMode::fp;
+  sampling.stacks = *stack_mode_by_name(options.stacks);
+  if (sampling.stacks == StackMode::dwarf)
+    sampling.unwinder = make_unwinder();
   const bool ours = options.pid == 0;
   std::unique_ptr<Sampler> sampler;
   AgentSampler *agent = nullptr; // the same, when it is one
@@ -409,6 +411,9 @@ Result<void> run(const Options &options) {
       say(fmt::format("tally: not in {}: {}", format->name, what));
   say(fmt::format("tally: {}; {} samples in {:.2f} s of CPU time, {} lost; wrote {}", end,
                   status.samples, static_cast<double>(status.cpu_ns) * 1e-9, status.lost, path));
+  if (status.cut_stacks > status.samples / 20)
+    say(fmt::format("tally: {} of {} stacks are cut; `tally tree` shows why", status.cut_stacks,
+                    status.samples));
   if (!status.kernel_included)
     say("tally: time in the kernel was not sampled (unprivileged)");
   if (!status.problem.empty())
@@ -421,7 +426,7 @@ Result<void> run(const Options &options) {
 } // namespace
 
 void add_record(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RecordArguments>();
   CLI::App *command =
       app.add_subcommand("record", "sample a program, or a process, and write its profile\n"
                                    "All its threads count; processes that it forks do not.");
@@ -441,9 +446,11 @@ void add_record(CLI::App &app, Outcome &outcome) {
       ->check(whole_number_from(1, 1000000));
   command
       ->add_option("--stacks", options->stacks,
-                   "callers: not recorded, or by frame pointers (default fp)")
-      ->type_name("none|fp")
-      ->check(one_of({"none", "fp"}));
+                   fmt::format("callers: not recorded, by frame pointers, by unwind\n"
+                               "data (default {})",
+                               default_stack_mode))
+      ->type_name("none|fp|dwarf")
+      ->check(one_of({"none", "fp", "dwarf"}));
   command
       ->add_option("--backend", options->backend,
                    "who samples: the kernel, or an agent inside the\n"

@@ -159,7 +159,6 @@ int main(void) {
     const char *name = tally_table_texts(commands, 0)[i];
     if (strcmp(name, "start") == 0) {
       refused("start --backend perf", TALLY_ERROR_BAD_STATE, "already"); /* goes on over runs */
-      refused("start --stacks dwarf", TALLY_ERROR_UNSUPPORTED, "not in this version");
     } else if (strcmp(name, "status") == 0) {
       snprintf(line, sizeof line, "\nsamples %llu\n", (unsigned long long)total);
       CHECK(strstr(command("status"), line) && strstr(command("status"), "\nparts 2\n"));

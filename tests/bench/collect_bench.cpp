@@ -79,14 +79,13 @@ int sample(uint32_t hz, const char *mode, char **command) {
     ::execvp(command[0], command);
     ::_exit(127);
   }
-  NoUnwinder unwinder;
   tally::SamplerOptions options;
   options.frequency_hz = hz;
   options.enable_on_exec = true;
   options.stacks = std::strcmp(mode, "dwarf") == 0 ? tally::StackMode::dwarf
                    : std::strcmp(mode, "fp") == 0  ? tally::StackMode::fp
                                                    : tally::StackMode::none;
-  options.unwinder = &unwinder;
+  options.unwinder = std::make_shared<NoUnwinder>();
   const double before = own_cpu();
   auto sampler = tally::start_perf_sampler(child, options);
   const double started = own_cpu();

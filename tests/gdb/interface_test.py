@@ -11,7 +11,7 @@ from support.programs import program
 from support.skips import run_unittests
 
 COMMANDS = ["start", "stop", "status", "report", "histogram", "dump", "diff", "clear", "config"]
-SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "fp"}
+SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
 
 
 class HelpTest(GdbCase):
@@ -82,7 +82,7 @@ class SettingsTest(GdbCase):
         self.assertEqual(len(play.stderr.splitlines()), 5, play)
         self.assertRegex(play.stderr.splitlines()[1], "deep")
         self.assertEqual(play.text("show profile frequency"), "profile frequency is 250.\n")
-        self.assertEqual(play.text("show profile stacks"), "profile stacks is fp.\n")
+        self.assertEqual(play.text("show profile stacks"), "profile stacks is dwarf.\n")
         self.assertEqual(play.all("python print(gdb.parameter('profile frequency'))"),
                          ["250\n", "300\n"])
 

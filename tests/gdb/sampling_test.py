@@ -99,7 +99,7 @@ class MainJobTest(GdbCase):
                          ("stopped", first.count("samples")))
         # The options were those of one start.
         self.assertEqual(second.count("requested_hz"), 1000)
-        self.assertRegex(second["stacks"], "^fp")
+        self.assertEqual(second["stacks"], "dwarf")
 
 
 class ShareTest(GdbCase):

@@ -12,7 +12,7 @@ from support.programs import SOURCE_ROOT, lldb_plugin, program
 from support.skips import run_unittests
 
 COMMANDS = ["start", "stop", "status", "report", "histogram", "dump", "diff", "clear", "config"]
-SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "fp"}
+SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
 
 
 class LoadingTest(LldbCase):

@@ -50,7 +50,7 @@ class Refusals(CliCase):
         self.refused("record -F abc ls", f"--frequency: {number} 'abc'")
         self.refused("record -p 0/abc",
                      "--pid: expected a whole number from 1 to 2147483647, found '0/abc'")
-        self.refused("record --stacks foo ls", "--stacks: expected one of none, fp, found 'foo'")
+        self.refused("record --stacks foo ls", "--stacks: expected one of none, fp, dwarf, found 'foo'")
         self.refused("report a --sort up", "--sort: expected one of self, inclusive, found 'up'")
         self.refused("report a --limit -1",
                      "--limit: expected a whole number from 0 to 4294967295, found '-1'")

@@ -17,11 +17,12 @@
 
 #include <tally/agent.h>
 
+#include "../support/sanitized.h"
 #include "collect/agent_memory.h"
 #include "collect_child.h"
 #include "temporary.h"
 
-namespace tally {
+namespace tally::collect_agent_test {
 namespace {
 
 // Another view of a memory, as the program has it.
@@ -318,7 +319,7 @@ void sample_late(SamplerOptions options) {
   const char *library = std::getenv("TALLY_AGENT_LIBRARY");
   if (!library)
     GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TALLY_SANITIZED
   GTEST_SKIP() << "a sanitizer does not expect the agent's thread";
 #endif
   options.frequency_hz = 2000;
@@ -357,11 +358,11 @@ void sample_late(SamplerOptions options) {
 TEST(CollectAgentStart, SamplesAProcessThatLoadsItLate) { sample_late({}); }
 
 // One sampler after the other, in a process that goes on.
-void sample_again_and_again(int frequency_hz, const char *clock) {
+void sample_again_and_again(uint32_t frequency_hz, const char *clock) {
   const char *library = std::getenv("TALLY_AGENT_LIBRARY");
   if (!library)
     GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if TALLY_SANITIZED
   GTEST_SKIP() << "a sanitizer does not expect the agent's thread";
 #endif
   constexpr int times = 5; // more than there are signals to take
@@ -410,10 +411,11 @@ TEST(CollectAgentStart, StartsAgainAfterItsTimersWereStopped) {
 
 TEST(CollectAgentStart, CopiesRegistersAndStack) {
 #if defined(__x86_64__)
-  Onlooker onlooker;
+  const auto made = std::make_shared<Onlooker>();
+  const Onlooker &onlooker = *made;
   SamplerOptions options;
   options.stacks = StackMode::dwarf;
-  options.unwinder = &onlooker;
+  options.unwinder = made;
   sample_late(options);
   if (onlooker.calls == 0)
     return; // skipped
@@ -472,4 +474,4 @@ TEST(CollectAgentLoad, SaysWhyNot) {
 }
 
 } // namespace
-} // namespace tally
+} // namespace tally::collect_agent_test

@@ -89,9 +89,6 @@ TEST(Session, SettingsAreCheckedAndKept) {
             "stacks)");
   EXPECT_EQ(session.set("clock", "sun").error().text(),
             "clock: expected one of cpu, wall, found 'sun'");
-  // What is not there is refused where it is set, not by the `start` that would take it.
-  EXPECT_TRUE(refusal(session, "config stacks dwarf")
-                  .starts_with("stacks: 'dwarf' is not in this version"));
   EXPECT_EQ(session.setting("stacks"), "none");
   EXPECT_EQ(session.setting("frequency"), "250");
 }

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -15,11 +17,26 @@ namespace tally {
 
 enum class StackMode : uint8_t { none, fp, dwarf };
 
+constexpr std::optional<StackMode> stack_mode_by_name(std::string_view name) {
+  if (name == "none")
+    return StackMode::none;
+  if (name == "fp")
+    return StackMode::fp;
+  return name == "dwarf" ? std::optional(StackMode::dwarf) : std::nullopt;
+}
+
+// By unwind data where there is an unwinder for the processor.
+#if defined(__x86_64__)
+constexpr std::string_view default_stack_mode = "dwarf";
+#else
+constexpr std::string_view default_stack_mode = "fp";
+#endif
+
 struct SamplerOptions {
   uint32_t frequency_hz = 1000;
   StackMode stacks = StackMode::fp;
-  bool enable_on_exec = false;  // begin at the process's next exec (tally record)
-  Unwinder *unwinder = nullptr; // must be there for StackMode::dwarf; outlives the sampler
+  bool enable_on_exec = false;        // begin at the process's next exec (tally record)
+  std::shared_ptr<Unwinder> unwinder; // must be there for StackMode::dwarf
 };
 
 // Counters; all from the start of the sampler, or from its last clear().

@@ -3,7 +3,7 @@
 namespace tally {
 
 CallChain::CallChain(pid_t pid, const SamplerOptions &options, const AddressSpace &space)
-    : pid_(pid), unwinder_(options.unwinder), space_(space) {
+    : pid_(pid), unwinder_(options.unwinder.get()), space_(space) {
   // Made once: a std::function for each sample might allocate.
   unwind_input_.mapping_of_pc = [this](uint64_t pc) -> std::optional<CodeMapping> {
     const uint32_t range = space_.find(pc);
@@ -28,7 +28,14 @@ bool CallChain::unwind(const Registers &registers, std::span<const std::byte> st
   unwind_input_.stack = {};
   if (pcs_.empty())
     pcs_.push_back(registers.pc());
-  return end == StackEnd::complete;
+  return ended(end);
+}
+
+bool CallChain::ended(StackEnd why) {
+  if (why == StackEnd::complete)
+    return true;
+  pcs_.push_back(cut_mark(why));
+  return false;
 }
 
 CodeMapping CallChain::code_mapping(uint32_t range) {

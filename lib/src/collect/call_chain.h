@@ -12,6 +12,7 @@
 #include <tally/unwinder.h>
 
 #include "collect/address_space.h"
+#include "collect/stack_collector.h"
 
 namespace tally {
 
@@ -33,6 +34,8 @@ public:
   bool caller(uint64_t return_address);
   // Into an empty chain. False: the outermost frame was not reached.
   bool unwind(const Registers &registers, std::span<const std::byte> stack);
+  // Marks where it was cut, so that it does not pass for a whole one. False: it was.
+  bool ended(StackEnd why);
 
   // Leaf first; callers as return address - 1.
   std::span<const uint64_t> pcs() const { return pcs_; }

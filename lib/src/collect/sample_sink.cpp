@@ -161,6 +161,7 @@ void SampleSink::unwind(const PerfSample &sample) {
     const uint64_t pc = sample.in_kernel ? pc_of_registers(sample, stacks_) : sample.ip;
     if (pc >= CallChain::lowest_code) {
       chain_.leaf(pc);
+      chain_.ended(StackEnd::no_rule);
       ++counters_.cut_stacks;
     }
     return;

@@ -4,6 +4,23 @@
 
 namespace tally {
 
+namespace {
+
+std::string_view cut_words(uint64_t pc) {
+  switch (pc) {
+  case cut_mark(StackEnd::copy_short):
+    return "[cut: deeper than the copy of the stack]";
+  case cut_mark(StackEnd::no_rule):
+    return "[cut: no unwind data]";
+  case cut_mark(StackEnd::damaged):
+    return "[cut: not a stack]";
+  default:
+    return {};
+  }
+}
+
+} // namespace
+
 StackCollector::StackCollector(pid_t pid, uint64_t period_ns) : pid_(pid), period_ns_(period_ns) {
   begin_profile();
 }
@@ -74,6 +91,10 @@ StackId StackCollector::stack_of(std::span<const uint64_t> pcs) {
 }
 
 LocationId StackCollector::location_of(uint64_t pc) {
+  if (const std::string_view why = cut_words(pc); !why.empty()) {
+    const SourceLine line{builder_.add_function({builder_.intern(why), {}, {}, {}, 0}), {}, 0};
+    return builder_.add_location(none<MappingId>, pc, std::span(&line, 1));
+  }
   const uint32_t range = space_.find(pc);
   return builder_.add_location(range == AddressSpace::nowhere ? none<MappingId> : mapping_of(range),
                                pc);

@@ -11,10 +11,14 @@
 #include <sys/types.h>
 
 #include <tally/stack_profile.h>
+#include <tally/unwinder.h>
 
 #include "collect/address_space.h"
 
 namespace tally {
+
+// In place of a caller that is not known, the outermost of a chain: an address at which no code is.
+constexpr uint64_t cut_mark(StackEnd why) { return static_cast<uint64_t>(why); }
 
 class StackCollector {
 public:
@@ -31,7 +35,8 @@ public:
   bool knows_thread(pid_t tid) const { return threads_.contains(tid); }
   void forget_thread(pid_t tid); // it has ended; its samples stay
 
-  // Leaf first; callers as return address - 1. Empty: a sample without a known place.
+  // Leaf first; callers as return address - 1; a cut_mark() last where there are more. Empty: a
+  // sample without a known place.
   void add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks);
 
   // Sampler's own, see there.

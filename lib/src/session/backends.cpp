@@ -17,6 +17,8 @@ SamplerOptions sampler_options(const StartOptions &options) {
   SamplerOptions out;
   out.frequency_hz = options.frequency_hz;
   out.stacks = options.stacks;
+  if (options.stacks == StackMode::dwarf)
+    out.unwinder = make_unwinder(); // for each sampler: files are built anew, and let go
   return out;
 }
 

@@ -57,8 +57,9 @@ std::string lost_lines(const Written &written) {
 std::string_view stack_words(const StartOptions &options) {
   if (options.stacks == StackMode::none)
     return "no stacks";
-  return options.backend == Backend::interrupt ? "stacks unwound by the debugger"
-                                               : "stacks by frame pointers";
+  if (options.backend == Backend::interrupt)
+    return "stacks unwound by the debugger";
+  return options.stacks == StackMode::dwarf ? "stacks by unwind data" : "stacks by frame pointers";
 }
 
 std::string seconds(uint64_t ns) { return fmt::format("{:.2f} s", static_cast<double>(ns) * 1e-9); }
@@ -115,7 +116,7 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
   };
   StartOptions wanted;
   wanted.frequency_hz = number(value("frequency"));
-  wanted.stacks = value("stacks") == "none" ? StackMode::none : StackMode::fp;
+  wanted.stacks = *stack_mode_by_name(value("stacks"));
   wanted.wall = value("clock") == "wall";
   wanted.chosen = value("backend") != "auto";
   for (const Backend backend : {Backend::perf, Backend::agent, Backend::interrupt})
@@ -164,9 +165,10 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
     SamplerStatus clock_of = now; // before the first sample, too
     clock_of.wall_clock |= shown.backend == Backend::interrupt;
     line("clock", clock_words(clock_of, facts));
-    line("stacks", shown.stacks == StackMode::none ? "none"
-                   : shown.backend == Backend::interrupt
-                       ? "unwound by the debugger"
+    line("stacks", shown.stacks == StackMode::none       ? "none"
+                   : shown.backend == Backend::interrupt ? "unwound by the debugger"
+                   : shown.stacks == StackMode::dwarf
+                       ? "dwarf"
                        : "fp (may be cut where code has no frame pointers)");
     line("requested_hz", shown.frequency_hz);
   }
@@ -180,6 +182,8 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   line("in_kernel", now.kernel_samples);
   line("lost", now.lost);
   line("throttled", now.throttled);
+  if (collected && shown.stacks == StackMode::dwarf && shown.backend != Backend::interrupt)
+    line("cut_stacks", now.cut_stacks);
   size_t threads = now.threads, parts = now.parts;
   for (const Profile &profile : {kept, frozen})
     if (profile) {
@@ -252,9 +256,9 @@ std::string Session::State::why_no_samples() {
   const uint32_t hz = sampled_options.frequency_hz;
   const double ran_seconds = static_cast<double>(ran) * 1e-9;
   if (ran_seconds * hz < 10)
-    return fmt::format("no samples yet: the program ran for {:.2g} s, in which {} Hz tick {:.0f} "
+    return fmt::format("no samples yet: the program ran for {:.2g} s, in which {} Hz tick {} "
                        "times: let it run on, or choose a higher frequency",
-                       ran_seconds, hz, ran_seconds * hz);
+                       ran_seconds, hz, static_cast<uint64_t>(ran_seconds * hz));
   const SamplerStatus now = sums();
   if (now.lost > 0) {
     const AgentFacts facts = agent ? agent->facts() : agent_facts;

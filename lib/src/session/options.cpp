@@ -91,25 +91,8 @@ std::vector<std::string_view> choices(const OptionSpec &option) {
   }
 }
 
-namespace {
-
-// Words of the interface that this version does not know how to do, and what to say instead.
-struct NotHere {
-  std::string_view option, value, instead;
-};
-constexpr NotHere not_here[] = {
-    {"stacks", "dwarf", "'fp' is, and needs programs built with frame pointers"},
-};
-
-} // namespace
-
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name) {
-  for (const NotHere &each : not_here)
-    if (each.option == option.name && each.value == value)
-      return fail(ErrorCode::unsupported,
-                  fmt::format("'{}' is not in this version; {}", value, each.instead),
-                  std::string(shown_name));
   if (const auto allowed = choices(option); !allowed.empty()) {
     if (std::ranges::find(allowed, value) == allowed.end())
       return fail(ErrorCode::invalid_argument,

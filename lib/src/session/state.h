@@ -22,7 +22,7 @@ std::string_view name_of(Backend backend);
 
 struct StartOptions {
   uint32_t frequency_hz = 1000;
-  StackMode stacks = StackMode::fp;
+  StackMode stacks = StackMode::dwarf;
   bool wall = false; // the clock that was asked for
   Backend backend = Backend::perf;
   bool chosen = false; // the backend was named, not left to `auto`

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <tally/formats.h>
+#include <tally/sampler.h>
 #include <tally/session.h>
 
 namespace tally {
@@ -16,7 +17,8 @@ constexpr std::array<OptionSpec, 4> settings{{
     {"backend", "auto|perf|agent|interrupt", "auto", "how samples are taken"},
     {"frequency", "HZ", "1000", "samples for each second of the clock"},
     {"clock", "cpu|wall", "cpu", "what is counted: time on a processor, or all time"},
-    {"stacks", "none|fp|dwarf", "fp", "callers: not recorded, by frame pointers, by unwind data"},
+    {"stacks", "none|fp|dwarf", default_stack_mode,
+     "callers: not recorded, by frame pointers, by unwind data"},
 }};
 
 constexpr std::array<OptionSpec, 4> report_options{{
