@@ -166,6 +166,15 @@ int main(void) {
       CHECK(strncmp(command("report --json"), "{\"events\":[\"ticks\"],\"totals\":[", 30) == 0);
       snprintf(line, sizeof line, "%llu ticks in total\n", (unsigned long long)total);
       CHECK(strstr(command("report"), line) && strstr(command("report --limit 0"), "made_now"));
+    } else if (strcmp(name, "tree") == 0) {
+      CHECK(strstr(command("tree --limit 0"), "made_now"));
+      CHECK(strstr(command("tree made_now --json"), "{\"events\":[\"ticks\"]"));
+      refused("tree nowhere", TALLY_ERROR_NOT_FOUND, "no such function");
+    } else if (strcmp(name, "annotate") == 0) {
+      CHECK(strchr(command("annotate made_now"), '%'));
+      refused("annotate nowhere", TALLY_ERROR_NOT_FOUND, "nowhere");
+    } else if (strcmp(name, "load") == 0) {
+      refused("load /nonexistent/file", TALLY_ERROR_IO, "ENOENT");
     } else if (strcmp(name, "histogram") == 0) {
       CHECK(strchr(command("histogram"), '%'));
       refused("histogram 0x20-0x10", TALLY_ERROR_INVALID_ARGUMENT, "0x20-0x10");

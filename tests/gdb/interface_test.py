@@ -10,7 +10,8 @@ from support.gdb_driver import run_gdb
 from support.programs import program
 from support.skips import run_unittests
 
-COMMANDS = ["start", "stop", "status", "report", "histogram", "dump", "diff", "clear", "config"]
+COMMANDS = ["start", "stop", "status", "report", "tree", "annotate", "histogram", "dump",
+            "load", "diff", "clear", "config"]
 SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
 
 

@@ -11,7 +11,8 @@ from support.lldb_driver import lldb_name, run_lldb
 from support.programs import SOURCE_ROOT, lldb_plugin, program
 from support.skips import run_unittests
 
-COMMANDS = ["start", "stop", "status", "report", "histogram", "dump", "diff", "clear", "config"]
+COMMANDS = ["start", "stop", "status", "report", "tree", "annotate", "histogram", "dump",
+            "load", "diff", "clear", "config"]
 SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
 
 

@@ -121,6 +121,10 @@ TEST(Complete, WordsThatMayFollow) {
   EXPECT_EQ(complete_words("config stacks fp "), Texts{});
   EXPECT_EQ(complete_words("nonsense "), Texts{});
   EXPECT_EQ(complete_words("diff prev"), Texts{"previous"});
+  const auto names = [] { return Texts{"main", "parse", "print"}; };
+  EXPECT_EQ(complete_words("tree p", names), (Texts{"parse", "print"}));
+  EXPECT_EQ(complete_words("annotate main", names), Texts{"main"});
+  EXPECT_EQ(complete_words("report p", names), Texts{});
   Texts all = complete_words("");
   EXPECT_EQ(all.size(), profile_commands().size());
   EXPECT_TRUE(std::ranges::is_sorted(all));

@@ -160,13 +160,13 @@ Result<Reply> Session::State::prepare_agent() {
   request.words[1].erase(0, request.words[1].find('=') + 1);
   preloaded->expect(target.pid);
   todo.push_back({std::move(request), [this](std::string_view answer) -> Result<Reply> {
-                    auto loaded = std::exchange(preloaded, nullptr);
+                    auto came = std::exchange(preloaded, nullptr);
                     if (!answer.empty()) {
-                      const std::string reason = loaded->facts().reason;
+                      const std::string reason = came->facts().reason;
                       return refused(unsupported(reason.empty() ? answer : reason));
                     }
-                    agent = loaded.get();
-                    adopt(std::move(loaded));
+                    agent = came.get();
+                    adopt(std::move(came));
                     return begun();
                   }});
   return Reply{};

@@ -14,33 +14,13 @@
 
 #include "session/state.h"
 #include "support/clock.h"
+#include "support/number.h"
 
 namespace tally {
 
 namespace {
 
 Reply printed(std::string text) { return Reply{std::move(text), {}}; }
-
-uint32_t number(std::string_view text) { // parse_command() has checked it
-  return static_cast<uint32_t>(std::strtoul(std::string(text).c_str(), nullptr, 10));
-}
-
-uint32_t limit_of(const ParsedCommand &command) {
-  return command.has("json") && !command.has("limit") ? 0 : number(command.value("limit"));
-}
-
-std::string expand_home(const std::string &path) {
-  const char *home = std::getenv("HOME");
-  return home && path.starts_with("~/") ? home + path.substr(1) : path;
-}
-
-// The file that a command names. "-" means a program's own streams; here they are the debugger's.
-Result<std::string> file_of(const ParsedCommand &command) {
-  if (command.arguments[0] == "-")
-    return fail(ErrorCode::invalid_argument,
-                "standard input and output are the debugger's own: name a file", "-");
-  return expand_home(command.arguments[0]);
-}
 
 std::string numbered_files(std::string_view path, size_t first, size_t last) {
   return first == last ? fmt::format("{}.{}", path, first)
@@ -82,9 +62,10 @@ Result<Reply> Session::State::run(const ParsedCommand &command) {
     Result<Reply> (State::*handler)(const ParsedCommand &);
   };
   static constexpr Row rows[] = {
-      {"start", &State::start},   {"stop", &State::stop},     {"status", &State::status},
-      {"report", &State::report}, {"dump", &State::dump},     {"diff", &State::diff},
-      {"clear", &State::clear},   {"config", &State::config}, {"histogram", &State::histogram},
+      {"start", &State::start},   {"stop", &State::stop},           {"status", &State::status},
+      {"report", &State::report}, {"tree", &State::tree},           {"annotate", &State::annotate},
+      {"dump", &State::dump},     {"histogram", &State::histogram}, {"load", &State::load},
+      {"diff", &State::diff},     {"clear", &State::clear},         {"config", &State::config},
   };
   for (const Row &row : rows)
     if (row.name == command.spec->name)
@@ -115,7 +96,8 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
     return command.has(name) ? command.value(name) : std::string_view(settings.find(name)->second);
   };
   StartOptions wanted;
-  wanted.frequency_hz = number(value("frequency"));
+  TALLY_TRY(hz, whole_number(value("frequency"), 1, 1000000, "--frequency"));
+  wanted.frequency_hz = static_cast<uint32_t>(hz);
   wanted.stacks = *stack_mode_by_name(value("stacks"));
   wanted.wall = value("clock") == "wall";
   wanted.chosen = value("backend") != "auto";
@@ -209,6 +191,8 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   }
   if (!now.problem.empty())
     line("problem", now.problem);
+  if (loaded)
+    line("loaded", loaded->path);
   return printed(out);
 }
 
@@ -272,22 +256,19 @@ std::string Session::State::why_no_samples() {
                      seconds(ran), seconds(now.cpu_ns));
 }
 
-Result<Reply> Session::State::report(const ParsedCommand &command) {
-  const bool json = command.has("json");
-  TALLY_TRY(by, by_of(command.value("by")));
-  TALLY_TRY(sort, sort_by_of(command.value("sort")));
-  const uint32_t limit = limit_of(command);
-  return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
-    TALLY_TRY(table, flat_table(profile, by, sort));
-    return printed(json ? to_json(table, limit)
-                        : to_text(table, {.limit = limit, .width = width}) + warnings());
-  });
-}
-
 Result<Reply> Session::State::dump(const ParsedCommand &command) {
-  TALLY_TRY(path, file_of(command));
+  TALLY_TRY(path, command.file());
   TALLY_TRY(format, format_for_output(path, command.value("format"), "--format"));
   const bool in_parts = command.has("parts");
+  if (loaded && in_parts)
+    return fail(ErrorCode::bad_state,
+                "what was loaded has no parts of this session: `profile clear` first", "--parts");
+  if (loaded) {
+    TALLY_TRY(written, write_profile(loaded->profile, *format));
+    TALLY_CHECK(write_file(path, written.bytes));
+    return printed(fmt::format("Wrote {} to {} ({}).\n{}", loaded->path, path, format->name,
+                               lost_lines(written)));
+  }
   return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
     const int64_t total = profile.totals().front();
     if (!in_parts) {
@@ -325,20 +306,22 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
     before_table = std::move(table);
   } else {
     Diagnostics findings;
-    TALLY_TRY(path, file_of(command));
+    TALLY_TRY(path, command.file());
     TALLY_TRY(read, read_profile(path, findings));
     TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::function); },
                                 read.profile));
     before_table = std::move(table);
   }
   const bool json = command.has("json");
-  const uint32_t limit = limit_of(command);
-  return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
-    TALLY_TRY(after_table, flat_table(profile, By::function));
+  const uint32_t limit = command.limit();
+  return with_shown(command, [=, this](Shown shown) -> Result<Reply> {
+    TALLY_TRY(after_table,
+              std::visit([](auto *each) { return flat_table(*each, By::function); }, shown));
     if (before_table.events[0] != after_table.events[0])
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("counts {}, the program's profile {}: they do not compare",
-                              before_table.events[0], after_table.events[0]),
+                  fmt::format("counts {}, {} {}: they do not compare", before_table.events[0],
+                              loaded ? loaded->path : "the program's profile",
+                              after_table.events[0]),
                   name);
     const DiffTable changes = diff_tables(before_table, after_table);
     return printed(json ? to_json(changes, limit)
@@ -347,6 +330,11 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
 }
 
 Result<Reply> Session::State::clear(const ParsedCommand &) {
+  if (loaded) { // what was sampled is another thing
+    const std::string path = loaded->path;
+    loaded.reset();
+    return printed(fmt::format("Forgot {}; what was sampled stays.\n", path));
+  }
   kept.reset();
   frozen.reset();
   named.reset();

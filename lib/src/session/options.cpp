@@ -1,6 +1,7 @@
 #include "session/options.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include <dirent.h>
@@ -50,6 +51,21 @@ std::string_view ParsedCommand::value(std::string_view option) const {
     return at->second;
   const OptionSpec *known = find_option(spec->options, option);
   return known ? known->fallback : std::string_view();
+}
+
+uint32_t ParsedCommand::limit() const {
+  if (has("json") && !has("limit"))
+    return 0;
+  return static_cast<uint32_t>(std::strtoul(std::string(value("limit")).c_str(), nullptr, 10));
+}
+
+Result<std::string> ParsedCommand::file() const {
+  const std::string &path = arguments[0];
+  if (path == "-")
+    return fail(ErrorCode::invalid_argument,
+                "standard input and output are the debugger's own: name a file", "-");
+  const char *home = std::getenv("HOME");
+  return home && path.starts_with("~/") ? home + path.substr(1) : path;
 }
 
 const CommandSpec *find_command(std::string_view name) {
@@ -220,7 +236,8 @@ void add_matching(std::string_view candidate, std::string_view begin,
 
 } // namespace
 
-std::vector<std::string> complete_words(std::string_view line) {
+std::vector<std::string>
+complete_words(std::string_view line, const std::function<std::vector<std::string>()> &functions) {
   Words split = split_words(line);
   if (!split.open)
     split.words.emplace_back();
@@ -271,7 +288,13 @@ std::vector<std::string> complete_words(std::string_view line) {
     if (command->arguments == "FILE|previous")
       add_matching("previous", last, out);
     add_files(last, out);
-  } else if (last.empty()) {
+    return finish();
+  }
+  if (functions && split.words.size() == 2 &&
+      command->arguments.find("FUNCTION") != command->arguments.npos)
+    for (const std::string &name : functions())
+      add_matching(name, last, out);
+  if (last.empty()) {
     for (const OptionSpec &option : command->options)
       out.push_back(fmt::format("--{}", option.name));
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -28,6 +29,10 @@ struct ParsedCommand {
 
   bool has(std::string_view option) const { return options.find(option) != options.end(); }
   std::string_view value(std::string_view option) const; // what was given, or the default
+  uint32_t limit() const; // of the option; 0, all, where JSON is wanted and no limit is given
+  // The file that the first argument names. "-" means a program's own streams: here they are the
+  // debugger's.
+  Result<std::string> file() const;
 };
 
 const CommandSpec *find_command(std::string_view name);
@@ -40,6 +45,9 @@ Result<ParsedCommand> parse_command(std::string_view line);
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name);
 
-std::vector<std::string> complete_words(std::string_view line);
+// `functions`: the names for a FUNCTION, asked for when one is to be completed; may be empty.
+std::vector<std::string>
+complete_words(std::string_view line,
+               const std::function<std::vector<std::string>()> &functions = {});
 
 } // namespace tally

@@ -108,6 +108,7 @@ void Session::State::note_resume() {
   changed_at_ns = now;
   running = true;
   named.reset();
+  loaded.reset();
   if (interrupts)
     clock.resumed();
 }
@@ -446,7 +447,7 @@ Result<Reply> Session::tick(std::span<const ThreadStack> stacks) { return state_
 Result<Reply> Session::cancel() { return state_->cancel(); }
 
 std::vector<std::string> Session::complete(std::string_view line) const {
-  return complete_words(line);
+  return complete_words(line, [&] { return state_->function_names(); });
 }
 
 int32_t Session::sampled_pid() const { return state_->sampler ? state_->sampled_pid : 0; }
@@ -463,6 +464,9 @@ Result<void> Session::set(std::string_view name, std::string_view value) {
 void Session::set_width(uint32_t columns) { state_->width = columns; }
 
 Result<FlatTable> Session::table(By by, SortBy sort) {
+  if (const auto &loaded = state_->loaded)
+    return std::visit([&](const auto &each) { return flat_table(each, by, sort); },
+                      loaded->profile);
   std::optional<Result<FlatTable>> table;
   const auto then = [&](const StackProfile &profile) {
     table = flat_table(profile, by, sort);

@@ -6,8 +6,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <variant>
 
 #include <tally/agent.h>
+#include <tally/formats.h>
 #include <tally/interrupt.h>
 #include <tally/sampler.h>
 #include <tally/session.h>
@@ -39,6 +41,12 @@ struct Action {
 struct Session::State {
   using Then = std::function<Result<Reply>(const StackProfile &)>;
   using Profile = std::shared_ptr<const StackProfile>; // null: there is none
+  using Shown = std::variant<const StackProfile *, const CostProfile *>;
+  using Show = std::function<Result<Reply>(Shown)>;
+  struct Loaded {
+    tally::Profile profile;
+    std::string path;
+  };
 
   State();
 
@@ -90,12 +98,21 @@ struct Session::State {
   Result<Reply> start(const ParsedCommand &command);
   Result<Reply> stop(const ParsedCommand &command);
   Result<Reply> status(const ParsedCommand &command);
-  Result<Reply> report(const ParsedCommand &command);
   Result<Reply> dump(const ParsedCommand &command);
   Result<Reply> diff(const ParsedCommand &command);
   Result<Reply> clear(const ParsedCommand &command);
   Result<Reply> config(const ParsedCommand &command);
   Result<Reply> histogram(const ParsedCommand &command); // histogram.cpp
+
+  // views.cpp
+  Result<Reply> report(const ParsedCommand &command);
+  Result<Reply> tree(const ParsedCommand &command);
+  Result<Reply> annotate(const ParsedCommand &command);
+  Result<Reply> load(const ParsedCommand &command);
+  // What was loaded, else with_samples().
+  Result<Reply> with_shown(const ParsedCommand &command, Show show);
+  std::string footer() const;                      // of what is shown
+  std::vector<std::string> function_names() const; // that need no looking up, sorted
   // with_names(), refused where no sample was collected.
   Result<Reply> with_samples(const ParsedCommand &command, Then then);
   std::string why_no_samples(); // as far as it is known
@@ -131,11 +148,12 @@ struct Session::State {
   uint64_t running_ns = 0;    // of this profile, up to then
   uint64_t stopped_ns = 0;
 
-  SamplerStatus done; // sums over samplers that ended, of this profile
-  Profile frozen;     // what an ended sampler collected, waiting for names
-  Profile kept;       // what ended samplers collected, named
-  Profile named;      // all there is, named; valid until the process runs on
-  Profile previous;   // of the run before, named
+  SamplerStatus done;                   // sums over samplers that ended, of this profile
+  Profile frozen;                       // what an ended sampler collected, waiting for names
+  Profile kept;                         // what ended samplers collected, named
+  Profile named;                        // all there is, named; valid until the process runs on
+  Profile previous;                     // of the run before, named
+  std::shared_ptr<const Loaded> loaded; // shown in place of these; until the process runs on
 
   std::unique_ptr<Symbolizer> symbolizer; // one a run: files may be built anew in between
   Diagnostics diagnostics;

@@ -28,6 +28,12 @@ constexpr std::array<OptionSpec, 4> report_options{{
     {"json", "", "", "as JSON, all rows unless --limit is given"},
 }};
 
+constexpr std::array<OptionSpec, 3> tree_options{{
+    {"callers", "", "", "who calls FUNCTION, and not whom it calls"},
+    {"limit", "N", "40", "calls shown, the heaviest; 0 shows all"},
+    {"json", "", "", "as JSON, all calls unless --limit is given"},
+}};
+
 constexpr std::array<OptionSpec, 2> dump_options{{
     {"format", "FORMAT", "", "when the file's name does not tell it"},
     {"parts", "", "", "a file for each part: FILE.1, FILE.2, …"},
@@ -69,6 +75,17 @@ constexpr CommandSpec commands[] = {
      "row, counted once however often it recurs. Inlined functions are rows of their\n"
      "own.",
      "profile report --by line --limit 10"},
+    {"tree", "[FUNCTION]", tree_options, "the call tree, the heaviest path first",
+     "Who calls whom, and the share of samples taken there and below. Inlined calls\n"
+     "are calls. A function that calls itself is\n"
+     "marked (recursive).",
+     "profile tree parse --limit 20"},
+    {"annotate",
+     "FUNCTION|FILE[:LINE]",
+     {},
+     "source text with samples beside each line",
+     "Of a function, of a file, or of the lines around one line.",
+     "profile annotate parse.c:120"},
     {"histogram", "[RANGE|FUNCTION]", histogram_options,
      "samples by address, bin by bin, with bars",
      "Of the program's own code, or of the object that the function or range lies in.\n"
@@ -78,6 +95,13 @@ constexpr CommandSpec commands[] = {
      "The format follows the file's name. An existing file is replaced only when all\n"
      "is written. With --parts each run from a resume to a stop has a file of its own.",
      "profile dump out.callgrind"},
+    {"load",
+     "FILE",
+     {},
+     "read a profile from a file, to report on it here",
+     "Any format that is read. Commands show it in place of what was sampled, until\n"
+     "`profile clear`, or until the sampled program runs on.",
+     "profile load callgrind.out.4711"},
     {"diff", "FILE|previous", diff_options, "what changed since a saved profile or the last run",
      "Compares self cost by function, in percent of each profile's total.",
      "profile diff previous"},
