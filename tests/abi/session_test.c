@@ -174,7 +174,7 @@ int main(void) {
       CHECK(strchr(command("annotate made_now"), '%'));
       refused("annotate nowhere", TALLY_ERROR_NOT_FOUND, "nowhere");
     } else if (strcmp(name, "load") == 0) {
-      refused("load /nonexistent/file", TALLY_ERROR_IO, "ENOENT");
+      refused("load /nonexistent/file", TALLY_ERROR_NOT_FOUND, "ENOENT");
     } else if (strcmp(name, "histogram") == 0) {
       CHECK(strchr(command("histogram"), '%'));
       refused("histogram 0x20-0x10", TALLY_ERROR_INVALID_ARGUMENT, "0x20-0x10");
