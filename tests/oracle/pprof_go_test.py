@@ -225,7 +225,8 @@ class Theirs(GoCase):
             if not unordered:
                 self.assertEqual(theirs["types"], ours["types"])
                 self.assertEqual(theirs["samples"], ours["samples"])
-                self.assertEqual(theirs["mappings"], ours["mappings"])
+                # What Go says of its names is less than is there.
+                self.assertEqual(*(re.sub(r"  \[.*", "", raw["mappings"]) for raw in (theirs, ours)))
         for value in values:
             unit = "bytes" if value.endswith("space") else "count"
             self.assertEqual(self.top(heap, value, unit), self.top(out, value, unit), value)

@@ -237,7 +237,9 @@ class Written(ProfilesCase):
 class PprofFiles(ProfilesCase):
     def setUp(self) -> None:
         super().setUp()
-        if "pprof" not in self.run_in("convert --help").stdout:
+        done = subprocess.run([command_line(), "convert", "a.callgrind", "-o", "x", "--to", "pprof"],
+                              cwd=self.folder, text=True, capture_output=True, check=False)
+        if "unknown format" in done.stderr:
             self.skipTest("built without protozero")
 
     def put_pprof(self, name: str, leaf: int) -> None:
@@ -261,8 +263,8 @@ class PprofFiles(ProfilesCase):
         self.refused("report a.pprof --event x", 2,
                      "a.pprof: there is no event 'x' (there are: space, ticks)")
         self.assertIn("leaf", self.text("tree a.pprof --event ticks"))
-        self.assertIn("leaf", self.text("annotate a.pprof leaf"))
-        self.assertIn("+2", self.text("diff a.pprof b.pprof --event ticks"))
+        self.assertIn("88.89%    64  88.89%    64    10", self.text("annotate a.pprof leaf"))
+        self.assertIn("10 ticks before, 12 now", self.text("diff a.pprof b.pprof --event ticks"))
         self.assertEqual(self.text("validate a.pprof"), "")
         self.text("merge a.pprof b.pprof -o sum.pb.gz")
         self.assertEqual(self.json("report sum.pb.gz")["totals"], [144, 22])

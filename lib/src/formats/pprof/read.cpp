@@ -402,17 +402,17 @@ private:
       builder_.set_period_ns(static_cast<uint64_t>(period_));
       types_[0] = {"ticks", "count"};
     }
-    const size_t shown = shown_type();
-    order_.push_back(are_ticks && shown == 1 ? 0 : shown);
+    order_.push_back(are_ticks ? 0 : shown_type());
     for (size_t i = 0; i < types_.size(); ++i)
       if (i != order_.front() && !(are_ticks && i == 1))
         order_.push_back(i);
     for (const size_t i : order_)
       builder_.add_value_type(types_[i].type, types_[i].unit);
     const TypeText &first = types_[order_.front()];
-    if (!are_ticks && period_ != 0 && !set_period(first))
+    // How many bytes lie between two samples of a heap is of no interest: its values are scaled.
+    if (!are_ticks && period_ != 0 && !set_period(first) && nanoseconds_of(period_type_.unit) != 0)
       diagnostics_.add(Severity::note,
-                       fmt::format("the period is not kept: {} {} of {}", period_,
+                       fmt::format("the clock's period is not kept: {} {} of {}", period_,
                                    period_type_.unit, period_type_.type),
                        name_);
   }
