@@ -228,17 +228,15 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
     TALLY_TRY(one, about(path, one_event(*costs, event)));
     return Profile(std::move(one));
   }
-  const auto &stacks = std::get<StackProfile>(read.profile);
-  const std::string_view first = stacks.strings[stacks.value_types().front().type];
-  if (event != first)
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("there is no event '{}' (there is: {})", event, first), path);
-  return std::move(read.profile);
+  TALLY_TRY(one, about(path, one_event(std::move(std::get<StackProfile>(read.profile)), event)));
+  return Profile(std::move(one));
 }
 
 Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options, const InputOptions &input) {
-  if (const size_t size = unpacked_name(options.path).size(); size < options.path.size())
+  const bool named_as_packed = format.is_gzip && options.path.ends_with(".gz");
+  if (const size_t size = unpacked_name(options.path).size();
+      size < options.path.size() && !named_as_packed)
     return fail(ErrorCode::invalid_argument,
                 fmt::format("what is written is not packed: leave {} out, or write to - and pack "
                             "that",

@@ -5,13 +5,14 @@
 
 tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev libfmt-dev
   libexpected-dev libcli11-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev
-  libpugixml-dev"
+  libpugixml-dev libprotozero-dev"
 # To see it at work: gdb/try.sh.
 tally_try_packages="gdb valgrind xz-utils python3 binutils"
 # For all tests and the benchmarks: peers to compare with, and a second compiler.
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev gdbserver linux-perf clang git
   llvm libclang-rt-dev elfutils procps zstd libxml2-utils lcov gcovr strace lldb-14 liblldb-14-dev
   mypy"
+# Not among them for its size (450 MB): golang-go, whose pprof ours is held to where it is there.
 
 tally_root= # what apt-get is run by
 

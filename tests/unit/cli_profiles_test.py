@@ -1,5 +1,6 @@
 """`tally` on profiles: tree, annotate, diff, merge, validate, rewrite and convert, what they print
 and how they end."""
+import gzip
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.callgrind_rows import read_callgrind
+from support.pprof_bytes import Pprof
 from support.profiles import ProfileCase
 from support.programs import command_line
 from support.skips import run_unittests
@@ -230,6 +232,59 @@ class Written(ProfilesCase):
         self.put("zero.callgrind", "events: Ir\nfl=a\nfn=f\ncfn=g\ncalls=0 1\n1 2\n")
         self.assertIn("callgrind_annotate", self.run_in(
             "convert zero.callgrind -o - --to callgrind").stderr)
+
+
+class PprofFiles(ProfilesCase):
+    def setUp(self) -> None:
+        super().setUp()
+        done = subprocess.run([command_line(), "convert", "a.callgrind", "-o", "x", "--to", "pprof"],
+                              cwd=self.folder, text=True, capture_output=True, check=False)
+        if "unknown format" in done.stderr:
+            self.skipTest("built without protozero")
+
+    def put_pprof(self, name: str, leaf: int) -> None:
+        file = Pprof().type("ticks", "count").type("space", "bytes")
+        file.mapping(1, 0x1000, 0x2000, "/bin/x")
+        file.function(1, "main", "m.c", 1).function(2, "leaf", "m.c", 9)
+        file.location(1, 1, 0x1010, [(1, 5)]).location(2, 1, 0x1020, [(2, 10)])
+        file.sample([2, 1], [leaf, 64]).sample([1], [3, 8])
+        with open(self.path(name), "wb") as out:
+            out.write(file.bytes())
+
+    def test_every_command(self) -> None:
+        self.put_pprof("a.pprof", 7)
+        self.put_pprof("b.pprof", 9)
+        report = self.json("report a.pprof")
+        self.assertEqual(report["events"], ["space", "ticks"])
+        self.assertEqual(report["totals"], [72, 10])
+        self.assertEqual([(row["name"], row["self"]) for row in report["functions"]],
+                         [("leaf", [64, 7]), ("main", [8, 3])])
+        self.assertEqual(self.json("report a.pprof --event ticks")["totals"], [10])
+        self.refused("report a.pprof --event x", 2,
+                     "a.pprof: there is no event 'x' (there are: space, ticks)")
+        self.assertIn("leaf", self.text("tree a.pprof --event ticks"))
+        self.assertIn("88.89%    64  88.89%    64    10", self.text("annotate a.pprof leaf"))
+        self.assertIn("10 ticks before, 12 now", self.text("diff a.pprof b.pprof --event ticks"))
+        self.assertEqual(self.text("validate a.pprof"), "")
+        self.text("merge a.pprof b.pprof -o sum.pb.gz")
+        self.assertEqual(self.json("report sum.pb.gz")["totals"], [144, 22])
+        self.text("convert sum.pb.gz -o again.pb.gz")
+        with open(self.path("sum.pb.gz"), "rb") as one, open(self.path("again.pb.gz"), "rb") as two:
+            self.assertEqual(gzip.decompress(one.read())[:100], gzip.decompress(two.read())[:100])
+        self.assertIn("tally: not in folded: all values but the first",
+                      self.run_in("convert a.pprof -o out.folded").stderr)
+        self.assertEqual(self.json("report out.folded")["totals"], [72])
+        self.run_in("convert out.folded -o out.pb.gz")
+        self.assertEqual(self.json("report out.pb.gz")["functions"],
+                         self.json("report out.folded")["functions"])
+
+    def test_refusals(self) -> None:
+        self.refused("convert a.callgrind -o x.pb.gz", 1, "the format pprof holds stacks, and "
+                     "this profile has only calls: an inclusive call is not a stack")
+        with open(self.path("cut.pb.gz"), "wb") as out:
+            out.write(b"\x0a\x05x")
+        self.refused("report cut.pb.gz", 1, "cut.pb.gz:0x0: field 1 of the profile has 5 bytes, but "
+                     "only 1 are left")
 
 
 class Validate(ProfilesCase):

@@ -13,6 +13,7 @@
 #include <tally/file_io.h>
 
 #include "packed.h"
+#include "support/gzip.h"
 #include "temporary.h"
 
 namespace tally::support_byte_source_test {
@@ -248,6 +249,18 @@ TEST_F(ByteSourceTest, ASignalBreaksNothing) {
   ::close(keep);
   ::sigaction(SIGUSR1, &before, nullptr);
   EXPECT_EQ(all, std::string(20, 'x'));
+}
+
+TEST(Gzip, WhatIsPackedUnpacks) {
+  for (const size_t size : {0u, 1u, 1000u, 65535u, 65536u, 1'000'003u}) {
+    const std::string bytes = random_bytes(size);
+    const auto packed = gzip_packed(bytes);
+    ASSERT_TRUE(packed);
+    const auto again = ByteSource::of(*packed, "packed")->rest();
+    ASSERT_TRUE(again) << again.error().text();
+    EXPECT_EQ(*again, bytes);
+    EXPECT_EQ(*packed, *gzip_packed(bytes));
+  }
 }
 
 } // namespace

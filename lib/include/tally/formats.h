@@ -50,6 +50,7 @@ struct Format {
   std::vector<std::string_view> file_names; // shell patterns; none: no name tells it
   // Where none does, a name that does not mislead, `*` being what the caller calls it.
   std::string_view default_name{};
+  bool is_gzip = false; // what is written is packed, as a name in .gz says
   // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
   // this format? null: not read.
   bool (*probe)(std::string_view head) = nullptr;

@@ -175,6 +175,8 @@ public:
   void replace_mapping(MappingId id, const Mapping &mapping) { profile_.mappings_[id] = mapping; }
   void replace_lines(std::span<const std::span<const SourceLine>> lines); // one for each location
   void place_stackless(const SourceLine &line); // samples without a stack get one of this line
+  // Drops all values but one. The period is that of the first, and goes with it.
+  void keep_value(size_t index);
 
   size_t memory_bytes() const;
   const StackProfile &so_far() const { return profile_; }
@@ -197,6 +199,9 @@ private:
 // them.
 TALLY_API Result<void> append(StackProfileBuilder &to, const StackProfile &from,
                               uint64_t shift_ns = 0);
+
+// A profile of that one value type; where there is none of that name, an error lists them.
+TALLY_API Result<StackProfile> one_event(StackProfile profile, std::string_view event);
 
 // Every rule that the comments above state; the first one broken is the error.
 TALLY_API Result<void> validate(const StackProfile &profile);

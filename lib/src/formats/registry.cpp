@@ -19,6 +19,9 @@
 #include "formats/gcovr/gcovr.h"
 #include "formats/gmon/gmon.h"
 #include "formats/lcov/lcov.h"
+#ifdef TALLY_WITH_PPROF
+#include "formats/pprof/pprof.h"
+#endif
 #include "support/path.h"
 
 namespace tally {
@@ -77,6 +80,15 @@ std::span<const Format> formats() {
        .probe = lcov::probe,
        .read_coverage = lcov::read,
        .write_coverage = lcov::write},
+#ifdef TALLY_WITH_PPROF
+      {.name = "pprof",
+       .summary = "gzipped profile.proto, for `go tool pprof` and others",
+       .file_names = {"*.pb.gz", "*.pprof"},
+       .is_gzip = true,
+       .probe = pprof::probe,
+       .read = pprof::read,
+       .write_stacks = pprof::write},
+#endif
 #ifdef TALLY_WITH_XML
       {.name = "sonarqube",
        .summary = "coverage as SonarQube's generic XML",
@@ -145,8 +157,11 @@ constexpr size_t longest_head = size_t{1} << 30;
 // By content; the name breaks a tie, and tells which reader is to explain what is wrong. null:
 // neither tells.
 Result<const Format *> format_of(ByteSource &source, std::string_view name) {
-  // What is packed is read, but not written: only here do these endings count for nothing.
-  const Format *by_name = format_by_file_name(unpacked_name(name));
+  // What is packed is read, but not written, unless the format itself is: only here do these
+  // endings count for nothing.
+  const Format *by_name = format_by_file_name(name);
+  if (!by_name)
+    by_name = format_by_file_name(unpacked_name(name));
   // A probe wants a whole line. The reader of one so long has to hold it, too.
   for (size_t size = head_bytes, searched = 0;; size *= 2) {
     TALLY_TRY(head, source.peek(size));

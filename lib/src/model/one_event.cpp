@@ -1,5 +1,6 @@
 // A profile of one event, which may be derived: a sum of counted ones, "Ir + 10 I1mr + 100 * ILmr".
 #include <tally/cost_profile.h>
+#include <tally/stack_profile.h>
 
 #include <algorithm>
 #include <charconv>
@@ -165,6 +166,20 @@ Result<CostProfile> one_event(const CostProfile &profile, std::string_view event
   if (!costs.fits() || !call_costs.fits())
     return fail(ErrorCode::overflow, fmt::format("the costs of event {} leave 64 bits", event));
   return out.finish();
+}
+
+Result<StackProfile> one_event(StackProfile profile, std::string_view event) {
+  std::vector<std::string_view> names;
+  for (const ValueType &type : profile.value_types())
+    names.push_back(profile.strings[type.type]);
+  const auto at = std::ranges::find(names, event);
+  if (at == names.end())
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("there is no event '{}' (there {}: {})", event,
+                            names.size() == 1 ? "is" : "are", fmt::join(names, ", ")));
+  StackProfileBuilder builder(std::move(profile));
+  builder.keep_value(static_cast<size_t>(at - names.begin()));
+  return builder.finish();
 }
 
 } // namespace tally

@@ -233,6 +233,17 @@ void StackProfileBuilder::place_stackless(const SourceLine &line) {
   std::ranges::replace(samples, none<StackId>, stack);
 }
 
+void StackProfileBuilder::keep_value(size_t index) {
+  auto &p = profile_;
+  const size_t width = p.value_types_.size();
+  for (size_t row = 0; row < p.sample_stack_.size(); ++row)
+    p.sample_values_[row] = p.sample_values_[row * width + index];
+  p.sample_values_.resize(p.sample_stack_.size());
+  p.value_types_ = {p.value_types_[index]};
+  if (index != 0)
+    p.period_ns = 0;
+}
+
 size_t StackProfileBuilder::memory_bytes() const {
   return profile_.memory_bytes() + tables_->functions.memory_bytes() +
          tables_->locations.memory_bytes() + tables_->stacks.memory_bytes() +

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <tally/formats.h>
+
+namespace tally::pprof {
+
+bool probe(std::string_view head);
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics);
+Result<Written> write(const StackProfile &profile, const WriteOptions &options);
+
+// What is ours in a file: FORMAT.md tells where it stands.
+inline constexpr std::string_view command_comment = "command: ";
+inline constexpr std::string_view part_comment = "part ";
+inline constexpr std::string_view thread_label = "thread", tid_label = "tid", pid_label = "pid",
+                                  part_label = "part", trigger_label = "trigger";
+
+} // namespace tally::pprof

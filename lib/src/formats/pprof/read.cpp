@@ -1,0 +1,622 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "formats/pprof/fields.h"
+#include "formats/pprof/pprof.h"
+
+namespace tally::pprof {
+
+namespace {
+
+// Rows by the ids that a file gives them. Those are mostly 1, 2, 3, …
+template <class Row> class RowsById {
+public:
+  bool add(uint64_t id, const Row &row) { // false: the id is taken
+    if (id == in_turn_.size() + 1 && !others_.contains(id)) {
+      in_turn_.push_back(row);
+      return true;
+    }
+    return id > in_turn_.size() && others_.try_emplace(id, row).second;
+  }
+  const Row *find(uint64_t id) const {
+    if (id - 1 < in_turn_.size())
+      return &in_turn_[id - 1];
+    const auto found = others_.find(id);
+    return found == others_.end() ? nullptr : &found->second;
+  }
+
+private:
+  std::vector<Row> in_turn_;
+  std::unordered_map<uint64_t, Row> others_;
+};
+
+struct TypeText {
+  std::string_view type, unit;
+};
+
+struct FunctionRow {
+  StringId name{}, system_name{}, file{};
+  uint32_t line = 0;
+};
+
+struct LineRow {
+  FunctionRow function;
+  uint32_t line = 0;
+};
+
+struct PartRow {
+  std::string_view trigger;
+  uint64_t begin_ns = 0, end_ns = 0;
+};
+
+// "part 2: 100 ns to 150 ns, the trigger"
+bool parse_part(std::string_view comment, uint32_t &number, PartRow &part) {
+  const auto take = [&](std::string_view word) {
+    const bool there = comment.starts_with(word);
+    comment.remove_prefix(there ? word.size() : 0);
+    return there;
+  };
+  const auto take_number = [&](auto &value) {
+    const auto [end, fault] =
+        std::from_chars(comment.data(), comment.data() + comment.size(), value);
+    comment.remove_prefix(static_cast<size_t>(end - comment.data()));
+    return fault == std::errc();
+  };
+  if (!take(part_comment) || !take_number(number) || number == 0 || !take(": ") ||
+      !take_number(part.begin_ns) || !take(" ns to ") || !take_number(part.end_ns) ||
+      !take(" ns") || part.end_ns < part.begin_ns || !(comment.empty() || take(", ")))
+    return false;
+  part.trigger = comment;
+  return true;
+}
+
+// How many nanoseconds a unit of time has; 0: it is none.
+uint64_t nanoseconds_of(std::string_view unit) {
+  if (unit == "nanoseconds")
+    return 1;
+  if (unit == "microseconds")
+    return 1'000;
+  if (unit == "milliseconds")
+    return 1'000'000;
+  return unit == "seconds" ? 1'000'000'000 : 0;
+}
+
+class Reader {
+public:
+  Reader(std::string bytes, const std::string &name, Diagnostics &diagnostics)
+      : bytes_(std::move(bytes)), name_(name), diagnostics_(diagnostics) {}
+
+  Result<Profile> run() {
+    // Strings and locations come after the samples that name them: each pass takes what it needs.
+    read_strings();
+    read_header();
+    each(5, [&](Fields &field) { read_function(field); });
+    each(3, [&](Fields &field) { read_mapping(field); });
+    each(4, [&](Fields &field) { read_location(field); });
+    bool all_are_ticks = may_be_ticks();
+    size_t samples = 0;
+    each(2, [&](Fields &field) {
+      ++samples;
+      read_values(field);
+      find_part(field);
+      all_are_ticks = all_are_ticks && is_ticks();
+    });
+    if (fault_)
+      return failed();
+    if (samples == 0)
+      return fail(ErrorCode::no_data, "holds no samples", name_);
+    if (types_.empty())
+      return fail(ErrorCode::invalid_input, "has samples, but no value types", name_);
+    add_value_types(all_are_ticks);
+    add_parts();
+    each(2, [&](Fields &field) { read_sample(field); });
+    if (fault_)
+      return failed();
+    add_findings();
+    auto profile = builder_.finish();
+    if (!profile) {
+      profile.error().source = name_;
+      return fail(std::move(profile.error()));
+    }
+    return Profile(std::move(*profile));
+  }
+
+private:
+  tl::unexpected<Error> failed() const {
+    return fail(ErrorCode::invalid_input, fault_.text, name_,
+                Position::at_offset(static_cast<uint64_t>(fault_.at - bytes_.data())));
+  }
+
+  // Each field of that number of the file itself.
+  template <class Each> void each(uint64_t number, Each each_field) {
+    for (Fields field(bytes_, profile_message, fault_); field.next();)
+      if (field.number() == number)
+        each_field(field);
+  }
+
+  std::string_view text(uint64_t index, const char *at) {
+    if (index < strings_.size())
+      return strings_[index];
+    fault_.set(at, fmt::format("names string {}, but there are {}", index, strings_.size()));
+    return {};
+  }
+  StringId intern(const Fields &field) {
+    return builder_.intern(text(field.value(), field.begin()));
+  }
+
+  void read_strings() {
+    each(6, [&](const Fields &field) {
+      if (strings_.empty() && !field.bytes().empty())
+        fault_.set(field.begin(), "the first string is not empty");
+      strings_.push_back(field.bytes());
+    });
+    if (strings_.empty()) // 0 means no text, be there a table or not
+      strings_.emplace_back();
+  }
+
+  void read_comment(uint64_t index, const char *at) {
+    const std::string_view comment = text(index, at);
+    uint32_t number = 0;
+    PartRow part;
+    if (comment.starts_with(command_comment)) {
+      builder_.set_command(comment.substr(command_comment.size()));
+    } else if (parse_part(comment, number, part)) {
+      const auto [row, added] = parts_.try_emplace(number, part);
+      if (!added && (row->second.begin_ns != part.begin_ns || row->second.end_ns != part.end_ns))
+        row->second.begin_ns = row->second.end_ns = 0; // of two runs: neither's are true
+    } else {
+      other_comments_ = true;
+    }
+  }
+
+  TypeText read_type(std::string_view message, TypeText type = {}) {
+    for (Fields field(message, value_type_message, fault_); field.next();) {
+      if (field.number() == 1)
+        type.type = text(field.value(), field.begin());
+      else if (field.number() == 2)
+        type.unit = text(field.value(), field.begin());
+    }
+    return type;
+  }
+
+  void read_header() {
+    for (Fields field(bytes_, profile_message, fault_); field.next();) {
+      switch (field.number()) {
+      case 1:
+        types_.push_back(read_type(field.bytes()));
+        break;
+      case 7:
+      case 8:
+        hides_frames_ |= !text(field.value(), field.begin()).empty();
+        break;
+      case 11:
+        period_type_ = read_type(field.bytes(), period_type_);
+        break;
+      case 12:
+        period_ = field.signed_value();
+        break;
+      case 13:
+        field.integers([&](uint64_t index, const char *at) { read_comment(index, at); });
+        break;
+      case 14:
+        shown_ = text(field.value(), field.begin());
+        break;
+      case 15:
+        static_cast<void>(text(field.value(), field.begin()));
+        break;
+      default:
+        break;
+      }
+    }
+  }
+
+  // A line beyond 32 bits, or below 0, is not known.
+  uint32_t line_number(const Fields &field) {
+    if (field.value() <= std::numeric_limits<uint32_t>::max())
+      return static_cast<uint32_t>(field.value());
+    diagnostics_.add(Severity::warning,
+                     fmt::format("there is no line {}: taken for unknown", field.signed_value()),
+                     name_, place(field.begin()), "line");
+    return 0;
+  }
+
+  Position place(const char *at) const {
+    return Position::at_offset(static_cast<uint64_t>(at - bytes_.data()));
+  }
+
+  // `what` is added under its id, which has to be stated, and once only.
+  template <class Row>
+  void add_row(RowsById<Row> &rows, uint64_t id, const Row &row, const char *at,
+               std::string_view what) {
+    if (id == 0)
+      fault_.set(at, fmt::format("{} has no id", what));
+    else if (!fault_ && !rows.add(id, row))
+      fault_.set(at, fmt::format("{} has the id {} of an earlier one", what, id));
+  }
+
+  template <class Row>
+  const Row *find_row(const RowsById<Row> &rows, uint64_t id, const char *at,
+                      std::string_view what) {
+    const Row *row = rows.find(id);
+    if (!row)
+      fault_.set(at, fmt::format("names {} {}, which is not there", what, id));
+    return row;
+  }
+
+  void read_function(const Fields &of) {
+    uint64_t id = 0;
+    FunctionRow row;
+    for (Fields field(of.bytes(), function_message, fault_); field.next();) {
+      switch (field.number()) {
+      case 1:
+        id = field.value();
+        break;
+      case 2:
+        row.name = intern(field);
+        break;
+      case 3:
+        row.system_name = intern(field);
+        break;
+      case 4:
+        row.file = intern(field);
+        break;
+      case 5:
+        row.line = line_number(field);
+        break;
+      default:
+        break;
+      }
+    }
+    add_row(functions_, id, row, of.begin(), function_message.name);
+  }
+
+  void read_mapping(const Fields &of) {
+    uint64_t id = 0;
+    Mapping mapping;
+    for (Fields field(of.bytes(), mapping_message, fault_); field.next();) {
+      switch (field.number()) {
+      case 1:
+        id = field.value();
+        break;
+      case 2:
+        mapping.start = field.value();
+        break;
+      case 3:
+        mapping.limit = field.value();
+        break;
+      case 4:
+        mapping.file_offset = field.value();
+        break;
+      case 5:
+        mapping.path = intern(field);
+        break;
+      case 6:
+        mapping.build_id = intern(field);
+        break;
+      default: // which names it has is seen in its locations
+        break;
+      }
+    }
+    if (mapping.limit < mapping.start)
+      fault_.set(of.begin(), fmt::format("a mapping begins at {:#x} and ends at {:#x}",
+                                         mapping.start, mapping.limit));
+    if (!fault_)
+      add_row(mappings_, id, builder_.add_mapping(mapping), of.begin(), mapping_message.name);
+  }
+
+  void read_line(std::string_view message) {
+    const FunctionRow *function = nullptr;
+    LineRow row;
+    for (Fields field(message, line_message, fault_); field.next();) {
+      if (field.number() == 1)
+        function = find_row(functions_, field.value(), field.begin(), "function");
+      else if (field.number() == 2)
+        row.line = line_number(field);
+    }
+    if (!function)
+      fault_.set(message.data(), "a line has no function");
+    else
+      row.function = *function;
+    lines_.push_back(row);
+  }
+
+  void read_location(const Fields &of) {
+    uint64_t id = 0, address = 0;
+    MappingId mapping = none<MappingId>;
+    lines_.clear();
+    for (Fields field(of.bytes(), location_message, fault_); field.next();) {
+      switch (field.number()) {
+      case 1:
+        id = field.value();
+        break;
+      case 2:
+        mapping = none<MappingId>;
+        if (field.value() != 0)
+          if (const auto *row = find_row(mappings_, field.value(), field.begin(), "mapping"))
+            mapping = *row;
+        break;
+      case 3:
+        address = field.value();
+        break;
+      case 4:
+        read_line(field.bytes());
+        break;
+      default:
+        break;
+      }
+    }
+    if (!fault_)
+      add_row(locations_, id, add_location(mapping, address), of.begin(), location_message.name);
+  }
+
+  // Here an address in a mapping tells a location. Where files have none, or give one to several
+  // places, only the functions keep the mapping, as their object.
+  LocationId add_location(MappingId mapping, uint64_t address) {
+    const StringId object =
+        mapping == none<MappingId> ? StringId{} : builder_.so_far().mappings()[mapping].path;
+    source_lines_.clear();
+    for (const LineRow &row : lines_)
+      source_lines_.push_back(
+          {builder_.add_function({row.function.name, row.function.system_name, row.function.file,
+                                  object, row.function.line}),
+           row.function.file, row.line});
+    if (address == 0 && !lines_.empty())
+      mapping = none<MappingId>;
+    const LocationId id = builder_.add_location(mapping, address, source_lines_);
+    if (source_lines_.empty() ||
+        std::ranges::equal(builder_.so_far().location(id).lines, source_lines_))
+      return id;
+    return builder_.add_location(none<MappingId>, address, source_lines_);
+  }
+
+  void read_values(const Fields &of) {
+    values_.clear();
+    for (Fields field(of.bytes(), sample_message, fault_); field.next();)
+      if (field.number() == 2)
+        field.integers(
+            [&](uint64_t value, const char *) { values_.push_back(static_cast<int64_t>(value)); });
+    if (!fault_ && values_.size() != types_.size())
+      fault_.set(of.begin(), fmt::format("a sample has {} values, but there are {} value types",
+                                         values_.size(), types_.size()));
+  }
+
+  // One clock's ticks, counted and as time: two values that say the same.
+  bool may_be_ticks() const {
+    return types_.size() >= 2 && types_[0].type == "samples" && types_[0].unit == "count" &&
+           types_[1].type == "cpu" && types_[1].unit == "nanoseconds" &&
+           period_type_.type == "cpu" && period_type_.unit == "nanoseconds" && period_ > 0;
+  }
+  bool is_ticks() const {
+    int64_t time = 0;
+    return values_.size() >= 2 && !__builtin_mul_overflow(values_[0], period_, &time) &&
+           time == values_[1];
+  }
+
+  void add_value_types(bool are_ticks) {
+    if (are_ticks) {
+      builder_.set_period_ns(static_cast<uint64_t>(period_));
+      types_[0] = {"ticks", "count"};
+    }
+    order_.push_back(are_ticks ? 0 : shown_type());
+    for (size_t i = 0; i < types_.size(); ++i)
+      if (i != order_.front() && !(are_ticks && i == 1))
+        order_.push_back(i);
+    for (const size_t i : order_)
+      builder_.add_value_type(types_[i].type, types_[i].unit);
+    const TypeText &first = types_[order_.front()];
+    // How many bytes lie between two samples of a heap is of no interest: its values are scaled.
+    if (!are_ticks && period_ != 0 && !set_period(first) && nanoseconds_of(period_type_.unit) != 0)
+      diagnostics_.add(Severity::note,
+                       fmt::format("the clock's period is not kept: {} {} of {}", period_,
+                                   period_type_.unit, period_type_.type),
+                       name_);
+  }
+
+  // Which value pprof shows where it is not told: the default, or the last.
+  size_t shown_type() const {
+    for (size_t i = 0; i < types_.size() && !shown_.empty(); ++i)
+      if (types_[i].type == shown_)
+        return i;
+    return types_.back().type.empty() ? 0 : types_.size() - 1;
+  }
+
+  bool set_period(const TypeText &first) {
+    uint64_t period = 0;
+    if (first.unit != "count" || period_ < 0 ||
+        __builtin_mul_overflow(static_cast<uint64_t>(period_), nanoseconds_of(period_type_.unit),
+                               &period))
+      return false;
+    builder_.set_period_ns(period);
+    return period != 0;
+  }
+
+  // Parts are those of the comments, and those that samples name.
+  void find_part(const Fields &sample) {
+    const Labels labels = read_labels(sample);
+    if (labels.part == 0)
+      return;
+    PartRow &part = parts_.try_emplace(labels.part).first->second;
+    if (part.trigger.empty())
+      part.trigger = labels.trigger;
+  }
+
+  void add_parts() {
+    for (const auto &[number, part] : parts_)
+      part_ids_[number] =
+          builder_.add_part({number, builder_.intern(part.trigger), part.begin_ns, part.end_ns});
+  }
+
+  struct Labels {
+    bool has_tid = false;
+    int32_t pid = 0, tid = 0;
+    std::string_view thread, trigger;
+    uint32_t part = 0; // 0: none
+  };
+
+  Labels read_labels(const Fields &of) {
+    Labels labels;
+    for (Fields field(of.bytes(), sample_message, fault_); field.next();)
+      if (field.number() == 3)
+        read_label(field.bytes(), labels);
+    if (!labels.has_tid && !labels.thread.empty())
+      other_labels_.insert(thread_label);
+    if (labels.part == 0 && !labels.trigger.empty())
+      other_labels_.insert(trigger_label);
+    return labels;
+  }
+
+  void read_label(std::string_view message, Labels &labels) {
+    std::string_view key, string;
+    int64_t number = 0;
+    for (Fields field(message, label_message, fault_); field.next();) {
+      switch (field.number()) {
+      case 1:
+        key = text(field.value(), field.begin());
+        break;
+      case 2:
+        string = text(field.value(), field.begin());
+        break;
+      case 3:
+        number = field.signed_value();
+        break;
+      case 4:
+        static_cast<void>(text(field.value(), field.begin()));
+        break;
+      default:
+        break;
+      }
+    }
+    const auto fits = [&](auto &into) {
+      into = static_cast<std::remove_reference_t<decltype(into)>>(number);
+      return string.empty() && static_cast<int64_t>(into) == number;
+    };
+    int32_t id = 0;
+    if (key == thread_label && !string.empty()) {
+      labels.thread = string;
+    } else if (key == trigger_label && !string.empty()) {
+      labels.trigger = string;
+    } else if (key == tid_label && fits(id)) {
+      labels.tid = id;
+      labels.has_tid = true;
+    } else if (key == pid_label && fits(id)) {
+      labels.pid = id;
+    } else if (uint32_t part = 0; key == part_label && fits(part) && part != 0) {
+      labels.part = part;
+    } else if (other_labels_.size() < most_keys_told) {
+      other_labels_.insert(key);
+    }
+  }
+
+  void read_sample(const Fields &of) {
+    read_values(of);
+    stack_.clear();
+    for (Fields field(of.bytes(), sample_message, fault_); field.next();)
+      if (field.number() == 1)
+        field.integers([&](uint64_t id, const char *at) {
+          if (const LocationId *location = find_row(locations_, id, at, "location"))
+            stack_.push_back(*location);
+        });
+    const Labels labels = read_labels(of);
+    if (fault_)
+      return;
+    StackId stack = none<StackId>;
+    for (size_t i = stack_.size(); i-- > 0;)
+      stack = builder_.push(stack, stack_[i]);
+    const ThreadId thread = labels.has_tid
+                                ? builder_.add_thread(labels.pid, labels.tid, labels.thread)
+                                : none<ThreadId>;
+    const PartId part = labels.part == 0 ? none<PartId> : part_ids_.at(labels.part);
+    ordered_.clear();
+    for (const size_t i : order_)
+      ordered_.push_back(values_[i]);
+    builder_.add_sample(stack, thread, part, ordered_);
+  }
+
+  void add_findings() {
+    if (!other_labels_.empty()) {
+      std::string keys;
+      for (const std::string_view key : other_labels_)
+        keys += (keys.empty() ? "" : ", ") + std::string(key);
+      if (other_labels_.size() == most_keys_told)
+        keys += ", …";
+      diagnostics_.add(Severity::note, "labels of samples are not kept: " + keys, name_);
+    }
+    if (hides_frames_)
+      diagnostics_.add(Severity::note, "frames that pprof hides (drop_frames) are kept", name_);
+    if (other_comments_)
+      diagnostics_.add(Severity::note, "comments are not kept", name_);
+  }
+
+  static constexpr size_t most_keys_told = 10;
+
+  const std::string bytes_;
+  const std::string &name_;
+  Diagnostics &diagnostics_;
+  Fault fault_;
+  StackProfileBuilder builder_;
+
+  std::vector<std::string_view> strings_;
+  std::vector<TypeText> types_;
+  TypeText period_type_;
+  int64_t period_ = 0;
+  std::string_view shown_;
+  bool hides_frames_ = false, other_comments_ = false;
+  std::set<std::string_view> other_labels_;
+  std::map<uint32_t, PartRow> parts_;
+  std::unordered_map<uint32_t, PartId> part_ids_;
+
+  RowsById<FunctionRow> functions_;
+  RowsById<MappingId> mappings_;
+  RowsById<LocationId> locations_;
+  std::vector<size_t> order_; // of the values, as they are kept
+
+  // Of the message at hand.
+  std::vector<LineRow> lines_;
+  std::vector<SourceLine> source_lines_;
+  std::vector<int64_t> values_, ordered_;
+  std::vector<LocationId> stack_;
+};
+
+// Whether a message holds what its type has, and nothing else.
+bool may_be(std::string_view message, const MessageType &type, bool wants_id) {
+  Fault fault;
+  bool has_id = false, known = true;
+  for (Fields field(message, type, fault); field.next();) {
+    has_id |= field.number() == 1;
+    known = known && field.is_known();
+  }
+  return !fault && known && (has_id || !wants_id);
+}
+
+} // namespace
+
+// Text may look like fields for a while, but not like messages in them, nor does its first string
+// seem empty. The head may end anywhere.
+bool probe(std::string_view head) {
+  Fault fault;
+  size_t messages = 0, strings = 0;
+  for (Fields field(head, profile_message, fault); field.next();) {
+    const uint64_t number = field.number();
+    const bool wants_id = number >= 3 && number <= 5;
+    if (const MessageType *type = message_in(number)) {
+      if (!may_be(field.bytes(), *type, wants_id))
+        return false;
+      ++messages;
+    } else if (!field.is_known() || (number == 6 && strings++ == 0 && !field.bytes().empty())) {
+      return false;
+    }
+  }
+  return messages + strings > 0 && (!fault || fault.cut);
+}
+
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics) {
+  TALLY_TRY(bytes, source.rest());
+  return Reader(std::move(bytes), source.name(), diagnostics).run();
+}
+
+} // namespace tally::pprof

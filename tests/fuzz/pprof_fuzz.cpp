@@ -1,0 +1,50 @@
+// profile.proto from any bytes: read or refused with a place; what was read is written so that it
+// reads back as the same.
+#include <cstdlib>
+#include <string_view>
+
+#include "formats/pprof/pprof.h"
+
+using namespace tally;
+
+namespace {
+
+void require(bool truth) {
+  if (!truth)
+    std::abort();
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char *>(data), size);
+  Diagnostics diagnostics;
+  static_cast<void>(pprof::probe(bytes.substr(0, 4096)));
+  const auto read = [&](std::string_view text) {
+    return pprof::read(*ByteSource::of(text, "input", {.piece_bytes = 64}), diagnostics);
+  };
+  const auto first = read(bytes);
+  if (!first) {
+    require(first.error().code != ErrorCode::internal);
+    require(first.error().where.offset <= size);
+    return 0;
+  }
+  const auto &stacks = std::get<StackProfile>(*first);
+  const auto written = pprof::write(stacks, {});
+  if (!written) { // negative values, times that are too long
+    require(written.error().code == ErrorCode::invalid_input ||
+            written.error().code == ErrorCode::overflow);
+    return 0;
+  }
+  const auto second = read(written->bytes);
+  require(second.has_value());
+  const auto &again = std::get<StackProfile>(*second);
+  require(again.sample_count() == stacks.sample_count() || !written->lost.empty());
+  const auto rewritten = pprof::write(again, {});
+  require(rewritten.has_value());
+  const auto third = read(rewritten->bytes);
+  require(third.has_value());
+  const auto last = pprof::write(std::get<StackProfile>(*third), {});
+  require(last.has_value() && last->bytes == rewritten->bytes);
+  return 0;
+}

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""pprof against Go's: what it reads of our files, what we read of its own, and that a file goes
+through either unchanged."""
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.pprof_bytes import Pprof
+from support.profiles import ProfileCase
+from support.programs import program
+from support.skips import need_perf, run_unittests
+
+GO_PROGRAM = """
+package main
+
+import (
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"time"
+)
+
+var sink [][]byte
+var total int
+
+//go:noinline
+func leaf(n int) {
+	for i := 0; i < n; i++ {
+		total += i * i
+	}
+}
+
+func inlined(n int) { leaf(n) }
+
+//go:noinline
+func work(n int) { inlined(n); leaf(n / 2) }
+
+//go:noinline
+func hold() {
+	for i := 0; i < 1000; i++ {
+		sink = append(sink, make([]byte, 10000))
+	}
+}
+
+func main() {
+	file, _ := os.Create("cpu.pb.gz")
+	pprof.StartCPUProfile(file)
+	for end := time.Now().Add(700 * time.Millisecond); time.Now().Before(end); {
+		work(100000)
+	}
+	pprof.StopCPUProfile()
+	file.Close()
+	hold()
+	runtime.GC()
+	file, _ = os.Create("heap.pb.gz")
+	pprof.Lookup("heap").WriteTo(file, 0)
+	file.Close()
+}
+"""
+STACKS = """\
+main;parse;next_token 41
+main;parse;parse;next_token 7
+main;parse 3
+main;operator()<int, char>(int) const;a b 2
+start;main;na\u00efve 11
+"""
+
+
+@unittest.skipUnless(shutil.which("go"), "there is no go")
+class GoCase(ProfileCase):
+    def go(self, *words: str) -> str:
+        env = os.environ | {"HOME": self.folder, "GOCACHE": self.path("cache"), "LC_ALL": "C",
+                            "GO111MODULE": "off", "PPROF_BINARY_PATH": self.path("nowhere")}
+        done = subprocess.run(["go", *words], cwd=self.folder, env=env, capture_output=True,
+                              text=True, check=False, timeout=300)
+        self.assertEqual(done.returncode, 0, (words, done.stdout, done.stderr))
+        return done.stdout
+
+    def pprof(self, *words: str) -> str:
+        return self.go("tool", "pprof", "-symbolize=none", *words)
+
+    def put(self, name: str, data) -> str:
+        with open(self.path(name), "wb") as file:
+            file.write(data if isinstance(data, bytes) else data.encode())
+        return self.path(name)
+
+    def top(self, path: str, value: str, unit: str) -> dict:
+        """name -> (self, inclusive), in `unit`, which the numbers may have behind them."""
+        text = self.pprof("-top", f"-sample_index={value}", f"-unit={unit}", "-nodecount=100000",
+                          "-nodefraction=0", "-edgefraction=0", path)
+        rows = collections.Counter(), collections.Counter()
+        header = text.split("\n").index("      flat  flat%   sum%        cum   cum%")
+        for line in text.split("\n")[header + 1:]:
+            if line:
+                words = line.split(maxsplit=5)
+                name = re.sub(r" \((partial-)?inline\)$", "", words[5])
+                for sums, word in zip(rows, (words[0], words[3])):
+                    sums[name] += int(re.match(r"-?\d+", word)[0])
+        return {name: (rows[0][name], cum) for name, cum in rows[1].items() if cum}
+
+    def rows(self, path: str, *more: str) -> dict:
+        out = {}
+        for row in self.report(path, *more)["functions"]:
+            self.assertNotIn(row["name"], out)
+            out[row["name"]] = (row["self"][0], row["inclusive"][0])
+        return out
+
+    def raw(self, path: str) -> dict:
+        """The sections of -raw by their first lines; samples with their stacks as text, summed."""
+        text = self.pprof("-raw", path)
+        samples = re.search(r"^Samples:\n(.*\n)([^L]*(?:.*\n)*?)Locations\n", text, re.M)
+        locations = {}
+        for line in text[text.index("\nLocations\n"):text.index("\nMappings\n")].split("\n")[2:]:
+            if found := re.match(r" *(\d+): (\S+) (?:M=\d+ )?(.*)", line):
+                at = found[1]
+                locations[at] = found[2] + " " + found[3]
+            else:
+                locations[at] += "|" + line.strip()
+        out = collections.Counter()
+        label = ""
+        rows = []
+        for line in samples[2].split("\n"):
+            if found := re.match(r"^ *([-\d ]+?): ([\d ]*)$", line):
+                rows.append([tuple(map(int, found[1].split())), found[2].split(), ""])
+            elif line:
+                rows[-1][2] += line.strip() + " "
+        for values, stack, label in rows:
+            key = (" < ".join(locations[at] for at in stack), label)
+            for i, value in enumerate(values):
+                out[(*key, i)] += value
+        return {"types": samples[1].replace("[dflt]", "").split(), "samples": out,
+                "head": text[:text.index("Samples:")],
+                "mappings": re.sub(r"^\d+: ", "", text[text.index("\nMappings\n"):], flags=re.M)}
+
+
+class Ours(GoCase):
+    def check(self, path: str, value: str, unit: str) -> None:
+        top = self.top(path, value, unit)
+        self.assertEqual(top, self.rows(path))
+        self.assertGreater(len(top), 1)
+        back = self.path("back.pb.gz")
+        self.pprof("-proto", f"-output={back}", path)
+        ours, theirs = self.report(path), self.report(back)
+        for report in (ours, theirs): # a file's name stands in it
+            report.pop("file", None)
+        self.assertEqual(ours["totals"], theirs["totals"])
+        self.assertEqual(ours["events"], theirs["events"])
+        self.assertEqual(ours["functions"], theirs["functions"])
+        self.assertEqual(self.raw(path)["samples"], self.raw(back)["samples"])
+        again = self.path("again.pb.gz")
+        self.tally("convert", path, "-o", again)
+        raw, raw_again = self.raw(path), self.raw(again)
+        for part in ("types", "samples", "mappings"):
+            self.assertEqual(raw[part], raw_again[part])
+
+    def test_names_alone(self) -> None:
+        self.put("s.folded", STACKS)
+        path = self.path("s.pb.gz")
+        self.tally("convert", self.path("s.folded"), "-o", path)
+        self.check(path, "ticks", "count")
+        self.assertEqual(self.rows(self.path("s.folded")), self.rows(path))
+
+    def test_a_recorded_program(self) -> None:
+        need_perf()
+        path = self.path("r.pb.gz")
+        self.tally("record", "-o", path, "--", program("spin7030"), "0.4")
+        self.check(path, "samples", "count")
+        raw = self.raw(path)
+        self.assertEqual(raw["types"], ["samples/count", "cpu/nanoseconds"])
+        self.assertIn("PeriodType: cpu nanoseconds", raw["head"])
+        self.assertRegex(raw["head"], r"(?m)^Duration: \d")
+        period = int(re.search(r"Period: (\d+)", raw["head"])[1])
+        for (stack, label, i), value in raw["samples"].items():
+            if i == 0:
+                self.assertEqual(raw["samples"][(stack, label, 1)], value * period)
+                self.assertRegex(label, r"tid:\[\d+\]")
+        self.assertIn("command: ", self.pprof("-comments", path))
+        self.assertEqual(self.report(path)["totals"],
+                         [sum(v for (_, _, i), v in raw["samples"].items() if i == 0)])
+
+    def test_threads_and_parts(self) -> None:
+        file = (Pprof().type("ticks", "count").mapping(1, 0x1000, 0x3000, "/bin/x")
+                .function(1, "main", "m.c", 3).function(2, "leaf", "m.c", 9)
+                .location(1, 1, 0x1010, [(1, 5)]).location(2, 1, 0x1020, [(2, 10), (1, 6)])
+                .sample([2, 1], [3], {"thread": "one", "tid": 8, "pid": 7, "part": 1})
+                .sample([2, 1], [4], {"thread": "two", "tid": 9, "pid": 7, "part": 2})
+                .sample([1], [5], {"thread": "two", "tid": 9, "pid": 7, "part": 2,
+                                   "trigger": "end"}))
+        self.put("in.pb", file.bytes())
+        path = self.path("t.pb.gz")
+        self.tally("convert", self.path("in.pb"), "-o", path)
+        self.check(path, "ticks", "count")
+        self.assertEqual(self.top(path, "ticks", "count"), {"leaf": (7, 7), "main": (5, 12)})
+        tags = self.pprof("-tags", path)
+        for label in ("thread", "tid", "pid", "part", "trigger"):
+            self.assertRegex(tags, rf"(?m)^ *{label}: Total")
+
+
+class Theirs(GoCase):
+    def test_what_the_runtime_writes(self) -> None:
+        self.put("main.go", GO_PROGRAM)
+        self.go("build", "-o", "prog", "main.go")
+        subprocess.run(["./prog"], cwd=self.folder, check=True, timeout=60)
+        cpu, heap = self.path("cpu.pb.gz"), self.path("heap.pb.gz")
+        self.assertEqual(self.report(cpu)["events"], ["ticks"])
+        self.assertEqual(self.top(cpu, "samples", "count"), self.rows(cpu))
+        self.assertIn("main.inlined", self.rows(cpu))
+        values = ["inuse_space", "alloc_objects", "alloc_space", "inuse_objects"]
+        self.assertEqual(self.report(heap)["events"], values)
+        for value in values:
+            unit = "bytes" if value.endswith("space") else "count"
+            self.assertEqual(self.top(heap, value, unit), self.rows(heap, "--event", value), value)
+
+        # Ours of theirs: the same samples to Go.
+        for path, unordered in ((cpu, False), (heap, True)):
+            out = self.path("ours.pb.gz")
+            self.tally("convert", path, "-o", out)
+            theirs, ours = self.raw(path), self.raw(out)
+            self.assertEqual(sorted(theirs["types"]), sorted(ours["types"]))
+            if not unordered:
+                self.assertEqual(theirs["types"], ours["types"])
+                self.assertEqual(theirs["samples"], ours["samples"])
+                # What Go says of its names is less than is there.
+                self.assertEqual(*(re.sub(r"  \[.*", "", raw["mappings"]) for raw in (theirs, ours)))
+        for value in values:
+            unit = "bytes" if value.endswith("space") else "count"
+            self.assertEqual(self.top(heap, value, unit), self.top(out, value, unit), value)
+
+    def test_sums_and_differences(self) -> None:
+        for name, text in (("a", STACKS), ("b", STACKS.replace(" 7\n", " 9\n"))):
+            self.put(name + ".folded", text)
+            self.tally("convert", self.path(name + ".folded"), "-o", self.path(name + ".pb.gz"))
+        theirs, ours = self.path("theirs.pb.gz"), self.path("ours.pb.gz")
+        self.pprof("-proto", f"-output={theirs}", self.path("a.pb.gz"), self.path("b.pb.gz"))
+        self.tally("merge", self.path("a.pb.gz"), self.path("b.pb.gz"), "-o", ours)
+        self.assertEqual(self.rows(theirs), self.rows(ours))
+        self.assertEqual(self.raw(theirs)["samples"], self.raw(ours)["samples"])
+
+        less = self.path("less.pb.gz")
+        self.pprof("-proto", f"-output={less}", f"-diff_base={self.path('b.pb.gz')}",
+                   self.path("a.pb.gz"))
+        self.assertEqual(self.tally("validate", less).stderr, "")
+        refused = self.tally("report", less, status=1)
+        self.assertIn("a sample has a negative value", refused.stderr)
+
+
+if __name__ == "__main__":
+    run_unittests()
