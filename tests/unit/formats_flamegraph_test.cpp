@@ -7,6 +7,7 @@
 
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/flamegraph/layout.h"
+#include "formats/flamegraph/own_name.h"
 #include "formats/folded/folded.h"
 #include "random_profile.h"
 
@@ -208,6 +209,33 @@ size_t count(std::string_view text, std::string_view what) {
   return found;
 }
 
+TEST(FlameGraph, NamesByThemselves) {
+  for (const auto &[name, own] : std::map<std::string, std::string>{
+           {"main", "main"},
+           {"ns::f", "f"},
+           {"ns::S::f(int, ns::T) const", "f"},
+           {"unsigned long ns::f<std::vector<int> >(int (*)(char))", "f"},
+           {"void ns::(anonymous namespace)::sort<int>(int*) const &", "sort"},
+           {"(anonymous namespace)::f", "f"},
+           {"f(int)::{lambda(int)#1}::operator()(int) const", "operator()(int) const"},
+           {"f(int)::{lambda(int)#1}", "{lambda(int)#1}"},
+           {"std::operator<< <char>(std::ostream&)", "operator<< <char>(std::ostream&)"},
+           {"ns::S::~S()", "~S"},
+           {"f(int) [clone .cold]", "f"},
+           {"decltype (a(b)) ns::g(T&)", "g"},
+           {"<alloc::Vec<T> as core::Drop>::drop", "drop"},
+           {"core::ops::FnOnce::call_once", "call_once"},
+           {"main.(*T).f", "main.(*T).f"},
+           {"[unknown]", "[unknown]"},
+           {"f (file.py:3)", "f (file.py:3)"},
+           {"a > b", "a > b"},
+           {"f<(", "f<("},
+           {"ns::", "ns::"},
+           {"liblzma.so.5+0x15ae0", "liblzma.so.5+0x15ae0"},
+           {"", ""}})
+    EXPECT_EQ(flamegraph::own_name(name), own) << name;
+}
+
 TEST(FlameGraph, SaysWhatAFrameIs) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
@@ -259,15 +287,25 @@ TEST(FlameGraph, TheLostIsNamed) {
   const auto out = flamegraph::write(*builder.finish(), {});
   ASSERT_TRUE(out);
   EXPECT_EQ(out->lost.size(), 8u);
-  EXPECT_EQ(out->lost[0], "1 frames too narrow (0.01% of all)");
+  EXPECT_EQ(out->lost[0], "1 frame too narrow (0.01% of all)");
   EXPECT_EQ(out->lost[1], "50 frames beyond the 250th of a stack (90.90% of all)");
-  EXPECT_EQ(count(out->bytes, "Not drawn: 1 frames too narrow"), 1u);
+  EXPECT_EQ(count(out->bytes, "Not drawn: 1 frame too narrow"), 1u);
   EXPECT_EQ(count(out->bytes, "<path class=\"cut\""), 1u);
 }
 
 TEST(FlameGraph, TheSameProfileGivesTheSameBytes) {
   const std::string text = written(profile_of("main;f 3\nmain;g;h 2\nother 1\n"));
   EXPECT_EQ(written(profile_of("other 1\nmain;g;h 2\nmain;f 1\nmain;f 2\n")), text);
+}
+
+// All that there is may be narrow.
+TEST(FlameGraph, ManyOutermostFrames) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i)
+    text += "f" + std::to_string(i) + " 1\n";
+  const std::string picture = written(profile_of(text));
+  EXPECT_EQ(count(picture, "Not drawn: 3000 frames too narrow (100.00% of all)"), 1u);
+  EXPECT_EQ(count(picture, "<g class="), 1u); // the root
 }
 
 TEST(FlameGraph, IsBounded) {

@@ -16,7 +16,7 @@
     const [title, rect] = group.children;
     const lines = title.textContent.split('\n');
     return {group, rect, text: group.querySelector('text'), cut: group.querySelector('.cut'),
-            name: lines[0], about: lines.join('  \u00b7  '), begin, value, depth, end: begin + value,
+            name: lines[0], own: group.dataset.own || lines[0], about: lines.join('  \u00b7  '), begin, value, depth, end: begin + value,
             shown: true};
   });
   const frame_of = new Map(frames.map(frame => [frame.group, frame]));
@@ -44,8 +44,14 @@
     return length || 7.25;
   })();
 
-  // The beginning of a name that fits, "" where that says nothing.
-  function fitting(name, room) {
+  // As much of a name as fits: all of it, or the beginning of what it is without scopes; "" where
+  // that says nothing.
+  function fitting(frame, room) {
+    const whole = beginning(frame.name, room);
+    return whole === frame.name ? whole : beginning(frame.own, room);
+  }
+
+  function beginning(name, room) {
     const columns = Math.floor((room - 6) / character);
     if (columns < 3)
       return '';
@@ -68,7 +74,7 @@
     frame.rect.setAttribute('x', x);
     frame.rect.setAttribute('y', y);
     frame.rect.setAttribute('width', Math.max(room - gap, 0.5));
-    const name = fitting(frame.name, room);
+    const name = fitting(frame, room);
     if (name !== '' || frame.text) {
       if (!frame.text)
         frame.text = make('text', {}, frame.group);
@@ -116,19 +122,17 @@
 
   function resize() {
     width = Math.max(window.innerWidth, 320);
-    // With a scroll bar there is less room.
     for (let pass = 0; pass < 2; ++pass) {
       const below = top + (rows + 1) * row + 12;
       const height = below + draw_legend(below) + margin;
       svg.setAttribute('width', width);
       svg.setAttribute('height', height);
       svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
-      const bar_of_window = height > window.innerHeight ? window.innerWidth -
-                            document.documentElement.clientWidth : 0;
-      if (pass === 0 && bar_of_window > 0)
-        width = Math.max(window.innerWidth - bar_of_window, 320);
-      else
+      // Beside a scroll bar there is less room; not every browser tells it of a picture.
+      const room = document.documentElement.clientWidth;
+      if (height <= window.innerHeight || room <= 0 || room >= width)
         break;
+      width = Math.max(room, 320);
     }
     by_id('head').firstElementChild.setAttribute('height', top);
     controls.setAttribute('width', width - 2 * margin);
@@ -186,7 +190,7 @@
     matched.textContent = '';
     try {
       // As many editors have it: capitals matter where some are typed.
-      pattern = wanted === '' ? null : new RegExp(wanted, /[A-Z]/.test(wanted) ? 'u' : 'iu');
+      pattern = wanted === '' ? null : new RegExp(wanted, /[A-Z]/.test(wanted) ? '' : 'i');
     } catch (error) {
       input.setAttribute('aria-invalid', 'true');
       matched.textContent = 'no regular expression';

@@ -7,6 +7,7 @@
 #include "formats/flamegraph/assets.h"
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/flamegraph/layout.h"
+#include "formats/flamegraph/own_name.h"
 #include "support/path.h"
 #include "support/text_sink.h"
 #include "support/xml_text.h"
@@ -51,10 +52,21 @@ std::string percent(int64_t part, int64_t whole) {
   return fmt::format("{:.2f}%", 100 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string duration(uint64_t ns) {
-  if (ns % 1'000'000 == 0)
-    return fmt::format("{} ms", ns / 1'000'000);
-  return ns % 1000 == 0 ? fmt::format("{} µs", ns / 1000) : fmt::format("{} ns", ns);
+std::string duration(uint64_t period_ns) {
+  const auto ns = static_cast<double>(period_ns);
+  return ns >= 1e6   ? fmt::format("{:.4g} ms", ns / 1e6)
+         : ns >= 1e3 ? fmt::format("{:.4g} µs", ns / 1e3)
+                     : fmt::format("{} ns", period_ns);
+}
+
+// The name in so many columns: whole, else what it is without scopes and parameters.
+std::string fitting(const std::string &name, size_t columns) {
+  const std::string whole = cut_to(name, columns);
+  return whole == name ? whole : cut_to(own_name(name), columns);
+}
+
+std::string frames(uint64_t count) {
+  return fmt::format("{} frame{}", count, count == 1 ? "" : "s");
 }
 
 // A function has the same shade wherever it stands: v0 … v2 of style.css.
@@ -66,8 +78,9 @@ uint32_t shade_of(std::string_view name) {
 }
 
 struct LegendEntry {
-  std::string text, title; // as XML
+  std::string text, title;
   size_t colour;
+  double x = 0, y = 0;
 };
 
 class Picture {
@@ -96,6 +109,7 @@ private:
   std::vector<std::string> notes() const;
   void head(const std::vector<std::string> &lines);
   void frame(const Box &box);
+  void place_legend();
   void legend(double top);
 
   const StackProfile &profile_;
@@ -135,9 +149,9 @@ void Picture::choose_colours() {
     const std::string_view shown = object.empty()                          ? "no object known"
                                    : of_one_name[name] > 1 || name.empty() ? object
                                                                            : name;
-    legend_.push_back({fmt::format("{} {}", xml_escaped(cut_to(clean(shown), 60)),
-                                   percent(self[object], layout_.total)),
-                       xml_escaped(clean_and_cut(object.empty() ? shown : object)), i + 1});
+    legend_.push_back(
+        {fmt::format("{} {}", cut_to(clean(shown), 60), percent(self[object], layout_.total)),
+         clean_and_cut(object.empty() ? shown : object), i + 1});
   }
   if (objects.size() > most_colours)
     legend_.push_back(
@@ -148,10 +162,10 @@ void Picture::choose_colours() {
 std::vector<std::string> Picture::notes() const {
   std::vector<std::string> out;
   if (layout_.narrow > 0)
-    out.push_back(fmt::format("{} frames too narrow ({} of all)", layout_.narrow,
+    out.push_back(fmt::format("{} too narrow ({} of all)", frames(layout_.narrow),
                               percent(layout_.narrow_value, layout_.total)));
   if (layout_.deep > 0)
-    out.push_back(fmt::format("{} frames beyond the {}th of a stack ({} of all)", layout_.deep,
+    out.push_back(fmt::format("{} beyond the {}th of a stack ({} of all)", frames(layout_.deep),
                               Limits().depth, percent(layout_.deep_value, layout_.total)));
   return out;
 }
@@ -187,7 +201,10 @@ void Picture::frame(const Box &box) {
     to_.put("all");
   else
     to_.put(fmt::format("c{} v{}", colour_of_[frame.object], shade_of(frame.name)));
-  to_.put(fmt::format("\" data-f=\"{},{},{}\"><title>", box.begin, box.value, box.depth));
+  to_.put(fmt::format("\" data-f=\"{},{},{}\"", box.begin, box.value, box.depth));
+  if (const std::string_view own = own_name(name); own != name)
+    to_.put(fmt::format(" data-own=\"{}\"", xml_escaped(own)));
+  to_.put("><title>");
   to_.put(xml_escaped(name));
   to_.put(fmt::format("\n{} {}, {}", box.value, unit_, percent(box.value, layout_.total)));
   if (box.self > 0 && box.self != box.value)
@@ -210,33 +227,42 @@ void Picture::frame(const Box &box) {
                       number(y), number(shown), number(row_height - 1)));
   if (const double columns = (width - 6) / character; columns >= 3)
     to_.put(fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", number(x + 3), number(y + 13),
-                        xml_escaped(cut_to(name, static_cast<size_t>(columns)))));
+                        xml_escaped(fitting(name, static_cast<size_t>(columns)))));
   if (box.cut)
     to_.put(
         fmt::format("<path class=\"cut\" d=\"M{} {}h{}\"/>", number(x), number(y), number(shown)));
   to_.put("</g>\n");
 }
 
-void Picture::legend(double top) {
-  to_.put("<g id=\"legend\">\n");
-  double x = margin;
-  for (const LegendEntry &entry : legend_) {
+// Side by side, in as many lines as it takes.
+void Picture::place_legend() {
+  double x = margin, y = 0;
+  for (LegendEntry &entry : legend_) {
     const auto columns = static_cast<double>(std::ranges::count_if(entry.text, begins_utf8));
     const double width = 30 + columns * character;
     if (x > margin && x + width > picture_width - margin) {
       x = margin;
-      top += legend_height;
+      y += legend_height;
     }
-    to_.put(fmt::format("<g class=\"c{}\" transform=\"translate({} {})\"><title>{}</title>"
-                        "<rect width=\"12\" height=\"12\"/><text x=\"18\" y=\"10\">{}</text></g>\n",
-                        entry.colour, number(x), number(top), entry.title, entry.text));
+    entry.x = x;
+    entry.y = y;
     x += width;
   }
+}
+
+void Picture::legend(double top) {
+  to_.put("<g id=\"legend\">\n");
+  for (const LegendEntry &entry : legend_)
+    to_.put(fmt::format("<g class=\"c{}\" transform=\"translate({} {})\"><title>{}</title>"
+                        "<rect width=\"12\" height=\"12\"/><text x=\"18\" y=\"10\">{}</text></g>\n",
+                        entry.colour, number(entry.x), number(top + entry.y),
+                        xml_escaped(entry.title), xml_escaped(entry.text)));
   to_.put("</g>\n");
 }
 
 void Picture::write() {
   choose_colours();
+  place_legend();
   const std::string command = clean(profile_.strings[profile_.command]);
   const std::string title = xml_escaped(cut_to(command.empty() ? "Flame graph" : command, 130));
   std::vector<std::string> lines{title, xml_escaped(fmt::format("{} {}", layout_.total, unit_))};
@@ -246,8 +272,8 @@ void Picture::write() {
     lines.push_back(fmt::format("Not drawn: {}", fmt::join(missing, ", ")));
   head_ = 14 + static_cast<double>(lines.size()) * row_height;
   const double legend_top = head_ + (layout_.depth + 1) * row_height + 12;
-  // As many lines as the legend has at most.
-  const double height = legend_top + static_cast<double>(legend_.size()) * legend_height + margin;
+  const double height =
+      legend_top + (legend_.empty() ? 0 : legend_.back().y) + legend_height + margin;
 
   to_.put(fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
