@@ -1,5 +1,5 @@
 // Folded stacks from any bytes: read or refused with a place; what was read is written so that it
-// reads back as the same.
+// reads back as the same, and is written in all other formats of stacks, too.
 #include <cstdlib>
 #include <string_view>
 
@@ -39,6 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const auto same = folded::write(std::get<StackProfile>(*in_pieces), {});
   require(same.has_value() && written.has_value() && same->bytes == written->bytes);
   require(folded::probe(written->bytes));
+  for (const Format &format : formats()) // what else holds stacks
+    if (format.write_stacks) {
+      const auto other = format.write_stacks(stacks, {});
+      require(other.has_value() || other.error().code == ErrorCode::no_data);
+    }
   const auto second = read(written->bytes, 5);
   require(second.has_value());
   const auto &again = std::get<StackProfile>(*second);

@@ -113,7 +113,7 @@ class CompletionTest(GdbCase):
                                         ("dwarf", "fp", "none")],
             "profile start --f": ["profile start --frequency"],
             "profile start --frequency ": [],
-            "profile dump --format f": ["profile dump --format folded"],
+            "profile dump --format fo": ["profile dump --format folded"],
             "profile dump x.cg --p": ["profile dump x.cg --parts"],
             "profile diff prev": ["profile diff previous"],
             "profile config st": ["profile config stacks"],

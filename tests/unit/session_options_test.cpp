@@ -114,7 +114,7 @@ TEST(Complete, WordsThatMayFollow) {
   EXPECT_EQ(complete_words("report --by t"), Texts{"thread"});
   EXPECT_EQ(complete_words("report --limit "), Texts{});
   EXPECT_EQ(complete_words("report "), (Texts{"--by", "--json", "--limit", "--sort"}));
-  EXPECT_EQ(complete_words("dump x --format f"), Texts{"folded"});
+  EXPECT_EQ(complete_words("dump x --format f"), (Texts{"flamegraph", "folded"}));
   EXPECT_EQ(complete_words("config "), (Texts{"backend", "clock", "frequency", "stacks"}));
   EXPECT_EQ(complete_words("config stacks f"), Texts{"fp"});
   EXPECT_EQ(complete_words("config frequency "), Texts{});

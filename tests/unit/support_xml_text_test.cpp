@@ -33,6 +33,11 @@ TEST(XmlText, EachByteOfTheRestBecomesAQuestionMark) {
   expect_text("\xe2\x82z\x80", "??z?");
 }
 
+TEST(XmlText, MarkupIsEscaped) {
+  EXPECT_EQ(xml_escaped("f<a&&>(\"]]>\")"), "f&lt;a&amp;&amp;&gt;(&quot;]]&gt;&quot;)");
+  EXPECT_EQ(xml_escaped("na\xc3\xafve 'x'"), "na\xc3\xafve 'x'");
+}
+
 TEST(Demangle, NamesOfCpp) {
   EXPECT_EQ(demangle("_ZN2ns1fEi"), "ns::f(int)");
   EXPECT_EQ(demangle("main"), "main");

@@ -13,6 +13,7 @@
 #include "formats/cobertura/cobertura.h"
 #include "formats/sonarqube/sonarqube.h"
 #endif
+#include "formats/flamegraph/flamegraph.h"
 #include "formats/folded/folded.h"
 #include "formats/gcov/read.h"
 #include "formats/gcov3/gcov3.h"
@@ -22,6 +23,7 @@
 #ifdef TALLY_WITH_PPROF
 #include "formats/pprof/pprof.h"
 #endif
+#include "formats/speedscope/speedscope.h"
 #include "support/path.h"
 
 namespace tally {
@@ -41,6 +43,10 @@ std::span<const Format> formats() {
        .default_name = "*.cobertura.xml",
        .write_coverage = cobertura::write},
 #endif
+      {.name = "flamegraph",
+       .summary = "a flame graph: an SVG that any browser opens",
+       .file_names = {"*.svg"},
+       .write_stacks = flamegraph::write},
       {.name = "folded",
        .summary = "one stack a line with its count, for flame graphs",
        .file_names = {"*.folded", "*.collapsed"},
@@ -96,6 +102,10 @@ std::span<const Format> formats() {
        .default_name = "*.sonarqube.xml",
        .write_coverage = sonarqube::write},
 #endif
+      {.name = "speedscope",
+       .summary = "stacks of each thread as JSON, for speedscope",
+       .file_names = {"*.speedscope.json"},
+       .write_stacks = speedscope::write},
   };
   return table;
 }

@@ -54,7 +54,4 @@ private:
   bool changed_ = false;
 };
 
-inline constexpr std::string_view xml_text_changed =
-    "control characters and bytes that are not UTF-8, in names (they became '?')";
-
 } // namespace tally

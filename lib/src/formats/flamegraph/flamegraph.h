@@ -1,0 +1,9 @@
+#pragma once
+
+#include <tally/formats.h>
+
+namespace tally::flamegraph {
+
+Result<Written> write(const StackProfile &profile, const WriteOptions &options);
+
+} // namespace tally::flamegraph

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include <tally/version.h>
+
+#include "formats/speedscope/speedscope.h"
+#include "model/frame_tree.h"
+#include "support/checked.h"
+#include "support/json_text.h"
+#include "support/text_sink.h"
+
+namespace tally::speedscope {
+
+namespace {
+
+// What a weight is: the first value times `factor`.
+struct Unit {
+  std::string_view name;
+  int64_t factor = 1;
+};
+
+Result<Unit> unit_of(const StackProfile &profile) {
+  if (profile.period_ns > INT64_MAX)
+    return fail(ErrorCode::overflow, "the clock's period does not fit in 63 bits");
+  if (profile.period_ns > 0)
+    return Unit{"nanoseconds", static_cast<int64_t>(profile.period_ns)};
+  constexpr std::array<std::string_view, 5> known{"nanoseconds", "microseconds", "milliseconds",
+                                                  "seconds", "bytes"};
+  const std::string_view unit = profile.strings[profile.value_types().front().unit];
+  const auto *found = std::ranges::find(known, unit);
+  return Unit{found == known.end() ? "none" : *found};
+}
+
+// Samples of one thread, by the nodes of their leaves.
+struct ThreadSamples {
+  ThreadId thread = none<ThreadId>;                 // none: of those whose thread is not known
+  std::vector<std::pair<uint32_t, int64_t>> leaves; // ascending
+  int64_t total = 0;
+};
+
+Result<std::vector<ThreadSamples>> samples_of(const StackProfile &profile, const FrameTree &tree,
+                                              const Unit &unit) {
+  std::vector<ThreadSamples> threads(profile.threads().size() + 1); // the last: not known
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    const Sample sample = profile.sample(row);
+    int64_t weight = sample.values.front();
+    if (weight < 0)
+      return fail(ErrorCode::invalid_input, "a sample has a negative value");
+    if (weight == 0)
+      continue;
+    const bool is_known = sample.thread != none<ThreadId>;
+    ThreadSamples &thread = is_known ? threads[index_of(sample.thread)] : threads.back();
+    thread.thread = sample.thread;
+    if (__builtin_mul_overflow(weight, unit.factor, &weight) || !checked_add(thread.total, weight))
+      return fail(ErrorCode::overflow, "the time of a thread in nanoseconds is more than 63 bits "
+                                       "hold");
+    thread.leaves.emplace_back(tree.leaf(sample.stack), weight);
+  }
+  std::erase_if(threads, [](const ThreadSamples &thread) { return thread.leaves.empty(); });
+  if (threads.empty())
+    return fail(ErrorCode::no_data, "holds no samples: every count is 0");
+  // The tree's order: stacks that begin alike stand together.
+  for (ThreadSamples &thread : threads) {
+    auto &leaves = thread.leaves;
+    std::ranges::sort(leaves);
+    size_t kept = 0;
+    for (size_t i = 1; i < leaves.size(); ++i) {
+      if (leaves[i].first == leaves[kept].first)
+        leaves[kept].second += leaves[i].second;
+      else
+        leaves[++kept] = leaves[i];
+    }
+    leaves.resize(kept + 1);
+  }
+  return threads;
+}
+
+class Writer {
+public:
+  Writer(const StackProfile &profile, const FrameTree &tree, const Unit &unit, std::string &out)
+      : profile_(profile), tree_(tree), unit_(unit), to_(out) {}
+
+  void write(const std::vector<ThreadSamples> &threads) {
+    to_.put("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n"
+            "\"exporter\":\"tally " TALLY_VERSION "\",\n");
+    if (const std::string_view command = profile_.strings[profile_.command]; !command.empty()) {
+      to_.put("\"name\":");
+      text(command);
+      to_.put(",\n");
+    }
+    to_.put("\"activeProfileIndex\":");
+    const auto busiest = std::ranges::max_element(threads, {}, &ThreadSamples::total);
+    to_.put(static_cast<uint64_t>(busiest - threads.begin()));
+    to_.put(",\n\"shared\":{\"frames\":[");
+    for (size_t i = 0; i < tree_.frames().size(); ++i) {
+      to_.put(i == 0 ? "\n" : ",\n");
+      frame(tree_.frames()[i]);
+    }
+    to_.put("]},\n\"profiles\":[");
+    for (size_t i = 0; i < threads.size(); ++i) {
+      to_.put(i == 0 ? "\n" : ",\n");
+      thread(threads[i]);
+    }
+    to_.put("]}\n");
+    to_.flush();
+  }
+
+  bool changed() const { return changed_; }
+
+private:
+  void text(std::string_view raw) {
+    const std::string json = json_text(raw);
+    constexpr std::string_view replacement = "\xEF\xBF\xBD";
+    changed_ |= json.find(replacement) != json.npos && raw.find(replacement) == raw.npos;
+    to_.put(json);
+  }
+
+  void frame(const TreeFrame &frame) {
+    to_.put("{\"name\":");
+    text(frame.name);
+    // Without debug information the object, which is what speedscope then colours by.
+    if (const std::string_view file = frame.file.empty() ? frame.object : frame.file;
+        !file.empty()) {
+      to_.put(",\"file\":");
+      text(file);
+    }
+    if (!frame.file.empty() && frame.line > 0) {
+      to_.put(",\"line\":");
+      to_.put(uint64_t{frame.line});
+    }
+    to_.put('}');
+  }
+
+  void thread(const ThreadSamples &thread) {
+    to_.put("{\"type\":\"sampled\",\"name\":");
+    text(name_of(thread.thread));
+    to_.put(",\"unit\":\"");
+    to_.put(unit_.name);
+    to_.put("\",\"startValue\":0,\"endValue\":");
+    to_.put_signed(thread.total);
+    to_.put(",\n\"samples\":[");
+    std::vector<uint32_t> stack;
+    for (size_t i = 0; i < thread.leaves.size(); ++i) {
+      stack.clear();
+      for (uint32_t node = thread.leaves[i].first; node != none<uint32_t>;
+           node = tree_[node].parent)
+        stack.push_back(tree_[node].frame);
+      to_.put(i == 0 ? "\n[" : ",\n[");
+      for (size_t at = stack.size(); at-- > 0;) {
+        to_.put(uint64_t{stack[at]});
+        if (at > 0)
+          to_.put(',');
+      }
+      to_.put(']');
+    }
+    to_.put("],\n\"weights\":[");
+    for (size_t i = 0; i < thread.leaves.size(); ++i) {
+      if (i > 0)
+        to_.put(',');
+      to_.put_signed(thread.leaves[i].second);
+    }
+    to_.put("]}");
+  }
+
+  std::string name_of(ThreadId id) const {
+    if (id == none<ThreadId>)
+      return profile_.threads().size() == 0 ? "all threads" : "thread not known";
+    const Thread &thread = profile_.threads()[id];
+    const std::string_view name = profile_.strings[thread.name];
+    return name.empty() ? fmt::format("thread {}", thread.tid)
+                        : fmt::format("{} ({})", name, thread.tid);
+  }
+
+  const StackProfile &profile_;
+  const FrameTree &tree_;
+  const Unit unit_;
+  TextSink to_;
+  bool changed_ = false;
+};
+
+} // namespace
+
+Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+  if (profile.value_types().empty())
+    return fail(ErrorCode::no_data, "the profile counts nothing");
+  TALLY_TRY(unit, unit_of(profile));
+  TALLY_TRY(tree, FrameTree::of(profile));
+  TALLY_TRY(threads, samples_of(profile, tree, unit));
+  Written out;
+  Writer writer(profile, tree, unit, out.bytes);
+  writer.write(threads);
+  out.lost.emplace_back("addresses, and lines but those of functions");
+  out.lost.emplace_back("objects of functions whose source is known");
+  if (profile.parts().size() > 1)
+    out.lost.emplace_back("the parts (their sum is written)");
+  if (profile.value_types().size() > 1)
+    out.lost.emplace_back("all values but the first");
+  if (writer.changed())
+    out.lost.emplace_back("bytes that are no UTF-8, in names (they became U+FFFD)");
+  return out;
+}
+
+} // namespace tally::speedscope

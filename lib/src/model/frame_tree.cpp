@@ -1,0 +1,116 @@
+#include "model/frame_tree.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/id_table.h"
+#include "support/hash.h"
+
+namespace tally {
+
+Result<FrameTree> FrameTree::of(const StackProfile &profile) {
+  FrameTree tree;
+  tree.name_frames(profile);
+  TALLY_CHECK(tree.add_nodes(profile));
+  tree.put_in_order();
+  return tree;
+}
+
+void FrameTree::name_frames(const StackProfile &profile) {
+  constexpr std::string_view unknown = "[unknown]";
+  std::vector<TreeFrame> all;
+  for (const SourceFunction &function : profile.functions()) {
+    const auto text = [&](StringId id) { return profile.strings[id]; };
+    const std::string_view name = text(function.name);
+    all.push_back(
+        {name.empty() ? unknown : name, text(function.file), text(function.object), function.line});
+  }
+  all.push_back({unknown, {}, {}, 0});
+  frames_ = all;
+  std::ranges::sort(frames_);
+  frames_.erase(std::unique(frames_.begin(), frames_.end()), frames_.end());
+  for (const TreeFrame &frame : all)
+    frame_of_.push_back(
+        static_cast<uint32_t>(std::ranges::lower_bound(frames_, frame) - frames_.begin()));
+  unknown_ = frame_of_.back();
+}
+
+Result<void> FrameTree::add_nodes(const StackProfile &profile) {
+  IdTable table;
+  const auto hash = [](const Node &node) {
+    return mix((uint64_t{node.parent} << 32) | node.frame);
+  };
+  const auto child = [&](uint32_t parent, uint32_t frame, bool inlined) {
+    const Node wanted{parent, frame, parent == none<uint32_t> ? 0 : nodes_[parent].depth + 1,
+                      inlined};
+    const auto [node, is_new] = table.find_or_add(
+        hash(wanted), size(),
+        [&](uint32_t id) { return nodes_[id].parent == parent && nodes_[id].frame == frame; },
+        [&](uint32_t id) { return hash(nodes_[id]); });
+    if (is_new)
+      nodes_.push_back(wanted);
+    else
+      nodes_[node].inlined &= inlined;
+    return node;
+  };
+  leaves_.reserve(profile.stack_count());
+  for (uint32_t i = 0; i < profile.stack_count(); ++i) { // callers come before what they called
+    const auto stack = static_cast<StackId>(i);
+    const StackId caller = profile.stack_caller(stack);
+    uint32_t node = caller == none<StackId> ? none<uint32_t> : leaves_[index_of(caller)];
+    const auto lines = profile.location(profile.stack_location(stack)).lines;
+    if (nodes_.size() + lines.size() >= none<uint32_t> / 2)
+      return fail(ErrorCode::overflow, "more frames than 32 bits count");
+    if (lines.empty())
+      node = child(node, unknown_, false);
+    for (size_t line = lines.size(); line-- > 0;)
+      node = child(node, frame_of_[index_of(lines[line].function)], line + 1 < lines.size());
+    leaves_.push_back(node);
+  }
+  for (size_t row = 0; row < profile.sample_count() && stackless_ == none<uint32_t>; ++row)
+    if (profile.sample(row).stack == none<StackId>)
+      stackless_ = child(none<uint32_t>, unknown_, false);
+  return {};
+}
+
+// Not recursive: a stack may be deep.
+void FrameTree::put_in_order() {
+  // Families: the nodes of one parent stand together, outermost ones last (`none` is largest).
+  std::vector<uint32_t> families(size());
+  std::iota(families.begin(), families.end(), 0);
+  std::ranges::sort(families, {}, [&](uint32_t node) {
+    return (uint64_t{nodes_[node].parent} << 32) | nodes_[node].frame;
+  });
+  constexpr uint32_t end = none<uint32_t>;
+  std::vector<uint32_t> first_child(size(), end), next_sibling(size(), end), new_id(size());
+  uint32_t next = end;
+  for (size_t i = families.size(); i-- > 0;) {
+    const uint32_t node = families[i], parent = nodes_[node].parent;
+    uint32_t &head = parent == end ? next : first_child[parent];
+    next_sibling[node] = head;
+    head = node;
+  }
+  std::vector<Node> ordered;
+  ordered.reserve(nodes_.size());
+  std::vector<uint32_t> path;
+  while (next != end || !path.empty()) {
+    if (next == end) {
+      next = next_sibling[path.back()];
+      path.pop_back();
+      continue;
+    }
+    new_id[next] = static_cast<uint32_t>(ordered.size());
+    ordered.push_back(nodes_[next]);
+    if (ordered.back().parent != end)
+      ordered.back().parent = new_id[ordered.back().parent];
+    path.push_back(next);
+    next = first_child[next];
+  }
+  nodes_ = std::move(ordered);
+  for (uint32_t &leaf : leaves_)
+    leaf = new_id[leaf];
+  if (stackless_ != end)
+    stackless_ = new_id[stackless_];
+}
+
+} // namespace tally

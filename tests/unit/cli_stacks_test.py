@@ -1,0 +1,241 @@
+"""What `tally convert` draws and writes from stacks, for browsers: an SVG, and speedscope's JSON."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+from xml.etree import ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.profiles import ProfileCase
+from support.skips import need_tools, run_unittests
+
+STACKS = """\
+main;parse;next_token 40
+main;parse 3
+main;print<int, char const*>(int&) 50
+main;work;parse;next_token 6
+<start>&"'\t;\x01bell 1
+"""
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+class StacksCase(ProfileCase):
+    def converted(self, name: str, text: str = STACKS) -> str:
+        with open(self.path("in.folded"), "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        out = self.path(name)
+        self.tally("convert", self.path("in.folded"), "-o", out)
+        return out
+
+
+class FlameGraph(StacksCase):
+    def test_is_xml(self) -> None:
+        need_tools("xmllint")
+        path = self.converted("x.svg")
+        subprocess.run(["xmllint", "--noout", path], check=True, timeout=60)
+
+    def test_frames(self) -> None:
+        """Their titles, where they lie, and that their names fit."""
+        root = ElementTree.parse(self.converted("x.svg")).getroot()
+        self.assertEqual(root.tag, SVG + "svg")
+        (frames,) = (group for group in root if group.get("id") == "frames")
+        below: dict[int, tuple[float, float]] = {}
+        right: dict[int, float] = {}
+        values = {}
+        for frame in frames:
+            begin, value, depth = map(int, frame.get("data-f", "").split(","))
+            rect, title = frame.find(SVG + "rect"), frame.find(SVG + "title")
+            assert rect is not None and title is not None and title.text
+            name, count, *_ = title.text.split("\n")
+            self.assertTrue(count.startswith(f"{value} ticks, {value:.2f}%"), count)
+            values[name, depth, begin] = value
+            x, width = float(rect.get("x", "")), float(rect.get("width", ""))
+            self.assertAlmostEqual(x, 10 + begin * 11.8, delta=0.01)
+            self.assertLessEqual(x + width, 10 + (begin + value) * 11.8 + 0.01)
+            self.assertGreaterEqual(x, right.get(depth, 0.0))
+            right[depth] = x + width
+            if depth > 0:
+                self.assertGreaterEqual(x, below[depth - 1][0])
+                self.assertLessEqual(x + width, below[depth - 1][1] + 0.01)
+            below[depth] = (x, x + width)
+            text = frame.find(SVG + "text")
+            if text is not None:
+                assert text.text
+                self.assertLessEqual(len(text.text) * 7.25, width)
+                self.assertIn(text.text.rstrip("…"), name)
+        self.assertEqual(values["all", 0, 0], 100)
+        self.assertEqual(values["main", 1, 1], 99)
+        self.assertEqual(values["print<int, char const*>(int&)", 2, 44], 50)
+        self.assertEqual(values["<start>&\"'?", 1, 0], 1)
+
+    def test_says_what_is_lost(self) -> None:
+        with open(self.path("deep.folded"), "w", encoding="utf-8") as file:
+            file.write("f;" * 10_000 + "leaf 50\nmain 5000\nrare 1\n")
+        done = self.tally("convert", self.path("deep.folded"), "-o", self.path("deep.svg"))
+        self.assertIn("tally: not in flamegraph: 9751 frames beyond the 250th of a stack (0.99% of "
+                      "all)", done.stderr.splitlines())
+        self.assertIn("tally: not in flamegraph: 1 frame too narrow (0.02% of all)",
+                      done.stderr.splitlines())
+        with open(self.path("deep.svg"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn(">Not drawn: 1 frame too narrow (0.02% of all), 9751 frames beyond", text)
+        self.assertLess(len(text), 150_000)
+
+    def test_is_not_read(self) -> None:
+        path = self.converted("x.svg")
+        done = self.tally("report", path, status=1)
+        self.assertIn("the format flamegraph is written here, but not read", done.stderr)
+
+
+# Run in the picture, after its own script; `result` is what it finds.
+DRIVER = """
+const result = {};
+const all = [...document.querySelectorAll('#frames > g')];
+const name = g => g.querySelector('title').textContent.split('\\n')[0];
+const named = (text, nth = 0) => all.filter(g => name(g) === text)[nth];
+const shown = () => all.filter(g => g.style.display !== 'none').map(name);
+const width = g => Number(g.querySelector('rect').getAttribute('width'));
+const hits = () => all.filter(g => g.classList.contains('hit')).map(name);
+const matched = () => document.querySelector('.matched').textContent;
+const input = document.querySelector('input');
+const key = (to, key, more = {}) => {
+  const event = new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true, ...more});
+  to.dispatchEvent(event);
+  return event.defaultPrevented;
+};
+const click = g => g.querySelector('rect').dispatchEvent(new MouseEvent('click', {bubbles: true}));
+const type = text => {
+  input.value = text;
+  input.dispatchEvent(new Event('input', {bubbles: true}));
+};
+const fits = () => all.every(g => {
+  const text = g.querySelector('text');
+  return !text || g.style.display === 'none' || text.getComputedTextLength() <= width(g);
+});
+result.fits = fits();
+result.inside = all.every(g => {
+  const box = g.querySelector('rect').getBoundingClientRect();
+  return box.left >= 0 && box.right <= innerWidth;
+});
+result.full = width(all[0]);
+click(named('work'));
+result.zoomed = shown();
+result.widths = all.filter(g => g.style.display !== 'none').map(width);
+result.zoomed_fits = fits();
+result.focused = name(document.activeElement);
+key(document.activeElement, 'ArrowUp');
+result.up = name(document.activeElement);
+key(document.activeElement, 'ArrowDown');
+key(document.activeElement, 'ArrowDown');
+result.down = name(document.activeElement);
+key(document.activeElement, 'Escape');
+result.reset = shown().length === all.length;
+key(document.activeElement, 'Enter');
+const top_of = g => g.querySelector('rect').getBoundingClientRect().top;
+result.root_below = top_of(all[0]) > top_of(named('main'));
+document.querySelectorAll('button')[1].click();
+result.root_above = top_of(all[0]) < top_of(named('main'));
+result.find_taken = key(document.documentElement, 'f', {ctrlKey: true});
+result.typing = document.activeElement === input;
+type('^parse$|token');
+result.hits = hits();
+result.matched = matched();
+type('PRINT');
+result.capitals = [hits().length, matched()];
+type('(');
+result.wrong = [hits().length, matched(), input.getAttribute('aria-invalid')];
+key(input, 'Escape');
+result.ended = [hits().length, matched(), input.value];
+named('parse').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}));
+result.status = document.querySelectorAll('output')[1].textContent;
+const out = document.createElementNS('http://www.w3.org/2000/svg', 'desc');
+out.textContent = 'RESULT' + JSON.stringify(result) + 'END';
+document.documentElement.append(out);
+"""
+
+
+class InABrowser(StacksCase):
+    def test_zoom_and_search(self) -> None:
+        browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser",
+                                                       "google-chrome"))), None)
+        if browser is None:
+            raise unittest.SkipTest("not installed: chromium")
+        path = self.converted("x.svg")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace("</svg>", f"<script><![CDATA[{{{DRIVER}}}]]></script></svg>"))
+        done = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=900,500",
+             f"--user-data-dir={self.folder}/browser", "--dump-dom", f"file://{path}"],
+            capture_output=True, text=True, timeout=120, check=False)
+        found = re.search("<desc[^>]*>RESULT(.*)END</desc>", done.stdout)
+        assert found, done.stderr[-2000:] + done.stdout[-1000:]
+        result = json.loads(found[1].replace("&quot;", '"').replace("&lt;", "<")
+                            .replace("&gt;", ">").replace("&amp;", "&"))
+        self.assertTrue(result["fits"] and result["inside"] and result["zoomed_fits"], result)
+        self.assertEqual(result["zoomed"], ["all", "main", "work", "parse", "next_token"])
+        self.assertEqual([round(width, 6) for width in result["widths"]],
+                         [round(result["full"], 6)] * 5)
+        self.assertEqual((result["focused"], result["up"], result["down"]),
+                         ("work", "parse", "main"))
+        self.assertTrue(result["reset"] and result["root_below"] and result["root_above"])
+        self.assertTrue(result["find_taken"] and result["typing"])
+        self.assertEqual(result["hits"], ["parse", "next_token", "parse", "next_token"])
+        self.assertEqual(result["matched"], "matched: 49.00%")
+        self.assertEqual(result["capitals"], [0, "matched: 0.00%"])
+        self.assertEqual(result["wrong"], [0, "no regular expression", "true"])
+        self.assertEqual(result["ended"], [0, "", ""])
+        self.assertEqual(result["status"],
+                         "parse  ·  43 ticks, 43.00%; itself 3, 3.00%")
+
+
+class Speedscope(StacksCase):
+    """Held to what FORMAT.md says that the format demands."""
+
+    def check(self, file: dict) -> None:
+        self.assertEqual(file["$schema"], "https://www.speedscope.app/file-format-schema.json")
+        self.assertLessEqual(set(file), {"$schema", "shared", "profiles", "name",
+                                         "activeProfileIndex", "exporter"})
+        self.assertIsInstance(file.get("name", ""), str)
+        frames, profiles = file["shared"]["frames"], file["profiles"]
+        for frame in frames:
+            self.assertLessEqual({"name"}, set(frame))
+            self.assertLessEqual(set(frame), {"name", "file", "line", "col"})
+            self.assertIsInstance(frame["name"], str)
+            self.assertIsInstance(frame.get("file", ""), str)
+            self.assertIsInstance(frame.get("line", 0), int)
+        self.assertGreater(len(profiles), 0)
+        self.assertIn(file.get("activeProfileIndex", 0), range(len(profiles)))
+        for profile in profiles:
+            self.assertEqual(set(profile), {"type", "name", "unit", "startValue", "endValue",
+                                            "samples", "weights"})
+            self.assertEqual(profile["type"], "sampled")
+            self.assertIsInstance(profile["name"], str)
+            self.assertIn(profile["unit"], ("none", "nanoseconds", "microseconds", "milliseconds",
+                                            "seconds", "bytes"))
+            self.assertEqual(len(profile["samples"]), len(profile["weights"]))
+            self.assertGreaterEqual(profile["endValue"], profile["startValue"])
+            self.assertEqual(profile["endValue"] - profile["startValue"], sum(profile["weights"]))
+            for stack in profile["samples"]:
+                for frame in stack:
+                    self.assertIsInstance(frame, int)
+                    self.assertIn(frame, range(len(frames)))
+
+    def test_holds_the_stacks(self) -> None:
+        with open(self.converted("x.speedscope.json"), encoding="utf-8") as text:
+            file = json.load(text)
+        self.check(file)
+        (profile,) = file["profiles"]
+        names = [frame["name"] for frame in file["shared"]["frames"]]
+        stacks = {";".join(names[frame] for frame in stack): weight
+                  for stack, weight in zip(profile["samples"], profile["weights"])}
+        self.assertEqual(stacks, {line.rpartition(" ")[0]: int(line.rpartition(" ")[2])
+                                  for line in STACKS.splitlines()})
+
+
+if __name__ == "__main__":
+    run_unittests()
