@@ -90,6 +90,7 @@ class Module:
                 ("fail_under: true", '"fail_under" must be a number from 0 to 100'),
                 ("exclude: [1]", '"exclude" must be strings'),
                 ("per_test: 'yes'", '"per_test" must be a boolean'),
+                ("reports: ['lcov', 'x:y']", '"reports" must be FMT or FMT:FILE with one of'),
                 ("per_test: true)\n  tally.configure(", "was called before in this project"),
                 (")\n  tally.report_target(1", "tally.report_target: expected one argument"),
                 (")\n  tally.report_target('a', command: 'x'", "tally"),

@@ -185,9 +185,14 @@ class Settings(Folder):
             self.assertEqual(settings.checked({"fail_under": value}), {"fail_under": str(value)})
         for keywords in ({"fail_under": -1}, {"fail_under": "x"}, {"fail_under": True},
                          {"fail_under": 1.5j}, {"fail_under": "100.1"}, {"exclude": 1},
-                         {"reports": ["a", 1]}, {"per_test": 1}, {"nonsense": 1}):
+                         {"reports": ["a", 1]}, {"reports": "nonsense"}, {"reports": ["lcov", ""]},
+                         {"reports": "lcov:"}, {"per_test": 1}, {"nonsense": 1}):
             with self.assertRaises(TypeError, msg=keywords):
                 settings.checked(keywords)
+        self.assertEqual(settings.checked({"reports": "github:-"}), {"reports": ["github:-"]})
+
+    def test_every_keyword_has_a_type(self) -> None:
+        self.assertEqual(sorted(settings.Settings.__annotations__), sorted(settings.KEYWORDS))
 
 
 class BuildOutside(Folder):
