@@ -68,28 +68,29 @@ def attach(mtest: T.Any) -> None:
     run: T.Any = getattr(mtest, 'run', None)
     if not callable(theirs) or not callable(run):
         return
-    ours = [True]  # the flags are
-    half = [False]  # some of them are, --coverage among them
+    flags = 'ours'  # or 'some': of them, with --coverage; or 'none'
 
     @functools.wraps(theirs)
     def add_arguments(parser: argparse.ArgumentParser, *more: T.Any, **keywords: T.Any) -> T.Any:
+        nonlocal flags
         result = theirs(parser, *more, **keywords)
         try:
             arguments.add_arguments(parser)
         except (argparse.ArgumentError, AttributeError, TypeError):
-            ours[0] = False  # it has such flags of its own
-            half[0] = any('--coverage' in getattr(group, 'option_strings', ())
-                          and getattr(group, 'help', None) == arguments.FLAGS[0].help
-                          for group in getattr(parser, '_actions', ()))
+            # It has such flags of its own.
+            flags = 'some' if any('--coverage' in getattr(action, 'option_strings', ())
+                                  and getattr(action, 'help', None) == arguments.FLAGS[0].help
+                                  for action in getattr(parser, '_actions', ())) else 'none'
         return result
 
     @functools.wraps(run)
     def run_measured(options: argparse.Namespace, *more: T.Any, **keywords: T.Any) -> T.Any:
-        if half[0] and arguments.Flags.of(options).coverage:
+        told = arguments.Flags.of(options) if flags != 'none' else arguments.Flags()
+        if flags == 'some' and told.coverage:
             say(f'this Meson ({_version()}) has flags of its own that begin with --coverage: type '
                 'tally-meson test')
             return REFUSED
-        if ours[0] and arguments.Flags.of(options) != arguments.Flags():
+        if flags == 'ours' and told != arguments.Flags():
             try:
                 return _measured(mtest, run, options)
             except Refusal as refusal:

@@ -310,6 +310,17 @@ class OtherMtest(MesonCase):
         done = self.expect(0, "meson", "--coverage", "x", PATH=self.path)
         self.assertIn("ran", done.stdout)
 
+    def test_another_flag_of_its_own(self) -> None:
+        """Where --coverage is ours, and one of the others is not."""
+        plain, hooked = self.with_mtest(
+            ("dest='wd')", "dest='wd')\n    parser.add_argument('--coverage-filter')"))
+        self.assertEqual(plain, hooked)
+        self.refused(2, re.escape("this Meson (9.9) has flags of its own that begin with "
+                                  "--coverage: type tally-meson test"),
+                     "meson", "-C", "x", "--coverage", PATH=self.path)
+        done = self.expect(0, "meson", "--coverage-filter", "x", PATH=self.path)
+        self.assertIn("ran", done.stdout)
+
 
 globals().update(for_each_meson(Sites))
 
