@@ -157,6 +157,14 @@ class HookAfterChanges:
         (self.project / "src" / "demo.c").write_text("no C\n", encoding="utf-8")
         self.assertEqual(rows(self.measured(125).stdout), {})
 
+    def test_a_configuration_that_fails(self) -> None:
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        with open(self.project / "meson.build", "a", encoding="utf-8") as file:
+            file.write("nonsense(\n")
+        done = self.measured(125)
+        self.assertEqual(rows(done.stdout), {})
+        self.assertRegex(done.stderr, r"(?m)^tally: Could not configure '.*/build'\n\Z")
+
     def test_a_generator_that_counts(self) -> None:
         """A program that runs while it is built, and is a test as well."""
         path = self.project / "meson.build"

@@ -236,6 +236,9 @@ class RunAfterChanges:
         # What is left of the earlier build is not this one's.
         path.write_text(PROJECT["src/demo.c"] + "int more(void) { return 1; }\n", encoding="utf-8")
         self.assertEqual(rows(self.measured(0).stdout)["src/demo.c"], "5/7")
+        with open(self.project / "meson.build", "a", encoding="utf-8") as file:
+            file.write("nonsense(\n")
+        self.assertEqual(rows(self.measured(125).stdout), {})
 
     def test_a_unity_build(self) -> None:
         self.must("meson", "setup", "build", "-Db_coverage=true", "-Dunity=on")
