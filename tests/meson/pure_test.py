@@ -224,6 +224,29 @@ class Gcovr(Folder):
             self.assertEqual(read.filter, ["^(?:src/)", "^(?:lib/)"])
             self.assertEqual(read.fail_under_branch, "7")
 
+    def test_pyproject(self) -> None:
+        nothing = gcovr_config.Entries([], [], None, None)
+        self.put("pyproject.toml", '[tool.other]\nfilter = "x"\n')
+        with mock.patch.dict(sys.modules, {"tomllib": None}), \
+                mock.patch.object(gcovr_config, "say") as said:
+            self.assertEqual(gcovr_config.read(str(self.source)), nothing)
+            said.assert_not_called()
+            self.put("pyproject.toml", '[tool.other]\nx = 1\n[tool.gcovr] # ours\nexclude = "x"\n'
+                     'fail-under-line = 12.5\n')
+            self.assertEqual(gcovr_config.read(str(self.source)), nothing)
+            said.assert_called_once_with(f"{self.source}/pyproject.toml is not read: this Python "
+                                         "has no tomllib")
+        if sys.version_info >= (3, 11):
+            self.assertEqual(gcovr_config.read(str(self.source)),
+                             gcovr_config.Entries([], ["^(?:x)"], "12.5", None))
+            for bad in ("tool = 1\n", "[tool]\ngcovr = 2\n", "[tool.gcovr\n"):
+                self.put("pyproject.toml", bad)
+                with self.assertRaisesRegex(Refusal, "pyproject.toml: "):
+                    gcovr_config.read(str(self.source))
+        # gcovr's own file is the first that counts.
+        self.put("gcovr.cfg", "exclude = y\n")
+        self.assertEqual(gcovr_config.read(str(self.source)).exclude, ["^(?:y)"])
+
 
 class Builds(Folder):
     def test_the_meson_that_made_it(self) -> None:
