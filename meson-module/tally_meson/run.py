@@ -13,7 +13,7 @@ import signal
 import subprocess
 import typing as T
 
-from . import arguments, words as told_apart, wrapped_test
+from . import arguments, settings, words as told_apart, wrapped_test
 from .build_dir import BuildDir, ninja
 from .measurement import Measurement, Ran
 from .refusal import BUILD_FAILED, Refusal, say
@@ -145,4 +145,7 @@ def report(words: T.Sequence[str]) -> int:
         own.print_help()
         return 0
     flags = arguments.Flags.of(own.parse_args([*told.coverage, *told.meson]))
-    return Measurement(BuildDir(told.build), flags, os.getcwd()).finish(0)
+    build = BuildDir(told.build)
+    measurement = Measurement(build, flags, os.getcwd())
+    settings.refuse_unknown_subprojects(build)
+    return measurement.finish(0)

@@ -108,6 +108,15 @@ def stored(build: BuildDir) -> Settings:
                       f'(meson setup --reconfigure {build.path})') from None
 
 
+def refuse_unknown_subprojects(build: BuildDir) -> None:
+    """To be asked after the rebuild: what is stored before it may have been mended since."""
+    for name in stored(build).get('include_subprojects', []):
+        if not build.knows_subproject(name):
+            there = ', '.join(build.subprojects()) or 'none'
+            raise Refusal(f"include_subprojects: there is no subproject '{name}' (there are: "
+                          f'{there})')
+
+
 def report_word(word: str, folder: str, build: BuildDir) -> str:
     """FMT:FILE with the whole path; folder: what FILE is relative to."""
     name, colon, path = word.partition(':')
