@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import glob
 import json
 import os
@@ -19,14 +18,8 @@ from .measurement import Measurement, Ran
 from .refusal import BUILD_FAILED, Refusal, say
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> T.NoReturn:
-        raise Refusal(message)
-
-
-def parser(command: str, usage: str, *, reporting_only: bool = False) -> argparse.ArgumentParser:
-    out = _Parser(prog=f'tally-meson {command}', usage=f'tally-meson {command} {usage}',
-                  add_help=False)
+def parser(command: str, usage: str, *, reporting_only: bool = False) -> arguments.Parser:
+    out = arguments.Parser(command, usage=usage, add_help=False)
     arguments.add_arguments(out, reporting_only=reporting_only)
     return out
 

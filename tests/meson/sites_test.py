@@ -211,9 +211,10 @@ class WrongPython(MesonCase):
                      "tally-meson", "enable", "--site", "/usr/lib/python3/dist-packages")
 
     def test_mistakes(self) -> None:
-        for words, text in ((["enable", "--nonsense"], "enable: unexpected '--nonsense': .*"),
-                            (["enable", "--user", "--site", "x"], "enable: expected one of .*"),
-                            (["doctor", "x"], "doctor: unexpected 'x'"),
+        for words, text in ((["enable", "--nonsense"], "unrecognized arguments: --nonsense"),
+                            (["enable", "--user", "--site", "x"], ".*not allowed with.*"),
+                            (["enable", "--site="], "enable: --site: expected a directory, .*"),
+                            (["doctor", "x"], "unrecognized arguments: x"),
                             (["nonsense"], "there is no command 'nonsense': expected test, .*"),
                             ([], "expected test, report, enable, disable or doctor")):
             self.refused(2, text, "tally-meson", *words)
