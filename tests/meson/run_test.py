@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import (BOTH, BuiltProject, GOOD, MODULE, PROJECT, for_each_meson, rows,
-                                   write_project)
+from support.meson_builds import (BOTH, BuiltProject, GOOD, MODULE, NO_ROOM, PROJECT,
+                                   for_each_meson, on_small_disk, rows, write_project)
 from support.programs import command_line
 from support.skips import run_unittests
 
@@ -103,6 +103,36 @@ class Run(BuiltProject):
                      "build/meson-logs/coverage.info"):
             self.assertTrue((self.project / path).is_file(), path)
         shutil.rmtree(self.project / "src" / "new")
+
+    def test_a_full_disk(self) -> None:
+        """A line for each report that cannot be written; the table is there nevertheless."""
+        small = self.project / "small"
+        left = self.project / "left.txt"
+        self.addCleanup(left.unlink)
+        self.addCleanup(small.rmdir)
+        words = on_small_disk(small, "64k", "cat /dev/zero > filler 2>&- || true")
+        done = self.expect(1, *words, "sh", "-c", '"$@"; s=$?; find small -type f > left.txt; '
+                           'exit $s', "sh", "tally-meson", "test", "-C", "build", *GOOD,
+                           "--coverage-report=lcov:small/x.info", "--coverage-report=html:small/x")
+        self.assertEqual(rows(done.stdout), BOTH)
+        self.assertRegex(done.stderr, rf"\Atally: {small}/x.info: cannot write: No space left[^\n]*"
+                         rf"\ntally: {small}/x/[^\n]*: cannot write: No space left[^\n]*\n\Z")
+        # No half of a report.
+        self.assertEqual(left.read_text(encoding="utf-8"), "small/filler\n")
+
+    def test_no_room_for_counters(self) -> None:
+        """Tests end as they would without being measured."""
+        path = self.project / "meson.build"
+        path.write_text(PROJECT["meson.build"] + NO_ROOM, encoding="utf-8")
+        self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
+        small = self.project / "small"
+        self.addCleanup(small.rmdir)
+        done = self.expect(4, *on_small_disk(small, "80m"), "tally-meson", "test", "-C", "build",
+                           *GOOD, "--suite", "fills", "--coverage-per-test",
+                           XDG_RUNTIME_DIR=str(small))
+        for name in ("fills", "one", "two"):
+            self.assertRegex(done.stdout, rf"(?m){name} +no data$")
+        self.assertIn("nothing was counted", done.stderr)
 
     def test_gcovr_file(self) -> None:
         config = self.project / "gcovr.cfg"
