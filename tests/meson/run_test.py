@@ -155,9 +155,8 @@ class Run(BuiltProject):
                         "--coverage-per-test")
         self.is_refused(r"--coverage-per-test with --wrapper: .*", "--coverage-per-test",
                         "--wrapper", "env")
-        for name in ("nonsense", ""):
-            self.is_refused(rf"--coverage-diff: git knows no '{name}' in .*",
-                            f"--coverage-diff={name}")
+        self.is_refused(r"--coverage-diff: .*/project: git: not a git repository.*",
+                        "--coverage-diff", GIT_CEILING_DIRECTORIES=str(self.home))
         self.is_refused(r"--coverage-fail-under: .*", "--coverage-fail-under=")
         self.refused(2, r"/ is no build directory of Meson: name one with -C", "tally-meson",
                      "test", "-C", "/")
@@ -292,6 +291,15 @@ class RunAfterChanges:
                       ["--coverage-fail-under=51", "--coverage-diff=HEAD"]):
             done = self.measured(3, *words)
             self.assertEqual(rows(done.stdout), {"src/demo.c": "1/2", "TOTAL": "1/2"})
+        for name in ("nonsense", ""):
+            self.refused(2, rf"--coverage-diff: git knows no '{name}' in .*", "tally-meson", "test",
+                         "-C", "build", f"--coverage-diff={name}")
+        # The collector says so, too, whose own option it is.
+        shutil.rmtree(self.project / ".git")
+        done = self.expect(1, "tally", "coverage", "--build", "build", "--diff=HEAD",
+                           GIT_CEILING_DIRECTORIES=str(self.home))
+        self.assertRegex(done.stderr,
+                         r"\Atally: --diff: .*/project: git: not a git repository[^\n]*\n\Z")
 
     def test_no_compiler(self) -> None:
         shutil.rmtree(self.project)
