@@ -60,9 +60,11 @@ Result<std::string> output_of_git(std::vector<std::string> command) {
   if (read_fault != 0 || ended < 0)
     return fail_errno(read_fault != 0 ? read_fault : errno, "git's answer cannot be had", "--diff");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    const std::string why = first_line(said.get());
-    return fail(ErrorCode::invalid_input, why.empty() ? "git diff failed" : "git: " + why,
-                "--diff");
+    std::string why = first_line(said.get());
+    for (const std::string_view prefix : {"fatal: ", "error: "})
+      if (why.starts_with(prefix))
+        why.erase(0, prefix.size());
+    return fail(ErrorCode::invalid_input, why.empty() ? "git failed" : "git: " + why, "--diff");
   }
   return out;
 }
@@ -184,6 +186,9 @@ Result<void> keep_changed(Coverage &coverage, const std::string &root,
   if (revision.empty() || revision.starts_with('-'))
     return fail(ErrorCode::invalid_argument,
                 fmt::format("expected a revision, found '{}'", revision), "--diff");
+  // Outside a repository `git diff` compares two files, and complains about those.
+  if (auto top = output_of_git({"git", "-C", root, "rev-parse", "--show-toplevel"}); !top)
+    return fail(top.error().code, fmt::format("{}: {}", root, top.error().message), "--diff");
   TALLY_TRY(diff,
             output_of_git({"git", "-C", root, "-c", "core.quotePath=false", "-c",
                            "diff.noprefix=false", "diff", "--relative", "--unified=0",

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""The flags, in one list for `meson test` and `tally-meson`."""
+"""The flags, in one list for `meson test` and `tally-meson`; the parser of the latter."""
 
 from __future__ import annotations
 
+import argparse
 import typing as T
 
-if T.TYPE_CHECKING:
-    import argparse
+from .refusal import Refusal
 
 # In `tally-meson report`, which runs no tests, only those that are marked so mean something.
 _REPORTING = 'reporting'
@@ -101,3 +101,14 @@ def add_arguments(parser: argparse.ArgumentParser, *, reporting_only: bool = Fal
             elif flag.kind == 'optional':
                 more.update(nargs='?', const='HEAD')
         group.add_argument(flag.name, **more)
+
+
+class Parser(argparse.ArgumentParser):
+    """Of a command of `tally-meson`: what is wrong is told in one line."""
+
+    def __init__(self, command: str, *, usage: str = '', add_help: bool = True) -> None:
+        super().__init__(f'tally-meson {command}', add_help=add_help,
+                         usage=f'tally-meson {command} {usage}' if usage else None)
+
+    def error(self, message: str) -> T.NoReturn:
+        raise Refusal(message)

@@ -46,6 +46,17 @@ class BuildDir:
         return str(self._introspection('intro-projectinfo.json').get('subproject_dir')
                    or 'subprojects')
 
+    def subprojects(self) -> T.List[str]:
+        """Those of the last configuration."""
+        told = self._introspection('intro-projectinfo.json').get('subprojects', [])
+        return sorted(str(each['name']) for each in told)
+
+    def knows_subproject(self, name: str) -> bool:
+        """Also one that this configuration does without."""
+        path = os.path.join(self.source, self.subproject_folder(), name)
+        return name in self.subprojects() or \
+            name != '' and (os.path.isdir(path) or os.path.isfile(path + '.wrap'))
+
     def folder_of_subproject(self, name: str) -> str:
         """Below subproject_folder(); a wrap file may name another than that of the subproject."""
         wrap = configparser.ConfigParser(interpolation=None)

@@ -45,6 +45,15 @@ def expected_version() -> str:
         return ''
 
 
+def _said_by_git(folder: str, *words: str) -> T.Optional[str]:
+    """Why `git rev-parse` refuses these words; None: it does not."""
+    done = subprocess.run(['git', '-C', folder, 'rev-parse', *words], check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE)
+    told = done.stderr.decode(errors='replace').partition('\n')[0]
+    return re.sub('^fatal: ', '', told) if done.returncode != 0 else None
+
+
 class Collector:
     def __init__(self, build: T.Optional[BuildDir] = None) -> None:
         """Raises Refusal where there is none, or one of another version. build: may have made one,
@@ -89,11 +98,11 @@ class Collector:
                 raise Refusal('--coverage-diff: git is not on PATH')
             if plan.diff.startswith('-'):
                 raise Refusal(f"--coverage-diff: expected a revision, found '{plan.diff}'")
-            git = subprocess.run(['git', '-C', build.source, 'rev-parse', plan.diff, '--'],
-                                 check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL)
-            if git.returncode != 0:
-                raise Refusal(f"--coverage-diff: git knows no '{plan.diff}' in {build.source}")
+            if _said_by_git(build.source, plan.diff, '--') is not None:
+                outside = _said_by_git(build.source, '--show-toplevel')
+                raise Refusal(f"--coverage-diff: git knows no '{plan.diff}' in {build.source}"
+                              if outside is None else
+                              f'--coverage-diff: {build.source}: git: {outside}')
         # A folder without counters: it ends right after its arguments were read.
         nowhere = os.path.join(build.path, 'meson-info')
         status, _, errors = self._run(*self.coverage_words(build, plan), nowhere)

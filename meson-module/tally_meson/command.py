@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import typing as T
 
+from .arguments import Parser
 from .refusal import Refusal, refused_by_system, say
 
 _USAGE = """\
@@ -16,11 +17,12 @@ Usage: tally-meson test [-C BUILD] [--coverage-*]... [arguments of meson test]..
        tally-meson enable | disable [--user | --site DIR]
        tally-meson doctor
 
-test     runs the tests as `meson test` does, and prints what they reached
-report   prints the table of the counters on disk
-enable   makes `meson test --coverage` and import('tally') work in the Meson that is on PATH
-disable  undoes that, and leaves nothing
-doctor   tells whether they work, and why not
+Commands:
+  test     runs the tests as `meson test` does, and prints what they reached
+  report   prints the table of the counters on disk
+  enable   makes `meson test --coverage` and import('tally') work in the Meson that is on PATH
+  disable  undoes that, and leaves nothing
+  doctor   tells whether they work, and why not
 
 Exit status: that of a failing test; else 125 the build failed, 2 the command line is at fault,
 3 below a threshold, 4 no data.
@@ -52,32 +54,18 @@ def _run(words: T.List[str]) -> int:
         return run.report(words[1:])
     if command in ('enable', 'disable'):
         from . import sites
-        site, user = _site(command, words[1:])
-        return sites.enable(site, user) if command == 'enable' else sites.disable(site, user)
+        parser = Parser(command)
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument('--user', action='store_true', help="The user's own site directory.")
+        group.add_argument('--site', metavar='DIR', help='This site directory.')
+        told = parser.parse_args(words[1:])
+        if told.site == '':
+            raise Refusal(f"{command}: --site: expected a directory, found ''")
+        return sites.enable(told.site, told.user) if command == 'enable' else \
+            sites.disable(told.site, told.user)
     if command == 'doctor':
-        if len(words) > 1:
-            raise Refusal(f"doctor: unexpected '{words[1]}'")
+        Parser(command).parse_args(words[1:])
         from . import doctor
         return doctor.doctor()
     raise Refusal((f"there is no command '{command}': " if words else '') +
                   'expected test, report, enable, disable or doctor')
-
-
-def _site(command: str, words: T.List[str]) -> T.Tuple[T.Optional[str], bool]:
-    """The value of --site, and whether --user is given."""
-    site: T.Optional[str] = None
-    user = False
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        if word == '--user':
-            user = True
-        elif word.startswith('--site='):
-            site = word[len('--site='):]
-        elif word == '--site' and left:
-            site = left.pop(0)
-        else:
-            raise Refusal(f"{command}: unexpected '{word}': expected --user or --site DIR")
-    if site is not None and (user or not site):
-        raise Refusal(f'{command}: expected one of --user and --site DIR')
-    return site, user

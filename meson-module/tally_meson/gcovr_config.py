@@ -47,15 +47,25 @@ def _pairs_of_toml(path: str, *tables: str) -> T.Iterator[T.Tuple[str, str]]:
     try:
         import tomllib
     except ImportError:  # before Python 3.11
-        say(f'{path} is not read: this Python has no tomllib')
+        if not tables or _names_table(path, '.'.join(tables)):
+            say(f'{path} is not read: this Python has no tomllib')
         return
     with open(path, 'rb') as file:
         content: T.Any = tomllib.load(file)
     for table in tables:
         content = content.get(table, {})
+        if not isinstance(content, dict):
+            raise ValueError(f'{table} is no table')
     for key, value in content.items():
         for each in value if isinstance(value, list) else [value]:
             yield key, str(each)
+
+
+def _names_table(path: str, name: str) -> bool:
+    """A file of many programs: has it a word for this one? As far as can be told without a
+    parser."""
+    with open(path, encoding='utf-8', errors='replace') as file:
+        return any(re.match(rf'\s*\[\s*{re.escape(name)}\s*[].]', line) for line in file)
 
 
 def read(root: str) -> Entries:
@@ -64,6 +74,7 @@ def read(root: str) -> Entries:
     readers: T.Tuple[T.Tuple[str, T.Callable[[str], T.Iterator[T.Tuple[str, str]]]], ...] = (
         ('gcovr.cfg', _pairs_of_cfg),
         ('gcovr.toml', _pairs_of_toml),
+        ('pyproject.toml', lambda path: _pairs_of_toml(path, 'tool', 'gcovr')),
     )
     for name, pairs in readers:
         path = os.path.join(root, name)

@@ -17,7 +17,7 @@ import sys
 import typing as T
 
 from . import arguments
-from .refusal import REFUSED, Refusal, say
+from .refusal import BUILD_FAILED, REFUSED, Refusal, say
 
 if T.TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -68,28 +68,29 @@ def attach(mtest: T.Any) -> None:
     run: T.Any = getattr(mtest, 'run', None)
     if not callable(theirs) or not callable(run):
         return
-    ours = [True]  # the flags are
-    half = [False]  # some of them are, --coverage among them
+    flags = 'ours'  # or 'some': of them, with --coverage; or 'none'
 
     @functools.wraps(theirs)
     def add_arguments(parser: argparse.ArgumentParser, *more: T.Any, **keywords: T.Any) -> T.Any:
+        nonlocal flags
         result = theirs(parser, *more, **keywords)
         try:
             arguments.add_arguments(parser)
         except (argparse.ArgumentError, AttributeError, TypeError):
-            ours[0] = False  # it has such flags of its own
-            half[0] = any('--coverage' in getattr(group, 'option_strings', ())
-                          and getattr(group, 'help', None) == arguments.FLAGS[0].help
-                          for group in getattr(parser, '_actions', ()))
+            # It has such flags of its own.
+            flags = 'some' if any('--coverage' in getattr(action, 'option_strings', ())
+                                  and getattr(action, 'help', None) == arguments.FLAGS[0].help
+                                  for action in getattr(parser, '_actions', ())) else 'none'
         return result
 
     @functools.wraps(run)
     def run_measured(options: argparse.Namespace, *more: T.Any, **keywords: T.Any) -> T.Any:
-        if half[0] and arguments.Flags.of(options).coverage:
+        told = arguments.Flags.of(options) if flags != 'none' else arguments.Flags()
+        if flags == 'some' and told.coverage:
             say(f'this Meson ({_version()}) has flags of its own that begin with --coverage: type '
                 'tally-meson test')
             return REFUSED
-        if ours[0] and arguments.Flags.of(options) != arguments.Flags():
+        if flags == 'ours' and told != arguments.Flags():
             try:
                 return _measured(mtest, run, options)
             except Refusal as refusal:
@@ -173,7 +174,7 @@ def _version() -> str:
 
 
 class _Harness:
-    """TestHarness with two changed methods, for the length of a `with`."""
+    """TestHarness with changed methods, for the length of a `with`."""
 
     def __init__(self, harness: T.Any, measurement: Measurement) -> None:
         self._class = harness
@@ -182,8 +183,10 @@ class _Harness:
         self.tests_ran = False
 
     def __enter__(self) -> None:
-        self._theirs = self._class.get_test_runner, self._class.run_tests
-        get_test_runner, run_tests = self._theirs
+        self._theirs = {name: getattr(self._class, name) for name in
+                        ('get_test_runner', 'run_tests', 'load_metadata')
+                        if hasattr(self._class, name)}
+        get_test_runner, run_tests = self._theirs['get_test_runner'], self._theirs['run_tests']
 
         def get_measured_runner(harness: T.Any, *arguments: T.Any, **keywords: T.Any) -> T.Any:
             self._begin()
@@ -200,9 +203,20 @@ class _Harness:
 
         self._class.get_test_runner = get_measured_runner
         self._class.run_tests = run_measured_tests
+        load: T.Any = self._theirs.get('load_metadata')
+
+        def load_or_stop(harness: T.Any, *arguments: T.Any, **keywords: T.Any) -> T.Any:
+            try:
+                return load(harness, *arguments, **keywords)
+            except Exception as error:
+                raise _Stopped() from Refusal(str(error), BUILD_FAILED)
+
+        if load is not None:  # it configures anew; nothing else rests on it
+            self._class.load_metadata = load_or_stop
 
     def __exit__(self, *_: T.Any) -> None:
-        self._class.get_test_runner, self._class.run_tests = self._theirs
+        for name, method in self._theirs.items():
+            setattr(self._class, name, method)
 
     def _begin(self) -> None:
         if self._begun:

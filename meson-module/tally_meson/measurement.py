@@ -91,6 +91,7 @@ class Measurement:
     def begin(self) -> None:
         """After the rebuild, which may have stored other settings; before the first test."""
         self._plan = self._made_plan()
+        settings.refuse_unknown_subprojects(self.build)
         self._exclude_others()
         if self._plan.per_test:
             self.trees = Trees(self._collector, self.build)

@@ -81,8 +81,12 @@ class Trees:
             if os.path.isdir(tree):
                 subprocess.run([*self.harvest_words(), tree], check=False,
                                stdin=subprocess.DEVNULL)
-        with open(os.path.join(self.folder, 'tests.json'), 'w', encoding='utf-8') as file:
-            json.dump(sorted(self._rows, key=lambda row: int(row['n'])), file, indent=1)
+        path = os.path.join(self.folder, 'tests.json')
+        try:
+            with open(path, 'w', encoding='utf-8') as file:
+                json.dump(sorted(self._rows, key=lambda row: int(row['n'])), file, indent=1)
+        except OSError as error:  # one of writing does not tell the file
+            raise OSError(error.errno, error.strerror, path) from None
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import glob
 import json
 import os
@@ -13,20 +12,14 @@ import signal
 import subprocess
 import typing as T
 
-from . import arguments, words as told_apart, wrapped_test
+from . import arguments, settings, words as told_apart, wrapped_test
 from .build_dir import BuildDir, ninja
 from .measurement import Measurement, Ran
 from .refusal import BUILD_FAILED, Refusal, say
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> T.NoReturn:
-        raise Refusal(message)
-
-
-def parser(command: str, usage: str, *, reporting_only: bool = False) -> argparse.ArgumentParser:
-    out = _Parser(prog=f'tally-meson {command}', usage=f'tally-meson {command} {usage}',
-                  add_help=False)
+def parser(command: str, usage: str, *, reporting_only: bool = False) -> arguments.Parser:
+    out = arguments.Parser(command, usage=usage, add_help=False)
     arguments.add_arguments(out, reporting_only=reporting_only)
     return out
 
@@ -145,4 +138,7 @@ def report(words: T.Sequence[str]) -> int:
         own.print_help()
         return 0
     flags = arguments.Flags.of(own.parse_args([*told.coverage, *told.meson]))
-    return Measurement(BuildDir(told.build), flags, os.getcwd()).finish(0)
+    build = BuildDir(told.build)
+    measurement = Measurement(build, flags, os.getcwd())
+    settings.refuse_unknown_subprojects(build)
+    return measurement.finish(0)

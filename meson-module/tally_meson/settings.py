@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import re
+import sys
 import typing as T
 
 from . import gcovr_config
@@ -35,14 +36,36 @@ _LISTS = ('exclude', 'filter', 'include_subprojects', 'reports')
 _PERCENTAGES = ('fail_under', 'fail_under_branch')
 KEYWORDS = (*_LISTS, *_PERCENTAGES, 'per_test')
 
+if sys.version_info >= (3, 8):
+    class Settings(T.TypedDict, total=False):
+        """What configure() was told, checked."""
 
-def checked(keywords: T.Mapping[str, T.Any]) -> T.Dict[str, T.Any]:
+        exclude: T.List[str]
+        filter: T.List[str]
+        include_subprojects: T.List[str]
+        reports: T.List[str]
+        fail_under: str
+        fail_under_branch: str
+        per_test: bool
+else:
+    Settings = T.Dict[str, T.Any]
+
+
+def _is_report(word: str) -> bool:
+    name, colon, path = word.partition(':')
+    return name in _DEFAULT_FILES and bool(path or not colon)
+
+
+def checked(keywords: T.Mapping[str, T.Any]) -> Settings:
     """The keyword arguments of configure(), lists as lists; a TypeError says what is wrong."""
     out: T.Dict[str, T.Any] = {}
     for name, value in keywords.items():
         if name in _LISTS:
             out[name] = value if isinstance(value, list) else [value]
             good, wanted = all(isinstance(each, str) for each in out[name]), 'strings'
+            if good and name == 'reports':
+                good = all(_is_report(word) for word in out[name])
+                wanted = f'FMT or FMT:FILE with one of {", ".join(_DEFAULT_FILES)}'
         elif name in _PERCENTAGES:
             # Meson has no fractions; '79.5' is one.
             out[name] = str(value)
@@ -56,21 +79,21 @@ def checked(keywords: T.Mapping[str, T.Any]) -> T.Dict[str, T.Any]:
             raise TypeError(f'unknown keyword argument "{name}" (there are: {", ".join(KEYWORDS)})')
         if not good:
             raise TypeError(f'keyword argument "{name}" must be {wanted}, not {value!r}')
-    return out
+    return T.cast(Settings, out)
 
 
 def path_in(build: str) -> str:
     return os.path.join(build, 'meson-private', 'tally-coverage.json')
 
 
-def store(path: str, settings: T.Mapping[str, T.Any]) -> None:
+def store(path: str, settings: Settings) -> None:
     part = path + '~'
     with open(part, 'w', encoding='utf-8') as file:
         json.dump(settings, file, indent=1, sort_keys=True)
     os.replace(part, path)
 
 
-def stored(build: BuildDir) -> T.Dict[str, T.Any]:
+def stored(build: BuildDir) -> Settings:
     """Empty where the last configuration stored none."""
     path = path_in(build.path)
     try:
@@ -83,6 +106,15 @@ def stored(build: BuildDir) -> T.Dict[str, T.Any]:
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise Refusal(f'{path}: {error}: configure again '
                       f'(meson setup --reconfigure {build.path})') from None
+
+
+def refuse_unknown_subprojects(build: BuildDir) -> None:
+    """To be asked after the rebuild: what is stored before it may have been mended since."""
+    for name in stored(build).get('include_subprojects', []):
+        if not build.knows_subproject(name):
+            there = ', '.join(build.subprojects()) or 'none'
+            raise Refusal(f"include_subprojects: there is no subproject '{name}' (there are: "
+                          f'{there})')
 
 
 def report_word(word: str, folder: str, build: BuildDir) -> str:

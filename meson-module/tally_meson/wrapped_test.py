@@ -39,12 +39,17 @@ def tell(trees: Trees, tests: T.Sequence[T.Tuple[Ran, T.Sequence[str], float]]) 
     for name in os.listdir(trees.folder):
         if name.endswith(_CLAIM):
             path = os.path.join(trees.folder, name)
-            with open(path, encoding='utf-8') as file:
-                claim = json.load(file)
-            os.remove(path)
-            claims.append((claim['time'], int(name[:-len(_CLAIM)]), claim['command']))
+            number = int(name[:-len(_CLAIM)])
+            trees.reserve([number])
+            try:
+                with open(path, encoding='utf-8') as file:
+                    claim = json.load(file)
+            except ValueError:
+                continue  # the disk was full
+            finally:
+                os.remove(path)
+            claims.append((claim['time'], number, claim['command']))
     claims.sort()
-    trees.reserve(number for _, number, _ in claims)
     names: T.Dict[T.Tuple[str, ...], T.Set[str]] = {}
     for test, command, _ in sorted(tests, key=lambda each: each[2]):
         if not command:
@@ -75,6 +80,9 @@ def _claimed(folder: str, command: T.List[str]) -> str:
             return path
         except FileExistsError:
             number += 1
+        except OSError as error:  # the test is to run nevertheless: it will have no data
+            print(f'tally: {path}: {error.strerror}', file=sys.stderr)
+            return path
 
 
 def main() -> int:

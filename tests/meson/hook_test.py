@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import (BOTH, BuiltProject, GOOD, PROJECT, for_each_meson, rows,
-                                   without_times, write_project)
+from support.meson_builds import (BOTH, BuiltProject, GOOD, NO_ROOM, PROJECT, for_each_meson,
+                                   on_small_disk, rows, without_times, write_project)
 from support.skips import run_unittests
 
 
@@ -113,6 +113,19 @@ class Hook(BuiltProject):
             self.assertRegex(done.stdout, "(?m)" + pattern)
         self.assert_no_trees()
 
+    def test_no_room_for_counters(self) -> None:
+        """One line for what went wrong at the end, whatever was told before."""
+        path = self.project / "meson.build"
+        path.write_text(PROJECT["meson.build"] + NO_ROOM, encoding="utf-8")
+        self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
+        small = self.project / "small"
+        self.addCleanup(small.rmdir)
+        done = self.expect(1, *on_small_disk(small, "80m"), "meson", "test", "-C", "build",
+                           "--coverage", "--coverage-per-test", *GOOD, "--suite", "fills",
+                           XDG_RUNTIME_DIR=str(small))
+        self.assertRegex(done.stdout, r"(?m)^Ok: +3 *$")
+        self.assertRegex(done.stderr, r"(?m)^tally: .*/tests\.json: No space left on device\n\Z")
+
     def test_interrupted(self) -> None:
         for flag in ("--coverage-keep", "--coverage-per-test"):
             self.measured(0, *GOOD)  # what is kept
@@ -156,6 +169,14 @@ class HookAfterChanges:
         self.must("meson", "setup", "build", "-Db_coverage=true")
         (self.project / "src" / "demo.c").write_text("no C\n", encoding="utf-8")
         self.assertEqual(rows(self.measured(125).stdout), {})
+
+    def test_a_configuration_that_fails(self) -> None:
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        with open(self.project / "meson.build", "a", encoding="utf-8") as file:
+            file.write("nonsense(\n")
+        done = self.measured(125)
+        self.assertEqual(rows(done.stdout), {})
+        self.assertRegex(done.stderr, r"(?m)^tally: Could not configure '.*/build'\n\Z")
 
     def test_a_generator_that_counts(self) -> None:
         """A program that runs while it is built, and is a test as well."""

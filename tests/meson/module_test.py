@@ -74,6 +74,23 @@ class Module:
             done = self.expect(0, *words, "-C", "build", "--suite", "good")
             self.assertRegex(done.stdout, r"(?m)one +8 +1$")
 
+    def test_an_unknown_subproject(self) -> None:
+        """One that is not used now, or comes in by a wrap file, is known."""
+        (self.project / "subprojects" / "wrapped.wrap").write_text("[wrap-file]\n",
+                                                                   encoding="utf-8")
+        (self.project / "subprojects" / "unused").mkdir()
+        self.write("include_subprojects: ['sub', 'wrapped', 'unused', 'nonsense']")
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        self.must("ninja", "-C", "build")
+        line = r"include_subprojects: there is no subproject 'nonsense' \(there are: sub\)"
+        for words in (["meson", "test", "--coverage"], ["tally-meson", "test"],
+                      ["tally-meson", "report"]):
+            self.refused(2, line, *words, "-C", "build")
+        # What was mended holds at once.
+        self.write("include_subprojects: ['sub', 'wrapped', 'unused']")
+        done = self.expect(0, "meson", "test", "-C", "build", "--coverage", "--suite", "good")
+        self.assertIn("subprojects/sub/sub.c", rows(done.stdout))
+
     def test_a_subproject_sets_nothing(self) -> None:
         with open(self.project / "subprojects" / "sub" / "meson.build", "a",
                   encoding="utf-8") as file:
@@ -90,6 +107,7 @@ class Module:
                 ("fail_under: true", '"fail_under" must be a number from 0 to 100'),
                 ("exclude: [1]", '"exclude" must be strings'),
                 ("per_test: 'yes'", '"per_test" must be a boolean'),
+                ("reports: ['lcov', 'x:y']", '"reports" must be FMT or FMT:FILE with one of'),
                 ("per_test: true)\n  tally.configure(", "was called before in this project"),
                 (")\n  tally.report_target(1", "tally.report_target: expected one argument"),
                 (")\n  tally.report_target('a', command: 'x'", "tally"),

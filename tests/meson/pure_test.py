@@ -185,9 +185,14 @@ class Settings(Folder):
             self.assertEqual(settings.checked({"fail_under": value}), {"fail_under": str(value)})
         for keywords in ({"fail_under": -1}, {"fail_under": "x"}, {"fail_under": True},
                          {"fail_under": 1.5j}, {"fail_under": "100.1"}, {"exclude": 1},
-                         {"reports": ["a", 1]}, {"per_test": 1}, {"nonsense": 1}):
+                         {"reports": ["a", 1]}, {"reports": "nonsense"}, {"reports": ["lcov", ""]},
+                         {"reports": "lcov:"}, {"per_test": 1}, {"nonsense": 1}):
             with self.assertRaises(TypeError, msg=keywords):
                 settings.checked(keywords)
+        self.assertEqual(settings.checked({"reports": "github:-"}), {"reports": ["github:-"]})
+
+    def test_every_keyword_has_a_type(self) -> None:
+        self.assertEqual(sorted(settings.Settings.__annotations__), sorted(settings.KEYWORDS))
 
 
 class BuildOutside(Folder):
@@ -218,6 +223,29 @@ class Gcovr(Folder):
         if sys.version_info >= (3, 11):
             self.assertEqual(read.filter, ["^(?:src/)", "^(?:lib/)"])
             self.assertEqual(read.fail_under_branch, "7")
+
+    def test_pyproject(self) -> None:
+        nothing = gcovr_config.Entries([], [], None, None)
+        self.put("pyproject.toml", '[tool.other]\nfilter = "x"\n')
+        with mock.patch.dict(sys.modules, {"tomllib": None}), \
+                mock.patch.object(gcovr_config, "say") as said:
+            self.assertEqual(gcovr_config.read(str(self.source)), nothing)
+            said.assert_not_called()
+            self.put("pyproject.toml", '[tool.other]\nx = 1\n[tool.gcovr] # ours\nexclude = "x"\n'
+                     'fail-under-line = 12.5\n')
+            self.assertEqual(gcovr_config.read(str(self.source)), nothing)
+            said.assert_called_once_with(f"{self.source}/pyproject.toml is not read: this Python "
+                                         "has no tomllib")
+        if sys.version_info >= (3, 11):
+            self.assertEqual(gcovr_config.read(str(self.source)),
+                             gcovr_config.Entries([], ["^(?:x)"], "12.5", None))
+            for bad in ("tool = 1\n", "[tool]\ngcovr = 2\n", "[tool.gcovr\n"):
+                self.put("pyproject.toml", bad)
+                with self.assertRaisesRegex(Refusal, "pyproject.toml: "):
+                    gcovr_config.read(str(self.source))
+        # gcovr's own file is the first that counts.
+        self.put("gcovr.cfg", "exclude = y\n")
+        self.assertEqual(gcovr_config.read(str(self.source)).exclude, ["^(?:y)"])
 
 
 class Builds(Folder):

@@ -9,8 +9,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import (BOTH, BuiltProject, GOOD, MODULE, PROJECT, for_each_meson, rows,
-                                   write_project)
+from support.meson_builds import (BOTH, BuiltProject, GOOD, MODULE, NO_ROOM, PROJECT,
+                                   for_each_meson, on_small_disk, rows, write_project)
 from support.programs import command_line
 from support.skips import run_unittests
 
@@ -104,6 +104,36 @@ class Run(BuiltProject):
             self.assertTrue((self.project / path).is_file(), path)
         shutil.rmtree(self.project / "src" / "new")
 
+    def test_a_full_disk(self) -> None:
+        """A line for each report that cannot be written; the table is there nevertheless."""
+        small = self.project / "small"
+        left = self.project / "left.txt"
+        self.addCleanup(left.unlink)
+        self.addCleanup(small.rmdir)
+        words = on_small_disk(small, "64k", "cat /dev/zero > filler 2>&- || true")
+        done = self.expect(1, *words, "sh", "-c", '"$@"; s=$?; find small -type f > left.txt; '
+                           'exit $s', "sh", "tally-meson", "test", "-C", "build", *GOOD,
+                           "--coverage-report=lcov:small/x.info", "--coverage-report=html:small/x")
+        self.assertEqual(rows(done.stdout), BOTH)
+        self.assertRegex(done.stderr, rf"\Atally: {small}/x.info: cannot write: No space left[^\n]*"
+                         rf"\ntally: {small}/x/[^\n]*: cannot write: No space left[^\n]*\n\Z")
+        # No half of a report.
+        self.assertEqual(left.read_text(encoding="utf-8"), "small/filler\n")
+
+    def test_no_room_for_counters(self) -> None:
+        """Tests end as they would without being measured."""
+        path = self.project / "meson.build"
+        path.write_text(PROJECT["meson.build"] + NO_ROOM, encoding="utf-8")
+        self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
+        small = self.project / "small"
+        self.addCleanup(small.rmdir)
+        done = self.expect(4, *on_small_disk(small, "80m"), "tally-meson", "test", "-C", "build",
+                           *GOOD, "--suite", "fills", "--coverage-per-test",
+                           XDG_RUNTIME_DIR=str(small))
+        for name in ("fills", "one", "two"):
+            self.assertRegex(done.stdout, rf"(?m){name} +no data$")
+        self.assertIn("nothing was counted", done.stderr)
+
     def test_gcovr_file(self) -> None:
         config = self.project / "gcovr.cfg"
         config.write_text("exclude = src/main  # not searched: matched\nexclude = main\n"
@@ -125,9 +155,8 @@ class Run(BuiltProject):
                         "--coverage-per-test")
         self.is_refused(r"--coverage-per-test with --wrapper: .*", "--coverage-per-test",
                         "--wrapper", "env")
-        for name in ("nonsense", ""):
-            self.is_refused(rf"--coverage-diff: git knows no '{name}' in .*",
-                            f"--coverage-diff={name}")
+        self.is_refused(r"--coverage-diff: .*/project: git: not a git repository.*",
+                        "--coverage-diff", GIT_CEILING_DIRECTORIES=str(self.home))
         self.is_refused(r"--coverage-fail-under: .*", "--coverage-fail-under=")
         self.refused(2, r"/ is no build directory of Meson: name one with -C", "tally-meson",
                      "test", "-C", "/")
@@ -236,6 +265,9 @@ class RunAfterChanges:
         # What is left of the earlier build is not this one's.
         path.write_text(PROJECT["src/demo.c"] + "int more(void) { return 1; }\n", encoding="utf-8")
         self.assertEqual(rows(self.measured(0).stdout)["src/demo.c"], "5/7")
+        with open(self.project / "meson.build", "a", encoding="utf-8") as file:
+            file.write("nonsense(\n")
+        self.assertEqual(rows(self.measured(125).stdout), {})
 
     def test_a_unity_build(self) -> None:
         self.must("meson", "setup", "build", "-Db_coverage=true", "-Dunity=on")
@@ -259,6 +291,15 @@ class RunAfterChanges:
                       ["--coverage-fail-under=51", "--coverage-diff=HEAD"]):
             done = self.measured(3, *words)
             self.assertEqual(rows(done.stdout), {"src/demo.c": "1/2", "TOTAL": "1/2"})
+        for name in ("nonsense", ""):
+            self.refused(2, rf"--coverage-diff: git knows no '{name}' in .*", "tally-meson", "test",
+                         "-C", "build", f"--coverage-diff={name}")
+        # The collector says so, too, whose own option it is.
+        shutil.rmtree(self.project / ".git")
+        done = self.expect(1, "tally", "coverage", "--build", "build", "--diff=HEAD",
+                           GIT_CEILING_DIRECTORIES=str(self.home))
+        self.assertRegex(done.stderr,
+                         r"\Atally: --diff: .*/project: git: not a git repository[^\n]*\n\Z")
 
     def test_no_compiler(self) -> None:
         shutil.rmtree(self.project)

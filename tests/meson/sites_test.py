@@ -211,9 +211,10 @@ class WrongPython(MesonCase):
                      "tally-meson", "enable", "--site", "/usr/lib/python3/dist-packages")
 
     def test_mistakes(self) -> None:
-        for words, text in ((["enable", "--nonsense"], "enable: unexpected '--nonsense': .*"),
-                            (["enable", "--user", "--site", "x"], "enable: expected one of .*"),
-                            (["doctor", "x"], "doctor: unexpected 'x'"),
+        for words, text in ((["enable", "--nonsense"], "unrecognized arguments: --nonsense"),
+                            (["enable", "--user", "--site", "x"], ".*not allowed with.*"),
+                            (["enable", "--site="], "enable: --site: expected a directory, .*"),
+                            (["doctor", "x"], "unrecognized arguments: x"),
                             (["nonsense"], "there is no command 'nonsense': expected test, .*"),
                             ([], "expected test, report, enable, disable or doctor")):
             self.refused(2, text, "tally-meson", *words)
@@ -308,6 +309,17 @@ class OtherMtest(MesonCase):
             ("dest='wd')", "dest='wd')\n    parser.add_argument('--coverage')"))
         self.assertEqual(plain, hooked)
         done = self.expect(0, "meson", "--coverage", "x", PATH=self.path)
+        self.assertIn("ran", done.stdout)
+
+    def test_another_flag_of_its_own(self) -> None:
+        """Where --coverage is ours, and one of the others is not."""
+        plain, hooked = self.with_mtest(
+            ("dest='wd')", "dest='wd')\n    parser.add_argument('--coverage-filter')"))
+        self.assertEqual(plain, hooked)
+        self.refused(2, re.escape("this Meson (9.9) has flags of its own that begin with "
+                                  "--coverage: type tally-meson test"),
+                     "meson", "-C", "x", "--coverage", PATH=self.path)
+        done = self.expect(0, "meson", "--coverage-filter", "x", PATH=self.path)
         self.assertIn("ran", done.stdout)
 
 

@@ -68,6 +68,11 @@ sub_dep = declare_dependency(link_with: static_library('sub', 'sub.c'))
     "subprojects/sub/sub.c": "int sub(int x) {\n  return x;\n}\n",
 }
 
+# A test, which is the first, leaves no room where counters of each test by itself go.
+NO_ROOM = '''\
+test('fills', find_program('sh'), args: ['-c', 'cat /dev/zero > "$XDG_RUNTIME_DIR/filler" || true'],
+  suite: 'fills', priority: 5, is_parallel: false)
+'''
 GOOD = ["--suite", "good"]
 BOTH = {"src/demo.c": "5/6", "src/main.c": "5/8", "TOTAL": "10/14"}  # lines that these reach
 
@@ -204,6 +209,21 @@ def make_venv(folder: Path, script: str) -> None:
         text = Path(script).read_text(encoding="utf-8").split("\n", 1)[1]
         meson.write_text(f"#!{folder}/bin/python3\n{text}", encoding="utf-8")
         meson.chmod(0o755)
+
+
+def on_small_disk(folder: Path, size: str, before: str = "true") -> list[str]:
+    """Words before a command, for which `folder` is a disk of this size; before: a shell's command
+    that runs there first. Skips the test where the system refuses."""
+    need_tools("unshare", "mount")
+    folder.mkdir(exist_ok=True)
+    words = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c",
+             'mount -t tmpfs -o size="$1" none "$0" && (cd "$0" && eval "$2") && shift 2 && "$@"',
+             str(folder), size]
+    done = subprocess.run([*words, "true", "true"], capture_output=True, text=True, timeout=60,
+                          check=False)
+    if done.returncode != 0:
+        raise unittest.SkipTest("no disk of our own: " + " ".join(done.stderr.split()))
+    return [*words, before]
 
 
 def for_each_meson(*mixins: type) -> dict[str, type]:

@@ -186,7 +186,9 @@ long tabled(int seed) {
     "ordered": r"""
 long ordered(int seed) {
   auto all = items(seed + $K);
-  arrange(all, [](const Item &a, const Item &b) { return a.sum() < b.sum() || a.key < b.key; });
+  arrange(all, [](const Item &a, const Item &b) {
+    return a.sum() != b.sum() ? a.sum() < b.sum() : a.key < b.key;
+  });
   auto [light, heavy] = parted(all, [&](const Item &item) { return item.sum() < seed * 2; });
   auto names = mapped(light, [](const Item &item) { return item.key.name + "!"; });
   auto keys = mapped(heavy, [](const Item &item) { return item.key; });
