@@ -38,6 +38,7 @@ struct UnwindInput {
   std::function<std::optional<CodeMapping>(uint64_t pc)> mapping_of_pc; // nothing: not code
 };
 
+// Why a chain ends.
 enum class StackEnd : uint8_t {
   complete,   // reached the frame that has no caller
   copy_short, // the copy of the stack ended

@@ -11,7 +11,7 @@
 #include <tally/sampler.h>
 
 #include "collect/agent_memory.h"
-#include "collect/call_chain.h"
+#include "model/call_chain.h"
 #include "collect/stack_collector.h"
 
 namespace tally {

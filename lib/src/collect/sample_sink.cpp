@@ -43,7 +43,7 @@ uint64_t pc_of_registers(const PerfSample &sample, StackMode) {
 SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                        const PerfLayout &layout)
     : StackCollector(pid, period_ns), pid_(pid), stacks_(options.stacks), layout_(layout),
-      chain_(pid, options, space()) {}
+      chain_(pid, options.unwinder, space()) {}
 
 void SampleSink::handle(const PerfRecord &record) {
   bool whole = true;
@@ -161,6 +161,7 @@ void SampleSink::unwind(const PerfSample &sample) {
     const uint64_t pc = sample.in_kernel ? pc_of_registers(sample, stacks_) : sample.ip;
     if (pc >= CallChain::lowest_code) {
       chain_.leaf(pc);
+      chain_.ended(StackEnd::no_rule);
       ++counters_.cut_stacks;
     }
     return;

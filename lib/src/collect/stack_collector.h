@@ -6,13 +6,13 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include <sys/types.h>
 
 #include <tally/stack_profile.h>
 
-#include "collect/address_space.h"
+#include "model/address_space.h"
+#include "model/mapped_stacks.h"
 
 namespace tally {
 
@@ -31,7 +31,8 @@ public:
   bool knows_thread(pid_t tid) const { return threads_.contains(tid); }
   void forget_thread(pid_t tid); // it has ended; its samples stay
 
-  // Leaf first; callers as return address - 1. Empty: a sample without a known place.
+  // Leaf first; callers as return address - 1; a cut_mark() last where there are more. Empty: a
+  // sample without a known place.
   void add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks);
 
   // Sampler's own, see there.
@@ -50,9 +51,6 @@ private:
   };
 
   void begin_profile();
-  StackId stack_of(std::span<const uint64_t> pcs);
-  LocationId location_of(uint64_t pc);
-  MappingId mapping_of(uint32_t range);
   ThreadId thread_of(pid_t tid);
   PartId open_part() const { return static_cast<PartId>(parts_kept_); }
   void close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
@@ -63,7 +61,7 @@ private:
 
   StackProfileBuilder builder_;
   AddressSpace space_;
-  std::vector<MappingId> mappings_; // of space_'s ranges, in this profile; none: not met yet
+  MappedStacks stacks_{space_};
   std::unordered_map<pid_t, ThreadState> threads_; // that live
   pid_t last_tid_ = 0;
   ThreadId last_thread_ = none<ThreadId>;
@@ -71,11 +69,6 @@ private:
   uint32_t parts_kept_ = 0;
   bool part_has_samples_ = false;
   bool part_added_ = false; // by a snapshot
-
-  // The stack before, outermost first: the next one mostly begins alike.
-  std::vector<uint64_t> previous_pcs_;
-  std::vector<StackId> previous_stacks_;
-  uint64_t previous_generation_ = 0;
 };
 
 } // namespace tally

@@ -322,7 +322,15 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
   } else {
     Diagnostics findings;
     TALLY_TRY(path, file_of(command));
-    TALLY_TRY(read, read_profile(path, findings));
+    const auto unwinder = make_unwinder();
+    TALLY_TRY(read, read_profile(path, findings, nullptr, {}, unwinder.get()));
+    if (read.format->read_addresses) {
+      const auto names = make_symbolizer();
+      Symbolization naming(std::move(std::get<StackProfile>(read.profile)), *names, findings,
+                           Symbolization::Processes::gone);
+      TALLY_TRY(profile, naming.finish());
+      read.profile = std::move(profile);
+    }
     TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::function); },
                                 read.profile));
     before_table = std::move(table);

@@ -8,10 +8,10 @@
 
 #include <sys/types.h>
 
-#include <tally/sampler.h>
 #include <tally/unwinder.h>
 
-#include "collect/address_space.h"
+#include "model/address_space.h"
+#include "model/cut_mark.h"
 
 namespace tally {
 
@@ -21,8 +21,9 @@ public:
   // the kernel above, and what a register that is no frame pointer led to below.
   static constexpr uint64_t lowest_code = 4096;
 
-  // `space` outlives it.
-  CallChain(pid_t pid, const SamplerOptions &options, const AddressSpace &space);
+  // `unwinder` (null where unwind() is not called) and `space` outlive it. pid: of a process that
+  // is there, 0 when none.
+  CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space);
   CallChain(const CallChain &) = delete; // the unwinder's call-back holds its address
   CallChain &operator=(const CallChain &) = delete;
 
@@ -33,6 +34,8 @@ public:
   bool caller(uint64_t return_address);
   // Into an empty chain. False: the outermost frame was not reached.
   bool unwind(const Registers &registers, std::span<const std::byte> stack);
+  // Marks where it was cut, so that it does not pass for a whole one. False: it was.
+  bool ended(StackEnd why);
 
   // Leaf first; callers as return address - 1.
   std::span<const uint64_t> pcs() const { return pcs_; }
