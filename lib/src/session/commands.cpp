@@ -326,9 +326,9 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
     TALLY_TRY(read, read_profile(path, findings, nullptr, {}, unwinder.get()));
     if (read.format->read_addresses) {
       const auto names = make_symbolizer();
-      Symbolization naming(std::move(std::get<StackProfile>(read.profile)), *names, findings,
-                           Symbolization::Processes::gone);
-      TALLY_TRY(profile, naming.finish());
+      Symbolization look_up(std::move(std::get<StackProfile>(read.profile)), *names, findings,
+                            Symbolization::Processes::gone);
+      TALLY_TRY(profile, look_up.finish());
       read.profile = std::move(profile);
     }
     TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::function); },
