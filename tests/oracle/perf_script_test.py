@@ -77,7 +77,7 @@ class PerfScript(unittest.TestCase):
             tid = lines[0].split()[0]
             frames = []
             for line in lines[1:]:
-                found = re.match(r"\s*([0-9a-f]+) \((.*)\)$", line)
+                found = re.match(r"\s*([0-9a-f]+) (?:\S.* )?\((.*)\)$", line)
                 self.assertTrue(found, line)
                 address, dso = int(found[1], 16), found[2]
                 if dso.startswith(("[kernel", "[guest")) or address >= 1 << 63:
@@ -154,7 +154,9 @@ class PerfScript(unittest.TestCase):
               ", ".join(f"{n} {why}" for why, n in reasons.most_common()))
         for other, chain in examples[:int(os.environ.get("TALLY_EXAMPLES", "2"))]:
             print("  perf:", *other, "\n  ours:", *chain)
-        self.assertGreaterEqual(reasons["equal"], 0.99 * total)
+        # Where code has no frame pointers the kernel follows whatever lies on the stack.
+        followed = reasons["theirs goes on where no code is"] if raw_returns else 0
+        self.assertGreaterEqual(reasons["equal"] + followed, 0.99 * total)
         self.assertLessEqual(reasons["unexplained"], MOST_UNEXPLAINED * total)
 
     def c_plus_plus_compiler(self, source: str, *options: str) -> list[str]:
@@ -181,7 +183,7 @@ class PerfScript(unittest.TestCase):
         need_tools("xz")
         source = os.path.join(self.folder, "data")
         with open(source, "wb") as out, open(CHAINS, "rb") as binary:
-            out.write(binary.read() * 3)
+            out.write(binary.read(4 << 20))
         for graph in ("dwarf", "fp"):
             self.record("xz", "-6", "-k", "-f", "-T1", source, graph=graph)
             self.compare(f"xz {graph}", raw_returns=graph == "fp")

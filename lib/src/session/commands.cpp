@@ -12,6 +12,7 @@
 #include <tally/formats.h>
 #include <tally/report.h>
 
+#include "session/named_profile.h"
 #include "session/state.h"
 #include "support/clock.h"
 
@@ -322,15 +323,7 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
   } else {
     Diagnostics findings;
     TALLY_TRY(path, file_of(command));
-    const auto unwinder = make_unwinder();
-    TALLY_TRY(read, read_profile(path, findings, nullptr, {}, unwinder.get()));
-    if (read.format->read_addresses) {
-      const auto names = make_symbolizer();
-      Symbolization look_up(std::move(std::get<StackProfile>(read.profile)), *names, findings,
-                            Symbolization::Processes::gone);
-      TALLY_TRY(profile, look_up.finish());
-      read.profile = std::move(profile);
-    }
+    TALLY_TRY(read, read_named_profile(path, findings));
     TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::function); },
                                 read.profile));
     before_table = std::move(table);
