@@ -123,6 +123,19 @@ void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows) 
       ->disable_flag_override();
 }
 
+Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes processes,
+                              Diagnostics &findings) {
+  const auto symbolizer = make_symbolizer();
+  Symbolization names(std::move(raw), *symbolizer, findings, processes);
+  {
+    Progress progress("looking up names");
+    while (!names.step(std::chrono::milliseconds(500)))
+      progress.items(names.done(), names.total());
+  }
+  symbolizer->save_cache();
+  return names.finish();
+}
+
 Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
                           Diagnostics &findings) {
   const Format *from = nullptr;
@@ -130,11 +143,22 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
     TALLY_TRY(named, format_by_name(options.from));
     from = named;
   }
-  Progress progress(path);
-  ReadOptions reading;
-  reading.max_unpacked_bytes = options.max_unpacked_bytes;
-  reading.progress = [&](uint64_t position, uint64_t size) { progress.bytes(position, size); };
-  return read_file(path, findings, from, reading);
+  const auto unwinder = make_unwinder();
+  const auto read = [&]() -> Result<ReadFile> {
+    Progress progress(path);
+    ReadOptions reading;
+    reading.max_unpacked_bytes = options.max_unpacked_bytes;
+    reading.progress = [&](uint64_t position, uint64_t size) { progress.bytes(position, size); };
+    return read_file(path, findings, from, reading, unwinder.get());
+  };
+  TALLY_TRY(file, read());
+  if (file.format->read_addresses) {
+    auto &profile = std::get<Profile>(file.content);
+    TALLY_TRY(named, name_all(std::move(std::get<StackProfile>(profile)),
+                              Symbolization::Processes::gone, findings));
+    profile = std::move(named);
+  }
+  return file;
 }
 
 Result<Program> Program::of(const InputOptions &options) {

@@ -9,6 +9,7 @@
 
 #include <tally/formats.h>
 #include <tally/report.h>
+#include <tally/symbolization.h>
 
 #include "commands.h"
 
@@ -65,6 +66,9 @@ private:
 // With a bar on a terminal where it takes longer than a second.
 Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
                                Diagnostics &findings);
+// Gives the addresses of a recording their names, with a bar as well.
+Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes processes,
+                              Diagnostics &findings);
 // … or a file of notes or counters.
 Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
                           Diagnostics &findings);

@@ -22,9 +22,9 @@
 #include <tally/file_io.h>
 #include <tally/formats.h>
 #include <tally/sampler.h>
-#include <tally/symbolization.h>
 
 #include "arguments.h"
+#include "profiles.h"
 
 namespace tally::cli {
 
@@ -221,28 +221,6 @@ std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
   return end;
 }
 
-Result<StackProfile> name_all(StackProfile raw) {
-  Diagnostics findings;
-  const auto symbolizer = make_symbolizer();
-  Symbolization names(std::move(raw), *symbolizer, findings);
-  const bool terminal = ::isatty(STDERR_FILENO) == 1;
-  bool shown = false;
-  while (!names.step(std::chrono::milliseconds(500)))
-    if (terminal) {
-      std::fputs(
-          fmt::format("\rtally: looking up names: {} of {} addresses", names.done(), names.total())
-              .c_str(),
-          stderr);
-      shown = true;
-    }
-  if (shown)
-    std::fputs("\r\x1b[K", stderr);
-  symbolizer->save_cache();
-  auto named = names.finish();
-  show(findings);
-  return named;
-}
-
 // Told before the program runs: afterwards the samples would be lost.
 Result<void> check_output(const std::string &path) {
   struct stat info {};
@@ -402,7 +380,10 @@ Result<void> run(const RecordArguments &options) {
   if (raw.sample_count() == 0)
     return fail(ErrorCode::no_data, "no samples: " + why_none(status, facts),
                 ours ? options.program[0] : fmt::format("process {}", pid));
-  TALLY_TRY(profile, name_all(std::move(raw)));
+  Diagnostics of_names;
+  auto named = name_all(std::move(raw), Symbolization::Processes::here, of_names);
+  show(of_names);
+  TALLY_TRY(profile, std::move(named));
   TALLY_TRY(written, write_profile(std::move(profile), *format));
   const std::string path = path_for(pid);
   TALLY_CHECK(write_file(path, written.bytes));

@@ -25,7 +25,7 @@
 #include <tally/unwinder.h>
 
 #include "../support/sanitized.h"
-#include "collect/address_space.h"
+#include "model/address_space.h"
 
 namespace tally::symbolize_unwind_test {
 namespace {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -42,6 +43,10 @@ public:
   Result<std::string_view> next();            // the next piece; empty at the end
   Result<std::string_view> peek(size_t size); // so many bytes, or all that are left; still to come
   Result<std::string> rest();                 // all that is left, max_unpacked_bytes at most
+
+  // Up to `size` bytes that lie elsewhere, fewer at the end; next() goes on from where it was.
+  // Nothing where that cannot be had: of a pipe, or of what is packed.
+  Result<std::optional<std::string>> at(uint64_t offset, size_t size);
 
   const std::string &name() const; // "<stdin>", or the path
   // In bytes as they lie on the disk, packed or not.

@@ -17,6 +17,7 @@
 #include <tally/pc_profile.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
+#include <tally/unwinder.h>
 
 namespace tally {
 
@@ -54,12 +55,16 @@ struct Format {
   // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
   // this format? null: not read.
   bool (*probe)(std::string_view head) = nullptr;
-  // One of the four; null where the format is not read. Counters' readers get empty files, too.
+  // One of the five; null where the format is not read. Counters' readers get empty files, too.
   Result<Profile> (*read)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<std::unique_ptr<CounterFile>> (*read_counters)(ByteSource &source,
                                                         Diagnostics &diagnostics) = nullptr;
   Result<Coverage> (*read_coverage)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<PcProfile> (*read_pcs)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
+  // A StackProfile of addresses without names: Symbolization gives them. unwinder: for samples that
+  // hold a copy of the stack; null: their callers are left out, and a finding says so.
+  Result<Profile> (*read_addresses)(ByteSource &source, Diagnostics &diagnostics,
+                                    Unwinder *unwinder) = nullptr;
   // At most one of the four: what the format is drawn from. null: not written.
   Result<Written> (*write_stacks)(const StackProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;
@@ -88,10 +93,11 @@ struct ReadProfile {
   const Format *format = nullptr;
 };
 // Reads FILE ("-": standard input), gzip and zstd unpacked. Its content tells the format; `from`
-// overrides.
+// overrides. The unwinder is for read_addresses().
 TALLY_API Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                            const Format *from = nullptr,
-                                           const ReadOptions &options = {});
+                                           const ReadOptions &options = {},
+                                           Unwinder *unwinder = nullptr);
 
 // A profile, a file of notes or counters, coverage of sources, or counts of addresses.
 using Content = std::variant<Profile, std::unique_ptr<CounterFile>, Coverage, PcProfile>;
@@ -103,7 +109,8 @@ struct ReadFile {
 // a profile, too: of executions (costs_of()); and so are counts of addresses, named by `names`,
 // without which read_profile() warns.
 TALLY_API Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics,
-                                     const Format *from = nullptr, const ReadOptions &options = {});
+                                     const Format *from = nullptr, const ReadOptions &options = {},
+                                     Unwinder *unwinder = nullptr);
 
 TALLY_API Result<ReadProfile> profile_of(const std::string &path, ReadFile file,
                                          const PcNames *names = nullptr);

@@ -18,8 +18,11 @@ namespace tally {
 
 class TALLY_API Symbolization {
 public:
-  // The symbolizer and the diagnostics outlive it.
-  Symbolization(StackProfile profile, Symbolizer &symbolizer, Diagnostics &diagnostics);
+  // The symbolizer and the diagnostics outlive it. Processes: of a profile from a file the pids may
+  // be those of others, or of another machine, by now.
+  enum class Processes : uint8_t { here, gone };
+  Symbolization(StackProfile profile, Symbolizer &symbolizer, Diagnostics &diagnostics,
+                Processes processes = Processes::here);
 
   // Works for about `budget`, or to the end; true when every location has been looked up.
   bool step(std::chrono::milliseconds budget);
@@ -54,6 +57,7 @@ private:
   StackProfileBuilder builder_;
   Symbolizer &symbolizer_;
   Diagnostics &diagnostics_;
+  Processes processes_;
   std::vector<LocationId> order_; // by mapping, then address: a module's data is read once
   size_t next_ = 0;
   std::vector<ModuleId> modules_;                        // by MappingId

@@ -11,8 +11,8 @@
 #include <tally/sampler.h>
 
 #include "collect/agent_memory.h"
-#include "collect/call_chain.h"
 #include "collect/stack_collector.h"
+#include "model/call_chain.h"
 
 namespace tally {
 

@@ -43,7 +43,7 @@ uint64_t pc_of_registers(const PerfSample &sample, StackMode) {
 SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                        const PerfLayout &layout)
     : StackCollector(pid, period_ns), pid_(pid), stacks_(options.stacks), layout_(layout),
-      chain_(pid, options, space()) {}
+      chain_(pid, options.unwinder.get(), space()) {}
 
 void SampleSink::handle(const PerfRecord &record) {
   bool whole = true;

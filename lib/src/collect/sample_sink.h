@@ -11,8 +11,8 @@
 #include <tally/sampler.h>
 #include <tally/stack_profile.h>
 
-#include "collect/call_chain.h"
 #include "collect/stack_collector.h"
+#include "model/call_chain.h"
 #include "support/perf_records.h"
 
 namespace tally {

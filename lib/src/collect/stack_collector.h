@@ -6,19 +6,15 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include <sys/types.h>
 
 #include <tally/stack_profile.h>
-#include <tally/unwinder.h>
 
-#include "collect/address_space.h"
+#include "model/address_space.h"
+#include "model/mapped_stacks.h"
 
 namespace tally {
-
-// In place of a caller that is not known, the outermost of a chain: an address at which no code is.
-constexpr uint64_t cut_mark(StackEnd why) { return static_cast<uint64_t>(why); }
 
 class StackCollector {
 public:
@@ -55,9 +51,6 @@ private:
   };
 
   void begin_profile();
-  StackId stack_of(std::span<const uint64_t> pcs);
-  LocationId location_of(uint64_t pc);
-  MappingId mapping_of(uint32_t range);
   ThreadId thread_of(pid_t tid);
   PartId open_part() const { return static_cast<PartId>(parts_kept_); }
   void close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
@@ -68,7 +61,7 @@ private:
 
   StackProfileBuilder builder_;
   AddressSpace space_;
-  std::vector<MappingId> mappings_; // of space_'s ranges, in this profile; none: not met yet
+  MappedStacks stacks_{space_};
   std::unordered_map<pid_t, ThreadState> threads_; // that live
   pid_t last_tid_ = 0;
   ThreadId last_thread_ = none<ThreadId>;
@@ -76,11 +69,6 @@ private:
   uint32_t parts_kept_ = 0;
   bool part_has_samples_ = false;
   bool part_added_ = false; // by a snapshot
-
-  // The stack before, outermost first: the next one mostly begins alike.
-  std::vector<uint64_t> previous_pcs_;
-  std::vector<StackId> previous_stacks_;
-  uint64_t previous_generation_ = 0;
 };
 
 } // namespace tally

@@ -20,6 +20,7 @@
 #include "formats/gcovr/gcovr.h"
 #include "formats/gmon/gmon.h"
 #include "formats/lcov/lcov.h"
+#include "formats/perf_data/perf_data.h"
 #ifdef TALLY_WITH_PPROF
 #include "formats/pprof/pprof.h"
 #endif
@@ -86,6 +87,11 @@ std::span<const Format> formats() {
        .probe = lcov::probe,
        .read_coverage = lcov::read,
        .write_coverage = lcov::write},
+      {.name = "perf-data",
+       .summary = "samples with their stacks, as perf record keeps them",
+       .file_names = {"perf.data*", "*.perf.data", "*.perf"},
+       .probe = perf_data::probe,
+       .read_addresses = perf_data::read},
 #ifdef TALLY_WITH_PPROF
       {.name = "pprof",
        .summary = "gzipped profile.proto, for `go tool pprof` and others",
@@ -197,7 +203,7 @@ std::string empty_message(const std::string &path) {
 } // namespace
 
 Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, const Format *from,
-                           const ReadOptions &options) {
+                           const ReadOptions &options, Unwinder *unwinder) {
   TALLY_TRY(source, ByteSource::open(path, options));
   const Format *format = from;
   if (!format) {
@@ -222,6 +228,10 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
     TALLY_TRY(pcs, format->read_pcs(*source, diagnostics));
     return ReadFile{std::move(pcs), format};
   }
+  if (format->read_addresses) {
+    TALLY_TRY(profile, format->read_addresses(*source, diagnostics, unwinder));
+    return ReadFile{std::move(profile), format};
+  }
   if (!format->read)
     return fail(ErrorCode::unsupported,
                 fmt::format("the format {} is written here, but not read", format->name),
@@ -233,8 +243,9 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
 }
 
 Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
-                                 const Format *from, const ReadOptions &options) {
-  TALLY_TRY(file, read_file(path, diagnostics, from, options));
+                                 const Format *from, const ReadOptions &options,
+                                 Unwinder *unwinder) {
+  TALLY_TRY(file, read_file(path, diagnostics, from, options, unwinder));
   if (std::holds_alternative<PcProfile>(file.content))
     warn_of_no_names(path, "`tally convert --program FILE` gives them", diagnostics);
   return profile_of(path, std::move(file));

@@ -16,8 +16,10 @@ constexpr size_t batch = 64;
 
 } // namespace
 
-Symbolization::Symbolization(StackProfile profile, Symbolizer &symbolizer, Diagnostics &diagnostics)
-    : builder_(std::move(profile)), symbolizer_(symbolizer), diagnostics_(diagnostics) {
+Symbolization::Symbolization(StackProfile profile, Symbolizer &symbolizer, Diagnostics &diagnostics,
+                             Processes processes)
+    : builder_(std::move(profile)), symbolizer_(symbolizer), diagnostics_(diagnostics),
+      processes_(processes) {
   const StackProfile &p = builder_.so_far();
   for (uint32_t i = 0; i < p.location_count(); ++i) {
     order_.push_back(static_cast<LocationId>(i));
@@ -31,7 +33,8 @@ Symbolization::Symbolization(StackProfile profile, Symbolizer &symbolizer, Diagn
 
 void Symbolization::find_modules() {
   const StackProfile &p = builder_.so_far();
-  const int pid = p.threads().size() > 0 ? p.threads()[ThreadId{0}].pid : 0;
+  const int pid =
+      processes_ == Processes::here && p.threads().size() > 0 ? p.threads()[ThreadId{0}].pid : 0;
   for (uint32_t i = 0; i < p.mappings().size(); ++i) {
     const auto id = static_cast<MappingId>(i);
     Mapping mapping = p.mappings()[id];

@@ -12,6 +12,7 @@
 #include <tally/formats.h>
 #include <tally/report.h>
 
+#include "session/named_profile.h"
 #include "session/state.h"
 #include "support/clock.h"
 #include "support/number.h"
@@ -307,7 +308,7 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
   } else {
     Diagnostics findings;
     TALLY_TRY(path, command.file());
-    TALLY_TRY(read, read_profile(path, findings));
+    TALLY_TRY(read, read_named_profile(path, findings, target.program));
     TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::function); },
                                 read.profile));
     before_table = std::move(table);

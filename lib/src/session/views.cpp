@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <tally/annotate.h>
-#include <tally/file_io.h>
 #include <tally/formats.h>
 #include <tally/report.h>
 #include <tally/tree.h>
 
+#include "session/named_profile.h"
 #include "session/state.h"
 
 namespace tally {
@@ -73,20 +73,8 @@ Result<Reply> Session::State::annotate(const ParsedCommand &command) {
 Result<Reply> Session::State::load(const ParsedCommand &command) {
   TALLY_TRY(path, command.file());
   Diagnostics findings;
-  TALLY_TRY(file, read_file(path, findings));
   // Counts of addresses are most likely of the program that is here.
-  std::unique_ptr<Symbolizer> names_of;
-  std::optional<PcNames> names;
-  if (std::holds_alternative<PcProfile>(file.content)) {
-    if (target.program.empty()) {
-      warn_of_no_names(path, "`file PROGRAM` gives them", findings);
-    } else {
-      names_of = make_symbolizer();
-      const ModuleId program = names_of->module({target.program, {}, 0, 0, 0}, findings);
-      names = PcNames{names_of.get(), program, target.program};
-    }
-  }
-  TALLY_TRY(read, profile_of(path, std::move(file), names ? &*names : nullptr));
+  TALLY_TRY(read, read_named_profile(path, findings, target.program));
   std::string out;
   for (const Finding &finding : findings.findings())
     if (finding.severity != Severity::note)

@@ -36,6 +36,10 @@ public:
     const uint64_t low = u32();
     return low | uint64_t{u32()} << 32;
   }
+  uint64_t u64_whole() { // of the byte order as a whole
+    const uint64_t first = u32(), second = u32();
+    return big_endian_ ? first << 32 | second : second << 32 | first;
+  }
   std::string_view take(size_t size) {
     before_ = at_;
     if (failed_ || size > left()) {

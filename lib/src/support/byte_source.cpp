@@ -67,12 +67,16 @@ class Raw : public Pieces {
 public:
   uint64_t size = 0;     // 0: not known
   uint64_t position = 0; // bytes given so far
+  virtual Result<std::optional<std::string>> at(uint64_t offset, size_t wanted) = 0;
 };
 
 class Memory final : public Raw {
 public:
-  Memory(std::string_view bytes, size_t piece) : left_(bytes), piece_(piece) {
+  Memory(std::string_view bytes, size_t piece) : all_(bytes), left_(bytes), piece_(piece) {
     size = bytes.size();
+  }
+  Result<std::optional<std::string>> at(uint64_t offset, size_t wanted) override {
+    return std::string(all_.substr(std::min<uint64_t>(offset, all_.size()), wanted));
   }
   Result<std::string_view> next() override {
     const std::string_view out = left_.substr(0, piece_);
@@ -82,7 +86,7 @@ public:
   }
 
 private:
-  std::string_view left_;
+  std::string_view all_, left_;
   size_t piece_;
 };
 
@@ -105,9 +109,9 @@ public:
       return fail(ErrorCode::io, "is a folder", name);
     if (S_ISREG(file->opened_.st_mode)) {
       // Standard input may have been read from before.
-      const off_t begin =
+      file->begin_ =
           file->owned_.get() < 0 ? std::max<off_t>(0, ::lseek(file->fd_, 0, SEEK_CUR)) : 0;
-      file->size = static_cast<uint64_t>(std::max<off_t>(0, file->opened_.st_size - begin));
+      file->size = static_cast<uint64_t>(std::max<off_t>(0, file->opened_.st_size - file->begin_));
       if (file->size > options.piece_bytes)
         static_cast<void>(::posix_fadvise(file->fd_, 0, 0, POSIX_FADV_SEQUENTIAL));
     }
@@ -132,6 +136,24 @@ public:
     return std::string_view(buffer_.data(), static_cast<size_t>(got));
   }
 
+  Result<std::optional<std::string>> at(uint64_t offset, size_t wanted) override {
+    if (!S_ISREG(opened_.st_mode))
+      return std::nullopt;
+    std::string out(offset < size ? std::min<uint64_t>(wanted, size - offset) : 0, '\0');
+    size_t have = 0;
+    while (have < out.size()) {
+      const ssize_t got = ::pread(fd_, out.data() + have, out.size() - have,
+                                  begin_ + static_cast<off_t>(offset + have));
+      if (got < 0 && errno != EINTR)
+        return fail_errno(errno, "cannot read", name_);
+      if (got == 0)
+        break;
+      have += static_cast<size_t>(std::max<ssize_t>(0, got));
+    }
+    out.resize(have);
+    return out;
+  }
+
 private:
   File(std::string name, const ReadOptions &options)
       : name_(std::move(name)), limit_(options.max_unpacked_bytes) {}
@@ -153,6 +175,7 @@ private:
   uint64_t limit_;
   UniqueFd owned_;
   int fd_ = -1;
+  off_t begin_ = 0; // where reading began
   struct stat opened_ {};
   std::vector<char> buffer_;
 };
@@ -372,6 +395,13 @@ Result<std::string> ByteSource::rest() {
       return fail(ErrorCode::limit, fmt::format("holds more than {} bytes", limit), name());
     out += piece;
   }
+}
+
+Result<std::optional<std::string>> ByteSource::at(uint64_t offset, size_t size) {
+  TALLY_CHECK(state_->pieces()); // to know whether it is packed
+  if (state_->unpacker)
+    return std::nullopt;
+  return state_->raw->at(offset, size);
 }
 
 const std::string &ByteSource::name() const { return state_->name; }

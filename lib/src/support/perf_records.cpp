@@ -8,16 +8,28 @@ namespace tally {
 
 namespace {
 
+template <class T> T swap_bytes(T value) {
+  if constexpr (sizeof value == 8)
+    return static_cast<T>(__builtin_bswap64(static_cast<uint64_t>(value)));
+  else if constexpr (sizeof value == 4)
+    return static_cast<T>(__builtin_bswap32(static_cast<uint32_t>(value)));
+  else if constexpr (sizeof value == 2)
+    return static_cast<T>(__builtin_bswap16(static_cast<uint16_t>(value)));
+  else
+    return value;
+}
+
 // Reads forward; once it has failed it goes on failing, so that many reads need one check.
 class Cursor {
 public:
-  explicit Cursor(std::span<const std::byte> bytes) : left_(bytes) {}
+  explicit Cursor(std::span<const std::byte> bytes, bool swapped = false)
+      : left_(bytes), swapped_(swapped) {}
 
   template <class T> T read() {
     T value{};
     if (const auto bytes = take(sizeof value); !bytes.empty())
       std::memcpy(&value, bytes.data(), sizeof value);
-    return value;
+    return swapped_ ? swap_bytes(value) : value;
   }
 
   std::span<const std::byte> take(uint64_t count) {
@@ -56,6 +68,7 @@ public:
 
 private:
   std::span<const std::byte> left_;
+  bool swapped_;
   bool ok_ = true;
 };
 
@@ -73,6 +86,8 @@ void skip_read_values(const PerfLayout &layout, Cursor &cursor) {
   }
 }
 
+constexpr uint64_t branch_counters = 1 << 19; // PERF_SAMPLE_BRANCH_COUNTERS, of Linux 6.8
+
 uint64_t words_of(uint64_t mask) { return static_cast<uint64_t>(std::popcount(mask)); }
 
 // The trailing fields, in their order; every one is eight bytes.
@@ -85,13 +100,20 @@ std::span<const std::byte> own_fields(const PerfLayout &layout, const PerfRecord
   return record.body.first(record.body.size() < trailer ? 0 : record.body.size() - trailer);
 }
 
+// The caller has checked that it is there.
+uint64_t word_at(const PerfLayout &layout, const PerfRecord &record, size_t offset) {
+  return PerfWords(record.body.subspan(offset), layout.swapped)[0];
+}
+
 } // namespace
 
-bool first_perf_record(std::span<const std::byte> bytes, PerfRecord &record) {
+bool first_perf_record(std::span<const std::byte> bytes, PerfRecord &record, bool swapped) {
   perf_event_header header;
   if (bytes.size() < sizeof header)
     return false;
   std::memcpy(&header, bytes.data(), sizeof header);
+  if (swapped)
+    header = {swap_bytes(header.type), swap_bytes(header.misc), swap_bytes(header.size)};
   if (header.size < sizeof header || header.size > bytes.size())
     return false;
   record.type = header.type;
@@ -107,7 +129,7 @@ size_t perf_sample_id_size(const PerfLayout &layout) {
 }
 
 bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out) {
-  Cursor cursor(record.body);
+  Cursor cursor(record.body, layout.swapped);
   const uint64_t type = layout.sample_type;
   out = {};
   out.in_kernel = (record.misc & PERF_RECORD_MISC_CPUMODE_MASK) != PERF_RECORD_MISC_USER;
@@ -136,7 +158,7 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out)
   if ((type & PERF_SAMPLE_READ) != 0)
     skip_read_values(layout, cursor);
   if ((type & PERF_SAMPLE_CALLCHAIN) != 0)
-    out.chain = PerfWords(cursor.take_words(cursor.read<uint64_t>()));
+    out.chain = PerfWords(cursor.take_words(cursor.read<uint64_t>()), layout.swapped);
   if ((type & PERF_SAMPLE_RAW) != 0)
     cursor.take(cursor.read<uint32_t>()); // padded so that what follows is aligned again
   if ((type & PERF_SAMPLE_BRANCH_STACK) != 0) {
@@ -144,11 +166,13 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out)
     if ((layout.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0)
       cursor.read<uint64_t>();
     cursor.take_words(branches, 3); // from, to, flags
+    if ((layout.branch_sample_type & branch_counters) != 0)
+      cursor.take_words(branches);
   }
   if ((type & PERF_SAMPLE_REGS_USER) != 0) {
     out.regs_abi = cursor.read<uint64_t>();
     if (out.regs_abi != PERF_SAMPLE_REGS_ABI_NONE)
-      out.regs = PerfWords(cursor.take_words(words_of(layout.regs_user)));
+      out.regs = PerfWords(cursor.take_words(words_of(layout.regs_user)), layout.swapped);
   }
   if ((type & PERF_SAMPLE_STACK_USER) != 0) {
     const auto size = cursor.read<uint64_t>();
@@ -169,7 +193,7 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSampleId &ou
   out = {};
   if (record.body.size() < size)
     return false;
-  Cursor cursor(record.body.last(size));
+  Cursor cursor(record.body.last(size), layout.swapped);
   const uint64_t type = layout.sample_id_all ? layout.sample_type : 0;
   if ((type & PERF_SAMPLE_TID) != 0) {
     out.pid = cursor.read<int32_t>();
@@ -187,7 +211,7 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSampleId &ou
 }
 
 bool decode(const PerfLayout &layout, const PerfRecord &record, PerfMmap &out) {
-  Cursor cursor(own_fields(layout, record));
+  Cursor cursor(own_fields(layout, record), layout.swapped);
   out = {};
   out.pid = cursor.read<int32_t>();
   out.tid = cursor.read<int32_t>();
@@ -219,7 +243,7 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfMmap &out) {
 }
 
 bool decode(const PerfLayout &layout, const PerfRecord &record, PerfComm &out) {
-  Cursor cursor(own_fields(layout, record));
+  Cursor cursor(own_fields(layout, record), layout.swapped);
   out = {};
   out.pid = cursor.read<int32_t>();
   out.tid = cursor.read<int32_t>();
@@ -229,7 +253,7 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfComm &out) {
 }
 
 bool decode(const PerfLayout &layout, const PerfRecord &record, PerfTask &out) {
-  Cursor cursor(own_fields(layout, record));
+  Cursor cursor(own_fields(layout, record), layout.swapped);
   out = {};
   out.pid = cursor.read<int32_t>();
   out.parent_pid = cursor.read<int32_t>();
@@ -239,8 +263,8 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfTask &out) {
   return cursor.ok();
 }
 
-bool decode_lost(const PerfRecord &record, uint64_t &count) {
-  Cursor cursor(record.body);
+bool decode_lost(const PerfRecord &record, uint64_t &count, bool swapped) {
+  Cursor cursor(record.body, swapped);
   if (record.type == PERF_RECORD_LOST)
     cursor.read<uint64_t>(); // the event's id
   count = cursor.read<uint64_t>();
@@ -254,7 +278,7 @@ bool perf_time(const PerfLayout &layout, const PerfRecord &record, uint64_t &tim
   const auto read_at = [&](size_t offset) {
     if (record.body.size() < offset + sizeof time_ns)
       return false;
-    std::memcpy(&time_ns, record.body.data() + offset, sizeof time_ns);
+    time_ns = word_at(layout, record, offset);
     return true;
   };
   if (record.type == PERF_RECORD_SAMPLE) {
@@ -267,6 +291,66 @@ bool perf_time(const PerfLayout &layout, const PerfRecord &record, uint64_t &tim
   const uint64_t before = type & PERF_SAMPLE_TID;
   return read_at(record.body.size() - trailer +
                  static_cast<size_t>(words_of(before)) * sizeof(uint64_t));
+}
+
+uint64_t perf_event_id(const PerfLayout &layout, const PerfRecord &record) {
+  const uint64_t type = layout.sample_type;
+  const size_t words = record.body.size() / sizeof(uint64_t);
+  const bool is_sample = record.type == PERF_RECORD_SAMPLE;
+  if (!is_sample && !layout.sample_id_all)
+    return 0;
+  uint64_t before = 0; // words of the sample
+  uint64_t behind = 0; // words of the trailer
+  if ((type & PERF_SAMPLE_IDENTIFIER) == 0) {
+    if ((type & PERF_SAMPLE_ID) == 0)
+      return 0;
+    before =
+        words_of(type & (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR));
+    behind = words_of(type & (PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU));
+  }
+  if ((is_sample ? before : behind) >= words)
+    return 0;
+  return word_at(layout, record,
+                 is_sample ? before * sizeof(uint64_t)
+                           : record.body.size() - (behind + 1) * sizeof(uint64_t));
+}
+
+bool decode_attr(std::span<const std::byte> bytes, bool swapped, PerfAttr &out, uint32_t &size) {
+  Cursor sizes(bytes, swapped);
+  out = {};
+  out.type = sizes.read<uint32_t>();
+  size = sizes.read<uint32_t>();
+  if (size == 0) // perf's first files did not tell
+    size = PERF_ATTR_SIZE_VER0;
+  if (!sizes.ok() || size < PERF_ATTR_SIZE_VER0 || size > bytes.size())
+    return false;
+  Cursor cursor(bytes.first(size).subspan(2 * sizeof(uint32_t)), swapped);
+  out.config = cursor.read<uint64_t>();
+  out.period_or_hz = cursor.read<uint64_t>();
+  out.layout.swapped = swapped;
+  out.layout.sample_type = cursor.read<uint64_t>();
+  out.layout.read_format = cursor.read<uint64_t>();
+  // Bit fields: a machine of the one byte order fills each byte from its lowest bit on, one of the
+  // other from its highest.
+  const auto flags = cursor.take(sizeof(uint64_t));
+  const bool from_highest = (std::endian::native == std::endian::big) != swapped;
+  const auto flag = [&](unsigned number) {
+    const auto byte = std::to_integer<unsigned>(flags[number / 8]);
+    return (byte >> (from_highest ? 7 - number % 8 : number % 8) & 1) != 0;
+  };
+  out.is_frequency = flag(10);
+  out.layout.sample_id_all = flag(18);
+  cursor.read<uint32_t>(); // wakeup_events
+  cursor.read<uint32_t>(); // bp_type
+  cursor.read<uint64_t>(); // config1
+  // What later versions have added is 0 in a shorter one.
+  cursor.read<uint64_t>(); // config2
+  out.layout.branch_sample_type = cursor.read<uint64_t>();
+  out.layout.regs_user = cursor.read<uint64_t>();
+  out.stack_user = cursor.read<uint32_t>();
+  cursor.read<uint32_t>(); // clockid
+  out.layout.regs_intr = cursor.read<uint64_t>();
+  return true;
 }
 
 } // namespace tally

@@ -64,6 +64,15 @@ std::string map_file(const ModuleKey &key) {
   return {};
 }
 
+// Where perf keeps the files that it has recorded, by their build ids: perf-buildid-cache(1).
+std::string file_kept_by_perf(const std::string &build_id) {
+  const char *home = std::getenv("HOME");
+  if (!home)
+    return {};
+  return fmt::format("{}/.debug/.build-id/{}/{}/elf", home, build_id.substr(0, 2),
+                     build_id.substr(2));
+}
+
 struct Candidate {
   std::string path;
   bool deleted; // its name is that of a file which was deleted: by itself it proves nothing
@@ -88,6 +97,9 @@ std::vector<Candidate> candidates(const ModuleKey &key) {
     if (std::string mapped = key.inode ? map_file(key) : std::string(); !mapped.empty())
       all.push_back({mapped, false});
   }
+  if (key.pid == 0 && key.build_id.size() > 2)
+    if (std::string kept = file_kept_by_perf(key.build_id); !kept.empty())
+      all.push_back({std::move(kept), false});
   return all;
 }
 
@@ -194,6 +206,12 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
     auto image = ElfFile::open_vdso();
     if (!image) {
       diagnostics.add(Severity::note, image.error().message, key.path);
+      return files;
+    }
+    // Of another kernel it would be another one.
+    if (!key.build_id.empty() && image->build_id() != key.build_id) {
+      diagnostics.add(Severity::warning,
+                      "is not that of this kernel, so its functions have no names", key.path);
       return files;
     }
     files.vdso = true;

@@ -15,7 +15,8 @@ struct CodeRange {
   uint64_t file_offset = 0;
   uint64_t device = 0;
   uint64_t inode = 0;
-  std::string path; // as the kernel names it; "//anon" for memory without a file
+  std::string path;       // as the kernel names it; "//anon" for memory without a file
+  std::string build_id{}; // lower-case hex; empty when not known
   friend bool operator==(const CodeRange &, const CodeRange &) = default;
 };
 

@@ -8,11 +8,10 @@
 
 #include <sys/types.h>
 
-#include <tally/sampler.h>
 #include <tally/unwinder.h>
 
-#include "collect/address_space.h"
-#include "collect/stack_collector.h"
+#include "model/address_space.h"
+#include "model/cut_mark.h"
 
 namespace tally {
 
@@ -22,8 +21,9 @@ public:
   // the kernel above, and what a register that is no frame pointer led to below.
   static constexpr uint64_t lowest_code = 4096;
 
-  // `space` outlives it.
-  CallChain(pid_t pid, const SamplerOptions &options, const AddressSpace &space);
+  // `unwinder` (null where unwind() is not called) and `space` outlive it. pid: of a process that
+  // is there, 0 when none.
+  CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space);
   CallChain(const CallChain &) = delete; // the unwinder's call-back holds its address
   CallChain &operator=(const CallChain &) = delete;
 

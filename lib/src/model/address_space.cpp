@@ -1,4 +1,4 @@
-#include "collect/address_space.h"
+#include "model/address_space.h"
 
 #include <algorithm>
 #include <charconv>

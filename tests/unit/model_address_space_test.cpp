@@ -1,9 +1,9 @@
 #include <gtest/gtest.h>
 
-#include "collect/address_space.h"
 #include "collect/proc_info.h"
+#include "model/address_space.h"
 
-namespace tally::collect_address_space_test {
+namespace tally::model_address_space_test {
 namespace {
 
 CodeRange range(uint64_t start, uint64_t limit, std::string path) {
@@ -146,4 +146,4 @@ TEST(ProcInfo, ListsAndStatus) {
 }
 
 } // namespace
-} // namespace tally::collect_address_space_test
+} // namespace tally::model_address_space_test

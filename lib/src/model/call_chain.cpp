@@ -1,9 +1,9 @@
-#include "collect/call_chain.h"
+#include "model/call_chain.h"
 
 namespace tally {
 
-CallChain::CallChain(pid_t pid, const SamplerOptions &options, const AddressSpace &space)
-    : pid_(pid), unwinder_(options.unwinder.get()), space_(space) {
+CallChain::CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space)
+    : pid_(pid), unwinder_(unwinder), space_(space) {
   // Made once: a std::function for each sample might allocate.
   unwind_input_.mapping_of_pc = [this](uint64_t pc) -> std::optional<CodeMapping> {
     const uint32_t range = space_.find(pc);
@@ -42,7 +42,7 @@ CodeMapping CallChain::code_mapping(uint32_t range) {
   const auto &ranges = space_.ranges();
   while (modules_.size() <= range) {
     const CodeRange &r = ranges[modules_.size()];
-    modules_.push_back(unwinder_->module({r.path, {}, r.device, r.inode, pid_}));
+    modules_.push_back(unwinder_->module({r.path, r.build_id, r.device, r.inode, pid_}));
   }
   const CodeRange &r = ranges[range];
   return {modules_[range], r.start, r.limit, r.file_offset};

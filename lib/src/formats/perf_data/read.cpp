@@ -1,0 +1,535 @@
+#include "formats/perf_data/perf_data.h"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+#include "formats/perf_data/events.h"
+#include "formats/perf_data/record_order.h"
+#include "formats/perf_data/recording.h"
+#include "support/byte_cursor.h"
+
+namespace tally::perf_data {
+
+namespace {
+
+constexpr size_t pipe_header_bytes = 16;
+constexpr size_t first_header_bytes = 72; // of the oldest files: without the features' bits
+constexpr size_t header_bytes = 104;
+constexpr size_t section_bytes = 16; // an offset and a size
+// Bounds of what is held in memory at once: what lies before the records, and one feature.
+constexpr uint64_t most_head_bytes = uint64_t{64} << 20;
+constexpr uint64_t most_feature_bytes = uint64_t{64} << 20;
+constexpr uint64_t most_unpacked_bytes = uint64_t{8} << 30;
+
+struct Section {
+  uint64_t offset = 0, size = 0;
+  uint64_t end() const { return size > UINT64_MAX - offset ? UINT64_MAX : offset + size; }
+};
+
+Section section_of(ByteCursor &cursor) {
+  const uint64_t offset = cursor.u64_whole();
+  return {offset, cursor.u64_whole()};
+}
+
+std::span<const std::byte> as_bytes(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+// The bytes of the source in one row, as many as are looked at.
+class Input {
+public:
+  explicit Input(ByteSource &source) : source_(source) {}
+
+  uint64_t offset() const { return offset_; } // of what comes next
+
+  // What is ahead: `size` bytes at least, if there are so many. Valid until the next call.
+  Result<std::string_view> look(size_t size) {
+    while (ahead().size() < size) {
+      TALLY_TRY(piece, source_.next());
+      if (piece.empty())
+        break;
+      buffer_.erase(0, at_);
+      at_ = 0;
+      buffer_.append(piece);
+    }
+    return ahead();
+  }
+  // Of what was looked at.
+  void take(size_t size) {
+    at_ += size;
+    offset_ += size;
+  }
+  // False: it ends before.
+  Result<bool> skip(uint64_t size) {
+    while (size > 0) {
+      TALLY_TRY(bytes, look(1));
+      if (bytes.empty())
+        return false;
+      const size_t some = std::min<uint64_t>(size, bytes.size());
+      take(some);
+      size -= some;
+    }
+    return true;
+  }
+
+private:
+  std::string_view ahead() const { return std::string_view(buffer_).substr(at_); }
+
+  ByteSource &source_;
+  std::string buffer_;
+  size_t at_ = 0;
+  uint64_t offset_ = 0;
+};
+
+class Reader {
+public:
+  Reader(ByteSource &source, Diagnostics &diagnostics, Unwinder *unwinder)
+      : source_(source), diagnostics_(diagnostics), input_(source),
+        recording_(events_, features_, unwinder, diagnostics, source.name()) {}
+  ~Reader() { ZSTD_freeDCtx(unpacker_); }
+  Reader(const Reader &) = delete;
+  Reader &operator=(const Reader &) = delete;
+
+  Result<Profile> read() {
+    TALLY_CHECK(read_header());
+    TALLY_CHECK(read_records());
+    order_.end([this](auto bytes, uint64_t offset) { hand_on(bytes, offset); });
+    if (!in_pipe_)
+      TALLY_CHECK(read_features_behind());
+    if (recording_.sample_count() == 0)
+      return broken_ ? fail(std::move(*broken_))
+                     : fail(ErrorCode::no_data, "holds no samples", source_.name());
+    if (broken_)
+      diagnostics_.add(Severity::error, broken_->message + "; what is before it was read",
+                       source_.name(), broken_->where);
+    if (order_.late() > 0)
+      diagnostics_.add(
+          Severity::note,
+          fmt::format("{} records are older than what stands rounds before them", order_.late()),
+          source_.name());
+    TALLY_TRY(profile, recording_.finish());
+    return Profile(std::move(profile));
+  }
+
+private:
+  tl::unexpected<Error> wrong(std::string message, uint64_t offset) const {
+    return fail(ErrorCode::invalid_input, std::move(message), source_.name(),
+                Position::at_offset(offset));
+  }
+
+  // From here on nothing can be read, but what was read stands.
+  void break_off(std::string message, uint64_t offset) {
+    if (!broken_)
+      broken_ = wrong(std::move(message), offset).value();
+  }
+
+  Result<void> read_header() {
+    TALLY_TRY(bytes, input_.look(header_bytes));
+    if (bytes.starts_with(magic_version_1))
+      return fail(ErrorCode::unsupported, "is of a perf before Linux 3.0, whose files are not read",
+                  source_.name());
+    if (!probe(bytes))
+      return wrong("is no perf.data: it does not begin with PERFILE2", 0);
+    big_endian_ = bytes.starts_with(magic_big_endian);
+    swapped_ = big_endian_ != (std::endian::native == std::endian::big);
+    ByteCursor cursor(bytes, big_endian_);
+    cursor.take(magic.size());
+    const uint64_t size = cursor.u64_whole();
+    if (cursor.failed())
+      return wrong("the file ends within its header", bytes.size());
+    in_pipe_ = size == pipe_header_bytes;
+    if (in_pipe_) {
+      input_.take(pipe_header_bytes);
+      return {};
+    }
+    if (size < first_header_bytes)
+      return wrong(fmt::format("a header of {} bytes is none", size), magic.size());
+    const uint64_t attr_bytes = cursor.u64_whole();
+    const Section attrs = section_of(cursor);
+    data_ = section_of(cursor);
+    section_of(cursor); // of types of events, which are told no more
+    std::string_view bits;
+    if (size >= header_bytes)
+      bits = cursor.take(feature_count / 8);
+    if (cursor.failed())
+      return wrong("the file ends within its header", bytes.size());
+    ByteCursor words(bits, big_endian_);
+    for (unsigned i = 0; words.left() > 0; i += 64)
+      for (uint64_t word = words.u64_whole(); word != 0; word &= word - 1)
+        feature_numbers_.push_back(i + static_cast<unsigned>(std::countr_zero(word)));
+
+    if (data_.offset > most_head_bytes)
+      return wrong(
+          fmt::format("the records are said to begin at {:#x}, which is far", data_.offset), 40);
+    TALLY_CHECK(read_attrs(attrs, attr_bytes));
+    // perf adds sizes and features at its end.
+    unfinished_ = data_.size == 0;
+    if (!unfinished_)
+      TALLY_CHECK(read_features_ahead());
+    TALLY_TRY(there, input_.skip(data_.offset));
+    if (!there)
+      return wrong("the file ends before its records", input_.offset());
+    return {};
+  }
+
+  Result<void> read_attrs(Section attrs, uint64_t attr_bytes) {
+    if (attr_bytes < PERF_ATTR_SIZE_VER0 + section_bytes || attrs.size % attr_bytes != 0)
+      return wrong(
+          fmt::format("{} bytes hold no whole number of events of {}", attrs.size, attr_bytes), 16);
+    TALLY_TRY(head, head_section(attrs, "the events"));
+    const std::string all(head); // the next look takes it away
+    for (uint64_t at = 0; at < all.size(); at += attr_bytes) {
+      const std::string_view one = std::string_view(all).substr(at, attr_bytes);
+      PerfAttr attr;
+      uint32_t size = 0;
+      if (!decode_attr(as_bytes(one.substr(0, attr_bytes - section_bytes)), swapped_, attr, size))
+        return wrong("the attributes of an event are damaged", attrs.offset + at);
+      ByteCursor cursor(one.substr(attr_bytes - section_bytes), big_endian_);
+      const Section ids = section_of(cursor);
+      TALLY_TRY(bytes, head_section(ids, "the numbers of an event"));
+      add_event(attr, bytes);
+    }
+    if (events_.empty())
+      return wrong("describes no event", 24);
+    return {};
+  }
+
+  void add_event(const PerfAttr &attr, std::string_view id_bytes) {
+    std::vector<uint64_t> ids;
+    ByteCursor cursor(id_bytes, big_endian_);
+    while (cursor.left() >= sizeof(uint64_t))
+      ids.push_back(cursor.u64_whole());
+    events_.add(attr, ids);
+  }
+
+  // Of what lies before the records; nothing of it has been taken yet.
+  Result<std::string_view> head_section(Section section, std::string_view what) {
+    if (section.size == 0)
+      return std::string_view();
+    if (section.end() > data_.offset)
+      return wrong(fmt::format("{} are not before the records, where perf puts them", what),
+                   section.offset);
+    TALLY_TRY(bytes, input_.look(section.end()));
+    if (bytes.size() < section.end())
+      return wrong(fmt::format("the file ends before {}", what), bytes.size());
+    return bytes.substr(section.offset, section.size);
+  }
+
+  // --- features
+
+  void add_feature(unsigned number, std::string_view bytes, uint64_t offset) {
+    if (!read_feature(number, bytes, big_endian_, features_, events_))
+      diagnostics_.add(Severity::error,
+                       fmt::format("the feature {} is damaged, and left out", number),
+                       source_.name(), Position::at_offset(offset));
+  }
+
+  void tell_features_cut() {
+    diagnostics_.add(Severity::error,
+                     "the file ends before what it tells behind the records (build ids, names of "
+                     "events)",
+                     source_.name());
+  }
+
+  // What is wanted of them, in ascending order of where they are.
+  std::vector<std::pair<unsigned, Section>> wanted_features(std::string_view table) const {
+    std::vector<std::pair<unsigned, Section>> out;
+    ByteCursor cursor(table, big_endian_);
+    for (const unsigned number : feature_numbers_) {
+      const Section section = section_of(cursor);
+      const bool wanted =
+          number == build_id_feature || number == cmdline_feature || number == event_desc_feature;
+      if (wanted && section.size > 0 && section.size <= most_feature_bytes && !cursor.failed())
+        out.emplace_back(number, section);
+    }
+    std::ranges::sort(out, {}, [](const auto &each) { return each.second.offset; });
+    return out;
+  }
+
+  // Where the file can be gone about in: stacks are unwound by the files of these build ids.
+  Result<void> read_features_ahead() {
+    const size_t table_bytes = feature_numbers_.size() * section_bytes;
+    TALLY_TRY(table, source_.at(data_.end(), table_bytes));
+    if (!table)
+      return {};
+    features_read_ = true;
+    bool whole = table->size() == table_bytes;
+    if (whole)
+      for (const auto &[number, section] : wanted_features(*table)) {
+        TALLY_TRY(bytes, source_.at(section.offset, section.size));
+        whole &= bytes && bytes->size() == section.size;
+        if (bytes && bytes->size() == section.size)
+          add_feature(number, *bytes, section.offset);
+      }
+    if (!whole)
+      tell_features_cut();
+    return {};
+  }
+
+  // Else as they come.
+  Result<void> read_features_behind() {
+    if (features_read_ || unfinished_ || broken_ || feature_numbers_.empty())
+      return {};
+    const size_t table_bytes = feature_numbers_.size() * section_bytes;
+    TALLY_TRY(ahead, input_.look(table_bytes));
+    if (ahead.size() < table_bytes) {
+      tell_features_cut();
+      return {};
+    }
+    const auto wanted = wanted_features(ahead.substr(0, table_bytes));
+    input_.take(table_bytes);
+    for (const auto &[number, section] : wanted) {
+      if (section.offset < input_.offset())
+        continue; // within another one
+      TALLY_TRY(there, input_.skip(section.offset - input_.offset()));
+      TALLY_TRY(bytes, input_.look(section.size));
+      if (!there || bytes.size() < section.size) {
+        tell_features_cut();
+        return {};
+      }
+      add_feature(number, bytes.substr(0, section.size), section.offset);
+      input_.take(section.size);
+    }
+    return {};
+  }
+
+  // --- records
+
+  Result<void> read_records() {
+    if (unfinished_)
+      diagnostics_.add(Severity::warning,
+                       "perf was ended before it had finished this file: what is there is read",
+                       source_.name());
+    const bool to_the_end = in_pipe_ || unfinished_;
+    while (!broken_ && (to_the_end || input_.offset() < data_.end())) {
+      TALLY_TRY(ahead, input_.look(sizeof(perf_event_header)));
+      if (ahead.empty() && to_the_end)
+        break;
+      perf_event_header header{};
+      if (ahead.size() >= sizeof header) {
+        std::memcpy(&header, ahead.data(), sizeof header);
+        if (swapped_)
+          header.size = __builtin_bswap16(header.size);
+        if (header.size < sizeof header) {
+          break_off(fmt::format("a record of {} bytes is none", header.size), input_.offset());
+          break;
+        }
+        TALLY_TRY(whole, input_.look(header.size));
+        ahead = whole;
+      }
+      if (ahead.size() < std::max<size_t>(sizeof header, header.size)) {
+        tell_cut(ahead.size());
+        break;
+      }
+      const uint64_t offset = input_.offset();
+      const auto bytes = as_bytes(ahead.substr(0, header.size));
+      PerfRecord record;
+      if (!first_perf_record(bytes, record, swapped_))
+        break; // looked at above
+      const uint64_t trailing = bytes_behind(record);
+      take_record(record, bytes, offset);
+      input_.take(header.size);
+      TALLY_TRY(there, input_.skip(trailing));
+      if (!there)
+        tell_cut(0);
+    }
+    return {};
+  }
+
+  void tell_cut(size_t left) {
+    // What a crash leaves may end anywhere.
+    if (unfinished_) {
+      if (left > 0)
+        diagnostics_.add(Severity::note, "the last record is not whole", source_.name(),
+                         Position::at_offset(input_.offset()));
+      // No more will come.
+      return;
+    }
+    if (in_pipe_ || left > 0)
+      break_off("the file ends within a record", input_.offset());
+    else
+      break_off(fmt::format("the file ends {} bytes before its records do",
+                            data_.end() - input_.offset()),
+                input_.offset());
+  }
+
+  // What follows a record without being counted in its size.
+  uint64_t bytes_behind(const PerfRecord &record) const {
+    ByteCursor cursor({reinterpret_cast<const char *>(record.body.data()), record.body.size()},
+                      big_endian_);
+    if (record.type == perf_auxtrace)
+      return cursor.u64_whole();
+    if (record.type == perf_header_tracing_data)
+      return (uint64_t{cursor.u32()} + 7) & ~uint64_t{7};
+    return 0;
+  }
+
+  void take_record(const PerfRecord &record, std::span<const std::byte> bytes, uint64_t offset) {
+    switch (record.type) {
+    case perf_finished_round:
+      order_.end_round([this](auto each, uint64_t at) { hand_on(each, at); });
+      return;
+    case perf_compressed:
+    case perf_compressed2:
+      unpack(record, offset);
+      return;
+    default:
+      break;
+    }
+    if (record.type >= perf_header_attr) {
+      take_perfs_own(record, offset);
+      return;
+    }
+    if (events_.empty()) {
+      break_off("a record comes before the event that it is of", offset);
+      return;
+    }
+    // What perf itself told of the time before has none.
+    uint64_t time = 0;
+    if (perf_time(events_[events_.of(record)].attr.layout, record, time) && time != 0 &&
+        time != UINT64_MAX)
+      order_.add(time, bytes, offset, [this](auto each, uint64_t at) { hand_on(each, at); });
+    else
+      recording_.handle(record, offset);
+  }
+
+  void hand_on(std::span<const std::byte> bytes, uint64_t offset) {
+    PerfRecord record;
+    if (first_perf_record(bytes, record, swapped_))
+      recording_.handle(record, offset);
+  }
+
+  void take_perfs_own(const PerfRecord &record, uint64_t offset) {
+    const std::string_view body(reinterpret_cast<const char *>(record.body.data()),
+                                record.body.size());
+    ByteCursor cursor(body, big_endian_);
+    switch (record.type) {
+    case perf_header_attr: {
+      PerfAttr attr;
+      uint32_t size = 0;
+      if (!decode_attr(record.body, swapped_, attr, size))
+        break_off("the attributes of an event are damaged", offset);
+      else if (in_pipe_)
+        add_event(attr, body.substr(size));
+      break;
+    }
+    case perf_event_update: {
+      constexpr uint64_t is_name = 2;
+      const uint64_t kind = cursor.u64_whole(), id = cursor.u64_whole();
+      if (!cursor.failed() && kind == is_name)
+        events_.set_name(
+            id, body.substr(cursor.offset(), body.find('\0', cursor.offset()) - cursor.offset()));
+      break;
+    }
+    case perf_header_build_id:
+      if (!read_build_id(record.misc, body, features_))
+        diagnostics_.add(Severity::error, "a build id is damaged, and left out", source_.name(),
+                         Position::at_offset(offset));
+      break;
+    case perf_header_feature:
+      if (const uint64_t number = cursor.u64_whole(); number < feature_count && !cursor.failed())
+        add_feature(static_cast<unsigned>(number), body.substr(cursor.offset()), offset);
+      break;
+    default: // of no use here
+      break;
+    }
+  }
+
+  // --- packed records: one zstd stream, cut into records without regard to those inside
+
+  void unpack(const PerfRecord &record, uint64_t offset) {
+    std::span<const std::byte> packed = record.body;
+    if (record.type == perf_compressed2) {
+      ByteCursor cursor({reinterpret_cast<const char *>(packed.data()), packed.size()},
+                        big_endian_);
+      const uint64_t size = cursor.u64_whole();
+      if (cursor.failed() || size > cursor.left())
+        return break_off("a packed record is shorter than what it holds", offset);
+      packed = packed.subspan(cursor.offset(), static_cast<size_t>(size));
+    }
+    if (!unpacker_ && !(unpacker_ = ZSTD_createDCtx()))
+      return break_off("no memory to unpack zstd", offset);
+    ZSTD_inBuffer in{packed.data(), packed.size(), 0};
+    for (bool full = false; in.pos < in.size || full;) {
+      const size_t before = unpacked_.size();
+      unpacked_.resize(before + (size_t{128} << 10));
+      ZSTD_outBuffer out{unpacked_.data(), unpacked_.size(), before};
+      const size_t status = ZSTD_decompressStream(unpacker_, &out, &in);
+      full = out.pos == out.size;
+      unpacked_.resize(out.pos);
+      if (ZSTD_isError(status))
+        return break_off(
+            fmt::format("damaged zstd data in a packed record: {}", ZSTD_getErrorName(status)),
+            offset);
+      unpacked_bytes_ += out.pos - before;
+      if (unpacked_bytes_ > most_unpacked_bytes)
+        return break_off(
+            fmt::format("the packed records hold more than {} bytes", most_unpacked_bytes), offset);
+      take_unpacked(offset);
+      if (broken_)
+        return;
+    }
+  }
+
+  void take_unpacked(uint64_t offset) {
+    std::span<const std::byte> left = unpacked_;
+    PerfRecord record;
+    while (!broken_ && first_perf_record(left, record, swapped_)) {
+      const size_t size = sizeof(perf_event_header) + record.body.size();
+      if (record.type == perf_compressed || record.type == perf_compressed2)
+        return break_off("a packed record within a packed one", offset);
+      take_record(record, left.first(size), offset);
+      left = left.subspan(size);
+    }
+    // A header that is whole and a size that is none.
+    if (left.size() >= sizeof(perf_event_header)) {
+      ByteCursor cursor({reinterpret_cast<const char *>(left.data()), left.size()}, big_endian_);
+      cursor.take(4);
+      const uint32_t last = cursor.u32();
+      if ((big_endian_ ? last & 0xffff : last >> 16) < sizeof(perf_event_header))
+        break_off("a record of no size in a packed one", offset);
+    }
+    unpacked_.erase(unpacked_.begin(), unpacked_.begin() + static_cast<std::ptrdiff_t>(
+                                                               unpacked_.size() - left.size()));
+  }
+
+  ByteSource &source_;
+  Diagnostics &diagnostics_;
+  Input input_;
+  Events events_;
+  Features features_;
+  RecordOrder order_;
+  Recording recording_;
+
+  bool big_endian_ = false, swapped_ = false;
+  bool in_pipe_ = false;
+  bool unfinished_ = false;
+  bool features_read_ = false;
+  Section data_;
+  std::vector<unsigned> feature_numbers_; // ascending
+  std::optional<Error> broken_;
+
+  ZSTD_DCtx *unpacker_ = nullptr;
+  std::vector<std::byte> unpacked_; // what of it is no whole record yet
+  uint64_t unpacked_bytes_ = 0;
+};
+
+} // namespace
+
+bool probe(std::string_view head) {
+  return head.starts_with(magic) || head.starts_with(magic_big_endian) ||
+         head.starts_with(magic_version_1);
+}
+
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics, Unwinder *unwinder) {
+  return Reader(source, diagnostics, unwinder).read();
+}
+
+} // namespace tally::perf_data

@@ -1,0 +1,348 @@
+#include "formats/perf_data/recording.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace tally::perf_data {
+
+namespace {
+
+// Samples of a process may come after its end, but not for long.
+constexpr size_t most_ended = 256;
+
+// In place of addresses that are in no file: the kernel's own marks.
+constexpr auto kernel_address = static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
+constexpr auto guest_address = static_cast<uint64_t>(PERF_CONTEXT_GUEST);
+
+constexpr int no_register = -1;
+// DWARF's number of each of x86-64's registers, by the kernel's (asm/perf_regs.h).
+constexpr std::array<int, 24> dwarf_numbers = {
+    0,  3,           2,           1,           4,           5,           6,           7,
+    16, no_register, no_register, no_register, no_register, no_register, no_register, no_register,
+    8,  9,           10,          11,          12,          13,          14,          15};
+// Data segments' registers, which the kernel refuses to sample there: another processor's mask.
+constexpr uint64_t not_x86_64 = 0xf000 | ~uint64_t{0xffffff};
+
+bool registers_of(uint64_t mask, const PerfSample &sample, Registers &out) {
+  if (sample.regs_abi != PERF_SAMPLE_REGS_ABI_64 || (mask & not_x86_64) != 0)
+    return false;
+  for (size_t number = 0; number < dwarf_numbers.size(); ++number) {
+    if (dwarf_numbers[number] == no_register)
+      continue;
+    const uint64_t bit = uint64_t{1} << number;
+    const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
+    if ((mask & bit) == 0 || at >= sample.regs.size())
+      return false;
+    out.value[static_cast<size_t>(dwarf_numbers[number])] = sample.regs[at];
+  }
+  return true;
+}
+
+enum class Where : uint8_t { user, kernel, guest };
+
+Where where_of(uint16_t misc) {
+  switch (misc & PERF_RECORD_MISC_CPUMODE_MASK) {
+  case PERF_RECORD_MISC_USER:
+    return Where::user;
+  case PERF_RECORD_MISC_GUEST_KERNEL:
+  case PERF_RECORD_MISC_GUEST_USER:
+    return Where::guest;
+  default:
+    return Where::kernel;
+  }
+}
+
+} // namespace
+
+Recording::Process &Recording::process(int32_t pid) {
+  auto &at = processes_[pid];
+  if (!at)
+    at = std::make_unique<Process>(process_count_++, unwinder_);
+  return *at;
+}
+
+Recording::ThreadState &Recording::thread(int32_t pid, int32_t tid) {
+  return threads_[uint64_t{static_cast<uint32_t>(pid)} << 32 | static_cast<uint32_t>(tid)];
+}
+
+void Recording::set_name(int32_t pid, int32_t tid, std::string_view name) {
+  ThreadState &state = thread(pid, tid);
+  state.name = name;
+  if (state.id != none<ThreadId>)
+    builder_.rename_thread(state.id, name);
+}
+
+void Recording::handle(const PerfRecord &record, uint64_t offset) {
+  const PerfLayout &layout = events_[events_.of(record)].attr.layout;
+  bool whole = true;
+  switch (record.type) {
+  case PERF_RECORD_SAMPLE:
+    whole = handle_sample(record);
+    break;
+  case PERF_RECORD_MMAP:
+  case PERF_RECORD_MMAP2:
+    whole = handle_mmap(layout, record);
+    break;
+  case PERF_RECORD_COMM:
+    whole = handle_comm(layout, record);
+    break;
+  case PERF_RECORD_FORK:
+    whole = handle_fork(layout, record);
+    break;
+  case PERF_RECORD_EXIT:
+    whole = handle_exit(layout, record);
+    break;
+  case PERF_RECORD_LOST:
+  case PERF_RECORD_LOST_SAMPLES: {
+    constexpr uint16_t dropped_by_filter = 1 << 15; // PERF_RECORD_MISC_LOST_SAMPLES_BPF
+    uint64_t count = 0;
+    whole = decode_lost(record, count, layout.swapped);
+    if (whole && (record.type == PERF_RECORD_LOST || (record.misc & dropped_by_filter) == 0))
+      lost_ += std::min(count, std::numeric_limits<uint64_t>::max() - lost_);
+    break;
+  }
+  case PERF_RECORD_THROTTLE:
+    ++throttled_;
+    break;
+  default:
+    break;
+  }
+  if (!whole)
+    diagnostics_.add(Severity::error,
+                     fmt::format("a record of type {} is shorter than what it holds, or holds what "
+                                 "cannot be: it is left out",
+                                 record.type),
+                     source_, Position::at_offset(offset));
+}
+
+bool Recording::handle_mmap(const PerfLayout &layout, const PerfRecord &record) {
+  PerfMmap mmap;
+  if (!decode(layout, record, mmap))
+    return false;
+  // The kernel's own mappings, and those of guests, are told as well.
+  const unsigned mode = record.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+  if (!mmap.executable || (mode != PERF_RECORD_MISC_USER && mode != 0))
+    return true;
+  CodeRange range{mmap.address, mmap.address + mmap.length, mmap.file_offset, mmap.device,
+                  mmap.inode,   std::string(mmap.path)};
+  if (!mmap.build_id.empty())
+    range.build_id =
+        hex({reinterpret_cast<const char *>(mmap.build_id.data()), mmap.build_id.size()});
+  else if (const auto known = features_.build_ids.find(range.path);
+           known != features_.build_ids.end())
+    range.build_id = known->second;
+  process(mmap.pid).space.map(range);
+  return true;
+}
+
+bool Recording::handle_comm(const PerfLayout &layout, const PerfRecord &record) {
+  PerfComm comm;
+  if (!decode(layout, record, comm))
+    return false;
+  if (comm.is_exec)
+    process(comm.pid).space.reset();
+  set_name(comm.pid, comm.tid, comm.name);
+  return true;
+}
+
+bool Recording::handle_fork(const PerfLayout &layout, const PerfRecord &record) {
+  PerfTask task;
+  if (!decode(layout, record, task))
+    return false;
+  if (task.pid != task.parent_pid) {
+    // What perf tells of processes that were there before has no time: their parents' mappings
+    // are not theirs.
+    const auto parent = processes_.find(task.parent_pid);
+    auto child = parent == processes_.end() || task.time == 0
+                     ? std::make_unique<Process>(process_count_++, unwinder_)
+                     : std::make_unique<Process>(process_count_++, unwinder_, *parent->second);
+    processes_[task.pid] = std::move(child);
+  }
+  // Named like its parent until it says otherwise.
+  set_name(task.pid, task.tid, std::string(thread(task.parent_pid, task.parent_tid).name));
+  return true;
+}
+
+bool Recording::handle_exit(const PerfLayout &layout, const PerfRecord &record) {
+  PerfTask task;
+  if (!decode(layout, record, task))
+    return false;
+  const auto at = processes_.find(task.pid);
+  if (task.pid != task.tid || at == processes_.end())
+    return true;
+  ended_.emplace_back(task.pid, at->second->number);
+  if (ended_.size() > most_ended) {
+    const auto [pid, process_number] = ended_.front();
+    ended_.pop_front();
+    // Unless the number is another one's meanwhile.
+    if (const auto oldest = processes_.find(pid);
+        oldest != processes_.end() && oldest->second->number == process_number)
+      processes_.erase(oldest);
+  }
+  return true;
+}
+
+LocationId Recording::place_named(std::string_view name, uint64_t address) {
+  const SourceLine line{builder_.add_function({builder_.intern(name), {}, {}, {}, 0}), {}, 0};
+  return builder_.add_location(none<MappingId>, address, std::span(&line, 1));
+}
+
+bool Recording::handle_sample(const PerfRecord &record) {
+  const size_t number = events_.of(record);
+  const PerfAttr &attr = events_[number].attr;
+  PerfSample sample;
+  if (!decode(attr.layout, record, sample))
+    return false;
+  uint64_t period = attr.is_frequency ? 1 : std::max<uint64_t>(1, attr.period_or_hz);
+  if ((attr.layout.sample_type & PERF_SAMPLE_PERIOD) != 0)
+    period = sample.period;
+  if (period > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    return false;
+
+  Process &of = process(sample.pid);
+  const Where where = where_of(record.misc);
+  of.chain.clear();
+  if (where != Where::guest)
+    find_chain(of, attr.layout, sample);
+  StackId stack = none<StackId>;
+  if (!of.chain.empty())
+    stack = of.stacks.stack_of(builder_, of.chain.pcs());
+  if (where == Where::kernel)
+    stack = builder_.push(stack, place_named("[kernel]", kernel_address));
+  if (where == Where::guest)
+    stack = builder_.push(stack, place_named("[guest]", guest_address));
+
+  ThreadState &state = thread(sample.pid, sample.tid);
+  if (state.id == none<ThreadId>)
+    state.id = builder_.add_thread(sample.pid, sample.tid, state.name);
+  rows_.push_back({stack, state.id, static_cast<uint32_t>(number), static_cast<int64_t>(period)});
+  return true;
+}
+
+// The part in user mode: of a sample in the kernel, what called it.
+void Recording::find_chain(Process &of, const PerfLayout &layout, const PerfSample &sample) {
+  const uint64_t type = layout.sample_type;
+  if ((type & PERF_SAMPLE_REGS_USER) != 0 && (type & PERF_SAMPLE_STACK_USER) != 0 && unwinder_) {
+    unwind(of, layout, sample);
+    return;
+  }
+  bool user = false;
+  for (size_t i = 0; i < sample.chain.size(); ++i) {
+    const uint64_t pc = sample.chain[i];
+    if (pc >= static_cast<uint64_t>(PERF_CONTEXT_MAX)) {
+      user = pc == static_cast<uint64_t>(PERF_CONTEXT_USER);
+      continue;
+    }
+    if (!user)
+      continue;
+    if (of.chain.empty())
+      of.chain.leaf(pc);
+    else if (!of.chain.caller(pc))
+      break;
+  }
+  Registers registers;
+  if (of.chain.empty() && !sample.in_kernel && (type & PERF_SAMPLE_IP) != 0)
+    of.chain.leaf(sample.ip);
+  else if (of.chain.empty() && registers_of(layout.regs_user, sample, registers))
+    of.chain.leaf(registers.pc());
+  if (!sample.stack.empty())
+    ++not_unwound_;
+}
+
+void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &sample) {
+  Registers registers;
+  if (registers_of(layout.regs_user, sample, registers)) {
+    cut_ += !of.chain.unwind(registers, sample.stack);
+    return;
+  }
+  // A 32-bit program, or another processor's; or a thread of the kernel, which has no such part.
+  if (!sample.in_kernel) {
+    of.chain.leaf(sample.ip);
+    of.chain.ended(StackEnd::no_rule);
+    ++cut_;
+  }
+}
+
+// Those of files are behind the records where the file is read from a pipe.
+void Recording::add_build_ids() {
+  for (uint32_t i = 0; i < builder_.so_far().mappings().size(); ++i) {
+    Mapping mapping = builder_.so_far().mappings()[static_cast<MappingId>(i)];
+    const auto known = features_.build_ids.find(std::string(builder_.string(mapping.path)));
+    if (!builder_.string(mapping.build_id).empty() || known == features_.build_ids.end())
+      continue;
+    mapping.build_id = builder_.intern(known->second);
+    builder_.replace_mapping(static_cast<MappingId>(i), mapping);
+  }
+}
+
+void Recording::tell_of_losses() {
+  const auto tell = [&](Severity severity, std::string message) {
+    diagnostics_.add(severity, std::move(message), source_);
+  };
+  if (lost_ > 0)
+    tell(Severity::warning,
+         fmt::format("{} records were lost while it was recorded: perf was too slow", lost_));
+  if (throttled_ > 0)
+    tell(Severity::note, fmt::format("the kernel held sampling back {} times", throttled_));
+  if (not_unwound_ > 0)
+    tell(Severity::warning, "holds copies of stacks, which are not unwound here: callers are not "
+                            "known");
+  if (cut_ > 0)
+    tell(cut_ > rows_.size() / 20 ? Severity::warning : Severity::note,
+         fmt::format("{} of {} stacks are cut; `tally tree` shows why", cut_, rows_.size()));
+}
+
+Result<StackProfile> Recording::finish() {
+  add_build_ids();
+  tell_of_losses();
+  builder_.set_command(features_.command);
+
+  // The first value counts the samples of the first event that has any; each event's own cost
+  // follows. Two events of one name are one.
+  std::vector<bool> is_used(events_.size());
+  for (const Row &row : rows_)
+    is_used[row.event] = true;
+  builder_.add_value_type("ticks", "count");
+  std::vector<std::string> names;
+  std::vector<size_t> column(events_.size());
+  std::optional<uint32_t> first;
+  for (uint32_t i = 0; i < events_.size(); ++i) {
+    if (!is_used[i])
+      continue;
+    const Event &event = events_[i];
+    if (!first) {
+      first = i;
+      const uint64_t hz_or_period = event.attr.period_or_hz;
+      if (event.is_clock() && hz_or_period > 0)
+        builder_.set_period_ns(event.attr.is_frequency ? 1'000'000'000 / hz_or_period
+                                                       : hz_or_period);
+    }
+    const std::string name = event.is_clock() ? "cpu" : event.name;
+    const auto known = std::ranges::find(names, name);
+    column[i] = 1 + static_cast<size_t>(known - names.begin());
+    if (known != names.end())
+      continue;
+    builder_.add_value_type(name, event.is_clock() ? "nanoseconds" : "count");
+    names.push_back(name);
+  }
+  if (names.size() > 1)
+    diagnostics_.add(Severity::note,
+                     fmt::format("holds samples of {} events; ticks are those of {}", names.size(),
+                                 events_[*first].name),
+                     source_);
+  std::vector<int64_t> values(1 + names.size());
+  for (const Row &row : rows_) {
+    std::ranges::fill(values, 0);
+    values[0] = row.event == *first ? 1 : 0;
+    values[column[row.event]] = row.period;
+    builder_.add_sample(row.stack, row.thread, none<PartId>, values);
+  }
+  return builder_.finish();
+}
+
+} // namespace tally::perf_data

@@ -1,0 +1,94 @@
+// From perf's records, in the order of their times, to a StackProfile.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <tally/diagnostics.h>
+#include <tally/stack_profile.h>
+#include <tally/unwinder.h>
+
+#include "formats/perf_data/events.h"
+#include "model/call_chain.h"
+#include "model/mapped_stacks.h"
+
+namespace tally::perf_data {
+
+class Recording {
+public:
+  // All outlive it.
+  Recording(const Events &events, const Features &features, Unwinder *unwinder,
+            Diagnostics &diagnostics, std::string source)
+      : events_(events), features_(features), unwinder_(unwinder), diagnostics_(diagnostics),
+        source_(std::move(source)) {}
+
+  void handle(const PerfRecord &record, uint64_t offset);
+
+  size_t sample_count() const { return rows_.size(); }
+  // With the findings that are of the whole.
+  Result<StackProfile> finish();
+
+private:
+  struct Process {
+    Process(uint64_t count, Unwinder *unwinder)
+        : number(count), stacks(space), chain(0, unwinder, space) {}
+    // A child of the other.
+    Process(uint64_t count, Unwinder *unwinder, const Process &other)
+        : number(count), space(other.space), stacks(space, other.stacks),
+          chain(0, unwinder, space) {}
+    uint64_t number; // pids come again
+    AddressSpace space;
+    MappedStacks stacks;
+    CallChain chain;
+  };
+  struct ThreadState {
+    ThreadId id = none<ThreadId>; // until its first sample
+    std::string name;
+  };
+  struct Row {
+    StackId stack;
+    ThreadId thread;
+    uint32_t event;
+    int64_t period;
+  };
+
+  bool handle_sample(const PerfRecord &record);
+  bool handle_mmap(const PerfLayout &layout, const PerfRecord &record);
+  bool handle_comm(const PerfLayout &layout, const PerfRecord &record);
+  bool handle_fork(const PerfLayout &layout, const PerfRecord &record);
+  bool handle_exit(const PerfLayout &layout, const PerfRecord &record);
+
+  Process &process(int32_t pid);
+  ThreadState &thread(int32_t pid, int32_t tid);
+  void set_name(int32_t pid, int32_t tid, std::string_view name);
+
+  void find_chain(Process &of, const PerfLayout &layout, const PerfSample &sample);
+  void unwind(Process &of, const PerfLayout &layout, const PerfSample &sample);
+  LocationId place_named(std::string_view name, uint64_t address);
+
+  void add_build_ids();
+  void tell_of_losses();
+
+  const Events &events_;
+  const Features &features_;
+  Unwinder *unwinder_;
+  Diagnostics &diagnostics_;
+  std::string source_;
+
+  StackProfileBuilder builder_;
+  std::unordered_map<int32_t, std::unique_ptr<Process>> processes_;
+  std::deque<std::pair<int32_t, uint64_t>> ended_; // pid and number, oldest first
+  uint64_t process_count_ = 0;
+  std::unordered_map<uint64_t, ThreadState> threads_;
+  // One for each sample: which values there are is known at the end.
+  std::vector<Row> rows_;
+  uint64_t lost_ = 0, throttled_ = 0, cut_ = 0, not_unwound_ = 0;
+};
+
+} // namespace tally::perf_data

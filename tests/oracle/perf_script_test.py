@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Chains of perf.data against `perf script`: the same addresses, sample by sample.
+
+Programs are run by perf itself, and not by a shell: after fork and exec perf unwinds by mappings
+that are gone. What may differ, and why, is in FORMAT.md of lib/src/formats/perf_data; a chain that
+differs in no such way is unexplained, and of those there may be 1 %.
+"""
+from __future__ import annotations
+
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
+from support.programs import command_line, program
+from support.skips import need_perf, need_tools, run_unittests
+
+MOST_UNEXPLAINED = 0.01
+CHAINS = os.environ.get("TALLY_PERF_CHAINS", "")
+
+SOURCE = r"""
+#include <algorithm>
+#include <map>
+#include <random>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+template <int N> struct Deep { static int at(int n) { std::vector<int> v(n % 7 + 1, N);
+  return Deep<N - 1>::at(n) + (int)std::accumulate(v.begin(), v.end(), 0); } };
+template <> struct Deep<0> { static int at(int n) { return n; } };
+int main(int argc, char **) {
+  std::map<std::string, std::vector<int>> all; std::regex r("a+b"); std::mt19937 g(1);
+  for (int i = 0; i < argc * 100; ++i) { std::ostringstream s; s << i; all[s.str()].push_back(Deep<40>::at(i)); }
+  return std::regex_search("aaab", r) + (int)all.size();
+}
+"""
+
+Chain = tuple[str, ...]
+Chains = collections.Counter  # of (tid, chain)
+
+
+def cut_of(chain: Chain) -> str:
+    return chain[-1] if chain and chain[-1].startswith("[cut") else ""
+
+
+class PerfScript(unittest.TestCase):
+    def setUp(self) -> None:
+        need_tools("perf")
+        need_perf()
+        folder = tempfile.TemporaryDirectory(prefix="perf-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.data = os.path.join(self.folder, "perf.data")
+
+    def record(self, *words: str, graph: str) -> None:
+        done = subprocess.run(["perf", "record", "-q", "--call-graph", graph, "-F", "997", "-o",
+                               self.data, *words], cwd=self.folder, capture_output=True, text=True)
+        if not os.path.exists(self.data):
+            self.skipTest(f"perf record: {done.stderr.strip()[:200]}")
+
+    def perfs(self, raw_returns: bool) -> Chains:
+        """By `perf script`: without the kernel's part, callers as the address before the one that is
+        returned to."""
+        out = subprocess.run(["perf", "script", "-i", self.data, "--no-inline", "--max-stack",
+                              "2000", "-F", "tid,time,event,ip,dso"], capture_output=True,
+                             text=True, check=True).stdout
+        chains: Chains = collections.Counter()
+        for block in out.split("\n\n"):
+            lines = block.strip("\n").split("\n")
+            if not lines[0].strip():
+                continue
+            tid = lines[0].split()[0]
+            frames = []
+            for line in lines[1:]:
+                found = re.match(r"\s*([0-9a-f]+) (?:\S.* )?\((.*)\)$", line)
+                self.assertTrue(found, line)
+                address, dso = int(found[1], 16), found[2]
+                if dso.startswith(("[kernel", "[guest")) or address >= 1 << 63:
+                    continue
+                if raw_returns and frames:
+                    address -= 1
+                name = dso.rsplit("/", 1)[-1]
+                frames.append(f"{address:#x}" if dso == "[unknown]" else f"{name}+{address:#x}")
+            chains[tid, tuple(frames)] += 1
+        return chains
+
+    def ours(self) -> Chains:
+        done = subprocess.run([CHAINS, self.data], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        chains: Chains = collections.Counter()
+        for line in done.stdout.splitlines():
+            count, tid, *frames = line.split(" ")
+            chains[tid, tuple(f for f in frames if f != "[kernel]")] += int(count)
+        return chains
+
+    def explain(self, theirs: Chain, ours: Chain) -> str:
+        """Why two chains from the same leaf differ; empty: nobody knows."""
+        cut = cut_of(ours)
+        if cut:
+            ours = ours[:-1]
+        same = 0
+        while same < min(len(theirs), len(ours)) and theirs[same] == ours[same]:
+            same += 1
+        if same == len(theirs) == len(ours):
+            return "equal"
+        if same == len(theirs):
+            return "ours goes on"
+        if same == len(ours):
+            if theirs[same].startswith("0x"):
+                return "theirs goes on where no code is"
+            return f"theirs goes on {cut}"
+        return ""
+
+    def compare(self, name: str, raw_returns: bool = False) -> None:
+        theirs, ours = self.perfs(raw_returns), self.ours()
+        total = sum(theirs.values())
+        self.assertEqual(total, sum(ours.values()), "samples")
+        self.assertGreater(total, 50)
+        # A mark tells why a chain ends, and is no frame.
+        reasons: collections.Counter = collections.Counter()
+        left: Chains = collections.Counter()
+        for (tid, chain), count in ours.items():
+            bare = chain[:-1] if cut_of(chain) else chain
+            equal = min(count, theirs[tid, bare])
+            theirs[tid, bare] -= equal
+            reasons["equal"] += equal
+            if count > equal:
+                left[tid, chain] += count - equal
+        # The rest by leaf, the longest beginnings that are the same first.
+        by_leaf = collections.defaultdict(list)
+        for (tid, chain), count in (+theirs).items():
+            by_leaf[tid, chain[:1]].extend([chain] * count)
+        examples = []
+        for (tid, chain), count in left.items():
+            for _ in range(count):
+                others = by_leaf[tid, chain[:1]]
+                why = ""
+                if others:
+                    def alike(other: Chain) -> int:
+                        return next((i for i, (a, b) in enumerate(zip(other, chain)) if a != b),
+                                    min(len(other), len(chain)))
+                    other = max(others, key=alike)
+                    others.remove(other)
+                    why = self.explain(other, chain)
+                    if not why:
+                        examples.append((other, chain))
+                reasons[why or "unexplained"] += 1
+        print(f"{name}: {total} samples: " +
+              ", ".join(f"{n} {why}" for why, n in reasons.most_common()))
+        for other, chain in examples[:int(os.environ.get("TALLY_EXAMPLES", "2"))]:
+            print("  perf:", *other, "\n  ours:", *chain)
+        # Where code has no frame pointers the kernel follows whatever lies on the stack.
+        followed = reasons["theirs goes on where no code is"] if raw_returns else 0
+        self.assertGreaterEqual(reasons["equal"] + followed, 0.99 * total)
+        self.assertLessEqual(reasons["unexplained"], MOST_UNEXPLAINED * total)
+
+    def c_plus_plus_compiler(self, source: str, *options: str) -> list[str]:
+        """The compiler proper, without its driver."""
+        need_tools("g++")
+        done = subprocess.run(["g++", "-###", "-S", *options, "-o", os.devnull, source],
+                              cwd=self.folder, capture_output=True, text=True)
+        for line in done.stderr.splitlines():
+            words = [word.strip('"') for word in line.split()]
+            if words and words[0].endswith("cc1plus"):
+                return words
+        self.skipTest("g++ -### names no cc1plus")
+
+    def test_small_program(self) -> None:
+        for graph in ("dwarf", "fp"):
+            self.record(program("spin7030"), "1", graph=graph)
+            self.compare(f"spin7030 {graph}", raw_returns=graph == "fp")
+
+    def test_threads(self) -> None:
+        self.record(program("spin7030_threads"), graph="dwarf")
+        self.compare("spin7030_threads dwarf")
+
+    def test_xz(self) -> None:
+        need_tools("xz")
+        source = os.path.join(self.folder, "data")
+        with open(source, "wb") as out, open(CHAINS, "rb") as binary:
+            out.write(binary.read(4 << 20))
+        for graph in ("dwarf", "fp"):
+            self.record("xz", "-6", "-k", "-f", "-T1", source, graph=graph)
+            self.compare(f"xz {graph}", raw_returns=graph == "fp")
+
+    def test_compiler(self) -> None:
+        source = os.path.join(self.folder, "stl.cpp")
+        with open(source, "w", encoding="utf-8") as out:
+            out.write("#include <numeric>\n" + SOURCE)
+        command = self.c_plus_plus_compiler(source, "-O2")
+        self.record(*command, graph="dwarf,32768")
+        self.compare("cc1plus -O2 dwarf")
+
+    def test_compressed_and_piped(self) -> None:
+        self.record("-z", program("spin7030"), "1", graph="dwarf")
+        self.compare("spin7030 dwarf -z")
+        with open(self.data, "wb") as out:
+            subprocess.run(["perf", "record", "-q", "--call-graph", "dwarf", "-o", "-",
+                            program("spin7030"), "1"], stdout=out, stderr=subprocess.DEVNULL)
+        self.compare("spin7030 dwarf, piped")
+
+    def test_names(self) -> None:
+        """The functions of the leaves, which tables are made of."""
+        self.record(program("spin7030"), "1", graph="dwarf")
+        out = subprocess.run([command_line(), "convert", self.data, "-o", "-", "--to", "folded"],
+                             capture_output=True, text=True, check=True).stdout
+        ours: collections.Counter = collections.Counter()
+        for line in out.splitlines():
+            stack, count = line.rsplit(" ", 1)
+            frames = [f for f in stack.split(";") if f != "[kernel]"]
+            ours[frames[-1] if frames else ""] += int(count)
+        script = subprocess.run(["perf", "script", "-i", self.data, "--no-inline", "-F", "ip,sym"],
+                                capture_output=True, text=True, check=True).stdout
+        theirs: collections.Counter = collections.Counter()
+        for block in script.split("\n\n"):
+            user = [line.split()[1] for line in block.splitlines()
+                    if line.split() and not line.split()[0].startswith("ffffffff")]
+            if block.strip():
+                theirs[user[0] if user else ""] += 1
+        for name in ("seventy", "thirty"):
+            self.assertEqual(ours[name], theirs[name], name)
+
+
+if __name__ == "__main__":
+    run_unittests()
