@@ -1,0 +1,62 @@
+// Rows of a file before they are the model's.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "formats/pprof/pprof.h"
+
+namespace tally::pprof {
+
+// Rows by the ids that a file gives them. Those are mostly 1, 2, 3, …
+template <class Row> class RowsById {
+public:
+  bool add(uint64_t id, const Row &row) { // false: the id is taken
+    if (id == in_turn_.size() + 1 && !others_.contains(id)) {
+      in_turn_.push_back(row);
+      return true;
+    }
+    return id > in_turn_.size() && others_.try_emplace(id, row).second;
+  }
+  const Row *find(uint64_t id) const {
+    if (id - 1 < in_turn_.size())
+      return &in_turn_[id - 1];
+    const auto found = others_.find(id);
+    return found == others_.end() ? nullptr : &found->second;
+  }
+
+private:
+  std::vector<Row> in_turn_;
+  std::unordered_map<uint64_t, Row> others_;
+};
+
+struct PartRow {
+  std::string_view trigger;
+  uint64_t begin_ns = 0, end_ns = 0;
+};
+
+// "part 2: 100 ns to 150 ns, the trigger"
+inline bool parse_part(std::string_view comment, uint32_t &number, PartRow &part) {
+  const auto take = [&](std::string_view word) {
+    const bool there = comment.starts_with(word);
+    comment.remove_prefix(there ? word.size() : 0);
+    return there;
+  };
+  const auto take_number = [&](auto &value) {
+    const auto [end, fault] =
+        std::from_chars(comment.data(), comment.data() + comment.size(), value);
+    comment.remove_prefix(static_cast<size_t>(end - comment.data()));
+    return fault == std::errc();
+  };
+  if (!take(part_comment) || !take_number(number) || number == 0 || !take(": ") ||
+      !take_number(part.begin_ns) || !take(" ns to ") || !take_number(part.end_ns) ||
+      !take(" ns") || part.end_ns < part.begin_ns || !(comment.empty() || take(", ")))
+    return false;
+  part.trigger = comment;
+  return true;
+}
+
+} // namespace tally::pprof
