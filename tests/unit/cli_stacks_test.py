@@ -145,6 +145,8 @@ result.hits = hits();
 result.matched = matched();
 type('PRINT');
 result.capitals = [hits().length, matched()];
+type('^print$');
+result.own = hits();
 type('(');
 result.wrong = [hits().length, matched(), input.getAttribute('aria-invalid')];
 key(input, 'Escape');
@@ -187,6 +189,7 @@ class InABrowser(StacksCase):
         self.assertEqual(result["hits"], ["parse", "next_token", "parse", "next_token"])
         self.assertEqual(result["matched"], "matched: 49.00%")
         self.assertEqual(result["capitals"], [0, "matched: 0.00%"])
+        self.assertEqual(result["own"], ["print<int, char const*>(int&)"])
         self.assertEqual(result["wrong"], [0, "no regular expression", "true"])
         self.assertEqual(result["ended"], [0, "", ""])
         self.assertEqual(result["status"],
