@@ -161,8 +161,8 @@ document.documentElement.append(out);
 
 class InABrowser(StacksCase):
     def test_zoom_and_search(self) -> None:
-        browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser",
-                                                       "google-chrome"))), None)
+        names = ("chromium", "chromium-browser", "google-chrome")
+        browser = next((name for name in names if shutil.which(name)), None)
         if browser is None:
             raise unittest.SkipTest("not installed: chromium")
         path = self.converted("x.svg")
