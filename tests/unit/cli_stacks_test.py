@@ -145,6 +145,8 @@ result.hits = hits();
 result.matched = matched();
 type('PRINT');
 result.capitals = [hits().length, matched()];
+type('^print$');
+result.own = hits();
 type('(');
 result.wrong = [hits().length, matched(), input.getAttribute('aria-invalid')];
 key(input, 'Escape');
@@ -159,8 +161,8 @@ document.documentElement.append(out);
 
 class InABrowser(StacksCase):
     def test_zoom_and_search(self) -> None:
-        browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser",
-                                                       "google-chrome"))), None)
+        names = ("chromium", "chromium-browser", "google-chrome")
+        browser = next((name for name in names if shutil.which(name)), None)
         if browser is None:
             raise unittest.SkipTest("not installed: chromium")
         path = self.converted("x.svg")
@@ -187,6 +189,7 @@ class InABrowser(StacksCase):
         self.assertEqual(result["hits"], ["parse", "next_token", "parse", "next_token"])
         self.assertEqual(result["matched"], "matched: 49.00%")
         self.assertEqual(result["capitals"], [0, "matched: 0.00%"])
+        self.assertEqual(result["own"], ["print<int, char const*>(int&)"])
         self.assertEqual(result["wrong"], [0, "no regular expression", "true"])
         self.assertEqual(result["ended"], [0, "", ""])
         self.assertEqual(result["status"],

@@ -283,7 +283,7 @@ TEST(FlameGraph, TheLostIsNamed) {
   };
   sample("a\tb", 1, 300, 9999);
   sample("narrow", 2, 1, 1);
-  sample(std::string(500, 'x'), 3, 1, 1000);
+  sample(std::string(1500, 'x'), 3, 1, 1000);
   const auto out = flamegraph::write(*builder.finish(), {});
   ASSERT_TRUE(out);
   EXPECT_EQ(out->lost.size(), 8u);

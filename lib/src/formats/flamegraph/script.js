@@ -198,7 +198,8 @@
     let sum = 0;
     let end = 0; // of what was counted: frames inside of it are in the sum
     for (const frame of frames) {
-      const hit = pattern !== null && frame !== root && pattern.test(frame.name);
+      const hit = pattern !== null && frame !== root &&
+                  (pattern.test(frame.name) || pattern.test(frame.own));
       frame.group.classList.toggle('hit', hit);
       if (hit && frame.begin >= end) {
         sum += frame.value;

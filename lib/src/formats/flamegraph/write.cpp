@@ -18,9 +18,9 @@ namespace {
 
 // In pixels. The script lays the picture out again for the window; this is how it looks without.
 constexpr double picture_width = 1200, margin = 10, row_height = 18, legend_height = 20;
-constexpr double character = 7.25; // of the font in style.css: 12 px, 0.602 em each
-constexpr size_t longest_text = 400;
-constexpr size_t most_colours = 8; // c1 … c8 of style.css; c0 is for what is left
+constexpr double character = 7.25;    // of the font in style.css: 12 px, 0.602 em each
+constexpr size_t longest_text = 1000; // names from the C++ library reach several hundred
+constexpr size_t most_colours = 8;    // c1 … c8 of style.css; c0 is for what is left
 
 bool begins_utf8(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
@@ -60,9 +60,9 @@ std::string duration(uint64_t period_ns) {
 }
 
 // The name in so many columns: whole, else what it is without scopes and parameters.
-std::string fitting(const std::string &name, size_t columns) {
+std::string fitting(const std::string &name, const std::string &own, size_t columns) {
   const std::string whole = cut_to(name, columns);
-  return whole == name ? whole : cut_to(own_name(name), columns);
+  return whole == name ? whole : cut_to(own, columns);
 }
 
 std::string frames(uint64_t count) {
@@ -195,6 +195,7 @@ void Picture::frame(const Box &box) {
   const TreeFrame root{"all", {}, {}, 0};
   const TreeFrame &frame = is_root ? root : layout_.frames[box.frame];
   const std::string name = clean_and_cut(frame.name);
+  const std::string own = cut_to(own_name(clean(frame.name)), longest_text);
 
   to_.put("<g class=\"");
   if (is_root)
@@ -202,7 +203,7 @@ void Picture::frame(const Box &box) {
   else
     to_.put(fmt::format("c{} v{}", colour_of_[frame.object], shade_of(frame.name)));
   to_.put(fmt::format("\" data-f=\"{},{},{}\"", box.begin, box.value, box.depth));
-  if (const std::string_view own = own_name(name); own != name)
+  if (own != name)
     to_.put(fmt::format(" data-own=\"{}\"", xml_escaped(own)));
   to_.put("><title>");
   to_.put(xml_escaped(name));
@@ -227,7 +228,7 @@ void Picture::frame(const Box &box) {
                       number(y), number(shown), number(row_height - 1)));
   if (const double columns = (width - 6) / character; columns >= 3)
     to_.put(fmt::format("<text x=\"{}\" y=\"{}\">{}</text>", number(x + 3), number(y + 13),
-                        xml_escaped(fitting(name, static_cast<size_t>(columns)))));
+                        xml_escaped(fitting(name, own, static_cast<size_t>(columns)))));
   if (box.cut)
     to_.put(
         fmt::format("<path class=\"cut\" d=\"M{} {}h{}\"/>", number(x), number(y), number(shown)));

@@ -192,7 +192,10 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   Writer writer(profile, tree, unit, out.bytes);
   writer.write(threads);
   out.lost.emplace_back("addresses, and lines but those of functions");
-  out.lost.emplace_back("objects of functions whose source is known");
+  if (std::ranges::any_of(tree.frames(), [](const TreeFrame &frame) {
+        return !frame.file.empty() && !frame.object.empty();
+      }))
+    out.lost.emplace_back("objects of functions whose source is known");
   if (profile.parts().size() > 1)
     out.lost.emplace_back("the parts (their sum is written)");
   if (profile.value_types().size() > 1)
