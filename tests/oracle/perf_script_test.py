@@ -85,7 +85,7 @@ class PerfScript(unittest.TestCase):
                 if raw_returns and frames:
                     address -= 1
                 name = dso.rsplit("/", 1)[-1]
-                frames.append(f"{address:#x}" if dso == "[unknown]" else f"{name}+{address:#x}")
+                frames.append(f"{address % 2**64:#x}" if dso == "[unknown]" else f"{name}+{address:#x}")
             chains[tid, tuple(frames)] += 1
         return chains
 
