@@ -58,7 +58,7 @@ class PerfScript(unittest.TestCase):
         self.data = os.path.join(self.folder, "perf.data")
 
     def record(self, *words: str, graph: str) -> None:
-        done = subprocess.run(["perf", "record", "-q", "--call-graph", graph, "-F", "997", "-o",
+        done = subprocess.run(["perf", "record", "-qN", "--call-graph", graph, "-F", "997", "-o",
                                self.data, *words], cwd=self.folder, capture_output=True, text=True)
         if not os.path.exists(self.data):
             self.skipTest(f"perf record: {done.stderr.strip()[:200]}")
@@ -85,7 +85,7 @@ class PerfScript(unittest.TestCase):
                 if raw_returns and frames:
                     address -= 1
                 name = dso.rsplit("/", 1)[-1]
-                frames.append(f"{address:#x}" if dso == "[unknown]" else f"{name}+{address:#x}")
+                frames.append(f"{address % 2**64:#x}" if dso == "[unknown]" else f"{name}+{address:#x}")
             chains[tid, tuple(frames)] += 1
         return chains
 
@@ -200,7 +200,7 @@ class PerfScript(unittest.TestCase):
         self.record("-z", program("spin7030"), "1", graph="dwarf")
         self.compare("spin7030 dwarf -z")
         with open(self.data, "wb") as out:
-            subprocess.run(["perf", "record", "-q", "--call-graph", "dwarf", "-o", "-",
+            subprocess.run(["perf", "record", "-qN", "--call-graph", "dwarf", "-o", "-",
                             program("spin7030"), "1"], stdout=out, stderr=subprocess.DEVNULL)
         self.compare("spin7030 dwarf, piped")
 

@@ -185,7 +185,7 @@ TEST(PerfData, WithoutRoundsMemoryIsBounded) {
   std::vector<uint64_t> seen;
   const auto handle = [&](std::span<const std::byte>, uint64_t offset) { seen.push_back(offset); };
   const std::vector<std::byte> bytes(40);
-  for (const uint64_t time : {5, 3, 9, 7, 2, 11})
+  for (const uint64_t time : {5U, 3U, 9U, 7U, 2U, 11U})
     order.add(time, bytes, time, handle);
   order.end(handle);
   EXPECT_EQ(seen.size(), 6U);
