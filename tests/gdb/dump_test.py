@@ -88,8 +88,10 @@ class CallgrindTest(DumpCase):
         for name in ("seventy", "thirty", "main"):
             paid = [arc for (_, callee), arc in rows.arcs_by_function().items()
                     if callee.name == name]
-            self.assertEqual(sum(arc.costs[0] for arc in paid), report.row(name).inclusive_ticks,
-                             f"{name}\n{play}")
+            # A tick in a breakpoint's trap has the pc behind it, which may be the next function's:
+            # main, as if it were called by itself.
+            twice = sum(arc.costs[0] for arc in paid) - report.row(name).inclusive_ticks
+            self.assertIn(twice, range(3 if name == "main" else 1), f"{name}\n{play}")
             # An arc's calls are the samples that hold it: never 0.
             self.assertTrue(all(arc.calls > 0 for arc in paid))
         headers = dict(rows.headers)

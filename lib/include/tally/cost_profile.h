@@ -291,6 +291,9 @@ TALLY_API Result<CostProfile> one_event(const CostProfile &profile, std::string_
 
 struct AggregateOptions {
   PartId only_part = none<PartId>; // none: the sum of all parts, as one
+  // A file that holds calls alone gets a line of cost 0, where one of them is made:
+  // callgrind_annotate takes for granted that every source it shows has a line.
+  bool line_in_each_file = false;
 };
 
 // Self cost by function, file, address and line; an arc for each pair of frames, its cost and its

@@ -115,7 +115,7 @@ namespace {
 // Costs of `stacks`, or of one part of them, and what is lost on the way.
 Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
                                const WriteOptions &options, PartId only_part) {
-  TALLY_TRY(costs, aggregate(stacks, {.only_part = only_part}));
+  TALLY_TRY(costs, aggregate(stacks, {.only_part = only_part, .line_in_each_file = true}));
   TALLY_TRY(written, format.write_costs(costs, options));
   written.lost.push_back("whole stacks (calls from function to function are written)");
   if (stacks.threads().size() > 1)

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -72,15 +73,15 @@ private:
 
 class Aggregator {
 public:
-  explicit Aggregator(const StackProfile &stacks)
-      : stacks_(stacks), width_(stacks.value_types().size()), places_(width_), arcs_(width_),
-        known_(stacks.functions()) {
+  Aggregator(const StackProfile &stacks, AggregateOptions options)
+      : stacks_(stacks), options_(options), width_(stacks.value_types().size()), places_(width_),
+        arcs_(width_), known_(stacks.functions()) {
     add_unknown();
     find_functions();
     find_places();
   }
 
-  Result<CostProfile> run(AggregateOptions options);
+  Result<CostProfile> run();
 
 private:
   void add_unknown();
@@ -96,6 +97,7 @@ private:
 
   struct Visitor;
   const StackProfile &stacks_;
+  AggregateOptions options_;
   size_t width_;
   Rows<Place> places_;
   Rows<Arc> arcs_;
@@ -287,12 +289,21 @@ void Aggregator::write_part(CostPartId part) {
     return key;
   };
   std::vector<Key> keys;
+  std::unordered_set<uint32_t> with_line; // files
   for (uint32_t i = 0; i < places_.size(); ++i)
-    if (!places_.is_zero(i))
+    if (!places_.is_zero(i)) {
       keys.push_back(key_of(i, i, nullptr));
+      if (places_[i].position.line != 0)
+        with_line.insert(index_of(places_[i].file));
+    }
   for (uint32_t i = 0; i < arcs_.size(); ++i)
-    if (!arcs_.is_zero(i))
-      keys.push_back(key_of(arcs_[i].from, i, &arcs_[i]));
+    if (!arcs_.is_zero(i)) {
+      const uint32_t from = arcs_[i].from;
+      keys.push_back(key_of(from, i, &arcs_[i]));
+      if (options_.line_in_each_file && places_[from].position.line != 0 && places_.is_zero(from) &&
+          with_line.insert(index_of(places_[from].file)).second)
+        keys.push_back(key_of(from, from, nullptr));
+    }
   std::ranges::sort(keys, [](const Key &a, const Key &b) {
     // Lines of the function's own file before those of others, so that no `fe=` is needed first.
     const bool a_other = a.line_file != a.file, b_other = b.line_file != b.file;
@@ -316,7 +327,7 @@ void Aggregator::write_part(CostPartId part) {
   }
 }
 
-Result<CostProfile> Aggregator::run(AggregateOptions options) {
+Result<CostProfile> Aggregator::run() {
   if (width_ == 0)
     return fail(ErrorCode::no_data, "the profile counts nothing");
   const auto text = [&](StringId string) { return stacks_.strings[string]; };
@@ -328,8 +339,8 @@ Result<CostProfile> Aggregator::run(AggregateOptions options) {
   part.command = out_.intern(text(stacks_.command));
   part.pid = stacks_.threads().size() > 0 ? stacks_.threads()[ThreadId{0}].pid : 0;
   if (const auto &parts = stacks_.parts(); parts.size() > 0) {
-    const bool one = options.only_part != none<PartId>;
-    const Part &first = parts[one ? options.only_part : PartId{0}];
+    const bool one = options_.only_part != none<PartId>;
+    const Part &first = parts[one ? options_.only_part : PartId{0}];
     const Part &last = one ? first : parts[static_cast<PartId>(parts.size() - 1)];
     part.number = one ? first.number : 1;
     part.trigger = out_.intern(text(last.trigger));
@@ -341,7 +352,7 @@ Result<CostProfile> Aggregator::run(AggregateOptions options) {
       out_.intern("Calls"),
       out_.intern("calls= is the number of samples whose stack holds the call: sampling does not "
                   "count calls"));
-  TALLY_CHECK(add_part({none<ThreadId>, options.only_part}, part));
+  TALLY_CHECK(add_part({none<ThreadId>, options_.only_part}, part));
   for (CostFunctionId id : functions_)
     out_.set_inclusive(id, std::span(inclusive_).subspan(index_of(id) * width_, width_));
   return out_.finish();
@@ -350,7 +361,7 @@ Result<CostProfile> Aggregator::run(AggregateOptions options) {
 } // namespace
 
 Result<CostProfile> aggregate(const StackProfile &stacks, AggregateOptions options) {
-  return Aggregator(stacks).run(options);
+  return Aggregator(stacks, options).run();
 }
 
 } // namespace tally

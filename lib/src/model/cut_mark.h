@@ -8,8 +8,10 @@
 
 namespace tally {
 
-// In place of the outermost caller: an address at which no code is.
-constexpr uint64_t cut_mark(StackEnd why) { return static_cast<uint64_t>(why); }
+// In place of the outermost caller: an address at which no code can be (not canonical).
+constexpr uint64_t cut_mark(StackEnd why) {
+  return (uint64_t{1} << 63) | static_cast<uint64_t>(why);
+}
 
 // The name it goes by in a profile; empty: no mark.
 constexpr std::string_view cut_words(uint64_t pc) {

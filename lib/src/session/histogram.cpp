@@ -1,11 +1,19 @@
 // `profile histogram`: the samples of one object by address.
 #include <tally/histogram_text.h>
 
+#include <fmt/format.h>
+
 #include "session/state.h"
 
 namespace tally {
 
 Result<Reply> Session::State::histogram(const ParsedCommand &command) {
+  if (loaded)
+    return fail(ErrorCode::bad_state,
+                fmt::format("shows what was sampled; {} is loaded: `profile clear` first, or "
+                            "`tally histogram`",
+                            loaded->path),
+                "profile histogram");
   HistogramOptions how;
   if (!command.arguments.empty())
     how.what = command.arguments[0];

@@ -79,9 +79,10 @@ Result<Reply> Session::State::load(const ParsedCommand &command) {
   for (const Finding &finding : findings.findings())
     if (finding.severity != Severity::note)
       out += finding.text() + '\n';
-  loaded = std::make_shared<const Loaded>(Loaded{std::move(read.profile), path});
+  // What makes no table is not shown in place of what was sampled.
   TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::object); },
-                              loaded->profile));
+                              read.profile));
+  loaded = std::make_shared<const Loaded>(Loaded{std::move(read.profile), path});
   return Reply{fmt::format("{}Loaded {} {} from {} ({}).\n", out, table.totals.front(),
                            table.events.front(), path, read.format->name),
                {}};

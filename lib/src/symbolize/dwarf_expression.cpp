@@ -18,7 +18,7 @@ public:
   std::optional<uint64_t> run(std::span<const Dwarf_Op> ops) {
     size_t at = 0;
     for (size_t step = 0; at < ops.size(); ++step) {
-      if (step == most_steps || bad_)
+      if (step == most_steps || bad_ || !take(1))
         return std::nullopt;
       const Dwarf_Op &op = ops[at];
       if (op.atom == DW_OP_skip || op.atom == DW_OP_bra) {
@@ -35,13 +35,24 @@ public:
   }
 
 private:
+  bool take(size_t operations) {
+    if (!input_.budget)
+      return true;
+    const bool enough = operations <= *input_.budget;
+    *input_.budget -= enough ? static_cast<uint32_t>(operations) : *input_.budget;
+    return enough;
+  }
+
   // A jump counts from the end of its own three bytes; offsets are those of the bytes.
   size_t target(std::span<const Dwarf_Op> ops, const Dwarf_Op &jump) {
     const auto wanted = jump.offset + 3 + static_cast<uint64_t>(static_cast<int16_t>(jump.number));
     size_t at = 0;
     while (at < ops.size() && ops[at].offset != wanted)
       ++at;
-    return at; // past the last: the end
+    // Behind the last is the end; into the middle of one is nowhere.
+    if (!take(at) || (at == ops.size() && (wanted <= ops.back().offset || wanted > INT32_MAX)))
+      bad_ = true;
+    return at;
   }
 
   void push(std::optional<uint64_t> value) {

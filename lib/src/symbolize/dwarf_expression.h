@@ -16,6 +16,8 @@ struct ExpressionInput {
   std::function<std::optional<uint64_t>(uint64_t number)> register_value;
   std::function<std::optional<uint64_t>(uint64_t address)> word_at;
   std::optional<uint64_t> cfa; // what DW_OP_call_frame_cfa pushes
+  // Operations that may yet be looked at, in all expressions of a chain; null: no such bound.
+  uint32_t *budget = nullptr;
 };
 
 // The word on top at the end. Nothing: an input was not known, or the expression is not one.

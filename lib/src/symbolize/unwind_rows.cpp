@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <span>
 
 #include <dwarf.h>
 #include <gelf.h>
@@ -14,7 +15,9 @@ namespace tally::symbolize {
 namespace {
 
 // A compiler's rule has a handful of operations; a damaged file may claim any number.
-constexpr size_t most_ops = 256;
+constexpr size_t most_ops = 64;
+// Hand-written assembly has some hundreds.
+constexpr size_t most_general_rows = 16384;
 
 bool fits_word(int64_t offset, int16_t &words) {
   // The two lowest numbers mean something else.
@@ -56,7 +59,41 @@ uint64_t hash_of(const UnwindRow &row) {
   return h;
 }
 
+uint64_t hash_of(std::span<const Dwarf_Op> ops, uint64_t h) {
+  for (const Dwarf_Op &op : ops)
+    h = combine(combine(h, op.atom), combine(op.number, op.number2));
+  return combine(h, ops.size());
+}
+
+uint64_t hash_of(const GeneralRow &row) {
+  uint64_t h = hash_of(row.cfa, 0);
+  for (const GeneralRule &rule : row.registers)
+    h = hash_of(rule.ops, combine(h, static_cast<uint8_t>(rule.kind)));
+  return h;
+}
+
+// For one more, so that adding it cannot fail once a table names it.
+template <class Row> void make_room(std::vector<Row> &rows) {
+  if (rows.size() == rows.capacity())
+    rows.reserve(std::max<size_t>(64, rows.size() * 2));
+}
+
+bool same_ops(std::span<const Dwarf_Op> a, std::span<const Dwarf_Op> b) {
+  return std::ranges::equal(a, b, [](const Dwarf_Op &x, const Dwarf_Op &y) {
+    return x.atom == y.atom && x.number == y.number && x.number2 == y.number2 &&
+           x.offset == y.offset;
+  });
+}
+
 } // namespace
+
+bool operator==(const GeneralRule &a, const GeneralRule &b) {
+  return a.kind == b.kind && same_ops(a.ops, b.ops);
+}
+
+bool operator==(const GeneralRow &a, const GeneralRow &b) {
+  return same_ops(a.cfa, b.cfa) && a.registers == b.registers;
+}
 
 UnwindRows::UnwindRows(ElfFile main, std::optional<ElfFile> debug)
     : main_(std::move(main)), debug_(std::move(debug)), eh_frame_(dwarf_getcfi_elf(main_.elf())) {
@@ -74,6 +111,8 @@ UnwindRows::~UnwindRows() {
 }
 
 const UnwindRow *UnwindRows::at(uint64_t address) {
+  make_room(addresses_);
+  make_room(row_of_);
   const auto [index, added] = by_address_.find_or_add(
       mix(address), static_cast<uint32_t>(addresses_.size()),
       [&](uint32_t i) { return addresses_[i] == address; },
@@ -87,7 +126,8 @@ const UnwindRow *UnwindRows::at(uint64_t address) {
 }
 
 uint32_t UnwindRows::make_row(uint64_t address) {
-  for (Dwarf_CFI *cfi : {eh_frame_, debug_frame()}) {
+  for (const bool in_debug : {false, true}) { // which may take long to open
+    Dwarf_CFI *const cfi = in_debug ? debug_frame() : eh_frame_;
     Dwarf_Frame *found = nullptr;
     if (!cfi || dwarf_cfi_addrframe(cfi, address, &found) != 0)
       continue;
@@ -126,6 +166,7 @@ uint32_t UnwindRows::keep(Dwarf_Frame *frame) {
       return no_row;
   }
   row.signal = signal;
+  make_room(rows_);
   const auto [index, added] = by_content_.find_or_add(
       hash_of(row), static_cast<uint32_t>(rows_.size()),
       [&](uint32_t i) { return rows_[i] == row; }, [&](uint32_t i) { return hash_of(rows_[i]); });
@@ -181,6 +222,8 @@ bool UnwindRows::simple_row(Dwarf_Frame *frame, UnwindRow &row) {
 }
 
 uint32_t UnwindRows::general_row(Dwarf_Frame *frame) {
+  if (general_.size() >= most_general_rows)
+    return UnwindRow::not_general;
   GeneralRow row;
   Dwarf_Op *ops = nullptr;
   size_t count = 0;
@@ -213,8 +256,14 @@ uint32_t UnwindRows::general_row(Dwarf_Frame *frame) {
       }
     }
   }
-  general_.push_back(std::move(row));
-  return static_cast<uint32_t>(general_.size() - 1);
+  make_room(general_);
+  const auto [index, added] = by_rules_.find_or_add(
+      hash_of(row), static_cast<uint32_t>(general_.size()),
+      [&](uint32_t i) { return general_[i] == row; },
+      [&](uint32_t i) { return hash_of(general_[i]); });
+  if (added)
+    general_.push_back(std::move(row));
+  return index;
 }
 
 } // namespace tally::symbolize

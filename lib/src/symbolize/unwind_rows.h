@@ -33,6 +33,9 @@ struct GeneralRow {
   std::array<GeneralRule, register_count> registers;
 };
 
+bool operator==(const GeneralRule &a, const GeneralRule &b);
+bool operator==(const GeneralRow &a, const GeneralRow &b);
+
 struct UnwindRow {
   static constexpr int16_t same = INT16_MIN, unknown = INT16_MIN + 1; // of `saved`
   static constexpr uint32_t not_general = UINT32_MAX;
@@ -88,6 +91,7 @@ private:
   std::vector<uint32_t> row_of_; // of addresses_
   IdTable by_content_;           // few rows differ
   std::vector<UnwindRow> rows_;
+  IdTable by_rules_;
   std::vector<GeneralRow> general_;
 };
 

@@ -130,7 +130,10 @@ private:
         why = missing(address);
       return word;
     };
+    input.budget = &budget_;
     input.cfa = evaluate(row.cfa, input);
+    if (budget_ == 0)
+      return StackEnd::damaged;
     if (!input.cfa)
       return why;
     if (*input.cfa <= value_[stack_pointer] && !signal)
@@ -171,6 +174,8 @@ private:
         next_known |= bit(i);
       }
     }
+    if (budget_ == 0)
+      return StackEnd::damaged;
     const uint32_t needed = bit(stack_pointer) | bit(return_address);
     if ((next_known & needed) != needed)
       return why;
@@ -182,6 +187,9 @@ private:
   std::array<uint64_t, register_count> value_;
   uint32_t known_ = bit(register_count) - 1;
   uint64_t low_; // the address of the copy's first byte
+  // Of operations in expressions: a sound chain needs some hundreds, a damaged file could ask for
+  // any number while whoever waits for the sampler waits.
+  uint32_t budget_ = 100'000;
   std::span<const std::byte> stack_;
 };
 
@@ -193,13 +201,14 @@ public:
   ModuleId module(const ModuleKey &key) override {
     try {
       const Key known{key.path, key.build_id, key.device, key.inode, key.pid};
-      const auto [at, added] = ids_.try_emplace(known, static_cast<ModuleId>(modules_.size()));
-      if (added) {
-        Diagnostics told_by_the_symbolizer;
-        modules_.push_back(
-            {find_files(key, debug_directories_, told_by_the_symbolizer), {}, false});
-      }
-      return at->second;
+      if (const auto at = ids_.find(known); at != ids_.end())
+        return at->second;
+      Diagnostics told_by_the_symbolizer;
+      modules_.push_back({find_files(key, debug_directories_, told_by_the_symbolizer), {}, false});
+      // Last: where there is no memory for it the module is one that nobody asks for.
+      const auto id = static_cast<ModuleId>(modules_.size() - 1);
+      ids_.emplace(known, id);
+      return id;
     } catch (...) {
       return none<ModuleId>;
     }

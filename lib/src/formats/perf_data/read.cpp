@@ -114,8 +114,12 @@ public:
           Severity::note,
           fmt::format("{} records are older than what stands rounds before them", order_.late()),
           source_.name());
-    TALLY_TRY(profile, recording_.finish());
-    return Profile(std::move(profile));
+    auto profile = recording_.finish();
+    if (!profile) {
+      profile.error().source = source_.name();
+      return fail(std::move(profile.error()));
+    }
+    return Profile(std::move(*profile));
   }
 
 private:
@@ -185,6 +189,7 @@ private:
           fmt::format("{} bytes hold no whole number of events of {}", attrs.size, attr_bytes), 16);
     TALLY_TRY(head, head_section(attrs, "the events"));
     const std::string all(head); // the next look takes it away
+    uint64_t id_bytes = 0;
     for (uint64_t at = 0; at < all.size(); at += attr_bytes) {
       const std::string_view one = std::string_view(all).substr(at, attr_bytes);
       PerfAttr attr;
@@ -193,6 +198,10 @@ private:
         return wrong("the attributes of an event are damaged", attrs.offset + at);
       ByteCursor cursor(one.substr(attr_bytes - section_bytes), big_endian_);
       const Section ids = section_of(cursor);
+      // Events share no numbers: all of them fit into what holds them.
+      if (ids.size > data_.offset - id_bytes)
+        return wrong("the numbers of the events lie one upon the other", attrs.offset + at);
+      id_bytes += ids.size;
       TALLY_TRY(bytes, head_section(ids, "the numbers of an event"));
       add_event(attr, bytes);
     }
@@ -354,6 +363,8 @@ private:
     }
     if (in_pipe_ || left > 0)
       break_off("the file ends within a record", input_.offset());
+    else if (input_.offset() > data_.end())
+      break_off("a record goes on behind the records' end", input_.offset());
     else
       break_off(fmt::format("the file ends {} bytes before its records do",
                             data_.end() - input_.offset()),
