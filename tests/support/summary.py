@@ -74,7 +74,7 @@ def count_test(test: dict, total: Count) -> None:
     total.failed += failed
     total.skipped += skipped
     reasons = re.findall(r"^SKIP: (.*)$", output, re.MULTILINE) + \
-        re.findall(r"Skipped\n(.+)$", output, re.MULTILINE)
+        re.findall(r":\d+: Skipped\n(.+)$", output, re.MULTILINE)
     if skipped and not reasons:
         reasons = ["no reason given"]
     total.reasons += [f"{test['name']}: {reason}" for reason in reasons]
