@@ -29,12 +29,10 @@ Result<void> run(AnnotateArguments options) {
     options.annotate.sources.replaced.emplace_back(map.substr(0, equals), map.substr(equals + 1));
   }
   TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
-  if (const auto *stacks = std::get_if<StackProfile>(&profile)) {
-    TALLY_TRY(costs, aggregate(*stacks));
-    profile = std::move(costs);
-  }
-  const CostProfile &costs = std::get<CostProfile>(profile);
-  TALLY_TRY(annotation, about(options.file, annotate(costs, options.what, options.annotate)));
+  const auto make = [&](const auto &each) {
+    return annotate(each, options.what, options.annotate);
+  };
+  TALLY_TRY(annotation, about(options.file, std::visit(make, profile)));
   return write_file("-", options.table.json ? to_json(annotation, options.table.limit.value_or(0))
                                             : to_text(annotation, options.table.text(0)));
 }

@@ -11,6 +11,7 @@
 #include <tally/cost_profile.h>
 #include <tally/report.h>
 #include <tally/result.h>
+#include <tally/stack_profile.h>
 
 namespace tally {
 
@@ -65,6 +66,10 @@ struct AnnotateOptions {
 // has no cost near it and no text here. Inclusive cost of a line: its self cost and that of calls
 // out of the caller's cycle, where "f" and "f'2" are one.
 TALLY_API Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
+                                      const AnnotateOptions &options = {});
+
+// The same of stacks, aggregated.
+TALLY_API Result<Annotation> annotate(const StackProfile &profile, std::string_view what,
                                       const AnnotateOptions &options = {});
 
 TALLY_API std::string to_text(const Annotation &annotation, const TextOptions &options = {});

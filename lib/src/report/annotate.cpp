@@ -283,6 +283,12 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
   return out;
 }
 
+Result<Annotation> annotate(const StackProfile &profile, std::string_view what,
+                            const AnnotateOptions &options) {
+  TALLY_TRY(costs, aggregate(profile));
+  return annotate(costs, what, options);
+}
+
 std::string to_text(const Annotation &annotation, const TextOptions &options) {
   std::string out;
   const uint64_t total = annotation.totals[0];

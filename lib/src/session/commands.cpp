@@ -15,7 +15,6 @@
 #include "session/named_profile.h"
 #include "session/state.h"
 #include "support/clock.h"
-#include "support/number.h"
 
 namespace tally {
 
@@ -97,8 +96,7 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
     return command.has(name) ? command.value(name) : std::string_view(settings.find(name)->second);
   };
   StartOptions wanted;
-  TALLY_TRY(hz, whole_number(value("frequency"), 1, 1000000, "--frequency"));
-  wanted.frequency_hz = static_cast<uint32_t>(hz);
+  wanted.frequency_hz = number_of(value("frequency"));
   wanted.stacks = *stack_mode_by_name(value("stacks"));
   wanted.wall = value("clock") == "wall";
   wanted.chosen = value("backend") != "auto";
@@ -216,8 +214,7 @@ std::string Session::State::clock_words(const SamplerStatus &now, const AgentFac
   return fmt::format("cpu ({}{}{})", ring, ring.empty() || user.empty() ? "" : "; ", user);
 }
 
-// What a reader of names should know: a file replaced since it ran, a debug file of another build.
-std::string Session::State::warnings() const {
+std::string warnings_of(const Diagnostics &diagnostics) {
   std::string out;
   for (const Finding &finding : diagnostics.findings())
     if (finding.severity != Severity::note)
@@ -276,7 +273,7 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
       TALLY_TRY(written, write_profile(profile, *format));
       TALLY_CHECK(write_file(path, written.bytes));
       return printed(fmt::format("Wrote {} ticks to {} ({}).\n{}", total, path, format->name,
-                                 lost_lines(written) + warnings()));
+                                 lost_lines(written) + warnings_of(diagnostics)));
     }
     TALLY_TRY(files, write_parts(profile, *format));
     for (size_t i = 0; i < files.size(); ++i)
@@ -293,7 +290,7 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
                                              : fmt::format("{} {} of an earlier dump.\n",
                                                            numbered_files(path, count + 1, last),
                                                            last == count + 1 ? "is" : "are"),
-                               lost_lines(files.front()) + warnings()));
+                               lost_lines(files.front()) + warnings_of(diagnostics)));
   });
 }
 

@@ -35,7 +35,7 @@ Result<Reply> Session::State::histogram(const ParsedCommand &command) {
     };
     TALLY_TRY(view, pc_view(profile, how.what, names));
     TALLY_TRY(table, histogram_table(view, how));
-    return Reply{to_text(table, {.limit = 0, .width = width}) + warnings(), {}};
+    return Reply{to_text(table, {.limit = 0, .width = width}) + warnings_of(diagnostics), {}};
   });
 }
 

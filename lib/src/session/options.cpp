@@ -53,10 +53,14 @@ std::string_view ParsedCommand::value(std::string_view option) const {
   return known ? known->fallback : std::string_view();
 }
 
+uint32_t number_of(std::string_view value) {
+  return static_cast<uint32_t>(std::strtoul(std::string(value).c_str(), nullptr, 10));
+}
+
 uint32_t ParsedCommand::limit() const {
   if (has("json") && !has("limit"))
     return 0;
-  return static_cast<uint32_t>(std::strtoul(std::string(value("limit")).c_str(), nullptr, 10));
+  return number_of(value("limit"));
 }
 
 Result<std::string> ParsedCommand::file() const {

@@ -35,6 +35,8 @@ struct ParsedCommand {
   Result<std::string> file() const;
 };
 
+uint32_t number_of(std::string_view value); // that parse_command() or set() has checked
+
 const CommandSpec *find_command(std::string_view name);
 const OptionSpec *find_option(std::span<const OptionSpec> options, std::string_view name);
 Result<const OptionSpec *> setting_by_name(std::string_view name);

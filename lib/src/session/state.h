@@ -24,7 +24,7 @@ std::string_view name_of(Backend backend);
 
 struct StartOptions {
   uint32_t frequency_hz = 1000;
-  StackMode stacks = StackMode::dwarf;
+  StackMode stacks = *stack_mode_by_name(default_stack_mode);
   bool wall = false; // the clock that was asked for
   Backend backend = Backend::perf;
   bool chosen = false; // the backend was named, not left to `auto`
@@ -37,6 +37,9 @@ struct Action {
   Request request;
   std::function<Result<Reply>(std::string_view answer)> then; // null: nothing
 };
+
+// What a reader of names should know: a file replaced since it ran, a debug file of another build.
+std::string warnings_of(const Diagnostics &diagnostics);
 
 struct Session::State {
   using Then = std::function<Result<Reply>(const StackProfile &)>;
@@ -117,7 +120,6 @@ struct Session::State {
   Result<Reply> with_samples(const ParsedCommand &command, Then then);
   std::string why_no_samples(); // as far as it is known
   std::string state_words(bool process_gone) const;
-  std::string warnings() const;
   std::string sampling_words() const; // "perf, 1000 Hz of CPU time, stacks by frame pointers"
   std::string clock_words(const SamplerStatus &now, const AgentFacts &facts) const;
 

@@ -25,7 +25,7 @@ Result<Reply> Session::State::with_shown(const ParsedCommand &command, Show show
 std::string Session::State::footer() const {
   return loaded ? fmt::format("(loaded from {}; `profile clear` goes back to what was sampled)\n",
                               loaded->path)
-                : warnings();
+                : warnings_of(diagnostics);
 }
 
 Result<Reply> Session::State::report(const ParsedCommand &command) {
@@ -57,15 +57,7 @@ Result<Reply> Session::State::tree(const ParsedCommand &command) {
 Result<Reply> Session::State::annotate(const ParsedCommand &command) {
   const std::string what = command.arguments[0];
   return with_shown(command, [=, this](Shown shown) -> Result<Reply> {
-    Annotation lines;
-    if (const auto *stacks = std::get_if<const StackProfile *>(&shown)) {
-      TALLY_TRY(costs, aggregate(**stacks));
-      TALLY_TRY(annotated, tally::annotate(costs, what));
-      lines = std::move(annotated);
-    } else {
-      TALLY_TRY(annotated, tally::annotate(*std::get<const CostProfile *>(shown), what));
-      lines = std::move(annotated);
-    }
+    TALLY_TRY(lines, std::visit([&](auto *each) { return tally::annotate(*each, what); }, shown));
     return Reply{to_text(lines, {.limit = 0, .width = width}) + footer(), {}};
   });
 }
@@ -75,16 +67,12 @@ Result<Reply> Session::State::load(const ParsedCommand &command) {
   Diagnostics findings;
   // Counts of addresses are most likely of the program that is here.
   TALLY_TRY(read, read_named_profile(path, findings, target.program));
-  std::string out;
-  for (const Finding &finding : findings.findings())
-    if (finding.severity != Severity::note)
-      out += finding.text() + '\n';
   // What makes no table is not shown in place of what was sampled.
   TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::object); },
                               read.profile));
   loaded = std::make_shared<const Loaded>(Loaded{std::move(read.profile), path});
-  return Reply{fmt::format("{}Loaded {} {} from {} ({}).\n", out, table.totals.front(),
-                           table.events.front(), path, read.format->name),
+  return Reply{fmt::format("{}Loaded {} {} from {} ({}).\n", warnings_of(findings),
+                           table.totals.front(), table.events.front(), path, read.format->name),
                {}};
 }
 
