@@ -55,6 +55,11 @@ std::string Actions::act(lldb::SBDebugger &debugger, int request, const Words &w
   case TALLY_REQUEST_INTERRUPT_END:
     interrupter_.end();
     return {};
+  case TALLY_REQUEST_REGION:
+    return region_.begin(debugger, words);
+  case TALLY_REQUEST_REGION_END:
+    region_.end();
+    return {};
   case TALLY_REQUEST_SIGNALS_RESTORE:
     signals_.restore();
     return {};

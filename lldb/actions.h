@@ -10,6 +10,7 @@
 #include <lldb/API/LLDB.h>
 
 #include "interrupter.h"
+#include "region.h"
 #include "session.h"
 #include "signals.h"
 
@@ -17,7 +18,8 @@ namespace tally_lldb {
 
 class Actions {
 public:
-  explicit Actions(Session &session) : session_(session), interrupter_(session, signals_) {}
+  explicit Actions(Session &session)
+      : session_(session), interrupter_(session, signals_), region_(session) {}
 
   // On the debugger's thread; "" or why it could not be done.
   std::string act(lldb::SBDebugger &debugger, int request, const Words &words,
@@ -31,6 +33,7 @@ public:
   void after_launch(lldb::SBDebugger &debugger);
 
   Interrupter &interrupter() { return interrupter_; }
+  Region &region() { return region_; }
 
 private:
   struct Later {
@@ -41,6 +44,7 @@ private:
   Session &session_;
   Signals signals_;
   Interrupter interrupter_;
+  Region region_;
   std::mutex mutex_;
   std::vector<Later> later_;
   Words preload_; // the library and "NAME=VALUE"; empty: nothing

@@ -39,6 +39,19 @@ void keep_abbreviation(lldb::SBDebugger &debugger) {
   interpret(debugger, "command alias pro process");
 }
 
+// LLDB has one setting, use-color. The colours are those that its frames have.
+void set_styles(Session &session, bool coloured) {
+  static constexpr struct {
+    const char *role, *sgr;
+  } styles[] = {
+      {"function", "\033[33m"}, {"filename", "\033[36m"}, {"address", "\033[33m"},
+      {"variable", "\033[36m"}, {"title", "\033[1m"},     {"highlight", "\033[31m"},
+      {"metadata", "\033[2m"},
+  };
+  for (const auto &style : styles)
+    session.set_style(style.role, coloured ? style.sgr : "");
+}
+
 } // namespace
 
 bool load(lldb::SBDebugger &debugger) noexcept {
@@ -88,11 +101,14 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **word
   for (char **word = words; word && *word; ++word)
     line += " " + as_word(*word);
   Inferior::News news = inferior_.look(debugger);
-  session_.set_width(is_terminal(debugger) ? debugger.GetTerminalWidth() : 0);
+  const bool shown = is_terminal(debugger);
+  session_.set_width(shown ? debugger.GetTerminalWidth() : 0);
+  set_styles(session_, shown && debugger.GetUseColor());
   Outcome outcome;
   {
     LldbPerformer performer(debugger, session_.sampled_pid(), inferior_.actions());
     outcome = session_.command(line, performer);
+    outcome.text.insert(0, performer.said());
   }
   const Inferior::News more = inferior_.follow(debugger);
   print_error(debugger, news.errors + more.errors);

@@ -108,6 +108,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   bool done = false;
   switch (hook.change) {
   case Change::launch:
+    actions_.region().refresh(debugger);
     done = before_launch(debugger, words);
     break;
   case Change::run_on:

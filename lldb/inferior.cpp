@@ -40,6 +40,7 @@ void Inferior::before_resume(lldb::SBDebugger &debugger) {
   const int32_t sampled = session_.sampled_pid();
   if ((sampled != 0 && sampled != pid) || process.GetUniqueID() == detached_)
     return;
+  actions_.region().refresh(debugger);
   tell(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
   if (session_.sampled_pid() != pid)
     return;
@@ -120,6 +121,7 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
       event.kind = was_killed || seen.died_ns != 0 ? TALLY_EVENT_KILLED : TALLY_EVENT_DETACHED;
     event.at_ns = seen.died_ns;
     tell(debugger, event);
+    actions_.region().process_gone();
     watch_.follow(0);
     running_ = false;
     last_signal_ = 0;

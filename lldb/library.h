@@ -27,9 +27,11 @@ namespace tally_lldb {
   _(tally_session_cancel)                                                                          \
   _(tally_session_sampled_pid)                                                                     \
   _(tally_session_set_width)                                                                       \
+  _(tally_session_set_style)                                                                       \
   _(tally_session_tick_wait_ns)                                                                    \
   _(tally_session_tick_interrupt)                                                                  \
   _(tally_session_tick_take)                                                                       \
+  _(tally_session_region_hit)                                                                      \
   _(tally_session_tick)                                                                            \
   _(tally_sigint_watch)                                                                            \
   _(tally_sigint_seen)                                                                             \

@@ -2,6 +2,7 @@
 
 #include "actions.h"
 #include "interpreter.h"
+#include "places.h"
 #include "stop.h"
 
 namespace tally_lldb {
@@ -53,8 +54,19 @@ std::string LldbPerformer::symbol(uint64_t address) {
   return rows + last;
 }
 
+std::string LldbPerformer::instructions(const std::vector<uint64_t> &ranges) {
+  lldb::SBProcess process = process_of(debugger_, sampled_pid_);
+  return disassemble(process.IsValid() ? process : debugger_.GetSelectedTarget().GetProcess(),
+                     ranges);
+}
+
 std::string LldbPerformer::act(int request, const Words &words,
                                const std::vector<int32_t> &signals) {
+  if (request == TALLY_REQUEST_BREAK || request == TALLY_REQUEST_LIST) {
+    const Outcome outcome = show_place(debugger_, request, words);
+    said_ += outcome.text;
+    return outcome.error;
+  }
   return actions_.act(debugger_, request, words, signals);
 }
 

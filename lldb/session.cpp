@@ -45,6 +45,8 @@ Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &perf
     } else if (request == TALLY_REQUEST_SYMBOLS) {
       for (const uint64_t address : asked)
         answers.push_back(performer.symbol(address));
+    } else if (request == TALLY_REQUEST_DISASSEMBLE) {
+      answers.push_back(performer.instructions(asked));
     } else {
       answers.push_back(performer.act(request, words, signals));
     }
@@ -100,6 +102,13 @@ Outcome Session::tick(const std::vector<SeenThread> &seen, Performer &performer)
   return perform(error, reply, performer);
 }
 
+uint64_t Session::region_hit(int32_t pid, const tally_hit &hit) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || !handle_ || library_.tally_session_sampled_pid(handle_) != pid)
+    return 0;
+  return library_.tally_session_region_hit(handle_, &hit);
+}
+
 int32_t Session::sampled_pid() {
   const std::lock_guard lock(mutex_);
   return handle_ ? library_.tally_session_sampled_pid(handle_) : 0;
@@ -109,6 +118,12 @@ void Session::set_width(uint32_t columns) {
   const std::lock_guard lock(mutex_);
   if (handle_)
     library_.tally_session_set_width(handle_, columns);
+}
+
+void Session::set_style(const char *role, const char *sgr) {
+  const std::lock_guard lock(mutex_);
+  if (handle_)
+    library_.tally_error_free(library_.tally_session_set_style(handle_, role, sgr));
 }
 
 std::vector<std::map<std::string, std::string>> command_table(const Library &library) {

@@ -19,6 +19,8 @@ public:
   virtual ~Performer() = default;
   virtual bool progress(const std::string &text) = 0; // false: the user has interrupted
   virtual std::string symbol(uint64_t address) = 0;   // tally.h's answer for it, or ""
+  // tally.h's answer for the ranges that these are pairs of
+  virtual std::string instructions(const std::vector<uint64_t> &ranges) = 0;
   virtual std::string act(int request, const Words &words, const std::vector<int32_t> &signals) = 0;
 };
 
@@ -58,6 +60,11 @@ public:
   Outcome tick(const std::vector<SeenThread> &seen, Performer &performer);
   int32_t sampled_pid();
   void set_width(uint32_t columns);
+  void set_style(const char *role, const char *sgr); // as tally.h has it
+
+  // Of process `pid`. UINT64_MAX: caller_sp is needed. It never waits: while a command has the
+  // session, a hit is none.
+  uint64_t region_hit(int32_t pid, const tally_hit &hit);
 
   // Of InterruptClock, which has a lock of its own.
   uint64_t tick_wait_ns() { return library_.tally_session_tick_wait_ns(handle_); }

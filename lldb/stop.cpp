@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "process_watch.h"
+#include "region.h"
 
 namespace tally_lldb {
 
@@ -90,9 +91,15 @@ Event stop_of(lldb::SBProcess process) {
   const auto number = [&] { return static_cast<int32_t>(thread.GetStopReasonDataAtIndex(0)); };
   switch (thread.GetStopReason()) {
   case lldb::eStopReasonBreakpoint:
-    if (number() > 0) { // else one of LLDB's own
+    // A number and a location for each that is there: LLDB's own are negative, a region's stop
+    // nothing by themselves.
+    for (uint32_t i = 0; i < thread.GetStopReasonDataCount(); i += 2) {
+      const auto id = static_cast<lldb::break_id_t>(thread.GetStopReasonDataAtIndex(i));
+      if (id <= 0 || process.GetTarget().FindBreakpointByID(id).MatchesName(region_name))
+        continue;
       out.kind = TALLY_EVENT_BREAKPOINT;
-      out.number = number();
+      out.number = id;
+      break;
     }
     break;
   case lldb::eStopReasonWatchpoint:

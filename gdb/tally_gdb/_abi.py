@@ -41,6 +41,20 @@ class Stack(ctypes.Structure):
     ]
 
 
+class Hit(ctypes.Structure):
+    """tally_hit."""
+
+    _fields_ = [
+        ("size", c_uint32),
+        ("kind", c_int32),
+        ("tid", c_int32),
+        ("at_entry", c_int32),
+        ("caller_sp", c_uint64),
+        ("return_address", c_uint64),
+        ("jump_buffer", c_uint64),
+    ]
+
+
 # enum tally_target_kind
 TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
 # enum tally_event_kind
@@ -69,7 +83,16 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     REQUEST_INTERRUPT,
     REQUEST_INTERRUPT_END,
     REQUEST_SIGNALS_RESTORE,
-) = range(9)
+    REQUEST_BREAK,
+    REQUEST_LIST,
+    REQUEST_REGION,
+    REQUEST_REGION_END,
+    REQUEST_DISASSEMBLE,
+) = range(14)
+# enum tally_hit_kind
+HIT_FIRST, HIT_SECOND, HIT_RETURNED, HIT_CAUGHT, HIT_JUMPED = range(5)
+# tally_session_region_hit()'s UINT64_MAX
+HIT_LOOK = c_uint64(-1).value
 # enum tally_tick_kind
 TICK_OURS, TICK_STALE, TICK_THEIRS = range(3)
 # tally_session_tick_interrupt()'s SIZE_MAX
@@ -118,10 +141,13 @@ FUNCTIONS = [
     ("tally_unsafe_frame", [_text, _text, c_int, c_void_p, c_size_t], _text),
     ("tally_sigint_watch", [c_int], None),
     ("tally_sigint_seen", [], c_int),
+    ("tally_session_region_hit", [_handle, POINTER(Hit)], c_uint64),
     ("tally_session_complete", [_handle, _text, _out], _handle),
     ("tally_session_set", [_handle, _text, _text], _handle),
     ("tally_session_setting", [_handle, _text], _text),
     ("tally_session_set_width", [_handle, c_uint32], None),
+    ("tally_session_set_style", [_handle, _text, _text], _handle),
+    ("tally_session_status", [_handle, _out], _handle),
     ("tally_session_report", [_handle, _text, _text, _out], _handle),
     ("tally_reply_free", [_handle], None),
     ("tally_reply_text", [_handle], _text),

@@ -1,33 +1,29 @@
 """`profile` and its sub-commands; names, help and completion come from the library."""
 
-from typing import List
+import sys
+from typing import List, Union
 
 import gdb
 
 from .console import printable
-from .inferior import Watcher
+from .runner import Runner
 from .session import Session, TallyError
 
 
-class _Runner:
-    def __init__(self, session: Session, watcher: Watcher, parameters) -> None:
-        self._session = session
-        self._watcher = watcher
-        self._parameters = parameters
+def _is_typed() -> bool:
+    """Whether GDB called our caller; else a script did by gdb.execute(), and may take the text."""
+    return sys._getframe(1).f_back is None
 
-    def run(self, line: str) -> None:
-        performer = self._watcher.performer()
+
+class _Console:
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def run(self, line: str, to_console: bool) -> None:
         try:
-            self._watcher.sync()
-            self._session.set_width(gdb.parameter("width") or 0)
-            text = self._session.command(line, performer)
-            self._watcher.tell_running()
+            text = self._runner.run(line, to_console)
         except TallyError as error:
             raise gdb.GdbError(printable(str(error)))
-        finally:
-            performer.end()
-        for parameter in self._parameters:
-            parameter.refresh()
         if text:
             gdb.write(printable(text))
 
@@ -36,43 +32,46 @@ class _Runner:
         last = "" if text[-1:].isspace() or not text else text.split()[-1]
         cut = len(last) - len(word)
         try:
-            return [printable(found[cut:]) for found in self._session.complete(line)]
+            return [printable(found[cut:]) for found in self._runner.session.complete(line)]
         except TallyError:
             return []
 
 
 class _Prefix(gdb.Command):
-    def __init__(self, runner: _Runner, session: Session) -> None:
-        self._runner = runner
+    def __init__(self, console: _Console, session: Session) -> None:
+        self._console = console
         self._help = printable(session.help())
         self.__doc__ = self._help.partition("\n\n")[0]  # GDB lists the commands by itself
         super().__init__("profile", gdb.COMMAND_DATA, prefix=True)
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         if argument.strip():
-            self._runner.run(argument)
+            self._console.run(argument, _is_typed())
         else:
             gdb.write(self._help)
 
 
 class _SubCommand(gdb.Command):
-    def __init__(self, runner: _Runner, name: str, text: str) -> None:
+    def __init__(self, console: _Console, name: str, usage: str, text: str) -> None:
         self.__doc__ = printable(text)
-        self._runner = runner
+        self._takes_places = "LOCATION" in usage
+        self._console = console
         self._name = name
         super().__init__(f"profile {name}", gdb.COMMAND_DATA)
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         self.dont_repeat()
-        self._runner.run(f"{self._name} {argument}")
+        self._console.run(f"{self._name} {argument}", _is_typed())
 
-    def complete(self, text: str, word: str) -> List[str]:
-        return self._runner.complete(f"{self._name} {text}", text, word)
+    def complete(self, text: str, word: str) -> Union[int, List[str]]:
+        if self._takes_places:
+            return gdb.COMPLETE_LOCATION
+        return self._console.complete(f"{self._name} {text}", text, word)
 
 
-def register(session: Session, watcher: Watcher, parameters) -> None:
-    runner = _Runner(session, watcher, parameters)
-    _Prefix(runner, session)
+def register(runner: Runner) -> None:
+    console, session = _Console(runner), runner.session
+    _Prefix(console, session)
     table = session.commands()
-    for name, text in zip(table["name"], table["help"]):
-        _SubCommand(runner, str(name), str(text))
+    for name, usage, text in zip(table["name"], table["usage"], table["help"]):
+        _SubCommand(console, str(name), str(usage), str(text))

@@ -53,7 +53,8 @@ def _hit_counts() -> Dict[int, int]:
 
 def _stopper(event, counts_before: Dict[int, int], own: int):
     """The break-, watch- or catchpoint that stopped the process; None: nothing of the user's."""
-    hit = [each for each in getattr(event, "breakpoints", ()) if each.number != own]
+    hit = [each for each in getattr(event, "breakpoints", ())
+           if each.number > 0 and each.number != own]  # others are a region's
     # All at that place are told. Those whose condition is false do not count it as a hit.
     true = [each for each in hit if each.hit_count != counts_before.get(each.number, 0)]
     return next(iter(true or hit), None)
@@ -109,8 +110,8 @@ class Watcher:
         self._actions.interrupter.end_thread()
         self._session.close()
 
-    def performer(self) -> GdbPerformer:
-        return GdbPerformer(self._session, self._actions)
+    def performer(self, shows_progress: bool = True) -> GdbPerformer:
+        return GdbPerformer(self._session, self._actions, shows_progress)
 
     def sync(self) -> None:
         """Tells the session what is there now; before each command."""
@@ -157,8 +158,10 @@ class Watcher:
 
     def _on_cont(self, event) -> None:
         try:
-            inferior = self._inferior()
             thread = getattr(event, "inferior_thread", None)  # None: GDB is not in non-stop mode
+            if thread is None and 0 != self._running_pid == gdb.selected_inferior().pid:
+                return  # as below, told at once: a region's breakpoints let it go on very often
+            inferior = self._inferior()
             resumed = thread.inferior if thread is not None else gdb.selected_inferior()
             together = thread is None and gdb.parameter("schedule-multiple")
             if resumed.num != inferior.num and not together:
@@ -221,6 +224,8 @@ class Watcher:
         was_running = pid == self._running_pid
         if was_running:
             self._running_pid = 0
+        if pid == sampled:
+            self._actions.region.process_gone()
         if pid != sampled:
             if not sampled:  # what was changed for it is undone now
                 self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0)
@@ -243,6 +248,7 @@ class Watcher:
         """Other commands clear the symbols, too, but not while the program runs."""
         if self._running_pid:
             self._actions.program_replaced()
+            self._actions.region.process_gone()
 
     def _on_prompt(self, *_event) -> None:
         pid = self._session.sampled_pid

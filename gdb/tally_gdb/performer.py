@@ -6,10 +6,11 @@ from typing import Sequence
 
 import gdb
 
-from . import _abi
+from . import _abi, places
 from .console import FAULTS
 from .interrupter import Interrupter
 from .preload import Preload, load
+from .region import Region
 from .session import Performer, Session
 from .signals import Signals
 
@@ -23,6 +24,7 @@ class Actions:
         self._preload = Preload()
         self.interrupter = Interrupter(session, self._signals,
                                        lambda: GdbPerformer(session, self))
+        self.region = Region(session)
         self.calling = False  # the program, for ourselves
         self._loaded_late: Sequence[int] = ()  # the signals of an agent that was
 
@@ -45,9 +47,17 @@ class Actions:
                 return self.interrupter.begin(signals, words[0] == "stacks")
             elif request == _abi.REQUEST_INTERRUPT_END:
                 self.interrupter.end()
+            elif request == _abi.REQUEST_REGION:
+                return self.region.begin([word for word in words if word])
+            elif request == _abi.REQUEST_REGION_END:
+                self.region.end()
             elif request == _abi.REQUEST_SIGNALS_RESTORE:
                 self._loaded_late = ()
                 self._signals.restore()
+            elif request == _abi.REQUEST_BREAK:
+                return places.set_breakpoint(words)
+            elif request == _abi.REQUEST_LIST:
+                return places.list_source(words)
             else:
                 return "this front does not know how to"
         except FAULTS as error:
@@ -67,13 +77,14 @@ class Actions:
 class GdbPerformer(Performer):
     """Answers the session's requests while a command runs."""
 
-    def __init__(self, session: Session, actions: Actions) -> None:
+    def __init__(self, session: Session, actions: Actions, shows_progress: bool = True) -> None:
         self._session = session
         self._actions = actions
+        self._shows_progress = shows_progress
         self._shown = False
 
     def progress(self, text: str) -> None:
-        if os.isatty(1) and gdb.parameter("confirm"):
+        if self._shows_progress and os.isatty(1) and gdb.parameter("confirm"):
             gdb.write(f"\r{text}")
             gdb.flush()
             self._shown = True
@@ -84,12 +95,27 @@ class GdbPerformer(Performer):
             self._shown = False
 
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
+        if request in (_abi.REQUEST_BREAK, _abi.REQUEST_LIST) and not words[0] and self._elsewhere():
+            return "is an address of another inferior than the selected one"
         return self._actions.act(request, words, signals)
+
+    def _elsewhere(self) -> bool:
+        """GDB would look in another program than the sampled one."""
+        sampled = self._session.sampled_pid
+        return bool(sampled) and gdb.selected_inferior().pid != sampled
+
+    def instructions(self, ranges: Sequence[int]) -> str:
+        if self._elsewhere():
+            return "another inferior is selected"
+        try:
+            return places.instructions(ranges)
+        except FAULTS as error:
+            return str(error) or "GDB does not allow it"
 
     def symbol(self, address: int) -> str:
         try:
-            if gdb.selected_inferior().pid != self._session.sampled_pid:
-                return ""  # GDB would look in the other program
+            if self._elsewhere():
+                return ""
             place = gdb.find_pc_line(address)
             block = gdb.block_for_pc(address)
             file, line, frames = place.symtab.filename if place.symtab else "", place.line, []

@@ -19,6 +19,10 @@ class Performer:
         """"function\\tfile\\tline" for a run-time address, or ""."""
         return ""
 
+    def instructions(self, ranges: Sequence[int]) -> str:
+        """"0xADDRESS\\ttext" a line, of ranges that are pairs of addresses; or why not."""
+        return "this debugger has no way to"
+
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
         """Does what the other requests ask for; "", or why it could not be done."""
         return "this debugger has no way to"
@@ -96,6 +100,12 @@ class Session:
         self._perform(self._made(self._lib.tally_session_tick, self._handle, stacks, len(seen)),
                       performer)
 
+    def region_hit(self, hit: _abi.Hit) -> int:
+        """Where HIT_RETURNED is to be told of from now on; 0: nowhere. Cheap: `hit` is reused."""
+        if self._handle is None:
+            return 0
+        return self._lib.tally_session_region_hit(self._handle, _abi.by_reference(hit))
+
     @property
     def sampled_pid(self) -> int:
         """Of the process that is sampled; 0: none."""
@@ -114,6 +124,22 @@ class Session:
     def set_width(self, columns: int) -> None:
         """Of the terminal; 0: any."""
         self._lib.tally_session_set_width(self._handle, columns)
+
+    def set_styles(self, styles: Dict[str, str]) -> None:
+        """What a terminal is sent before a piece of each role of a table; "": nothing."""
+        for role, sgr in styles.items():
+            self._check(self._lib.tally_session_set_style(self._handle, _encode(role),
+                                                          _encode(sgr)))
+
+    def status(self) -> Dict[str, str]:
+        """What `status` prints, by name."""
+        table = self._table(self._lib.tally_session_status, self._handle)
+        return {str(name): str(value) for name, value in zip(table["name"], table["value"])}
+
+    def report(self, by: str, sort: str) -> Dict[str, Sequence[Union[str, int]]]:
+        """Columns name, file, object, line, id, self, inclusive."""
+        return self._table(self._lib.tally_session_report, self._handle, _encode(by),
+                           _encode(sort))
 
     def commands(self) -> Dict[str, Sequence[Union[str, int]]]:
         """Columns name, summary, usage, help."""
@@ -157,6 +183,8 @@ class Session:
                     performer.progress(progress)
                 elif request == _abi.REQUEST_SYMBOLS:
                     answers = [_encode(performer.symbol(address)) for address in addresses]
+                elif request == _abi.REQUEST_DISASSEMBLE:
+                    answers = [_encode(performer.instructions(addresses))]
                 else:
                     answers = [_encode(performer.act(request, words, signals))]
             except KeyboardInterrupt:

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include <tally/annotate.h>
+#include <tally/disassembly.h>
 #include <tally/file_io.h>
 
 #include "arguments.h"
@@ -16,7 +17,36 @@ struct AnnotateArguments {
   TableOptions table;
   AnnotateOptions annotate;
   std::vector<std::string> maps;
+  bool instructions = false;
+  SampleFilter filter;
 };
+
+Result<FunctionCode> code_of(const StackProfile &profile, const std::string &what,
+                             Symbolizer &symbolizer, Diagnostics &findings) {
+  return function_code(profile, what, symbolizer, findings, 0);
+}
+Result<FunctionCode> code_of(const CostProfile &profile, const std::string &what,
+                             Symbolizer &symbolizer, Diagnostics &findings) {
+  return function_code(profile, what, symbolizer, findings);
+}
+
+Result<void> show_instructions(const AnnotateArguments &options, const Profile &profile) {
+  const auto symbolizer = make_symbolizer();
+  const auto make = [&](const auto &each) -> Result<Disassembly> {
+    Diagnostics findings;
+    TALLY_TRY(code, code_of(each, options.what, *symbolizer, findings));
+    TALLY_CHECK(check_code_size(code, options.what));
+    if (auto done = disassemble(code, *symbolizer); !done) {
+      show(findings); // why a file is not to be had
+      return fail(std::move(done.error()));
+    }
+    return disassembly(each, code, options.what, *symbolizer);
+  };
+  TALLY_TRY(all, about(options.file, std::visit(make, profile)));
+  return write_file("-", options.table.json
+                             ? to_json(all, options.table.limit.value_or(0))
+                             : to_text(all, options.annotate.sources, options.table.text(0)));
+}
 
 Result<void> run(AnnotateArguments options) {
   for (const std::string &map : options.maps) {
@@ -28,7 +58,10 @@ Result<void> run(AnnotateArguments options) {
                   "--source-map");
     options.annotate.sources.replaced.emplace_back(map.substr(0, equals), map.substr(equals + 1));
   }
-  TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
+  TALLY_TRY(profile,
+            read_for_table(options.file, options.input, options.table.event, options.filter));
+  if (options.instructions)
+    return show_instructions(options, profile);
   const auto make = [&](const auto &each) {
     return annotate(each, options.what, options.annotate);
   };
@@ -66,6 +99,9 @@ void add_annotate(CLI::App &app, Outcome &outcome) {
                   "lines without cost shown around others (default 3)")
       ->type_name("N")
       ->check(whole_number_from(0, 1000000));
+  command.add_flag("--asm", options->instructions,
+                   "the instructions of a function, from the files that were profiled");
+  add_filter(command, options->filter);
   add_table_options(command, options->table, 0);
   command.callback([options, &outcome] { outcome.end(run(*options)); });
 }

@@ -17,15 +17,15 @@ struct HistogramArguments {
   HistogramOptions histogram;
 };
 
-Result<PcView> view_of(const HistogramArguments &options, const Program &program) {
+Result<PcView> view_of(const HistogramArguments &options, const ProgramNames &program) {
   Diagnostics findings;
   auto read = read_any(options.file, options.input, findings);
-  if (read && std::holds_alternative<PcProfile>(read->content) && !program.names())
+  if (read && std::holds_alternative<PcProfile>(read->content) && !program.get())
     warn_of_no_names(options.file, no_names_remedy, findings);
   show(findings);
   TALLY_TRY(file, std::move(read));
   if (const auto *pcs = std::get_if<PcProfile>(&file.content))
-    return pc_view(*pcs, program.names());
+    return pc_view(*pcs, program.get());
   TALLY_TRY(profile, profile_of(options.file, std::move(file)));
   if (const auto *stacks = std::get_if<StackProfile>(&profile.profile))
     return pc_view(*stacks, options.histogram.what);
@@ -38,7 +38,7 @@ Result<void> run(HistogramArguments options) {
     TALLY_TRY(scale, scale_of(options.scale, "--scale"));
     options.histogram.scale = scale;
   }
-  TALLY_TRY(program, Program::of(options.input));
+  TALLY_TRY(program, names_of_program(options.input));
   TALLY_TRY(view, about(options.file, view_of(options, program)));
   TALLY_TRY(table, about(options.file, histogram_table(view, options.histogram)));
   return write_file("-", options.table.json ? to_json(table, options.table.limit.value_or(0))

@@ -66,8 +66,8 @@ int main(int argc, char **argv) {
   ignored.sa_handler = SIG_IGN;
   ::sigaction(SIGXFSZ, &ignored, &file_too_large_before);
   CLI::App app{"Tally counts what a program does: where its time goes, by function, line and\n"
-               "call path. It reads Callgrind's files, folded stacks, pprof's\n"
-               "files and coverage counters, packed or not.",
+               "call path. It reads perf's recordings, Callgrind's files, gmon.out,\n"
+               "pprof's files, folded stacks and coverage counters, packed or not.",
                "tally"};
   app.set_help_flag("-h,--help", "print this and exit");
   app.set_version_flag("--version", "tally " TALLY_VERSION, "print the version and exit");

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <utility>
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <tally/file_io.h>
+#include <tally/session.h>
 
 #include "arguments.h"
 #include "gcovr_version.h"
@@ -28,6 +30,14 @@ namespace {
 uint32_t terminal_width() {
   winsize size{};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// https://no-color.org
+Style terminal_style() {
+  const char *refused = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
+  const bool coloured = ::isatty(STDOUT_FILENO) && !(refused && *refused) && terminal &&
+                        std::string_view(terminal) != "dumb";
+  return coloured ? Style::standard() : Style();
 }
 
 void add_input_options(CLI::App &command, InputOptions &options) {
@@ -106,7 +116,7 @@ WriteOptions OutputOptions::how() const {
 }
 
 TextOptions TableOptions::text(uint32_t fallback) const {
-  return {.limit = limit.value_or(fallback), .width = terminal_width()};
+  return {.limit = limit.value_or(fallback), .width = terminal_width(), .style = terminal_style()};
 }
 
 void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows) {
@@ -123,17 +133,35 @@ void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows) 
       ->disable_flag_override();
 }
 
-Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes processes,
-                              Diagnostics &findings) {
-  const auto symbolizer = make_symbolizer();
-  Symbolization names(std::move(raw), *symbolizer, findings, processes);
-  {
-    Progress progress("looking up names");
-    while (!names.step(std::chrono::milliseconds(500)))
-      progress.items(names.done(), names.total());
+void add_filter(CLI::App &command, SampleFilter &filter) {
+  command.add_option("--thread", filter.thread, "samples of that alone: its name, or its TID")
+      ->type_name("THREAD");
+  command.add_option("--part", filter.part, "samples of that alone: its number")
+      ->type_name("N")
+      ->check(whole_number_from(0, UINT32_MAX));
+}
+
+void add_by_and_sort(CLI::App &command, std::string_view profile_command, std::string &by,
+                     std::string &sort) {
+  // The debuggers' table of options tells values and help here, too.
+  const auto &options =
+      std::ranges::find(profile_commands(), profile_command, &CommandSpec::name)->options;
+  for (const auto &[name, value] : {std::pair("by", &by), {"sort", &sort}}) {
+    const OptionSpec &spec = *std::ranges::find(options, name, &OptionSpec::name);
+    *value = spec.fallback;
+    command
+        .add_option(fmt::format("--{}", spec.name), *value,
+                    fmt::format("{} (default {})", spec.summary, spec.fallback))
+        ->type_name(std::string(spec.values))
+        ->check(one_of(CLI::detail::split(std::string(spec.values), '|')));
   }
-  symbolizer->save_cache();
-  return names.finish();
+}
+
+Result<StackProfile> name_shown(StackProfile raw, Symbolization::Processes processes,
+                                Diagnostics &findings) {
+  Progress progress("looking up names");
+  return name_all(std::move(raw), processes, findings,
+                  [&](uint64_t done, uint64_t all) { progress.items(done, all); });
 }
 
 Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
@@ -143,38 +171,30 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
     TALLY_TRY(named, format_by_name(options.from));
     from = named;
   }
-  const auto unwinder = make_unwinder();
-  const auto read = [&]() -> Result<ReadFile> {
-    Progress progress(path);
-    ReadOptions reading;
-    reading.max_unpacked_bytes = options.max_unpacked_bytes;
-    reading.progress = [&](uint64_t position, uint64_t size) { progress.bytes(position, size); };
-    return read_file(path, findings, from, reading, unwinder.get());
-  };
-  TALLY_TRY(file, read());
-  if (file.format->read_addresses) {
-    auto &profile = std::get<Profile>(file.content);
-    TALLY_TRY(named, name_all(std::move(std::get<StackProfile>(profile)),
-                              Symbolization::Processes::gone, findings));
-    profile = std::move(named);
-  }
-  return file;
+  std::optional<Progress> progress(std::in_place, path);
+  bool naming = false;
+  ReadOptions reading;
+  reading.max_unpacked_bytes = options.max_unpacked_bytes;
+  reading.progress = [&](uint64_t position, uint64_t size) { progress->bytes(position, size); };
+  return read_named_file(path, findings, from, reading, [&](uint64_t done, uint64_t all) {
+    if (!std::exchange(naming, true)) {
+      progress.reset(); // its line is taken away first
+      progress.emplace("looking up names");
+    }
+    progress->items(done, all);
+  });
 }
 
-Result<Program> Program::of(const InputOptions &options) {
-  Program out;
+Result<ProgramNames> names_of_program(const InputOptions &options) {
   if (options.program.empty())
-    return out;
+    return ProgramNames();
   std::error_code fault;
   const std::string path = std::filesystem::canonical(options.program, fault).string();
   if (fault || ::access(path.c_str(), R_OK) != 0)
     return fail_errno(fault ? fault.value() : errno, "cannot read", options.program);
   Diagnostics findings;
-  out.symbolizer_ = make_symbolizer();
-  const ModuleId module = out.symbolizer_->module(
-      {.path = path, .build_id = {}, .device = 0, .inode = 0, .pid = 0}, findings);
+  ProgramNames out(path, findings);
   show(findings);
-  out.names_ = {out.symbolizer_.get(), module, path};
   return out;
 }
 
@@ -183,10 +203,10 @@ Result<ReadProfile> read_input(const std::string &path, const InputOptions &opti
   TALLY_TRY(file, read_any(path, options, findings));
   if (!std::holds_alternative<PcProfile>(file.content))
     return profile_of(path, std::move(file));
-  TALLY_TRY(program, Program::of(options));
-  if (!program.names())
+  TALLY_TRY(program, names_of_program(options));
+  if (!program.get())
     warn_of_no_names(path, no_names_remedy, findings);
-  return profile_of(path, std::move(file), program.names());
+  return profile_of(path, std::move(file), program.get());
 }
 
 bool is_empty_beside_threads(const std::string &path) {
@@ -225,8 +245,8 @@ Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const Input
 
 Result<Content> sum_of(ReadFiles all, const InputOptions &options) {
   Diagnostics findings;
-  TALLY_TRY(program, Program::of(options));
-  auto sum = merge_files(std::move(all.files), all.paths, findings, program.names());
+  TALLY_TRY(program, names_of_program(options));
+  auto sum = merge_files(std::move(all.files), all.paths, findings, program.get());
   show(findings);
   return sum;
 }
@@ -237,8 +257,22 @@ Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event)
   return one_event(costs, event);
 }
 
+namespace {
+
+Result<Profile> filtered(Profile profile, const SampleFilter &wanted) {
+  if (wanted.takes_all())
+    return profile;
+  const auto some = [&](const auto &each) -> Result<Profile> {
+    TALLY_TRY(kept, filter(each, wanted));
+    return Profile(std::move(kept));
+  };
+  return std::visit(some, profile);
+}
+
+} // namespace
+
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
-                               const std::string &event) {
+                               const std::string &event, const SampleFilter &wanted) {
   Diagnostics findings;
   auto result = read_input(path, options, findings);
   show(findings);
@@ -246,14 +280,14 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
   if (const auto *costs = std::get_if<CostProfile>(&read.profile);
       costs && costs->cost_count() == 0 && costs->call_count() == 0)
     return fail(ErrorCode::no_data, "holds no costs", path);
+  TALLY_TRY(profile, about(path, filtered(std::move(read.profile), wanted)));
   if (event.empty())
-    return std::move(read.profile);
-  if (const auto *costs = std::get_if<CostProfile>(&read.profile)) {
-    TALLY_TRY(one, about(path, one_event(*costs, event)));
-    return Profile(std::move(one));
-  }
-  TALLY_TRY(one, about(path, one_event(std::move(std::get<StackProfile>(read.profile)), event)));
-  return Profile(std::move(one));
+    return profile;
+  const auto one = [&](auto &each) -> Result<Profile> {
+    TALLY_TRY(taken, one_event(std::move(each), event));
+    return Profile(std::move(taken));
+  };
+  return about(path, std::visit(one, profile));
 }
 
 Result<void> write_output(const Content &content, const Format &format,
@@ -266,9 +300,9 @@ Result<void> write_output(const Content &content, const Format &format,
                             "that",
                             options.path.substr(size)),
                 options.path);
-  TALLY_TRY(program, Program::of(input));
+  TALLY_TRY(program, names_of_program(input));
   WriteOptions how = options.how();
-  how.names = program.names();
+  how.names = program.get();
   if (std::holds_alternative<PcProfile>(content) && !format.write_pcs && !how.names)
     say(fmt::format("tally: the functions are named by address: {}", no_names_remedy));
   TALLY_TRY(written,

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include <tally/formats.h>
+#include <tally/named_profile.h>
 #include <tally/report.h>
-#include <tally/symbolization.h>
+#include <tally/sample_filter.h>
 
 #include "commands.h"
 
@@ -50,25 +51,20 @@ struct TableOptions {
   TextOptions text(uint32_t fallback) const;
 };
 void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows);
+void add_filter(CLI::App &command, SampleFilter &filter);
+// `--by` and `--sort` of a debugger's command, and what they may be.
+void add_by_and_sort(CLI::App &command, std::string_view profile_command, std::string &by,
+                     std::string &sort);
 
-// The names of --program's functions; it holds what they are looked up in.
-class Program {
-public:
-  // Nothing where the option was not given.
-  static Result<Program> of(const InputOptions &options);
-  const PcNames *names() const { return symbolizer_ ? &names_ : nullptr; }
-
-private:
-  std::unique_ptr<Symbolizer> symbolizer_;
-  PcNames names_;
-};
+// Of --program; none where the option was not given.
+Result<ProgramNames> names_of_program(const InputOptions &options);
 
 // With a bar on a terminal where it takes longer than a second.
 Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
                                Diagnostics &findings);
-// Gives the addresses of a recording their names, with a bar as well.
-Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes processes,
-                              Diagnostics &findings);
+// name_all() with a bar as well.
+Result<StackProfile> name_shown(StackProfile raw, Symbolization::Processes processes,
+                                Diagnostics &findings);
 // … or a file of notes or counters.
 Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
                           Diagnostics &findings);
@@ -85,9 +81,9 @@ Result<Content> sum_of(ReadFiles all, const InputOptions &options);
 // Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
 bool is_empty_beside_threads(const std::string &path);
 // The same for what is looked at: findings are shown as warnings, and one event is taken where
-// `event` names it.
+// `event` names it, and what `filter` takes.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
-                               const std::string &event);
+                               const std::string &event, const SampleFilter &filter = {});
 // One event of it, or all where none is named.
 Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event);
 Result<void> write_output(const Content &content, const Format &format,

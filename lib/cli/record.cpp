@@ -381,7 +381,7 @@ Result<void> run(const RecordArguments &options) {
     return fail(ErrorCode::no_data, "no samples: " + why_none(status, facts),
                 ours ? options.program[0] : fmt::format("process {}", pid));
   Diagnostics of_names;
-  auto named = name_all(std::move(raw), Symbolization::Processes::here, of_names);
+  auto named = name_shown(std::move(raw), Symbolization::Processes::here, of_names);
   show(of_names);
   TALLY_TRY(profile, std::move(named));
   TALLY_TRY(written, write_profile(std::move(profile), *format));

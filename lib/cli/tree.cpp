@@ -3,6 +3,7 @@
 #include <tally/file_io.h>
 #include <tally/tree.h>
 
+#include "arguments.h"
 #include "profiles.h"
 
 namespace tally::cli {
@@ -14,10 +15,17 @@ struct TreeArguments {
   InputOptions input;
   TableOptions table;
   TreeOptions tree;
+  SampleFilter filter;
+  std::string by;
 };
 
 Result<void> run(TreeArguments options) {
-  TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event));
+  TALLY_TRY(profile,
+            read_for_table(options.file, options.input, options.table.event, options.filter));
+  if (!options.by.empty()) {
+    TALLY_TRY(by, by_of(options.by));
+    options.tree.by = by;
+  }
   options.tree.limit = options.table.limit.value_or(options.table.json ? 0 : options.tree.limit);
   const auto make = [&](const auto &each) { return call_tree(each, options.tree); };
   TALLY_TRY(tree, about(options.file, std::visit(make, profile)));
@@ -37,6 +45,10 @@ void add_tree(CLI::App &app, Outcome &outcome) {
       ->type_name("");
   command.add_flag("--callers", options->tree.callers, "who calls FUNCTION, and not whom it calls")
       ->disable_flag_override();
+  command.add_option("--by", options->by, "a tree for each")
+      ->type_name("thread|part")
+      ->check(one_of({"thread", "part"}));
+  add_filter(command, options->filter);
   add_table_options(command, options->table, options->tree.limit);
   command.callback([options, &outcome] { outcome.end(run(*options)); });
 }

@@ -138,9 +138,42 @@ enum tally_request_kind {
   TALLY_REQUEST_INTERRUPT = 6,   /* begin to interrupt the process, see tally_session_tick(): by
                                     signals[0], or without one as Ctrl-C does. words[0]: "stacks",
                                     or "pcs" where callers are not wanted */
-  TALLY_REQUEST_INTERRUPT_END = 7,  /* no more of that; the signals stay */
-  TALLY_REQUEST_SIGNALS_RESTORE = 8 /* all signals that were changed are as they were */
+  TALLY_REQUEST_INTERRUPT_END = 7,   /* no more of that; the signals stay */
+  TALLY_REQUEST_SIGNALS_RESTORE = 8, /* all signals that were changed are as they were */
+  /* Of a place: words[0] is a file and words[1] a line; or "" and a run-time address, 0x…. What
+     the debugger says to the user of that is his answer. */
+  TALLY_REQUEST_BREAK = 9,       /* set a breakpoint there, as the user would */
+  TALLY_REQUEST_LIST = 10,       /* show the source around it, which has a line */
+  TALLY_REQUEST_REGION = 11,     /* call tally_session_region_hit() whenever the program comes by
+                                    words[0] and words[1], places; or, where words[1] is "", enters
+                                    the function words[0], or may leave it: by a return, an exception
+                                    that is caught, longjmp(). In place of what was before, which
+                                    stays where the new one cannot be */
+  TALLY_REQUEST_REGION_END = 12, /* no more of that */
+  /* Answered with one text: a line "0xADDRESS\ttext" for each instruction of the ranges [low, high)
+     that the addresses are pairs of; without one, why they cannot be had. */
+  TALLY_REQUEST_DISASSEMBLE = 13
 };
+
+enum tally_hit_kind {
+  TALLY_HIT_FIRST = 0,    /* at the first place, or in a call of the function */
+  TALLY_HIT_SECOND = 1,   /* at the second place */
+  TALLY_HIT_RETURNED = 2, /* at an address that tally_session_region_hit() has returned */
+  TALLY_HIT_CAUGHT = 3,   /* in __cxa_begin_catch() */
+  TALLY_HIT_JUMPED = 4    /* in longjmp() */
+};
+
+/* Set size to sizeof(tally_hit). */
+typedef struct tally_hit {
+  uint32_t size;
+  int32_t kind; /* tally_hit_kind */
+  int32_t tid;
+  int32_t at_entry;        /* 1: FIRST, and at the first instruction of a function */
+  uint64_t caller_sp;      /* the caller's stack pointer before its call; RETURNED: as it is now.
+                              May be 0 for RETURNED, and at_entry, without return_address */
+  uint64_t return_address; /* FIRST: of the call, 0 in an inlined copy; RETURNED: the pc */
+  uint64_t jump_buffer;    /* JUMPED: the first argument */
+} tally_hit;
 
 enum tally_tick_kind {
   TALLY_TICK_OURS = 0,  /* count it */
@@ -198,6 +231,10 @@ TALLY_API const char *tally_unsafe_frame(const char *module, const char *functio
  * interrupt of its own is on its way. Those that follow go to whoever handled the signal before. */
 TALLY_API void tally_sigint_watch(int on);
 TALLY_API int tally_sigint_seen(void);
+/* While TALLY_REQUEST_REGION holds: the program stands there, and goes on afterwards. An address
+ * where the front is to tell of TALLY_HIT_RETURNED from now on, of every thread; 0: none;
+ * UINT64_MAX: tell it again with caller_sp (and return_address). */
+TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit);
 /* One column `word`: what the last word of line may become. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
                                               tally_table **table);
@@ -207,6 +244,13 @@ TALLY_API tally_error *tally_session_set(tally_session *session, const char *nam
 TALLY_API const char *tally_session_setting(tally_session *session, const char *name);
 /* Columns of the terminal that replies are shown on; 0: any. 80 when it is not told. */
 TALLY_API void tally_session_set_width(tally_session *session, uint32_t columns);
+/* How their tables are coloured; as plain text until it is told. role: function, filename, address,
+ * variable, title, highlight or metadata. sgr: what the terminal is sent before such a piece,
+ * "\033[33m"; "": nothing. */
+TALLY_API tally_error *tally_session_set_style(tally_session *session, const char *role,
+                                               const char *sgr);
+/* Columns name, value: the rows of `status`. Nothing is looked up. */
+TALLY_API tally_error *tally_session_status(tally_session *session, tally_table **table);
 /* The rows of `report`: name, file, object, line, id, self, inclusive; by and sort as its options
  * name them. The first event only. */
 TALLY_API tally_error *tally_session_report(tally_session *session, const char *by,

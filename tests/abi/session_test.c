@@ -15,7 +15,7 @@
   ((truth) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #truth), exit(1)))
 
 static tally_session *session;
-static int symbols_asked; /* requests that were performed */
+static int symbols_asked, places_asked; /* requests that were performed */
 static void spin_in_c(double seconds) {
   const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
   while (clock() < end)
@@ -64,6 +64,13 @@ static const char *perform(tally_error *error, tally_reply *reply) {
       for (size_t i = 0; i < count; ++i)
         answers[i] = "made_now\tnow.js\t7";
       ++symbols_asked;
+    } else if (tally_reply_request(reply) == TALLY_REQUEST_BREAK ||
+               tally_reply_request(reply) == TALLY_REQUEST_LIST) {
+      CHECK(atoi(tally_reply_word(reply, 1)) > 0 ||
+            strncmp(tally_reply_word(reply, 1), "0x", 2) == 0);
+      answers[0] = "";
+      count = 1;
+      ++places_asked;
     } else {
       CHECK(tally_reply_progress(reply)[0] != '\0');
     }
@@ -123,6 +130,34 @@ static uint64_t self(const char *by, const char *name) {
   return total;
 }
 
+/* The value of a row of `status`; "": there is none. Valid until the next call. */
+static const char *status(const char *name) {
+  static char value[256];
+  tally_table *table = NULL;
+  CHECK(tally_session_status(session, &table) == NULL && tally_table_columns(table) == 2);
+  value[0] = 0;
+  for (size_t r = 0; r < tally_table_rows(table); ++r)
+    if (strcmp(tally_table_texts(table, 0)[r], name) == 0)
+      snprintf(value, sizeof value, "%s", tally_table_texts(table, 1)[r]);
+  tally_table_free(table);
+  return value;
+}
+
+static void colours(void) {
+  static const char *const bad[][2] = {
+      {"colour", ""}, {"function", "red"}, {"function", "\033[31mx"}, {"function", "\033[2J"}};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+    tally_error *error = tally_session_set_style(session, bad[i][0], bad[i][1]);
+    CHECK(error && tally_error_get_code(error) == TALLY_ERROR_INVALID_ARGUMENT);
+    tally_error_free(error);
+  }
+  CHECK(!tally_session_set_style(session, "variable", "\033[1;36m"));
+  CHECK(strncmp(command("status"), "\033[1;36mstate\033[m idle\n", 21) == 0);
+  CHECK(strcmp(status("state"), "idle") == 0 && strcmp(status("pid"), "") == 0);
+  CHECK(!tally_session_set_style(session, "variable", ""));
+  CHECK(strncmp(command("status"), "state idle\n", 11) == 0);
+}
+
 int main(void) {
   char folder[] = "/tmp/tally-abi-XXXXXX", line[128];
   tally_table *commands = NULL, *words = NULL;
@@ -130,6 +165,7 @@ int main(void) {
   setenv("TALLY_CACHE_DIR", "", 1);
   CHECK(mkdtemp(folder) && !tally_session_new(&session) && !tally_commands(&commands));
   tally_session_set_width(session, 0);
+  colours();
 
   refused("stop", TALLY_ERROR_BAD_STATE, "sampling has not begun");
   refused("report", TALLY_ERROR_NO_DATA, "nothing was collected");
@@ -162,10 +198,22 @@ int main(void) {
     } else if (strcmp(name, "status") == 0) {
       snprintf(line, sizeof line, "\nsamples %llu\n", (unsigned long long)total);
       CHECK(strstr(command("status"), line) && strstr(command("status"), "\nparts 2\n"));
+      CHECK(strtoull(status("samples"), NULL, 10) == total && strcmp(status("parts"), "2") == 0);
     } else if (strcmp(name, "report") == 0) {
       CHECK(strncmp(command("report --json"), "{\"events\":[\"ticks\"],\"totals\":[", 30) == 0);
       snprintf(line, sizeof line, "%llu ticks in total\n", (unsigned long long)total);
       CHECK(strstr(command("report"), line) && strstr(command("report --limit 0"), "made_now"));
+    } else if (strcmp(name, "break") == 0 || strcmp(name, "list") == 0) {
+      const int before = places_asked;
+      const char *const table = command("report --limit 0");
+      const char *row = strstr(table, "made_now"); /* its line was told by us */
+      CHECK(row);
+      while (row[-1] != '\n')
+        --row;
+      snprintf(line, sizeof line, "%s %d", name, atoi(row));
+      CHECK(strcmp(command(line), "") == 0 && places_asked == before + 1);
+      snprintf(line, sizeof line, "%s 100000", name);
+      refused(line, TALLY_ERROR_INVALID_ARGUMENT, "there is no row 100000");
     } else if (strcmp(name, "tree") == 0) {
       CHECK(strstr(command("tree --limit 0"), "made_now"));
       CHECK(strstr(command("tree made_now --json"), "{\"events\":[\"ticks\"]"));
@@ -194,6 +242,10 @@ int main(void) {
     } else if (strcmp(name, "stop") == 0) {
       CHECK(strcmp(command("stop"), "") == 0);
       refused("stop", TALLY_ERROR_BAD_STATE, "sampling has not begun");
+    } else if (strcmp(name, "region") == 0) {
+      refused("region", TALLY_ERROR_INVALID_ARGUMENT, "LOCATION");
+      tally_hit hit = {.size = sizeof hit, .kind = TALLY_HIT_FIRST};
+      CHECK(tally_session_region_hit(session, &hit) == 0); /* there is no region */
     } else if (strcmp(name, "clear") == 0) {
       CHECK(total == self("object", NULL)); /* stopping lost nothing */
       command("clear");

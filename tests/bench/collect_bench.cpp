@@ -2,12 +2,17 @@
 // around it, which says what it cost.
 //
 //   collect-bench work ROUNDS              works, prints its own processor time
-//   collect-bench sample HZ none|fp|dwarf COMMAND [ARGUMENT]...
+//   collect-bench run COMMAND [ARGUMENT]...   runs it, prints its processor time
+//   collect-bench sample HZ none|fp|dwarf|unwind[:STACK_BYTES] COMMAND [ARGUMENT]...
+//
+// `dwarf` brings registers and stacks, `unwind` unwinds them too.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
+#include <string_view>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -24,13 +29,17 @@ double seconds(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
 }
 
-double own_cpu() {
-  rusage usage;
-  ::getrusage(RUSAGE_SELF, &usage);
+double cpu_of(const rusage &usage) {
   const auto of = [](const timeval &t) {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
   };
   return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+double own_cpu() {
+  rusage usage;
+  ::getrusage(RUSAGE_SELF, &usage);
+  return cpu_of(usage);
 }
 
 __attribute__((noinline)) uint64_t leaf(uint64_t x, int rounds) {
@@ -55,6 +64,19 @@ int work(uint64_t rounds) {
               seconds(CLOCK_PROCESS_CPUTIME_ID), seconds(CLOCK_MONOTONIC) - begin,
               static_cast<unsigned long long>(x));
   return 0;
+}
+
+int run(char **command) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::execvp(command[0], command);
+    ::_exit(127);
+  }
+  int status = 0;
+  rusage used;
+  ::wait4(child, &status, 0, &used);
+  std::printf("{\"cpu\": %.6f}\n", cpu_of(used));
+  return status == 0 ? 0 : 1;
 }
 
 // No unwinding: the cost of bringing registers and stack here.
@@ -82,10 +104,16 @@ int sample(uint32_t hz, const char *mode, char **command) {
   tally::SamplerOptions options;
   options.frequency_hz = hz;
   options.enable_on_exec = true;
-  options.stacks = std::strcmp(mode, "dwarf") == 0 ? tally::StackMode::dwarf
-                   : std::strcmp(mode, "fp") == 0  ? tally::StackMode::fp
-                                                   : tally::StackMode::none;
-  options.unwinder = std::make_shared<NoUnwinder>();
+  const char *colon = std::strchr(mode, ':');
+  const std::string_view stacks(mode,
+                                colon ? static_cast<size_t>(colon - mode) : std::strlen(mode));
+  const bool unwinds = stacks == "unwind";
+  options.stacks = unwinds ? tally::StackMode::dwarf
+                           : tally::stack_mode_by_name(stacks).value_or(tally::StackMode::none);
+  if (colon)
+    options.stack_bytes = static_cast<uint32_t>(std::strtoul(colon + 1, nullptr, 10));
+  options.unwinder = unwinds ? std::shared_ptr<tally::Unwinder>(tally::make_unwinder())
+                             : std::make_shared<NoUnwinder>();
   const double before = own_cpu();
   auto sampler = tally::start_perf_sampler(child, options);
   const double started = own_cpu();
@@ -105,11 +133,12 @@ int sample(uint32_t hz, const char *mode, char **command) {
   const tally::SamplerStatus s = (*sampler)->status();
   std::printf("{\"own_cpu\": %.6f, \"start\": %.6f, \"run\": %.6f, \"stop\": %.6f, "
               "\"samples\": %llu, \"lost\": %llu, \"cpu\": %.6f, \"memory\": %llu, "
-              "\"ring_bytes\": %zu}\n",
+              "\"ring_bytes\": %zu, \"stack_bytes\": %u, \"cut\": %llu, \"child_cpu\": %.6f}\n",
               stopped - before, started - before, ran - started, stopped - ran,
               static_cast<unsigned long long>(s.samples), static_cast<unsigned long long>(s.lost),
               static_cast<double>(s.cpu_ns) * 1e-9, static_cast<unsigned long long>(s.memory_bytes),
-              s.ring_bytes);
+              s.ring_bytes, s.stack_bytes, static_cast<unsigned long long>(s.cut_stacks),
+              cpu_of(used));
   return s.problem.empty() ? 0 : 1;
 }
 
@@ -118,8 +147,11 @@ int sample(uint32_t hz, const char *mode, char **command) {
 int main(int argc, char **argv) {
   if (argc == 3 && std::strcmp(argv[1], "work") == 0)
     return work(std::strtoull(argv[2], nullptr, 10));
+  if (argc >= 3 && std::strcmp(argv[1], "run") == 0)
+    return run(argv + 2);
   if (argc >= 5 && std::strcmp(argv[1], "sample") == 0)
     return sample(static_cast<uint32_t>(std::strtoul(argv[2], nullptr, 10)), argv[3], argv + 4);
-  std::fprintf(stderr, "usage: collect-bench work ROUNDS | sample HZ none|fp|dwarf COMMAND...\n");
+  std::fprintf(stderr, "usage: collect-bench work ROUNDS | run COMMAND... | "
+                       "sample HZ none|fp|dwarf|unwind[:BYTES] COMMAND...\n");
   return 2;
 }

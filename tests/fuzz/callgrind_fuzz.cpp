@@ -2,9 +2,7 @@
 // it add up; what was read is written so that it reads back as the same, and merges into its
 // double.
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,17 +14,11 @@
 
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
+#include "require.h"
 
 using namespace tally;
 
 namespace {
-
-void require(bool truth, std::string_view what, std::string_view detail = {}) {
-  if (truth)
-    return;
-  std::cerr << "violated: " << what << '\n' << detail << '\n';
-  std::abort();
-}
 
 // What is longer is a bomb of nested names: right to read, but slow to write a dozen times.
 constexpr size_t most_name_bytes = size_t{1} << 18;

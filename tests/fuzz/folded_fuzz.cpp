@@ -1,20 +1,11 @@
 // Folded stacks from any bytes: read or refused with a place; what was read is written so that it
 // reads back as the same, and is written in all other formats of stacks, too.
-#include <cstdlib>
 #include <string_view>
 
 #include "formats/folded/folded.h"
+#include "require.h"
 
 using namespace tally;
-
-namespace {
-
-void require(bool truth) {
-  if (!truth)
-    std::abort();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);

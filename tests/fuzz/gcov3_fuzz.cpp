@@ -1,7 +1,6 @@
 // Files of GCC 3 from any bytes: read or refused, and what was read is written as it was. A file of
 // the corpus may hold all three of an object: it begins with the number of bytes of the graph and
 // of the lines, two bytes each; the counters are the rest.
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
@@ -9,15 +8,11 @@
 #include <tally/gcov3_counts.h>
 
 #include "formats/gcov3/gcov3.h"
+#include "require.h"
 
 using namespace tally;
 
 namespace {
-
-void require(bool truth) {
-  if (!truth)
-    std::abort();
-}
 
 template <class File> std::optional<File> read(std::string_view bytes, std::string name) {
   Diagnostics diagnostics;

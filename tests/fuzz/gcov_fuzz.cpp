@@ -5,8 +5,6 @@
 // magic in either byte order) that lies 8 times that byte or further in; where there is none, 8
 // times that byte in. All before it are the notes.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -16,16 +14,11 @@
 #include <tally/gcov_counts.h>
 #include <tally/gcov_json.h>
 
+#include "require.h"
+
 using namespace tally;
 
 namespace {
-
-void require(bool truth, std::string_view what) {
-  if (truth)
-    return;
-  std::fprintf(stderr, "failed: %.*s\n", static_cast<int>(what.size()), what.data());
-  std::abort();
-}
 
 void require_place(const Error &error, size_t size) {
   require(error.code == ErrorCode::invalid_input, "error's kind");

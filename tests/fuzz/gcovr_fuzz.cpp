@@ -1,7 +1,5 @@
 // gcovr's JSON from any bytes: read or refused with a place; what was read is in order, and is
 // written in each version's layout so that it reads back as the same but for what that cannot hold.
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -9,18 +7,12 @@
 
 #include "../support/coverage_text.h"
 #include "formats/gcovr/gcovr.h"
+#include "require.h"
 
 using namespace tally;
 using gcovr::Version;
 
 namespace {
-
-void require(bool truth, std::string_view what) {
-  if (truth)
-    return;
-  std::fprintf(stderr, "failed: %.*s\n", static_cast<int>(what.size()), what.data());
-  std::abort();
-}
 
 Result<Coverage> read(std::string_view text, size_t piece) {
   Diagnostics diagnostics;

@@ -1,8 +1,6 @@
 // A gmon.out from any bytes: read or refused with a place; what was read is written so that it
 // reads back as the same, merges into its double, and keeps its ticks when functions share them.
 #include <algorithm>
-#include <cstdlib>
-#include <iostream>
 #include <string>
 #include <string_view>
 
@@ -11,17 +9,11 @@
 #include <tally/report.h>
 
 #include "formats/gmon/gmon.h"
+#include "require.h"
 
 using namespace tally;
 
 namespace {
-
-void require(bool truth, std::string_view what) {
-  if (truth)
-    return;
-  std::cerr << "violated: " << what << '\n';
-  std::abort();
-}
 
 // A function each 37 bytes, with lines of 5.
 class Functions final : public Symbolizer {

@@ -1,23 +1,15 @@
 // A tracefile from any bytes: read or refused with a place; what was read is in order, is the sum
 // of its tests, and is written so that it reads back as the same but for what the form cannot hold.
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "../support/coverage_text.h"
 #include "formats/lcov/lcov.h"
+#include "require.h"
 
 using namespace tally;
 
 namespace {
-
-void require(bool truth, std::string_view what) {
-  if (truth)
-    return;
-  std::fprintf(stderr, "failed: %.*s\n", static_cast<int>(what.size()), what.data());
-  std::abort();
-}
 
 Result<Coverage> read(std::string_view text, size_t piece) {
   Diagnostics diagnostics;

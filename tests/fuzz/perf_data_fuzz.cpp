@@ -1,22 +1,14 @@
 // A perf.data from any bytes: read or refused; the same whole and in pieces, with an unwinder that
 // looks at what it is given and without one.
-#include <cstdlib>
-#include <iostream>
 #include <string>
 #include <string_view>
 
 #include "formats/perf_data/perf_data.h"
+#include "require.h"
 
 using namespace tally;
 
 namespace {
-
-void require(bool truth, std::string_view what) {
-  if (truth)
-    return;
-  std::cerr << "violated: " << what << '\n';
-  std::abort();
-}
 
 class Looker final : public Unwinder {
 public:

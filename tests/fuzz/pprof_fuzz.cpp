@@ -1,20 +1,11 @@
 // profile.proto from any bytes: read or refused with a place; what was read is written so that it
 // reads back as the same.
-#include <cstdlib>
 #include <string_view>
 
 #include "formats/pprof/pprof.h"
+#include "require.h"
 
 using namespace tally;
-
-namespace {
-
-void require(bool truth) {
-  if (!truth)
-    std::abort();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);

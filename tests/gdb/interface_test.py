@@ -11,7 +11,7 @@ from support.programs import program
 from support.skips import run_unittests
 
 COMMANDS = ["start", "stop", "status", "report", "tree", "annotate", "histogram", "dump",
-            "load", "diff", "clear", "config"]
+            "load", "diff", "region", "clear", "config", "break", "list"]
 SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
 
 
@@ -114,7 +114,7 @@ class CompletionTest(GdbCase):
             "profile start --f": ["profile start --frequency"],
             "profile start --frequency ": [],
             "profile dump --format fo": ["profile dump --format folded"],
-            "profile dump x.cg --p": ["profile dump x.cg --parts"],
+            "profile dump x.cg --p": ["profile dump x.cg --part", "profile dump x.cg --parts"],
             "profile diff prev": ["profile diff previous"],
             "profile config st": ["profile config stacks"],
             "profile config stacks n": ["profile config stacks none"],

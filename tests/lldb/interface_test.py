@@ -12,7 +12,7 @@ from support.programs import SOURCE_ROOT, lldb_plugin, program
 from support.skips import run_unittests
 
 COMMANDS = ["start", "stop", "status", "report", "tree", "annotate", "histogram", "dump",
-            "load", "diff", "clear", "config"]
+            "load", "diff", "region", "clear", "config", "break", "list"]
 SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
 
 

@@ -3,12 +3,13 @@ import contextlib
 import os
 import re
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(__file__))
 from case import LldbCase, wait_for_cpu
-from support.lldb_driver import LldbTerminal
+from support.lldb_driver import LldbTerminal, run_lldb
 from support.programs import program
 from support.skips import run_unittests
 from support.tables import parse_report, parse_status, status_number
@@ -47,6 +48,35 @@ def left_of(mark: dict[str, str]) -> list[str]:
     while (names := processes_with(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return names
+
+
+class ColoursTest(LldbCase):
+    samples_by_perf = False
+
+    def test_those_of_use_color(self) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".folded") as file:
+            file.write("main;lex 90\nmain 10\n")
+            file.flush()
+
+            def measure(path: str) -> None:
+                with LldbTerminal(lldb=path, environment={"TERM": "xterm"}) as lldb:
+                    lldb.command(f"profile load {file.name}")
+                    plain = lldb.command("profile report")
+                    self.assertRegex(plain, r"90\.00% +90 +90\.00% +90 +lex")
+                    self.assertNotIn("\x1b[33mlex", lldb.raw)
+                    lldb.command("settings set use-color true")
+                    self.assertEqual(lldb.command("profile report"), plain)
+                    self.assertIn("\x1b[31m90.00%\x1b[m", lldb.raw)
+                    self.assertIn("\x1b[33mlex\x1b[m", lldb.raw)
+                    lldb.command("settings set use-color false")
+                    before = len(lldb.raw)
+                    self.assertEqual(lldb.command("profile report"), plain)
+                    self.assertNotIn("\x1b[33mlex", lldb.raw[before:])
+                result = run_lldb(["settings set use-color true", f"profile load {file.name}",
+                                   "profile report"], lldb=path, environment={"TERM": "xterm"})
+                self.assertRegex(result.stdout, r"90\.00% +90 +90\.00% +90 +lex")
+                self.assertNotIn("\x1b[33mlex", result.stdout)
+            self.in_each(measure)
 
 
 class TerminalTest(LldbCase):

@@ -87,7 +87,7 @@ class GprofCase(unittest.TestCase):
         text = self.run_in(command_line(), "report", file, "--program", path, "--limit", "0")
         calls = " calls " in text.splitlines()[1]
         for line in text.splitlines()[2:]:
-            words = line.split(None, 3 if calls else 2)
+            words = line.split(None, 4 if calls else 3)[1:]  # behind the row's number
             name = re.sub(r"  +\S+$", "", words[-1]).strip()
             if float(words[0].rstrip("%")) > 0:
                 rows[name] = (float(words[0].rstrip("%")), int(words[1]))
@@ -133,7 +133,7 @@ class OfGprof(GprofCase):
                 calls[found[3]] = int(found[1]) + int(found[2] or 0)
         self.assertEqual(calls["fact"], 180000)
         text = self.run_in(command_line(), "report", "gmon.out", "--program", path, "--limit", "0")
-        ours = {line.split()[3]: int(line.split()[2]) for line in text.splitlines()[2:]}
+        ours = {line.split()[4]: int(line.split()[3]) for line in text.splitlines()[2:]}
         self.assertEqual({name: count for name, count in ours.items() if count}, calls)
 
     def test_what_we_write_again_is_the_same_to_gprof(self) -> None:
@@ -247,8 +247,8 @@ class OfCallgrind(GprofCase):
         self.assertIn("Each sample counts as 1 Ir.", flat)
         self.assert_same_flat(path, "x.gmon", 1)
         text = self.run_in(command_line(), "report", "cg.out", "--limit", "0")
-        costs = {words[4]: int(words[1]) for words in map(str.split, text.splitlines()[2:])
-                 if len(words) > 5 and words[5] == "small.c"}
+        costs = {words[5]: int(words[2]) for words in map(str.split, text.splitlines()[2:])
+                 if len(words) > 6 and words[6] == "small.c"}
         ours = self.tally_flat(path, "x.gmon")
         for name in ("f", "main"):
             self.assertEqual(ours[name][1], costs[name])

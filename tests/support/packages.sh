@@ -5,7 +5,7 @@
 
 tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev libfmt-dev
   libexpected-dev libcli11-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev
-  libpugixml-dev libprotozero-dev"
+  libpugixml-dev libprotozero-dev libcapstone-dev"
 # To see it at work: gdb/try.sh.
 tally_try_packages="gdb valgrind xz-utils python3 binutils"
 # For all tests and the benchmarks: peers to compare with, and a second compiler.

@@ -97,10 +97,10 @@ class TablesTest(unittest.TestCase):
     def test_report(self) -> None:
         report = parse_report(
             "some words\n1000 ticks in total\n"
-            " self%  self   incl%  incl  function                place\n"
-            "70.00%   700  70.00%   700  seventy                 spin7030.c:14\n"
-            "29.90%   299  29.90%   299  f(int, char const*)  a b.c:3\n"
-            " 0.10%     1  99.99%  1000  main\n"
+            " #   self%  self   incl%  incl  function                place\n"
+            " 1  70.00%   700  70.00%   700  seventy                 spin7030.c:14\n"
+            " 2  29.90%   299  29.90%   299  f(int, char const*)  a b.c:3\n"
+            "10   0.10%     1  99.99%  1000  main\n"
             "(3 more; --limit 0 shows all)\nbehind\n")
         self.assertEqual((report.total, report.event, report.not_shown), (1000, "ticks", 3))
         self.assertEqual(report.row("seventy").place, "spin7030.c:14")
@@ -109,7 +109,7 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(report.self_percent("absent"), 0)
 
     def test_report_by_thread(self) -> None:
-        report = parse_report("4 ticks in total\n self%  self  thread\n50.00%     2  17 a name\n")
+        report = parse_report("4 ticks in total\n#   self%  self  thread\n1  50.00%     2  17 a name\n")
         self.assertEqual(report.rows[0].name, "17 a name")
         self.assertIsNone(report.rows[0].inclusive_ticks)
 

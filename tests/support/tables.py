@@ -62,8 +62,8 @@ class Report:
 
 _TOTAL = re.compile(r"(\d+) (\S+) in total")
 _MORE = re.compile(r"\((\d+) more; .*\)")
-_SELF = re.compile(r" *(\d+\.\d+)% +(\d+)  +(.*)")
-_BOTH = re.compile(r" *(\d+\.\d+)% +(\d+) +(\d+\.\d+)% +(\d+)  +(.*)")
+_SELF = re.compile(r" *\d+ +(\d+\.\d+)% +(\d+)  +(.*)")
+_BOTH = re.compile(r" *\d+ +(\d+\.\d+)% +(\d+) +(\d+\.\d+)% +(\d+)  +(.*)")
 
 
 def parse_report(text: str) -> Report:
@@ -73,9 +73,9 @@ def parse_report(text: str) -> Report:
     if total is None:
         raise ValueError(f"no table in: {text!r}")
     header = next(lines, "").split()
-    if header[:2] != ["self%", "self"]:
+    if header[:3] != ["#", "self%", "self"]:
         raise ValueError(f"not a table's header: {header}")
-    has_inclusive = header[2:4] == ["incl%", "incl"]
+    has_inclusive = header[3:5] == ["incl%", "incl"]
     has_place = header[-1] == "place"
     rows: list[ReportRow] = []
     not_shown = 0

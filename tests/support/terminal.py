@@ -55,6 +55,17 @@ def environment_with(home: str, changes: Mapping[str, str | None] | None) -> dic
     return environment
 
 
+def read_to_end(master: int) -> bytes:
+    """What is written to a terminal until nobody has it open any more."""
+    out = b""
+    try:
+        while data := os.read(master, 65536):
+            out += data
+    except OSError:  # EIO
+        pass
+    return out
+
+
 def _terminal(rows: int, columns: int) -> tuple[int, int]:
     master, slave = pty.openpty()
     fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -142,6 +153,7 @@ class Terminal:
                  timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         self.timeout_s = timeout_s
         self.transcript = ""  # all that was shown
+        self.raw = ""         # the same as it came, with what colours it
         self._unread = ""     # what no expect() has passed yet
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._name = name.upper()
@@ -245,6 +257,7 @@ class Terminal:
         except OSError:  # EIO: the last process has closed it
             return False
         text = self._decoder.decode(data)
+        self.raw += text
         # One may come in two pieces: taken out of the whole.
         self.transcript = _ESCAPES.sub("", self.transcript + text.replace("\r", ""))
         self._unread = _ESCAPES.sub("", self._unread + text.replace("\r", ""))

@@ -49,10 +49,11 @@ class WithoutNames(GmonCase):
         status, out, err = self.tally("report", "x.gmon")
         self.assertEqual((status, err), (0, "x.gmon: warning: holds addresses without names: "
                                             "--program FILE gives them\n"))
-        self.assertEqual(out.splitlines(), ["7 ticks in total", " self%  self  calls  function  place",
-                                            "57.14%     4      9  0x1006",
-                                            "42.86%     3      0  0x1000",
-                                            " 0.00%     0      0  0x1002"])
+        self.assertEqual(out.splitlines(), ["7 ticks in total",
+                                            "#   self%  self  calls  function  place",
+                                            "1  57.14%     4      9  0x1006",
+                                            "2  42.86%     3      0  0x1000",
+                                            "3   0.00%     0      0  0x1002"])
         table = json.loads(self.tally("report", "x.gmon", "--json")[1])
         self.assertEqual((table["events"], table["totals"]), (["ticks"], [7]))
         self.assertEqual(table["functions"][0], {"name": "0x1006", "file": "", "object": "",

@@ -137,6 +137,43 @@ class Tables(ProfilesCase):
                      "nothing: the profile has no such function")
         self.refused("tree a.callgrind --callers", 2, "--callers: the callers of which function?")
 
+    def test_of_a_thread_or_a_part(self) -> None:
+        """As a Callgrind file tells them: some parts, each of a thread."""
+        costs = "fl=src/main.c\nfn=main\n3 {}\nfn=idle\n9 {}\n"
+        self.put("t.callgrind", "events: Ir\n" + "".join(
+            f"part: {part}\nthread: {thread}\n" + costs.format(own, idle)
+            for part, thread, own, idle in ((1, 1, 7, 0), (1, 2, 0, 30), (2, 1, 100, 0))))
+        whole = self.json("report t.callgrind --by thread")["threads"]
+        self.assertEqual({row["tid"]: row["self"] for row in whole}, {1: [107], 2: [30]})
+        for words, total in (("--thread 1", 107), ("--thread 2", 30), ("--part 1", 37),
+                             ("--part 2", 100), ("--part 1 --thread 1", 7)):
+            for command in ("report", "tree", "annotate"):
+                what = " main.c" if command == "annotate" else ""
+                self.assertEqual(self.json(f"{command} t.callgrind{what} {words}")["totals"],
+                                 [total], words)
+        self.refused("report t.callgrind --thread main", 2,
+                     "--thread: there is no thread 'main' (there are: 1, 2)")
+        self.refused("tree t.callgrind --part 3", 2,
+                     "--part: there is no part '3' (there are: 1, 2)")
+        self.refused("report t.callgrind --part 2 --thread 2", 4,
+                     "t.callgrind: thread '2' has no samples in part 2")
+        self.refused("tree t.callgrind --by part", 1,
+                     "--by: the profile holds calls of all threads and parts together, and no "
+                     "stacks: --thread and --part show one")
+        self.put("a.folded", "main;a;b;a;b 3\nmain;a 1\n")
+        self.refused("report a.folded --thread main", 2,
+                     "--thread: the profile tells no threads apart")
+        self.refused("tree a.folded --by thread", 2, "--by: the profile tells no threads apart")
+        self.refused("tree a.folded --by function", 2, "--by: expected one of thread, part, found 'function'")
+
+    def test_tree_of_deep_recursion(self) -> None:
+        self.put("deep.folded", "main;" + "even;odd;" * 5000 + "leaf 7\nmain;even 1\n")
+        lines = self.text("tree deep.folded").splitlines()
+        self.assertEqual([line.split(None, 3)[3].strip() for line in lines[2:]],
+                         ["main", "even (recursive)", "odd (recursive)", "leaf"])
+        for line in lines:
+            self.assertLessEqual(len(line), 80)
+
     def test_annotate(self) -> None:
         self.put("here/src/main.c", SOURCE)
         for where in ("--source-dir here", "--source-map src=here/src"):

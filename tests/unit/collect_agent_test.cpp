@@ -66,11 +66,13 @@ uint64_t head_word(uint32_t kind, uint32_t bytes) { return uint64_t{kind} << 32 
 uint64_t tail_word(uint32_t weight, uint32_t tid) { return uint64_t{weight} << 32 | tid; }
 
 TEST(CollectAgentRecords, AreTakenInOrder) {
-  const std::vector<uint64_t> bytes{head_word(TALLY_RECORD_CHAIN, 24),
+  const std::vector<uint64_t> bytes{head_word(TALLY_RECORD_CHAIN, 32),
                                     tail_word(2, 7),
+                                    111,
                                     0x1000,
-                                    head_word(TALLY_RECORD_CHAIN, 32),
+                                    head_word(TALLY_RECORD_CHAIN, 40),
                                     tail_word(1, 8),
+                                    222,
                                     0x2000,
                                     0x3000};
   std::span<const uint64_t> words = bytes;
@@ -79,6 +81,7 @@ TEST(CollectAgentRecords, AreTakenInOrder) {
   ASSERT_TRUE(next_agent_record(words, record, bad));
   EXPECT_EQ(record.weight, 2u);
   EXPECT_EQ(record.tid, 7);
+  EXPECT_EQ(record.at_ns, 111u);
   EXPECT_EQ(record.words.size(), 1u);
   ASSERT_TRUE(next_agent_record(words, record, bad));
   EXPECT_EQ(record.words.back(), 0x3000u);
@@ -88,14 +91,14 @@ TEST(CollectAgentRecords, AreTakenInOrder) {
 
 TEST(CollectAgentRecords, AreRefusedWhereDamaged) {
   for (const std::vector<uint64_t> &bytes : std::vector<std::vector<uint64_t>>{
-           {0},                                                              // no header
-           {head_word(TALLY_RECORD_CHAIN, 16), tail_word(1, 1)},             // no words
-           {head_word(TALLY_RECORD_CHAIN, 24), tail_word(1, 1)},             // longer than the rest
-           {head_word(TALLY_RECORD_CHAIN, 23), tail_word(1, 1), 0, 0},       // not whole words
-           {head_word(9, 24), tail_word(1, 1), 0},                           // no such kind
-           {head_word(TALLY_RECORD_CHAIN, 24), tail_word(0, 1), 0},          // weighs nothing
-           {head_word(TALLY_RECORD_CHAIN, 24), tail_word(1, 0), 0},          // nobody's
-           {head_word(TALLY_RECORD_CHAIN, 24), tail_word(1, 0xffffffff), 0}, // nobody's
+           {0},                                                        // no header
+           {head_word(TALLY_RECORD_CHAIN, 24), tail_word(1, 1), 0},    // no words
+           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 1), 0},    // longer than the rest
+           {head_word(TALLY_RECORD_CHAIN, 31), tail_word(1, 1), 0, 0}, // not whole words
+           {head_word(9, 32), tail_word(1, 1), 0, 0},                  // no such kind
+           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(0, 1), 0, 0}, // weighs nothing
+           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 0), 0, 0}, // nobody's
+           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 0xffffffff), 0, 0}, // nobody's
            {head_word(TALLY_RECORD_CHAIN, 0xfffffff8), tail_word(1, 1), 0},
        }) {
     std::span<const uint64_t> words = bytes;

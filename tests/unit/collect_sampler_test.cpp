@@ -254,6 +254,101 @@ TEST(CollectUnwind, RegistersAndStackAreHandedOver) {
   EXPECT_EQ(with_caller, unwinder.deeper);
 }
 
+// Takes more than 16 KiB of stack, and less than 32.
+void spin_deep(double seconds) {
+  char room[20 << 10];
+  std::memset(room, 1, sizeof room); // pages that are not there are not copied
+  asm volatile("" : : "r"(room) : "memory");
+  spin_for(seconds);
+  asm volatile("" : : "r"(room) : "memory");
+}
+
+// The outermost frame is where the stack ends.
+class DeepUnwinder : public Unwinder {
+public:
+  ModuleId module(const ModuleKey &) override { return ModuleId{0}; }
+  StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) override {
+    pcs.push_back(input.registers.pc());
+    copied = input.stack.size();
+    return copied <= (16 << 10) ? StackEnd::copy_short : StackEnd::complete;
+  }
+  size_t copied = 0;
+};
+
+TEST(CollectUnwind, CopiesGrowAtAStopWhenStacksAreCut) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "x86-64 only";
+#endif
+  for (const uint32_t fixed : {0U, 16U << 10}) {
+    Child child([] { spin_deep(60); });
+    const auto unwinder = std::make_shared<DeepUnwinder>();
+    SamplerOptions options;
+    options.stacks = StackMode::dwarf;
+    options.unwinder = unwinder;
+    options.stack_bytes = fixed;
+    TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
+    child.go();
+    const auto samples_past = [&](uint64_t before) {
+      SamplerStatus now = sampler->status();
+      for (; now.samples < before + 150; now = sampler->status())
+        ::usleep(10'000);
+      return now;
+    };
+    const auto stop = [&](const char *trigger, uint64_t begin, uint64_t end) {
+      ::kill(child.pid(), SIGSTOP);
+      int status = 0;
+      EXPECT_EQ(::waitpid(child.pid(), &status, WUNTRACED), child.pid());
+      sampler->end_part(trigger, begin, end);
+      const SamplerStatus at = sampler->status();
+      ::kill(child.pid(), SIGCONT);
+      return at;
+    };
+    const SamplerStatus begun = samples_past(0);
+    if (begun.stack_bytes < (16U << 10))
+      GTEST_SKIP() << "too little memory may be locked here";
+    EXPECT_EQ(begun.stack_bytes, 16U << 10);
+    EXPECT_EQ(begun.cut_stacks, begun.samples);
+    const SamplerStatus stopped = stop("first", 0, 1);
+    if (fixed == 0 && stopped.stack_bytes == begun.stack_bytes)
+      GTEST_SKIP() << "too little memory may be locked here";
+    EXPECT_EQ(stopped.stack_bytes, fixed != 0 ? fixed : 32U << 10);
+    EXPECT_EQ(stopped.problem, "");
+    EXPECT_GE(stopped.cpu_ns, begun.cpu_ns);
+    EXPECT_GE(stopped.samples, begun.samples);
+    const SamplerStatus later = samples_past(stopped.samples);
+    EXPECT_EQ(later.cut_stacks, fixed != 0 ? later.samples : stopped.cut_stacks)
+        << unwinder->copied << " bytes";
+    EXPECT_GT(later.cpu_ns, stopped.cpu_ns);
+    EXPECT_EQ(later.lost, 0u);
+    EXPECT_EQ(later.problem, "");
+    // Nothing is counted twice or left out: as many samples as the processor time has periods.
+    EXPECT_NEAR(static_cast<double>(later.samples), static_cast<double>(later.cpu_ns) / 1e6,
+                0.05 * static_cast<double>(later.samples) + 10);
+    stop("second", 1, 2);
+    const auto profile = sampler->snapshot("now", 2, 3);
+    ASSERT_TRUE(profile);
+    EXPECT_GE(profile->parts().size(), 2u);
+    EXPECT_GE(static_cast<uint64_t>(profile->totals()[0]), later.samples);
+    sampler->stop();
+    ::kill(child.pid(), SIGKILL);
+  }
+}
+
+TEST(CollectUnwind, CopiesThatTheKernelRefusesAreRefusedByName) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "x86-64 only";
+#endif
+  SamplerOptions options;
+  options.stacks = StackMode::dwarf;
+  options.unwinder = std::make_shared<DeepUnwinder>();
+  for (const uint32_t bytes : {4100U, 65536U}) {
+    options.stack_bytes = bytes;
+    const auto refused = start_perf_sampler(::getpid(), options);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find(std::to_string(bytes)), std::string::npos);
+  }
+}
+
 TEST(CollectEnd, ADetachedProcessIsSampledNoFurther) {
   Child child([] { spin_for(20); });
   if (::ptrace(PTRACE_SEIZE, child.pid(), 0, 0) != 0)

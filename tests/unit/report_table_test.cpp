@@ -178,9 +178,9 @@ TEST(ReportText, RowsWithPercentNameAndPlace) {
   const auto lines = lines_of(to_text(two_rows()));
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0], "8 ticks in total");
-  EXPECT_EQ(lines[1], " self%  self    incl%  incl  function  place");
-  EXPECT_EQ(lines[3], "25.00%     2   25.00%     2  f         a");
-  EXPECT_NE(lines[2].find("75.00%     6  100.00%     8  ma"), std::string::npos);
+  EXPECT_EQ(lines[1], "#   self%  self    incl%  incl  function  place");
+  EXPECT_EQ(lines[3], "2  25.00%     2   25.00%     2  f         a");
+  EXPECT_NE(lines[2].find("1  75.00%     6  100.00%     8  ma"), std::string::npos);
   EXPECT_TRUE(lines[2].ends_with("a.c:4"));
 }
 
@@ -211,7 +211,7 @@ TEST(ReportText, ANameCannotEndItsRowOrCommandTheTerminal) {
 TEST(ReportText, ThreadsAndPartsHaveNoInclusiveColumn) {
   FlatTable table = two_rows();
   table.by = By::thread;
-  EXPECT_EQ(lines_of(to_text(table))[3], "25.00%     2  12 f");
+  EXPECT_EQ(lines_of(to_text(table))[3], "2  25.00%     2  12 f");
   table.by = By::object;
   EXPECT_NE(to_text(table).find("/bin/a"), std::string::npos);
 }
@@ -259,6 +259,24 @@ TEST(Diff, ByFallingSizeOfTheChange) {
   EXPECT_EQ(json["functions"][0]["after"], 12);
   EXPECT_NE(to_text(diff).find("+50.00"), std::string::npos);
   EXPECT_NE(to_text(diff, {.limit = 1}).find("(1 more"), std::string::npos);
+}
+
+TEST(Diff, OfInclusiveCostAndOfLines) {
+  FlatTable before = two_rows(), after = two_rows();
+  before.by = after.by = By::line;
+  after.rows[0].inclusive = {1};
+  after.rows[1].line = 99; // another line
+  const DiffTable diff = diff_tables(before, after, SortBy::inclusive);
+  EXPECT_EQ(diff.rows.size(), 3u);
+  uint64_t sums[2] = {};
+  for (const DiffRow &row : diff.rows) {
+    sums[0] += row.before;
+    sums[1] += row.after;
+  }
+  EXPECT_EQ(sums[0], before.rows[0].inclusive[0] + before.rows[1].inclusive[0]);
+  EXPECT_EQ(sums[1], 1 + after.rows[1].inclusive[0]);
+  EXPECT_NE(to_text(diff).find("inclusive cost"), std::string::npos);
+  EXPECT_TRUE(Json::parse(to_json(diff))["lines"][0].contains("line"));
 }
 
 // Folded stacks hold no more than names: they are compared by these.

@@ -174,12 +174,6 @@ TEST(TreeOfStacks, IsExact) {
   EXPECT_EQ(nodes(profile, {.limit = 1}), (Rows{"main 9", "left out 3"}));
 }
 
-TEST(TreeOfStacks, RecursionIsFollowed) {
-  const StackProfile profile = stacks("main;f;g;f 4\nmain;f 1\n");
-  EXPECT_EQ(nodes(profile), (Rows{"main 5", "  f 5 1", "    g 4", "      f 4 4"}));
-  EXPECT_EQ(nodes(profile, {.function = "f"}), (Rows{"f 5 1", "  g 4", "    f 4 4"}));
-}
-
 TEST(Tree, Refusals) {
   const CostProfile arcs = costs(diamond);
   const StackProfile samples = stacks("main;leaf 5\n");
@@ -194,6 +188,9 @@ TEST(Tree, Refusals) {
           "nothing: the profile has no such function");
   refused({.function = "lea"}, ErrorCode::not_found,
           "lea: the profile has no such function; names that hold it: leaf");
+  EXPECT_EQ(call_tree(arcs, {.by = By::part}).error().text(),
+            "--by: the profile holds calls of all threads and parts together, and no stacks: "
+            "--thread and --part show one");
   refused({.callers = true}, ErrorCode::invalid_argument,
           "--callers: the callers of which function?");
 }

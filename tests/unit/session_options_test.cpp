@@ -113,7 +113,8 @@ TEST(Complete, WordsThatMayFollow) {
   EXPECT_EQ(complete_words("start --backend "), (Texts{"agent", "auto", "interrupt", "perf"}));
   EXPECT_EQ(complete_words("report --by t"), Texts{"thread"});
   EXPECT_EQ(complete_words("report --limit "), Texts{});
-  EXPECT_EQ(complete_words("report "), (Texts{"--by", "--json", "--limit", "--sort"}));
+  EXPECT_EQ(complete_words("report "),
+            (Texts{"--by", "--json", "--limit", "--part", "--sort", "--thread"}));
   EXPECT_EQ(complete_words("dump x --format f"), (Texts{"flamegraph", "folded"}));
   EXPECT_EQ(complete_words("config "), (Texts{"backend", "clock", "frequency", "stacks"}));
   EXPECT_EQ(complete_words("config stacks f"), Texts{"fp"});
@@ -121,10 +122,18 @@ TEST(Complete, WordsThatMayFollow) {
   EXPECT_EQ(complete_words("config stacks fp "), Texts{});
   EXPECT_EQ(complete_words("nonsense "), Texts{});
   EXPECT_EQ(complete_words("diff prev"), Texts{"previous"});
-  const auto names = [] { return Texts{"main", "parse", "print"}; };
+  const auto names = [](std::string_view kind) {
+    return kind == "FUNCTION" ? Texts{"main", "parse", "print"}
+           : kind == "THREAD" ? Texts{"4711", "main", "worker"}
+                              : Texts{"1", "12"};
+  };
   EXPECT_EQ(complete_words("tree p", names), (Texts{"parse", "print"}));
   EXPECT_EQ(complete_words("annotate main", names), Texts{"main"});
   EXPECT_EQ(complete_words("report p", names), Texts{});
+  EXPECT_EQ(complete_words("report --thread w", names), Texts{"worker"});
+  EXPECT_EQ(complete_words("dump x --thread 4", names), Texts{"4711"});
+  EXPECT_EQ(complete_words("tree --part ", names), (Texts{"1", "12"}));
+  EXPECT_EQ(complete_words("tree --by ", names), (Texts{"part", "thread"}));
   Texts all = complete_words("");
   EXPECT_EQ(all.size(), profile_commands().size());
   EXPECT_TRUE(std::ranges::is_sorted(all));

@@ -10,6 +10,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <execinfo.h>
@@ -241,6 +242,13 @@ protected:
     const auto at = std::ranges::find(all, pc);
     return all.subspan(static_cast<size_t>(at - all.begin()));
   }
+  // In the last instructions of a landing in a handler of exceptions libgcc has moved the stack
+  // pointer, which no table tells: it goes astray there itself.
+  bool is_astray(const Interrupted &from) const {
+    return std::ranges::any_of(oracle(from), [this](const void *address) {
+      return !code_.at(reinterpret_cast<uint64_t>(address) - 1);
+    });
+  }
 
   std::unique_ptr<Unwinder> unwinder_ = make_unwinder();
   OwnCode code_{*unwinder_};
@@ -260,11 +268,16 @@ bool is_frame(uint64_t ours, const void *theirs) {
 }
 
 TEST_F(SymbolizeUnwind, ChainsEqualLibgccs) {
-  size_t equal = 0, signals = 0;
+  size_t equal = 0, signals = 0, astray = 0;
   std::vector<uint64_t> pcs;
   for (size_t i = 0; i < taken; ++i) {
     const StackEnd end = unwind(samples[i], stack_bytes, pcs);
     const auto theirs = oracle(samples[i]);
+    if (is_astray(samples[i])) {
+      EXPECT_NE(end, StackEnd::complete);
+      ++astray;
+      continue;
+    }
     ASSERT_FALSE(theirs.empty());
     const bool same = std::equal(pcs.begin(), pcs.end(), theirs.begin(), theirs.end(), is_frame);
     equal += same && end == StackEnd::complete;
@@ -276,7 +289,8 @@ TEST_F(SymbolizeUnwind, ChainsEqualLibgccs) {
                     << " theirs"
                     << words({reinterpret_cast<const uint64_t *>(theirs.data()), theirs.size()});
   }
-  EXPECT_EQ(equal, taken);
+  EXPECT_EQ(equal + astray, taken);
+  EXPECT_LE(astray, taken / 100);
   EXPECT_GT(signals, 0u) << "no sample fell into a handler";
 }
 
@@ -285,6 +299,8 @@ TEST_F(SymbolizeUnwind, AShortCopyIsCutNotWrong) {
   std::vector<uint64_t> whole, cut;
   size_t shorter = 0;
   for (size_t i = 0; i < taken; i += 3) {
+    if (is_astray(samples[i]))
+      continue;
     ASSERT_EQ(unwind(samples[i], stack_bytes, whole), StackEnd::complete);
     for (const size_t bytes : {0U, 7U, 8U, 64U, 200U, 512U, 1024U}) {
       const StackEnd end = unwind(samples[i], bytes, cut);
@@ -298,6 +314,84 @@ TEST_F(SymbolizeUnwind, AShortCopyIsCutNotWrong) {
     }
   }
   EXPECT_GT(shorter, 100u);
+}
+
+// Rows are found by the very pc, and absent ones are remembered: neither the order of asking nor
+// what was asked before may change a chain.
+TEST_F(SymbolizeUnwind, NoChainDependsOnTheOrderOfAsking) {
+  std::vector<std::vector<uint64_t>> chains(taken);
+  std::vector<StackEnd> ends;
+  for (size_t i = 0; i < taken; ++i)
+    ends.push_back(unwind(samples[i], stack_bytes, chains[i]));
+  std::vector<uint64_t> pcs;
+  for (const bool anew : {false, true}) {
+    if (anew) {
+      unwinder_ = make_unwinder();
+      code_ = OwnCode(*unwinder_);
+    }
+    for (size_t i = taken; i-- > 0;) {
+      EXPECT_EQ(unwind(samples[i], stack_bytes, pcs), ends[i]) << i << anew;
+      EXPECT_EQ(pcs, chains[i]) << i << anew;
+    }
+  }
+}
+
+// elfutils locks nothing: each unwinder has handles of its own, of the same files.
+TEST_F(SymbolizeUnwind, TwoUnwindersWorkAtOnce) {
+  struct Worker {
+    std::unique_ptr<Unwinder> unwinder = make_unwinder();
+    OwnCode code{*unwinder};
+    std::vector<std::vector<uint64_t>> chains;
+    void run() {
+      for (size_t i = 0; i < taken; ++i) {
+        UnwindInput input;
+        input.registers = samples[i].registers;
+        input.stack = std::span(samples[i].stack).first(samples[i].bytes);
+        input.mapping_of_pc = [this](uint64_t pc) { return code.at(pc); };
+        unwinder->unwind(input, chains.emplace_back());
+      }
+    }
+  } one, other;
+  std::thread thread([&other] { other.run(); });
+  one.run();
+  thread.join();
+  EXPECT_EQ(one.chains, other.chains);
+}
+
+// A handler on a stack of its own: where it was called is not in the copy. Cut there, not wrong.
+TEST_F(SymbolizeUnwind, AnAlternateStackIsCutWhereItWasEntered) {
+  constexpr size_t size = 65536;
+  void *const room =
+      ::mmap(nullptr, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(room, MAP_FAILED);
+  stack_t alternate{}, before{};
+  alternate.ss_sp = room;
+  alternate.ss_size = size; // what lies above is copied, too
+  ASSERT_EQ(::sigaltstack(&alternate, &before), 0);
+  struct sigaction inner {
+  }, outer{};
+  inner.sa_sigaction = on_tick;
+  inner.sa_flags = SA_SIGINFO;
+  outer.sa_handler = [](int) {
+    ::raise(SIGUSR2);
+    sink = sink + 1;
+  };
+  outer.sa_flags = SA_ONSTACK;
+  ::sigaction(SIGUSR2, &inner, nullptr);
+  ::sigaction(SIGUSR1, &outer, nullptr);
+  const size_t at = taken;
+  ASSERT_LT(at, most_samples);
+  ::raise(SIGUSR1);
+  ASSERT_EQ(taken, at + 1);
+  std::vector<uint64_t> pcs;
+  EXPECT_EQ(unwind(samples[at], stack_bytes, pcs), StackEnd::copy_short);
+  const auto theirs = oracle(samples[at]);
+  EXPECT_GE(pcs.size(), 3u); // raise, our handler, the signal's frame
+  ASSERT_LE(pcs.size(), theirs.size());
+  EXPECT_TRUE(std::equal(pcs.begin(), pcs.end(), theirs.begin(), is_frame)) << words(pcs);
+  taken = at;
+  ::sigaltstack(&before, nullptr);
+  ::munmap(room, 2 * size);
 }
 
 // Whatever lies on the stack: it ends, and tells code only.

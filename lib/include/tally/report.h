@@ -10,6 +10,7 @@
 #include <tally/cost_profile.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
+#include <tally/style.h>
 
 namespace tally {
 
@@ -63,13 +64,29 @@ TALLY_API Result<FlatTable> flat_table(const StackProfile &profile, By by,
 TALLY_API Result<FlatTable> flat_table(const CostProfile &profile, By by,
                                        SortBy sort = SortBy::self);
 
+// Where a row's own code was hit most.
+struct HotPlace {
+  std::string file;
+  uint32_t line = 0;    // 0: no line is known there, and file is empty
+  uint64_t address = 0; // then: run-time; 0: not known either
+};
+// By function and by line: the line with most self cost of the first event in the row's function
+// (lines of what is inlined into it are not its own), of equal ones the first; where the row has
+// none, the line with most inclusive cost, or that makes the costliest calls. Without lines the
+// address with most self cost. unsupported: rows of another kind have no place.
+TALLY_API Result<HotPlace> hot_place(const StackProfile &profile, By by, const FlatRow &row);
+// The same; addresses of such profiles are those of files, and not told.
+TALLY_API Result<HotPlace> hot_place(const CostProfile &profile, By by, const FlatRow &row);
+
 struct TextOptions {
   uint32_t limit = 0;  // rows; 0: all
   uint32_t width = 80; // columns; 0: any
+  Style style{};
 };
 
-// Columns self %, self, inclusive %, inclusive (or calls), name, place. Names that are too wide
-// lose their template arguments, then their parameters ("map<…>::at(…)"); the JSON has them whole.
+// Columns: the row's number from 1, self %, self, inclusive %, inclusive (or calls), name, place.
+// Names that are too wide lose their template arguments, then their parameters ("map<…>::at(…)");
+// the JSON has them whole.
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
 // By function: {"events":[…],"totals":[…],"functions":[{"name","file","object","self":[…],
 // "inclusive":[…],"calls":N}]}; otherwise "lines", "objects", "threads" or "parts" in place of
@@ -81,17 +98,20 @@ TALLY_API std::string to_json(const FlatTable &table, uint32_t limit = 0);
 struct DiffRow {
   std::string name, file, object;
   uint32_t line = 0;
-  uint64_t before = 0, after = 0; // self, first event
+  uint64_t before = 0, after = 0; // of the first event
   double before_percent = 0, after_percent = 0;
 };
 
 struct DiffTable {
+  By by = By::function;
+  SortBy cost = SortBy::self; // that is compared
   std::string event;
   uint64_t before_total = 0, after_total = 0;
   std::vector<DiffRow> rows; // by falling size of the change in percent
 };
 
-TALLY_API DiffTable diff_tables(const FlatTable &before, const FlatTable &after);
+TALLY_API DiffTable diff_tables(const FlatTable &before, const FlatTable &after,
+                                SortBy cost = SortBy::self);
 TALLY_API std::string to_text(const DiffTable &table, const TextOptions &options = {});
 TALLY_API std::string to_json(const DiffTable &table, uint32_t limit = 0);
 

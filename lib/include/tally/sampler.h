@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <tally/result.h>
+#include <tally/sample_gate.h>
 #include <tally/stack_profile.h>
 #include <tally/unwinder.h>
 
@@ -37,16 +38,21 @@ struct SamplerOptions {
   StackMode stacks = StackMode::fp;
   bool enable_on_exec = false;        // begin at the process's next exec (tally record)
   std::shared_ptr<Unwinder> unwinder; // must be there for StackMode::dwarf
+  // Of the copy of the stack that StackMode::dwarf unwinds: a multiple of 8 below 64 KiB. 0: by the
+  // frequency, and more from a part's end on if many stacks were cut.
+  uint32_t stack_bytes = 0;
 };
 
 // Counters; all from the start of the sampler, or from its last clear().
 struct SamplerStatus {
   uint32_t requested_hz = 0;
   uint64_t samples = 0;        // ticks counted
+  uint64_t outside = 0;        // ticks that the gate did not hold; in no other number
   uint64_t kernel_samples = 0; // of these, taken in the kernel on behalf of the program
   uint64_t lost = 0;           // the kernel had no room for
   uint64_t throttled = 0;      // times the kernel paused a clock
   uint64_t cut_stacks = 0;     // the unwinder did not reach the outermost frame
+  uint32_t stack_bytes = 0;    // of the copies that are unwound now; 0: none are made
   uint32_t threads = 0;        // with samples
   uint32_t parts = 0;          // with samples, the open one included
   uint64_t cpu_ns = 0;         // CPU time of the sampled threads: samples / it = delivered rate
@@ -82,6 +88,9 @@ public:
                                         uint64_t end_ns) = 0;
   // Forgets what was collected and counted, goes on sampling.
   virtual void clear() = 0;
+  // From now on only what the gate holds is counted; null: all. What was taken before is drained
+  // first.
+  virtual void set_gate(std::shared_ptr<SampleGate> gate) = 0;
 };
 
 // Value type "ticks/count". An error names what refused: seccomp, the paranoid level, a capability,

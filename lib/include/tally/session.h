@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tally/interrupt.h>
@@ -35,6 +36,26 @@ enum class EventKind : uint8_t {
   signalled,  // ended by a signal: text
   killed,     // ended by the debugger
   detached,
+};
+
+// The program has come by where a region begins or may end, and stands.
+struct RegionHit {
+  enum class Kind : uint8_t {
+    first,    // at the first place, or in a call of the function
+    second,   // at the second place
+    returned, // at an address that region_hit() has asked for
+    caught,   // in __cxa_begin_catch(), called by the handler of an exception
+    jumped,   // in longjmp()
+  };
+  Kind kind = Kind::first;
+  int32_t tid = 0;
+  bool at_entry = false; // first: at the first instruction of a function
+  // The stack pointer of the caller before its call; of `returned`, the stack pointer. 0 where a
+  // debugger takes long to tell: `returned`, or `at_entry`, which needs no return_address then.
+  uint64_t caller_sp = 0;
+  uint64_t return_address =
+      0;                    // first: of the call, 0 in an inlined copy; returned: where it stands
+  uint64_t jump_buffer = 0; // jumped: its first argument
 };
 
 struct DebugEvent {
@@ -66,6 +87,17 @@ enum class RequestKind : uint8_t {
                    // Ctrl-C does. words[0]: "stacks", or "pcs" where callers are not wanted
   interrupt_end,   // no more; the signals stay
   signals_restore, // all signals that were changed are as they were
+  // Of a place: words[0] is a file and words[1] a line; or "" and a run-time address, 0x….
+  set_breakpoint, // the user's own, there
+  list_source,    // show the source around it, which has a line
+  region,         // the program is to tell region_hit() when it comes by: of words[0] and words[1],
+                  // places; or of words[0] alone, a function: entries to it, and what leaves one
+                  // (returns, exceptions that are caught, longjmp). In place of what was before,
+                  // which stays where the new one cannot be
+  region_end,     // no more of that
+  // Answer with one text: a line "0xADDRESS\ttext" for each instruction of the ranges [low, high)
+  // that `addresses` are pairs of; without one, why they cannot be had.
+  disassemble,
 };
 
 struct Request {
@@ -80,6 +112,9 @@ struct Reply {
   std::string text; // to be printed; empty or whole lines
   Request request;  // to be performed and answered before anything else
 };
+
+// Name and value, as `status` shows them.
+using StatusRows = std::vector<std::pair<std::string, std::string>>;
 
 // A word that may follow a command: an option, or a setting (those have a default).
 struct OptionSpec {
@@ -149,12 +184,21 @@ public:
   // … of each thread that can be seen. Then the process runs on.
   Result<Reply> tick(std::span<const ThreadStack> stacks);
 
+  // While RequestKind::region holds, at each hit; the program goes on afterwards. An address where
+  // the front is to tell of `returned` from now on, of every thread; 0: none; look: caller_sp is
+  // needed, tell it again. Takes microseconds.
+  static constexpr uint64_t look = UINT64_MAX;
+  uint64_t region_hit(const RegionHit &hit);
+
   // Columns of the terminal that replies are shown on; 0: any. 80 when it is not told.
   void set_width(uint32_t columns);
+  // How tables are coloured there; see Style::set().
+  Result<void> set_style(std::string_view role, std::string_view sgr);
 
   // The rows of `report`, for fronts with tables of their own. Names that are not looked up yet are
   // looked up now.
   Result<FlatTable> table(By by, SortBy sort);
+  StatusRows status() const;
 
 private:
   struct State;

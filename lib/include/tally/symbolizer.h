@@ -43,6 +43,17 @@ struct FunctionExtent {
   std::string_view system_name; // as the table has it
 };
 
+// Link-time addresses, half-open.
+struct InstructionRange {
+  uint64_t start = 0, end = 0;
+  friend bool operator==(const InstructionRange &, const InstructionRange &) = default;
+};
+
+struct Instruction {
+  uint64_t address = 0;
+  std::string text; // "callq 0x1139 <seventy>"
+};
+
 class TALLY_API Symbolizer {
 public:
   virtual ~Symbolizer() = default;
@@ -74,6 +85,19 @@ public:
     static_cast<void>(module);
     return {};
   }
+
+  // All code of one function, or of one inlined copy of it: the one that is number `frame` of
+  // frames() at a link-time address. With what is inlined into it, ascending and apart; a part that
+  // the compiler moved elsewhere (f.cold) is a range of its own. Empty where that is not known.
+  virtual std::vector<InstructionRange> code_of(ModuleId module, uint64_t link_address,
+                                                size_t frame) {
+    static_cast<void>(module), static_cast<void>(link_address), static_cast<void>(frame);
+    return {};
+  }
+
+  // What the file's bytes of a range mean. Errors: unsupported where Tally was built without a
+  // disassembler, or for another machine; not_found where the file has no such code, or has gone.
+  virtual Result<std::vector<Instruction>> instructions(ModuleId module, InstructionRange range);
 
   // The build id that was read from the file: lower-case hex, empty when it has none.
   virtual std::string_view build_id(ModuleId module) = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ struct TreeOptions {
   std::string function{}; // the root; empty: where the program begins
   bool callers = false;   // who calls the function, and not whom it calls; needs a function
   uint32_t limit = 40;    // nodes, the heaviest; 0: 100,000
+  std::optional<By> by{}; // thread or part: the roots are these; of stacks alone
 };
 
 struct TreeNode {
@@ -25,12 +27,15 @@ struct TreeNode {
   std::vector<uint64_t> self, inclusive; // here, one for each event
   uint64_t calls = 0;                    // 0: not counted
   bool estimated = false;
-  bool recursive = false; // it is on the path to here, and followed there
+  bool recursive = false; // it calls itself, also by others, and that is folded in here
 };
 
-// Depth first, heavier siblings first. From stacks, costs are exact. Arcs tell what a function
-// costs for each of its callers, but not whom it calls for each of them: below a function with
-// several callers, costs are spread as they are over all its calls, and marked as estimated.
+// Depth first, heavier siblings first. No path holds a function twice. From stacks, costs are
+// exact: when a stack enters a function again, it goes on at the function's first node, so that
+// what was between has no part in what is called then. Arcs that lead back end in a node that is
+// marked, and followed at the function's first. Arcs tell what a function costs for each of its
+// callers, but not whom it calls for each of them: below a function with several callers, costs are
+// spread as they are over all its calls, and marked as estimated.
 struct CallTree {
   std::vector<std::string> events;
   std::vector<uint64_t> totals; // of the profile

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define TALLY_WIRE_MAGIC UINT64_C(0x31746e6761796c74) /* "tlyagnt1" */
-#define TALLY_WIRE_VERSION UINT32_C(1)
+#define TALLY_WIRE_VERSION UINT32_C(2)
 /* TALLY_AGENT=/proc/PID/fd/N */
 #define TALLY_WIRE_VARIABLE "TALLY_AGENT"
 
@@ -160,6 +160,7 @@ struct tally_wire_record {
   uint32_t kind;
   int32_t tid;
   uint32_t weight; /* ticks */
+  uint64_t at_ns;  /* by CLOCK_MONOTONIC */
 };
 
 static inline uint64_t tally_wire_slots_at(void) {

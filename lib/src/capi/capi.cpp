@@ -53,7 +53,10 @@ static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
               TALLY_REQUEST_LOAD == int(RequestKind::load) &&
               TALLY_REQUEST_INTERRUPT == int(RequestKind::interrupt) &&
               TALLY_REQUEST_INTERRUPT_END == int(RequestKind::interrupt_end) &&
-              TALLY_REQUEST_SIGNALS_RESTORE == int(RequestKind::signals_restore));
+              TALLY_REQUEST_SIGNALS_RESTORE == int(RequestKind::signals_restore) &&
+              TALLY_REQUEST_BREAK == int(RequestKind::set_breakpoint) &&
+              TALLY_REQUEST_LIST == int(RequestKind::list_source) &&
+              TALLY_REQUEST_DISASSEMBLE == int(RequestKind::disassemble));
 static_assert(TALLY_TICK_OURS == int(InterruptClock::Stop::ours) &&
               TALLY_TICK_STALE == int(InterruptClock::Stop::stale) &&
               TALLY_TICK_THEIRS == int(InterruptClock::Stop::theirs));
@@ -332,6 +335,19 @@ int32_t tally_session_sampled_pid(const tally_session *session) {
   return session->session.sampled_pid();
 }
 
+uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) {
+  try {
+    if (!hit || hit->size < sizeof(tally_hit) || hit->kind < TALLY_HIT_FIRST ||
+        hit->kind > TALLY_HIT_JUMPED)
+      return 0;
+    return session->session.region_hit({static_cast<RegionHit::Kind>(hit->kind), hit->tid,
+                                        hit->at_entry != 0, hit->caller_sp, hit->return_address,
+                                        hit->jump_buffer});
+  } catch (...) {
+    return 0;
+  }
+}
+
 tally_error *tally_session_complete(tally_session *session, const char *line, tally_table **table) {
   return guarded(
       [&]() -> TableResult {
@@ -367,6 +383,31 @@ const char *tally_session_setting(tally_session *session, const char *name) {
 
 void tally_session_set_width(tally_session *session, uint32_t columns) {
   session->session.set_width(columns);
+}
+
+tally_error *tally_session_set_style(tally_session *session, const char *role, const char *sgr) {
+  return guarded(
+      [&]() -> Result<bool> {
+        TALLY_CHECK(session->session.set_style(text_of(role), text_of(sgr)));
+        return true;
+      },
+      [](bool) {});
+}
+
+tally_error *tally_session_status(tally_session *session, tally_table **table) {
+  return guarded(
+      [&]() -> TableResult {
+        std::vector<std::string> names, values;
+        for (auto &[name, value] : session->session.status()) {
+          names.push_back(std::move(name));
+          values.push_back(std::move(value));
+        }
+        auto out = std::make_unique<tally_table>();
+        out->add("name", std::move(names));
+        out->add("value", std::move(values));
+        return out;
+      },
+      into(table));
 }
 
 tally_error *tally_session_report(tally_session *session, const char *by, const char *sort,

@@ -87,7 +87,7 @@ bool next_agent_record(std::span<const uint64_t> &words, AgentRecord &record, ui
     ++bad;
     return false;
   }
-  record = {header.kind, header.tid, header.weight,
+  record = {header.kind, header.tid, header.weight, header.at_ns,
             words.subspan(header_words, size - header_words)};
   words = words.subspan(size);
   return true;

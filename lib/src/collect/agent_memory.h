@@ -23,6 +23,7 @@ struct AgentRecord {
   uint32_t kind = 0; // tally_wire_kind
   int32_t tid = 0;
   uint32_t weight = 0; // ticks; not 0
+  uint64_t at_ns = 0;  // by CLOCK_MONOTONIC
   std::span<const uint64_t> words;
 };
 

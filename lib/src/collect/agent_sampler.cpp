@@ -71,6 +71,7 @@ public:
   Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
                                 uint64_t end_ns) override;
   void clear() override;
+  void set_gate(std::shared_ptr<SampleGate> gate) override;
 
 private:
   uint64_t period_ns() const { return sampling_period_ns(options_.frequency_hz); }
@@ -105,6 +106,7 @@ private:
   std::unique_ptr<Sampler> inner_;    // on the kernel's clocks, once they were taken
   std::vector<StackProfile> earlier_; // of processes before this one
   SamplerStatus earlier_status_;      // sums of them
+  std::shared_ptr<SampleGate> gate_;
   pid_t pid_ = 0;
   UniqueFd pidfd_;
   bool stopping_ = false;
@@ -223,8 +225,10 @@ void LiveAgentSampler::take_clocks() {
   const bool first =
       __atomic_compare_exchange_n(word, &open, answer, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-  if (first && adopted)
+  if (first && adopted) {
     inner_ = std::move(*adopted);
+    inner_->set_gate(gate_);
+  }
 }
 
 Result<std::unique_ptr<Sampler>> LiveAgentSampler::adopt_clocks() {
@@ -275,6 +279,7 @@ void LiveAgentSampler::expect(pid_t pid) {
     }
     pid_ = pid;
     sink_.emplace(pid, period_ns(), options_, [this] { return may_look(); });
+    sink_->set_gate(gate_);
     gone_ = handshaken_ = false;
     cleared_cpu_ns_ = cleared_lost_ = 0;
     clock_.clear();
@@ -293,12 +298,14 @@ void LiveAgentSampler::bank() {
     inner_->stop();
     const SamplerStatus last = inner_->status();
     sum.samples += last.samples;
+    sum.outside += last.outside;
     sum.kernel_samples += last.kernel_samples;
     sum.lost += last.lost;
     sum.cut_stacks += last.cut_stacks;
     sum.cpu_ns += last.cpu_ns;
   } else {
     sum.samples += sink_->ticks();
+    sum.outside += sink_->outside();
     sum.lost += lost() - cleared_lost_;
     sum.cut_stacks += sink_->cut_stacks();
     sum.cpu_ns += cpu_ns();
@@ -389,12 +396,14 @@ SamplerStatus LiveAgentSampler::status() {
     status = inner_->status();
   } else {
     status.samples = sink_->ticks();
+    status.outside = sink_->outside();
     status.lost = lost() - cleared_lost_;
     status.cut_stacks = sink_->cut_stacks();
     status.threads = sink_->thread_count();
     status.parts = sink_->part_count();
     status.cpu_ns = cpu_ns();
     status.ring_bytes = memory_.ring_bytes();
+    status.stack_bytes = options_.stacks == StackMode::dwarf ? TALLY_WIRE_STACK_BYTES : 0;
     status.memory_bytes = sink_->memory_bytes();
     status.ended = gone_ || state() == TALLY_STATE_ENDED;
     const uint64_t bad = sink_->bad_records() + memory_.bad_records();
@@ -405,6 +414,7 @@ SamplerStatus LiveAgentSampler::status() {
   }
   status.requested_hz = options_.frequency_hz;
   status.samples += earlier_status_.samples;
+  status.outside += earlier_status_.outside;
   status.kernel_samples += earlier_status_.kernel_samples;
   status.lost += earlier_status_.lost;
   status.cut_stacks += earlier_status_.cut_stacks;
@@ -451,6 +461,19 @@ void LiveAgentSampler::clear() {
   });
 }
 
+void LiveAgentSampler::set_gate(std::shared_ptr<SampleGate> gate) {
+  const std::lock_guard lock(mutex_);
+  problem_.guarded([&] {
+    follow();
+    drain();
+  });
+  gate_ = std::move(gate);
+  if (sink_)
+    sink_->set_gate(gate_);
+  if (inner_)
+    inner_->set_gate(gate_);
+}
+
 AgentFacts LiveAgentSampler::facts() {
   const std::lock_guard lock(mutex_);
   if (stopped_)
@@ -484,8 +507,8 @@ AgentFacts LiveAgentSampler::facts_now() {
     return facts;
   }
   facts.clock = clock_;
-  facts.interruptions =
-      clock_ == "timer" ? sink_->ticks() : __atomic_load_n(&header.signals_sent, __ATOMIC_RELAXED);
+  facts.interruptions = clock_ == "timer" ? sink_->ticks() + sink_->outside()
+                                          : __atomic_load_n(&header.signals_sent, __ATOMIC_RELAXED);
   facts.conflict = words_of_notes(header.notes, clock_);
   if (now == TALLY_STATE_ENDED) {
     facts.phase = AgentPhase::ended;

@@ -69,8 +69,8 @@ bool AgentSink::chain_of(const AgentRecord &record) {
   Registers registers;
   std::copy_n(record.words.begin(), TALLY_WIRE_REGISTERS, registers.value.begin());
   is_code(registers.pc());
-  if (!chain_.unwind(registers, std::as_bytes(record.words.subspan(TALLY_WIRE_REGISTERS))))
-    ++cut_stacks_;
+  const auto stack = std::as_bytes(record.words.subspan(TALLY_WIRE_REGISTERS));
+  cut_stacks_ += chain_.unwind(registers, stack) != StackEnd::complete;
   return true;
 }
 
@@ -91,6 +91,12 @@ std::span<const uint64_t> AgentSink::programs_own(std::span<const uint64_t> pcs)
 }
 
 void AgentSink::handle(const AgentRecord &record) {
+  const size_t pc_at = record.kind == TALLY_RECORD_COPY ? TALLY_WIRE_REGISTERS - 1 : 0;
+  const uint64_t pc = pc_at < record.words.size() ? record.words[pc_at] : 0;
+  if (!counts(record.tid, record.at_ns, true, pc)) {
+    outside_ += record.weight;
+    return;
+  }
   if (!chain_of(record)) {
     ++bad_;
     return;
@@ -107,7 +113,7 @@ void AgentSink::handle(const AgentRecord &record) {
 }
 
 void AgentSink::clear() {
-  ticks_ = cut_stacks_ = bad_ = 0;
+  ticks_ = outside_ = cut_stacks_ = bad_ = 0;
   StackCollector::clear();
 }
 

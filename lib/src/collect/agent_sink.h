@@ -30,6 +30,7 @@ public:
   void clear();
 
   uint64_t ticks() const { return ticks_; }
+  uint64_t outside() const { return outside_; } // ticks that the gate did not hold
   uint64_t cut_stacks() const { return cut_stacks_; }
   uint64_t bad_records() const { return bad_; }
 
@@ -47,6 +48,7 @@ private:
   bool looked_in_round_ = false;
   bool unwinds_;
   uint64_t ticks_ = 0;
+  uint64_t outside_ = 0;
   uint64_t cut_stacks_ = 0;
   uint64_t bad_ = 0;
 };

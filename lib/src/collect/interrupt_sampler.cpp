@@ -30,6 +30,10 @@ public:
 
   void add(const ThreadStack &stack) override {
     guarded([&] {
+      if (!collector_.counts(stack.tid, now_ns(), false, 0)) {
+        ++outside_;
+        return;
+      }
       if (!stack.pcs.empty() && collector_.space().find(stack.pcs[0]) == AddressSpace::nowhere)
         read_map();
       collector_.name_thread(stack.tid, stack.name);
@@ -54,6 +58,7 @@ public:
     SamplerStatus status;
     status.requested_hz = requested_hz_;
     status.samples = samples_;
+    status.outside = outside_;
     status.rounds = clock_.rounds();
     status.lost = clock_.missed();
     status.wall_clock = true;
@@ -77,8 +82,10 @@ public:
   void clear() override {
     guarded([&] { collector_.clear(); });
     clock_.clear();
-    samples_ = 0;
+    samples_ = outside_ = 0;
   }
+
+  void set_gate(std::shared_ptr<SampleGate> gate) override { collector_.set_gate(std::move(gate)); }
 
 private:
   template <class Work> void guarded(Work &&work) {
@@ -107,6 +114,7 @@ private:
   StackCollector collector_;
   uint64_t map_read_ns_ = 0;
   uint64_t samples_ = 0;
+  uint64_t outside_ = 0;
   std::string problem_;
 };
 

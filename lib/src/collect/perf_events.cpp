@@ -31,10 +31,38 @@ namespace {
 constexpr uint32_t attr_size = 112;
 
 constexpr size_t smallest_ring = size_t{16} << 10;
-constexpr uint32_t stack_copy_bytes = 8192;
 constexpr size_t variants = 4; // of a clock: set_variant()
-constexpr size_t first_ring_bytes(StackMode stacks) {
-  return stacks == StackMode::dwarf ? size_t{2} << 20 : size_t{1} << 20;
+
+constexpr size_t ring_of_pcs = size_t{1} << 20;
+constexpr size_t ring_of_copies = size_t{2} << 20, largest_ring = size_t{8} << 20;
+// Of all processors together; they lock memory.
+constexpr size_t largest_rings = size_t{256} << 20;
+// For so long the reader may be kept from running.
+constexpr uint64_t stall_ms = 120;
+
+// What one processor's clock writes in that time.
+constexpr uint64_t stall_bytes(uint32_t frequency_hz, uint64_t stack_bytes) {
+  return stack_bytes * frequency_hz * stall_ms / 1000;
+}
+
+size_t first_ring_bytes(const PerfEvents::Config &config, size_t cpus) {
+  if (config.stacks != StackMode::dwarf)
+    return ring_of_pcs;
+  size_t bytes = ring_of_copies;
+  while (bytes < stall_bytes(config.frequency_hz, config.stack_bytes) && bytes < largest_ring &&
+         2 * bytes * cpus <= largest_rings)
+    bytes *= 2;
+  return bytes;
+}
+
+uint32_t fitting_stack_bytes(const PerfEvents::Config &config, size_t ring_bytes) {
+  uint32_t bytes = config.stack_bytes;
+  // And a ring holds two of them, with what else is in a record.
+  constexpr size_t rest_of_record = 4096;
+  while (bytes > least_stack_bytes && (stall_bytes(config.frequency_hz, bytes) > ring_bytes ||
+                                       bytes + rest_of_record > ring_bytes / 2))
+    bytes = bytes / 2 & ~7U; // the kernel takes multiples of 8
+  return bytes;
 }
 // Descriptors that stay free below the soft limit, for whoever lives in this process.
 constexpr int spare_descriptors = 32;
@@ -134,7 +162,7 @@ void PerfEvents::set_variant(size_t variant) {
 PerfEvents::Attributes PerfEvents::attributes(const Config &config) {
   PerfEvents events;
   events.config_ = config;
-  events.ring_bytes_ = first_ring_bytes(config.stacks);
+  events.ring_bytes_ = first_ring_bytes(config, online_cpus().size());
   Attributes attributes{attr_size, events.owner(), {}, events.ring_bytes_, smallest_ring};
   for (size_t variant = 0; variant < variants; ++variant) {
     events.set_variant(variant);
@@ -172,7 +200,7 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
   }
   std::erase_if(events.feeds_, [](const Feed &feed) { return feed.fds.empty(); });
   events.rings_.resize(events.feeds_.size());
-  if (ring_bytes < smallest_ring || ring_bytes > first_ring_bytes(config.stacks) ||
+  if (ring_bytes < smallest_ring || ring_bytes > first_ring_bytes(config, cpus) ||
       (ring_bytes & (ring_bytes - 1)) != 0)
     return fail(ErrorCode::invalid_input, "the rings that were handed over are not ours");
   events.ring_bytes_ = ring_bytes;
@@ -186,10 +214,11 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
 }
 
 Result<PerfEvents> PerfEvents::open(const Config &config, std::span<const pid_t> tids) {
-  size_t ring_bytes = first_ring_bytes(config.stacks);
+  size_t ring_bytes = first_ring_bytes(config, online_cpus().size());
   for (;;) {
     PerfEvents events;
     events.config_ = config;
+    events.config_.stack_bytes = fitting_stack_bytes(config, ring_bytes);
     bool too_large = false;
     const Result<void> opened = events.open_with_rings(tids, ring_bytes, too_large);
     if (opened)
@@ -336,9 +365,11 @@ perf_event_attr PerfEvents::clock(size_t cpu_index) const {
     attr.exclude_callchain_kernel = 1;
     break;
   case StackMode::dwarf:
-    attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+    // The kernel's own chain goes on where the copy ends, in code that has frame pointers.
+    attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CALLCHAIN;
+    attr.exclude_callchain_kernel = 1;
     attr.sample_regs_user = unwind_register_mask();
-    attr.sample_stack_user = stack_copy_bytes;
+    attr.sample_stack_user = config_.stack_bytes;
     break;
   }
   return attr;
@@ -382,6 +413,10 @@ int PerfEvents::wake_fd(size_t i) const {
   return feed.next < feed.fds.size() ? feed.fds[feed.next] : -1;
 }
 
+uint32_t PerfEvents::stack_bytes() const {
+  return config_.stacks == StackMode::dwarf ? config_.stack_bytes : 0;
+}
+
 uint64_t PerfEvents::cpu_ns() const {
   uint64_t sum = closed_cpu_ns_;
   for (const UniqueFd &event : events_) { // the rings' owners count nothing
@@ -400,6 +435,12 @@ void PerfEvents::disable() {
 void PerfEvents::close() {
   closed_cpu_ns_ = cpu_ns();
   release();
+}
+
+void PerfEvents::continue_from(PerfEvents &before) {
+  before.disable();
+  before.close();
+  closed_cpu_ns_ += before.closed_cpu_ns_;
 }
 
 void PerfEvents::release() {

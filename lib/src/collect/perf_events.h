@@ -25,12 +25,19 @@ uint64_t unwind_register_mask(); // 0: no unwinding on this processor
 // The clock's tick for a frequency, in ns: a little longer and odd, see the definition.
 uint64_t sampling_period_ns(uint32_t frequency_hz);
 
+// How much of the stack comes with a sample, for StackMode::dwarf.
+inline constexpr uint32_t least_stack_bytes = 8 << 10;
+inline constexpr uint32_t most_stack_bytes = 32 << 10;
+
 class PerfEvents {
 public:
   struct Config {
     pid_t pid = 0;
     StackMode stacks = StackMode::fp;
     uint32_t frequency_hz = 1000;
+    // Of copies, if the rings have room for as many as come while the reader is kept from running:
+    // halved until they have, but not below least_stack_bytes.
+    uint32_t stack_bytes = least_stack_bytes;
     bool enable_on_exec = false;
   };
 
@@ -68,6 +75,7 @@ public:
   const PerfLayout &layout() const { return layout_; }
   bool kernel_included() const { return !exclude_kernel_; }
   size_t ring_bytes() const { return ring_bytes_; }
+  uint32_t stack_bytes() const; // of a copy; 0: none are made
   size_t count() const { return events_.size(); }
 
   // The descriptor that wakes poll() when ring i fills; -1 when all that fed it has ended.
@@ -77,6 +85,8 @@ public:
 
   uint64_t cpu_ns() const; // of all that was sampled, also after close()
   void disable();
+  // Takes the place of `before`, which is closed.
+  void continue_from(PerfEvents &before);
   void close();
 
 private:

@@ -4,41 +4,9 @@
 
 #include <linux/perf_event.h>
 
-#if defined(__x86_64__)
-#include <asm/perf_regs.h>
-#endif
-
-#include "collect/perf_events.h"
+#include "model/perf_chain.h"
 
 namespace tally {
-
-namespace {
-
-#if defined(__x86_64__)
-// DWARF's number of each of the kernel's registers, in the order in which a sample holds them.
-constexpr int dwarf_register[] = {0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15};
-static_assert(PERF_REG_X86_AX == 0 && PERF_REG_X86_BX == 1 && PERF_REG_X86_IP == 8);
-
-bool read_registers(const PerfSample &sample, Registers &registers) {
-  if (sample.regs_abi != PERF_SAMPLE_REGS_ABI_64 || sample.regs.size() != std::size(dwarf_register))
-    return false;
-  for (size_t i = 0; i < std::size(dwarf_register); ++i)
-    registers.value[static_cast<size_t>(dwarf_register[i])] = sample.regs[i];
-  return true;
-}
-
-uint64_t pc_of_registers(const PerfSample &sample, StackMode stacks) {
-  const size_t at = stacks == StackMode::dwarf ? PERF_REG_X86_IP : 0;
-  return at < sample.regs.size() ? sample.regs[at] : 0;
-}
-#else
-bool read_registers(const PerfSample &, Registers &) { return false; }
-uint64_t pc_of_registers(const PerfSample &sample, StackMode) {
-  return sample.regs.empty() ? 0 : sample.regs[0];
-}
-#endif
-
-} // namespace
 
 SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                        const PerfLayout &layout)
@@ -69,6 +37,9 @@ void SampleSink::handle(const PerfRecord &record) {
     whole = decode(layout_, record, comm);
     if (whole && comm.pid == pid_) {
       if (comm.is_exec) {
+        uint64_t at_ns = 0;
+        if (gate() && perf_time(layout_, record, at_ns))
+          gate()->close_all(at_ns);
         forget_mappings();
         exec_seen_ = true;
       }
@@ -88,8 +59,12 @@ void SampleSink::handle(const PerfRecord &record) {
   case PERF_RECORD_EXIT: {
     PerfTask task;
     whole = decode(layout_, record, task);
-    if (whole && task.pid == pid_)
+    if (whole && task.pid == pid_) {
+      uint64_t at_ns = 0;
+      if (gate() && perf_time(layout_, record, at_ns))
+        gate()->close(task.tid, at_ns);
       forget_thread(task.tid);
+    }
     break;
   }
   case PERF_RECORD_LOST:
@@ -111,6 +86,10 @@ void SampleSink::handle(const PerfRecord &record) {
 }
 
 void SampleSink::add_sample(const PerfSample &sample) {
+  if (gate() && !counts(sample.tid, sample.time, sample.in_kernel, user_pc(layout_, sample))) {
+    ++counters_.outside;
+    return;
+  }
   ++counters_.samples;
   if (sample.in_kernel)
     ++counters_.kernel_samples;
@@ -121,33 +100,15 @@ void SampleSink::add_sample(const PerfSample &sample) {
 void SampleSink::collect_pcs(const PerfSample &sample) {
   chain_.clear();
   switch (stacks_) {
-  case StackMode::none: {
-    const uint64_t pc = sample.in_kernel ? pc_of_registers(sample, stacks_) : sample.ip;
-    if (pc >= CallChain::lowest_code)
+  case StackMode::none:
+    if (const uint64_t pc = user_pc(layout_, sample); pc >= CallChain::lowest_code)
       chain_.leaf(pc);
     break;
-  }
-  case StackMode::fp: {
-    bool user = false;
-    for (size_t i = 0; i < sample.chain.size(); ++i) {
-      const uint64_t pc = sample.chain[i];
-      if (pc >= PERF_CONTEXT_MAX) {
-        user = pc == PERF_CONTEXT_USER;
-        continue;
-      }
-      if (!user)
-        continue;
-      if (chain_.empty()) {
-        chain_.leaf(pc);
-        continue;
-      }
-      if (!chain_.caller(pc))
-        break;
-    }
+  case StackMode::fp:
+    follow(sample, chain_);
     if (chain_.empty() && !sample.in_kernel)
       chain_.leaf(sample.ip);
     break;
-  }
   case StackMode::dwarf:
     unwind(sample);
     break;
@@ -156,18 +117,21 @@ void SampleSink::collect_pcs(const PerfSample &sample) {
 
 void SampleSink::unwind(const PerfSample &sample) {
   Registers registers;
-  if (!read_registers(sample, registers)) {
+  StackEnd end = StackEnd::no_rule;
+  if (read_registers(layout_, sample, registers)) {
+    end = chain_.unwind(registers, sample.stack);
+    if (end == StackEnd::copy_short)
+      splice(sample, chain_);
+  } else {
     // A 32-bit program (the pc is all that we know of it), or no user registers at all.
-    const uint64_t pc = sample.in_kernel ? pc_of_registers(sample, stacks_) : sample.ip;
-    if (pc >= CallChain::lowest_code) {
-      chain_.leaf(pc);
-      chain_.ended(StackEnd::no_rule);
-      ++counters_.cut_stacks;
-    }
-    return;
+    const uint64_t pc = user_pc(layout_, sample);
+    if (pc < CallChain::lowest_code)
+      return;
+    chain_.leaf(pc);
+    chain_.ended(end);
   }
-  if (!chain_.unwind(registers, sample.stack))
-    ++counters_.cut_stacks;
+  counters_.cut_stacks += end != StackEnd::complete;
+  counters_.short_copies += end == StackEnd::copy_short;
 }
 
 void SampleSink::clear() {

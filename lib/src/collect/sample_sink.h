@@ -21,11 +21,13 @@ class SampleSink : public StackCollector {
 public:
   struct Counters {
     uint64_t samples = 0;
+    uint64_t outside = 0; // of the gate
     uint64_t kernel_samples = 0;
     uint64_t lost = 0;
     uint64_t throttled = 0;
     uint64_t cut_stacks = 0;
-    uint64_t bad_records = 0; // of a shape that the kernel does not write
+    uint64_t short_copies = 0; // of these, cut by the copy's size
+    uint64_t bad_records = 0;  // of a shape that the kernel does not write
   };
 
   SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,

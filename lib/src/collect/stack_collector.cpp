@@ -1,6 +1,9 @@
 #include "collect/stack_collector.h"
 
 #include <utility>
+#include <vector>
+
+#include "model/mapped_stacks.h"
 
 namespace tally {
 
@@ -13,7 +16,8 @@ void StackCollector::begin_profile() {
   builder_.add_value_type("ticks", "count");
   builder_.set_period_ns(period_ns_);
   builder_.set_command(command_);
-  stacks_.begin_profile();
+  places_.clear();
+  stacks_ = PackedStacks();
   for (auto &[tid, thread] : threads_)
     thread.id = none<ThreadId>;
   last_tid_ = 0;
@@ -42,9 +46,8 @@ void StackCollector::forget_thread(pid_t tid) {
 }
 
 void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks) {
-  const StackId stack = pcs.empty() ? none<StackId> : stacks_.stack_of(builder_, pcs);
   part_has_samples_ = true;
-  builder_.add_sample(stack, thread_of(tid), open_part(), ticks);
+  stacks_.add(places_.numbers_of(pcs), thread_of(tid), open_part(), ticks);
 }
 
 ThreadId StackCollector::thread_of(pid_t tid) {
@@ -84,7 +87,20 @@ Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t
                                               uint64_t end_ns) {
   if (part_has_samples_)
     close_open_part(trigger, begin_ns, end_ns);
-  return builder_.snapshot();
+  TALLY_TRY(rest, builder_.snapshot());
+  StackProfileBuilder whole(std::move(rest));
+  MappedStacks mapped(space_);
+  std::vector<LocationId> locations(places_.size(), none<LocationId>);
+  const auto location_of = [&](uint32_t number) {
+    LocationId &id = locations[number];
+    if (id == none<LocationId>) {
+      const CodePlaces::Place place = places_[number];
+      id = mapped.location_of(whole, place.range, place.pc);
+    }
+    return id;
+  };
+  TALLY_CHECK(stacks_.pour(whole, location_of));
+  return whole.finish();
 }
 
 void StackCollector::clear() {

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include <sys/types.h>
 
+#include <tally/sample_gate.h>
 #include <tally/stack_profile.h>
 
 #include "model/address_space.h"
-#include "model/mapped_stacks.h"
+#include "model/code_places.h"
+#include "model/packed_stacks.h"
 
 namespace tally {
 
@@ -24,6 +28,15 @@ public:
   void map(const CodeRange &range) { space_.map(range); }
   void forget_mappings() { space_.reset(); } // exec
   const AddressSpace &space() const { return space_; }
+
+  void set_gate(std::shared_ptr<SampleGate> gate) { gate_ = std::move(gate); }
+  // Whether a sample of that moment counts. `stopping`: the place is where the kernel, or a signal
+  // that it held back, puts what a debugger's stop takes.
+  bool counts(pid_t tid, uint64_t at_ns, bool stopping, uint64_t pc) const {
+    return !gate_ ||
+           (gate_->holds(tid, at_ns) && !gate_->is_step(pc) && !(stopping && gate_->is_stop(pc)));
+  }
+  SampleGate *gate() const { return gate_.get(); } // null: there is none
 
   void set_command(std::string command);
   void name_thread(pid_t tid, std::string_view name);
@@ -42,7 +55,7 @@ public:
 
   uint32_t thread_count() const { return builder_.so_far().threads().size(); }
   uint32_t part_count() const { return parts_kept_ + (part_has_samples_ ? 1 : 0); }
-  size_t memory_bytes() const { return builder_.memory_bytes(); }
+  size_t memory_bytes() const { return stacks_.memory_bytes() + places_.memory_bytes(); }
 
 private:
   struct ThreadState {
@@ -58,10 +71,12 @@ private:
   pid_t pid_;
   uint64_t period_ns_;
   std::string command_;
+  std::shared_ptr<SampleGate> gate_; // null: every sample counts
 
-  StackProfileBuilder builder_;
+  StackProfileBuilder builder_; // all but stacks and samples
   AddressSpace space_;
-  MappedStacks stacks_{space_};
+  CodePlaces places_{space_};
+  PackedStacks stacks_;
   std::unordered_map<pid_t, ThreadState> threads_; // that live
   pid_t last_tid_ = 0;
   ThreadId last_thread_ = none<ThreadId>;

@@ -1,5 +1,7 @@
 #include "model/call_chain.h"
 
+#include <algorithm>
+
 namespace tally {
 
 CallChain::CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space)
@@ -21,21 +23,44 @@ bool CallChain::caller(uint64_t return_address) {
   return true;
 }
 
-bool CallChain::unwind(const Registers &registers, std::span<const std::byte> stack) {
+StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte> stack) {
   unwind_input_.registers = registers;
   unwind_input_.stack = stack;
   const StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
   unwind_input_.stack = {};
   if (pcs_.empty())
     pcs_.push_back(registers.pc());
-  return ended(end);
+  ended(end);
+  return end;
 }
 
-bool CallChain::ended(StackEnd why) {
-  if (why == StackEnd::complete)
-    return true;
-  pcs_.push_back(cut_mark(why));
-  return false;
+size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
+  if (pcs_.size() < 3 || pcs_.back() != cut_mark(StackEnd::copy_short))
+    return 0;
+  pcs_.pop_back();
+  const size_t last = pcs_.size() - 1;
+  const auto agree = [&](size_t theirs, size_t ours) {
+    const uint64_t address = by_frame_pointers[theirs];
+    return address - 1 == pcs_[ours] || (ours == 0 && address == pcs_[ours]);
+  };
+  // In code without frame pointers they lead anywhere, so that one frame may agree by chance. They
+  // never see more frames: a leaf may have none of its own, and hides its caller then.
+  size_t at = std::min(last + 1, by_frame_pointers.size());
+  while (at > 1 && !(agree(at - 1, last) && agree(at - 2, last - 1)))
+    --at;
+  const size_t before = pcs_.size();
+  if (at > 1)
+    for (const uint64_t address : by_frame_pointers.subspan(at))
+      if (!caller(address))
+        break;
+  const size_t spliced = pcs_.size() - before;
+  ended(StackEnd::copy_short);
+  return spliced;
+}
+
+void CallChain::ended(StackEnd why) {
+  if (why != StackEnd::complete)
+    pcs_.push_back(cut_mark(why));
 }
 
 CodeMapping CallChain::code_mapping(uint32_t range) {

@@ -32,10 +32,14 @@ public:
   void leaf(uint64_t pc) { pcs_.push_back(pc); }
   // False: this is no code, so it cannot be a caller, and nothing beyond it can be trusted.
   bool caller(uint64_t return_address);
-  // Into an empty chain. False: the outermost frame was not reached.
-  bool unwind(const Registers &registers, std::span<const std::byte> stack);
-  // Marks where it was cut, so that it does not pass for a whole one. False: it was.
-  bool ended(StackEnd why);
+  // Into an empty chain.
+  StackEnd unwind(const Registers &registers, std::span<const std::byte> stack);
+  // Of a chain that unwind() has cut because the copy of the stack was short: goes on with what was
+  // seen of it by frame pointers (leaf first, the pc before return addresses), where both agree on
+  // the last two frames. It stays marked. How many frames came to it.
+  size_t splice(std::span<const uint64_t> by_frame_pointers);
+  // Marks where it was cut, so that it does not pass for a whole one.
+  void ended(StackEnd why);
 
   // Leaf first; callers as return address - 1.
   std::span<const uint64_t> pcs() const { return pcs_; }

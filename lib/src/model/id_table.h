@@ -8,14 +8,15 @@
 
 namespace tally {
 
-class IdTable {
+// Quarters: of the slots may be taken before there are more of them.
+template <size_t Quarters> class IdTableOf {
 public:
   // The id whose row `equal(id)`, or `next_id` and true: the caller then adds that row.
   // `hash_of(id)` gives a row's hash again when the table grows.
   template <class Equal, class HashOf>
   std::pair<uint32_t, bool> find_or_add(uint64_t hash, uint32_t next_id, Equal equal,
                                         HashOf hash_of) {
-    if ((used_ + 1) * 2 > slots_.size())
+    if ((used_ + 1) * 4 > slots_.size() * Quarters)
       grow(hash_of);
     const size_t mask = slots_.size() - 1;
     for (size_t slot = hash & mask;; slot = (slot + 1) & mask) {
@@ -49,5 +50,8 @@ private:
   std::vector<uint32_t> slots_; // id + 1; 0 is free
   size_t used_ = 0;
 };
+
+using IdTable = IdTableOf<2>;
+using DenseIdTable = IdTableOf<3>; // where memory counts more than time
 
 } // namespace tally

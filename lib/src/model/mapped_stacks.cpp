@@ -1,14 +1,9 @@
 #include "model/mapped_stacks.h"
 
+#include "model/common_root.h"
 #include "model/cut_mark.h"
 
 namespace tally {
-
-void MappedStacks::begin_profile() {
-  mappings_.clear();
-  previous_pcs_.clear();
-  previous_stacks_.clear();
-}
 
 StackId MappedStacks::stack_of(StackProfileBuilder &builder, std::span<const uint64_t> pcs) {
   if (previous_generation_ != space_.generation()) {
@@ -18,28 +13,24 @@ StackId MappedStacks::stack_of(StackProfileBuilder &builder, std::span<const uin
     previous_stacks_.clear();
   }
   const size_t depth = pcs.size();
-  size_t same = 0;
-  while (same < depth && same < previous_pcs_.size() &&
-         previous_pcs_[same] == pcs[depth - 1 - same])
-    ++same;
+  const size_t same = common_root(previous_pcs_, pcs);
   previous_pcs_.resize(same);
   previous_stacks_.resize(same);
   StackId stack = same == 0 ? none<StackId> : previous_stacks_.back();
   for (size_t i = same; i < depth; ++i) {
     const uint64_t pc = pcs[depth - 1 - i];
-    stack = builder.push(stack, location_of(builder, pc));
+    stack = builder.push(stack, location_of(builder, space_.find(pc), pc));
     previous_pcs_.push_back(pc);
     previous_stacks_.push_back(stack);
   }
   return stack;
 }
 
-LocationId MappedStacks::location_of(StackProfileBuilder &builder, uint64_t pc) {
+LocationId MappedStacks::location_of(StackProfileBuilder &builder, uint32_t range, uint64_t pc) {
   if (const std::string_view why = cut_words(pc); !why.empty()) {
     const SourceLine line{builder.add_function({builder.intern(why), {}, {}, {}, 0}), {}, 0};
     return builder.add_location(none<MappingId>, pc, std::span(&line, 1));
   }
-  const uint32_t range = space_.find(pc);
   return builder.add_location(
       range == AddressSpace::nowhere ? none<MappingId> : mapping_of(builder, range), pc);
 }

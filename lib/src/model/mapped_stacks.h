@@ -20,13 +20,13 @@ public:
   MappedStacks(const MappedStacks &) = delete;
   MappedStacks &operator=(const MappedStacks &) = delete;
 
-  void begin_profile(); // the builder is another one
-
   // Leaf first, not empty; callers as return address - 1; a cut_mark() last where there are more.
   StackId stack_of(StackProfileBuilder &builder, std::span<const uint64_t> pcs);
 
+  // range: of the space; AddressSpace::nowhere: of none.
+  LocationId location_of(StackProfileBuilder &builder, uint32_t range, uint64_t pc);
+
 private:
-  LocationId location_of(StackProfileBuilder &builder, uint64_t pc);
   MappingId mapping_of(StackProfileBuilder &builder, uint32_t range);
 
   const AddressSpace &space_;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/cost_copy.h"
 #include "support/checked.h"
 
 namespace tally {
@@ -122,44 +123,28 @@ Result<CostProfile> one_event(const CostProfile &profile, std::string_view event
 
   CostProfileBuilder out;
   out.add_event(event, long_name);
-  out.set_positions(profile.has_addresses, profile.has_lines, profile.has_basic_blocks);
-  out.set_call_costs(profile.has_call_costs);
-  const auto text = [&](StringId id) { return profile.strings[id]; };
+  copy_tables(profile, out);
   Summing costs(profile.costs(), weights), call_costs(profile.call_costs(), weights);
+  std::vector<CostPartId> parts;
   for (CostPart part : profile.parts()) {
-    part.command = out.intern(text(part.command));
-    part.trigger = out.intern(text(part.trigger));
-    part.time_range = out.intern(text(part.time_range));
     part.descriptions.clear(); // of the simulation, say: not of this sum
     part.summary.clear();
-    out.add_part(std::move(part));
+    parts.push_back(copy_part(profile, std::move(part), out));
   }
-  // The ids stay as they are.
-  for (StringId name : profile.objects())
-    out.add_object(text(name));
-  for (StringId name : profile.files())
-    out.add_file(text(name));
-  for (const CostFunction &function : profile.functions())
-    out.add_function(text(function.name), function.file, function.object);
-  for (const CostBlock &block : profile.blocks()) {
-    out.begin_block(block.part, block.function, block.file);
-    for (uint32_t row = block.first_cost; row < block.last_cost; ++row) {
-      const uint64_t cost = costs.of(row);
-      static_cast<void>(out.add_cost(profile.cost_position(row), std::span(&cost, 1)));
-    }
-    for (uint32_t row = block.first_call; row < block.last_call; ++row) {
-      const uint64_t cost = call_costs.of(row);
-      out.add_call(profile.call(row), std::span(&cost, 1));
-    }
-    for (uint32_t row = block.first_jump; row < block.last_jump; ++row)
-      out.add_jump(profile.jump(row));
-  }
+  uint64_t cost = 0;
+  const auto one = [&](Summing &sums) {
+    return [&](uint32_t row) {
+      cost = sums.of(row);
+      return std::span<const uint64_t>(&cost, 1);
+    };
+  };
+  copy_blocks(profile, out, parts, one(costs), one(call_costs));
   if (profile.has_inclusive())
     for (uint32_t f = 0; f < profile.functions().size(); ++f) {
-      const uint64_t cost = costs.of(profile.inclusive(static_cast<CostFunctionId>(f)));
+      cost = costs.of(profile.inclusive(static_cast<CostFunctionId>(f)));
       out.set_inclusive(static_cast<CostFunctionId>(f), std::span(&cost, 1));
     }
-  if (profile.has_exact_self() && event == text(profile.events()[0].name))
+  if (profile.has_exact_self() && event == profile.strings[profile.events()[0].name])
     for (uint32_t f = 0; f < profile.functions().size(); ++f)
       out.set_exact_self(static_cast<CostFunctionId>(f),
                          profile.exact_self(static_cast<CostFunctionId>(f)));

@@ -295,20 +295,22 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
   for (const AnnotatedFile &file : annotation.files) {
     const std::string_view name =
         file.file.empty() ? "[unknown file]" : std::string_view(file.file);
-    out += fmt::format("{}{}: {:.2f}% of {} {}\n", out.empty() ? "" : "\n",
-                       printable(file.source.empty() || file.source == name
-                                     ? std::string(name)
-                                     : fmt::format("{} ({})", name, file.source)),
-                       percent(file.self[0], total), total, annotation.events[0]);
+    out +=
+        fmt::format("{}{}: {:.2f}% of {} {}\n", out.empty() ? "" : "\n",
+                    options.style.paint(Role::filename,
+                                        printable(file.source.empty() || file.source == name
+                                                      ? std::string(name)
+                                                      : fmt::format("{} ({})", name, file.source))),
+                    percent(file.self[0], total), total, annotation.events[0]);
     if (!file.problem.empty())
       out += fmt::format("the source cannot be read: {}\n", file.problem);
     else if (file.source.empty() && !file.file.empty())
       out += "the source is not here; --source-dir DIR or --source-map FROM=TO tells where it is\n";
     TextTable text;
     text.cut_text();
-    text.add_column("self%", true);
+    text.add_column("self%", true, Role::highlight);
     text.add_column("self", true);
-    text.add_column("incl%", true);
+    text.add_column("incl%", true, Role::highlight);
     text.add_column("incl", true);
     text.add_column("line", true);
     text.add_column("", false);
@@ -336,7 +338,7 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
                       fmt::format("  -> {} ({}x{})", call.name, call.calls,
                                   call.recursive ? ", recursive" : "")});
     }
-    out += text.render(options.limit, options.width);
+    out += text.render(options.limit, options.width, options.style);
     if (file.source_lines > 0 && last > file.source_lines)
       out += fmt::format("{} ends with line {}: it is not the text that was compiled\n",
                          printable(file.source), file.source_lines);

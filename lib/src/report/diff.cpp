@@ -21,17 +21,21 @@ bool knows_names_only(const FlatTable &table) {
 
 } // namespace
 
-DiffTable diff_tables(const FlatTable &before, const FlatTable &after) {
+DiffTable diff_tables(const FlatTable &before, const FlatTable &after, SortBy cost) {
   DiffTable diff;
+  diff.by = after.by;
+  diff.cost = cost;
   diff.event = after.events.front();
   diff.before_total = before.totals.front();
   diff.after_total = after.totals.front();
-  // Not by the line of declaration, which an edit moves. Where one side knows no more than names
-  // (it was read from folded stacks), they are all that the other can be compared by.
+  // Not by the line of a function's declaration, which an edit moves. Where one side knows no more
+  // than names (it was read from folded stacks), they are all that the other can be compared by.
   const bool by_name = knows_names_only(before) || knows_names_only(after);
-  std::map<std::tuple<std::string, std::string, std::string>, DiffRow> rows;
+  std::map<std::tuple<std::string, std::string, std::string, uint32_t>, DiffRow> rows;
   const auto row_of = [&](const FlatRow &from) -> DiffRow & {
-    DiffRow &row = by_name ? rows[{from.name, "", ""}] : rows[{from.name, from.file, from.object}];
+    const uint32_t line = diff.by == By::line ? from.line : 0;
+    DiffRow &row =
+        by_name ? rows[{from.name, "", "", line}] : rows[{from.name, from.file, from.object, line}];
     row.name = from.name;
     if (!from.file.empty() || !from.object.empty()) {
       row.file = from.file;
@@ -40,15 +44,22 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after) {
     }
     return row;
   };
+  const bool self = cost == SortBy::self;
+  const auto cost_of = [&](const FlatRow &from) {
+    return self ? from.self.front() : from.inclusive.front();
+  };
+  const auto percent_of = [&](const FlatRow &from, uint64_t total) {
+    return self ? self_percent(from, total) : percent(from.inclusive.front(), total);
+  };
   for (const FlatRow &from : before.rows) {
     DiffRow &row = row_of(from);
-    row.before += from.self.front();
-    row.before_percent += self_percent(from, diff.before_total);
+    row.before += cost_of(from);
+    row.before_percent += percent_of(from, diff.before_total);
   }
   for (const FlatRow &from : after.rows) {
     DiffRow &row = row_of(from);
-    row.after += from.self.front();
-    row.after_percent += self_percent(from, diff.after_total);
+    row.after += cost_of(from);
+    row.after_percent += percent_of(from, diff.after_total);
   }
   for (auto &[key, row] : rows) {
     if (row.before != 0 || row.after != 0)
@@ -67,25 +78,35 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
   TextTable text;
   text.add_column("before%", true);
   text.add_column("after%", true);
-  text.add_column("change", true);
+  text.add_column("change", true, Role::highlight);
   text.add_column("before", true);
   text.add_column("after", true);
-  text.add_column("function", false);
-  text.add_column("place", false);
+  const bool by_object = table.by == By::object;
+  text.add_column(by_object ? "object" : "function", false,
+                  by_object ? Role::filename : Role::function);
+  if (!by_object)
+    text.add_column("place", false, Role::filename);
   bool any = false;
   for (const DiffRow &row : table.rows) {
     if (row.before == row.after && row.before_percent == row.after_percent)
       continue;
     any = true;
-    text.add_row({fmt::format("{:.2f}%", row.before_percent),
-                  fmt::format("{:.2f}%", row.after_percent),
-                  fmt::format("{:+.2f}", row.after_percent - row.before_percent),
-                  fmt::format("{}", row.before), fmt::format("{}", row.after), row.name,
-                  place_of(row.file, row.line, row.object)});
+    std::vector<std::string> cells{fmt::format("{:.2f}%", row.before_percent),
+                                   fmt::format("{:.2f}%", row.after_percent),
+                                   fmt::format("{:+.2f}", row.after_percent - row.before_percent),
+                                   fmt::format("{}", row.before), fmt::format("{}", row.after)};
+    if (by_object) {
+      cells.push_back(row.object.empty() ? "[unknown]" : row.object);
+    } else {
+      cells.push_back(row.name);
+      cells.push_back(place_of(row.file, row.line, row.object));
+    }
+    text.add_row(std::move(cells));
   }
-  return fmt::format("{} {} before, {} now; self cost in percent of each\n", table.before_total,
-                     table.event, table.after_total) +
-         (any ? text.render(options.limit, options.width) : "nothing changed\n");
+  return fmt::format("{} {} before, {} now; {} cost in percent of each\n", table.before_total,
+                     table.event, table.after_total,
+                     table.cost == SortBy::self ? "self" : "inclusive") +
+         (any ? text.render(options.limit, options.width, options.style) : "nothing changed\n");
 }
 
 } // namespace tally

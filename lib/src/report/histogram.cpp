@@ -252,12 +252,12 @@ std::string to_text(const HistogramTable &table, const TextOptions &options) {
   TextTable text;
   text.cut_text();
   text.let_last_give_way();
-  text.add_column("address", true);
+  text.add_column("address", true, Role::address);
   text.add_column(table.event, true);
-  text.add_column("%", true);
+  text.add_column("%", true, Role::highlight);
   text.add_column("", false);
-  text.add_column("function", false);
-  text.add_column("lines", false);
+  text.add_column("function", false, Role::function);
+  text.add_column("lines", false, Role::filename);
   const size_t name_columns = options.width > 0 ? 24 : 60;
   for (const HistogramTable::Row &row : table.rows) {
     if (row.exact == 0) {
@@ -272,7 +272,7 @@ std::string to_text(const HistogramTable &table, const TextOptions &options) {
                   fmt::format("{:.2f}%", percents), bar(most > 0 ? row.exact / most : 0),
                   short_name(row.place, name_columns), row.lines});
   }
-  return out + text.render(options.limit, options.width);
+  return out + text.render(options.limit, options.width, options.style);
 }
 
 std::string to_json(const HistogramTable &table, uint32_t limit) {

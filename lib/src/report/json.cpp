@@ -15,6 +15,8 @@ std::string dump(const Json &json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+constexpr std::string_view row_names[] = {"functions", "lines", "objects", "threads", "parts"};
+
 size_t shown(size_t rows, uint32_t limit) {
   return limit == 0 ? rows : std::min<size_t>(rows, limit);
 }
@@ -50,9 +52,8 @@ std::string to_json(const FlatTable &table, uint32_t limit) {
       out["calls"] = row.calls;
     rows.push_back(std::move(out));
   }
-  static constexpr std::string_view names[] = {"functions", "lines", "objects", "threads", "parts"};
   Json all{{"events", table.events}, {"totals", table.totals}};
-  all[std::string(names[static_cast<size_t>(table.by)])] = std::move(rows);
+  all[std::string(row_names[static_cast<size_t>(table.by)])] = std::move(rows);
   return dump(all);
 }
 
@@ -60,15 +61,18 @@ std::string to_json(const DiffTable &table, uint32_t limit) {
   Json rows = Json::array();
   for (size_t i = 0; i < shown(table.rows.size(), limit); ++i) {
     const DiffRow &row = table.rows[i];
-    rows.push_back({{"name", row.name},
-                    {"file", row.file},
-                    {"object", row.object},
-                    {"before", row.before},
-                    {"after", row.after}});
+    Json out{{"name", row.name},
+             {"file", row.file},
+             {"object", row.object},
+             {"before", row.before},
+             {"after", row.after}};
+    if (table.by == By::line)
+      out["line"] = row.line;
+    rows.push_back(std::move(out));
   }
   return dump(Json{{"events", {table.event}},
                    {"totals", {{"before", table.before_total}, {"after", table.after_total}}},
-                   {"functions", std::move(rows)}});
+                   {std::string(row_names[static_cast<size_t>(table.by)]), std::move(rows)}});
 }
 
 } // namespace tally

@@ -17,8 +17,9 @@ inline bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0
 size_t display_width(std::string_view text);
 // A name wider than that loses its template arguments, and then its parameters: "map<…>::at(…)".
 std::string short_name(std::string_view name, size_t width);
-double percent(uint64_t part, uint64_t whole);           // 0 of 0 is 0
-double self_percent(const FlatRow &row, uint64_t total); // of the first event
+std::string first_columns(std::string_view text, size_t width); // "…" where there was more
+double percent(uint64_t part, uint64_t whole);                  // 0 of 0 is 0
+double self_percent(const FlatRow &row, uint64_t total);        // of the first event
 
 std::string expand_tabs(std::string_view text); // to columns of 8
 
@@ -26,7 +27,9 @@ class TextTable {
 public:
   // The column that gives way holds no names but text: it is cut, not shortened.
   void cut_text() { cut_ = true; }
-  void add_column(std::string title, bool right) { columns_.push_back({std::move(title), right}); }
+  void add_column(std::string title, bool right, Role role = Role::plain) {
+    columns_.push_back({std::move(title), right, role});
+  }
   void add_row(std::vector<std::string> cells);
   // A last row behind a rule, shown whatever the limit is.
   void add_total(std::vector<std::string> cells);
@@ -36,12 +39,13 @@ public:
   void leave_out(size_t rows) { left_out_ += rows; }
   // limit 0: all rows; width 0: nothing is shortened. Of the columns only the first of texts, where
   // names stand, gives way: they are shortened, and where that is not enough run over.
-  std::string render(size_t limit, uint32_t width) const;
+  std::string render(size_t limit, uint32_t width, const Style &style = {}) const;
 
 private:
   struct TextColumn {
     std::string title;
     bool right;
+    Role role;
   };
   bool cut_ = false, last_gives_way_ = false;
   size_t left_out_ = 0;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <span>
 
 #include <fmt/format.h>
@@ -62,7 +63,6 @@ void TextTable::add_total(std::vector<std::string> cells) {
   total_ = printable_cells(std::move(cells));
 }
 
-namespace {
 std::string first_columns(std::string_view text, size_t width) {
   if (display_width(text) <= width)
     return std::string(text);
@@ -74,9 +74,19 @@ std::string first_columns(std::string_view text, size_t width) {
   }
   return std::string(text.substr(0, end)) + "…";
 }
+
+namespace {
+
+// A cell that holds a percentage, perhaps behind a sign or a mark: what a reader looks for first.
+bool is_heavy(std::string_view cell) {
+  constexpr double heavy_percent = 5;
+  cell.remove_prefix(std::min(cell.find_first_of("0123456789"), cell.size()));
+  return std::strtod(std::string(cell).c_str(), nullptr) >= heavy_percent;
+}
+
 } // namespace
 
-std::string TextTable::render(size_t limit, uint32_t width) const {
+std::string TextTable::render(size_t limit, uint32_t width, const Style &style) const {
   const size_t shown = limit == 0 ? rows_.size() : std::min(limit, rows_.size());
   const auto first_text = std::ranges::find(columns_, false, &TextColumn::right);
   const size_t flexible =
@@ -103,7 +113,7 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
         std::min(widths[flexible], std::max(least, width - std::min<size_t>(width, others)));
   }
   std::string out;
-  const auto add_line = [&](auto cell_of) {
+  const auto add_line = [&](auto cell_of, bool titles = false) {
     std::string line;
     for (size_t c = 0; c < columns_.size(); ++c) {
       std::string cell(cell_of(c));
@@ -112,12 +122,16 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
       const size_t used = display_width(cell);
       const std::string blanks(widths[c] - std::min(used, widths[c]), ' ');
       line += c > 0 ? "  " : "";
+      Role role = titles ? Role::title : columns_[c].role;
+      if (role == Role::highlight && !is_heavy(cell))
+        role = Role::plain;
+      cell = style.paint(role, cell); // its width is known
       line += columns_[c].right ? blanks + cell : cell + blanks;
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';
   };
-  add_line([&](size_t c) -> const std::string & { return columns_[c].title; });
+  add_line([&](size_t c) -> const std::string & { return columns_[c].title; }, true);
   for (size_t r = 0; r < shown; ++r)
     add_line([&](size_t c) -> const std::string & { return rows_[r][c]; });
   if (!total_.empty()) {
@@ -128,7 +142,7 @@ std::string TextTable::render(size_t limit, uint32_t width) const {
     add_line([&](size_t c) -> const std::string & { return total_[c]; });
   }
   if (const size_t more = rows_.size() - shown + left_out_; more > 0)
-    out += fmt::format("({} more; --limit 0 shows all)\n", more);
+    out += style.paint(Role::metadata, fmt::format("({} more; --limit 0 shows all)", more)) + '\n';
   return out;
 }
 
@@ -163,9 +177,12 @@ std::string cycles_text(const FlatTable &table, const TextOptions &options) {
     return {};
   TextTable text;
   text.cut_text();
-  for (const char *title : {"self%", "self", "incl%", "incl"})
-    text.add_column(title, true);
-  text.add_column("functions that call each other", false);
+  for (const auto &[title, role] : {std::pair("self%", Role::highlight),
+                                    {"self", Role::plain},
+                                    {"incl%", Role::highlight},
+                                    {"incl", Role::plain}})
+    text.add_column(title, true, role);
+  text.add_column("functions that call each other", false, Role::function);
   constexpr size_t most_named = 20;
   for (const CycleRow &cycle : table.cycles) {
     const auto named =
@@ -177,7 +194,7 @@ std::string cycles_text(const FlatTable &table, const TextOptions &options) {
                   fmt::format("{}: {}{}", cycle.functions.size(), fmt::join(named, ", "),
                               named.size() < cycle.functions.size() ? ", …" : "")});
   }
-  return "\n" + text.render(options.limit, options.width);
+  return "\n" + text.render(options.limit, options.width, options.style);
 }
 } // namespace
 
@@ -196,23 +213,28 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
       std::ranges::any_of(table.rows, [](const FlatRow &row) { return row.calls > 0; });
 
   TextTable text;
-  text.add_column("self%", true);
+  text.add_column("#", true);
+  text.add_column("self%", true, Role::highlight);
   text.add_column("self", true);
   if (has_inclusive) {
-    text.add_column("incl%", true);
+    text.add_column("incl%", true, Role::highlight);
     text.add_column("incl", true);
   }
   if (has_calls)
     text.add_column("calls", true);
-  text.add_column(name_title, false);
+  text.add_column(name_title, false,
+                  has_place                ? Role::function
+                  : table.by == By::object ? Role::filename
+                                           : Role::plain);
   if (has_place)
-    text.add_column("place", false);
+    text.add_column("place", false, Role::filename);
   const uint64_t total = table.totals[0];
   const size_t shown =
       options.limit == 0 ? table.rows.size() : std::min<size_t>(options.limit, table.rows.size());
   text.leave_out(table.rows.size() - shown);
-  for (const FlatRow &row : std::span(table.rows).first(shown)) {
-    std::vector<std::string> cells{fmt::format("{:.2f}%", self_percent(row, total)),
+  for (size_t number = 1; const FlatRow &row : std::span(table.rows).first(shown)) {
+    std::vector<std::string> cells{fmt::format("{}", number++),
+                                   fmt::format("{:.2f}%", self_percent(row, total)),
                                    fmt::format("{}", row.self[0])};
     if (has_inclusive) {
       cells.push_back(fmt::format("{:.2f}%", percent(row.inclusive[0], total)));
@@ -238,7 +260,7 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
   }
   std::string out = fmt::format("{} {} in total\n", total, table.events[0]);
   out += other_events(table, options.width);
-  out += text.render(options.limit, options.width);
+  out += text.render(options.limit, options.width, options.style);
   return out + cycles_text(table, options);
 }
 

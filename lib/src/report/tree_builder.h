@@ -24,8 +24,7 @@ template <class State> struct TreeChild {
 template <class State> class TreeBuilder {
 public:
   template <class Source>
-  void build(CallTree &tree, std::vector<TreeChild<State>> roots, size_t limit,
-             const Source &source) {
+  void build(CallTree &tree, std::vector<TreeChild<State>> roots, size_t limit, Source &source) {
     left_ = limit;
     for (TreeChild<State> &root : roots)
       add(std::move(root), none);
@@ -39,8 +38,6 @@ public:
       if (next.parent != none)
         entries_[at].node.depth = entries_[next.parent].node.depth + 1;
       (next.parent == none ? roots_ : entries_[next.parent].children).push_back(at);
-      if (entries_[at].node.recursive)
-        continue;
       for (TreeChild<State> &child : source.children(next.child.state))
         add(std::move(child), at);
     }
@@ -113,7 +110,7 @@ inline size_t node_limit(const TreeOptions &options) {
 // Source: beginnings(), named(matcher), names(), children(state) and node(state). `tree` has its
 // events and totals.
 template <class State, class Source>
-Result<CallTree> build_tree(CallTree tree, const Source &source, const TreeOptions &options) {
+Result<CallTree> build_tree(CallTree tree, Source &&source, const TreeOptions &options) {
   tree.callers = options.callers;
   const bool from_function = !options.function.empty();
   if (options.callers && !from_function)

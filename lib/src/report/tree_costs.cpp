@@ -61,6 +61,7 @@ struct CostState {
   const Step *before = nullptr;   // null: a root
   const Arcs::Arc *arc = nullptr; // that leads to it
   const Step *step = nullptr;     // once it is shown
+  bool recursive = false;         // it is on the path already, and followed there
 };
 
 class CostTree {
@@ -141,10 +142,12 @@ public:
 
   std::vector<Child> children(const CostState &state) const {
     std::vector<Child> out;
+    if (state.recursive)
+      return out;
     for (const Arcs::Arc &arc : arcs_.of(state.function)) {
       bool estimated = false;
       out.push_back(
-          {cost_of(*state.step, arc, 0, estimated), {arc.other, state.step, &arc, nullptr}});
+          {cost_of(*state.step, arc, 0, estimated), {arc.other, state.step, &arc, nullptr, false}});
     }
     return out;
   }
@@ -179,9 +182,10 @@ public:
       add_self(node, arc.other);
     // A path that comes back stays within the component.
     for (const Step *step = &parent;
-         step && !node.recursive && graph_.same_component(step->function, arc.other);
+         step && !state.recursive && graph_.same_component(step->function, arc.other);
          step = step->before)
-      node.recursive = step->function == arc.other;
+      state.recursive = step->function == arc.other;
+    node.recursive = state.recursive;
     // All that a function with one caller costs is of that caller.
     const bool one_way = callers_ && arcs_.of(arc.other).size() == 1;
     state.step = &steps_.emplace_back(
@@ -222,7 +226,7 @@ private:
   }
   Child root_of(Step step) const {
     const Step &kept = steps_.emplace_back(std::move(step));
-    return {kept.inclusive.front(), {kept.function, nullptr, nullptr, &kept}};
+    return {kept.inclusive.front(), {kept.function, nullptr, nullptr, &kept, false}};
   }
 
   const CostProfile &profile_;
@@ -235,6 +239,11 @@ private:
 } // namespace
 
 Result<CallTree> call_tree(const CostProfile &profile, const TreeOptions &options) {
+  if (options.by)
+    return fail(ErrorCode::unsupported,
+                "the profile holds calls of all threads and parts together, and no stacks: "
+                "--thread and --part show one",
+                "--by");
   CallTree tree;
   for (const CostEvent &event : profile.events())
     tree.events.emplace_back(profile.strings[event.name]);

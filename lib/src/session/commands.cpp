@@ -11,8 +11,8 @@
 #include <tally/file_io.h>
 #include <tally/formats.h>
 #include <tally/report.h>
+#include <tally/sample_filter.h>
 
-#include "session/named_profile.h"
 #include "session/state.h"
 #include "support/clock.h"
 
@@ -62,10 +62,14 @@ Result<Reply> Session::State::run(const ParsedCommand &command) {
     Result<Reply> (State::*handler)(const ParsedCommand &);
   };
   static constexpr Row rows[] = {
-      {"start", &State::start},   {"stop", &State::stop},           {"status", &State::status},
-      {"report", &State::report}, {"tree", &State::tree},           {"annotate", &State::annotate},
-      {"dump", &State::dump},     {"histogram", &State::histogram}, {"load", &State::load},
-      {"diff", &State::diff},     {"clear", &State::clear},         {"config", &State::config},
+      {"start", &State::start},       {"stop", &State::stop},
+      {"status", &State::status},     {"report", &State::report},
+      {"break", &State::break_at},    {"list", &State::list},
+      {"tree", &State::tree},         {"annotate", &State::annotate},
+      {"dump", &State::dump},         {"histogram", &State::histogram},
+      {"load", &State::load},         {"diff", &State::diff},
+      {"clear", &State::clear},       {"config", &State::config},
+      {"region", &State::set_region},
   };
   for (const Row &row : rows)
     if (row.name == command.spec->name)
@@ -92,6 +96,10 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
                              (sampler ? sampled_options : options).frequency_hz);
     return fail(ErrorCode::bad_state, std::move(message), "profile start");
   }
+  return begin(options_of(command));
+}
+
+StartOptions Session::State::options_of(const ParsedCommand &command) const {
   const auto value = [&](std::string_view name) {
     return command.has(name) ? command.value(name) : std::string_view(settings.find(name)->second);
   };
@@ -103,7 +111,7 @@ Result<Reply> Session::State::start(const ParsedCommand &command) {
   for (const Backend backend : {Backend::perf, Backend::agent, Backend::interrupt})
     if (name_of(backend) == value("backend"))
       wanted.backend = backend;
-  return begin(wanted);
+  return wanted;
 }
 
 std::string Session::State::state_words(bool process_gone) const {
@@ -117,6 +125,13 @@ std::string Session::State::state_words(bool process_gone) const {
 }
 
 Result<Reply> Session::State::status(const ParsedCommand &) {
+  std::string out;
+  for (const auto &[name, value] : status_rows())
+    out += fmt::format("{} {}\n", style.paint(Role::variable, name), value);
+  return printed(out);
+}
+
+StatusRows Session::State::status_rows() {
   const SamplerStatus now = sums();
   const uint64_t at = now_ns();
   uint64_t run = running_ns, held = stopped_ns;
@@ -126,9 +141,9 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   const StartOptions &shown = collected ? sampled_options : options;
   const AgentFacts facts = agent ? agent->facts() : agent_facts;
 
-  std::string out;
+  StatusRows rows;
   const auto line = [&](std::string_view name, const auto &value) {
-    out += fmt::format("{} {}\n", name, value);
+    rows.emplace_back(name, fmt::format("{}", value));
   };
   line("state", state_words(now.ended));
   if (sampler)
@@ -153,7 +168,7 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
                        : "fp (may be cut where code has no frame pointers)");
     line("requested_hz", shown.frequency_hz);
   }
-  const uint64_t ticks = now.wall_clock ? now.rounds : now.samples;
+  const uint64_t ticks = now.wall_clock ? now.rounds : now.samples + now.outside;
   const uint64_t clock_ns = now.wall_clock ? run : now.cpu_ns;
   line("delivered_hz",
        clock_ns == 0 ? 0
@@ -161,10 +176,14 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
                            static_cast<double>(ticks) * 1e9 / static_cast<double>(clock_ns) + 0.5));
   line("samples", now.samples);
   line("in_kernel", now.kernel_samples);
+  if (collected && shown.region)
+    line("outside", now.outside);
   line("lost", now.lost);
   line("throttled", now.throttled);
   if (collected && shown.stacks == StackMode::dwarf && shown.backend != Backend::interrupt)
     line("cut_stacks", now.cut_stacks);
+  if (now.stack_bytes != 0)
+    line("stack_bytes", now.stack_bytes);
   size_t threads = now.threads, parts = now.parts;
   for (const Profile &profile : {kept, frozen})
     if (profile) {
@@ -179,6 +198,10 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
   line("running", seconds(run));
   line("stopped", seconds(held));
   line("memory", now.memory_bytes);
+  if (Region *const region = (collected ? sampled_options : options).region.get()) {
+    region->give_up_closed();
+    add_region(*region, rows);
+  }
   if (collected && shown.backend == Backend::agent) {
     line("interruptions", facts.interruptions);
     if (!facts.conflict.empty())
@@ -192,7 +215,7 @@ Result<Reply> Session::State::status(const ParsedCommand &) {
     line("problem", now.problem);
   if (loaded)
     line("loaded", loaded->path);
-  return printed(out);
+  return rows;
 }
 
 std::string Session::State::clock_words(const SamplerStatus &now, const AgentFacts &facts) const {
@@ -235,6 +258,11 @@ std::string Session::State::why_no_samples() {
   const uint64_t ran = running_ns + (running ? now_ns() - changed_at_ns : 0);
   if (ran == 0)
     return "no samples yet: the program has not run while it was sampled";
+  if (const Region *region = sampled_options.region.get();
+      region && region->passes().count() == 0 && region->inside() == 0)
+    return fmt::format("no samples yet: region {} was not entered{}",
+                       fmt::join(region->places(), " to "),
+                       region->inlined() == 0 ? "" : ", but for copies that are inlined");
   const uint32_t hz = sampled_options.frequency_hz;
   const double ran_seconds = static_cast<double>(ran) * 1e-9;
   if (ran_seconds * hz < 10)
@@ -261,13 +289,29 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
   if (loaded && in_parts)
     return fail(ErrorCode::bad_state,
                 "what was loaded has no parts of this session: `profile clear` first", "--parts");
+  const SampleFilter wanted = command.filter();
   if (loaded) {
-    TALLY_TRY(written, write_profile(loaded->profile, *format));
+    std::optional<tally::Profile> some;
+    if (!wanted.takes_all()) {
+      const auto take = [&](const auto &profile) -> Result<tally::Profile> {
+        TALLY_TRY(taken, filter(profile, wanted));
+        return tally::Profile(std::move(taken));
+      };
+      TALLY_TRY(taken, std::visit(take, loaded->read.profile));
+      some = std::move(taken);
+    }
+    TALLY_TRY(written, write_profile(some ? *some : loaded->read.profile, *format));
     TALLY_CHECK(write_file(path, written.bytes));
     return printed(fmt::format("Wrote {} to {} ({}).\n{}", loaded->path, path, format->name,
                                lost_lines(written)));
   }
-  return with_samples(command, [=, this](const StackProfile &profile) -> Result<Reply> {
+  return with_samples(command, [=, this](const StackProfile &all) -> Result<Reply> {
+    std::optional<StackProfile> some;
+    if (!wanted.takes_all()) {
+      TALLY_TRY(taken, filter(all, wanted));
+      some = std::move(taken);
+    }
+    const StackProfile &profile = some ? *some : all;
     const int64_t total = profile.totals().front();
     if (!in_parts) {
       TALLY_TRY(written, write_profile(profile, *format));
@@ -296,52 +340,60 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
 
 Result<Reply> Session::State::diff(const ParsedCommand &command) {
   const std::string name = command.arguments[0];
+  TALLY_TRY(by, by_of(command.value("by")));
+  TALLY_TRY(sort, sort_by_of(command.value("sort")));
+  const auto table_of = [by, sort](const auto &profile) { return flat_table(profile, by, sort); };
   FlatTable before_table;
   if (name == "previous") {
     if (!previous)
       return fail(ErrorCode::no_data, "there is no run before this one", "previous");
-    TALLY_TRY(table, flat_table(*previous, By::function));
+    TALLY_TRY(table, table_of(*previous));
     before_table = std::move(table);
   } else {
     Diagnostics findings;
     TALLY_TRY(path, command.file());
     TALLY_TRY(read, read_named_profile(path, findings, target.program));
-    TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::function); },
-                                read.profile));
+    TALLY_TRY(table, std::visit(table_of, read.profile));
     before_table = std::move(table);
   }
   const bool json = command.has("json");
   const uint32_t limit = command.limit();
   return with_shown(command, [=, this](Shown shown) -> Result<Reply> {
-    TALLY_TRY(after_table,
-              std::visit([](auto *each) { return flat_table(*each, By::function); }, shown));
+    TALLY_TRY(after_table, std::visit([&](auto *each) { return table_of(*each); }, shown));
     if (before_table.events[0] != after_table.events[0])
       return fail(ErrorCode::invalid_argument,
                   fmt::format("counts {}, {} {}: they do not compare", before_table.events[0],
                               loaded ? loaded->path : "the program's profile",
                               after_table.events[0]),
                   name);
-    const DiffTable changes = diff_tables(before_table, after_table);
+    const DiffTable changes = diff_tables(before_table, after_table, sort);
     return printed(json ? to_json(changes, limit)
-                        : to_text(changes, {.limit = limit, .width = width}));
+                        : to_text(changes, {.limit = limit, .width = width, .style = style}));
   });
 }
 
 Result<Reply> Session::State::clear(const ParsedCommand &) {
+  shown_report.reset();
   if (loaded) { // what was sampled is another thing
     const std::string path = loaded->path;
     loaded.reset();
     return printed(fmt::format("Forgot {}; what was sampled stays.\n", path));
   }
+  forget();
+  return Reply{};
+}
+
+void Session::State::forget() {
   kept.reset();
   frozen.reset();
   named.reset();
   done = {};
   running_ns = stopped_ns = 0;
   changed_at_ns = now_ns();
+  if (sampled_options.region)
+    sampled_options.region->clear();
   if (sampler)
     sampler->clear();
-  return Reply{};
 }
 
 Result<Reply> Session::State::config(const ParsedCommand &command) {

@@ -7,13 +7,18 @@
 
 namespace tally {
 
+namespace {
+
+Result<PcView> view_of_loaded(const NamedProfile &read, const PcNames *names,
+                              std::string_view what) {
+  if (read.pcs)
+    return pc_view(*read.pcs, names);
+  return std::visit([&](const auto &each) { return pc_view(each, what); }, read.profile);
+}
+
+} // namespace
+
 Result<Reply> Session::State::histogram(const ParsedCommand &command) {
-  if (loaded)
-    return fail(ErrorCode::bad_state,
-                fmt::format("shows what was sampled; {} is loaded: `profile clear` first, or "
-                            "`tally histogram`",
-                            loaded->path),
-                "profile histogram");
   HistogramOptions how;
   if (!command.arguments.empty())
     how.what = command.arguments[0];
@@ -21,7 +26,22 @@ Result<Reply> Session::State::histogram(const ParsedCommand &command) {
     TALLY_TRY(scale, scale_of(command.value("scale"), "--scale"));
     how.scale = scale;
   }
-  return with_samples(command, [how, this](const StackProfile &profile) -> Result<Reply> {
+  const bool json = command.has("json");
+  if (loaded) {
+    Diagnostics findings; // these were shown when it was loaded
+    ProgramNames names;
+    if (loaded->read.pcs && !loaded->program.empty())
+      names = ProgramNames(loaded->program, findings);
+    auto view = view_of_loaded(loaded->read, names.get(), how.what);
+    if (!view && view.error().source.empty())
+      view.error().source = loaded->path;
+    TALLY_TRY(seen, std::move(view));
+    TALLY_TRY(table, histogram_table(seen, how));
+    return Reply{json ? to_json(table)
+                      : to_text(table, {.limit = 0, .width = width, .style = style}) + footer(),
+                 {}};
+  }
+  return with_samples(command, [how, json, this](const StackProfile &profile) -> Result<Reply> {
     const auto names = [&](MappingId id) -> std::optional<PcNames> {
       if (!symbolizer)
         return {};
@@ -35,7 +55,10 @@ Result<Reply> Session::State::histogram(const ParsedCommand &command) {
     };
     TALLY_TRY(view, pc_view(profile, how.what, names));
     TALLY_TRY(table, histogram_table(view, how));
-    return Reply{to_text(table, {.limit = 0, .width = width}) + warnings_of(diagnostics), {}};
+    return Reply{json ? to_json(table)
+                      : to_text(table, {.limit = 0, .width = width, .style = style}) +
+                            warnings_of(diagnostics),
+                 {}};
   });
 }
 

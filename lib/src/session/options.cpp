@@ -63,6 +63,14 @@ uint32_t ParsedCommand::limit() const {
   return number_of(value("limit"));
 }
 
+SampleFilter ParsedCommand::filter() const {
+  SampleFilter out;
+  out.thread = value("thread");
+  if (has("part"))
+    out.part = number_of(value("part"));
+  return out;
+}
+
 Result<std::string> ParsedCommand::file() const {
   const std::string &path = arguments[0];
   if (path == "-")
@@ -240,8 +248,7 @@ void add_matching(std::string_view candidate, std::string_view begin,
 
 } // namespace
 
-std::vector<std::string>
-complete_words(std::string_view line, const std::function<std::vector<std::string>()> &functions) {
+std::vector<std::string> complete_words(std::string_view line, const WordsOf &words_of) {
   Words split = split_words(line);
   if (!split.open)
     split.words.emplace_back();
@@ -259,6 +266,11 @@ complete_words(std::string_view line, const std::function<std::vector<std::strin
   const CommandSpec *command = find_command(split.words[0]);
   if (!command)
     return out;
+  const auto add_words = [&](std::string_view kind) {
+    if (words_of)
+      for (const std::string &word : words_of(kind))
+        add_matching(word, last, out);
+  };
   const auto add_values = [&](const OptionSpec &option) {
     for (std::string_view choice : choices(option))
       add_matching(choice, last, out);
@@ -266,6 +278,10 @@ complete_words(std::string_view line, const std::function<std::vector<std::strin
       for (const Format &format : formats())
         if (format.write_costs || format.write_stacks)
           add_matching(format.name, last, out);
+    if (option.values == "THREAD")
+      add_words("THREAD");
+    else if (option.name == "part")
+      add_words("part");
   };
   const std::string &before = split.words[split.words.size() - 2];
   if (before.starts_with("--"))
@@ -294,10 +310,8 @@ complete_words(std::string_view line, const std::function<std::vector<std::strin
     add_files(last, out);
     return finish();
   }
-  if (functions && split.words.size() == 2 &&
-      command->arguments.find("FUNCTION") != command->arguments.npos)
-    for (const std::string &name : functions())
-      add_matching(name, last, out);
+  if (split.words.size() == 2 && command->arguments.find("FUNCTION") != command->arguments.npos)
+    add_words("FUNCTION");
   if (last.empty()) {
     for (const OptionSpec &option : command->options)
       out.push_back(fmt::format("--{}", option.name));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tally/result.h>
+#include <tally/sample_filter.h>
 #include <tally/session.h>
 
 namespace tally {
@@ -29,7 +30,8 @@ struct ParsedCommand {
 
   bool has(std::string_view option) const { return options.find(option) != options.end(); }
   std::string_view value(std::string_view option) const; // what was given, or the default
-  uint32_t limit() const; // of the option; 0, all, where JSON is wanted and no limit is given
+  uint32_t limit() const;      // of the option; 0, all, where JSON is wanted and no limit is given
+  SampleFilter filter() const; // by --thread and --part
   // The file that the first argument names. "-" means a program's own streams: here they are the
   // debugger's.
   Result<std::string> file() const;
@@ -47,9 +49,9 @@ Result<ParsedCommand> parse_command(std::string_view line);
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name);
 
-// `functions`: the names for a FUNCTION, asked for when one is to be completed; may be empty.
-std::vector<std::string>
-complete_words(std::string_view line,
-               const std::function<std::vector<std::string>()> &functions = {});
+// What a profile has for a word to become; asked for when it is to be completed. "FUNCTION": names,
+// "THREAD": names and TIDs, "part": numbers.
+using WordsOf = std::function<std::vector<std::string>(std::string_view kind)>;
+std::vector<std::string> complete_words(std::string_view line, const WordsOf &words_of = {});
 
 } // namespace tally

@@ -89,6 +89,11 @@ void Session::State::adopt(std::unique_ptr<Sampler> started) {
   sampled_pid = target.pid;
   sampled_command = target.command;
   sampled_options = options;
+  if (options.region) {
+    if (!same)
+      options.region->clear();
+    sampler->set_gate(options.region->gate());
+  }
   running = false;
   given_up_pid = 0;
   agent_facts = {};
@@ -136,6 +141,8 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) 
   if (!sampler)
     return Reply{};
   end_part(trigger);
+  if (sampled_options.region)
+    sampled_options.region->end_open(event_time());
   stopped_ns += event_time() - changed_at_ns;
   sampler->stop();
   done = sums();
@@ -233,9 +240,9 @@ SamplerStatus Session::State::sums() {
     return done;
   SamplerStatus all = sampler->status();
   for (const auto counter :
-       {&SamplerStatus::samples, &SamplerStatus::rounds, &SamplerStatus::kernel_samples,
-        &SamplerStatus::lost, &SamplerStatus::throttled, &SamplerStatus::cut_stacks,
-        &SamplerStatus::cpu_ns})
+       {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
+        &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::throttled,
+        &SamplerStatus::cut_stacks, &SamplerStatus::cpu_ns})
     all.*counter += done.*counter;
   return all;
 }
@@ -400,6 +407,13 @@ Result<Reply> Session::State::settle(Result<Reply> reply) {
   } else if (!failed) {
     failed = std::move(reply.error());
   }
+  if (todo.empty() && region_asked && !armed && !sampler) {
+    region_asked = false;
+    if (options.region)
+      options.region->close();
+    options.region.reset();
+    ask(RequestKind::region_end);
+  }
   if (!todo.empty()) {
     doing = std::move(todo.front());
     todo.pop_front();
@@ -444,10 +458,12 @@ InterruptClock::Stop Session::tick_take(int32_t tid) { return state_->clock.take
 void Session::tick_withdraw() { state_->clock.withdraw(); }
 Result<Reply> Session::tick(std::span<const ThreadStack> stacks) { return state_->tick(stacks); }
 
+uint64_t Session::region_hit(const RegionHit &hit) { return state_->region_hit(hit); }
+
 Result<Reply> Session::cancel() { return state_->cancel(); }
 
 std::vector<std::string> Session::complete(std::string_view line) const {
-  return complete_words(line, [&] { return state_->function_names(); });
+  return complete_words(line, [&](std::string_view kind) { return state_->words_of(kind); });
 }
 
 int32_t Session::sampled_pid() const { return state_->sampler ? state_->sampled_pid : 0; }
@@ -463,10 +479,16 @@ Result<void> Session::set(std::string_view name, std::string_view value) {
 
 void Session::set_width(uint32_t columns) { state_->width = columns; }
 
+Result<void> Session::set_style(std::string_view role, std::string_view sgr) {
+  return state_->style.set(role, sgr);
+}
+
+StatusRows Session::status() const { return state_->status_rows(); }
+
 Result<FlatTable> Session::table(By by, SortBy sort) {
   if (const auto &loaded = state_->loaded)
     return std::visit([&](const auto &each) { return flat_table(each, by, sort); },
-                      loaded->profile);
+                      loaded->read.profile);
   std::optional<Result<FlatTable>> table;
   const auto then = [&](const StackProfile &profile) {
     table = flat_table(profile, by, sort);

@@ -8,13 +8,13 @@ namespace tally {
 namespace {
 
 std::atomic<bool> pressed{false}; // since watching began
-std::atomic<bool> seen{false};
+std::atomic<bool> sigint_seen{false};
 bool watching = false;
 struct sigaction theirs; // written before the handler can run
 
 void handle(int number, siginfo_t *info, void *context) {
   if (!pressed.exchange(true, std::memory_order_relaxed)) {
-    seen.store(true, std::memory_order_relaxed);
+    sigint_seen.store(true, std::memory_order_relaxed);
     return;
   }
   // Pressed again: whatever we do takes too long.
@@ -45,7 +45,7 @@ void watch_sigint(bool on) {
   // Without a handler the signal does something that is not ours to repeat.
   if ((now.sa_flags & SA_SIGINFO) == 0 && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
     return;
-  seen.store(false, std::memory_order_relaxed);
+  sigint_seen.store(false, std::memory_order_relaxed);
   pressed.store(false, std::memory_order_relaxed);
   theirs = now;
   struct sigaction ours = now;
@@ -54,6 +54,6 @@ void watch_sigint(bool on) {
   watching = ::sigaction(SIGINT, &ours, nullptr) == 0;
 }
 
-bool take_sigint() { return seen.exchange(false, std::memory_order_relaxed); }
+bool take_sigint() { return sigint_seen.exchange(false, std::memory_order_relaxed); }
 
 } // namespace tally

@@ -11,11 +11,13 @@
 #include <tally/agent.h>
 #include <tally/formats.h>
 #include <tally/interrupt.h>
+#include <tally/named_profile.h>
 #include <tally/sampler.h>
 #include <tally/session.h>
 #include <tally/symbolization.h>
 
 #include "session/options.h"
+#include "session/region.h"
 
 namespace tally {
 
@@ -27,8 +29,9 @@ struct StartOptions {
   StackMode stacks = *stack_mode_by_name(default_stack_mode);
   bool wall = false; // the clock that was asked for
   Backend backend = Backend::perf;
-  bool chosen = false; // the backend was named, not left to `auto`
-  bool remote = false; // what is sampled
+  bool chosen = false;            // the backend was named, not left to `auto`
+  bool remote = false;            // what is sampled
+  std::shared_ptr<Region> region; // null: all of the program
   friend bool operator==(const StartOptions &, const StartOptions &) = default;
 };
 
@@ -41,14 +44,29 @@ struct Action {
 // What a reader of names should know: a file replaced since it ran, a debug file of another build.
 std::string warnings_of(const Diagnostics &diagnostics);
 
+// What `status` tells of it, and one line below a table, without its end.
+void add_region(const Region &region, StatusRows &rows);
+std::string region_footer(const Region &region);
+
 struct Session::State {
   using Then = std::function<Result<Reply>(const StackProfile &)>;
   using Profile = std::shared_ptr<const StackProfile>; // null: there is none
   using Shown = std::variant<const StackProfile *, const CostProfile *>;
   using Show = std::function<Result<Reply>(Shown)>;
   struct Loaded {
-    tally::Profile profile;
+    NamedProfile read;
     std::string path;
+    std::string program; // that counts of addresses are of; empty: not known
+  };
+
+  // The table that rows are named by number from: the last that was shown as text.
+  struct ShownReport {
+    By by = By::function;
+    std::vector<FlatRow> rows;            // those that were shown
+    Profile sampled;                      // what it was drawn from: this,
+    std::shared_ptr<const Loaded> loaded; // or that
+    int32_t pid = 0;                      // of the process that was sampled
+    SampleFilter wanted{};                // the samples that were shown
   };
 
   State();
@@ -70,6 +88,7 @@ struct Session::State {
   Result<Reply> with_names(Then then);
   Result<Reply> pump();
   Result<Reply> finish_names();
+  void forget(); // what was collected; sampling goes on
   // Answers what is requested with nothing, to the end.
   Result<void> finish_requests(Reply reply);
   Result<Reply> answer(std::span<const std::string> answers);
@@ -101,21 +120,37 @@ struct Session::State {
   Result<Reply> start(const ParsedCommand &command);
   Result<Reply> stop(const ParsedCommand &command);
   Result<Reply> status(const ParsedCommand &command);
+  StatusRows status_rows();
   Result<Reply> dump(const ParsedCommand &command);
   Result<Reply> diff(const ParsedCommand &command);
   Result<Reply> clear(const ParsedCommand &command);
   Result<Reply> config(const ParsedCommand &command);
-  Result<Reply> histogram(const ParsedCommand &command); // histogram.cpp
+  Result<Reply> histogram(const ParsedCommand &command);  // histogram.cpp
+  Result<Reply> set_region(const ParsedCommand &command); // region_command.cpp
+  Result<Reply> begin_region(std::shared_ptr<Region> region);
+  uint64_t region_hit(const RegionHit &hit);
+  StartOptions options_of(const ParsedCommand &command) const; // and of the settings
+
+  // places.cpp: from a row of a report to the code
+  void remember(FlatTable table, uint32_t limit, SampleFilter wanted);
+  Result<Reply> break_at(const ParsedCommand &command);
+  Result<Reply> list(const ParsedCommand &command);
+  Result<std::vector<std::string>> place_words(const ParsedCommand &command) const;
+  Result<Reply> show_place(const ParsedCommand &command, RequestKind kind);
+
+  // code.cpp
+  Result<Reply> annotate_code(const ParsedCommand &command);
 
   // views.cpp
   Result<Reply> report(const ParsedCommand &command);
   Result<Reply> tree(const ParsedCommand &command);
   Result<Reply> annotate(const ParsedCommand &command);
   Result<Reply> load(const ParsedCommand &command);
-  // What was loaded, else with_samples().
+  // What was loaded, else with_samples(); of it what the command's --thread and --part take.
   Result<Reply> with_shown(const ParsedCommand &command, Show show);
-  std::string footer() const;                      // of what is shown
-  std::vector<std::string> function_names() const; // that need no looking up, sorted
+  std::string footer() const; // of what is shown
+  // For complete_words(): what needs no looking up.
+  std::vector<std::string> words_of(std::string_view kind) const;
   // with_names(), refused where no sample was collected.
   Result<Reply> with_samples(const ParsedCommand &command, Then then);
   std::string why_no_samples(); // as far as it is known
@@ -126,11 +161,13 @@ struct Session::State {
   std::map<std::string, std::string, std::less<>> settings;
 
   uint32_t width = 80; // of the terminal
+  Style style;         // none where nobody looks at a terminal
   DebugEvent target;   // the newest that a front told
   StartOptions options;
   std::vector<Backend> to_try;     // options.backend and what comes after it
   std::vector<std::string> passed; // by `auto`: "perf: refused …"
   bool armed = false;              // `start` was given, `stop` not yet
+  bool region_asked = false;       // the front tells of hits
   InterruptClock clock;            // before the sampler that uses it
   std::unique_ptr<Sampler> sampler;
   AgentSampler *agent = nullptr;           // the sampler, where it is one
@@ -156,6 +193,7 @@ struct Session::State {
   Profile named;                        // all there is, named; valid until the process runs on
   Profile previous;                     // of the run before, named
   std::shared_ptr<const Loaded> loaded; // shown in place of these; until the process runs on
+  std::optional<ShownReport> shown_report;
 
   std::unique_ptr<Symbolizer> symbolizer; // one a run: files may be built anew in between
   Diagnostics diagnostics;

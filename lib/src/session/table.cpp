@@ -21,31 +21,52 @@ constexpr std::array<OptionSpec, 4> settings{{
      "callers: not recorded, by frame pointers, by unwind data"},
 }};
 
-constexpr std::array<OptionSpec, 4> report_options{{
+// Of what is shown or written.
+constexpr OptionSpec thread_option{"thread", "THREAD", "", "of that alone: its name, or its TID"};
+constexpr OptionSpec part_option{"part", "N", "", "of that alone: its number"};
+
+constexpr std::array<OptionSpec, 6> report_options{{
     {"by", "function|line|object|thread|part", "function", "what a row stands for"},
     {"sort", "self|inclusive", "self", "which column puts the rows in order"},
+    thread_option,
+    part_option,
     {"limit", "N", "20", "rows shown; 0 shows all"},
     {"json", "", "", "as JSON, all rows unless --limit is given"},
 }};
 
-constexpr std::array<OptionSpec, 3> tree_options{{
+constexpr std::array<OptionSpec, 6> tree_options{{
     {"callers", "", "", "who calls FUNCTION, and not whom it calls"},
+    {"by", "thread|part", "", "a tree for each"},
+    thread_option,
+    part_option,
     {"limit", "N", "40", "calls shown, the heaviest; 0 shows all"},
     {"json", "", "", "as JSON, all calls unless --limit is given"},
 }};
 
-constexpr std::array<OptionSpec, 2> dump_options{{
-    {"format", "FORMAT", "", "when the file's name does not tell it"},
-    {"parts", "", "", "a file for each part: FILE.1, FILE.2, …"},
+constexpr std::array<OptionSpec, 4> annotate_options{{
+    {"asm", "", "", "the instructions of FUNCTION, with samples beside each"},
+    thread_option,
+    part_option,
+    {"json", "", "", "as JSON"},
 }};
 
-constexpr std::array<OptionSpec, 2> diff_options{{
+constexpr std::array<OptionSpec, 4> dump_options{{
+    {"format", "FORMAT", "", "when the file's name does not tell it"},
+    {"parts", "", "", "a file for each part: FILE.1, FILE.2, …"},
+    thread_option,
+    part_option,
+}};
+
+constexpr std::array<OptionSpec, 4> diff_options{{
+    {"by", "function|line|object", "function", "what a row stands for"},
+    {"sort", "self|inclusive", "self", "which cost is compared"},
     {"limit", "N", "20", "rows shown; 0 shows all"},
     {"json", "", "", "as JSON, all rows unless --limit is given"},
 }};
 
-constexpr std::array<OptionSpec, 1> histogram_options{{
+constexpr std::array<OptionSpec, 2> histogram_options{{
     {"scale", "S", "", "profil()'s: 0xFFFF is 2 bytes a bin, 0x7FFF is 4; else what fits a screen"},
+    {"json", "", "", "as JSON"},
 }};
 
 constexpr CommandSpec commands[] = {
@@ -73,18 +94,34 @@ constexpr CommandSpec commands[] = {
     {"report", "", report_options, "a flat table of where the time went",
      "self: samples taken in the row's own code. incl: samples whose stack holds the\n"
      "row, counted once however often it recurs. Inlined functions are rows of their\n"
-     "own.",
+     "own. `profile break` and `profile list` take the numbers of the rows.",
      "profile report --by line --limit 10"},
+    {"break",
+     "N",
+     {},
+     "set a breakpoint where row N of the report is hottest",
+     "N is the number of a function's or a line's row in the last report that was\n"
+     "shown as a table; the numbers hold until another is shown, or `profile clear`.\n"
+     "The breakpoint is the debugger's own, at the line with most samples of the\n"
+     "row's own (without lines: at that instruction).",
+     "profile break 1"},
+    {"list",
+     "N",
+     {},
+     "show the source around the hottest line of row N of the report",
+     "N and the line are those of `profile break`; the debugger shows the source.",
+     "profile list 1"},
     {"tree", "[FUNCTION]", tree_options, "the call tree, the heaviest path first",
      "Who calls whom, and the share of samples taken there and below. Inlined calls\n"
-     "are calls. A function that calls itself is\n"
-     "marked (recursive).",
+     "are calls. A function that calls itself, also by others, is marked (recursive):\n"
+     "what it calls stands below it once, however often it recurs.",
      "profile tree parse --limit 20"},
-    {"annotate",
-     "FUNCTION|FILE[:LINE]",
-     {},
+    {"annotate", "FUNCTION|FILE[:LINE]", annotate_options,
      "source text with samples beside each line",
-     "Of a function, of a file, or of the lines around one line.",
+     "Of a function, of a file, or of the lines around one line. With --asm the\n"
+     "debugger disassembles all code of a function, parts of it that lie elsewhere and\n"
+     "what is inlined into it included; source lines stand between. Where the process\n"
+     "is gone, its files are disassembled. A call holds the samples of its callees.",
      "profile annotate parse.c:120"},
     {"histogram", "[RANGE|FUNCTION]", histogram_options,
      "samples by address, bin by bin, with bars",
@@ -103,8 +140,17 @@ constexpr CommandSpec commands[] = {
      "`profile clear`, or until the sampled program runs on.",
      "profile load callgrind.out.4711"},
     {"diff", "FILE|previous", diff_options, "what changed since a saved profile or the last run",
-     "Compares self cost by function, in percent of each profile's total.",
-     "profile diff previous"},
+     "Compares costs in percent of each profile's total.", "profile diff previous"},
+    {"region",
+     "LOCATION [LOCATION]",
+     {},
+     "sample only inside of a region of the program",
+     "With one place: a function, from each call until it returns, in the thread that\n"
+     "calls it (or until an exception or longjmp leaves it). With two: from a hit of\n"
+     "the first until a hit of the second, in all threads. A place is what `break`\n"
+     "takes; quote it where it has blanks. A new profile begins, and sampling, if it\n"
+     "has not. `profile status` tells passes and their times; `profile stop` ends it.",
+     "profile region parse"},
     {"clear", "", {}, "forget what was collected; sampling goes on", "", "profile clear"},
     {"config",
      "NAME [VALUE]",

@@ -146,6 +146,24 @@ std::vector<Segment> ElfFile::code_segments() const {
   return segments;
 }
 
+std::string_view ElfFile::code(uint64_t low, uint64_t high) const {
+  size_t size = 0;
+  const char *const bytes = elf_rawfile(elf(), &size);
+  for (const Segment &segment : code_segments()) {
+    if (low < segment.address || high < low || high - segment.address > segment.size)
+      continue;
+    const uint64_t begin = low - segment.address;
+    if (bytes && segment.offset <= size && segment.size <= size - segment.offset)
+      return {bytes + segment.offset + begin, high - low};
+  }
+  return {};
+}
+
+uint16_t ElfFile::machine() const {
+  GElf_Ehdr header;
+  return gelf_getehdr(elf(), &header) ? header.e_machine : uint16_t{EM_NONE};
+}
+
 CodeRanges ElfFile::code_ranges() const {
   CodeRanges ranges;
   Elf_Scn *section = nullptr;

@@ -66,6 +66,9 @@ public:
   std::vector<Segment> code_segments() const;
   // Sections with SHF_EXECINSTR; where there are no sections, the segments.
   CodeRanges code_ranges() const;
+  // The file's bytes at link-time addresses; empty where no executable segment holds them all.
+  std::string_view code(uint64_t low, uint64_t high) const;
+  uint16_t machine() const; // e_machine
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
   bool has_dwarf() const;

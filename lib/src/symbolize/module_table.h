@@ -30,6 +30,9 @@ public:
   std::string_view build_id() const { return files_.build_id; }
   void frames(uint64_t address, std::vector<SourceFrame> &out);
   std::vector<FunctionExtent> functions();
+  // Symbolizer's own, see there.
+  std::vector<InstructionRange> code_of(uint64_t address, size_t frame);
+  Result<std::vector<Instruction>> instructions(InstructionRange range);
   void save();
 
 private:
@@ -52,6 +55,7 @@ private:
   std::string_view text(const Unit &unit, TextRef ref) const;
   SourceFrame function_of(Unit &unit, uint32_t function);
   void frames_once(uint64_t address, std::vector<SourceFrame> &out);
+  std::vector<InstructionRange> code_once(uint64_t address, size_t frame);
   void write(const Cache *on_disk, const std::string &path);
   CacheSource source() const;
 

@@ -79,6 +79,23 @@ public:
     }
   }
 
+  std::vector<InstructionRange> code_of(ModuleId module, uint64_t link_address,
+                                        size_t frame) override {
+    try {
+      ModuleTable *table = table_of(module);
+      return table && table->usable() ? table->code_of(link_address, frame)
+                                      : std::vector<InstructionRange>();
+    } catch (...) {
+      return {};
+    }
+  }
+
+  Result<std::vector<Instruction>> instructions(ModuleId module, InstructionRange range) override {
+    ModuleTable *table = table_of(module);
+    return table && table->usable() ? table->instructions(range)
+                                    : Symbolizer::instructions(module, range);
+  }
+
   std::string_view build_id(ModuleId module) override {
     ModuleTable *table = table_of(module);
     return table ? table->build_id() : std::string_view();
@@ -109,6 +126,10 @@ private:
 
 } // namespace
 } // namespace symbolize
+
+Result<std::vector<Instruction>> Symbolizer::instructions(ModuleId, InstructionRange) {
+  return fail(ErrorCode::not_found, "the file that the code came from is not to be had");
+}
 
 std::unique_ptr<Symbolizer> make_symbolizer(SymbolizerOptions options) {
   return std::make_unique<symbolize::ElfSymbolizer>(std::move(options));

@@ -1,12 +1,12 @@
 #include "formats/perf_data/recording.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <limits>
 #include <optional>
 
 #include <fmt/format.h>
+
+#include "model/perf_chain.h"
 
 namespace tally::perf_data {
 
@@ -18,30 +18,6 @@ constexpr size_t most_ended = 256;
 // In place of addresses that are in no file: the kernel's own marks.
 constexpr auto kernel_address = static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
 constexpr auto guest_address = static_cast<uint64_t>(PERF_CONTEXT_GUEST);
-
-constexpr int no_register = -1;
-// DWARF's number of each of x86-64's registers, by the kernel's (asm/perf_regs.h).
-constexpr std::array<int, 24> dwarf_numbers = {
-    0,  3,           2,           1,           4,           5,           6,           7,
-    16, no_register, no_register, no_register, no_register, no_register, no_register, no_register,
-    8,  9,           10,          11,          12,          13,          14,          15};
-// Data segments' registers, which the kernel refuses to sample there: another processor's mask.
-constexpr uint64_t not_x86_64 = 0xf000 | ~uint64_t{0xffffff};
-
-bool registers_of(uint64_t mask, const PerfSample &sample, Registers &out) {
-  if (sample.regs_abi != PERF_SAMPLE_REGS_ABI_64 || (mask & not_x86_64) != 0)
-    return false;
-  for (size_t number = 0; number < dwarf_numbers.size(); ++number) {
-    if (dwarf_numbers[number] == no_register)
-      continue;
-    const uint64_t bit = uint64_t{1} << number;
-    const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
-    if ((mask & bit) == 0 || at >= sample.regs.size())
-      return false;
-    out.value[static_cast<size_t>(dwarf_numbers[number])] = sample.regs[at];
-  }
-  return true;
-}
 
 enum class Where : uint8_t { user, kernel, guest };
 
@@ -231,33 +207,18 @@ void Recording::find_chain(Process &of, const PerfLayout &layout, const PerfSamp
     unwind(of, layout, sample);
     return;
   }
-  bool user = false;
-  for (size_t i = 0; i < sample.chain.size(); ++i) {
-    const uint64_t pc = sample.chain[i];
-    if (pc >= static_cast<uint64_t>(PERF_CONTEXT_MAX)) {
-      user = pc == static_cast<uint64_t>(PERF_CONTEXT_USER);
-      continue;
-    }
-    if (!user)
-      continue;
-    if (of.chain.empty())
+  follow(sample, of.chain);
+  if (of.chain.empty())
+    if (const uint64_t pc = user_pc(layout, sample); pc >= CallChain::lowest_code)
       of.chain.leaf(pc);
-    else if (!of.chain.caller(pc))
-      break;
-  }
-  Registers registers;
-  if (of.chain.empty() && !sample.in_kernel && (type & PERF_SAMPLE_IP) != 0)
-    of.chain.leaf(sample.ip);
-  else if (of.chain.empty() && registers_of(layout.regs_user, sample, registers))
-    of.chain.leaf(registers.pc());
   if (!sample.stack.empty())
     ++not_unwound_;
 }
 
 void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &sample) {
   Registers registers;
-  if (registers_of(layout.regs_user, sample, registers)) {
-    cut_ += !of.chain.unwind(registers, sample.stack);
+  if (read_registers(layout, sample, registers)) {
+    cut_ += of.chain.unwind(registers, sample.stack) != StackEnd::complete;
     return;
   }
   // A 32-bit program, or another processor's; or a thread of the kernel, which has no such part.

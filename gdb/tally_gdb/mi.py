@@ -1,0 +1,50 @@
+"""`-profile-…`: each command of `profile`, for programs that drive GDB by MI."""
+
+from typing import List
+
+import gdb
+
+from .console import printable
+from .runner import TOO_DEEP, Runner, quoted
+from .session import TallyError
+
+def _result(value):
+    """MI knows texts, lists and tuples: a flag becomes 1 or 0."""
+    if isinstance(value, dict):
+        return {name: _result(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_result(each) for each in value]
+    return int(value) if isinstance(value, bool) else printable(str(value))
+
+
+class _Command(gdb.MICommand):
+    def __init__(self, runner: Runner, name: str, has_json: bool) -> None:
+        self._runner = runner
+        self._name = name
+        self._has_json = has_json
+        super().__init__(f"-profile-{name}")
+
+    def invoke(self, argv: List[str]):
+        try:
+            return _result(self._run([word for word in argv if word != "--json"]))
+        except TallyError as error:
+            raise gdb.GdbError(printable(str(error)))
+        except RecursionError:
+            raise gdb.GdbError(TOO_DEEP)
+
+    def _run(self, words: List[str]):
+        line = f"{self._name} {quoted(words)}"
+        if self._has_json:
+            return self._runner.run_json(line)
+        text = self._runner.run(line, to_console=False)
+        if self._name == "status":
+            return self._runner.session.status()
+        if self._name == "config" and len(words) == 1:
+            return {"name": words[0], "value": self._runner.session.setting(words[0])}
+        return {"message": text.splitlines()} if text else {}
+
+
+def register(runner: Runner) -> None:
+    table = runner.session.commands()
+    for name, usage in zip(table["name"], table["usage"]):
+        _Command(runner, str(name), "[--json]" in str(usage))

@@ -1,0 +1,52 @@
+"""What each way of asking has in common: a line typed, an MI command, a script."""
+
+import json
+from typing import Dict, Iterable, Sequence
+
+import gdb
+
+from .inferior import Watcher
+from .session import Session, TallyError
+from .styles import styles
+from .variables import Variables
+
+
+TOO_DEEP = "the tree is deeper than Python can take: --limit leaves out light branches"
+
+
+def quoted(words: Iterable[object]) -> str:
+    """As one line, from which the session takes the same words."""
+    return " ".join("'" + str(word).replace("'", "'\\''") + "'" for word in words)
+
+
+class Runner:
+    def __init__(self, session: Session, watcher: Watcher, parameters: Sequence,
+                 variables: Variables) -> None:
+        self.session = session
+        self._watcher = watcher
+        self._parameters = parameters
+        self._variables = variables
+
+    def run(self, line: str, to_console: bool) -> str:
+        """What follows the word `profile`; the text to print. Raises TallyError."""
+        performer = self._watcher.performer(shows_progress=to_console)
+        try:
+            self._watcher.sync()
+            self.session.set_width(gdb.parameter("width") or 0)
+            self.session.set_styles(styles(to_console))
+            text = self.session.command(line, performer)
+            self._watcher.tell_running()
+        finally:
+            performer.end()
+            self._variables.refresh()
+        for parameter in self._parameters:
+            parameter.refresh()
+        return text
+
+    def run_json(self, line: str) -> Dict:
+        """Of a command that has --json."""
+        text = self.run(f"{line} --json", to_console=False)
+        try:
+            return json.loads(text)
+        except RecursionError:
+            raise TallyError(TOO_DEEP) from None

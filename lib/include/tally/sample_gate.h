@@ -1,0 +1,61 @@
+// Which samples count: those taken while their thread, or the whole process, is inside of a region.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <sys/types.h>
+
+#include <tally/export.h>
+
+namespace tally {
+
+// Switched while the process stands, so a switch is known before any sample that it decides on; the
+// reader asks later, by the time of each sample. Any thread; times by CLOCK_MONOTONIC.
+class TALLY_API SampleGate {
+public:
+  // In place of a thread: the switch is the whole process's.
+  static constexpr pid_t all_threads = 0;
+
+  // Closed to begin with. What is open already stays open, and closed closed.
+  void open(pid_t tid, uint64_t at_ns);
+  void close(pid_t tid, uint64_t at_ns);
+  // The process became another program: nobody is inside any more.
+  void close_all(uint64_t at_ns);
+  bool is_open(pid_t tid) const;
+
+  // Where the debugger stops the process for a switch, and goes on from: ticks of the kernel's work
+  // on that are charged to the thread at this address.
+  void add_stop(uint64_t pc);
+  // Where a debugger may let the instruction run that such a breakpoint has replaced.
+  void set_step_area(uint64_t begin, uint64_t end);
+  bool is_stop(uint64_t pc) const;
+  bool is_step(uint64_t pc) const;
+
+  // Whether the thread was inside at that time. Of one thread it is asked in about the order of the
+  // times: what was a second before the newest may be forgotten.
+  bool holds(pid_t tid, uint64_t at_ns);
+
+  size_t memory_bytes() const;
+
+private:
+  struct Track {
+    std::vector<uint64_t> switches; // ascending; to `open_before`'s opposite, and so on
+    bool open_before = false;       // the first of them
+    bool is_open() const { return open_before != (switches.size() % 2 != 0); }
+    bool holds(uint64_t at_ns) const;
+    void forget_before(uint64_t ns);
+  };
+  void turn(pid_t tid, uint64_t at_ns, bool open);
+  void sweep(uint64_t now_ns);
+
+  mutable std::mutex mutex_;
+  std::unordered_map<pid_t, Track> tracks_;
+  std::unordered_set<uint64_t> stops_;
+  uint64_t step_begin_ = 0, step_end_ = 0;
+};
+
+} // namespace tally

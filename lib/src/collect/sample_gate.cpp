@@ -1,0 +1,119 @@
+#include <tally/sample_gate.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace tally {
+
+namespace {
+
+// Samples of one thread come in order, but for what the clocks of processors differ by.
+constexpr uint64_t disorder_ns = 1'000'000'000;
+// No reader is later than this: a thread that it never asks for shall not grow.
+constexpr uint64_t longest_delay_ns = 10'000'000'000;
+constexpr size_t many_switches = 8192;
+constexpr size_t many_threads = 1024;
+constexpr size_t most_stops = 100'000;
+
+} // namespace
+
+bool SampleGate::Track::holds(uint64_t at_ns) const {
+  const auto after = std::upper_bound(switches.begin(), switches.end(), at_ns);
+  return open_before != ((after - switches.begin()) % 2 != 0);
+}
+
+void SampleGate::Track::forget_before(uint64_t ns) {
+  const auto first = std::lower_bound(switches.begin(), switches.end(), ns);
+  open_before = open_before != ((first - switches.begin()) % 2 != 0);
+  switches.erase(switches.begin(), first);
+}
+
+void SampleGate::turn(pid_t tid, uint64_t at_ns, bool open) {
+  const std::lock_guard lock(mutex_);
+  if (tracks_.size() >= many_threads && !tracks_.contains(tid))
+    sweep(at_ns);
+  Track &track = tracks_[tid];
+  if (track.is_open() == open)
+    return;
+  if (track.switches.size() >= many_switches && at_ns > longest_delay_ns)
+    track.forget_before(at_ns - longest_delay_ns);
+  // A clock of another processor may be a little behind.
+  const uint64_t last = track.switches.empty() ? 0 : track.switches.back();
+  track.switches.push_back(std::max(at_ns, last));
+}
+
+void SampleGate::sweep(uint64_t now_ns) {
+  std::erase_if(tracks_, [now_ns](const auto &each) {
+    const Track &track = each.second;
+    return !track.is_open() &&
+           (track.switches.empty() || track.switches.back() + longest_delay_ns < now_ns);
+  });
+}
+
+void SampleGate::open(pid_t tid, uint64_t at_ns) { turn(tid, at_ns, true); }
+void SampleGate::close(pid_t tid, uint64_t at_ns) { turn(tid, at_ns, false); }
+
+void SampleGate::close_all(uint64_t at_ns) {
+  const std::lock_guard lock(mutex_);
+  for (auto &[tid, track] : tracks_)
+    if (track.is_open())
+      track.switches.push_back(std::max(at_ns, track.switches.empty() ? 0 : track.switches.back()));
+  stops_.clear();
+}
+
+bool SampleGate::is_open(pid_t tid) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = tracks_.find(tid);
+  return found != tracks_.end() && found->second.is_open();
+}
+
+void SampleGate::add_stop(uint64_t pc) {
+  const std::lock_guard lock(mutex_);
+  if (stops_.size() < most_stops)
+    stops_.insert(pc);
+}
+
+void SampleGate::set_step_area(uint64_t begin, uint64_t end) {
+  const std::lock_guard lock(mutex_);
+  step_begin_ = begin;
+  step_end_ = end;
+}
+
+bool SampleGate::is_stop(uint64_t pc) const {
+  const std::lock_guard lock(mutex_);
+  return stops_.contains(pc);
+}
+
+bool SampleGate::is_step(uint64_t pc) const {
+  const std::lock_guard lock(mutex_);
+  return pc >= step_begin_ && pc < step_end_;
+}
+
+bool SampleGate::holds(pid_t tid, uint64_t at_ns) {
+  const std::lock_guard lock(mutex_);
+  const auto inside = [&](pid_t id) {
+    const auto found = tracks_.find(id);
+    if (found == tracks_.end())
+      return false;
+    Track &track = found->second;
+    const bool in = track.holds(at_ns);
+    // Not at each call: erasing from the front moves what is left.
+    // One thread's samples come in order; those of different threads may not.
+    const uint64_t disorder = id == all_threads ? longest_delay_ns : disorder_ns;
+    if (track.switches.size() >= 64 && at_ns > disorder &&
+        track.switches[track.switches.size() / 2] < at_ns - disorder)
+      track.forget_before(at_ns - disorder);
+    return in;
+  };
+  return inside(all_threads) || inside(tid);
+}
+
+size_t SampleGate::memory_bytes() const {
+  const std::lock_guard lock(mutex_);
+  size_t bytes = tracks_.size() * (sizeof(Track) + 2 * sizeof(void *));
+  for (const auto &[tid, track] : tracks_)
+    bytes += track.switches.capacity() * sizeof(uint64_t);
+  return bytes;
+}
+
+} // namespace tally

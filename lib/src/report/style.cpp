@@ -1,0 +1,67 @@
+#include <tally/style.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tally {
+
+namespace {
+
+struct NamedRole {
+  std::string_view name;
+  Role role;
+  std::string_view standard;
+};
+
+constexpr NamedRole named_roles[] = {
+    {"function", Role::function, "\033[33m"}, {"filename", Role::filename, "\033[32m"},
+    {"address", Role::address, "\033[34m"},   {"variable", Role::variable, "\033[36m"},
+    {"title", Role::title, "\033[1m"},        {"highlight", Role::highlight, "\033[31m"},
+    {"metadata", Role::metadata, "\033[2m"},
+};
+
+// Select Graphic Rendition, ECMA-48 8.3.117; colons part the numbers of a colour (ITU T.416).
+bool is_sgr(std::string_view text) {
+  return text.starts_with("\033[") && text.ends_with('m') &&
+         text.substr(2, text.size() - 3).find_first_not_of("0123456789;:") == text.npos;
+}
+
+} // namespace
+
+Style Style::standard() {
+  Style out;
+  for (const NamedRole &each : named_roles)
+    out.begins_[static_cast<size_t>(each.role)] = each.standard;
+  return out;
+}
+
+Result<void> Style::set(std::string_view role, std::string_view sgr) {
+  const auto found = std::ranges::find(named_roles, role, &NamedRole::name);
+  if (found == std::ranges::end(named_roles)) {
+    std::vector<std::string_view> names;
+    for (const NamedRole &each : named_roles)
+      names.push_back(each.name);
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("there is no style '{}' (there are: {})", role, fmt::join(names, ", ")),
+                "style");
+  }
+  if (!sgr.empty() && !is_sgr(sgr))
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("of '{}': expected ESC [ numbers m, or nothing", role), "style");
+  begins_[static_cast<size_t>(found->role)] = sgr;
+  return {};
+}
+
+std::string Style::paint(Role role, std::string_view text) const {
+  const std::string &begin = begins_[static_cast<size_t>(role)];
+  const size_t first = text.find_first_not_of(' ');
+  if (begin.empty() || first == text.npos)
+    return std::string(text);
+  const size_t end = text.find_last_not_of(' ') + 1;
+  return fmt::format("{}{}{}\033[m{}", text.substr(0, first), begin,
+                     text.substr(first, end - first), text.substr(end));
+}
+
+} // namespace tally

@@ -1,0 +1,473 @@
+// The call tree of stacks.
+//
+// Recursion is folded: a function that a stack enters again stands for both, and what it calls then
+// stands below it once. So a path holds each function once, however deep the stack, and each parent
+// did call its child.
+#include <tally/tree.h>
+
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "model/id_table.h"
+#include "model/owner_roots.h"
+#include "model/stack_walk.h"
+#include "report/names.h"
+#include "report/tree_builder.h"
+#include "support/hash.h"
+
+namespace tally {
+
+namespace {
+
+// A frame of the trie: one of the lines of a node's location (0: the innermost).
+struct TreeFrameId {
+  StackId node = none<StackId>;
+  uint32_t line = 0;
+  friend bool operator==(const TreeFrameId &, const TreeFrameId &) = default;
+};
+
+// Gives what is one function in a tree a number, in the order of their texts.
+class FunctionKeys {
+public:
+  using Texts = std::array<std::string_view, 3>; // name, file, object
+
+  explicit FunctionKeys(const StackProfile &profile) : profile_(profile) {
+    const auto text = [&](StringId id) { return profile.strings[id]; };
+    std::map<Texts, uint32_t> ids{{unknown, 0}};
+    for (const SourceFunction &f : profile.functions())
+      ids.try_emplace({text(f.name), text(f.file), text(f.object)});
+    for (auto &[texts, id] : ids) {
+      id = static_cast<uint32_t>(texts_.size());
+      texts_.push_back(texts);
+    }
+    for (const SourceFunction &f : profile.functions())
+      of_function_.push_back(ids[{text(f.name), text(f.file), text(f.object)}]);
+    unknown_ = ids[unknown];
+  }
+
+  uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
+  const Texts &texts(uint32_t key) const { return texts_[key]; }
+  std::vector<std::string_view> names() const {
+    std::vector<std::string_view> out;
+    for (const Texts &each : texts_)
+      out.push_back(each[0]);
+    return out;
+  }
+
+  uint32_t line_count(StackId node) const {
+    return std::max<uint32_t>(1, static_cast<uint32_t>(lines_of(node).size()));
+  }
+  TreeFrameId outermost(StackId node) const { return {node, line_count(node) - 1}; }
+  TreeFrameId caller_of(const TreeFrameId &frame) const { // node none: there is none
+    if (frame.line + 1 < line_count(frame.node))
+      return {frame.node, frame.line + 1};
+    return {profile_.stack_caller(frame.node), 0};
+  }
+  uint32_t key_of(const TreeFrameId &frame) const {
+    const auto lines = lines_of(frame.node);
+    return lines.empty() ? unknown_ : of_function_[index_of(lines[frame.line].function)];
+  }
+
+private:
+  static constexpr Texts unknown{"[unknown]", "", ""};
+  std::span<const SourceLine> lines_of(StackId node) const {
+    return profile_.location(profile_.stack_location(node)).lines;
+  }
+
+  const StackProfile &profile_;
+  std::vector<Texts> texts_; // by key
+  std::vector<uint32_t> of_function_;
+  uint32_t unknown_ = 0;
+};
+
+// Sums are no larger than the profile's totals.
+void add_values(std::span<uint64_t> sums, std::span<const uint64_t> values) {
+  for (size_t v = 0; v < values.size(); ++v)
+    sums[v] += values[v];
+}
+
+// A row of values for each node.
+class ValueRows {
+public:
+  explicit ValueRows(size_t width) : width_(width) {}
+  void add_row() { values_.resize(values_.size() + width_, 0); }
+  std::span<uint64_t> operator[](uint32_t row) {
+    return std::span(values_).subspan(row * width_, width_);
+  }
+  std::span<const uint64_t> operator[](uint32_t row) const {
+    return std::span(values_).subspan(row * width_, width_);
+  }
+
+private:
+  size_t width_;
+  std::vector<uint64_t> values_;
+};
+
+// What both trees stand on. With `rooted` the outermost frames are threads or parts, and no
+// functions: a tree always begins with them.
+struct TreeSource {
+  const StackProfile &profile;
+  const StackWeights &weights;
+  const FunctionKeys &keys;
+  bool rooted = false;
+
+  bool is_owner(const TreeFrameId &frame) const {
+    return rooted && profile.stack_caller(frame.node) == none<StackId>;
+  }
+  TreeNode node(uint32_t key) const {
+    TreeNode out;
+    const FunctionKeys::Texts &texts = keys.texts(key);
+    out.name = texts[0];
+    out.file = texts[1];
+    out.object = texts[2];
+    out.self.assign(weights.width(), 0);
+    out.inclusive.assign(weights.width(), 0);
+    return out;
+  }
+  // By key; none: every function.
+  std::vector<bool> wanted_by(const FunctionMatcher *matcher) const {
+    std::vector<bool> out;
+    for (uint32_t key = 0; key < keys.size(); ++key)
+      out.push_back(!matcher || matcher->matches(keys.texts(key)[0]));
+    return out;
+  }
+};
+
+// Whom functions call. All of it is made at once, for what folds into a node lies anywhere below it
+// in the trie; it has no more nodes than that has frames.
+class FoldedTree {
+public:
+  using Child = TreeChild<uint32_t>;
+
+  explicit FoldedTree(const TreeSource &from)
+      : from_(from), self_(from.weights.width()), total_(from.weights.width()) {}
+
+  std::vector<Child> beginnings() { return fold(nullptr); }
+  // Begins with the outermost frames of that name: what recurs below is in them already.
+  std::vector<Child> named(const FunctionMatcher &wanted) { return fold(&wanted); }
+  std::vector<std::string_view> names() const { return from_.keys.names(); }
+
+  std::vector<Child> children(uint32_t id) const {
+    std::vector<Child> out;
+    for (uint32_t i = first_child_[id]; i < first_child_[id + 1]; ++i)
+      out.push_back(child(children_[i]));
+    return out;
+  }
+  TreeNode node(uint32_t id) const {
+    TreeNode out = from_.node(nodes_[id].key);
+    add_values(out.self, self_[id]);
+    add_values(out.inclusive, total_[id]);
+    out.recursive = nodes_[id].recursive;
+    return out;
+  }
+
+  // For walk_stacks().
+  void enter(StackId stack) {
+    for (uint32_t line = from_.keys.line_count(stack); line-- > 0;)
+      enter_frame({stack, line});
+    if (depth_ > (wants_all_ ? 0 : floor()))
+      add_values(self_[path_[depth_ - 1]], from_.weights.self(stack));
+  }
+  void leave(StackId stack) {
+    for (uint32_t line = from_.keys.line_count(stack); line > 0; --line) {
+      const Undo undo = undo_.back();
+      undo_.pop_back();
+      if (undo.key == none<uint32_t>)
+        continue;
+      --on_stack_[undo.key];
+      if (undo.pushed) {
+        path_[undo.depth] = undo.node;
+        at_[undo.key] = undo.at;
+      }
+      depth_ = undo.depth;
+    }
+  }
+
+private:
+  struct Node {
+    uint32_t parent = none<uint32_t>; // smaller than the node
+    uint32_t key = 0;
+    bool recursive = false;
+  };
+  // What a frame has changed; key none: nothing.
+  struct Undo {
+    uint32_t key = none<uint32_t>;
+    bool pushed = false;
+    uint32_t depth = 0, node = 0, at = 0; // as they were: depth_, path_[depth], at_[key]
+  };
+
+  // Depth at which functions stand.
+  uint32_t floor() const { return from_.rooted ? 1 : 0; }
+
+  std::vector<Child> fold(const FunctionMatcher *matcher) {
+    wants_all_ = !matcher;
+    wanted_ = from_.wanted_by(matcher);
+    at_.assign(from_.keys.size(), 0);
+    on_stack_.assign(from_.keys.size(), 0);
+    walk_stacks(from_.profile, from_.weights, *this);
+    add_up();
+    std::vector<Child> roots;
+    for (uint32_t id = 0; id < nodes_.size(); ++id)
+      if (nodes_[id].parent == none<uint32_t> && !is_empty(id))
+        roots.push_back(child(id));
+    return roots;
+  }
+
+  void enter_frame(const TreeFrameId &frame) {
+    const uint32_t key = from_.keys.key_of(frame);
+    if (!from_.is_owner(frame) && depth_ <= floor() && !wanted_[key]) {
+      undo_.push_back({});
+      return;
+    }
+    // Entries of path_ beyond depth_ are kept, so that leaving sets back one of them and no more;
+    // at_ is good where path_ agrees.
+    const uint32_t at = at_[key];
+    if (at < depth_ && nodes_[path_[at]].key == key) {
+      undo_.push_back({key, false, depth_, 0, 0});
+      depth_ = at + 1;
+    } else {
+      if (depth_ == path_.size())
+        path_.push_back(0);
+      undo_.push_back({key, true, depth_, path_[depth_], at});
+      path_[depth_] = find_or_add(depth_ == 0 ? none<uint32_t> : path_[depth_ - 1], key);
+      at_[key] = depth_++;
+    }
+    if (on_stack_[key]++ > 0)
+      nodes_[path_[depth_ - 1]].recursive = true;
+  }
+
+  uint32_t find_or_add(uint32_t parent, uint32_t key) {
+    const auto hash = [](const Node &node) {
+      return mix((uint64_t{node.parent} << 32) | node.key);
+    };
+    const Node wanted{parent, key};
+    const auto [id, added] = table_.find_or_add(
+        hash(wanted), static_cast<uint32_t>(nodes_.size()),
+        [&](uint32_t i) { return nodes_[i].parent == parent && nodes_[i].key == key; },
+        [&](uint32_t i) { return hash(nodes_[i]); });
+    if (added) {
+      nodes_.push_back(wanted);
+      self_.add_row();
+    }
+    return id;
+  }
+
+  void add_up() {
+    total_ = self_;
+    for (uint32_t id = static_cast<uint32_t>(nodes_.size()); id-- > 0;)
+      if (nodes_[id].parent != none<uint32_t>)
+        add_values(total_[nodes_[id].parent], total_[id]);
+    first_child_.assign(nodes_.size() + 2, 0);
+    const auto each_child = [&](auto take) {
+      for (uint32_t id = 0; id < nodes_.size(); ++id)
+        if (nodes_[id].parent != none<uint32_t> && !is_empty(id))
+          take(nodes_[id].parent, id);
+    };
+    // first_child_[p + 1] is where the next child of p goes, and in the end where those of p + 1
+    // begin.
+    each_child([&](uint32_t parent, uint32_t) { ++first_child_[parent + 2]; });
+    for (size_t i = 1; i < first_child_.size(); ++i)
+      first_child_[i] += first_child_[i - 1];
+    children_.resize(first_child_.back());
+    each_child([&](uint32_t parent, uint32_t id) { children_[first_child_[parent + 1]++] = id; });
+  }
+
+  bool is_empty(uint32_t id) const { // what is called between two calls of one function, and alone
+    return std::ranges::all_of(total_[id], [](uint64_t value) { return value == 0; });
+  }
+  Child child(uint32_t id) const { return {total_[id].front(), id}; }
+
+  const TreeSource &from_;
+  bool wants_all_ = false;
+  std::vector<bool> wanted_; // by key
+  IdTable table_;
+  std::vector<Node> nodes_;
+  ValueRows self_, total_;
+  std::vector<uint32_t> first_child_, children_;
+
+  uint32_t depth_ = 0;         // of the folded path that is walked on
+  std::vector<uint32_t> path_; // its nodes
+  std::vector<uint32_t> at_;   // by key: the depth where it was put last
+  std::vector<uint32_t> on_stack_;
+  std::vector<Undo> undo_; // a frame of the stack
+};
+
+// Outermost frames of the function that is asked for, and how far above each of them a node is.
+struct CallersState {
+  struct Place {
+    TreeFrameId frame;
+    uint32_t begins = 0; // in beginnings_
+  };
+  std::vector<Place> places;
+  bool is_owner = false; // the places are still those of the function itself
+  bool is_function = false;
+  bool recursive = false;
+};
+
+// Who calls a function. Made as it is looked at: of a function that is called from everywhere, the
+// paths may be far more than the frames of the trie.
+class CallersTree {
+public:
+  using State = CallersState;
+  using Child = TreeChild<State>;
+
+  explicit CallersTree(const TreeSource &from) : from_(from) {}
+
+  std::vector<Child> beginnings() const { return {}; } // there are no callers of all functions
+  std::vector<Child> named(const FunctionMatcher &matcher) {
+    wanted_ = from_.wanted_by(&matcher);
+    on_stack_.assign(from_.keys.size(), 0);
+    outermost_.assign(from_.keys.size(), {});
+    first_top_.push_back(0);
+    for (uint32_t i = 0; i < from_.profile.stack_count(); ++i)
+      first_top_.push_back(first_top_.back() + from_.keys.line_count(static_cast<StackId>(i)));
+    tops_.resize(first_top_.back());
+    walk_stacks(from_.profile, from_.weights, *this);
+    std::map<uint32_t, Child> groups;
+    for (uint32_t i = 0; i < beginnings_.size(); ++i) {
+      const TreeFrameId frame = beginnings_[i].frame;
+      add_to(groups[from_.rooted ? beginnings_[i].owner : from_.keys.key_of(frame)], {frame, i});
+    }
+    std::vector<Child> roots = take(groups);
+    for (Child &root : roots)
+      (from_.rooted ? root.state.is_owner : root.state.is_function) = true;
+    return roots;
+  }
+  std::vector<std::string_view> names() const { return from_.keys.names(); }
+
+  std::vector<Child> children(const State &state) const {
+    std::map<uint32_t, Child> groups;
+    for (const State::Place &place : state.places) {
+      if (state.is_owner) {
+        add_to(groups[from_.keys.key_of(place.frame)], place);
+        continue;
+      }
+      const TreeFrameId caller = from_.keys.caller_of(place.frame);
+      if (caller.node == none<StackId> || from_.is_owner(caller))
+        continue;
+      // Over all that it called itself by.
+      const TreeFrameId top = top_of(caller);
+      Child &child = groups[from_.keys.key_of(top)];
+      child.state.recursive |= top != caller;
+      add_to(child, {top, place.begins});
+    }
+    std::vector<Child> out = take(groups);
+    for (Child &child : out)
+      child.state.is_function = state.is_owner;
+    return out;
+  }
+
+  TreeNode node(const State &state) const {
+    const Beginning &any = beginnings_[state.places.front().begins];
+    TreeNode out =
+        from_.node(state.is_owner ? any.owner : from_.keys.key_of(state.places.front().frame));
+    for (const State::Place &place : state.places) {
+      const Beginning &from = beginnings_[place.begins];
+      add_values(out.inclusive, from_.weights.total(from.frame.node));
+      if (state.is_function)
+        add_values(out.self, from.self);
+    }
+    out.recursive = state.recursive;
+    return out;
+  }
+
+  // For walk_stacks().
+  void enter(StackId stack) {
+    if (from_.profile.stack_caller(stack) == none<StackId>)
+      owner_ = from_.keys.key_of(from_.keys.outermost(stack));
+    uint32_t key = 0;
+    for (uint32_t line = from_.keys.line_count(stack); line-- > 0;) {
+      const TreeFrameId frame{stack, line};
+      key = from_.keys.key_of(frame);
+      if (on_stack_[key]++ == 0)
+        outermost_[key] = frame;
+      top_of(frame) = outermost_[key];
+      if (inside_ == 0 && wanted_[key] && !from_.is_owner(frame)) {
+        beginnings_.push_back(
+            {frame, owner_, key, std::vector<uint64_t>(from_.weights.width(), 0)});
+        inside_ = 1;
+      } else if (inside_ > 0) {
+        ++inside_;
+      }
+    }
+    if (inside_ > 0 && key == beginnings_.back().key)
+      add_values(beginnings_.back().self, from_.weights.self(stack));
+  }
+  void leave(StackId stack) {
+    for (uint32_t line = 0; line < from_.keys.line_count(stack); ++line) {
+      --on_stack_[from_.keys.key_of({stack, line})];
+      inside_ -= inside_ > 0 ? 1 : 0;
+    }
+  }
+
+private:
+  struct Beginning {
+    TreeFrameId frame;
+    uint32_t owner = 0, key = 0;
+    std::vector<uint64_t> self; // of the function, also where it recurs below the frame
+  };
+
+  void add_to(Child &child, const State::Place &place) const {
+    child.weight += from_.weights.total(beginnings_[place.begins].frame.node).front();
+    child.state.places.push_back(place);
+  }
+  static std::vector<Child> take(std::map<uint32_t, Child> &groups) {
+    std::vector<Child> out;
+    for (auto &[key, child] : groups)
+      out.push_back(std::move(child));
+    return out;
+  }
+  // The outermost frame of the same function on the stack of a frame.
+  TreeFrameId &top_of(const TreeFrameId &frame) {
+    return tops_[first_top_[index_of(frame.node)] + frame.line];
+  }
+  const TreeFrameId &top_of(const TreeFrameId &frame) const {
+    return tops_[first_top_[index_of(frame.node)] + frame.line];
+  }
+
+  const TreeSource &from_;
+  std::vector<bool> wanted_; // by key
+  std::vector<Beginning> beginnings_;
+  std::vector<TreeFrameId> tops_;
+  std::vector<size_t> first_top_; // of a node's frames, in tops_
+
+  // Of the stack that is walked on:
+  std::vector<uint32_t> on_stack_; // by key
+  std::vector<TreeFrameId> outermost_;
+  uint32_t inside_ = 0; // frames from the beginning on; the newest of beginnings_ is on it
+  uint32_t owner_ = 0;
+};
+
+Result<CallTree> tree_of(const StackProfile &profile, const TreeOptions &options, CallTree tree) {
+  TALLY_TRY(weights, StackWeights::of(profile));
+  const FunctionKeys keys(profile);
+  const TreeSource source{profile, weights, keys, options.by.has_value()};
+  if (options.callers)
+    return build_tree<CallersState>(std::move(tree), CallersTree(source), options);
+  return build_tree<uint32_t>(std::move(tree), FoldedTree(source), options);
+}
+
+} // namespace
+
+Result<CallTree> call_tree(const StackProfile &profile, const TreeOptions &options) {
+  CallTree tree;
+  for (const ValueType &type : profile.value_types())
+    tree.events.emplace_back(profile.strings[type.type]);
+  for (int64_t total : profile.totals())
+    tree.totals.push_back(static_cast<uint64_t>(total));
+  if (tree.events.empty())
+    return fail(ErrorCode::no_data, "the profile counts nothing");
+  if (!options.by)
+    return tree_of(profile, options, std::move(tree));
+  const bool by_thread = *options.by == By::thread;
+  if (by_thread ? profile.threads().size() == 0 : profile.parts().size() == 0)
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the profile tells no {}s apart", by_thread ? "thread" : "part"),
+                "--by");
+  TALLY_TRY(rooted, under_owners(profile, by_thread ? SampleOwner::thread : SampleOwner::part));
+  return tree_of(rooted, options, std::move(tree));
+}
+
+} // namespace tally

@@ -1,0 +1,102 @@
+// `profile annotate --asm`: the instructions of a function, by the debugger or from files.
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include <tally/disassembly.h>
+
+#include "session/state.h"
+
+namespace tally {
+
+namespace {
+
+// Where the debugger finds it in memory; nothing where that is not known.
+std::optional<uint64_t> bias_of(const FunctionCode::Object &object) {
+  return object.module == none<ModuleId> ? std::optional<uint64_t>(0) : object.bias;
+}
+
+// "0xADDRESS\ttext" a line.
+void take_instructions(FunctionCode &code, std::string_view answer) {
+  while (!answer.empty()) {
+    const size_t end = std::min(answer.find('\n'), answer.size());
+    const std::string_view line = answer.substr(0, end);
+    answer.remove_prefix(std::min(end + 1, answer.size()));
+    const size_t tab = line.find('\t');
+    uint64_t address = 0;
+    if (tab == line.npos || !line.starts_with("0x") ||
+        std::from_chars(line.data() + 2, line.data() + tab, address, 16).ptr != line.data() + tab)
+      continue;
+    for (FunctionCode::Object &object : code.objects) {
+      const auto bias = bias_of(object);
+      if (bias && std::ranges::any_of(object.ranges, [&](const InstructionRange &range) {
+            return address - *bias >= range.start && address - *bias < range.end;
+          })) {
+        object.instructions.push_back({address - *bias, std::string(line.substr(tab + 1))});
+        object.run_time = true;
+        break;
+      }
+    }
+  }
+  for (FunctionCode::Object &object : code.objects)
+    std::ranges::stable_sort(object.instructions, {}, &Instruction::address);
+}
+
+} // namespace
+
+Result<Reply> Session::State::annotate_code(const ParsedCommand &command) {
+  const std::string what = command.arguments[0];
+  const SampleFilter wanted = command.filter();
+  const bool json = command.has("json");
+  return with_shown(command, [=, this](Shown shown) -> Result<Reply> {
+    if (!symbolizer)
+      symbolizer = make_symbolizer();
+    Diagnostics findings; // what was missing was said with the names
+    const int pid = !loaded && target.pid == sampled_pid ? target.pid : 0;
+    TALLY_TRY(found, std::visit(
+                         [&](auto *each) {
+                           if constexpr (std::is_same_v<decltype(each), const StackProfile *>)
+                             return function_code(*each, what, *symbolizer, findings, pid);
+                           else
+                             return function_code(*each, what, *symbolizer, findings);
+                         },
+                         shown));
+    TALLY_CHECK(check_code_size(found, what));
+    const auto finish = [what, json, this](FunctionCode code, Shown profile) -> Result<Reply> {
+      TALLY_CHECK(disassemble(code, *symbolizer));
+      TALLY_TRY(all,
+                std::visit([&](auto *each) { return disassembly(*each, code, what, *symbolizer); },
+                           profile));
+      return Reply{json ? to_json(all)
+                        : to_text(all, {}, {.limit = 0, .width = width, .style = style}) + footer(),
+                   {}};
+    };
+    Request request{RequestKind::disassemble, {}, {}};
+    if (pid != 0 && !running)
+      for (const FunctionCode::Object &object : found.objects)
+        if (const auto bias = bias_of(object))
+          for (const InstructionRange &range : object.ranges)
+            request.addresses.insert(request.addresses.end(),
+                                     {range.start + *bias, range.end + *bias});
+    if (request.addresses.empty())
+      return finish(std::move(found), shown);
+    todo.push_back({std::move(request),
+                    [code = std::move(found), finish, profile = named,
+                     wanted](std::string_view answer) mutable -> Result<Reply> {
+                      take_instructions(code, answer);
+                      const auto show = [&]() -> Result<Reply> {
+                        if (wanted.takes_all())
+                          return finish(code, profile.get());
+                        TALLY_TRY(some, filter(*profile, wanted));
+                        return finish(code, &some);
+                      };
+                      auto reply = show();
+                      if (!reply && answer.find('\t') == answer.npos)
+                        reply.error().message += fmt::format(" (the debugger: {})", answer);
+                      return reply;
+                    }});
+    return Reply{};
+  });
+}
+
+} // namespace tally

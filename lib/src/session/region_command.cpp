@@ -1,0 +1,123 @@
+// `profile region`.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <tally/report.h>
+
+#include "session/state.h"
+#include "support/clock.h"
+
+namespace tally {
+
+namespace {
+
+// Three digits that count: "850 ns", "12.3 us", "1.25 s".
+std::string span_of_time(uint64_t ns) {
+  struct Unit {
+    uint64_t ns;
+    std::string_view name;
+  };
+  static constexpr Unit units[] = {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}};
+  for (const Unit &unit : units)
+    if (ns >= unit.ns) {
+      const double value = static_cast<double>(ns) / static_cast<double>(unit.ns);
+      return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit.name);
+    }
+  return fmt::format("{} ns", ns);
+}
+
+} // namespace
+
+Result<Reply> Session::State::set_region(const ParsedCommand &command) {
+  TALLY_CHECK(check_target());
+  const std::string &first = command.arguments[0];
+  const size_t colon = first.rfind(':');
+  const bool is_line =
+      first.find_first_not_of("0123456789", colon == first.npos ? 0 : colon + 1) == first.npos;
+  if (command.arguments.size() == 1 && (is_line || first.starts_with('*')))
+    return fail(ErrorCode::invalid_argument, "one place is a function; of others name two", first);
+  if (command.arguments.size() == 2 && first == command.arguments[1])
+    return fail(ErrorCode::invalid_argument, "a region ends at another place than it begins",
+                first);
+  auto region = std::make_shared<Region>(command.arguments);
+  Request request;
+  request.kind = RequestKind::region;
+  request.words = command.arguments;
+  todo.push_back({std::move(request), [this, region](std::string_view answer) -> Result<Reply> {
+                    if (!answer.empty())
+                      return fail(ErrorCode::not_found, std::string(answer), "profile region");
+                    region_asked = true;
+                    return begin_region(region);
+                  }});
+  return Reply{};
+}
+
+// What was collected without it, or in another one, is another profile.
+Result<Reply> Session::State::begin_region(std::shared_ptr<Region> region) {
+  const std::string text = fmt::format("Region: {}.\n", region->words());
+  if (!sampler && !armed) {
+    ParsedCommand none;
+    none.spec = find_command("start");
+    StartOptions wanted = options_of(none);
+    wanted.region = std::move(region);
+    said += text;
+    return begin(wanted);
+  }
+  options.region = region;
+  if (!sampler)
+    return Reply{text, {}};
+  return with_names([this, region, text](const StackProfile &profile) -> Result<Reply> {
+    if (profile.sample_count() != 0)
+      previous = named;
+    sampled_options.region = region;
+    if (sampler)
+      sampler->set_gate(region->gate());
+    forget();
+    return Reply{text, {}};
+  });
+}
+
+uint64_t Session::State::region_hit(const RegionHit &hit) {
+  if (!region_asked || !sampler || !running || !sampled_options.region)
+    return 0;
+  const uint64_t now = now_ns();
+  return sampled_options.region->hit(hit, sampled_options.remote ? 0 : sampled_pid, now,
+                                     running_ns + now - changed_at_ns);
+}
+
+void add_region(const Region &region, StatusRows &rows) {
+  const auto line = [&](std::string_view name, const auto &value) {
+    rows.emplace_back(name, fmt::format("{}", value));
+  };
+  const PassTimes &passes = region.passes();
+  line("region", region.words());
+  line("passes", passes.count());
+  line("inside", region.inside());
+  if (region.unfinished() != 0)
+    line("unfinished", fmt::format("{} (passes whose end was not seen)", region.unfinished()));
+  if (region.inlined() != 0)
+    line("inlined", fmt::format("{} (copies that are inlined, from which nothing returns: their "
+                                "calls are no passes)",
+                                region.inlined()));
+  if (passes.count() == 0)
+    return;
+  line("pass_min", span_of_time(passes.least_ns()));
+  line("pass_median", passes.stride() == 1
+                          ? span_of_time(passes.median_ns())
+                          : fmt::format("{} (of one pass in {})", span_of_time(passes.median_ns()),
+                                        passes.stride()));
+  line("pass_max", span_of_time(passes.most_ns()));
+  line("pass_total", span_of_time(passes.total_ns()));
+}
+
+std::string region_footer(const Region &region) {
+  const PassTimes &passes = region.passes();
+  if (passes.count() == 0)
+    return fmt::format("(region {}: no pass has ended)", fmt::join(region.places(), " to "));
+  return fmt::format("(region {}: {} {}, min {}, median {}, max {})",
+                     fmt::join(region.places(), " to "), passes.count(),
+                     passes.count() == 1 ? "pass" : "passes", span_of_time(passes.least_ns()),
+                     span_of_time(passes.median_ns()), span_of_time(passes.most_ns()));
+}
+
+} // namespace tally

@@ -1,0 +1,110 @@
+#include "symbolize/disassemble.h"
+
+#include <elf.h>
+
+#include <fmt/format.h>
+
+#ifdef TALLY_WITH_DISASSEMBLY
+#include <capstone/capstone.h>
+#endif
+
+namespace tally::symbolize {
+
+#ifdef TALLY_WITH_DISASSEMBLY
+
+namespace {
+
+class Capstone {
+public:
+  Capstone(cs_arch arch, cs_mode mode) {
+    if (cs_open(arch, mode, &handle_) != CS_ERR_OK)
+      return;
+    open_ = true;
+    cs_option(handle_, CS_OPT_DETAIL, CS_OPT_ON);
+    cs_option(handle_, CS_OPT_SKIPDATA, CS_OPT_ON);
+    if (arch == CS_ARCH_X86) // as GDB, LLDB and objdump have it where nobody chose
+      cs_option(handle_, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
+    instruction_ = cs_malloc(handle_);
+  }
+  Capstone(const Capstone &) = delete;
+  ~Capstone() {
+    if (instruction_)
+      cs_free(instruction_, 1);
+    if (open_)
+      cs_close(&handle_);
+  }
+  explicit operator bool() const { return instruction_ != nullptr; }
+
+  const cs_insn *next(const uint8_t *&code, size_t &size, uint64_t &address) {
+    return cs_disasm_iter(handle_, &code, &size, &address, instruction_) ? instruction_ : nullptr;
+  }
+  bool is_in(unsigned group) const { return cs_insn_group(handle_, instruction_, group); }
+
+private:
+  csh handle_ = 0;
+  bool open_ = false;
+  cs_insn *instruction_ = nullptr;
+};
+
+// Where a call or jump leads; nothing where a register tells.
+std::optional<uint64_t> target_of(uint16_t machine, const cs_insn &instruction) {
+  if (!instruction.detail)
+    return {};
+  if (machine == EM_AARCH64) {
+    const cs_arm64 &arm = instruction.detail->arm64;
+    if (arm.op_count > 0 && arm.operands[arm.op_count - 1].type == ARM64_OP_IMM)
+      return static_cast<uint64_t>(arm.operands[arm.op_count - 1].imm);
+    return {};
+  }
+  const cs_x86 &x86 = instruction.detail->x86;
+  if (x86.op_count == 1 && x86.operands[0].type == X86_OP_IMM)
+    return static_cast<uint64_t>(x86.operands[0].imm);
+  return {};
+}
+
+} // namespace
+
+Result<std::vector<Instruction>> disassemble(uint16_t machine, std::string_view bytes,
+                                             uint64_t address, const NameOfCode &name_of) {
+  if (machine != EM_X86_64 && machine != EM_386 && machine != EM_AARCH64)
+    return fail(ErrorCode::unsupported,
+                fmt::format("code of that machine (ELF number {}) is not disassembled", machine));
+  Capstone capstone(machine == EM_AARCH64 ? CS_ARCH_ARM64 : CS_ARCH_X86,
+                    machine == EM_AARCH64  ? CS_MODE_ARM
+                    : machine == EM_X86_64 ? CS_MODE_64
+                                           : CS_MODE_32);
+  if (!capstone)
+    return fail(ErrorCode::unsupported,
+                "the disassembler (capstone) was built without this machine");
+  std::vector<Instruction> out;
+  const auto *code = reinterpret_cast<const uint8_t *>(bytes.data());
+  size_t size = bytes.size();
+  const uint64_t low = address, high = address + bytes.size();
+  while (const cs_insn *instruction = capstone.next(code, size, address)) {
+    std::string text = instruction->mnemonic;
+    if (instruction->op_str[0] != '\0')
+      text += fmt::format(" {}", instruction->op_str);
+    const bool is_data = instruction->id == 0; // what skipping made of it has no details
+    const bool calls = !is_data && capstone.is_in(CS_GRP_CALL);
+    if (calls || (!is_data && capstone.is_in(CS_GRP_JUMP)))
+      if (const auto target = target_of(machine, *instruction);
+          target && (calls || *target < low || *target >= high))
+        if (const std::string_view name = name_of(*target); !name.empty())
+          text += fmt::format(" <{}>", name);
+    out.push_back({instruction->address, std::move(text)});
+  }
+  return out;
+}
+
+#else
+
+Result<std::vector<Instruction>> disassemble(uint16_t, std::string_view, uint64_t,
+                                             const NameOfCode &) {
+  return fail(ErrorCode::unsupported,
+              "Tally was built without a disassembler (libcapstone): only the debugger that holds "
+              "the process shows its code");
+}
+
+#endif
+
+} // namespace tally::symbolize

@@ -1,0 +1,70 @@
+// Breakpoints where a region begins and where it may end. Their callbacks tell the session and let
+// the process go on. LLDB has none that a plug-in can hide: they bear the name region_name.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <lldb/API/LLDB.h>
+
+#include "session.h"
+
+namespace tally_lldb {
+
+constexpr const char *region_name = "tally-region";
+
+class Region {
+public:
+  explicit Region(Session &session) : session_(session) {}
+  Region(const Region &) = delete;
+
+  // In place of the region before; "" or why not. On the debugger's thread, as the next three.
+  std::string begin(lldb::SBDebugger &debugger, const Words &words);
+  // Before the process runs on: `breakpoint delete` means the user's own.
+  void refresh(lldb::SBDebugger &debugger);
+  void end();
+  void process_gone(); // its addresses mean nothing in the next one
+
+private:
+  struct Place {
+    Region *owner;
+    lldb::SBTarget target;
+    lldb::SBBreakpoint breakpoint;
+    int32_t kind;     // tally_hit_kind
+    uint64_t address; // TALLY_HIT_RETURNED: where it stands
+    bool is_function; // it is of
+    bool is_x86_64;
+    std::string function; // its name, without scopes and parameters
+    std::atomic<bool> alive = true;
+  };
+  using Places = std::vector<std::unique_ptr<Place>>;
+
+  static bool on_hit(void *place, lldb::SBProcess &process, lldb::SBThread &thread,
+                     lldb::SBBreakpointLocation &location) noexcept;
+  void hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
+           lldb::SBBreakpointLocation &location);
+  Place &watch(Places &places, const Place &like, lldb::SBBreakpoint breakpoint, int32_t kind,
+               uint64_t address = 0);
+  bool is_entry(const Place &place, lldb::SBBreakpointLocation &location);
+  void bury(Places &places);
+  void delete_dead();
+  void watch_leaves(const Place &like);
+
+  Session &session_;
+  // Callbacks come on a thread of LLDB's, which must not wait for the debugger's own: that may wait
+  // for LLDB meanwhile. Nothing of LLDB's and of the session's is called under the lock.
+  std::mutex mutex_;
+  Words words_;
+  Places places_;
+  Places leaves_; // what leaves a function but its return; of this process
+  Places dead_;   // for ever: a callback that LLDB has begun may still look at one
+  std::map<uint64_t, std::unique_ptr<Place>> returns_;
+  std::map<uint64_t, bool> entries_; // by address: the first instruction of a function
+};
+
+} // namespace tally_lldb

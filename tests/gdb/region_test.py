@@ -1,0 +1,186 @@
+"""`profile region`: what is counted, and how passes are told, however a function is left."""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(__file__))
+from scenario import GdbCase, Play, play_gdb
+from support.programs import SOURCE_ROOT, program
+from support.skips import run_unittests
+
+SECONDS = 0.25
+SOURCE = (SOURCE_ROOT / "tests/programs/regions.cpp").read_text().splitlines()
+
+
+def line_of(text: str) -> int:
+    return next(number for number, line in enumerate(SOURCE, 1) if text in line)
+
+
+def play_region(*places: str, start: str = "", passes: int = 3, **options: object) -> Play:
+    first = [f"profile start {start}"] if start else []
+    return play_gdb([*first, f"profile region {' '.join(places)}", "run", "profile status",
+                     "profile tree --json --limit 0"],
+                    program("regions"), [str(SECONDS), str(passes)], **options)
+
+
+class RegionTest(GdbCase):
+    def assert_region(self, play: Play, function: str, passes: int, seconds: float) -> None:
+        """All of its samples lie below the function, and make up its time."""
+        self.assertEqual(play.stderr, "", play)
+        status = play.status()
+        self.assertEqual(status.count("passes"), passes, play)
+        self.assertEqual(status.count("inside"), 0, play)
+        self.assertNotIn("unfinished", status.values, play)
+        samples = status.count("samples")
+        self.assertGreater(status.count("outside"), samples, play)
+        inside = sum(_samples_below(play, function))
+        self.assertGreaterEqual(inside, 0.99 * samples, play)
+        self.assertAlmostEqual(samples, 1000 * seconds, delta=150 * seconds + 5, msg=str(play))
+
+    def test_one_of_three_phases(self) -> None:
+        self.assert_region(play_region("second_phase"), "second_phase", 1, SECONDS)
+
+    def test_recursion_is_one_pass(self) -> None:
+        self.assert_region(play_region("recurse"), "recurse", 1, SECONDS)
+
+    def test_exceptions(self) -> None:
+        self.assert_region(play_region("thrower"), "thrower", 4, 2 * SECONDS)
+
+    def test_longjmp(self) -> None:
+        self.assert_region(play_region("jumper"), "jumper", 3, SECONDS)
+
+    def test_threads(self) -> None:
+        play = play_region("worker")
+        self.assert_region(play, "worker", 2, 2 * SECONDS)
+        self.assertEqual(play.status().count("threads"), 2)
+
+    def test_every_pass_is_counted(self) -> None:
+        play = play_region("short_call", passes=500)
+        self.assertEqual(play.status().count("passes"), 500, play)
+
+    def test_what_the_stops_take_is_not_counted(self) -> None:
+        """3000 calls of nanoseconds, each of which the debugger stops twice."""
+        play = play_region("short_call", passes=3000)
+        self.assertLessEqual(play.status().count("samples"), 10, play)
+
+    def test_an_inlined_copy_in_a_loop_stops_once(self) -> None:
+        play = play_gdb(["profile region maybe_pasted", "run", "profile status"],
+                        program("regions"), ["0.02", "300"])
+        self.assertEqual(play.stderr, "", play)
+        self.assertEqual(play.status().count("passes"), 1, play)
+        self.assertRegex(play.status()["inlined"], "^1 ")
+
+    def test_an_exec_ends_it(self) -> None:
+        play = play_gdb(["break main", "run", "profile region main", "continue", "delete",
+                         "continue", "profile status"], program("execer"), ["0.3"])
+        self.assertIn("region", play.status().values, play)
+        self.assertEqual(play.status().count("inside"), 0, play)
+
+    def test_two_places(self) -> None:
+        play = play_region(f"regions.cpp:{line_of('// the second')}",
+                           f"regions.cpp:{line_of('third_phase(seconds);')}")
+        self.assert_region(play, "second_phase", 1, SECONDS)
+
+    def test_every_way_of_sampling(self) -> None:
+        for backend in ("agent", "interrupt"):
+            with self.subTest(backend):
+                play = play_region("second_phase", start=f"--backend {backend}")
+                self.assertEqual(play.stderr, "", play)
+                status = play.status()
+                self.assertEqual(status.count("passes"), 1, play)
+                self.assertGreater(status.count("outside"), status.count("samples"), play)
+                # The debugger does not unwind all that the program calls.
+                others = sum(sum(_samples_below(play, each)) for each in
+                             ("first_phase", "third_phase", "recurse", "between", "worker"))
+                self.assertLessEqual(others, 0.01 * status.count("samples"), play)
+                self.assertGreater(sum(_samples_below(play, "second_phase")), 20, play)
+
+    def test_the_user_s_breakpoints_work_as_always(self) -> None:
+        play = play_gdb(["profile region recurse", "break second_phase", "break recurse", "run",
+                         "bt 1", "continue", "delete", "finish", "info breakpoints", "continue",
+                         "profile status"], program("regions"), [str(SECONDS)])
+        self.assertEqual(play.stderr, "", play)
+        self.assertIn("second_phase", play.text("bt 1"))
+        self.assertIn("Breakpoint 2, recurse", play.text("continue"))
+        self.assertIn("Value returned", play.text("finish"))
+        self.assertEqual(play.text("info breakpoints").strip(), "No breakpoints or watchpoints.")
+        self.assertEqual(play.status().count("passes"), 1, play)
+
+    def test_time_at_the_prompt_is_in_no_pass(self) -> None:
+        play = play_gdb(["profile region second_phase", "break third_phase", "tbreak second_phase",
+                         "run", "shell sleep 1.5", "continue", "profile status"],
+                        program("regions"), [str(SECONDS)])
+        took = _seconds(play.status()["pass_max"])
+        self.assertLess(took, SECONDS + 1.0, play)
+        self.assertGreaterEqual(took, SECONDS * 0.9, play)
+
+    def test_each_run_has_its_own(self) -> None:
+        play = play_gdb(["profile region jumper", "run", "run", "profile status"],
+                        program("regions"), ["0.1"])
+        self.assertEqual(play.status().count("passes"), 3, play)
+        self.assertEqual(play.stderr, "", play)
+
+    def test_the_end(self) -> None:
+        play = play_gdb(["break third_phase", "profile region second_phase", "run",
+                         "profile stop", "maint info breakpoints", "profile status",
+                         "profile start", "continue", "profile status"],
+                        program("regions"), [str(SECONDS)])
+        self.assertEqual(play.stderr, "", play)
+        self.assertNotIn("second_phase", play.text("maint info breakpoints"))
+        self.assertEqual(play.status(0).count("passes"), 1, play)
+        self.assertNotIn("region", play.status(1).values, play)
+
+    def test_in_the_middle_of_a_profile(self) -> None:
+        play = play_gdb(["profile start", "break first_phase", "break third_phase", "run",
+                         "delete 1", "profile region recurse", "continue", "delete", "continue",
+                         "profile status", "profile report", "profile diff previous"],
+                        program("regions"), [str(SECONDS)])
+        self.assertEqual(play.stderr, "", play)
+        self.assertEqual(play.status().count("passes"), 1, play)
+        self.assertRegex(play.text("profile report"), r"\(region recurse: 1 pass, min \d")
+
+    def test_a_crash_in_it(self) -> None:
+        play = play_gdb(["profile region recurse", "break recurse if depth == 0", "run", "kill",
+                         "profile status"], program("regions"), ["0.1"])
+        self.assertEqual(play.status().count("passes"), 0, play)
+        self.assertRegex(play.status()["unfinished"], "^1 ")
+
+    def test_refusals(self) -> None:
+        play = play_gdb(["profile region", "profile region nowhere",
+                         "profile region first_phase nowhere", "profile region a b c",
+                         "profile status"], program("regions"))
+        self.assert_refused(play, "^profile region: expected LOCATION", "^profile region: .*nowhere",
+                            "^profile region: .*nowhere", "^profile region: unexpected 'c'")
+        self.assertEqual(play.status()["state"], "idle")
+
+    def test_places_that_are_none_are_refused(self) -> None:
+        play = play_gdb(["profile region pasted", "profile region regions.cpp:30",
+                         "profile region main main"], program("regions"))
+        self.assert_refused(play, "all copies of pasted are inlined", "one place is a function",
+                            "ends at another place")
+
+
+def _samples_below(play: Play, function: str) -> list[int]:
+    """Inclusive samples of the outermost calls of the function in the tree."""
+    text = play.text("profile tree --json --limit 0")
+    out = []
+
+    def walk(node: dict) -> None:
+        if node["name"] == function:
+            out.append(node["inclusive"][0])
+            return
+        for child in node["children"]:
+            walk(child)
+    for root in json.loads(text)["tree"]:
+        walk(root)
+    return out
+
+
+def _seconds(text: str) -> float:
+    number, unit = re.fullmatch(r"([\d.]+) (\w+)", text).groups()  # type: ignore[union-attr]
+    return float(number) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit]
+
+
+if __name__ == "__main__":
+    run_unittests()

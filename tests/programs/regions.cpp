@@ -1,0 +1,99 @@
+// regions SECONDS [PASSES]: three phases, then calls that end in all ways: by a return, from within
+// themselves, by an exception, by longjmp, in several threads, inlined.
+//
+// Prints how often each function is entered from outside of itself, a `name count` a line.
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <thread>
+
+#include "spin.h"
+
+#define APART extern "C" __attribute__((noinline, noclone))
+#define SPIN(seconds) SPIN_CPU(CLOCK_THREAD_CPUTIME_ID, seconds)
+
+namespace {
+
+volatile unsigned sink;
+std::jmp_buf place;
+
+inline __attribute__((always_inline)) void pasted() { sink = sink + 1; }
+inline unsigned maybe_pasted(unsigned by) {
+  sink = sink + by;
+  return sink;
+}
+unsigned (*volatile by_pointer)(unsigned) = maybe_pasted;
+
+} // namespace
+
+APART void first_phase(double seconds) { SPIN(seconds); }
+APART void second_phase(double seconds) { SPIN(seconds); }
+APART void third_phase(double seconds) { SPIN(seconds); }
+
+APART int recurse(int depth, double seconds) {
+  if (depth == 0) {
+    SPIN(seconds);
+    return 1;
+  }
+  const int below = recurse(depth - 1, seconds);
+  sink = sink + 1; // or it would be a loop
+  return below + 1;
+}
+
+APART void thrower(int inner, double seconds) {
+  SPIN(seconds);
+  if (inner == 0)
+    throw std::runtime_error("out");
+  try {
+    thrower(inner - 1, seconds);
+  } catch (const std::runtime_error &) {
+    SPIN(seconds); // inside of the outer call still
+  }
+}
+
+APART void jumper(double seconds) {
+  SPIN(seconds);
+  std::longjmp(place, 1);
+}
+
+APART void worker(double seconds) { SPIN(seconds); }
+APART void between(double seconds) { SPIN(seconds); }
+APART void short_call() { sink = sink + 1; }
+
+int main(int count, char **arguments) {
+  const double seconds = count > 1 ? std::atof(arguments[1]) : 0.1;
+  const int passes = count > 2 ? std::atoi(arguments[2]) : 3;
+  first_phase(seconds);
+  second_phase(seconds); // the second
+  third_phase(seconds);
+  const bool right = recurse(20, seconds) == 21;
+  between(seconds);
+  for (int i = 0; i < passes; ++i) {
+    try {
+      thrower(0, seconds / passes);
+    } catch (const std::runtime_error &) {
+      between(seconds / passes);
+    }
+  }
+  thrower(1, seconds / 3);
+  for (volatile int left = passes; left > 0;) {
+    left = left - 1;
+    if (setjmp(place) == 0)
+      jumper(seconds / passes);
+    between(seconds / passes);
+  }
+  std::thread one([=] { worker(seconds); }), other([=] { worker(seconds); });
+  between(seconds);
+  one.join();
+  other.join();
+  for (int i = 0; i < passes; ++i)
+    short_call();
+  pasted();
+  by_pointer(1); // not inlined
+  for (int i = 0; i < passes; ++i)
+    maybe_pasted(2);
+  std::printf("first_phase 1\nrecurse 1\nthrower %d\njumper %d\nworker 2\nshort_call %d\n",
+              passes + 1, passes, passes);
+  return right ? 0 : 1;
+}

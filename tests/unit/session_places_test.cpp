@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include <tally/session.h>
+
+#include "temporary.h"
+
+namespace tally::session_places_test {
+namespace {
+
+class Places : public testing::Test {
+protected:
+  Places() {
+    folder.put("a.callgrind", "events: ticks\nob=p\nfl=/src/a.c\nfn=hot\n3 10\n5 20\nfn=cold\n9 4\n"
+                              "fn=nowhere\n0 1\n");
+    folder.put("b.callgrind", "events: ticks\nob=p\nfl=/src/b.c\nfn=other\n7 10\n");
+    load("a");
+  }
+  void load(const std::string &name) {
+    const auto reply = session.command("load " + (folder / (name + ".callgrind")));
+    ASSERT_TRUE(reply) << reply.error().text();
+  }
+  // "KIND FILE LINE" of what the front is asked to do, which it does; else the refusal.
+  std::string asked(const std::string &line, const std::string &answer = "") {
+    auto reply = session.command(line);
+    if (!reply)
+      return reply.error().text();
+    const Request request = reply->request;
+    const std::vector<std::string> answers{answer};
+    reply = session.answer(answers);
+    if (!reply)
+      return reply.error().text();
+    EXPECT_EQ(reply->request.kind, RequestKind::none);
+    EXPECT_EQ(reply->text, "");
+    const std::string kind = request.kind == RequestKind::set_breakpoint ? "break"
+                             : request.kind == RequestKind::list_source  ? "list"
+                                                                         : "?";
+    return kind + " " + request.words.at(0) + " " + request.words.at(1);
+  }
+
+  TemporaryFolder folder;
+  Session session;
+};
+
+TEST_F(Places, RowsOfTheLastReportNameTheirHottestLine) {
+  EXPECT_EQ(asked("break 1"),
+            "profile break: no report was shown yet: `profile report` numbers its rows");
+  ASSERT_TRUE(session.command("report"));
+  EXPECT_EQ(asked("break 1"), "break /src/a.c 5");
+  EXPECT_EQ(asked("list 1"), "list /src/a.c 5");
+  EXPECT_EQ(asked("list 2"), "list /src/a.c 9");
+  EXPECT_EQ(asked("list 3"), "profile list: no line is known of row 3 (nowhere)");
+  ASSERT_TRUE(session.command("report --by line --sort inclusive"));
+  EXPECT_EQ(asked("break 2"), "break /src/a.c 3");
+}
+
+TEST_F(Places, NumbersHoldUntilAnotherTableIsShown) {
+  ASSERT_TRUE(session.command("report --limit 1"));
+  EXPECT_EQ(asked("break 2"), "profile break: there is no row 2: the last report showed 1 to 1");
+  load("b"); // shown by nothing yet
+  ASSERT_TRUE(session.command("report --json"));
+  EXPECT_EQ(asked("break 1"), "break /src/a.c 5");
+  ASSERT_TRUE(session.command("report"));
+  EXPECT_EQ(asked("break 1"), "break /src/b.c 7");
+  ASSERT_TRUE(session.command("clear"));
+  EXPECT_EQ(asked("list 1"),
+            "profile list: no report was shown yet: `profile report` numbers its rows");
+}
+
+TEST_F(Places, InstructionsNeedAddresses) {
+  EXPECT_TRUE(asked("annotate hot --asm").starts_with("hot: has no addresses"));
+  EXPECT_TRUE(asked("annotate a.c:5 --asm").starts_with("a.c:5: the profile has no such function"));
+  EXPECT_EQ(session.complete("annotate --a"), std::vector<std::string>{"--asm"});
+}
+
+TEST_F(Places, WhatIsNoPlaceIsRefused) {
+  ASSERT_TRUE(session.command("report --by object"));
+  EXPECT_EQ(asked("break 1"),
+            "profile break: row 1 is an object: only rows of functions and of lines have a place");
+  ASSERT_TRUE(session.command("report"));
+  for (const char *number : {"0", "-1", "x", "1x", "4294967296"})
+    EXPECT_FALSE(session.command(std::string("break ") + number)) << number;
+  EXPECT_TRUE(asked("break").starts_with("profile break: expected N"));
+  EXPECT_EQ(asked("list 1", "No source file named a.c."), "/src/a.c:5: No source file named a.c.");
+}
+
+} // namespace
+} // namespace tally::session_places_test
