@@ -37,7 +37,7 @@ sys.path[:0] = [os.path.dirname(__file__), os.path.join(os.path.dirname(__file__
 from players import Played, play_in_gdb, play_in_lldb
 from scenario_file import Scenario, difference, read_scenario
 from support.chance import with_one_retry
-from support.lldb_driver import lldb_name, lldb_programs, need_lldb
+from support.lldb_driver import in_each_lldb, lldb_name, need_lldb
 from support.skips import need_hardware_watchpoints, need_perf, need_tools, run_unittests
 
 FOLDER = Path(__file__).parent
@@ -61,9 +61,8 @@ class ConformanceTest(unittest.TestCase):
         if self.debugger == "gdb":
             self.hold(scenario, "gdb", play_in_gdb)
         else:
-            for lldb in lldb_programs():
-                self.hold(scenario, lldb_name(lldb),
-                          lambda scenario, lldb=lldb: play_in_lldb(scenario, lldb))
+            in_each_lldb(self, lambda lldb: self.hold(
+                scenario, lldb_name(lldb), lambda scenario: play_in_lldb(scenario, lldb)))
 
     def hold(self, scenario: Scenario, name: str, player: Callable[[Scenario], Played]) -> None:
         def measure() -> None:
@@ -71,8 +70,7 @@ class ConformanceTest(unittest.TestCase):
             found = difference(scenario, played.printed, name, self.debugger == "lldb")
             if found:
                 self.fail(f"{scenario.name} in {name}\n{found}\n\n{played.result}")
-        with self.subTest(name):
-            with_one_retry(measure)
+        with_one_retry(measure)
 
 
 def _add(path: Path) -> None:

@@ -17,11 +17,11 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(SOURCE, 1) if text in line)
 
 
-def play_region(*places: str, start: str = "", passes: int = 3, **options: object) -> Play:
+def play_region(*places: str, calls: str, start: str = "", passes: int = 3, **options: object) -> Play:
     first = [f"profile start {start}"] if start else []
     return play_gdb([*first, f"profile region {' '.join(places)}", "run", "profile status",
                      "profile tree --json --limit 0"],
-                    program("regions"), [str(SECONDS), str(passes)], **options)
+                    program("regions"), [str(SECONDS), str(passes), calls], **options)
 
 
 class RegionTest(GdbCase):
@@ -39,34 +39,34 @@ class RegionTest(GdbCase):
         self.assertAlmostEqual(samples, 1000 * seconds, delta=150 * seconds + 5, msg=str(play))
 
     def test_one_of_three_phases(self) -> None:
-        self.assert_region(play_region("second_phase"), "second_phase", 1, SECONDS)
+        self.assert_region(play_region("second_phase", calls="none"), "second_phase", 1, SECONDS)
 
     def test_recursion_is_one_pass(self) -> None:
-        self.assert_region(play_region("recurse"), "recurse", 1, SECONDS)
+        self.assert_region(play_region("recurse", calls="recurse"), "recurse", 1, SECONDS)
 
     def test_exceptions(self) -> None:
-        self.assert_region(play_region("thrower"), "thrower", 4, 2 * SECONDS)
+        self.assert_region(play_region("thrower", calls="thrower"), "thrower", 4, 2 * SECONDS)
 
     def test_longjmp(self) -> None:
-        self.assert_region(play_region("jumper"), "jumper", 3, SECONDS)
+        self.assert_region(play_region("jumper", calls="jumper"), "jumper", 3, SECONDS)
 
     def test_threads(self) -> None:
-        play = play_region("worker")
+        play = play_region("worker", calls="worker")
         self.assert_region(play, "worker", 2, 2 * SECONDS)
         self.assertEqual(play.status().count("threads"), 2)
 
     def test_every_pass_is_counted(self) -> None:
-        play = play_region("short_call", passes=500)
+        play = play_region("short_call", calls="short", passes=500)
         self.assertEqual(play.status().count("passes"), 500, play)
 
     def test_what_the_stops_take_is_not_counted(self) -> None:
         """3000 calls of nanoseconds, each of which the debugger stops twice."""
-        play = play_region("short_call", passes=3000)
+        play = play_region("short_call", calls="short", passes=3000)
         self.assertLessEqual(play.status().count("samples"), 10, play)
 
     def test_an_inlined_copy_in_a_loop_stops_once(self) -> None:
         play = play_gdb(["profile region maybe_pasted", "run", "profile status"],
-                        program("regions"), ["0.02", "300"])
+                        program("regions"), ["0.02", "300", "short"])
         self.assertEqual(play.stderr, "", play)
         self.assertEqual(play.status().count("passes"), 1, play)
         self.assertRegex(play.status()["inlined"], "^1 ")
@@ -79,13 +79,13 @@ class RegionTest(GdbCase):
 
     def test_two_places(self) -> None:
         play = play_region(f"regions.cpp:{line_of('// the second')}",
-                           f"regions.cpp:{line_of('third_phase(seconds);')}")
+                           f"regions.cpp:{line_of('third_phase(seconds);')}", calls="none")
         self.assert_region(play, "second_phase", 1, SECONDS)
 
     def test_every_way_of_sampling(self) -> None:
         for backend in ("agent", "interrupt"):
             with self.subTest(backend):
-                play = play_region("second_phase", start=f"--backend {backend}")
+                play = play_region("second_phase", calls="recurse", start=f"--backend {backend}")
                 self.assertEqual(play.stderr, "", play)
                 status = play.status()
                 self.assertEqual(status.count("passes"), 1, play)
@@ -99,7 +99,7 @@ class RegionTest(GdbCase):
     def test_the_user_s_breakpoints_work_as_always(self) -> None:
         play = play_gdb(["profile region recurse", "break second_phase", "break recurse", "run",
                          "bt 1", "continue", "delete", "finish", "info breakpoints", "continue",
-                         "profile status"], program("regions"), [str(SECONDS)])
+                         "profile status"], program("regions"), [str(SECONDS), "3", "recurse"])
         self.assertEqual(play.stderr, "", play)
         self.assertIn("second_phase", play.text("bt 1"))
         self.assertIn("Breakpoint 2, recurse", play.text("continue"))
@@ -110,14 +110,14 @@ class RegionTest(GdbCase):
     def test_time_at_the_prompt_is_in_no_pass(self) -> None:
         play = play_gdb(["profile region second_phase", "break third_phase", "tbreak second_phase",
                          "run", "shell sleep 1.5", "continue", "profile status"],
-                        program("regions"), [str(SECONDS)])
+                        program("regions"), [str(SECONDS), "3", "none"])
         took = _seconds(play.status()["pass_max"])
         self.assertLess(took, SECONDS + 1.0, play)
         self.assertGreaterEqual(took, SECONDS * 0.9, play)
 
     def test_each_run_has_its_own(self) -> None:
         play = play_gdb(["profile region jumper", "run", "run", "profile status"],
-                        program("regions"), ["0.1"])
+                        program("regions"), ["0.1", "3", "jumper"])
         self.assertEqual(play.status().count("passes"), 3, play)
         self.assertEqual(play.stderr, "", play)
 
@@ -125,7 +125,7 @@ class RegionTest(GdbCase):
         play = play_gdb(["break third_phase", "profile region second_phase", "run",
                          "profile stop", "maint info breakpoints", "profile status",
                          "profile start", "continue", "profile status"],
-                        program("regions"), [str(SECONDS)])
+                        program("regions"), [str(SECONDS), "3", "none"])
         self.assertEqual(play.stderr, "", play)
         self.assertNotIn("second_phase", play.text("maint info breakpoints"))
         self.assertEqual(play.status(0).count("passes"), 1, play)
@@ -135,7 +135,7 @@ class RegionTest(GdbCase):
         play = play_gdb(["profile start", "break first_phase", "break third_phase", "run",
                          "delete 1", "profile region recurse", "continue", "delete", "continue",
                          "profile status", "profile report", "profile diff previous"],
-                        program("regions"), [str(SECONDS)])
+                        program("regions"), [str(SECONDS), "3", "recurse"])
         self.assertEqual(play.stderr, "", play)
         self.assertEqual(play.status().count("passes"), 1, play)
         self.assertRegex(play.text("profile report"), r"\(region recurse: 1 pass, min \d")

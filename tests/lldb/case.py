@@ -18,7 +18,7 @@ from typing import Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.chance import with_one_retry
-from support.lldb_driver import LldbResult, lldb_name, lldb_programs, need_lldb
+from support.lldb_driver import LldbResult, in_each_lldb, need_lldb
 from support.skips import need_perf
 from support.tables import Report, parse_report, parse_status
 
@@ -38,12 +38,10 @@ class LldbCase(unittest.TestCase):
 
     def in_each(self, measure: Callable[[str], None], *, by_chance: bool = False) -> None:
         """`by_chance`: chance, or a busy machine, may break what is measured; once in each."""
-        for lldb in lldb_programs():
-            with self.subTest(lldb_name(lldb)):
-                if by_chance:
-                    with_one_retry(lambda: measure(lldb))
-                else:
-                    measure(lldb)
+        if by_chance:
+            in_each_lldb(self, lambda lldb: with_one_retry(lambda: measure(lldb)))
+        else:
+            in_each_lldb(self, measure)
 
 
 def wait_for_cpu(launched: str, seconds: float) -> None:

@@ -1,11 +1,13 @@
-// regions SECONDS [PASSES]: three phases, then calls that end in all ways: by a return, from within
-// themselves, by an exception, by longjmp, in several threads, inlined.
+// regions SECONDS [PASSES [CALLS]]: three phases, then calls that end in all ways: from within
+// themselves (recurse), by an exception (thrower), by longjmp (jumper), in several threads
+// (worker), at once (short); CALLS: only these.
 //
 // Prints how often each function is entered from outside of itself, a `name count` a line.
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
 #include "spin.h"
@@ -67,32 +69,41 @@ int main(int count, char **arguments) {
   first_phase(seconds);
   second_phase(seconds); // the second
   third_phase(seconds);
-  const bool right = recurse(20, seconds) == 21;
-  between(seconds);
-  for (int i = 0; i < passes; ++i) {
+  const auto wanted = [&](std::string_view calls) { return count <= 3 || arguments[3] == calls; };
+  bool right = true;
+  if (wanted("recurse")) {
+    right = recurse(20, seconds) == 21;
+    between(seconds);
+  }
+  for (int i = 0; wanted("thrower") && i < passes; ++i) {
     try {
       thrower(0, seconds / passes);
     } catch (const std::runtime_error &) {
       between(seconds / passes);
     }
   }
-  thrower(1, seconds / 3);
-  for (volatile int left = passes; left > 0;) {
+  if (wanted("thrower"))
+    thrower(1, seconds / 3);
+  for (volatile int left = wanted("jumper") ? passes : 0; left > 0;) {
     left = left - 1;
     if (setjmp(place) == 0)
       jumper(seconds / passes);
     between(seconds / passes);
   }
-  std::thread one([=] { worker(seconds); }), other([=] { worker(seconds); });
-  between(seconds);
-  one.join();
-  other.join();
-  for (int i = 0; i < passes; ++i)
-    short_call();
-  pasted();
-  by_pointer(1); // not inlined
-  for (int i = 0; i < passes; ++i)
-    maybe_pasted(2);
+  if (wanted("worker")) {
+    std::thread one([=] { worker(seconds); }), other([=] { worker(seconds); });
+    between(seconds);
+    one.join();
+    other.join();
+  }
+  if (wanted("short")) {
+    for (int i = 0; i < passes; ++i)
+      short_call();
+    pasted();
+    by_pointer(1); // not inlined
+    for (int i = 0; i < passes; ++i)
+      maybe_pasted(2);
+  }
   std::printf("first_phase 1\nrecurse 1\nthrower %d\njumper %d\nworker 2\nshort_call %d\n",
               passes + 1, passes, passes);
   return right ? 0 : 1;

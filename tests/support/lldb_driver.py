@@ -8,6 +8,7 @@
 """
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import os
 import re
@@ -57,6 +58,16 @@ def need_lldb() -> None:
         raise unittest.SkipTest("not installed: lldb")
     if not os.environ.get("TALLY_LLDB"):
         raise unittest.SkipTest("the plug-in for LLDB is not built")
+
+
+def in_each_lldb(case: unittest.TestCase, measure: Callable[[str], None]) -> None:
+    """`measure` with each, a sub-test each; as many at once as there are processors."""
+    lldbs = lldb_programs()
+    processors = len(os.sched_getaffinity(0))
+    with concurrent.futures.ThreadPoolExecutor(min(len(lldbs), processors)) as pool:
+        for lldb, measured in [(lldb, pool.submit(measure, lldb)) for lldb in lldbs]:
+            with case.subTest(lldb_name(lldb)):
+                measured.result()
 
 
 def _argv(lldb: str, wrapper: Sequence[str], options: Sequence[str], program: str | None,

@@ -10,9 +10,11 @@ tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev 
 tally_try_packages="gdb valgrind xz-utils python3 binutils"
 # For all tests and the benchmarks: peers to compare with, and a second compiler.
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev gdbserver linux-perf clang git
-  llvm libclang-rt-dev elfutils procps zstd libxml2-utils lcov gcovr strace lldb-14 liblldb-14-dev
+  llvm libclang-rt-dev elfutils dwz procps zstd libxml2-utils lcov gcovr strace lldb-14 liblldb-14-dev
   mypy"
-# Not among them for its size (450 MB): golang-go, whose pprof ours is held to where it is there.
+# Large (450 and 300 MB), so that only .ci/run asks for them; the tests use them where they are: Go's
+# pprof, which ours is held to, and a browser that opens the pictures.
+tally_large_test_packages="golang-go chromium"
 
 tally_root= # what apt-get is run by
 
