@@ -17,7 +17,7 @@ namespace {
 
 using protozero::pbf_writer;
 
-// Ids in order of first use, from 1: what nothing names is not written.
+// Ids from 1, in order of first use if they are not sorted: what nothing names is not written.
 template <class Id> class IdsInUse {
 public:
   explicit IdsInUse(uint32_t rows) : id_(rows, 0) {}
@@ -30,6 +30,12 @@ public:
     return id;
   }
   const std::vector<Id> &in_order() const { return in_order_; }
+  template <class Key> void sort_by(Key key) {
+    std::ranges::stable_sort(in_order_, {}, key);
+    uint32_t id = 0;
+    for (const Id row : in_order_)
+      id_[index_of(row)] = ++id;
+  }
 
 private:
   std::vector<uint32_t> id_; // 0: not used so far
@@ -56,6 +62,7 @@ public:
     if (profile_.period_ns > std::numeric_limits<int64_t>::max())
       return fail(ErrorCode::overflow, "the clock's period is of more than 63 bits");
     write_value_types();
+    number_locations();
     TALLY_CHECK(write_samples());
     place_locations();
     write_mappings();
@@ -100,6 +107,16 @@ private:
     }
     for (const ValueType &type : types.subspan(are_ticks_ ? 1 : 0))
       write_type(1, profile_.strings[type.type], profile_.strings[type.unit]);
+  }
+
+  // By address, so that what neighbours have in common stands close together: the packed file of a
+  // compiler's stacks is a tenth smaller than with ids in order of first use.
+  void number_locations() {
+    for (size_t row = 0; row < profile_.sample_count(); ++row)
+      for (StackId at = profile_.sample(row).stack; at != none<StackId>;
+           at = profile_.stack_caller(at))
+        locations_.use(profile_.stack_location(at));
+    locations_.sort_by([&](LocationId id) { return profile_.location(id).address; });
   }
 
   Result<void> write_samples() {
