@@ -62,8 +62,8 @@ public:
   void set_width(uint32_t columns);
   void set_style(const char *role, const char *sgr); // as tally.h has it
 
-  // Of process `pid`. UINT64_MAX: caller_sp is needed. It never waits: while a command has the
-  // session, a hit is none.
+  // Of process `pid`. UINT64_MAX: caller_sp is needed. A command that has the session may itself wait
+  // for this stop, so that a hit waits for it no longer than a tenth of a second, and is none then.
   uint64_t region_hit(int32_t pid, const tally_hit &hit);
 
   // Of InterruptClock, which has a lock of its own.
@@ -84,7 +84,7 @@ private:
   Outcome perform(tally_error *error, tally_reply *reply, Performer &performer);
 
   const Library &library_;
-  std::recursive_mutex mutex_; // a performer may look at the session
+  std::recursive_timed_mutex mutex_; // a performer may look at the session
   tally_session *handle_ = nullptr;
 };
 
