@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -29,16 +31,17 @@ public:
     }
     return id;
   }
+  uint32_t id_of(Id row) const { return id_[index_of(row)]; } // 0: not used
   const std::vector<Id> &in_order() const { return in_order_; }
-  template <class Key> void sort_by(Key key) {
-    std::ranges::stable_sort(in_order_, {}, key);
+  template <class Before> void sort(Before before) {
+    std::ranges::sort(in_order_, before);
     uint32_t id = 0;
     for (const Id row : in_order_)
       id_[index_of(row)] = ++id;
   }
 
 private:
-  std::vector<uint32_t> id_; // 0: not used so far
+  std::vector<uint32_t> id_;
   std::vector<Id> in_order_;
 };
 
@@ -116,13 +119,69 @@ private:
       for (StackId at = profile_.sample(row).stack; at != none<StackId>;
            at = profile_.stack_caller(at))
         locations_.use(profile_.stack_location(at));
-    locations_.sort_by([&](LocationId id) { return profile_.location(id).address; });
+    // By all that is written of them: what is read back is written in the same order.
+    const auto row = [&](const SourceLine &line) {
+      const SourceFunction &function = profile_.functions()[line.function];
+      const auto text = [&](StringId id) { return profile_.strings[id]; };
+      return std::tuple(text(function.name), text(function.system_name), text(function.file),
+                        text(function.object), function.line, line.line, text(line.file));
+    };
+    locations_.sort([&](LocationId a, LocationId b) {
+      const Location first = profile_.location(a), second = profile_.location(b);
+      if (first.address != second.address)
+        return first.address < second.address;
+      if (first.mapping != second.mapping)
+        return first.mapping < second.mapping;
+      return std::ranges::lexicographical_compare(first.lines, second.lines, {}, row, row);
+    });
+  }
+
+  // By their stacks from the root on, so that a sample is for the most part what the one before
+  // was: another tenth of a compiler's stacks.
+  std::vector<size_t> rows_in_order() const {
+    const uint32_t stacks = profile_.stack_count();
+    std::vector<StackId> callees; // those of one caller side by side
+    callees.reserve(stacks);
+    for (uint32_t i = 0; i < stacks; ++i)
+      callees.push_back(static_cast<StackId>(i));
+    const auto caller_of = [&](StackId id) { // 0: none
+      const StackId caller = profile_.stack_caller(id);
+      return caller == none<StackId> ? 0 : index_of(caller) + 1;
+    };
+    std::ranges::sort(callees, {}, [&](StackId id) {
+      return std::pair(caller_of(id), locations_.id_of(profile_.stack_location(id)));
+    });
+    std::vector<uint32_t> first(size_t{stacks} + 2, 0); // of callees, by caller
+    for (const StackId id : callees)
+      ++first[caller_of(id) + 1];
+    std::partial_sum(first.begin(), first.end(), first.begin());
+
+    std::vector<uint32_t> rank(stacks, 0); // depth first
+    std::vector<StackId> next;
+    const auto go_to_callees = [&](uint32_t caller) {
+      for (uint32_t at = first[caller + 1]; at > first[caller]; --at)
+        next.push_back(callees[at - 1]);
+    };
+    go_to_callees(0);
+    for (uint32_t visited = 0; !next.empty();) {
+      const StackId id = next.back();
+      next.pop_back();
+      rank[index_of(id)] = ++visited;
+      go_to_callees(index_of(id) + 1);
+    }
+    std::vector<size_t> rows(profile_.sample_count());
+    std::iota(rows.begin(), rows.end(), size_t{0});
+    std::ranges::stable_sort(rows, {}, [&](size_t row) {
+      const StackId stack = profile_.sample(row).stack;
+      return stack == none<StackId> ? 0 : rank[index_of(stack)];
+    });
+    return rows;
   }
 
   Result<void> write_samples() {
     std::vector<int64_t> sums(profile_.value_types().size() + 1, 0), values;
     std::vector<uint64_t> stack;
-    for (size_t row = 0; row < profile_.sample_count(); ++row) {
+    for (const size_t row : rows_in_order()) {
       const Sample sample = profile_.sample(row);
       values.assign(sample.values.begin(), sample.values.end());
       int64_t time = 0;
@@ -136,7 +195,7 @@ private:
       }
       stack.clear();
       for (StackId at = sample.stack; at != none<StackId>; at = profile_.stack_caller(at))
-        stack.push_back(locations_.use(profile_.stack_location(at)));
+        stack.push_back(locations_.id_of(profile_.stack_location(at)));
       pbf_writer message(pbf_, 2);
       message.add_packed_uint64(1, stack.begin(), stack.end());
       message.add_packed_int64(2, values.begin(), values.end());
