@@ -19,10 +19,11 @@ extern const char __start_tally_second[], __stop_tally_second[];
 namespace tally {
 
 // On x86-64 nothing but these instructions, however the rest is built: no frame, no checks of a
-// sanitizer's, nothing that could not run from a copy elsewhere.
+// sanitizer's, no counters, nothing that could not run from a copy elsewhere.
 #if defined(__x86_64__)
 #define TALLY_SPIN(name, place)                                                                    \
-  __attribute__((naked, noinline, section(place))) void name(uint64_t) {                           \
+  __attribute__((naked, noinline, no_profile_instrument_function, section(place))) void name(      \
+      uint64_t) {                                                                                  \
     __asm__("test %rdi, %rdi\n\t"                                                                  \
             "jz 2f\n"                                                                              \
             "1: sub $1, %rdi\n\t"                                                                  \
