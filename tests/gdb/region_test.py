@@ -62,6 +62,7 @@ class RegionTest(GdbCase):
     def test_what_the_stops_take_is_not_counted(self) -> None:
         """3000 calls of nanoseconds, each of which the debugger stops twice."""
         play = play_region("short_call", calls="short", passes=3000)
+        self.assertEqual(play.status().count("passes"), 3000, play)
         self.assertLessEqual(play.status().count("samples"), 10, play)
 
     def test_an_inlined_copy_in_a_loop_stops_once(self) -> None:

@@ -214,9 +214,8 @@ class QuitTest(LldbCase):
             def measure(path: str, at: str = at) -> None:
                 alone = self.ended(path, "", at)
                 for backend in ("perf", "agent", "interrupt"):
-                    with self.subTest(f"{at}, {backend}"):
-                        self.assertEqual(
-                            self.ended(path, f"profile start --backend {backend}", at), alone)
+                    self.assertEqual(self.ended(path, f"profile start --backend {backend}", at),
+                                     alone, f"{at}, {backend}")
             self.in_each(measure)
 
 

@@ -61,7 +61,8 @@ def need_lldb() -> None:
 
 
 def in_each_lldb(case: unittest.TestCase, measure: Callable[[str], None]) -> None:
-    """`measure` with each, a sub-test each; as many at once as there are processors."""
+    """`measure` with each, a sub-test each; as many at once as there are processors, in threads:
+    it makes no sub-tests itself."""
     lldbs = lldb_programs()
     processors = len(os.sched_getaffinity(0))
     with concurrent.futures.ThreadPoolExecutor(min(len(lldbs), processors)) as pool:

@@ -6,6 +6,7 @@
 
 #include <tally/formats.h>
 
+#include "formats/pprof/order.h"
 #include "formats/pprof/pprof.h"
 #include "random_profile.h"
 #include "temporary.h"
@@ -114,6 +115,42 @@ TEST(Pprof, WhatIsWrittenReadsBack) {
     ASSERT_EQ(written(profile_of(second)).bytes, second);
     ASSERT_TRUE(pprof::probe(unpacked(bytes).substr(0, 4096)));
   }
+}
+
+// Locations by address, then mapping, then names; samples by their stacks from the root on.
+TEST(Pprof, Order) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  const auto word = [&](std::string_view text) { return builder.intern(text); };
+  const auto mapping = [&](std::string_view path, uint64_t start) {
+    Mapping out;
+    out.start = start;
+    out.limit = start + 0x1000;
+    out.path = word(path);
+    return builder.add_mapping(out);
+  };
+  const MappingId high = mapping("high", 0x2000), low = mapping("low", 0x1000),
+                  later = mapping("later", 0x2000);
+  const auto named = [&](std::string_view name) {
+    const SourceLine line{builder.add_function({word(name), {}, {}, {}, 0}), {}, 0};
+    return builder.add_location(none<MappingId>, 0, std::span(&line, 1));
+  };
+  const LocationId z = named("z"), a = named("a");
+  const LocationId in_later = builder.add_location(later, 0x2010),
+                   in_high = builder.add_location(high, 0x2010),
+                   in_low = builder.add_location(low, 0x1010);
+  const StackId root = builder.push(none<StackId>, in_high);
+  builder.add_sample(builder.push(none<StackId>, z), none<ThreadId>, none<PartId>, 1);
+  builder.add_sample(builder.push(root, z), none<ThreadId>, none<PartId>, 2);
+  builder.add_sample(builder.push(none<StackId>, in_low), none<ThreadId>, none<PartId>, 3);
+  builder.add_sample(root, none<ThreadId>, none<PartId>, 4);
+  builder.add_sample(builder.push(root, a), none<ThreadId>, none<PartId>, 5);
+  builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 6);
+  builder.add_sample(builder.push(none<StackId>, a), none<ThreadId>, none<PartId>, 7);
+  builder.add_sample(builder.push(none<StackId>, in_later), none<ThreadId>, none<PartId>, 8);
+  const pprof::Order order = pprof::order_of(*builder.finish());
+  EXPECT_EQ(order.locations, (std::vector{a, z, in_low, in_high, in_later}));
+  EXPECT_EQ(order.samples, (std::vector<size_t>{5, 6, 0, 2, 3, 4, 1, 7}));
 }
 
 // Addresses in mappings tell locations; objects come back as the paths of those.

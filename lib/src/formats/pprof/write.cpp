@@ -1,13 +1,13 @@
 #include <algorithm>
 #include <limits>
-#include <numeric>
-#include <tuple>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
 #include <protozero/pbf_writer.hpp>
 
+#include "formats/pprof/order.h"
 #include "formats/pprof/pprof.h"
 #include "support/checked.h"
 #include "support/gzip.h"
@@ -19,7 +19,7 @@ namespace {
 
 using protozero::pbf_writer;
 
-// Ids from 1, in order of first use if they are not sorted: what nothing names is not written.
+// Ids in order of first use, from 1: what nothing names is not written.
 template <class Id> class IdsInUse {
 public:
   explicit IdsInUse(uint32_t rows) : id_(rows, 0) {}
@@ -31,17 +31,10 @@ public:
     }
     return id;
   }
-  uint32_t id_of(Id row) const { return id_[index_of(row)]; } // 0: not used
   const std::vector<Id> &in_order() const { return in_order_; }
-  template <class Before> void sort(Before before) {
-    std::ranges::sort(in_order_, before);
-    uint32_t id = 0;
-    for (const Id row : in_order_)
-      id_[index_of(row)] = ++id;
-  }
 
 private:
-  std::vector<uint32_t> id_;
+  std::vector<uint32_t> id_; // 0: not used so far
   std::vector<Id> in_order_;
 };
 
@@ -65,8 +58,10 @@ public:
     if (profile_.period_ns > std::numeric_limits<int64_t>::max())
       return fail(ErrorCode::overflow, "the clock's period is of more than 63 bits");
     write_value_types();
-    number_locations();
-    TALLY_CHECK(write_samples());
+    const Order order = order_of(profile_);
+    for (const LocationId location : order.locations)
+      locations_.use(location);
+    TALLY_CHECK(write_samples(order.samples));
     place_locations();
     write_mappings();
     write_locations();
@@ -112,76 +107,10 @@ private:
       write_type(1, profile_.strings[type.type], profile_.strings[type.unit]);
   }
 
-  // By address, so that what neighbours have in common stands close together: the packed file of a
-  // compiler's stacks is a tenth smaller than with ids in order of first use.
-  void number_locations() {
-    for (size_t row = 0; row < profile_.sample_count(); ++row)
-      for (StackId at = profile_.sample(row).stack; at != none<StackId>;
-           at = profile_.stack_caller(at))
-        locations_.use(profile_.stack_location(at));
-    // By all that is written of them: what is read back is written in the same order.
-    const auto row = [&](const SourceLine &line) {
-      const SourceFunction &function = profile_.functions()[line.function];
-      const auto text = [&](StringId id) { return profile_.strings[id]; };
-      return std::tuple(text(function.name), text(function.system_name), text(function.file),
-                        text(function.object), function.line, line.line, text(line.file));
-    };
-    locations_.sort([&](LocationId a, LocationId b) {
-      const Location first = profile_.location(a), second = profile_.location(b);
-      if (first.address != second.address)
-        return first.address < second.address;
-      if (first.mapping != second.mapping)
-        return first.mapping < second.mapping;
-      return std::ranges::lexicographical_compare(first.lines, second.lines, {}, row, row);
-    });
-  }
-
-  // By their stacks from the root on, so that a sample is for the most part what the one before
-  // was: another tenth of a compiler's stacks.
-  std::vector<size_t> rows_in_order() const {
-    const uint32_t stacks = profile_.stack_count();
-    std::vector<StackId> callees; // those of one caller side by side
-    callees.reserve(stacks);
-    for (uint32_t i = 0; i < stacks; ++i)
-      callees.push_back(static_cast<StackId>(i));
-    const auto caller_of = [&](StackId id) { // 0: none
-      const StackId caller = profile_.stack_caller(id);
-      return caller == none<StackId> ? 0 : index_of(caller) + 1;
-    };
-    std::ranges::sort(callees, {}, [&](StackId id) {
-      return std::pair(caller_of(id), locations_.id_of(profile_.stack_location(id)));
-    });
-    std::vector<uint32_t> first(size_t{stacks} + 2, 0); // of callees, by caller
-    for (const StackId id : callees)
-      ++first[caller_of(id) + 1];
-    std::partial_sum(first.begin(), first.end(), first.begin());
-
-    std::vector<uint32_t> rank(stacks, 0); // depth first
-    std::vector<StackId> next;
-    const auto go_to_callees = [&](uint32_t caller) {
-      for (uint32_t at = first[caller + 1]; at > first[caller]; --at)
-        next.push_back(callees[at - 1]);
-    };
-    go_to_callees(0);
-    for (uint32_t visited = 0; !next.empty();) {
-      const StackId id = next.back();
-      next.pop_back();
-      rank[index_of(id)] = ++visited;
-      go_to_callees(index_of(id) + 1);
-    }
-    std::vector<size_t> rows(profile_.sample_count());
-    std::iota(rows.begin(), rows.end(), size_t{0});
-    std::ranges::stable_sort(rows, {}, [&](size_t row) {
-      const StackId stack = profile_.sample(row).stack;
-      return stack == none<StackId> ? 0 : rank[index_of(stack)];
-    });
-    return rows;
-  }
-
-  Result<void> write_samples() {
+  Result<void> write_samples(std::span<const size_t> rows) {
     std::vector<int64_t> sums(profile_.value_types().size() + 1, 0), values;
     std::vector<uint64_t> stack;
-    for (const size_t row : rows_in_order()) {
+    for (const size_t row : rows) {
       const Sample sample = profile_.sample(row);
       values.assign(sample.values.begin(), sample.values.end());
       int64_t time = 0;
@@ -195,7 +124,7 @@ private:
       }
       stack.clear();
       for (StackId at = sample.stack; at != none<StackId>; at = profile_.stack_caller(at))
-        stack.push_back(locations_.id_of(profile_.stack_location(at)));
+        stack.push_back(locations_.use(profile_.stack_location(at)));
       pbf_writer message(pbf_, 2);
       message.add_packed_uint64(1, stack.begin(), stack.end());
       message.add_packed_int64(2, values.begin(), values.end());
