@@ -77,8 +77,9 @@ class RunsTest(GdbCase):
                 told = re.findall("(?m)^Sampling of process (.*)$", play.text(leave))
                 self.assertEqual(told, [f"{before['pid']} ended: detached; {after['samples']} ticks "
                                         "are kept."] if leave == "detach" else [], play)
-                # A tick may fall into the kernel's work on its end.
-                self.assertLessEqual(after.count("samples") - before.count("samples"), 2, play)
+                # Ticks may fall into the kernel's work on its end, and into the moment in which GDB
+                # has let it go; half a second of it comes behind that.
+                self.assertLess(after.count("samples") - before.count("samples"), 30, play)
                 self.assertEqual(later.count("samples"), after.count("samples"), play)
                 self.assertEqual(later["running"], after["running"])
                 self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=15)
