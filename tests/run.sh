@@ -4,9 +4,9 @@
 #   sh tests/run.sh [argument of meson test]...
 #
 # TALLY_BUILD names the build folder (build/); TALLY_SETUP holds options for meson setup.
-# TALLY_TEST_LLDBS names the LLDBs to test, paths parted by blanks. When it is unset: lldb-14, and
-# of Debian's others, which are unpacked into the build folder, 19 and those of
-# TALLY_LLDB_VERSIONS ("16 22").
+# TALLY_TEST_LLDBS names the LLDBs to test, paths separated by blanks. If it is unset: lldb-14, LLDB 19,
+# and the versions in TALLY_LLDB_VERSIONS ("16 22"); all but lldb-14 are unpacked into the build
+# folder.
 set -eu
 
 tally_source=$(cd "$(dirname "$0")/.." && pwd)
@@ -21,7 +21,7 @@ tally_build "$build" -Dtests=enabled ${TALLY_SETUP:-}
 
 if [ -z "${TALLY_TEST_LLDBS+set}" ]; then
   TALLY_TEST_LLDBS=$(command -v lldb-14 || true)
-  for version in 19 ${TALLY_LLDB_VERSIONS:-}; do
+  for version in $tally_lldb_versions ${TALLY_LLDB_VERSIONS:-}; do
     TALLY_TEST_LLDBS="$TALLY_TEST_LLDBS $(tally_unpack_lldb "$version" "$build/lldbs")"
   done
   export TALLY_TEST_LLDBS

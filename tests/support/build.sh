@@ -2,9 +2,9 @@
 # Configures and builds. Sourced by the scripts, which set tally_source, the root of the sources.
 # shellcheck disable=SC2154
 
-# tally_build FOLDER [option of meson setup]...: configures anew or changes those options, builds;
-# all, or TALLY_TARGETS.
-tally_build() {
+# tally_configure FOLDER [option of meson setup]...: configures a new folder, or changes those options
+# of one that is configured.
+tally_configure() {
   tally_folder=$1
   shift
   if [ -f "$tally_folder/meson-private/coredata.dat" ]; then
@@ -12,8 +12,13 @@ tally_build() {
   else
     meson setup "$tally_folder" "$tally_source" "$@" || return
   fi
+}
+
+# tally_build FOLDER [option of meson setup]...: configures, and builds all, or TALLY_TARGETS.
+tally_build() {
+  tally_configure "$@" || return
   # shellcheck disable=SC2086 # words
-  ninja -C "$tally_folder" ${TALLY_TARGETS:-}
+  ninja -C "$1" ${TALLY_TARGETS:-}
 }
 
 # tally_test FOLDER [argument of meson test]...: the logs that the summary reads are of this run only.

@@ -7,11 +7,13 @@ tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev 
   libexpected-dev libcli11-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev
   libpugixml-dev libprotozero-dev libcapstone-dev"
 # To see it at work: gdb/try.sh.
-tally_try_packages="gdb valgrind xz-utils python3 binutils"
+tally_try_packages="gdb xz-utils"
 # For all tests and the benchmarks: peers to compare with, and a second compiler.
-tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev gdbserver linux-perf clang git
-  llvm libclang-rt-dev elfutils dwz procps zstd libxml2-utils lcov gcovr strace lldb-14 liblldb-14-dev
-  mypy"
+tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev valgrind gdbserver linux-perf
+  python3 binutils clang git llvm libclang-rt-dev elfutils dwz procps zstd libxml2-utils lcov gcovr
+  strace lldb-14 liblldb-14-dev mypy"
+# Other versions of LLDB to test, beside lldb-14: unpacked, because two LLDBs cannot be installed.
+tally_lldb_versions=19
 # Large (450 and 300 MB), so that only .ci/run asks for them; the tests use them where they are: Go's
 # pprof, which ours is held to, and a browser that opens the pictures.
 tally_large_test_packages="golang-go chromium"

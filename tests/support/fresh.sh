@@ -1,0 +1,143 @@
+#!/bin/sh
+# Runs gdb/try.sh and tests/run.sh in a fresh minimal Debian 12, and prints how long each takes. This
+# is the test that the scripts name every package that they need.
+#
+#   sh tests/support/fresh.sh [option]... [try|test]...
+#
+#   --folder FOLDER     make the roots in FOLDER, and keep the base system there for the next time
+#   --keep              keep the root of the last run, with what was built in it (needs --folder)
+#   --repeat N          run each command N times, each in a root of its own
+#   --no-capabilities   install the packages first; then run the command without any capability
+#
+# Without try or test it runs both. It must be run by root, and needs mmdebstrap. The packages come from
+# where this machine's apt gets Debian's. The sources are the files that Git tracks, as they are in the
+# working tree; in the root they are in /root/tally. The time that making the root takes is not counted.
+# What a run prints is in FOLDER/try-N.log and FOLDER/test-N.log. A mount namespace holds all mounts,
+# so that none is left, however this ends.
+# shellcheck disable=SC2016 # what other shells and apt-get expand
+set -eu
+
+tally_source=$(cd "$(dirname "$0")/../.." && pwd)
+suite=bookworm
+folder=
+keep=false
+repeat=1
+capabilities=true
+commands=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --folder) folder=${2:?"--folder needs a FOLDER"}; shift ;;
+    --keep) keep=true ;;
+    --repeat) repeat=${2:?"--repeat needs a number"}; shift ;;
+    --no-capabilities) capabilities=false ;;
+    try | test) commands="$commands $1" ;;
+    *) sed -n 's/^# \{0,1\}//; 2,/^$/p' "$0" >&2; exit 2 ;;
+  esac
+  shift
+done
+commands=${commands:-try test}
+if [ "$(id -u)" -ne 0 ] || ! command -v mmdebstrap >/dev/null 2>&1; then
+  echo "fresh.sh: must be run by root, and needs mmdebstrap (apt-get install mmdebstrap)" >&2
+  exit 2
+fi
+if [ -z "$folder" ]; then
+  $keep && { echo "fresh.sh: --keep needs --folder" >&2; exit 2; }
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+fi
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+
+# The lines of sources.list that name Debian's packages on this machine.
+sources() {
+  apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' \
+    'Created-By: Packages' 'Origin: Debian' "Codename: $1" | sed 's/^/deb /' | sort -u
+}
+
+if ! [ -f "$folder/base.tar" ]; then
+  [ -n "$(sources $suite)" ] || apt-get -q update
+  if [ -z "$(sources $suite)" ]; then
+    echo "fresh.sh: this machine's apt has no source of Debian's $suite" >&2
+    exit 1
+  fi
+  { sources $suite; sources $suite-updates; sources $suite-security; } >"$folder/sources.list"
+  echo "making a minimal $suite"
+  mmdebstrap --quiet --variant=minbase --format=tar $suite "$folder/base.tar.part" \
+    "$folder/sources.list"
+  mv "$folder/base.tar.part" "$folder/base.tar"
+fi
+
+# in_root COMMAND...: with /dev, /sys, and a /proc of its own. The shell stays as the first process, for
+# it takes the status of orphans.
+in_root() {
+  unshare --mount --pid --fork --kill-child sh -c '
+    mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" ||
+      exit 1
+    chroot "$0" "$@"
+    exit $?' "$folder/root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
+}
+
+# install_packages NAME: what the command of that name would install.
+install_packages() {
+  in_root sh -c '
+    . /root/tally/tests/support/packages.sh
+    if [ "$1" = try ]; then
+      tally_install_missing $tally_build_packages $tally_try_packages
+    else
+      tally_install_missing $tally_build_packages $tally_test_packages &&
+        for version in $tally_lldb_versions; do
+          tally_unpack_lldb "$version" /root/tally/build/lldbs
+        done
+    fi' sh "$1"
+}
+
+# fresh_root: a base system and the sources, in the place of the last run's.
+fresh_root() {
+  rm -rf --one-file-system "$folder/root"
+  mkdir -p "$folder/root"
+  tar -C "$folder/root" -xf "$folder/base.tar" --exclude './dev/*'
+  for file in /etc/hosts /etc/resolv.conf; do
+    [ ! -f $file ] || cp -L $file "$folder/root$file"
+  done
+  mkdir "$folder/root/root/tally"
+  (cd "$tally_source" && git ls-files -z | tar --null --no-recursion --ignore-failed-read \
+    --owner=0 --group=0 -T - -cf -) | tar -C "$folder/root/root/tally" -xf -
+}
+
+status=0
+run=0
+while [ "$run" -lt "$repeat" ]; do
+  run=$((run + 1))
+  for name in $commands; do
+    case $name in
+      try) script=gdb/try.sh ;;
+      test) script=tests/run.sh ;;
+    esac
+    log=$folder/$name-$run.log
+    fresh_root
+    set -- sh -c "cd /root/tally && exec sh $script" # as it is typed
+    if ! $capabilities; then
+      install_packages "$name" >"$log" 2>&1 || {
+        tail -n 40 "$log" >&2
+        exit 1
+      }
+      set -- setpriv --bounding-set=-all --inh-caps=-all --ambient-caps=-all "$@"
+    fi
+    started=$(date +%s)
+    ended=0
+    in_root "$@" >>"$log" 2>&1 </dev/null || ended=$?
+    seconds=$(($(date +%s) - started))
+    printf '%s, run %d: %d min %02d s, status %d\n' "$script" "$run" $((seconds / 60)) \
+      $((seconds % 60)) "$ended"
+    # Its steps, or the tests' sum.
+    sed -n 's/^\[ *[0-9]* s\] .*/  &/p; s/^[0-9]* passed, .*/  &/p' "$log" | cut -c 1-100
+    if [ "$ended" -ne 0 ]; then
+      tail -n 40 "$log"
+      status=1
+    fi
+  done
+done
+$keep || rm -rf --one-file-system "$folder/root"
+exit "$status"
