@@ -30,6 +30,8 @@ class TallyModule(ExtensionModule):
 
     def __init__(self, interpreter: Interpreter) -> None:
         super().__init__(interpreter)
+        if not getattr(interpreter, 'subproject', ''):
+            settings.mark(interpreter.environment.get_build_dir())
         self._configured: T.Set[str] = set()  # subprojects; '': the main project
         self.methods.update({
             'enabled': self.enabled,

@@ -37,6 +37,15 @@ FLAGS: T.Tuple[_Flag, ...] = (
           'May be repeated.', _REPORTING),
     _Flag('--coverage-exclude', 'list', 'RE',
           'Leave out files in whose path RE is found. May be repeated.', _REPORTING),
+    _Flag('--coverage-substitute', 'list', 'FROM=TO',
+          'Sources that the compiler recorded below FROM lie below TO. May be repeated.',
+          _REPORTING),
+    _Flag('--coverage-no-native', 'switch', '',
+          'Leave out what is compiled for the build machine (native: true).', _REPORTING),
+    _Flag('--coverage-limit', 'value', 'N', 'Show only N files in the table.', _REPORTING),
+    _Flag('--coverage-sort', 'value', 'file|lines|functions|branches|missed',
+          'Order of the files in the table: by path, by the smallest percentage, or by the most '
+          'lines not run.', _REPORTING),
     _Flag('--coverage-diff', 'optional', 'REV',
           'Count only lines that `git diff REV` (default: HEAD) names as added or changed.',
           _REPORTING),
@@ -44,6 +53,8 @@ FLAGS: T.Tuple[_Flag, ...] = (
     _Flag('--coverage-keep', 'switch', '', 'Add to the counts of earlier runs.'),
     _Flag('--coverage-no-reconfigure', 'switch', '',
           'Never switch the option b_coverage on.'),
+    _Flag('--coverage-off', 'switch', '',
+          'Switch the option b_coverage off again, and measure nothing.'),
 )
 
 
@@ -56,10 +67,15 @@ class Flags(T.NamedTuple):
     fail_under_branch: T.Optional[str] = None
     filter: T.Tuple[str, ...] = ()
     exclude: T.Tuple[str, ...] = ()
+    substitute: T.Tuple[str, ...] = ()
+    no_native: bool = False
+    limit: T.Optional[str] = None
+    sort: T.Optional[str] = None
     diff: T.Optional[str] = None
     per_test: bool = False
     keep: bool = False
     no_reconfigure: bool = False
+    off: bool = False
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Flags:
@@ -71,8 +87,8 @@ class Flags(T.NamedTuple):
         return cls(**values)
 
     def first_given(self) -> T.Optional[str]:
-        """The first flag that was typed, but for --coverage itself."""
-        for flag in FLAGS[1:]:
+        """The first flag that was typed, but for --coverage and --coverage-off."""
+        for flag in FLAGS[1:-1]:
             if getattr(self, _field(flag)) not in (None, False, ()):
                 return flag.name
         return None

@@ -12,6 +12,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import typing as T
 
 from .refusal import Refusal
@@ -70,6 +71,60 @@ class BuildDir:
             pass
         return name
 
+    def own_build_files(self) -> T.Iterator[str]:
+        """The texts of the project's meson.build files, without its subprojects'."""
+        others = os.path.join(self.source, self.subproject_folder()) + os.sep
+        for path in self._introspection('intro-buildsystem_files.json'):
+            if os.path.basename(path) == 'meson.build' and not path.startswith(others):
+                try:
+                    with open(path, encoding='utf-8', errors='replace') as file:
+                        yield file.read()
+                except OSError:  # gone: the next configuration tells
+                    pass
+
+    def native_object_folders(self) -> T.List[str]:
+        """Relative to the build directory: where objects lie that are compiled for the build
+        machine."""
+        # build.ninja tells it of cross builds, and with Meson 1.0 of all.
+        with self._ninja_file() as file:
+            found = re.findall(r'^build (\S+)/[^/\s]+: \w+_COMPILER_FOR_BUILD ', file.read(),
+                               re.MULTILINE)
+        # Of other builds only the sources do.
+        told = subprocess.run([*self.meson(), 'introspect', '--targets',
+                               os.path.join(self.source, 'meson.build')], check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL).stdout
+        try:
+            targets = json.loads(told)
+        except ValueError:
+            targets = []
+        found += [f'{path}.p' for target in targets for path in target['filename']
+                  if any(each.get('machine') == 'build' for each in target['target_sources'])]
+        return sorted(set(found))
+
+    def names_for_meson(self) -> T.Dict[str, str]:
+        """Of each test, by the name that Meson shows: one that `meson test` takes, which has its
+        project's where several tests have the same."""
+        tests = [(test['name'], str(test['suite'][0]).partition(':')[0],
+                  '+'.join(filter(None, (suite.partition(':')[2] for suite in test['suite']))))
+                 for kind in ('tests', 'benchmarks')
+                 for test in self._introspection(f'intro-{kind}.json') if test['suite']]
+        projects: T.Dict[str, T.Set[str]] = {}
+        for name, project, _ in tests:
+            projects.setdefault(name, set()).add(project)
+        out = {}
+        for name, project, suites in tests:
+            # Since Meson 1.2 it is a pattern.
+            taken = name if self.meson_version.startswith(('1.0.', '1.1.')) else \
+                name.replace('[', '[[]')
+            if len(projects[name]) > 1:
+                taken = f'{project}:{taken}'
+            # TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12.
+            for shown in (name, f'{project}:{suites} / {name}' if suites else f'{project} / {name}',
+                          f'{suites} - {project}:{name}' if suites else f'{project}:{name}'):
+                out[shown] = taken
+        return out
+
     def built_here(self, name: str) -> str:
         """A program of that name among the targets: '' or its path."""
         for target in self._introspection('intro-targets.json'):
@@ -78,6 +133,13 @@ class BuildDir:
                     if os.access(path, os.X_OK):
                         return str(path)
         return ''
+
+    def _ninja_file(self) -> T.IO[str]:
+        try:
+            return open(os.path.join(self.path, 'build.ninja'), encoding='utf-8')
+        except OSError:
+            raise Refusal(f'{self.path} has no build.ninja: only the ninja backend is supported') \
+                from None
 
     @property
     def logs(self) -> str:
@@ -106,12 +168,8 @@ class BuildDir:
     def meson(self) -> T.List[str]:
         """The command of the Meson that made it, which alone can read its test data; else that on
         PATH."""
-        try:
-            with open(os.path.join(self.path, 'build.ninja'), encoding='utf-8') as file:
-                text = file.read()
-        except OSError:
-            raise Refusal(f'{self.path} has no build.ninja: only the ninja backend is supported') \
-                from None
+        with self._ninja_file() as file:
+            text = file.read()
         told = re.search(r'^rule REGENERATE_BUILD\n command = (.*?) "?--internal"? ', text,
                          re.MULTILINE)
         if told:

@@ -81,11 +81,13 @@ class Collector:
                        per_test: T.Optional[str] = None) -> T.List[str]:
         words = ['coverage', '--root', build.source, '--build', build.path]
         for option, values in (('--report', plan.reports), ('--filter', plan.filter),
-                               ('--exclude', plan.exclude)):
+                               ('--exclude', plan.exclude), ('--substitute', plan.substitute),
+                               ('--exclude-objects', plan.exclude_objects)):
             # One word: a value may begin with -.
             words += [f'{option}={value}' for value in values]
         for option, value in (('--fail-under', plan.fail_under),
                               ('--fail-under-branch', plan.fail_under_branch),
+                              ('--limit', plan.limit), ('--sort', plan.sort),
                               ('--diff', plan.diff), ('--per-test', per_test)):
             if value is not None:
                 words.append(f'{option}={value}')

@@ -135,11 +135,14 @@ class _Stopped(Exception):
 def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
               options: argparse.Namespace) -> T.Any:
     from .build_dir import BuildDir
-    from .measurement import Measurement, nothing_ran
+    from .measurement import Measurement, nothing_ran, switch_off
     flags = arguments.Flags.of(options)
+    folder = getattr(options, 'wd', None) or os.getcwd()
+    if flags.off:
+        switch_off(BuildDir(folder), flags)
+        return run(options)
     if not flags.coverage:
         raise Refusal(f'{flags.first_given()} is given without --coverage')
-    folder = getattr(options, 'wd', None) or os.getcwd()
     found = trouble(mtest)
     if found:
         raise Refusal(f'this Meson ({_version()}) has another `meson test` than the hook knows '
@@ -148,9 +151,9 @@ def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
     if getattr(options, 'list', False):
         return run(options)
     measurement = Measurement(build, flags, os.getcwd())
-    measurement.switch_on(may_rebuild=not getattr(options, 'no_rebuild', False))
     harness = _Harness(mtest.TestHarness, measurement)
     try:
+        measurement.prepare(may_rebuild=not getattr(options, 'no_rebuild', False))
         with harness:
             status = run(options)
         if not harness.tests_ran:

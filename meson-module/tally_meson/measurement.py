@@ -10,7 +10,7 @@ import subprocess
 import sys
 import typing as T
 
-from . import settings
+from . import lending, settings
 from .collector import Collector
 from .per_test import Trees
 from .refusal import NO_DATA, Refusal, refused_by_system, say
@@ -66,35 +66,49 @@ class Measurement:
         return self._plan.per_test
 
     @refused_by_system()
-    def switch_on(self, *, may_rebuild: bool) -> None:
-        """The option b_coverage. Before Meson reads its build data."""
+    def prepare(self, *, may_rebuild: bool) -> None:
+        """Before the rebuild, and before Meson reads its build data. No other run measures here
+        from now on: it would change the objects and the counters of this one."""
+        self._exclude_others()
+        self._switch_on(may_rebuild)
+        if not may_rebuild and settings.are_missing(self.build):
+            raise Refusal(f'{lending.WHY}, and --no-rebuild is given: leave it out, or type '
+                          'tally-meson enable and configure again')
+        self.hold_settings()
+
+    def hold_settings(self) -> bool:
+        """What the project says with import('tally') is stored, if need be by configuring again,
+        which makes it True."""
+        if not settings.are_missing(self.build):
+            return False
+        say(f'{lending.WHY}: it is configured again')
+        lending.configure(self.build)
+        return True
+
+    def _switch_on(self, may_rebuild: bool) -> None:
         on = self.build.coverage()
         if on:
             return
         if on is None:
             raise Refusal('this build has no option b_coverage: no compiler of it can count')
-        command = self.build.meson()
-        typed = ' '.join([os.path.basename(command[-1]) if len(command) == 1 else
-                          ' '.join(command), 'configure', self.build.path, '-Db_coverage=true'])
         if self._flags.no_reconfigure or not may_rebuild:
             flag = '--coverage-no-reconfigure' if self._flags.no_reconfigure else '--no-rebuild'
-            raise Refusal(f'the option b_coverage is off, and {flag} is given: {typed}')
-        say('the option b_coverage is off: it is switched on, and everything is compiled again')
-        done = subprocess.run([*command, 'configure', self.build.path, '-Db_coverage=true'],
-                              check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT)
-        if done.returncode != 0:
-            lines = done.stdout.decode(errors='replace').split('\n')
-            raise Refusal(f'{typed}: {" ".join(lines).strip()}')
+            raise Refusal(f'the option b_coverage is off, and {flag} is given: '
+                          f'{_typed(self.build, True)}')
+        say('the option b_coverage is off: it is switched on, and everything is compiled again; it '
+            'stays on until a run with --coverage-off')
+        _set_coverage(self.build, True)
 
     @refused_by_system()
     def begin(self) -> None:
         """After the rebuild, which may have stored other settings; before the first test."""
+        if settings.are_missing(self.build):
+            raise Refusal(f'{lending.WHY}: the rebuild has configured it again')
         self._plan = self._made_plan()
         settings.refuse_unknown_subprojects(self.build)
-        self._exclude_others()
         if self._plan.per_test:
             self.trees = Trees(self._collector, self.build)
+            self.trees.names = self.build.names_for_meson()
 
     @refused_by_system()
     def zero(self) -> None:
@@ -132,7 +146,6 @@ class Measurement:
             self._lock = None
 
     def _exclude_others(self) -> None:
-        """Two runs would count into the same files."""
         try:
             import fcntl
         except ImportError:
@@ -144,6 +157,43 @@ class Measurement:
         except OSError:
             say(f'another run measures in {self.build.path}: waiting for its end')
             fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+
+def _typed(build: BuildDir, on: bool) -> str:
+    """The command that sets the option, as one would type it."""
+    command = build.meson()
+    name = os.path.basename(command[-1]) if len(command) == 1 else ' '.join(command)
+    return f'{name} configure {build.path} -Db_coverage={str(on).lower()}'
+
+
+def _set_coverage(build: BuildDir, on: bool) -> None:
+    done = subprocess.run([*build.meson(), 'configure', build.path,
+                           f'-Db_coverage={str(on).lower()}'], check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        lines = done.stdout.decode(errors='replace').split('\n')
+        raise Refusal(f'{_typed(build, on)}: {" ".join(lines).strip()}')
+
+
+@refused_by_system()
+def switch_off(build: BuildDir, flags: Flags) -> None:
+    """The way back: --coverage-off."""
+    other = '--coverage' if flags.coverage else flags.first_given()
+    if other:
+        raise Refusal(f'--coverage-off with {other}: nothing is measured')
+    if not build.coverage():
+        say('the option b_coverage is off already')
+        return
+    _set_coverage(build, False)
+    say('the option b_coverage is switched off, and everything is compiled again')
+
+
+def refuse_stale(build: BuildDir) -> None:
+    """The counters of a build without b_coverage are those of an earlier one."""
+    if build.coverage() is False:
+        raise Refusal('the option b_coverage is off: the counters on disk are those of an earlier '
+                      f'build; tally-meson test -C {build.path} counts anew')
 
 
 def nothing_ran() -> int:

@@ -21,7 +21,7 @@ class Meson:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.python = _interpreter(path)  # a command; empty: it cannot be told
+        self.python = interpreter(path)  # a command; empty: it cannot be told
         self.told: T.Dict[str, T.Any] = _ask(self.python, path) if self.python else {}
 
     @property
@@ -80,7 +80,7 @@ def may_write(folder: str) -> bool:
     return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
-def _interpreter(script: str) -> T.List[str]:
+def interpreter(script: str) -> T.List[str]:
     try:
         with open(script, 'rb') as file:
             head = [file.readline(4096).decode(errors='replace').rstrip('\r\n') for _ in range(2)]

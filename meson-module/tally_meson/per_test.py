@@ -50,6 +50,7 @@ class Trees:
     def __init__(self, collector: Collector, build: BuildDir) -> None:
         self.collector = collector.path
         self.folder = _folder(build)
+        self.names: T.Dict[str, str] = {}  # by those that Meson shows: what tests are called
         self._rows: T.List[T.Dict[str, T.Any]] = []
         self._last = 0
 
@@ -72,7 +73,7 @@ class Trees:
 
     def ended(self, number: int, test: Ran) -> None:
         self.reserve([number])
-        self._rows.append({'n': number, 'name': test.name})
+        self._rows.append({'n': number, 'name': self.names.get(test.name, test.name)})
 
     def complete(self) -> None:
         """What was interrupted is packed, too; the names are written."""

@@ -10,11 +10,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import threading
 import typing as T
 
-from . import arguments, settings, words as told_apart, wrapped_test
+from . import arguments, lending, settings, words as told_apart, wrapped_test
 from .build_dir import BuildDir, ninja
-from .measurement import Measurement, Ran
+from .measurement import Measurement, Ran, refuse_stale, switch_off
 from .refusal import BUILD_FAILED, Refusal, say
 
 
@@ -38,13 +40,18 @@ def test(words: T.Sequence[str]) -> int:
     if told.list_only:
         more = ['--no-rebuild'] if told.no_rebuild else []
         return subprocess.run([*meson_test, *more, *told.meson], check=False).returncode
+    if flags.off:
+        switch_off(build, flags)
+        more = ['--no-rebuild'] if told.no_rebuild else []
+        return _run([*meson_test, *more, *told.meson])
     measurement = Measurement(build, flags, os.getcwd())
     _one_wrapper(measurement, told)
-    measurement.switch_on(may_rebuild=not told.no_rebuild)
     try:
+        measurement.prepare(may_rebuild=not told.no_rebuild)
         if not told.no_rebuild:
-            target = 'meson-benchmark-prereq' if told.benchmark else 'meson-test-prereq'
-            if subprocess.run([*ninja(), '-C', build.path, target], check=False).returncode != 0:
+            # What ninja configures anew it configures without what was lent.
+            if not _is_built(build, told) or \
+                    measurement.hold_settings() and not _is_built(build, told):
                 return BUILD_FAILED
         measurement.begin()
         measurement.zero()
@@ -53,7 +60,7 @@ def test(words: T.Sequence[str]) -> int:
             _one_wrapper(measurement, told)  # the rebuild may have stored other settings
             meson_test.append('--wrapper=' + wrapped_test.wrapper(measurement.trees))
         before = _logs(build)
-        status = _run([*meson_test, *told.meson])
+        status = _run([*meson_test, *told.meson], only_wrapper=bool(measurement.trees))
         log = _log_since(build, before)
         if status != 0 and log is None and '--gdb' not in told.meson \
                 and '--interactive' not in told.meson:
@@ -79,16 +86,44 @@ def _one_wrapper(measurement: Measurement, told: told_apart.Words) -> None:
                       '(tally-meson enable)')
 
 
-def _run(words: T.List[str]) -> int:
-    """What ends it early is Meson's: what was counted until then is told."""
-    with subprocess.Popen(words) as process:
-        before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
-                  signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: process.terminate())}
-        try:
-            status = process.wait()
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+def _is_built(build: BuildDir, told: told_apart.Words) -> bool:
+    target = 'meson-benchmark-prereq' if told.benchmark else 'meson-test-prereq'
+    return subprocess.run([*ninja(), '-C', build.path, target], check=False).returncode == 0
+
+
+# Meson's line where a test setup has an exe_wrapper and --wrapper is given.
+_CONFLICT = b'Conflict: both test setup and command line specify an exe wrapper.'
+
+
+def _pass_on(errors: T.Optional[T.IO[bytes]], refused: threading.Event) -> None:
+    """What Meson says on standard error, but for that line."""
+    for line in errors or ():
+        if line.strip() == _CONFLICT:
+            refused.set()
+            continue
+        sys.stderr.buffer.write(line)
+        sys.stderr.flush()
+
+
+def _run(words: T.List[str], *, only_wrapper: bool = False) -> int:
+    """What ends it early is Meson's: what was counted until then is told. only_wrapper: its
+    --wrapper is ours, and a setup that has one is refused."""
+    # Not in a `with`, which would wait for all that hold its standard error open.
+    process = subprocess.Popen(words, stderr=subprocess.PIPE if only_wrapper else None)
+    before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+              signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: process.terminate())}
+    refused = threading.Event()
+    reader = threading.Thread(target=_pass_on, args=(process.stderr, refused), daemon=True)
+    try:
+        reader.start()
+        status = process.wait()
+        reader.join(timeout=5)  # a process that a test has left may write there
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if refused.is_set():
+        raise Refusal('--coverage-per-test with a test setup that has an exe_wrapper: only `meson '
+                      'test --coverage` has both (tally-meson enable)')
     return 128 - status if status < 0 else status
 
 
@@ -139,6 +174,9 @@ def report(words: T.Sequence[str]) -> int:
         return 0
     flags = arguments.Flags.of(own.parse_args([*told.coverage, *told.meson]))
     build = BuildDir(told.build)
+    refuse_stale(build)
+    if settings.are_missing(build):
+        raise Refusal(f'{lending.WHY}: tally-meson test -C {build.path} configures it again')
     measurement = Measurement(build, flags, os.getcwd())
     settings.refuse_unknown_subprojects(build)
     return measurement.finish(0)

@@ -32,9 +32,13 @@ _DEFAULT_FILES = {
     'text': 'coverage.txt',
 }
 
+# In a meson.build, but not behind a comment's beginning.
+_IMPORT = re.compile(r"^[^#\n]*\bimport\s*\(\s*'tally'", re.MULTILINE)
+
 _LISTS = ('exclude', 'filter', 'include_subprojects', 'reports')
 _PERCENTAGES = ('fail_under', 'fail_under_branch')
-KEYWORDS = (*_LISTS, *_PERCENTAGES, 'per_test')
+_BOOLEANS = ('native', 'per_test')
+KEYWORDS = (*_LISTS, *_PERCENTAGES, *_BOOLEANS)
 
 if sys.version_info >= (3, 8):
     class Settings(T.TypedDict, total=False):
@@ -46,6 +50,7 @@ if sys.version_info >= (3, 8):
         reports: T.List[str]
         fail_under: str
         fail_under_branch: str
+        native: bool
         per_test: bool
 else:
     Settings = T.Dict[str, T.Any]
@@ -72,7 +77,7 @@ def checked(keywords: T.Mapping[str, T.Any]) -> Settings:
             good = not isinstance(value, bool) and isinstance(value, (int, str)) and \
                 bool(re.match(r'^(100(\.0*)?|\d\d?(\.\d*)?)$', out[name]))
             wanted = 'a number from 0 to 100'
-        elif name == 'per_test':
+        elif name in _BOOLEANS:
             out[name] = value
             good, wanted = isinstance(value, bool), 'a boolean'
         else:
@@ -93,11 +98,34 @@ def store(path: str, settings: Settings) -> None:
     os.replace(part, path)
 
 
+def _mark_in(build: str) -> str:
+    return os.path.join(build, 'meson-private', 'tally-coverage.imported')
+
+
+def mark(build: str) -> None:
+    """This configuration has import('tally'), or goes without it by its own choice."""
+    with open(_mark_in(build), 'w', encoding='utf-8'):
+        pass
+
+
+def _is_of_last_configuration(path: str, build: BuildDir) -> bool:
+    try:
+        return os.stat(path).st_mtime >= build.configured_at()
+    except FileNotFoundError:
+        return False
+
+
+def are_missing(build: BuildDir) -> bool:
+    """The project asks for import('tally'), and its last configuration was done without it."""
+    return not _is_of_last_configuration(_mark_in(build.path), build) and \
+        any(_IMPORT.search(text) for text in build.own_build_files())
+
+
 def stored(build: BuildDir) -> Settings:
     """Empty where the last configuration stored none."""
     path = path_in(build.path)
     try:
-        if os.stat(path).st_mtime < build.configured_at():
+        if not _is_of_last_configuration(path, build):
             return {}
         with open(path, encoding='utf-8') as file:
             return checked(json.load(file))
@@ -137,6 +165,10 @@ class Plan:
     exclude: T.Tuple[str, ...]
     fail_under: T.Optional[str]
     fail_under_branch: T.Optional[str]
+    substitute: T.Tuple[str, ...]
+    exclude_objects: T.Tuple[str, ...]
+    limit: T.Optional[str]
+    sort: T.Optional[str]
     diff: T.Optional[str]
     per_test: bool
 
@@ -157,9 +189,20 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
                 return str(value)
         return None
 
+    native = own.get('native', True) and not flags.no_native
     return Plan(tuple(dict.fromkeys(reports)), tuple(chosen), tuple(exclude),
-                single('fail_under'), single('fail_under_branch'), flags.diff,
+                single('fail_under'), single('fail_under_branch'),
+                tuple(_substitute(word, typed_in) for word in flags.substitute),
+                () if native else
+                tuple(f'^{re.escape(folder)}/' for folder in build.native_object_folders()),
+                flags.limit, flags.sort, flags.diff,
                 flags.per_test or own.get('per_test', False))
+
+
+def _substitute(word: str, folder: str) -> str:
+    """FROM=TO with the whole path of TO, which is relative to the folder."""
+    name, equals, path = word.partition('=')
+    return f'{name}={os.path.join(folder, path)}' if equals and path else word
 
 
 def left_out_by_default(build: BuildDir, include_subprojects: T.Iterable[str]) -> T.List[str]:

@@ -78,6 +78,12 @@ class Completions(unittest.TestCase):
         self.assertEqual(completed("tally", "report", "--sort", "="), wanted)
         self.assertEqual(completed("tally", "report", "--sort", "=", "s"), ["self"])
 
+    def test_values_of_orders(self) -> None:
+        wanted = ["branches", "file", "functions", "lines", "missed"]
+        self.assertEqual(completed("tally", "coverage", "--sort", ""), wanted)
+        for command in ("test", "report"):
+            self.assertEqual(completed("tally-meson", command, "--coverage-sort", ""), wanted)
+
     def test_nothing(self) -> None:
         """Then files are offered."""
         self.assertEqual(completed("tally", "report", ""), [])

@@ -119,12 +119,78 @@ class Module:
             self.assertIn(text if text != "tally" else "ERROR", error)
             self.assertNotIn("Traceback", done.stdout + done.stderr)
 
-    def test_without_the_hook(self) -> None:
+    def disable(self) -> None:
         self.must("tally-meson", "disable")
         self.addCleanup(self.must, "tally-meson", "enable")
+
+    WHY = r"the project was configured without import\('tally'\), so its settings are not known"
+
+    def test_without_the_hook(self) -> None:
+        """tally-meson lends the module to Meson: the settings hold behind this door, too."""
+        self.disable()
         self.must("meson", "setup", "build", "-Db_coverage=true")
-        private = self.project / "build" / "meson-private"
-        self.assertFalse((private / "tally-coverage.json").exists())
+        ninja = self.project / "build" / "build.ninja"
+        rule = [line for line in ninja.read_text(encoding="utf-8").splitlines()
+                if "--internal regenerate" in line]
+        door = ["tally-meson", "test", "-C", "build", "--suite", "good"]
+        for words in ([*door, "--no-rebuild"], ["tally-meson", "report", "-C", "build"]):
+            self.refused(2, self.WHY + r"[:,] .*tally-meson .*", *words)
+        wanted = {"src/demo.c": "5/6", "subprojects/sub/sub.c": "2/2", "TOTAL": "7/8"}
+        done = self.expect(3, *door)
+        self.assertEqual(rows(done.stdout), wanted)
+        self.assertRegex(done.stderr, rf"\Atally: {self.WHY}: it is configured again\n"
+                         r"tally: 7 of 8 lines ran: 87.50%, less than 90%\n\Z")
+        # The build directory names Meson itself, nothing of what was lent.
+        self.assertEqual([line for line in ninja.read_text(encoding="utf-8").splitlines()
+                          if "--internal regenerate" in line], rule)
+        # Once is enough, for all doors.
+        for words in (door, [*door, "--no-rebuild"], ["tally-meson", "report", "-C", "build"]):
+            done = self.expect(3, *words)
+            self.assertEqual(rows(done.stdout), wanted)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertEqual(rows(self.run_in("ninja", "-C", "build", "reached").stdout), wanted)
+
+    def test_changes_without_the_hook(self) -> None:
+        """ninja configures without the module, whoever starts it."""
+        self.disable()
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        door = ["tally-meson", "test", "-C", "build", "--suite", "good"]
+        self.expect(3, *door)
+        for settings, status in (("fail_under: 10", 0), ("fail_under: 99", 3)):
+            self.write(settings)
+            done = self.expect(status, *door)
+            self.assertRegex(done.stderr, rf"\Atally: {self.WHY}: it is configured again\n")
+        self.write("nonsense: 1")
+        done = self.expect(125, *door)
+        self.assertIn('tally.configure: unknown keyword argument "nonsense"',
+                      done.stdout + done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^tally: .*/build could not be configured\n\Z")
+
+    def test_a_hook_that_came_later(self) -> None:
+        """What was configured before it is configured again."""
+        self.disable()
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        self.must("tally-meson", "enable")
+        done = self.expect(3, "meson", "test", "-C", "build", "--coverage", "--suite", "good")
+        self.assertIn("it is configured again", done.stderr)
+        self.assertIn("subprojects/sub/sub.c", rows(done.stdout))
+
+    def test_a_module_that_is_not_asked_for(self) -> None:
+        """In a comment, in a branch that is not taken, or by a subproject."""
+        self.disable()
+        write_project(self.project, PROJECT)
+        with open(self.project / "meson.build", "a", encoding="utf-8") as file:
+            file.write("# import('tally')\n")
+        with open(self.project / "subprojects" / "sub" / "meson.build", "a",
+                  encoding="utf-8") as file:
+            file.write("tally = import('tally', required: false)\n")
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        door = ["tally-meson", "test", "-C", "build", "--suite", "good"]
+        self.assertEqual(self.expect(0, *door).stderr, "")
+        with open(self.project / "meson.build", "a", encoding="utf-8") as file:
+            file.write("if false\n  import('tally')\nendif\n")
+        self.assertIn("it is configured again", self.expect(0, *door).stderr)
+        self.assertEqual(self.expect(0, *door).stderr, "")
 
 
 globals().update(for_each_meson(Module))

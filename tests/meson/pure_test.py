@@ -42,7 +42,7 @@ class Arguments(unittest.TestCase):
                                                diff="HEAD", keep=True))
         self.assertEqual(told.first_given(), "--coverage-fail-under")
         self.assertIsNone(flags("--coverage").first_given())
-        for flag in arguments.FLAGS[1:]:
+        for flag in arguments.FLAGS[1:-1]:
             value = [] if flag.kind == "switch" else ["1"]
             self.assertEqual(flags(flag.name, *value).first_given(), flag.name)
 
@@ -51,7 +51,8 @@ class Arguments(unittest.TestCase):
         done = subprocess.run([command_line(), "coverage", "--help"], stdout=subprocess.PIPE,
                               text=True, check=True)
         for option in ("report", "fail-under", "fail-under-branch", "filter", "exclude", "diff",
-                       "per-test", "harvest", "build", "root"):
+                       "per-test", "harvest", "build", "root", "substitute", "limit", "sort",
+                       "exclude-objects"):
             self.assertRegex(done.stdout, rf"(?m)^  --{option}\b")
         formats = re.search(r"FORMAT is one of ([a-z, ]+)", done.stdout).group(1).split(", ")
         self.assertEqual(sorted(settings._DEFAULT_FILES), sorted(formats))
@@ -179,6 +180,42 @@ class Settings(Folder):
             Path(settings.path_in(str(self.path))).write_text(text, encoding="utf-8")
             with self.assertRaisesRegex(Refusal, "configure again"):
                 self.plan()
+
+    def test_whether_the_project_asks_for_the_module(self) -> None:
+        files = [self.source / name for name in ("meson.build", "a/meson.build", "other",
+                                                 "deps/x/meson.build")]
+        self.put("build/meson-info/intro-buildsystem_files.json",
+                 json.dumps([str(path) for path in files]))
+        for text, asks in (("x = import('tally', required: false)", True),
+                           ("x = 1\n y = import( 'tally' )\n", True), ("import(\n  'tally')", True),
+                           ("# import('tally')", False), ("x = 1 # import('tally')", False),
+                           ("import('tallying')", False), ("reimport('tally')", False), ("", False)):
+            self.put("a/meson.build", text)
+            self.assertEqual(settings.are_missing(self.build), asks, text)
+        (self.source / "deps" / "x").mkdir(parents=True)
+        for name in ("other", "deps/x/meson.build"):
+            self.put(name, "import('tally')")
+        self.assertFalse(settings.are_missing(self.build))
+        self.put("meson.build", "import('tally')")
+        self.assertTrue(settings.are_missing(self.build))
+        settings.mark(str(self.path))
+        self.assertFalse(settings.are_missing(self.build))
+
+    def test_names_of_tests(self) -> None:
+        """By what each Meson shows: what it takes."""
+        def names(version: str, *tests: tuple) -> dict:
+            self.build.meson_version = version
+            for kind, these in (("tests", tests), ("benchmarks", ())):
+                self.put(f"build/meson-info/intro-{kind}.json", json.dumps(
+                    [{"name": name, "suite": suite} for name, suite in these]))
+            return self.build.names_for_meson()
+        told = names("1.0.1", ("one", ["p"]), ("two", ["p:fast", "p:slow"]), ("same", ["p"]),
+                     ("same", ["q:s"]), ("a[1]", ["p"]))
+        for shown, name in (("one", "one"), ("p / one", "one"), ("p:fast+slow / two", "two"),
+                            ("p:one", "one"), ("fast+slow - p:two", "two"),
+                            ("p / same", "p:same"), ("s - q:same", "q:same"), ("a[1]", "a[1]")):
+            self.assertEqual(told[shown], name, shown)
+        self.assertEqual(names("1.12.99", ("a[1]", ["p"]))["p:a[1]"], "a[[]1]")
 
     def test_checked(self) -> None:
         for value in (0, 100, "100.0", "79.5", "5."):
@@ -338,7 +375,7 @@ class Files(unittest.TestCase):
                                  ("#!/bin/bash\n", []), ("\x7fELF", []), ("", [])):
                 with open(script, "w", encoding="utf-8") as file:
                     file.write(text)
-                self.assertEqual(meson_on_path._interpreter(script), wanted, text)
+                self.assertEqual(meson_on_path.interpreter(script), wanted, text)
 
     def test_version_is_the_collectors(self) -> None:
         done = subprocess.run([command_line(), "--version"], stdout=subprocess.PIPE, text=True,

@@ -1,6 +1,7 @@
 """`tally-meson test`: the door that needs no hook."""
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -94,6 +95,32 @@ class Run(BuiltProject):
                                 "^(src|/)").stdout)
         self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "TOTAL"})
 
+    def test_what_the_table_shows(self) -> None:
+        """The order, how much of it, and sources elsewhere: relative to where it was typed."""
+        done = self.measured(0, *GOOD, "--coverage-sort=missed", "--coverage-limit", "1")
+        self.assertEqual(rows(done.stdout), {"src/main.c": "5/8", "TOTAL": "10/14"})
+        done = self.expect(0, "tally-meson", "test", "-C", "../build", "--no-rebuild", *GOOD,
+                           f"--coverage-substitute={self.project}/src=new", folder="src")
+        self.assertEqual(rows(done.stdout), {"src/new/" + name[4:] if name != "TOTAL" else name: n
+                                             for name, n in BOTH.items()})
+        self.is_refused(r"--coverage-sort: expected file\|lines\|.*, found 'size'",
+                        "--coverage-sort=size")
+        self.is_refused(r"--coverage-limit: .*", "--coverage-limit=-1")
+        self.is_refused(r"--coverage-substitute: expected FROM=TO, found 'x'",
+                        "--coverage-substitute", "x")
+
+    def test_a_setup_with_a_wrapper(self) -> None:
+        path = self.project / "meson.build"
+        path.write_text(PROJECT["meson.build"] + "add_test_setup('wrapped', exe_wrapper: ['env', "
+                        "'X=1'])\nadd_test_setup('plain', env: ['X=1'])\n", encoding="utf-8")
+        self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
+        self.assertEqual(rows(self.measured(0, *GOOD, "--setup=wrapped").stdout), BOTH)
+        done = self.measured(2, *GOOD, "--setup", "wrapped", "--coverage-per-test")
+        self.assertRegex(done.stderr, r"\Atally: --coverage-per-test with a test setup that has an "
+                         r"exe_wrapper: [^\n]*\n\Z")
+        done = self.measured(0, *GOOD, "--setup=plain", "--coverage-per-test")
+        self.assertEqual((rows(done.stdout), done.stderr), (BOTH, ""))
+
     def test_reports(self) -> None:
         """FILE is relative to where the command was typed; without one, below meson-logs."""
         self.expect(0, "tally-meson", "test", "-C", "../build", *GOOD, "--coverage-report",
@@ -108,9 +135,8 @@ class Run(BuiltProject):
         """A line for each report that cannot be written; the table is there nevertheless."""
         small = self.project / "small"
         left = self.project / "left.txt"
-        self.addCleanup(left.unlink)
-        self.addCleanup(small.rmdir)
-        words = on_small_disk(small, "64k", "cat /dev/zero > filler 2>&- || true")
+        self.addCleanup(left.unlink, missing_ok=True)
+        words = on_small_disk(self, small, "64k", "cat /dev/zero > filler 2>&- || true")
         done = self.expect(1, *words, "sh", "-c", '"$@"; s=$?; find small -type f > left.txt; '
                            'exit $s', "sh", "tally-meson", "test", "-C", "build", *GOOD,
                            "--coverage-report=lcov:small/x.info", "--coverage-report=html:small/x")
@@ -126,9 +152,8 @@ class Run(BuiltProject):
         path.write_text(PROJECT["meson.build"] + NO_ROOM, encoding="utf-8")
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
         small = self.project / "small"
-        self.addCleanup(small.rmdir)
-        done = self.expect(4, *on_small_disk(small, "80m"), "tally-meson", "test", "-C", "build",
-                           *GOOD, "--suite", "fills", "--coverage-per-test",
+        done = self.expect(4, *on_small_disk(self, small, "80m"), "tally-meson", "test", "-C",
+                           "build", *GOOD, "--suite", "fills", "--coverage-per-test",
                            XDG_RUNTIME_DIR=str(small))
         for name in ("fills", "one", "two"):
             self.assertRegex(done.stdout, rf"(?m){name} +no data$")
@@ -191,7 +216,15 @@ class Run(BuiltProject):
         reached = subprocess.run([command_line(), "coverage", "each.info", "--which-tests",
                                   "src/demo.c:3"], cwd=self.project, stdout=subprocess.PIPE,
                                  text=True, check=True).stdout
-        self.assertRegex(reached, r"\A\w*one\n\Z")
+        self.assertEqual(reached, "one\n")
+        # These names are ones that `meson test` takes, and say the project where they must.
+        done = self.run_in("tally-meson", "test", "-C", "build", "--coverage-per-test",
+                           "--coverage-report", "lcov:each.info", "fails", "fails too")
+        names = self.must("tally", "coverage", "../each.info", "--which-tests", "main.c:6",
+                          folder="src").splitlines()
+        self.assertEqual(names, ["fails", "fails too"])
+        listed = self.must("meson", "test", "-C", "build", "--list", *names)
+        self.assertEqual(len(re.findall("fails", listed)), 2, listed)
 
     def test_killed_tests_by_themselves(self) -> None:
         done = self.run_in("tally-meson", "test", "-C", "build", "one", "aborts", "hangs",
@@ -252,8 +285,57 @@ class RunAfterChanges:
         self.assertEqual(options.read_bytes(), before)
         done = self.measured(0)
         self.assertEqual(done.stderr, "tally: the option b_coverage is off: it is switched on, and "
-                         "everything is compiled again\n")
+                         "everything is compiled again; it stays on until a run with "
+                         "--coverage-off\n")
         self.assertEqual(rows(done.stdout), BOTH)
+        self.assertEqual(rows(self.must("tally-meson", "report", "-C", "build")), BOTH)
+        # The way back. What is on disk then was counted by another build.
+        for words, text in ((["--coverage-keep"], "--coverage-off with --coverage-keep: .*"),
+                            (["--coverage"], "--coverage-off with --coverage: .*")):
+            self.refused(2, text, "tally-meson", "test", "-C", "build", "--coverage-off", *words)
+        done = self.measured(0, "--coverage-off")
+        self.assertEqual((rows(done.stdout), done.stderr), (
+            {}, "tally: the option b_coverage is switched off, and everything is compiled again\n"))
+        self.assertNotIn("--coverage", (self.project / "build" / "compile_commands.json").read_text(
+            encoding="utf-8"))
+        self.assertEqual(self.measured(0, "--coverage-off").stderr,
+                         "tally: the option b_coverage is off already\n")
+        self.refused(2, "the option b_coverage is off: the counters on disk are those of an earlier "
+                     r"build; tally-meson test -C \S+ counts anew", "tally-meson", "report", "-C",
+                     "build")
+
+    def test_one_run_at_a_time(self) -> None:
+        """Before the rebuild: it would change the programs that another run counts."""
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        self.measured(0)
+        path = self.project / "src" / "demo.c"
+        path.write_text(PROJECT["src/demo.c"] + "int more(void) { return 1; }\n", encoding="utf-8")
+        program = self.project / "build" / "prog"
+        before = program.stat().st_mtime_ns
+        with open(self.project / "build" / "meson-private" / "tally-coverage.lock", "w",
+                  encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with subprocess.Popen(["tally-meson", "test", "-C", "build", *GOOD], cwd=self.project,
+                                  env=self.environment(), text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE) as run:
+                assert run.stderr is not None
+                self.assertRegex(run.stderr.readline(), "another run measures in .*: waiting")
+                self.assertEqual(program.stat().st_mtime_ns, before)
+                fcntl.flock(lock, fcntl.LOCK_UN)
+                out, _ = run.communicate(timeout=60)
+        self.assertEqual(rows(out)["src/demo.c"], "5/7")
+        self.assertNotEqual(program.stat().st_mtime_ns, before)
+
+    def test_programs_of_the_build_machine(self) -> None:
+        with open(self.project / "meson.build", "a", encoding="utf-8") as file:
+            file.write("executable('gen', 'gen.c', native: true)\nsubdir('tools')\n")
+        write_project(self.project, {
+            "gen.c": "int main(void) {\n  return 0;\n}\n", "tools/t.c": "int t(void) { return 0; }\n",
+            "tools/meson.build": "static_library('t', 't.c', native: true)\n"})
+        self.must("meson", "setup", "build", "-Db_coverage=true")
+        self.must("ninja", "-C", "build")
+        self.assertLessEqual({"gen.c", "tools/t.c"}, set(rows(self.measured(0).stdout)))
+        self.assertEqual(rows(self.measured(0, "--coverage-no-native").stdout), BOTH)
 
     def test_a_build_that_fails(self) -> None:
         self.must("meson", "setup", "build", "-Db_coverage=true")
