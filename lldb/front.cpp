@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "interpreter.h"
 #include "performer.h"
+#include "places.h"
 
 namespace tally_lldb {
 
@@ -104,6 +105,7 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **word
   const bool shown = is_terminal(debugger);
   session_.set_width(shown ? debugger.GetTerminalWidth() : 0);
   set_styles(session_, shown && debugger.GetUseColor());
+  session_.set_disassembly_flavor(disassembly_flavor(debugger).c_str());
   Outcome outcome;
   {
     LldbPerformer performer(debugger, session_.sampled_pid(), inferior_.actions());

@@ -122,6 +122,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
     }
     break;
   case Change::call:
+    watch_.forget(); // what runs then is the call
     called_at_ns_ = now_ns();
     break;
   case Change::detach:

@@ -1,5 +1,6 @@
 #include "inferior.h"
 
+#include <tuple>
 #include <utility>
 
 #include "interpreter.h"
@@ -14,15 +15,36 @@ bool Inferior::found(lldb::SBTarget target, int pid) {
   if (!wait_until(
           [&] { return target.GetProcess().GetProcessID() == static_cast<lldb::pid_t>(pid); }))
     return false;
+  Event event = launch_;
+  event.target = TALLY_TARGET_NATIVE;
+  event.pid = pid;
+  return runs(event);
+}
+
+// A process that no command has launched or resumed: a client of LLDB's API did. What LLDB's own
+// objects would tell of it takes a lock that the client's thread may hold.
+bool Inferior::found_unasked(int id, int pid) {
+  lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(id);
+  if (!wait_until([&] { return process_of(debugger, pid).IsValid(); }))
+    return false;
+  Event event;
+  event.kind = TALLY_EVENT_RESUMED;
+  event.target = TALLY_TARGET_NATIVE;
+  event.pid = pid;
+  std::tie(event.program, event.command) = program_of(pid);
+  return runs(event);
+}
+
+bool Inferior::runs(const Event &event) {
+  const int pid = event.pid;
   LaterPerformer performer(actions_);
   const int32_t before = session_.sampled_pid();
   if (before != 0 && before != pid && watch_.seen().died_ns == 0)
     return true;                    // another target's, which is sampled on
   if (before != 0 && before != pid) // `run` has killed it
     note(session_.event({.kind = TALLY_EVENT_KILLED, .at_ns = watch_.seen().died_ns}, performer));
-  Event event = launch_;
-  event.target = TALLY_TARGET_NATIVE;
-  event.pid = pid;
+  if (before == pid)
+    return true;
   note(session_.event(event, performer));
   if (session_.sampled_pid() != pid)
     return true;
@@ -32,7 +54,27 @@ bool Inferior::found(lldb::SBTarget target, int pid) {
   return true;
 }
 
+// The process is sampled from its next resume on, or from the launch, whoever asks for that.
+void Inferior::watch_for_unasked(lldb::SBDebugger &debugger) {
+  if (!session_.is_armed() || session_.sampled_pid() != 0 || actions_.interrupter().is_on())
+    return;
+  lldb::SBProcess process = debugger.GetSelectedTarget().GetProcess();
+  const int32_t kind = kind_of(process);
+  const auto found = [this, id = static_cast<int>(debugger.GetID())](int pid) {
+    return found_unasked(id, pid);
+  };
+  if (kind == TALLY_TARGET_NONE) {
+    watch_.expect_any(found);
+  } else if (kind == TALLY_TARGET_NATIVE && process.GetUniqueID() != detached_) {
+    if (is_stopped(process))
+      watch_.expect_run(static_cast<int>(process.GetProcessID()), found);
+    else if (is_running(process) && session_.sampled_pid() == 0)
+      runs(facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
+  }
+}
+
 void Inferior::before_resume(lldb::SBDebugger &debugger) {
+  watch_.forget();
   lldb::SBProcess process = debugger.GetSelectedTarget().GetProcess();
   if (!process.IsValid() || !is_stopped(process) || running_)
     return;
@@ -89,6 +131,7 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
     event.target = TALLY_TARGET_NONE;
   }
   tell(debugger, event);
+  watch_for_unasked(debugger);
   return take_news();
 }
 
@@ -177,6 +220,7 @@ Inferior::News Inferior::follow(lldb::SBDebugger &debugger) {
       running_ = true;
     }
   }
+  watch_for_unasked(debugger);
   return take_news();
 }
 

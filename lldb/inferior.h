@@ -63,7 +63,11 @@ private:
   void before_resume(lldb::SBDebugger &debugger);
   void run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess process);
   static void show(lldb::SBDebugger &debugger, const News &news);
-  bool found(lldb::SBTarget target, int pid); // the watch's thread; false: it is not the one
+  // On the watch's thread; false: it is not the one.
+  bool found(lldb::SBTarget target, int pid);
+  bool found_unasked(int debugger, int pid);
+  bool runs(const Event &resumed);
+  void watch_for_unasked(lldb::SBDebugger &debugger);
   void tell(lldb::SBDebugger &debugger, const Event &event);
   void note(const Outcome &outcome);
   News take_news();

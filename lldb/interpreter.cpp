@@ -28,7 +28,9 @@ Outcome interpret(lldb::SBDebugger &debugger, const std::string &command) {
 Outcome interpret(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::string &command) {
   lldb::SBCommandReturnObject result;
   lldb::SBProcess process = target.GetProcess();
-  lldb::SBExecutionContext context = process.IsValid()  ? lldb::SBExecutionContext(process)
+  // One that has exited can no longer be asked for the value of an expression.
+  const bool is_there = process.IsValid() && process.GetState() != lldb::eStateExited;
+  lldb::SBExecutionContext context = is_there           ? lldb::SBExecutionContext(process)
                                      : target.IsValid() ? lldb::SBExecutionContext(target)
                                                         : lldb::SBExecutionContext();
   debugger.GetCommandInterpreter().HandleCommand(command.c_str(), context, result);

@@ -129,7 +129,9 @@ void Interrupter::tick(lldb::SBProcess process) {
       changed_.wait_for(lock, between_requests);
       continue;
     }
+    lock.unlock(); // it takes as long as the round does
     const size_t sent = session_.tick_interrupt();
+    lock.lock();
     given_up_ = sent == SIZE_MAX;
     if (given_up_)
       return;

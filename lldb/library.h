@@ -25,7 +25,9 @@ namespace tally_lldb {
   _(tally_session_event)                                                                           \
   _(tally_session_answer)                                                                          \
   _(tally_session_cancel)                                                                          \
+  _(tally_session_is_armed)                                                                        \
   _(tally_session_sampled_pid)                                                                     \
+  _(tally_session_set_disassembly_flavor)                                                          \
   _(tally_session_set_width)                                                                       \
   _(tally_session_set_style)                                                                       \
   _(tally_session_tick_wait_ns)                                                                    \

@@ -56,8 +56,8 @@ std::string LldbPerformer::symbol(uint64_t address) {
 
 std::string LldbPerformer::instructions(const std::vector<uint64_t> &ranges) {
   lldb::SBProcess process = process_of(debugger_, sampled_pid_);
-  return disassemble(process.IsValid() ? process : debugger_.GetSelectedTarget().GetProcess(),
-                     ranges);
+  return disassemble(
+      debugger_, process.IsValid() ? process : debugger_.GetSelectedTarget().GetProcess(), ranges);
 }
 
 std::string LldbPerformer::act(int request, const Words &words,

@@ -56,7 +56,16 @@ Outcome show_place(lldb::SBDebugger &debugger, int request, const Words &words) 
   return out;
 }
 
-std::string disassemble(lldb::SBProcess process, const std::vector<uint64_t> &ranges) {
+std::string disassembly_flavor(lldb::SBDebugger &debugger) {
+  lldb::SBStringList values = lldb::SBDebugger::GetInternalVariableValue(
+      "target.x86-disassembly-flavor", debugger.GetInstanceName());
+  const char *const value = values.GetSize() > 0 ? values.GetStringAtIndex(0) : nullptr;
+  return value ? value : "default";
+}
+
+std::string disassemble(lldb::SBDebugger &debugger, lldb::SBProcess process,
+                        const std::vector<uint64_t> &ranges) {
+  const std::string flavor = disassembly_flavor(debugger);
   lldb::SBTarget target = process.GetTarget();
   std::string out;
   for (size_t i = 0; i + 1 < ranges.size(); i += 2) {
@@ -70,7 +79,8 @@ std::string disassemble(lldb::SBProcess process, const std::vector<uint64_t> &ra
     if (error.Fail())
       return error.GetCString() ? error.GetCString() : "LLDB cannot read the memory";
     lldb::SBAddress at = target.ResolveLoadAddress(ranges[i]);
-    lldb::SBInstructionList list = target.GetInstructions(at, bytes.data(), size);
+    lldb::SBInstructionList list =
+        target.GetInstructionsWithFlavor(at, flavor.c_str(), bytes.data(), size);
     for (uint32_t n = 0; n < list.GetSize(); ++n) {
       lldb::SBInstruction each = list.GetInstructionAtIndex(n);
       if (each.GetAddress().GetLoadAddress(target) >= high)

@@ -1,5 +1,6 @@
 #include "process_watch.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstring>
@@ -57,10 +58,6 @@ template <class T = int> T number_after(const std::string &text, const char *nam
     std::from_chars(begin, text.data() + text.size(), number, base);
   }
   return number;
-}
-
-int tracer_of(int pid) {
-  return number_after(text_of("/proc/" + std::to_string(pid) + "/status"), "\nTracerPid:\t");
 }
 
 // Of the thread that bears the process's id. 0: there is none.
@@ -138,12 +135,27 @@ bool has_pending(int pid, int signal) {
   return false;
 }
 
+int tracer_of(int pid) {
+  return number_after(text_of("/proc/" + std::to_string(pid) + "/status"), "\nTracerPid:\t");
+}
+
 bool is_traced_by_child(int pid) {
   const int tracer = tracer_of(pid);
   if (tracer == 0)
     return false;
   const std::string status = text_of("/proc/" + std::to_string(tracer) + "/status");
   return number_after(status, "\nPPid:\t") == ::getpid();
+}
+
+std::pair<std::string, std::string> program_of(int pid) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  char path[4096];
+  const ssize_t length = ::readlink((folder + "/exe").c_str(), path, sizeof path);
+  std::string command = text_of(folder + "/cmdline");
+  while (command.ends_with('\0'))
+    command.pop_back();
+  std::replace(command.begin(), command.end(), '\0', ' ');
+  return {std::string(path, length > 0 ? static_cast<size_t>(length) : 0), command};
 }
 
 void ProcessWatch::start_thread() {
@@ -159,9 +171,30 @@ void ProcessWatch::start_thread() {
 
 void ProcessWatch::expect(const std::string &program, std::function<bool(int)> found) {
   const std::lock_guard lock(mutex_);
+  program_ = program;
+  expected_pid_ = 0;
+  for_ever_ = false;
+  begin_to_expect(std::move(found));
+}
+
+void ProcessWatch::expect_any(std::function<bool(int)> found) {
+  const std::lock_guard lock(mutex_);
+  program_.clear();
+  expected_pid_ = 0;
+  for_ever_ = true;
+  begin_to_expect(std::move(found));
+}
+
+void ProcessWatch::expect_run(int pid, std::function<bool(int)> found) {
+  const std::lock_guard lock(mutex_);
+  expected_pid_ = pid;
+  for_ever_ = true;
+  begin_to_expect(std::move(found));
+}
+
+void ProcessWatch::begin_to_expect(std::function<bool(int)> found) {
   ++expected_;
   found_ = std::move(found);
-  program_ = program;
   expected_since_ns_ = now_ns();
   const std::vector<int> now = children_of("self");
   servers_before_ = {now.begin(), now.end()};
@@ -228,10 +261,10 @@ void ProcessWatch::run() {
   std::unique_lock lock(mutex_);
   while (!over_) {
     try {
-      if (found_ && now_ns() - expected_since_ns_ > longest_launch_ns) {
+      if (found_ && !for_ever_ && now_ns() - expected_since_ns_ > longest_launch_ns) {
         found_ = nullptr;
       } else if (found_) {
-        if (const int pid = new_child(); pid != 0) {
+        if (const int pid = expected_process(); pid != 0) {
           auto found = std::exchange(found_, nullptr);
           const uint64_t expected = expected_;
           telling_ = true;
@@ -245,7 +278,7 @@ void ProcessWatch::run() {
           }
           changed_.notify_all();
         }
-        changed_.wait_for(lock, between_looks_for_child);
+        changed_.wait_for(lock, for_ever_ ? between_looks_at_process : between_looks_for_child);
       } else if (pid_ != 0 && seen_.died_ns == 0) {
         look_at_process();
         changed_.wait_for(lock, between_looks_at_process);
@@ -260,6 +293,13 @@ void ProcessWatch::run() {
       changed_.wait_for(lock, between_looks_at_process);
     }
   }
+}
+
+int ProcessWatch::expected_process() const {
+  if (expected_pid_ == 0)
+    return new_child();
+  const char state = state_of(expected_pid_);
+  return std::strchr("RSD", state) && state != '\0' ? expected_pid_ : 0;
 }
 
 int ProcessWatch::new_child() const {

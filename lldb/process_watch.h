@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace tally_lldb {
 
@@ -24,8 +25,13 @@ bool wait_until(const std::function<bool()> &is_true);
 // Whether a signal waits for one of its threads.
 bool has_pending(int pid, int signal);
 
+int tracer_of(int pid); // 0: none
+
 // How the process of a debugger of this process is debugged: by a server that is our child.
 bool is_traced_by_child(int pid);
+
+// Its path, and its command line with blanks between the words; empty where it has gone.
+std::pair<std::string, std::string> program_of(int pid);
 
 class ProcessWatch {
 public:
@@ -38,6 +44,10 @@ public:
   // and is over when forget() returns; false: it is not the one, and is waited for on. It runs
   // `program`; empty: any.
   void expect(const std::string &program, std::function<bool(int pid)> found);
+  // The same without a limit of time, for what no command launches; or, of a process that stands,
+  // until it runs on.
+  void expect_any(std::function<bool(int pid)> found);
+  void expect_run(int pid, std::function<bool(int pid)> found);
   void forget();
   bool follows(int pid); // and the kernel tells of its end
   void follow(int pid);  // looks for what is below; 0: at nothing
@@ -55,8 +65,10 @@ public:
 
 private:
   void run();
-  int new_child() const; // 0: not yet
+  int expected_process() const; // 0: not yet
+  int new_child() const;
   void look_at_process();
+  void begin_to_expect(std::function<bool(int pid)> found);
   void start_thread();
 
   std::mutex mutex_;
@@ -67,6 +79,8 @@ private:
   uint64_t expected_ = 0;          // changes with found_, but for its call
   bool telling_ = false;           // `found` is being called
   std::string program_;
+  int expected_pid_ = 0; // 0: a new one
+  bool for_ever_ = false;
   uint64_t expected_since_ns_ = 0;
   std::set<int> servers_before_;
   int pid_ = 0;

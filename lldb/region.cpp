@@ -1,5 +1,6 @@
 #include "region.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <string_view>
@@ -11,6 +12,8 @@
 namespace tally_lldb {
 
 namespace {
+
+bool is_address(const std::string &word) { return word[0] == '*' || word.starts_with("0x"); }
 
 // "parse.c:10", with a path or without; a colon of C++'s is none.
 bool split_place(const std::string &word, std::string &file, uint32_t &line) {
@@ -25,15 +28,54 @@ bool split_place(const std::string &word, std::string &file, uint32_t &line) {
   return true;
 }
 
-// As `break` of GDB: "*0x1234", "file:line", a function; LLDB's "0x1234", too.
-lldb::SBBreakpoint breakpoint_at(lldb::SBTarget target, const std::string &word) {
-  const std::string address = word.starts_with('*') ? word.substr(1) : word;
-  if (address.starts_with("0x")) {
-    uint64_t at = 0;
-    const char *const end = address.data() + address.size();
-    const auto [rest, failed] = std::from_chars(address.data() + 2, end, at, 16);
-    return failed == std::errc() && rest == end ? target.BreakpointCreateByAddress(at)
-                                                : lldb::SBBreakpoint();
+// Where "parse" or "parse+4" is by the symbols; invalid if that is no such expression, or names
+// several functions. LLDB 14 cannot evaluate "parse+4" of C++'s functions, and LLDB 19 no name once
+// the process has exited.
+lldb::SBAddress address_by_name(lldb::SBTarget target, const std::string &expression) {
+  const size_t plus = std::min(expression.find('+'), expression.size());
+  uint64_t offset = 0;
+  if (plus < expression.size()) {
+    const bool is_hex = expression.compare(plus + 1, 2, "0x") == 0;
+    const char *const end = expression.data() + expression.size();
+    const auto [rest, failed] =
+        std::from_chars(expression.data() + plus + (is_hex ? 3 : 1), end, offset, is_hex ? 16 : 10);
+    if (failed != std::errc() || rest != end)
+      return {};
+  }
+  lldb::SBSymbolContextList named = target.FindFunctions(expression.substr(0, plus).c_str());
+  if (named.GetSize() != 1)
+    return {};
+  lldb::SBSymbolContext context = named.GetContextAtIndex(0);
+  lldb::SBAddress at = context.GetSymbol().GetStartAddress();
+  if (!at.IsValid())
+    at = context.GetFunction().GetStartAddress();
+  return at.IsValid() && at.OffsetAddress(offset) ? at : lldb::SBAddress();
+}
+
+// The value of what LLDB takes for an address: "0x1234", "parse", "parse+4". A breakpoint at the
+// number alone would not follow the program to where it is loaded.
+lldb::SBAddress address_of(lldb::SBDebugger &debugger, lldb::SBTarget target,
+                           const std::string &expression) {
+  if (lldb::SBAddress named = address_by_name(target, expression); named.IsValid())
+    return named;
+  const uint32_t before = target.GetNumBreakpoints();
+  interpret(debugger, target, "breakpoint set -a " + as_word(expression));
+  if (target.GetNumBreakpoints() == before)
+    return {};
+  lldb::SBBreakpoint made = target.GetBreakpointAtIndex(before);
+  lldb::SBAddress at = made.GetLocationAtIndex(0).GetAddress();
+  target.BreakpointDelete(made.GetID());
+  if (at.IsValid() && !at.GetSection().IsValid())
+    at = target.ResolveFileAddress(at.GetOffset());
+  return at;
+}
+
+// As `break` of GDB: "*0x1234", "*parse", "file:line", a function; LLDB's "0x1234", too.
+lldb::SBBreakpoint breakpoint_at(lldb::SBDebugger &debugger, lldb::SBTarget target,
+                                 const std::string &word) {
+  if (is_address(word)) {
+    lldb::SBAddress at = address_of(debugger, target, word.substr(word[0] == '*' ? 1 : 0));
+    return at.IsValid() ? target.BreakpointCreateBySBAddress(at) : lldb::SBBreakpoint();
   }
   std::string file;
   uint32_t line = 0;
@@ -65,8 +107,10 @@ private:
   bool was_;
 };
 
-// "ns::parse(int)" is "parse".
+// "ns::parse(int)" is "parse"; an address has no name.
 std::string base_name_of(const std::string &word) {
+  if (is_address(word))
+    return {};
   const std::string name = word.substr(0, word.find('('));
   return name.substr(name.rfind(':') + 1); // npos + 1 is 0
 }
@@ -75,6 +119,12 @@ std::string base_name_of(const std::string &word) {
 lldb::SBAddress start_of(lldb::SBAddress address) {
   lldb::SBAddress start = address.GetSymbol().GetStartAddress();
   return start.IsValid() ? start : address.GetFunction().GetStartAddress();
+}
+
+// Whether a call may begin there: at the symbol, or where none is known.
+bool is_start(lldb::SBAddress address) {
+  lldb::SBAddress start = start_of(address);
+  return !start.IsValid() || start.GetFileAddress() == address.GetFileAddress();
 }
 
 // What the compiler has moved elsewhere is nobody's entry: newer LLDBs stop there, too.
@@ -92,6 +142,10 @@ bool is_inlined(lldb::SBAddress address, const std::string &function) {
   const char *const name = whole.GetName();
   return !name || start_of(address).GetFileAddress() != address.GetFileAddress() ||
          std::string(name).find(function) == std::string::npos;
+}
+
+std::string refusal_of(tally_region_refusal why, const std::string &word) {
+  return std::to_string(why) + " " + word;
 }
 
 uint64_t register_of(lldb::SBFrame frame, const char *name) {
@@ -136,9 +190,9 @@ std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
   {
     const AtEntries at_entries(debugger, target);
     for (size_t i = 0; i < (is_function ? 1U : 2U) && refusal.empty(); ++i) {
-      lldb::SBBreakpoint breakpoint = breakpoint_at(target, words[i]);
+      lldb::SBBreakpoint breakpoint = breakpoint_at(debugger, target, words[i]);
       if (!breakpoint.IsValid() || breakpoint.GetNumLocations() == 0) {
-        refusal = "there is no place '" + words[i] + "' (a function, FILE:LINE or *ADDRESS)";
+        refusal = refusal_of(TALLY_REGION_UNKNOWN, words[i]);
         if (breakpoint.IsValid())
           target.BreakpointDelete(breakpoint.GetID());
         break;
@@ -152,9 +206,12 @@ std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
         else
           all_inlined &= is_inlined(location.GetAddress(), base_name_of(words[i]));
       }
-      if (all_inlined)
-        refusal = "all copies of " + words[i] +
-                  " are inlined, and nothing returns from them: name two places";
+      if (is_function && is_address(words[i])) {
+        if (!is_start(breakpoint.GetLocationAtIndex(0).GetAddress()))
+          refusal = refusal_of(TALLY_REGION_WITHIN, words[i]);
+      } else if (all_inlined) {
+        refusal = refusal_of(TALLY_REGION_INLINED, words[i]);
+      }
     }
   }
   if (!refusal.empty()) {
@@ -194,8 +251,9 @@ void Region::refresh(lldb::SBDebugger &debugger) {
   bury(gone);
   if (whole)
     return;
-  if (const std::string refusal = begin(debugger, Words(words_)); !refusal.empty())
-    print_error(debugger, "profile region: " + refusal + "\n");
+  if (!begin(debugger, Words(words_)).empty())
+    print_error(debugger,
+                "profile region: its breakpoints were deleted, and cannot be set again\n");
 }
 
 // A breakpoint that is deleted while the process runs may have been hit already, and would stop it
@@ -267,6 +325,20 @@ void Region::watch_leaves(const Place &like) {
     watch(made, like, lldb::SBTarget(like.target).BreakpointCreateByName(name), kind);
   const std::lock_guard lock(mutex_);
   leaves_ = std::move(made);
+  leaves_stop_ = true;
+}
+
+// A program may throw thousands of exceptions while no thread is inside of the region.
+void Region::stop_at_leaves(bool stop) {
+  std::vector<lldb::SBBreakpoint> leaves;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(leaves_stop_, stop) != stop)
+      for (const auto &each : leaves_)
+        leaves.push_back(each->breakpoint);
+  }
+  for (lldb::SBBreakpoint &each : leaves)
+    each.SetEnabled(stop);
 }
 
 bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) {
@@ -278,9 +350,10 @@ bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) 
   }
   lldb::SBAddress address = location.GetAddress();
   lldb::SBAddress start = start_of(address);
-  const bool entry = place.is_x86_64 && start.IsValid() &&
-                     start.GetLoadAddress(place.target) == at &&
-                     !is_inlined(address, place.function);
+  const bool is_named = !place.function.empty(); // else the user has given the address of an entry
+  const bool entry = place.is_x86_64 &&
+                     (!is_named || (start.IsValid() && start.GetLoadAddress(place.target) == at &&
+                                    !is_inlined(address, place.function)));
   const std::lock_guard lock(mutex_);
   return entries_[at] = entry;
 }
@@ -292,6 +365,7 @@ void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
   hit.kind = place.kind;
   hit.tid = static_cast<int32_t>(thread.GetThreadID());
   hit.return_address = place.address;
+  hit.holds_all = 1;
   const auto look = [&] {
     lldb::SBFrame frame = thread.GetFrameAtIndex(0);
     if (place.kind == TALLY_HIT_RETURNED) {
@@ -307,7 +381,7 @@ void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
     hit.at_entry = place.kind == TALLY_HIT_FIRST && is_entry(place, location) ? 1 : 0;
     if (place.kind == TALLY_HIT_JUMPED)
       hit.jump_buffer = register_of(thread.GetFrameAtIndex(0), "rdi");
-    else if (place.kind == TALLY_HIT_CAUGHT || (place.kind == TALLY_HIT_FIRST && hit.at_entry == 0))
+    else if (place.kind == TALLY_HIT_FIRST && hit.at_entry == 0)
       look();
   }
   if (place.is_function && place.kind == TALLY_HIT_FIRST) {
@@ -321,8 +395,11 @@ void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
     look();
     returns_to = session_.region_hit(pid, hit);
   }
-  if (returns_to == 0 || returns_to == UINT64_MAX)
+  if (returns_to == UINT64_MAX - 1)
+    stop_at_leaves(false);
+  if (returns_to == 0 || returns_to >= UINT64_MAX - 1)
     return;
+  stop_at_leaves(true);
   {
     const std::lock_guard lock(mutex_);
     if (returns_.contains(returns_to))

@@ -54,6 +54,7 @@ private:
   void bury(Places &places);
   void delete_dead();
   void watch_leaves(const Place &like);
+  void stop_at_leaves(bool stop);
 
   Session &session_;
   // Callbacks come on a thread of LLDB's, which must not wait for the debugger's own: that may wait
@@ -62,7 +63,8 @@ private:
   Words words_;
   Places places_;
   Places leaves_; // what leaves a function but its return; of this process
-  Places dead_;   // for ever: a callback that LLDB has begun may still look at one
+  bool leaves_stop_ = false;
+  Places dead_; // for ever: a callback that LLDB has begun may still look at one
   std::map<uint64_t, std::unique_ptr<Place>> returns_;
   std::map<uint64_t, bool> entries_; // by address: the first instruction of a function
 };

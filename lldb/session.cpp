@@ -115,10 +115,21 @@ int32_t Session::sampled_pid() {
   return handle_ ? library_.tally_session_sampled_pid(handle_) : 0;
 }
 
+bool Session::is_armed() {
+  const std::lock_guard lock(mutex_);
+  return handle_ && library_.tally_session_is_armed(handle_) != 0;
+}
+
 void Session::set_width(uint32_t columns) {
   const std::lock_guard lock(mutex_);
   if (handle_)
     library_.tally_session_set_width(handle_, columns);
+}
+
+void Session::set_disassembly_flavor(const char *flavor) {
+  const std::lock_guard lock(mutex_);
+  if (handle_)
+    library_.tally_session_set_disassembly_flavor(handle_, flavor);
 }
 
 void Session::set_style(const char *role, const char *sgr) {

@@ -59,11 +59,14 @@ public:
   Outcome event(const Event &event, Performer &performer);
   Outcome tick(const std::vector<SeenThread> &seen, Performer &performer);
   int32_t sampled_pid();
+  bool is_armed();
   void set_width(uint32_t columns);
+  void set_disassembly_flavor(const char *flavor);   // as tally.h has it
   void set_style(const char *role, const char *sgr); // as tally.h has it
 
-  // Of process `pid`. UINT64_MAX: caller_sp is needed. A command that has the session may itself wait
-  // for this stop, so that a hit waits for it no longer than a tenth of a second, and is none then.
+  // Of process `pid`. UINT64_MAX: caller_sp is needed. A command that has the session may itself
+  // wait for this stop, so that a hit waits for it no longer than a tenth of a second, and is none
+  // then.
   uint64_t region_hit(int32_t pid, const tally_hit &hit);
 
   // Of InterruptClock, which has a lock of its own.

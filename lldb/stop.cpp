@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include "process_watch.h"
@@ -14,6 +15,15 @@ namespace {
 std::string signal_name(int number) {
   const char *const name = ::sigabbrev_np(number);
   return name ? std::string("SIG") + name : "signal " + std::to_string(number);
+}
+
+// LLDB stops a process for Ctrl-C by a SIGSTOP that its server sends.
+bool is_interrupted_by_lldb(lldb::SBProcess &process, lldb::SBThread &thread) {
+  if (signal_of(thread) != SIGSTOP || kind_of(process) != TALLY_TARGET_NATIVE)
+    return false;
+  lldb::SBValue sender = thread.GetSiginfo().GetValueForExpressionPath("._sifields._kill.si_pid");
+  return sender.IsValid() &&
+         sender.GetValueAsSigned() == tracer_of(static_cast<int>(process.GetProcessID()));
 }
 
 // The user may have selected another thread since the stop.
@@ -107,6 +117,11 @@ Event stop_of(lldb::SBProcess process) {
     out.number = number();
     break;
   case lldb::eStopReasonSignal: {
+    if (is_interrupted_by_lldb(process, thread)) {
+      out.kind = TALLY_EVENT_SIGNAL;
+      out.text = "interrupted";
+      break;
+    }
     const char *const name = process.GetUnixSignals().GetSignalAsCString(number());
     out.kind = TALLY_EVENT_SIGNAL;
     out.text = name ? name : signal_name(number());

@@ -52,6 +52,7 @@ class Hit(ctypes.Structure):
         ("caller_sp", c_uint64),
         ("return_address", c_uint64),
         ("jump_buffer", c_uint64),
+        ("holds_all", c_int32),
     ]
 
 
@@ -89,10 +90,12 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
     REQUEST_REGION_END,
     REQUEST_DISASSEMBLE,
 ) = range(14)
+# enum tally_region_refusal
+REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN = range(1, 4)
 # enum tally_hit_kind
 HIT_FIRST, HIT_SECOND, HIT_RETURNED, HIT_CAUGHT, HIT_JUMPED = range(5)
-# tally_session_region_hit()'s UINT64_MAX
-HIT_LOOK = c_uint64(-1).value
+# tally_session_region_hit()'s UINT64_MAX and UINT64_MAX - 1
+HIT_LOOK, HIT_NOBODY = c_uint64(-1).value, c_uint64(-2).value
 # enum tally_tick_kind
 TICK_OURS, TICK_STALE, TICK_THEIRS = range(3)
 # tally_session_tick_interrupt()'s SIZE_MAX
@@ -133,6 +136,7 @@ FUNCTIONS = [
     ("tally_session_answer", [_handle, POINTER(_text), c_size_t, _out], _handle),
     ("tally_session_cancel", [_handle], _handle),
     ("tally_session_sampled_pid", [_handle], c_int32),
+    ("tally_session_is_armed", [_handle], c_int),
     ("tally_session_tick_wait_ns", [_handle], c_uint64),
     ("tally_session_tick_interrupt", [_handle], c_size_t),
     ("tally_session_tick_take", [_handle, c_int32], c_int),
@@ -143,8 +147,12 @@ FUNCTIONS = [
     ("tally_sigint_seen", [], c_int),
     ("tally_session_region_hit", [_handle, POINTER(Hit)], c_uint64),
     ("tally_session_complete", [_handle, _text, _out], _handle),
+    ("tally_session_symbol_to_complete", [_handle, _text], _text),
+    ("tally_session_complete_symbol",
+     [_handle, _text, POINTER(_text), c_size_t, POINTER(_text), c_size_t, _out], _handle),
     ("tally_session_set", [_handle, _text, _text], _handle),
     ("tally_session_setting", [_handle, _text], _text),
+    ("tally_session_set_disassembly_flavor", [_handle, _text], None),
     ("tally_session_set_width", [_handle, c_uint32], None),
     ("tally_session_set_style", [_handle, _text, _text], _handle),
     ("tally_session_status", [_handle, _out], _handle),

@@ -1,11 +1,13 @@
 """`profile` and its sub-commands; names, help and completion come from the library."""
 
+import re
 import sys
-from typing import List, Union
+from typing import List, Optional, Union
 
 import gdb
 
-from .console import printable
+from . import symbols
+from .console import FAULTS, printable
 from .runner import Runner
 from .session import Session, TallyError
 
@@ -13,6 +15,10 @@ from .session import Session, TallyError
 def _is_typed() -> bool:
     """Whether GDB called our caller; else a script did by gdb.execute(), and may take the text."""
     return sys._getframe(1).f_back is None
+
+
+# A quote that is still open begins it, or it has no blanks.
+_LAST_WORD = re.compile(r"""(?:^|\s)(?:(['"])(?P<quoted>((?!\1).)*)|(?P<plain>\S*))$""")
 
 
 class _Console:
@@ -27,13 +33,20 @@ class _Console:
         if text:
             gdb.write(printable(text))
 
-    def complete(self, line: str, text: str, word: str) -> List[str]:
-        """GDB replaces `word`, which begins later than the last blank where a '-' or '/' stands."""
-        last = "" if text[-1:].isspace() or not text else text.split()[-1]
-        cut = len(last) - len(word)
+    def complete(self, line: str, text: str, word: Optional[str]) -> List[str]:
+        """GDB replaces `word`, which begins later than the last word of `text` where a '-', '/' or
+        ':' stands. None: it only asks how words end."""
+        last = _LAST_WORD.search(text)
+        if word is None or last is None:
+            return []
+        cut = len(last["quoted"] or last["plain"] or "") - len(word)
+        session = self._runner.session
         try:
-            return [printable(found[cut:]) for found in self._runner.session.complete(line)]
-        except TallyError:
+            found = session.complete(line)
+            if prefix := session.symbol_to_complete(line):
+                found = session.complete_symbol(line, *symbols.like(prefix))
+            return [printable(each[max(cut, 0):]) for each in found]
+        except (*FAULTS, TallyError):
             return []
 
 
@@ -63,7 +76,7 @@ class _SubCommand(gdb.Command):
         self.dont_repeat()
         self._console.run(f"{self._name} {argument}", _is_typed())
 
-    def complete(self, text: str, word: str) -> Union[int, List[str]]:
+    def complete(self, text: str, word: Optional[str]) -> Union[int, List[str]]:
         if self._takes_places:
             return gdb.COMPLETE_LOCATION
         return self._console.complete(f"{self._name} {text}", text, word)

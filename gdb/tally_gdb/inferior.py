@@ -1,6 +1,7 @@
 """What happens to the inferior, told to the session."""
 
 import atexit
+import os
 import re
 import signal
 from typing import Dict, Optional, Tuple
@@ -68,6 +69,15 @@ def _is_alive(pid: int) -> bool:
         return False
 
 
+def _tracer(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
+            return next((int(line.split()[1]) for line in status if line.startswith("TracerPid:")),
+                        0)
+    except OSError:
+        return 0
+
+
 def _program(inferior: gdb.Inferior) -> Dict[str, str]:
     """Its file, and that with its arguments."""
     try:
@@ -89,6 +99,7 @@ class Watcher:
         self._running_pid = 0  # of the process that was heard to run on; 0: none
         self._hit_counts: Dict[int, int] = {}  # when it was last resumed
         self._called_pid = 0  # of the process that runs a function called from the prompt
+        self._told_to_stay = 0  # the process beside which the sampled one was said to stay behind
 
     def connect(self) -> None:
         gdb.events.cont.connect(self._on_cont)
@@ -115,6 +126,7 @@ class Watcher:
 
     def sync(self) -> None:
         """Tells the session what is there now; before each command."""
+        self._is_behind(tell=True)
         self._push(_abi.EVENT_TARGET, **_program(self._inferior()))
 
     def tell_running(self) -> None:
@@ -127,6 +139,20 @@ class Watcher:
         pid = self._session.sampled_pid
         return next((each for each in gdb.inferiors() if pid and each.pid == pid), None)
 
+    def _is_behind(self, tell: bool = False) -> bool:
+        """`restart` puts the process of another checkpoint into the inferior of the sampled one,
+        which stands until GDB goes back to it."""
+        pid = self._session.sampled_pid
+        if not pid or self._sampled() is not None or _tracer(pid) != os.getpid():
+            self._told_to_stay = 0
+            return False
+        other = gdb.selected_inferior().pid
+        if tell and other and other != self._told_to_stay:
+            self._told_to_stay = other
+            gdb.write(f"profile: process {other} is not sampled: sampling stays with process {pid}, "
+                      "which was left at a checkpoint\n", gdb.STDERR)
+        return True
+
     def _inferior(self) -> gdb.Inferior:
         """The one to tell of: that is sampled, while it is there; else the selected one."""
         return self._sampled() or gdb.selected_inferior()
@@ -135,6 +161,10 @@ class Watcher:
               **facts) -> None:
         if not self._session.is_open or self._actions.calling:
             return
+        if self._is_behind():
+            if kind != _abi.EVENT_TARGET:
+                return
+            target, pid = _abi.TARGET_NATIVE, self._session.sampled_pid
         performer = self.performer()
         try:
             if target is None or pid is None:
@@ -161,6 +191,8 @@ class Watcher:
             thread = getattr(event, "inferior_thread", None)  # None: GDB is not in non-stop mode
             if thread is None and 0 != self._running_pid == gdb.selected_inferior().pid:
                 return  # as below, told at once: a region's breakpoints let it go on very often
+            if self._is_behind(tell=True):
+                return
             inferior = self._inferior()
             resumed = thread.inferior if thread is not None else gdb.selected_inferior()
             together = thread is None and gdb.parameter("schedule-multiple")
@@ -178,6 +210,8 @@ class Watcher:
         """A function called from the prompt: GDB tells of no resume and of no stop. One that a
         breakpoint's condition calls is within a run that goes on."""
         try:
+            if self._is_behind():
+                return
             inferior = self._inferior()
             meant = inferior.num == gdb.selected_inferior().num
         except FAULTS:
@@ -195,6 +229,8 @@ class Watcher:
     def _on_stop(self, event) -> None:
         thread = getattr(event, "inferior_thread", None)  # None: all threads have stopped
         try:
+            if self._is_behind():
+                return
             if thread is not None and thread.inferior.num != self._inferior().num:
                 return
         except FAULTS:
@@ -252,7 +288,7 @@ class Watcher:
 
     def _on_prompt(self, *_event) -> None:
         pid = self._session.sampled_pid
-        if pid and self._sampled() is None:
+        if pid and self._sampled() is None and not self._is_behind(tell=True):
             self._running_pid = 0
             self._push(_abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED,
                        target=_abi.TARGET_NONE, pid=0)

@@ -34,13 +34,17 @@ class _Command(gdb.MICommand):
 
     def _run(self, words: List[str]):
         line = f"{self._name} {quoted(words)}"
+        if self._name == "status":
+            self._runner.run(line, to_console=False)
+            return self._runner.session.status()
         if self._has_json:
             return self._runner.run_json(line)
         text = self._runner.run(line, to_console=False)
-        if self._name == "status":
-            return self._runner.session.status()
         if self._name == "config" and len(words) == 1:
             return {"name": words[0], "value": self._runner.session.setting(words[0])}
+        if self._name == "config" and not words:
+            session = self._runner.session
+            return {name: session.setting(str(name)) for name in session.settings()["name"]}
         return {"message": text.splitlines()} if text else {}
 
 

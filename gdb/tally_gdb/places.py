@@ -4,6 +4,8 @@ from typing import Sequence
 
 import gdb
 
+from .console import FAULTS
+
 
 def set_breakpoint(words: Sequence[str]) -> str:
     """GDB tells the user about it."""
@@ -19,6 +21,14 @@ def list_source(words: Sequence[str]) -> str:
     file, place = words
     gdb.execute(f'list "{file}":{place}')
     return ""
+
+
+def disassembly_flavor() -> str:
+    """Of x86; a GDB that is for other machines only has no such setting."""
+    try:
+        return str(gdb.parameter("disassembly-flavor"))
+    except FAULTS:
+        return "att"
 
 
 def instructions(ranges: Sequence[int]) -> str:

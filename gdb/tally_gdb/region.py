@@ -23,19 +23,30 @@ _LEAVES = {
     "__longjmp_chk": _abi.HIT_JUMPED,
 }
 _X86_64 = "i386:x86-64"
+# GDB's words for a place that does not exist.
+_UNKNOWN = re.compile(r" not defined|^No (symbol|source file|line|function|file)\b")
+
+
+class _Refused(Exception):
+    """The answer to the session."""
 
 
 class _Place(gdb.Breakpoint):
-    def __init__(self, owner: "Region", spec: str, kind: int, address: int = 0) -> None:
+    """`address`: HIT_RETURNED, where it stands. `is_entry`: of a function, at its very first
+    instruction."""
+
+    def __init__(self, owner: "Region", spec: str, kind: int, address: int = 0,
+                 is_entry: bool = False) -> None:
         super().__init__(spec, internal=True)
         self.silent = True
         self._owner = owner
         self._kind = kind
         self._address = address
+        self._is_entry = is_entry
 
     def stop(self) -> bool:
         try:
-            self._owner.hit(self._kind, self._address)
+            self._owner.hit(self, self._kind, self._address, self._is_entry)
         except KeyboardInterrupt:
             return True  # it was meant for the program
         except FAULTS:
@@ -57,144 +68,231 @@ def _functions_at(pc: int) -> List[gdb.Block]:
     return out
 
 
-def _is_entry(pc: int, word: str) -> bool:
-    """Whether it is the first instruction of the function that `word` names, which may begin with a
-    copy of another that is inlined."""
-    functions = _functions_at(pc)
-    if not functions:  # nothing is known but a symbol
-        told = gdb.execute(f"info symbol {pc:#x}", to_string=True) or ""
-        return re.match(r"[^ ]+ in section ", told) is not None
-    whole = functions[-1]
-    name = word.partition("(")[0].strip("'\"").rpartition(":")[2]
-    return whole.start == pc and (len(functions) == 1 or name in whole.function.print_name)
+def _symbol_at(pc: int) -> str:
+    """"parse", "parse + 4", or ""."""
+    told = gdb.execute(f"info symbol {pc:#x}", to_string=True) or ""
+    return told.partition(" in section ")[0] if " in section " in told else ""
 
 
 def _is_inlined(pc: int, word: str) -> bool:
-    return len(_functions_at(pc)) > 1 and not _is_entry(pc, word)
+    """Whether it is in a copy of the function that `word` names, inlined into another one. A
+    function may itself begin with a copy of another that is inlined."""
+    functions = _functions_at(pc)
+    if len(functions) < 2:
+        return False
+    name = word.partition("(")[0].strip("'\"").rpartition(":")[2]
+    return not _begins_at(functions[-1], pc) or name not in functions[-1].function.print_name
+
+
+def _begins_at(function: gdb.Block, pc: int) -> bool:
+    """Where a function is split, its block begins at the lowest address, and its symbol at the
+    entry."""
+    return function.start == pc or " + " not in (_symbol_at(pc) or " + ")
+
+
+def _address_of(expression: str) -> int:
+    value = gdb.parse_and_eval(expression)
+    if value.type.strip_typedefs().code == gdb.TYPE_CODE_FUNC:
+        value = value.address
+    return int(value) & (1 << 64) - 1
+
+
+def _addresses(word: str) -> List[int]:
+    """Of functions, the entries: a breakpoint by name would stand behind the prologue."""
+    if word.startswith("*"):  # GDB 13's decode_line() crashes on one that it refuses
+        return [_address_of(word[1:])]
+    rest, found = gdb.decode_line(word)  # refuses what a breakpoint would wait for
+    if rest:
+        raise gdb.error(f"not a place: '{word}' (quote what has blanks)")
+    return list(dict.fromkeys(each.pc for each in found or ()))
+
+
+def _look_up(word: str) -> List[int]:
+    try:
+        found = _addresses(word)
+    except gdb.error as error:
+        if _UNKNOWN.search(str(error)):
+            raise _Refused(f"{_abi.REGION_UNKNOWN} {word}") from None
+        raise
+    if not found:
+        raise _Refused(f"{_abi.REGION_UNKNOWN} {word}")
+    return found
+
+
+class _Function:
+    """The places where a function is entered, kept at the addresses that it has now. That of a copy
+    that is inlined is entered once: it may be the begin of a loop."""
+
+    def __init__(self, owner: "Region", word: str, kind: int, enabled: bool = True) -> None:
+        if word.startswith("*") and "$" in word:  # its value is the one of now
+            word = f"*{_look_up(word)[0]:#x}"
+        self._owner = owner
+        self._word = word
+        self._kind = kind
+        self._enabled = enabled
+        self._places: Dict[int, _Place] = {}
+
+    def entries(self) -> Dict[int, bool]:
+        """By address, whether it is an entry; else it is a copy that is inlined."""
+        found = _look_up(self._word)
+        if self._word.startswith("*"):
+            functions, symbol = _functions_at(found[0]), _symbol_at(found[0])
+            if " + " in symbol and not (functions and functions[-1].start == found[0]):
+                raise _Refused(f"{_abi.REGION_WITHIN} {self._word}")
+            return {found[0]: True}
+        return {pc: not _is_inlined(pc, self._word) for pc in found}
+
+    def follow(self, taken: Sequence[int] = ()) -> None:
+        """After the program or its libraries have changed. `taken`: where another place stands."""
+        try:
+            entries = self.entries()
+        except (*FAULTS, _Refused):
+            entries = {}  # not there, or not yet
+        entries = {pc: is_entry for pc, is_entry in entries.items() if pc not in taken}
+        _delete([place for pc, place in self._places.items() if pc not in entries])
+        self._places = {pc: place for pc, place in self._places.items() if pc in entries}
+        for pc, is_entry in entries.items():
+            if pc not in self._places and (is_entry or self._kind == _abi.HIT_FIRST):
+                place = _Place(self._owner, f"*{pc:#x}", self._kind, is_entry=is_entry)
+                if not self._enabled:
+                    place.enabled = False
+                self._places[pc] = place
+
+    def enable(self, enabled: bool) -> None:
+        self._enabled = enabled
+        for place in self._places.values():
+            place.enabled = enabled
+
+    def addresses(self) -> Sequence[int]:
+        return list(self._places)
+
+    def end(self) -> None:
+        _delete(list(self._places.values()))
+        self._places.clear()
 
 
 class Region:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._places: List[_Place] = []
-        self._leaves: Dict[str, _Place] = {}
-        self._leave_pcs: Set[int] = set()
+        self._places: List[_Place] = []  # two, or none
+        self._functions: List[_Function] = []  # the region's, and what leaves it
         self._returns: Dict[int, _Place] = {}
-        self._is_function = False
-        self._word = ""
-        self._at_entry = False
+        self._is_x86_64 = False
+        self._follows = False  # the addresses of a process
+        self._leaves_stop = False
         self._hit = _abi.Hit(size=0)
         self._hit.size = _abi.size_of(self._hit)
         gdb.events.new_objfile.connect(self._on_new_objfile)
+        gdb.events.stop.connect(self._on_stop)
 
     def begin(self, words: Sequence[str]) -> str:
         """In place of the region before; "" or why not."""
-        made: List[_Place] = []
+        places: List[_Place] = []
+        functions: List[_Function] = []
         try:
-            for kind, word in zip((_abi.HIT_FIRST, _abi.HIT_SECOND), words):
-                rest, found = gdb.decode_line(word)  # refuses what a breakpoint would wait for
-                if rest:
-                    raise gdb.error(f"not a place: '{word}' (quote what has blanks)")
-                made.append(_Place(self, word, kind))
-            if len(words) == 1 and all(_is_inlined(each.pc, word) for each in found or ()):
-                raise gdb.error(f"all copies of {words[0]} are inlined, and nothing returns from "
-                                "them: name two places")
-        except FAULTS as error:
-            _delete(made)
+            if len(words) == 1:
+                functions = [_Function(self, words[0], _abi.HIT_FIRST)]
+                if not any(functions[0].entries().values()):
+                    raise _Refused(f"{_abi.REGION_INLINED} {words[0]}")
+                functions += [_Function(self, *leaf, enabled=False) for leaf in _LEAVES.items()]
+            else:
+                for kind, word in zip((_abi.HIT_FIRST, _abi.HIT_SECOND), words):
+                    _look_up(word)
+                    places.append(_Place(self, word, kind))
+        except (*FAULTS, _Refused) as error:
+            _delete(places)
             return str(error) or "GDB does not allow it"
         self.end()
-        self._places = made
-        self._word = words[0]
-        self._is_function = len(words) == 1
-        self._set_leaves()
-        self._look_at_entries()
+        self._places, self._functions = places, functions
+        self._leaves_stop = False
+        self._follow()
         return ""
 
     def end(self) -> None:
         """Harmless when done twice."""
         _delete(self._places)
         self._places = []
-        _delete(list(self._leaves.values()))
-        self._leaves.clear()
-        self._leave_pcs.clear()
         self.process_gone()
+        self._functions = []
 
     def process_gone(self) -> None:
-        """Its addresses mean nothing in the next one."""
+        """Or replaced by an exec. Its addresses mean nothing in the next one."""
         _delete(list(self._returns.values()))
         self._returns.clear()
+        for function in self._functions:
+            function.end()
+        self._follows = False
 
-    def hit(self, kind: int, address: int) -> None:
+    def hit(self, place: _Place, kind: int, address: int, is_entry: bool) -> None:
         if gdb.selected_inferior().pid != self._session.sampled_pid:
             return
         thread = gdb.selected_thread()
         hit = self._hit
         hit.kind = kind
         hit.tid = thread.ptid[1] or thread.num
-        hit.at_entry = kind == _abi.HIT_FIRST and self._at_entry
-        hit.caller_sp = 0
+        hit.at_entry = is_entry and self._is_x86_64
+        hit.caller_sp = hit.holds_all = 0
         hit.return_address = address
         if kind == _abi.HIT_JUMPED:
             hit.jump_buffer = _register("rdi")
-        elif kind == _abi.HIT_CAUGHT or not (hit.at_entry or address):
+        elif kind == _abi.HIT_FIRST and self._functions and not is_entry:
+            place.enabled = False
+        elif kind == _abi.HIT_FIRST and self._functions and not hit.at_entry:
             self._look(hit)
         returns_to = self._session.region_hit(hit)
         if returns_to == _abi.HIT_LOOK:
             self._look(hit)
             returns_to = self._session.region_hit(hit)
-        if 0 != returns_to != _abi.HIT_LOOK and returns_to not in self._returns:
-            self._returns[returns_to] = _Place(self, f"*{returns_to:#x}", _abi.HIT_RETURNED,
-                                               returns_to)
+        if returns_to == _abi.HIT_NOBODY:
+            self._stop_at_leaves(False)
+        elif 0 != returns_to != _abi.HIT_LOOK:
+            self._stop_at_leaves(True)
+            if returns_to not in self._returns:
+                self._returns[returns_to] = _Place(self, f"*{returns_to:#x}", _abi.HIT_RETURNED,
+                                                   returns_to)
+
+    def _stop_at_leaves(self, stop: bool) -> None:
+        """A program may throw thousands of exceptions while no thread is inside of the region."""
+        if stop != self._leaves_stop:
+            self._leaves_stop = stop
+            for leaf in self._functions[1:]:
+                leaf.enable(stop)
 
     def _look(self, hit: _abi.Hit) -> None:
         """As GDB sees it, which takes long."""
         frame = gdb.newest_frame()
         if hit.kind == _abi.HIT_RETURNED:
             hit.caller_sp = int(frame.read_register("sp"))
-        elif self._is_function:
-            caller = None if frame.type() == gdb.INLINE_FRAME else frame.older()
-            if hit.kind == _abi.HIT_FIRST and caller is None:
-                self._pass_over(frame.pc())
+        else:
+            caller = frame.older()
             hit.return_address = caller.pc() if caller is not None else 0
             hit.caller_sp = int(caller.read_register("sp")) if caller is not None else 0
             hit.at_entry = 0
 
-    def _pass_over(self, pc: int) -> None:
-        """An inlined copy, which may be a loop's begin: once is enough. GDB 13 and newer."""
-        for place in self._places:
-            for location in getattr(place, "locations", ()):
-                if location.address == pc:
-                    location.enabled = False
-
-    def _look_at_entries(self) -> None:
-        """Whether each breakpoint of the function stands at its very first instruction."""
-        self._at_entry = False
-        if not self._is_function or not self._places:
+    def _follow(self) -> None:
+        """A program that is not loaded yet has other addresses."""
+        if not gdb.selected_inferior().pid:
             return
+        self._follows = True
         try:
-            if gdb.selected_inferior().architecture().name() == _X86_64:
-                _, found = gdb.decode_line(self._word)
-                self._at_entry = bool(found) and all(_is_entry(each.pc, self._word)
-                                                     for each in found)
+            self._is_x86_64 = gdb.selected_inferior().architecture().name() == _X86_64
         except FAULTS:
-            pass
-
-    def _set_leaves(self) -> None:
-        for name, kind in _LEAVES.items():
-            if self._is_function and name not in self._leaves:
-                try:
-                    _, found = gdb.decode_line(name)  # a breakpoint that waits would say so
-                    places = {each.pc for each in found or ()}
-                    if places - self._leave_pcs:  # these are names of one function in most libraries
-                        self._leaves[name] = _Place(self, name, kind)
-                        self._leave_pcs |= places
-                except FAULTS:
-                    pass  # not there, or not yet
+            self._is_x86_64 = False
+        taken: Set[int] = set()
+        for function in self._functions:
+            function.follow(list(taken))  # the leaves are names of one function in most libraries
+            taken.update(function.addresses())
 
     def _on_new_objfile(self, _event) -> None:
-        if self._places:
-            self._set_leaves()
-            self._look_at_entries()
+        if self._functions:
+            try:
+                self._follow()
+            except FAULTS:
+                pass
+
+    def _on_stop(self, event) -> None:
+        if not self._follows:  # the process of a remote target may bring no symbols of its own
+            self._on_new_objfile(event)
 
 
 def _delete(places: Sequence[_Place]) -> None:

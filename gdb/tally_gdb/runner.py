@@ -6,6 +6,7 @@ from typing import Dict, Iterable, Sequence
 import gdb
 
 from .inferior import Watcher
+from .places import disassembly_flavor
 from .session import Session, TallyError
 from .styles import styles
 from .variables import Variables
@@ -34,6 +35,7 @@ class Runner:
             self._watcher.sync()
             self.session.set_width(gdb.parameter("width") or 0)
             self.session.set_styles(styles(to_console))
+            self.session.set_disassembly_flavor(disassembly_flavor())
             text = self.session.command(line, performer)
             self._watcher.tell_running()
         finally:

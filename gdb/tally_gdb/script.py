@@ -52,7 +52,8 @@ class Profile:
         return self._text("dump", path, format=format, parts=parts)
 
     def status(self) -> Dict[str, Union[str, int, float]]:
-        """The lines of `profile status`: counts as int, "3.21 s" as the float 3.21, else text."""
+        """The lines of `profile status`: counts and "4096 bytes" as int, "3.21 s" as the
+        float 3.21, else text."""
         self._text("status")  # GDB is looked at first
         return {name: _value(text) for name, text in self._runner.session.status().items()}
 
@@ -118,6 +119,8 @@ def _value(text: str) -> Union[str, int, float]:
     if text.isdecimal():
         return int(text)
     number, _, unit = text.partition(" ")
+    if unit == "bytes" and number.isdecimal():
+        return int(number)
     try:
         return float(number) if unit == "s" else text
     except ValueError:

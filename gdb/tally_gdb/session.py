@@ -115,6 +115,18 @@ class Session:
         table = self._table(self._lib.tally_session_complete, self._handle, _encode(line))
         return [str(word) for word in table["word"]]
 
+    def symbol_to_complete(self, line: str) -> str:
+        """The beginning of a name that GDB may know, where the profile knows none; else ""."""
+        return _decode(self._lib.tally_session_symbol_to_complete(self._handle, _encode(line)))
+
+    def complete_symbol(self, line: str, functions: Sequence[str],
+                        files: Sequence[str]) -> List[str]:
+        """complete(), of what GDB knows."""
+        table = self._table(self._lib.tally_session_complete_symbol, self._handle, _encode(line),
+                            _abi.texts([_encode(each) for each in functions]), len(functions),
+                            _abi.texts([_encode(each) for each in files]), len(files))
+        return [str(word) for word in table["word"]]
+
     def setting(self, name: str) -> str:
         return _decode(self._lib.tally_session_setting(self._handle, _encode(name)))
 
@@ -124,6 +136,10 @@ class Session:
     def set_width(self, columns: int) -> None:
         """Of the terminal; 0: any."""
         self._lib.tally_session_set_width(self._handle, columns)
+
+    def set_disassembly_flavor(self, flavor: str) -> None:
+        """Of the code of a process that is gone: "att" or "intel"."""
+        self._lib.tally_session_set_disassembly_flavor(self._handle, _encode(flavor))
 
     def set_styles(self, styles: Dict[str, str]) -> None:
         """What a terminal is sent before a piece of each role of a table; "": nothing."""

@@ -3,6 +3,7 @@
 #include <tally/annotate.h>
 #include <tally/disassembly.h>
 #include <tally/file_io.h>
+#include <tally/function_alias.h>
 
 #include "arguments.h"
 #include "profiles.h"
@@ -18,29 +19,28 @@ struct AnnotateArguments {
   AnnotateOptions annotate;
   std::vector<std::string> maps;
   bool instructions = false;
+  std::string flavor = "att";
   SampleFilter filter;
 };
-
-Result<FunctionCode> code_of(const StackProfile &profile, const std::string &what,
-                             Symbolizer &symbolizer, Diagnostics &findings) {
-  return function_code(profile, what, symbolizer, findings, 0);
-}
-Result<FunctionCode> code_of(const CostProfile &profile, const std::string &what,
-                             Symbolizer &symbolizer, Diagnostics &findings) {
-  return function_code(profile, what, symbolizer, findings);
-}
 
 Result<void> show_instructions(const AnnotateArguments &options, const Profile &profile) {
   const auto symbolizer = make_symbolizer();
   const auto make = [&](const auto &each) -> Result<Disassembly> {
     Diagnostics findings;
-    TALLY_TRY(code, code_of(each, options.what, *symbolizer, findings));
+    std::string function;
+    const auto code_of = [&](const std::string &name) {
+      function = name;
+      return function_code(each, name, *symbolizer, findings);
+    };
+    TALLY_TRY(code, by_any_name(each, options.what, *symbolizer, 0, code_of));
     TALLY_CHECK(check_code_size(code, options.what));
-    if (auto done = disassemble(code, *symbolizer); !done) {
+    const auto flavor =
+        options.flavor == "intel" ? DisassemblyFlavor::intel : DisassemblyFlavor::att;
+    if (auto done = disassemble(code, *symbolizer, flavor); !done) {
       show(findings); // why a file is not to be had
       return fail(std::move(done.error()));
     }
-    return disassembly(each, code, options.what, *symbolizer);
+    return disassembly(each, code, function, *symbolizer);
   };
   TALLY_TRY(all, about(options.file, std::visit(make, profile)));
   return write_file("-", options.table.json
@@ -62,8 +62,11 @@ Result<void> run(AnnotateArguments options) {
             read_for_table(options.file, options.input, options.table.event, options.filter));
   if (options.instructions)
     return show_instructions(options, profile);
+  const auto symbolizer = make_symbolizer();
   const auto make = [&](const auto &each) {
-    return annotate(each, options.what, options.annotate);
+    return by_any_name(each, options.what, *symbolizer, 0, [&](const std::string &name) {
+      return annotate(each, name, options.annotate);
+    });
   };
   TALLY_TRY(annotation, about(options.file, std::visit(make, profile)));
   return write_file("-", options.table.json ? to_json(annotation, options.table.limit.value_or(0))
@@ -101,6 +104,11 @@ void add_annotate(CLI::App &app, Outcome &outcome) {
       ->check(whole_number_from(0, 1000000));
   command.add_flag("--asm", options->instructions,
                    "the instructions of a function, from the files that were profiled");
+  command
+      .add_option("--disassembly-flavor", options->flavor,
+                  "how instructions of x86 are written with --asm (default att)")
+      ->type_name("att|intel")
+      ->check(one_of({"att", "intel"}));
   add_filter(command, options->filter);
   add_table_options(command, options->table, 0);
   command.callback([options, &outcome] { outcome.end(run(*options)); });

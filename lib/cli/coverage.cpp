@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <tally/collect_coverage.h>
+#include <tally/coverage_report.h>
 #include <tally/file_io.h>
 
 #include "arguments.h"
@@ -24,8 +25,8 @@ namespace tally::cli {
 namespace {
 
 struct CoverageArguments {
-  std::vector<std::string> paths, reports, filters, excludes;
-  std::string root = ".", which_tests, gcovr_version, build, per_test;
+  std::vector<std::string> paths, reports, filters, excludes, exclude_objects, substitutes;
+  std::string root = ".", which_tests, gcovr_version, build, per_test, sort = "file";
   std::optional<std::string> changed_since, harvest;
   std::optional<double> fail_under, fail_under_branch;
   std::optional<uint32_t> limit;
@@ -87,17 +88,22 @@ void check_threshold(std::string_view what, std::optional<double> least, uint64_
     outcome.status = below_threshold;
 }
 
-// The file that people mean: as tables show it, by its whole path, or by an end that only one has.
+// The file that people mean: below the current folder, below the root as tables show it, or by an
+// end that only one has.
 Result<std::string> file_named(const CollectedCoverage &collected, const std::string &name) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  for (const fs::path &folder : {fs::current_path(ignored), fs::path(collected.root)}) {
+    const std::string path = fs::weakly_canonical(folder / name, ignored).string();
+    if (std::ranges::find(collected.coverage.files, path, &FileCoverage::path) !=
+        collected.coverage.files.end())
+      return path;
+  }
   std::vector<std::string> found;
-  const std::string plain = std::filesystem::path(name).lexically_normal().string();
-  const std::string below = collected.root + '/' + plain, end = '/' + plain;
-  for (const FileCoverage &file : collected.coverage.files) {
-    if (file.path == plain || file.path == below)
-      return file.path;
+  const std::string end = '/' + fs::path(name).lexically_normal().string();
+  for (const FileCoverage &file : collected.coverage.files)
     if (file.path.ends_with(end))
       found.push_back(file.path);
-  }
   if (found.size() == 1)
     return found.front();
   if (found.empty())
@@ -107,20 +113,43 @@ Result<std::string> file_named(const CollectedCoverage &collected, const std::st
               "--which-tests");
 }
 
-Result<void> print_tests(const CollectedCoverage &collected, const std::string &place) {
-  const size_t colon = place.rfind(':');
-  uint32_t number = 0;
-  const char *end = place.data() + place.size();
-  if (colon == place.npos || colon == 0 ||
-      std::from_chars(place.data() + colon + 1, end, number).ptr != end || number == 0)
-    return fail(ErrorCode::invalid_argument, fmt::format("expected FILE:LINE, found '{}'", place),
+struct LinePlace {
+  std::string file;
+  uint32_t line = 0;
+};
+
+Result<LinePlace> line_place(const std::string &text) {
+  LinePlace out;
+  const size_t colon = text.rfind(':');
+  const char *end = text.data() + text.size();
+  if (colon == text.npos || colon == 0 ||
+      std::from_chars(text.data() + colon + 1, end, out.line).ptr != end || out.line == 0)
+    return fail(ErrorCode::invalid_argument, fmt::format("expected FILE:LINE, found '{}'", text),
                 "--which-tests");
+  out.file = text.substr(0, colon);
+  return out;
+}
+
+// Sources of that name wherever they lie: the root need not be that of the project.
+std::string named_so(const LinePlace &place) {
+  std::string out = "(^|/)";
+  for (const char c : std::filesystem::path(place.file).filename().string()) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!word && static_cast<unsigned char>(c) < 0x80)
+      out += '\\';
+    out += c;
+  }
+  return out + '$';
+}
+
+Result<void> print_tests(const CollectedCoverage &collected, const LinePlace &place) {
+  const uint32_t number = place.line;
   if (collected.coverage.tests.empty())
     return fail(
         ErrorCode::invalid_input,
         "no tests are told apart: give --per-test, or a tracefile of lcov with TN: sections",
         "--which-tests");
-  TALLY_TRY(path, file_named(collected, place.substr(0, colon)));
+  TALLY_TRY(path, file_named(collected, place.file));
   std::string names;
   bool is_code = false;
   for (const TestCoverage &test : collected.coverage.tests) {
@@ -142,6 +171,16 @@ Result<void> print_tests(const CollectedCoverage &collected, const std::string &
   return write_file("-", names);
 }
 
+Result<PathMap> substitute(const std::string &word) {
+  const size_t equals = word.find('=');
+  if (equals == word.npos || equals == 0 || equals + 1 == word.size())
+    return fail(ErrorCode::invalid_argument, fmt::format("expected FROM=TO, found '{}'", word),
+                "--substitute");
+  std::error_code ignored;
+  return PathMap{word.substr(0, equals),
+                 std::filesystem::absolute(word.substr(equals + 1), ignored).string()};
+}
+
 Result<CollectOptions> collecting(const CoverageArguments &options) {
   CollectOptions out;
   if (!options.paths.empty())
@@ -154,8 +193,21 @@ Result<CollectOptions> collecting(const CoverageArguments &options) {
     out.runs = std::move(runs);
   }
   out.root = options.root;
-  TALLY_TRY(filter, PathFilter::make(options.filters, options.excludes));
+  std::vector<std::string> filters = options.filters;
+  if (filters.empty() && !options.which_tests.empty()) {
+    TALLY_TRY(place, line_place(options.which_tests));
+    filters.push_back(named_so(place));
+  }
+  TALLY_TRY(filter, PathFilter::make(filters, options.excludes));
   out.filter = std::move(filter);
+  auto objects = PathFilter::make({}, options.exclude_objects);
+  if (!objects)
+    return fail(objects.error().code, objects.error().message, "--exclude-objects");
+  out.objects = std::move(*objects);
+  for (const std::string &word : options.substitutes) {
+    TALLY_TRY(map, substitute(word));
+    out.substitutes.push_back(std::move(map));
+  }
   out.threads =
       options.threads > 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
   out.throw_branches = options.throw_branches;
@@ -199,8 +251,10 @@ Result<void> run(const CoverageArguments &options, Outcome &outcome) {
   CollectedCoverage &collected = **result;
   if (options.demangle)
     TALLY_CHECK(demangle_names(collected.coverage));
-  if (!options.which_tests.empty())
-    return print_tests(collected, options.which_tests);
+  if (!options.which_tests.empty()) {
+    TALLY_TRY(place, line_place(options.which_tests));
+    return print_tests(collected, place);
+  }
   bool nothing_changed = false;
   if (options.changed_since) {
     TALLY_CHECK(keep_changed(collected.coverage, collected.root, *options.changed_since));
@@ -221,6 +275,8 @@ Result<void> run(const CoverageArguments &options, Outcome &outcome) {
   ReportSettings settings;
   settings.gcovr_version = options.gcovr_version;
   settings.text = TableOptions{{}, options.limit, false}.text(0);
+  TALLY_TRY(order, file_order_of(options.sort));
+  settings.order = order;
   Diagnostics of_reports;
   for (const ReportRequest &request : requests)
     if (auto written = write_report(collected, request, settings, of_reports); !written)
@@ -295,6 +351,20 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
       ->type_name("RE")
       ->check(not_empty)
       ->allow_extra_args(false);
+  command
+      .add_option("--exclude-objects", options->exclude_objects,
+                  "leave out objects in whose path below the build folder (else: as PATH has it) a "
+                  "pattern is found")
+      ->type_name("RE")
+      ->check(not_empty)
+      ->allow_extra_args(false);
+  command
+      .add_option("--substitute", options->substitutes,
+                  "sources that were recorded below FROM lie below TO (where -ffile-prefix-map, or "
+                  "another machine, recorded another path)")
+      ->type_name("FROM=TO")
+      ->check(not_empty)
+      ->allow_extra_args(false);
   command.add_option("--root", options->root, "the project's folder (default: .)")
       ->type_name("DIR")
       ->check(folder());
@@ -331,6 +401,17 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
   command.add_option("--limit", options->limit, "files in the table; 0 shows all (default)")
       ->type_name("N")
       ->check(whole_number_from(0, UINT32_MAX));
+  command
+      .add_option("--sort", options->sort,
+                  "order of the files in the table: by path, by the smallest percentage, or by the "
+                  "most lines not run (default: file)")
+      ->type_name(file_order_words())
+      ->check(CLI::Validator(
+          [](std::string &word) {
+            const auto order = file_order_of(word);
+            return order ? std::string() : order.error().message;
+          },
+          {}));
   command
       .add_option("--gcovr-version", options->gcovr_version,
                   "of the layout of gcovr's JSON (default: that of the gcovr on PATH)")

@@ -26,19 +26,17 @@ namespace {
 // Reports that are for people's eyes, not files that programs read.
 struct Page {
   std::string_view name;
-  std::string (*draw)(const CollectedCoverage &, const TextOptions &);
+  std::string (*draw)(const CollectedCoverage &, const TextOptions &, FileOrder);
 };
 constexpr std::array<Page, 3> pages{{
     {"text",
-     [](const CollectedCoverage &collected, const TextOptions &text) {
-       return to_text(collected.coverage, collected.root, text);
+     [](const CollectedCoverage &collected, const TextOptions &text, FileOrder order) {
+       return to_text(collected.coverage, collected.root, text, order);
      }},
-    {"markdown",
-     [](const CollectedCoverage &collected, const TextOptions &) {
-       return to_markdown(collected.coverage, collected.root);
-     }},
-    {"github", [](const CollectedCoverage &collected,
-                  const TextOptions &) { return to_github(collected.coverage, collected.root); }},
+    {"markdown", [](const CollectedCoverage &collected, const TextOptions &,
+                    FileOrder) { return to_markdown(collected.coverage, collected.root); }},
+    {"github", [](const CollectedCoverage &collected, const TextOptions &,
+                  FileOrder) { return to_github(collected.coverage, collected.root); }},
 }};
 constexpr std::string_view html = "html"; // a folder
 
@@ -146,10 +144,11 @@ Result<void> write_report(const CollectedCoverage &collected, const ReportReques
   if (request.format == html)
     return write_folder(collected, request.path, diagnostics);
   if (const Page *page = page_by_name(request.format))
-    return write_file(request.path,
-                      page->draw(collected, request.path == "-"
-                                                ? settings.text
-                                                : TextOptions{.limit = 0, .width = 0}));
+    return write_file(
+        request.path,
+        page->draw(collected,
+                   request.path == "-" ? settings.text : TextOptions{.limit = 0, .width = 0},
+                   settings.order));
   TALLY_TRY(format, format_by_name(request.format));
   WriteOptions options;
   options.root = collected.root;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tally/collect_coverage.h>
+#include <tally/coverage_report.h>
 #include <tally/report.h>
 
 namespace tally::cli {
@@ -17,6 +18,7 @@ struct ReportRequest {
 struct ReportSettings {
   std::string gcovr_version; // "": that of the gcovr on PATH
   TextOptions text;
+  FileOrder order = FileOrder::file; // of tables as text
 };
 
 // "FORMAT" or "FORMAT:FILE". Without a file, what people read goes to standard output, all else

@@ -18,7 +18,8 @@ struct GcovArguments {
   bool branches = false, conditions = false;
 };
 
-Result<std::string> json_of(const std::string &file, const GcovArguments &options) {
+Result<std::string> json_of(const std::string &file, const GcovArguments &options,
+                            Outcome &outcome) {
   Diagnostics findings;
   CountOptions counting;
   counting.branches = options.branches;
@@ -27,6 +28,8 @@ Result<std::string> json_of(const std::string &file, const GcovArguments &option
   show(findings);
   if (!object)
     return fail(object.error());
+  if (object->foreign_counters) // all counts are 0; gcov, too, prints them and fails
+    outcome.status = input_at_fault;
   return to_gcov_json({.compiler = object->compiler,
                        .data_file = file,
                        .gcc3 = object->gcc3,
@@ -44,7 +47,7 @@ void run(const GcovArguments &options, Outcome &outcome) {
   for (const std::string &file : options.files) {
     if (!to_terminal)
       progress.items(done++, options.files.size());
-    auto json = json_of(file, options);
+    auto json = json_of(file, options, outcome);
     if (!json) {
       outcome.end(fail(json.error()));
       continue;

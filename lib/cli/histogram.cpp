@@ -1,6 +1,7 @@
 #include <memory>
 
 #include <tally/file_io.h>
+#include <tally/function_alias.h>
 #include <tally/histogram_text.h>
 
 #include "arguments.h"
@@ -17,20 +18,33 @@ struct HistogramArguments {
   HistogramOptions histogram;
 };
 
-Result<PcView> view_of(const HistogramArguments &options, const ProgramNames &program) {
+template <class AnyProfile>
+Result<HistogramTable> table_by_any_name(const AnyProfile &profile,
+                                         const HistogramOptions &options) {
+  const auto symbolizer = make_symbolizer();
+  const auto make = [&](const std::string &name) -> Result<HistogramTable> {
+    TALLY_TRY(view, pc_view(profile, name));
+    return histogram_table(view, {name, options.scale});
+  };
+  return by_any_name(profile, options.what, *symbolizer, 0, make);
+}
+
+Result<HistogramTable> table_of(const HistogramArguments &options, const ProgramNames &program) {
   Diagnostics findings;
   auto read = read_any(options.file, options.input, findings);
   if (read && std::holds_alternative<PcProfile>(read->content) && !program.get())
     warn_of_no_names(options.file, no_names_remedy, findings);
   show(findings);
   TALLY_TRY(file, std::move(read));
-  if (const auto *pcs = std::get_if<PcProfile>(&file.content))
-    return pc_view(*pcs, program.get());
+  if (const auto *pcs = std::get_if<PcProfile>(&file.content)) {
+    TALLY_TRY(view, pc_view(*pcs, program.get()));
+    return histogram_table(view, options.histogram);
+  }
   TALLY_TRY(profile, profile_of(options.file, std::move(file)));
   if (const auto *stacks = std::get_if<StackProfile>(&profile.profile))
-    return pc_view(*stacks, options.histogram.what);
+    return table_by_any_name(*stacks, options.histogram);
   TALLY_TRY(costs, costs_for_event(std::get<CostProfile>(profile.profile), options.table.event));
-  return pc_view(costs, options.histogram.what);
+  return table_by_any_name(costs, options.histogram);
 }
 
 Result<void> run(HistogramArguments options) {
@@ -39,8 +53,7 @@ Result<void> run(HistogramArguments options) {
     options.histogram.scale = scale;
   }
   TALLY_TRY(program, names_of_program(options.input));
-  TALLY_TRY(view, about(options.file, view_of(options, program)));
-  TALLY_TRY(table, about(options.file, histogram_table(view, options.histogram)));
+  TALLY_TRY(table, about(options.file, table_of(options, program)));
   return write_file("-", options.table.json ? to_json(table, options.table.limit.value_or(0))
                                             : to_text(table, options.table.text(0)));
 }

@@ -1,7 +1,9 @@
 #include "commands.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
 #include <string_view>
 
 #include <signal.h>
@@ -48,6 +50,30 @@ void Outcome::end(const Result<void> &result) {
 void restore_signals() { ::sigaction(SIGXFSZ, &file_too_large_before, nullptr); }
 
 namespace {
+struct Command {
+  std::string_view name;
+  void (*add)(CLI::App &app, Outcome &outcome);
+};
+constexpr Command commands[] = {
+    {"record", add_record},     {"report", add_report},       {"tree", add_tree},
+    {"annotate", add_annotate}, {"histogram", add_histogram}, {"diff", add_diff},
+    {"convert", add_convert},   {"merge", add_merge},         {"coverage", add_coverage},
+    {"gcov", add_gcov},         {"validate", add_validate},   {"rewrite", add_rewrite},
+    {"zero", add_zero},
+};
+
+// The command that the first word names, alone: to describe all of them takes longer than small
+// files do. All of them otherwise, for help and for messages; none for the version.
+void add_commands(CLI::App &app, Outcome &outcome, std::string_view first_word) {
+  if (first_word == "--version")
+    return;
+  const auto *const named = std::ranges::find(commands, first_word, &Command::name);
+  if (named != std::end(commands))
+    return named->add(app, outcome);
+  for (const Command &command : commands)
+    command.add(app, outcome);
+}
+
 bool flushed() {
   if (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout))
     return true;
@@ -66,8 +92,9 @@ int main(int argc, char **argv) {
   ignored.sa_handler = SIG_IGN;
   ::sigaction(SIGXFSZ, &ignored, &file_too_large_before);
   CLI::App app{"Tally counts what a program does: where its time goes, by function, line and\n"
-               "call path. It reads perf's recordings, Callgrind's files, gmon.out,\n"
-               "pprof's files, folded stacks and coverage counters, packed or not.",
+               "call path. It reads perf's recordings, the text of `perf script`, Callgrind's\n"
+               "files, gmon.out, pprof's files, folded stacks and coverage counters, packed\n"
+               "or not.",
                "tally"};
   app.set_help_flag("-h,--help", "print this and exit");
   app.set_version_flag("--version", "tally " TALLY_VERSION, "print the version and exit");
@@ -87,10 +114,7 @@ int main(int argc, char **argv) {
       return command_line_at_fault;
     }
   Outcome outcome;
-  for (auto add :
-       {add_record, add_report, add_tree, add_annotate, add_histogram, add_diff, add_convert,
-        add_merge, add_coverage, add_gcov, add_validate, add_rewrite, add_zero})
-    add(app, outcome);
+  add_commands(app, outcome, argc > 1 ? argv[1] : "");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &e) {

@@ -141,13 +141,24 @@ void add_filter(CLI::App &command, SampleFilter &filter) {
       ->check(whole_number_from(0, UINT32_MAX));
 }
 
-void add_by_and_sort(CLI::App &command, std::string_view profile_command, std::string &by,
-                     std::string &sort) {
-  // The debuggers' table of options tells values and help here, too.
+// The debuggers' table of options tells values and help here, too.
+static const OptionSpec &option_of(std::string_view profile_command, std::string_view name) {
   const auto &options =
       std::ranges::find(profile_commands(), profile_command, &CommandSpec::name)->options;
+  return *std::ranges::find(options, name, &OptionSpec::name);
+}
+
+void add_flag_of(CLI::App &command, std::string_view profile_command, std::string_view name,
+                 bool &flag) {
+  const OptionSpec &spec = option_of(profile_command, name);
+  command.add_flag(fmt::format("--{}", spec.name), flag, std::string(spec.summary))
+      ->disable_flag_override();
+}
+
+void add_by_and_sort(CLI::App &command, std::string_view profile_command, std::string &by,
+                     std::string &sort) {
   for (const auto &[name, value] : {std::pair("by", &by), {"sort", &sort}}) {
-    const OptionSpec &spec = *std::ranges::find(options, name, &OptionSpec::name);
+    const OptionSpec &spec = option_of(profile_command, name);
     *value = spec.fallback;
     command
         .add_option(fmt::format("--{}", spec.name), *value,
@@ -272,7 +283,8 @@ Result<Profile> filtered(Profile profile, const SampleFilter &wanted) {
 } // namespace
 
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
-                               const std::string &event, const SampleFilter &wanted) {
+                               const std::string &event, const SampleFilter &wanted,
+                               bool unfolds_kernel) {
   Diagnostics findings;
   auto result = read_input(path, options, findings);
   show(findings);
@@ -281,6 +293,14 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
       costs && costs->cost_count() == 0 && costs->call_count() == 0)
     return fail(ErrorCode::no_data, "holds no costs", path);
   TALLY_TRY(profile, about(path, filtered(std::move(read.profile), wanted)));
+  if (unfolds_kernel) {
+    const auto unfold = [](auto &each) -> Result<Profile> {
+      TALLY_TRY(unfolded, unfold_kernel(std::move(each)));
+      return Profile(std::move(unfolded));
+    };
+    TALLY_TRY(unfolded, std::visit(unfold, profile));
+    profile = std::move(unfolded);
+  }
   if (event.empty())
     return profile;
   const auto one = [&](auto &each) -> Result<Profile> {

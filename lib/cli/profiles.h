@@ -52,6 +52,9 @@ struct TableOptions {
 };
 void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows);
 void add_filter(CLI::App &command, SampleFilter &filter);
+// A flag of a debugger's command, with its help.
+void add_flag_of(CLI::App &command, std::string_view profile_command, std::string_view name,
+                 bool &flag);
 // `--by` and `--sort` of a debugger's command, and what they may be.
 void add_by_and_sort(CLI::App &command, std::string_view profile_command, std::string &by,
                      std::string &sort);
@@ -81,9 +84,10 @@ Result<Content> sum_of(ReadFiles all, const InputOptions &options);
 // Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
 bool is_empty_beside_threads(const std::string &path);
 // The same for what is looked at: findings are shown as warnings, and one event is taken where
-// `event` names it, and what `filter` takes.
+// `event` names it, and what `filter` takes. `unfolds_kernel`: with the kernel's own functions.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
-                               const std::string &event, const SampleFilter &filter = {});
+                               const std::string &event, const SampleFilter &filter = {},
+                               bool unfolds_kernel = false);
 // One event of it, or all where none is named.
 Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event);
 Result<void> write_output(const Content &content, const Format &format,

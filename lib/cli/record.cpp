@@ -25,6 +25,7 @@
 
 #include "arguments.h"
 #include "profiles.h"
+#include "support/text.h"
 
 namespace tally::cli {
 
@@ -309,7 +310,8 @@ std::string why_none(const SamplerStatus &status, const AgentFacts &facts) {
   if (!facts.exited && !facts.reason.empty())
     return facts.reason;
   if (status.lost > 0)
-    return fmt::format("{} ticks were lost, and none was kept{}{}", status.lost,
+    return fmt::format("{} lost, and none was kept{}{}",
+                       counted(status.lost, "ticks") + (status.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
   return "it has hardly used any CPU time, or the frequency is too low for it";
 }
@@ -318,8 +320,8 @@ void say_facts(const AgentFacts &facts) {
   if (!facts.clock.empty())
     say(fmt::format("tally: the agent's clock was {}{}", facts.clock,
                     facts.interruptions == 0 ? std::string()
-                                             : fmt::format(", it interrupted the program {} times",
-                                                           facts.interruptions)));
+                                             : fmt::format(", it interrupted the program {}",
+                                                           counted(facts.interruptions, "times"))));
   if (!facts.conflict.empty())
     say("tally: " + facts.conflict);
   if (facts.phase == AgentPhase::refused || (facts.phase == AgentPhase::ended && !facts.exited))
@@ -390,13 +392,16 @@ Result<void> run(const RecordArguments &options) {
   if (format->write_pcs) // samples themselves are left out
     for (const std::string &what : written.lost)
       say(fmt::format("tally: not in {}: {}", format->name, what));
-  say(fmt::format("tally: {}; {} samples in {:.2f} s of CPU time, {} lost; wrote {}", end,
-                  status.samples, static_cast<double>(status.cpu_ns) * 1e-9, status.lost, path));
+  say(fmt::format("tally: {}; {} in {:.2f} s of CPU time, {} lost; wrote {}", end,
+                  counted(status.samples, "samples"), static_cast<double>(status.cpu_ns) * 1e-9,
+                  status.lost, path));
   if (status.cut_stacks > status.samples / 20)
     say(fmt::format("tally: {} of {} stacks are cut; `tally tree` shows why", status.cut_stacks,
                     status.samples));
   if (!status.kernel_included)
-    say("tally: time in the kernel was not sampled (unprivileged)");
+    say(fmt::format("tally: user code only: the kernel's part, {:.2f} s, was not sampled "
+                    "(unprivileged)",
+                    static_cast<double>(status.unsampled_ns) * 1e-9));
   if (!status.problem.empty())
     say("tally: sampling ended early: " + status.problem);
   if (agent)

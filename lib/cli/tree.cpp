@@ -1,6 +1,7 @@
 #include <memory>
 
 #include <tally/file_io.h>
+#include <tally/function_alias.h>
 #include <tally/tree.h>
 
 #include "arguments.h"
@@ -16,18 +17,26 @@ struct TreeArguments {
   TableOptions table;
   TreeOptions tree;
   SampleFilter filter;
+  bool kernel = false;
   std::string by;
 };
 
 Result<void> run(TreeArguments options) {
-  TALLY_TRY(profile,
-            read_for_table(options.file, options.input, options.table.event, options.filter));
+  TALLY_TRY(profile, read_for_table(options.file, options.input, options.table.event,
+                                    options.filter, options.kernel));
   if (!options.by.empty()) {
     TALLY_TRY(by, by_of(options.by));
     options.tree.by = by;
   }
   options.tree.limit = options.table.limit.value_or(options.table.json ? 0 : options.tree.limit);
-  const auto make = [&](const auto &each) { return call_tree(each, options.tree); };
+  const auto symbolizer = make_symbolizer();
+  const auto make = [&](const auto &each) {
+    return by_any_name(each, options.tree.function, *symbolizer, 0, [&](const std::string &name) {
+      TreeOptions how = options.tree;
+      how.function = name;
+      return call_tree(each, how);
+    });
+  };
   TALLY_TRY(tree, about(options.file, std::visit(make, profile)));
   return write_file("-", options.table.json ? to_json(tree) : to_text(tree, options.table.text(0)));
 }
@@ -49,6 +58,8 @@ void add_tree(CLI::App &app, Outcome &outcome) {
       ->type_name("thread|part")
       ->check(one_of({"thread", "part"}));
   add_filter(command, options->filter);
+  add_flag_of(command, "tree", "kernel", options->kernel);
+  add_flag_of(command, "tree", "full", options->tree.full);
   add_table_options(command, options->table, options->tree.limit);
   command.callback([options, &outcome] { outcome.end(run(*options)); });
 }

@@ -55,7 +55,7 @@ void zero_build(const std::string &folder, Outcome &outcome) {
     return outcome.end(fail(notes.error()));
   std::error_code fault;
   const std::string below = std::filesystem::canonical(folder, fault).string() + '/';
-  for (const std::string &each : *notes) {
+  for (const std::string &each : notes->paths) {
     // Else the counters are of something else, or not this build's alone.
     if (!each.starts_with(below) || !std::filesystem::exists(each, fault))
       continue;

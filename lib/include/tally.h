@@ -148,11 +148,19 @@ enum tally_request_kind {
                                     words[0] and words[1], places; or, where words[1] is "", enters
                                     the function words[0], or may leave it: by a return, an exception
                                     that is caught, longjmp(). In place of what was before, which
-                                    stays where the new one cannot be */
+                                    stays where the new one cannot be. Another answer than a text:
+                                    a tally_region_refusal, a blank and the word it is of */
   TALLY_REQUEST_REGION_END = 12, /* no more of that */
   /* Answered with one text: a line "0xADDRESS\ttext" for each instruction of the ranges [low, high)
      that the addresses are pairs of; without one, why they cannot be had. */
   TALLY_REQUEST_DISASSEMBLE = 13
+};
+
+/* Answered to TALLY_REQUEST_REGION as a digit: "1 parse". */
+enum tally_region_refusal {
+  TALLY_REGION_UNKNOWN = 1, /* there is no such function or place */
+  TALLY_REGION_INLINED = 2, /* all copies of the function are inlined */
+  TALLY_REGION_WITHIN = 3   /* words[0] alone: an address within a function, no call begins there */
 };
 
 enum tally_hit_kind {
@@ -168,11 +176,13 @@ typedef struct tally_hit {
   uint32_t size;
   int32_t kind; /* tally_hit_kind */
   int32_t tid;
-  int32_t at_entry;        /* 1: FIRST, and at the first instruction of a function */
+  int32_t at_entry;        /* 1: FIRST or CAUGHT, and at the first instruction of the function */
   uint64_t caller_sp;      /* the caller's stack pointer before its call; RETURNED: as it is now.
-                              May be 0 for RETURNED, and at_entry, without return_address */
+                              May be 0 for RETURNED and CAUGHT, and at_entry, without
+                              return_address */
   uint64_t return_address; /* FIRST: of the call, 0 in an inlined copy; RETURNED: the pc */
   uint64_t jump_buffer;    /* JUMPED: the first argument */
+  int32_t holds_all;       /* 1: every thread stands, not this one alone */
 } tally_hit;
 
 enum tally_tick_kind {
@@ -206,6 +216,8 @@ TALLY_API tally_error *tally_session_cancel(tally_session *session);
 /* The process that is sampled; 0: none. A front that holds several processes tells of this one
  * while it is there, and of the user's choice otherwise. */
 TALLY_API int32_t tally_session_sampled_pid(const tally_session *session);
+/* 1: sampling begins with the next process that runs; 0: it does not. */
+TALLY_API int tally_session_is_armed(const tally_session *session);
 /* While TALLY_REQUEST_INTERRUPT holds, a thread of the front waits for tick_wait_ns, calls
  * tick_interrupt, and goes on with that. These two are for any thread. Of a process of this machine
  * tick_interrupt sends the signals itself; of another it returns 1 when the front is to interrupt
@@ -233,17 +245,32 @@ TALLY_API void tally_sigint_watch(int on);
 TALLY_API int tally_sigint_seen(void);
 /* While TALLY_REQUEST_REGION holds: the program stands there, and goes on afterwards. An address
  * where the front is to tell of TALLY_HIT_RETURNED from now on, of every thread; 0: none;
- * UINT64_MAX: tell it again with caller_sp (and return_address). */
+ * UINT64_MAX: tell it again with caller_sp (and return_address); UINT64_MAX - 1: no thread is
+ * inside, so TALLY_HIT_CAUGHT and TALLY_HIT_JUMPED need not be told until an address is returned
+ * again. */
 TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit);
 /* One column `word`: what the last word of line may become. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
                                               tally_table **table);
+/* Where the profile knows no function and no source file that the last word of line could become,
+ * but the debugger may: the beginning of their names. "": the debugger is not to be asked. Valid
+ * until the next call. */
+TALLY_API const char *tally_session_symbol_to_complete(tally_session *session, const char *line);
+/* tally_session_complete(), of functions and source files that the debugger knows. */
+TALLY_API tally_error *tally_session_complete_symbol(tally_session *session, const char *line,
+                                                     const char *const *functions,
+                                                     size_t function_count,
+                                                     const char *const *files, size_t file_count,
+                                                     tally_table **table);
 TALLY_API tally_error *tally_session_set(tally_session *session, const char *name,
                                          const char *value);
 /* "" for an unknown name; valid until the setting is set again. */
 TALLY_API const char *tally_session_setting(tally_session *session, const char *name);
 /* Columns of the terminal that replies are shown on; 0: any. 80 when it is not told. */
 TALLY_API void tally_session_set_width(tally_session *session, uint32_t columns);
+/* How `annotate --asm` shows the instructions of a process that is gone, or of a file that was
+ * loaded: "intel" or "att", as the debugger's own setting is. "att" until it is told. */
+TALLY_API void tally_session_set_disassembly_flavor(tally_session *session, const char *flavor);
 /* How their tables are coloured; as plain text until it is told. role: function, filename, address,
  * variable, title, highlight or metadata. sgr: what the terminal is sent before such a piece,
  * "\033[33m"; "": nothing. */

@@ -64,6 +64,7 @@ HEADER_LAYERS = {
     "tally/file_io.h": "support",
     "tally/flow_solver.h": "coverage",
     "tally/formats.h": "formats",
+    "tally/function_alias.h": "report",
     "tally/gcov.h": "formats",
     "tally/gcov_counts.h": "coverage",
     "tally/gcov_json.h": "report",

@@ -26,6 +26,8 @@ _VERBS = (
     (r"pass (SIG\S+)", r"handle \1 nostop noprint pass",
      r"process handle -s false -n false -p true \1"),
     (r"call (\S.*)", r"call \1", r"expression -- \1"),
+    (r"flavor (att|intel)", r"set disassembly-flavor \1",
+     r"settings set target.x86-disassembly-flavor \1"),
     (r"wait (\S+)", r"shell sleep \1", r"platform shell sleep \1"),
     (r"attach", "attach {pid}", "process attach -p {pid}"),
     (r"core", "core-file {core}", "target create -c {core} {program}"),

@@ -38,7 +38,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const auto second = read(written->bytes, 5);
   require(second.has_value());
   const auto &again = std::get<StackProfile>(*second);
-  require(again.totals() == stacks.totals());
+  // Fractions that add up to whole numbers need no smaller unit any more.
+  const auto name = [](const StackProfile &of) { return of.strings[of.value_types()[0].type]; };
+  require(name(again) != name(stacks) || again.totals() == stacks.totals());
   const auto rewritten = folded::write(again, {});
   require(rewritten.has_value() && rewritten->bytes == written->bytes);
   return 0;

@@ -130,6 +130,28 @@ class CompletionTest(GdbCase):
             with self.subTest(line):
                 self.assertEqual(got, expected[line])
 
+    def test_functions_of_the_program(self) -> None:
+        """GDB's, before anything was sampled; then those with samples."""
+        lines = ["profile annotate split", "profile tree inlines::measure_sh",
+                 "profile tree --callers sort_n", "profile annotate 'even_steps(",
+                 "profile annotate inlines_sh", "profile annotate --asm nowhere",
+                 "profile region split", "profile report split"]
+        asked = [f"complete {line}" for line in lines]
+        play = play_gdb([*asked, "profile start", "run", "profile report --limit 1", *asked],
+                        program("inlines"), ["0.3"])
+        self.assertEqual(play.stderr, "", play)
+        for number in range(2):
+            got = [[each.removeprefix(f"{line.rpartition(' ')[0]} ")
+                    for each in play.text(f"complete {line}", number).splitlines()]
+                   for line in lines]
+            self.assertEqual(got[:3], [["split_hot_cold"], ["inlines::measure_shapes"],
+                                       ["sort_numbers"]])
+            self.assertRegex(got[3][0], r"^'even_steps\(\w.*\)'?$")
+            self.assertEqual(got[4], ["inlines_shapes.cpp"])
+            self.assertEqual(got[5], [])
+            self.assertTrue(any("split_hot_cold" in each for each in got[6]), got)
+            self.assertEqual(got[7], [])
+
     def test_file_names(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(os.path.join(folder, "results-old"))

@@ -44,6 +44,25 @@ class RunsTest(GdbCase):
         self.assertIn(more, (0, 1, 2), play)
         self.assertEqual(len(play.parts()), 2 if more else 1, play)
 
+    def test_restart_of_a_checkpoint(self) -> None:
+        """Sampling stays with the process that it began with, and goes on when GDB goes back."""
+        # GDB puts back the offsets of the files that the process shares with it.
+        play = play_gdb(["profile start", "break checkpoint",
+                         "run 0.3 2 </dev/null >/dev/null 2>&1", "profile status", "checkpoint",
+                         "restart 1", "profile status", "continue", "profile status", "restart 0",
+                         "continue", "profile status"], program("spin7030"))
+        begun, left, other_ran, back = (play.status(which) for which in range(4))
+        told = [line for line in play.stderr.splitlines() if line.startswith("profile: ")]
+        self.assertEqual(len(told), 1, play)
+        self.assertRegex(told[0], r"^profile: process \d+ is not sampled: sampling stays with "
+                                  rf"process {begun['pid']}, which was left at a checkpoint$")
+        self.assertEqual(left["pid"], begun["pid"], play)
+        # `checkpoint` calls fork() in the process, which may take a tick: compare what follows.
+        for name in ("state", "pid", "samples", "parts"):
+            self.assertEqual(other_ran[name], left[name], play)
+        self.assertEqual(back["pid"], begun["pid"], play)
+        self.assertGreater(back.count("samples"), begun.count("samples") + 50, play)
+
     def test_stop_clear_and_start_in_one_process(self) -> None:
         play = play_gdb(["profile start", "break checkpoint", "run", "profile stop", "profile status",
                          "continue", "profile status", "profile start", "continue",

@@ -135,14 +135,16 @@ class LoadedTest(GdbCase):
         records = play(["-profile-report --by nothing", "-profile-config frequency",
                         "-profile-config frequency 4000", "-profile-config frequency",
                         "-profile-config depth", "-profile-dump", "-profile-start --frequency 0",
-                        "-profile-stop"])
+                        "-profile-stop", "-profile-config"])
         self.assertEqual([kind for kind, _ in records], ["error", "done", "done", "done", "error",
-                                                         "error", "error", "error"])
+                                                         "error", "error", "error", "done"])
         self.assertIn("function, line, object, thread, part", records[0][1]["msg"])
         self.assertEqual([records[each][1] for each in (1, 2, 3)],
                          [{"name": "frequency", "value": "1000"}, {},
                           {"name": "frequency", "value": "4000"}])
-        for _, refused in (records[0], *records[4:]):
+        self.assertEqual(records[8][1], {"backend": "auto", "frequency": "4000", "clock": "cpu",
+                                         "stacks": "dwarf"})
+        for _, refused in (records[0], *records[4:8]):
             self.assertEqual(len(refused["msg"].splitlines()), 1, refused)
 
     def test_a_deep_tree_is_refused(self) -> None:

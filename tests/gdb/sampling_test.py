@@ -93,8 +93,10 @@ class MainJobTest(GdbCase):
         first, stopped, second = (play.status(which) for which in range(3))
         self.assertEqual(first.count("requested_hz"), 4000)
         self.assertEqual((first["backend"], first["stacks"]), ("perf", "none"))
-        self.assertEqual(play.report().row("seventy").self_ticks,
-                         play.report().row("seventy").inclusive_ticks)
+        # It calls nothing but the kernel, for page faults.
+        seventy = play.report().row("seventy")
+        self.assertLessEqual(seventy.inclusive_ticks - seventy.self_ticks,
+                             first.count("in_kernel"))
         self.assertEqual((stopped["state"], stopped.count("samples")),
                          ("stopped", first.count("samples")))
         # The options were those of one start.

@@ -110,7 +110,7 @@ class TerminalTest(LldbCase):
                 self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=6)
                 parts = parse_report(lldb.command("profile report --by part")).rows
                 self.assertRegex("; ".join(sorted(row.name for row in parts)),
-                                 "^1 (SIGINT|SIGSTOP); 2 exited, status 7$")
+                                 "^1 interrupted; 2 exited, status 7$")
                 self.assertNotRegex(silent, TALLYS)
                 lldb.send("quit")
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -50,8 +51,9 @@ def summed_by_gcov(folder: Path) -> dict:
                     for row in rows:
                         add_by_place(branches.setdefault(number, []), row)
                 for function in file["functions"]:
-                    functions[function["start_line"], function["name"]] += (
-                        function["execution_count"])
+                    # Variants of a constructor or destructor are one function of the source.
+                    name = re.sub(r"(?<=[CD])[0-5](?=Ev|Ei)", "2", function["name"])
+                    functions[function["start_line"], name] += function["execution_count"]
     return files
 
 

@@ -99,6 +99,11 @@ class ObjdumpTest(unittest.TestCase):
             (found,) = self.code(each, "seventy")["objects"]
             row = next(row for row in self.rows(each) if row["name"] == "seventy")
             self.assertEqual(found["own"], row["self"][0])
+        for flavor, registers in (("att", True), ("intel", False)):
+            shown = json.loads(tally("annotate", profile, "seventy", "--asm", "--json",
+                                     "--disassembly-flavor", flavor))
+            (found,) = shown["objects"]
+            self.assertEqual(any("%r" in each["text"] for each in found["instructions"]), registers)
         folded = os.path.join(self.folder, "x.folded")
         tally("convert", profile, "-o", folded)
         done = subprocess.run([command_line(), "annotate", folded, "seventy", "--asm"],

@@ -13,7 +13,8 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.gcov_counts import by_plain_names, counts_of_json, counts_of_text
+from support.gcov_counts import (branches_of_json, branches_of_text, by_plain_names,
+                                 counts_of_json, counts_of_text)
 from support.gcov_programs import SOURCES, compile_and_run, run
 from support.programs import command_line
 from support.skips import missing_tool, need_tools, run_unittests, skip_script
@@ -54,7 +55,7 @@ def gcov(folder: Path, *words: str) -> list[dict]:
     return documents(run(["gcov", "--json-format", "--stdout", *words], folder, None).stdout)
 
 
-def tally(folder: Path, *words: str, status: int = 0) -> subprocess.CompletedProcess:
+def tally(folder: Path, *words: str, status: int | None = 0) -> subprocess.CompletedProcess:
     return run([command_line(), "gcov", *words], folder, status)
 
 
@@ -162,7 +163,7 @@ class CompilerTest(unittest.TestCase):
                               "int added(int n) { return n ? 1 : 2; }\n", encoding="utf-8")
             run(["gcc", "--coverage", "-O0", "-c", "jumps.c", "-o", "x.o"], folder)
             (folder / "x.gcda").write_bytes(kept)
-            done = tally(folder, "-b", "x.gcda")
+            done = tally(folder, "-b", "x.gcda", status=1)
             self.assertRegex(done.stderr, r"^x\.gcda: warning: the stamp is another[^\n]*\n$")
             self.assertEqual(documents(done.stdout), gcov(folder, "-b", "x.gcda"))
             functions = [f for file in documents(done.stdout)[0]["files"]
@@ -190,8 +191,11 @@ class CompilerTest(unittest.TestCase):
                         "gone": whole[:at] + whole[end:]}.items():
                     (folder / "x.gcda").write_bytes(data)
                     with self.subTest(what, at=at):
-                        self.assertEqual(documents(tally(folder, "-b", "x.gcda").stdout),
-                                         gcov(folder, "-b", "x.gcda"))
+                        done = tally(folder, "-b", "x.gcda", status=None)
+                        self.assertEqual(documents(done.stdout), gcov(folder, "-b", "x.gcda"))
+                        ran = any(f["execution_count"] for file in documents(done.stdout)[0]["files"]
+                                  for f in file["functions"])
+                        self.assertEqual(done.returncode, 0 if ran else 1)
 
     def test_truncated(self) -> None:
         built = self.folder("jumps.c", ("-O0",))
@@ -235,12 +239,19 @@ class ClangTest(unittest.TestCase):
                         tempfile.TemporaryDirectory(prefix="gcov-") as name:
                     folder = Path(name) / "copy"
                     self.build(folder, source, options)
-                    run(["llvm-cov", "gcov", "x.gcda"], folder)
+                    run(["llvm-cov", "gcov", "-b", "-c", "x.gcda"], folder)
                     text = "".join(each.read_text(encoding="utf-8", errors="replace")
                                    for each in sorted(folder.glob("*.gcov")))
-                    seen = json.loads(tally(folder, "x.gcda").stdout)
+                    seen = json.loads(tally(folder, "-b", "x.gcda").stdout)
                     self.assertEqual(by_plain_names(counts_of_json(seen)),
                                      by_plain_names(counts_of_text(text)))
+                    of_seen, of_text = branches_of_json(seen), branches_of_text(text)
+                    self.assertTrue(of_text)
+                    self.assertEqual({os.path.normpath(file): line for file, line in of_seen},
+                                     {os.path.normpath(file): line for file, line in of_text})
+                    # llvm-cov prints them as often as their block names the line.
+                    self.assertLessEqual(sum(map(len, of_seen.values())),
+                                         sum(map(len, of_text.values())))
 
     def test_whatever_version_it_claims(self) -> None:
         """llvm-cov 14 refuses what Clang 14 writes as version B22*; the counts are those of B13*."""

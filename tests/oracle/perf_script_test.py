@@ -8,12 +8,14 @@ differs in no such way is unexplained, and of those there may be 1 %.
 from __future__ import annotations
 
 import collections
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from typing import Any
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import command_line, program
@@ -204,6 +206,28 @@ class PerfScript(unittest.TestCase):
                             program("spin7030"), "1"], stdout=out, stderr=subprocess.DEVNULL)
         self.compare("spin7030 dwarf, piped")
 
+    def test_the_kernels_share(self) -> None:
+        """Samples in the kernel, together and function by function, against `perf report`."""
+        self.record(program("syscalls"), "0.5", graph="dwarf")
+        report = subprocess.run(
+            ["perf", "report", "-i", self.data, "--stdio", "-q", "--no-children", "-g", "none",
+             "--sort", "sym", "-F", "sample,sym"], capture_output=True, text=True, check=True).stdout
+        theirs = {name: int(count)
+                  for count, name in re.findall(r"^ *(\d+)  \[k\] (\S+)", report, re.MULTILINE)}
+        if not theirs:
+            self.skipTest("perf may not sample the kernel here")
+        self.assertEqual(self.self_costs(), {"[kernel]": sum(theirs.values())})
+        if any(name.startswith("0xffff") for name in theirs):
+            self.skipTest("the kernel's symbols are hidden here")
+        self.assertEqual(self.self_costs("--kernel"), theirs)
+
+    def self_costs(self, *options: str) -> dict[str, int]:
+        """Of the kernel's functions."""
+        out = subprocess.run([command_line(), "report", "--json", *options, self.data],
+                             capture_output=True, text=True, check=True).stdout
+        return {row["name"]: row["self"][0] for row in json.loads(out)["functions"]
+                if row["object"].startswith("[") and row["object"] != "[vdso]" and row["self"][0]}
+
     def test_names(self) -> None:
         """The functions of the leaves, which tables are made of."""
         self.record(program("spin7030"), "1", graph="dwarf")
@@ -224,6 +248,43 @@ class PerfScript(unittest.TestCase):
                 theirs[user[0] if user else ""] += 1
         for name in ("seventy", "thirty"):
             self.assertEqual(ours[name], theirs[name], name)
+
+    def report(self, file: str, *words: str) -> dict[str, Any]:
+        out = subprocess.run([command_line(), "report", file, "--json", *words],
+                             capture_output=True, text=True, check=True).stdout
+        report: dict[str, Any] = json.loads(out)
+        return report
+
+    def test_two_clocks(self) -> None:
+        """Neither is twice as long as its samples say."""
+        self.record("-e", "cpu-clock,task-clock", program("spin7030"), "0.4", graph="fp")
+        report = self.report(self.data)
+        self.assertEqual(report["events"], ["ticks", "cpu", "task-clock"])
+        script = subprocess.run(["perf", "script", "-i", self.data, "-G", "-F", "period,event"],
+                                capture_output=True, text=True, check=True).stdout
+        periods: collections.Counter = collections.Counter()
+        for line in script.splitlines():
+            period, event = line.split()[:2]
+            periods[event] += int(period)
+        self.assertEqual(report["totals"][1:], [periods["cpu-clock:"], periods["task-clock:"]])
+
+    def test_text(self) -> None:
+        """The text that perf script prints, with several sets of fields."""
+        self.record("-e", "cpu-clock", program("spin7030"), "0.4", graph="fp")
+        of_data = self.report(self.data)
+        text = os.path.join(self.folder, "script")
+        for fields in ([], ["-F", "comm,pid,tid,time,period,event,ip,sym,dso"], ["-F", "+srcline"],
+                       ["-G"], ["--header", "--show-mmap-events"]):
+            with open(text, "w", encoding="utf-8") as out:
+                subprocess.run(["perf", "script", "-i", self.data, *fields], stdout=out,
+                               stderr=subprocess.DEVNULL, check=True)
+            of_text = self.report(text)
+            self.assertEqual(of_text["events"], of_data["events"], fields)
+            self.assertEqual(of_text["totals"], of_data["totals"], fields)
+            for name in ("seventy", "thirty"):
+                costs = [[f["self"] for f in each["functions"] if f["name"] == name]
+                         for each in (of_data, of_text)]
+                self.assertEqual(costs[0], costs[1], (name, fields))
 
 
 if __name__ == "__main__":

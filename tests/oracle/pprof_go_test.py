@@ -183,6 +183,20 @@ class Ours(GoCase):
         self.assertEqual(self.report(path)["totals"],
                          [sum(v for (_, _, i), v in raw["samples"].items() if i == 0)])
 
+    def test_without_functions(self) -> None:
+        """Each file that was not symbolized is a row."""
+        file = (Pprof().type("ticks", "count").mapping(1, 0x1000, 0x3000, "/bin/x")
+                .mapping(2, 0x8000, 0x9000, "/lib/libc-2.15.so").function(1, "main", "m.c", 3)
+                .location(1, 1, 0x1010, [(1, 5)]).location(2, 1, 0x1020)
+                .location(3, 2, 0x8010).location(4, 2, 0x8020)
+                .sample([3, 2, 1], [3]).sample([4, 2, 1], [4]).sample([2, 1], [5]))
+        self.put("in.pb", file.bytes())
+        path = self.path("n.pb.gz")
+        self.tally("convert", self.path("in.pb"), "-o", path)
+        self.check(path, "ticks", "count")
+        self.assertEqual(self.rows(path),
+                         {"[libc-2.15.so]": (7, 7), "[x]": (5, 12), "main": (0, 12)})
+
     def test_threads_and_parts(self) -> None:
         file = (Pprof().type("ticks", "count").mapping(1, 0x1000, 0x3000, "/bin/x")
                 .function(1, "main", "m.c", 3).function(2, "leaf", "m.c", 9)

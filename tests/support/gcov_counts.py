@@ -18,6 +18,31 @@ def counts_of_text(text: str) -> dict[tuple[str, int], int]:
     return counts
 
 
+def branches_of_text(text: str) -> dict[tuple[str, int], list[int]]:
+    """(file, line) -> how often each branch was taken, of `llvm-cov gcov -b -c`."""
+    branches: dict[tuple[str, int], list[int]] = {}
+    file, number = "", 0
+    for row in text.splitlines():
+        if line := re.match(r" *(?:-|#####|=====|\d+)\*?: *(\d+):(.*)$", row):
+            number = int(line[1])
+            if number == 0 and line[2].startswith("Source:"):
+                file = line[2].removeprefix("Source:")
+        elif branch := re.match(r"branch +\d+ (?:taken (\d+)|never executed)", row):
+            branches.setdefault((file, number), []).append(int(branch[1] or 0))
+    return branches
+
+
+def branches_of_json(document: dict) -> dict[tuple[str, int], list[int]]:
+    """Likewise, of gcov's JSON."""
+    branches: dict[tuple[str, int], list[int]] = {}
+    for file in document["files"]:
+        for line in file["lines"]:
+            if line["branches"]:
+                branches.setdefault((file["file"], line["line_number"]), []).extend(
+                    branch["count"] for branch in line["branches"])
+    return branches
+
+
 def counts_of_json(document: dict) -> dict[tuple[str, int], int]:
     """Likewise, of gcov's JSON: lines that stand several times are added up."""
     counts: dict[tuple[str, int], int] = collections.Counter()

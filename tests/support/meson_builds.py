@@ -211,11 +211,14 @@ def make_venv(folder: Path, script: str) -> None:
         meson.chmod(0o755)
 
 
-def on_small_disk(folder: Path, size: str, before: str = "true") -> list[str]:
-    """Words before a command, for which `folder` is a disk of this size; before: a shell's command
-    that runs there first. Skips the test where the system refuses."""
+def on_small_disk(case: unittest.TestCase, folder: Path, size: str,
+                  before: str = "true") -> list[str]:
+    """Words before a command for which `folder` is a disk of this size. `before` is a shell command
+    that runs there first. The folder is made, and removed after the case. Skips the case where the
+    system refuses."""
     need_tools("unshare", "mount")
-    folder.mkdir(exist_ok=True)
+    folder.mkdir()
+    case.addCleanup(folder.rmdir)
     words = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c",
              'mount -t tmpfs -o size="$1" none "$0" && (cd "$0" && eval "$2") && shift 2 && "$@"',
              str(folder), size]

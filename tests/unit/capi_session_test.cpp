@@ -133,6 +133,24 @@ TEST_F(CSession, Completes) {
   tally_table_free(table);
 }
 
+TEST_F(CSession, CompletesWhatTheDebuggerKnows) {
+  EXPECT_STREQ(tally_session_symbol_to_complete(session, "annotate ns::P"), "ns::P");
+  EXPECT_STREQ(tally_session_symbol_to_complete(session, "annotate --as"), "");
+  EXPECT_STREQ(tally_session_symbol_to_complete(session, "report ns::P"), "");
+  EXPECT_STREQ(tally_session_symbol_to_complete(session, nullptr), "");
+  const char *const functions[] = {"ns::Parser::parse(int)", "ns::print()", nullptr};
+  const char *const files[] = {"src/parse.cpp"};
+  tally_table *table = nullptr;
+  ASSERT_EQ(tally_session_complete_symbol(session, "annotate pa", functions, 3, files, 1, &table),
+            nullptr);
+  EXPECT_EQ(texts(table, 0), (std::vector<std::string>{"parse", "parse.cpp"}));
+  tally_table_free(table);
+  ASSERT_EQ(tally_session_complete_symbol(session, "tree pa", functions, 3, nullptr, 0, &table),
+            nullptr);
+  EXPECT_EQ(texts(table, 0), std::vector<std::string>{"parse"});
+  tally_table_free(table);
+}
+
 TEST_F(CSession, ReportChecksItsWords) {
   tally_table *table = untouched<tally_table>();
   EXPECT_EQ(take(tally_session_report(session, "shape", "self", &table)),

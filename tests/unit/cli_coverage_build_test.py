@@ -93,6 +93,84 @@ class BuildFolderTest(unittest.TestCase):
         shutil.rmtree(copy)
         self.assertEqual(self.rows(), alone)
 
+    def test_recorded_paths(self) -> None:
+        """What the compiler's options recorded in place of the real path is found."""
+        source = self.project / "main.c"
+        source.write_text(MAIN.replace("return x + 2;", "return x + 2;  // LCOV_EXCL_LINE"),
+                          encoding="utf-8")
+
+        def compiled(*options: str, compiler: str = "gcc") -> None:
+            words = [compiler, "--coverage", "-O0", *options, "-c", str(source), "-o", "main.c.o"]
+            self.command(*words)
+            (self.build / "main.c.gcda").unlink(missing_ok=True)
+            self.command(compiler, "--coverage", "main.c.o", "-o", "main")
+            self.command("./main")
+            self.describe({"arguments": words})
+
+        compiled()
+        wanted = self.rows()
+        self.assertEqual(wanted["main.c"][1], f"4/{ALL_LINES - 1}")
+        for end, new in (("", "."), ("/", ""), ("", "/usr/src/demo")):
+            compiled(f"-ffile-prefix-map={self.project}{end}={new}")
+            self.assertEqual(self.rows(), wanted, new)
+            (self.build / "compile_commands.json").unlink()
+            done = self.tally("coverage", "build/main.c.gcno",
+                              status=4 if new.startswith("/") else 0)
+            self.assertEqual(done.stderr == "", new in (".", ""), new)
+        if missing_tool("clang") is None:  # it records build/./main.c here
+            compiled(f"-ffile-prefix-map={self.project}=.", compiler="clang")
+            done = self.tally("coverage", "build/main.c.gcno")
+            self.assertRegex(done.stdout, r"(?m)^main\.c ")
+            self.assertEqual(done.stderr, "")
+            compiled(f"-ffile-prefix-map={self.project}=/usr/src/demo")
+        # A root elsewhere.
+        done = self.tally("coverage", "build/main.c.gcno", status=4)
+        self.assertRegex(done.stderr, r"\A/usr/src/demo/main.c: warning: the source does not "
+                         r"exist: left out \(--substitute FROM=TO [^\n]*\)\n")
+        for words in (["--substitute", "/usr/src/demo=."],
+                      ["--substitute", "/usr/src/dem=/", "--substitute=/usr/src/demo/=."]):
+            done = self.tally("coverage", "build/main.c.gcno", *words)
+            self.assertRegex(done.stdout, rf"(?m)^main\.c .* 4/{ALL_LINES - 1} ")
+        self.assertEqual(done.stderr, "")
+        compiled(f"-ffile-prefix-map={self.project}=.")
+        out = self.project.parent / (self.project.name + "-out")
+        self.build.rename(out)
+        self.addCleanup(shutil.rmtree, out)
+        done = self.tally("coverage", str(out / "main.c.gcno"), "--root", ".")
+        self.assertRegex(done.stdout, rf"(?m)^main\.c .* 4/{ALL_LINES - 1} ")
+        for word in ("=x", "x=", "x"):
+            done = self.tally("coverage", "--substitute", word, status=2)
+            self.assertEqual(done.stderr, f"tally: --substitute: expected FROM=TO, found '{word}'\n")
+
+    def test_paths_recorded_in_reports(self) -> None:
+        (self.project / "x.info").write_text("SF:/ci/p/main.c\nDA:2,1\nend_of_record\n",
+                                             encoding="utf-8")
+        done = self.tally("coverage", "x.info", status=4)
+        self.assertIn("/ci/p/main.c: warning: the source does not exist", done.stderr)
+        done = self.tally("coverage", "x.info", "--substitute", f"/ci/p={self.project}")
+        self.assertRegex(done.stdout, r"(?m)^main\.c +100")
+
+    def test_objects_left_out(self) -> None:
+        entries = [{"directory": str(self.build), "output": f"{name}.c.o"}
+                   for name in ("main", "stale")]
+        (self.build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
+        both = self.rows()
+        self.assertIn("stale.c", both)
+        alone = self.rows("--exclude-objects", "^stale")
+        self.assertEqual([name for name in alone if name[0] != "-"], ["file", "main.c", "TOTAL"])
+        done = self.tally("coverage", "build", "--exclude-objects", "^build/stale")
+        self.assertNotIn("stale.c", done.stdout)
+        done = self.tally("coverage", "--exclude-objects", "(", status=2)
+        self.assertIn("tally: --exclude-objects: '(' is no pattern", done.stderr)
+
+    def test_order_and_limit(self) -> None:
+        rows = [line.split()[0] for line in self.tally(
+            "coverage", "build", "--sort", "missed", "--limit", "1").stdout.splitlines()]
+        self.assertEqual(rows[1], "main.c")
+        self.assertEqual(rows[-1], "(1")
+        done = self.tally("coverage", "build", "--sort", "size", status=2)
+        self.assertIn("expected file|lines|functions|branches|missed, found 'size'", done.stderr)
+
     def test_values_that_are_none(self) -> None:
         """An empty one never takes the next word."""
         for option in ("--filter", "--exclude", "--report", "--fail-under", "--diff", "--build"):
@@ -112,6 +190,16 @@ class BuildFolderTest(unittest.TestCase):
         database.unlink()
         for command in ("coverage", "zero"):
             self.assertIn("cannot open", self.tally(command, "--build", "build", status=1).stderr)
+
+    def test_coverage_that_was_switched_off(self) -> None:
+        """What an earlier build has left beside the objects is there still."""
+        for options, warned in (("", True), ("--coverage", False), ("-fprofile-arcs", False),
+                                ("@flags", False)):
+            self.describe({"command": f"cc {options} -c ../main.c -o main.c.o"})
+            done = self.tally("coverage", "--build", "build")
+            self.assertEqual(done.stderr, "build/compile_commands.json: warning: no command in "
+                             "it has --coverage: the counts may be those of an earlier build\n"
+                             if warned else "", options)
 
     def test_zero(self) -> None:
         elsewhere = self.build / "notes-less.gcda"

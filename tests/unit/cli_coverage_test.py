@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import command_line
-from support.skips import missing_tool, run_unittests, skip_script
+from support.skips import bound_by_permissions, missing_tool, run_unittests, skip_script
 
 MAIN = """\
 #include "twice.h"
@@ -241,13 +241,8 @@ class CoverageTest(unittest.TestCase):
         closed = self.folder / "build" / "closed"
         closed.mkdir(mode=0)
         self.addCleanup(closed.chmod, 0o700)
-        if os.geteuid() == 0:  # root may read every folder
-            words = ["setpriv", "--reuid=65534", "--clear-groups", command_line(), "coverage"]
-            for folder in (self.folder, self.folder.parent):
-                folder.chmod(0o755)
-        else:
-            words = [command_line(), "coverage"]
-        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=60,
+        done = subprocess.run([*bound_by_permissions(), command_line(), "coverage"],
+                              cwd=self.folder, capture_output=True, text=True, timeout=60,
                               check=False)
         self.assertIn("closed: warning: cannot read the folder", done.stderr)
         self.assertIn("TOTAL ", done.stdout)
@@ -296,6 +291,12 @@ class CoverageTest(unittest.TestCase):
         for bad in ("main.c", "main.c:", "main.c:x", "main.c:0", ":3", "main.c:99999999999"):
             self.assertIn("expected FILE:LINE", which(bad, 2).stderr)
         self.assertEqual(which("./src/main.c:9").stdout, "two\n")
+        # From any folder: by its place seen from there, else by an end of its path.
+        for folder, place in (("src", "main.c:9"), ("build", "../src/main.c:9"),
+                              ("build", "src/main.c:9"), ("src/include", "main.c:9")):
+            done = self.run_in("../" * len(Path(folder).parts) + "tests.info", "--which-tests",
+                               place, folder=folder)
+            self.assertEqual(done.stdout, "two\n", (folder, place))
         self.run_in("tests.info", "--which-tests", "main.c:6", "--fail-under", "1", status=2)
         self.assertIn("no tests are told apart",
                       self.run_in("--which-tests", "src/main.c:6", status=1).stderr)

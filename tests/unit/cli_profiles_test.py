@@ -358,7 +358,7 @@ class Validate(ProfilesCase):
         self.assertEqual(self.run_in("report other.callgrind", 1).stdout, "")
 
     def test_a_cut_file_does_not_become_whole(self) -> None:
-        cut = "events: A\nsummary: 9\nfl=a\nfn=f\n1 2\n"
+        cut = "creator: callgrind-3.19.0\nevents: A\nsummary: 9\nfl=a\nfn=f\n1 2\n"
         self.put("cut.callgrind", cut)
         self.run_in("rewrite cut.callgrind -o again.callgrind")
         with open(self.path("again.callgrind"), encoding="utf-8") as file:

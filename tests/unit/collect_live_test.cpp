@@ -56,7 +56,25 @@ TEST(CollectLive, SplitsTimeAsItWasSpent) {
   }
 }
 
-TEST(CollectLive, CountsTimeInSystemCallsWhereTheyAreMade) {
+// Ticks of the function that stands in for the kernel, and those of other leaves.
+std::pair<int64_t, int64_t> kernel_and_others(const StackProfile &profile) {
+  std::pair<int64_t, int64_t> out;
+  for (size_t i = 0; i < profile.sample_count(); ++i) {
+    const Sample sample = profile.sample(i);
+    const auto lines = sample.stack == none<StackId>
+                           ? std::span<const SourceLine>()
+                           : profile.location(profile.stack_location(sample.stack)).lines;
+    const bool kernel = !lines.empty() &&
+                        profile.strings[profile.functions()[lines[0].function].name] == "[kernel]";
+    (kernel ? out.first : out.second) += sample.values[0];
+    if (kernel && profile.stack_caller(sample.stack) == none<StackId>) {
+      EXPECT_LT(sample.values[0], 10); // nobody called it
+    }
+  }
+  return out;
+}
+
+TEST(CollectLive, TimeInSystemCallsIsTheKernels) {
   const auto run = sample_to_end({}, [] {
     const int fd = ::open("/dev/zero", O_RDONLY);
     std::vector<char> bytes(65536);
@@ -75,6 +93,9 @@ TEST(CollectLive, CountsTimeInSystemCallsWhereTheyAreMade) {
   const Counts counts = count_leaves(run->profile);
   EXPECT_EQ(counts.no_mapping, 0);
   EXPECT_LE(counts.no_stack, counts.all / 50);
+  const auto [kernel, others] = kernel_and_others(run->profile);
+  EXPECT_EQ(kernel, static_cast<int64_t>(status.kernel_samples));
+  EXPECT_EQ(kernel + others, static_cast<int64_t>(status.samples));
 }
 
 } // namespace

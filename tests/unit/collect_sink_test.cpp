@@ -87,13 +87,20 @@ TEST_F(SinkTest, AChainEndsWhereItLeavesTheCode) {
   EXPECT_EQ(stack(p, p.sample(2).stack), "9999@?");
 }
 
-TEST_F(SinkTest, ASampleWithoutAUserPartCounts) {
+TEST_F(SinkTest, TheKernelIsTheLeafOfTheStackThatCalledIt) {
   sample(pid, {}, PERF_RECORD_MISC_KERNEL);
-  sample(pid, {0x1010}, PERF_RECORD_MISC_KERNEL);
+  sample(pid, {0x1010}, PERF_RECORD_MISC_KERNEL); // its address is in no kernel of 64 bits
   const StackProfile p = profile();
   ASSERT_EQ(p.sample_count(), 2u);
-  EXPECT_EQ(p.sample(0).stack, none<StackId>);
-  EXPECT_EQ(stack(p, p.sample(1).stack), "1010@/bin/program");
+  EXPECT_EQ(stack(p, p.sample(0).stack), "ffffffff81000000@[kernel.kallsyms]");
+  EXPECT_EQ(stack(p, p.sample(1).stack), "1010@/bin/program ffffffffffffff80@[kernel.kallsyms]");
+  for (size_t i = 0; i < 2; ++i) {
+    const Location leaf = p.location(p.stack_location(p.sample(i).stack));
+    ASSERT_EQ(leaf.lines.size(), 1u);
+    EXPECT_EQ(p.strings[p.functions()[leaf.lines[0].function].name], "[kernel]");
+  }
+  EXPECT_EQ(p.strings[p.mappings()[MappingId{0}].path], "/bin/program");
+  EXPECT_EQ(p.mappings().size(), 2u);
   EXPECT_EQ(sink.counters().samples, 2u);
   EXPECT_EQ(sink.counters().kernel_samples, 2u);
 }

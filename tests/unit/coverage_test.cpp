@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <tally/flow_solver.h>
@@ -408,8 +409,58 @@ TEST(GcovCounts, NegativeCountsAreFound) {
   Diagnostics diagnostics;
   count_as_gcov(graph, counters, "f.gcno", diagnostics);
   ASSERT_FALSE(diagnostics.findings().empty());
-  EXPECT_NE(diagnostics.findings()[0].text().find("warning: f: negative counts"), std::string::npos)
+  EXPECT_NE(diagnostics.findings()[0].text().find("warning: negative counts in 1 function, whose "
+                                                  "counts are not exact: f (f.c:1)"),
+            std::string::npos)
       << diagnostics.findings()[0].text();
+}
+
+// Of a graph of one function.
+GcovCounts counts_of(const CoverageGraph &graph, Counts values) {
+  CoverageCounters counters;
+  counters.of.push_back({0, static_cast<uint32_t>(values.size()), true});
+  counters.values = std::move(values);
+  Diagnostics diagnostics;
+  return count_as_gcov(graph, counters, "f.gcno", diagnostics);
+}
+
+// 0 -> 2 (5), 2 -> 3 (8), 2 -> 4 (the tree's, so -3), 3 -> 1 and 4 -> 1.
+TEST(GcovCounts, WhatHasANegativeCountRan) {
+  CoverageGraph graph =
+      graph_of(5, {{0, 2, 0}, {2, 3, 0}, {2, 4, tree}, {3, 1, tree}, {4, 1, tree}});
+  GraphFunction &function = graph.functions[GraphFunctionId{0}];
+  for (uint32_t block = 2; block < 5; ++block) {
+    const auto first = static_cast<uint32_t>(graph.lines.size());
+    graph.locations.push_back({block, function.file, first, first + 1});
+    graph.lines.push_back(block);
+  }
+  function.last_location = 3;
+  const GcovCounts counts = counts_of(graph, {5, 8});
+  ASSERT_EQ(counts.files.size(), 1u);
+  EXPECT_TRUE(counts.files[0].functions.at(0).inexact);
+  const auto &lines = counts.files[0].lines;
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[1].count, 8);
+  EXPECT_EQ(lines[1].at_least, 8);
+  EXPECT_EQ(lines[2].count, -3); // as gcov prints it
+  EXPECT_EQ(lines[2].at_least, 1);
+}
+
+// Blocks of Clang count for all their lines, and have their branches in the last.
+TEST(GcovCounts, ClangsBranchesStandWhereTheirBlockEnds) {
+  CoverageGraph graph =
+      graph_of(5, {{0, 2, tree}, {2, 3, 0}, {2, 4, 0}, {3, 1, tree}, {4, 1, tree}});
+  GraphFunction &function = graph.functions[GraphFunctionId{0}];
+  graph.by_clang = true;
+  graph.lines = {7, 9, 8};
+  graph.locations = {{2, function.file, 0, 3}};
+  function.last_location = 1;
+  const GcovCounts counts = counts_of(graph, {5, 8});
+  ASSERT_EQ(counts.files.size(), 1u);
+  std::string seen;
+  for (const GcovLine &line : counts.files[0].lines)
+    seen += fmt::format("{}:{}:{} ", line.line, line.count, line.last_branch - line.first_branch);
+  EXPECT_EQ(seen, "7:13:0 8:13:2 9:13:0 ");
 }
 
 // As functions have that include a part of their body: each line of the part is of all of them.

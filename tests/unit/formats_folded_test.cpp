@@ -108,7 +108,16 @@ TEST(Folded, ErrorsSayLineAndColumn) {
   EXPECT_EQ(text(" 5\n"), "f.folded:1:1: expected a stack, a blank and a count");
   EXPECT_EQ(text("a \n"), "f.folded:1:1: expected a stack, a blank and a count");
   EXPECT_EQ(text("\n#\na;b x1\n"), "f.folded:3:5: expected a count, found 'x1'");
-  EXPECT_EQ(text("a 1.5\n"), "f.folded:1:3: expected a count, found '1.5'");
+  EXPECT_EQ(text("a 1.5.1\n"), "f.folded:1:3: expected a count, found '1.5.1'");
+  EXPECT_EQ(text("a .5\n"), "f.folded:1:3: expected a count, found '.5'");
+  EXPECT_EQ(text("a 1e5\n"), "f.folded:1:3: expected a count, found '1e5'");
+  EXPECT_EQ(text("a 9223372036854775807\na 0.5\n"),
+            "f.folded:2:2: the counts do not fit in 63 bits with 3 decimal places");
+  std::string two;
+  for (int i = 0; i < 10000; ++i)
+    two += "a;b 1 2\n";
+  EXPECT_EQ(text(two + "a 12\n"),
+            "f.folded:10001:1: expected a stack and two counts, as in the first lines");
   EXPECT_EQ(text("a -1\n"), "f.folded:1:3: expected a count, found '-1'");
   EXPECT_EQ(text("a +1\n"), "f.folded:1:3: expected a count, found '+1'");
   EXPECT_EQ(text("a 9223372036854775808\n"),
@@ -119,6 +128,90 @@ TEST(Folded, ErrorsSayLineAndColumn) {
   EXPECT_EQ(read("a 9223372036854775807\nb 1\n").error().code, ErrorCode::overflow);
   EXPECT_EQ(read("a 9223372036854775807\na 1\n").error().code, ErrorCode::overflow);
   EXPECT_TRUE(read("a 9223372036854775807\n"));
+}
+
+struct Read {
+  std::vector<std::string> types, findings;
+  std::vector<int64_t> totals;
+  std::string written;
+};
+
+Read read_all(std::string_view bytes) {
+  Diagnostics diagnostics;
+  const auto profile = folded::read(*ByteSource::of(bytes, "f"), diagnostics);
+  EXPECT_TRUE(profile) << profile.error().text();
+  const auto &stacks = std::get<StackProfile>(*profile);
+  Read out{{}, {}, stacks.totals(), written(stacks)};
+  for (const ValueType &type : stacks.value_types())
+    out.types.emplace_back(stacks.strings[type.type]);
+  for (const Finding &finding : diagnostics.findings())
+    out.findings.push_back(finding.text());
+  return out;
+}
+
+TEST(Folded, FractionsAreKept) {
+  const Read thousandths = read_all("a;b 1.5\na 2\nc 0.25\na;b 1.000\n");
+  EXPECT_EQ(thousandths.types, std::vector<std::string>{"milliticks"});
+  EXPECT_EQ(thousandths.totals, std::vector<int64_t>{4750});
+  EXPECT_EQ(thousandths.written, "a 2\na;b 2.5\nc 0.25\n");
+  EXPECT_EQ(thousandths.findings,
+            std::vector<std::string>{
+                "f: note: counts have fractions: a count of 1 is read as 1000 milliticks"});
+  // Zeros behind the point are none; a smaller unit may be needed late.
+  EXPECT_EQ(read_all("a 1.000\n").types, std::vector<std::string>{"ticks"});
+  const Read billionths = read_all("a 1.5\na 0.0000001\n");
+  EXPECT_EQ(billionths.types, std::vector<std::string>{"nanoticks"});
+  EXPECT_EQ(billionths.totals, std::vector<int64_t>{1'500'000'100});
+  const Read rounded = read_all("a 0.12345678949\nb 0.1234567895\n");
+  EXPECT_EQ(rounded.written, "a 0.123456789\nb 0.12345679\n");
+  EXPECT_EQ(rounded.findings[0],
+            "f:1:3: warning: counts of more than 9 decimal places are rounded (2 times)");
+}
+
+TEST(Folded, TheDifferentialForm) {
+  const Read two = read_all("# difffolded.pl\na;b 3 5\na 0 7\na;b 1 1\n");
+  EXPECT_EQ(two.types, (std::vector<std::string>{"before", "after"}));
+  EXPECT_EQ(two.totals, (std::vector<int64_t>{4, 13}));
+  EXPECT_EQ(two.written, "a 0 7\na;b 4 6\n");
+  EXPECT_EQ(two.findings,
+            std::vector<std::string>{"f: note: each line has two counts: of before, and of after"});
+  const Read fractions = read_all("a 1 1.5\n");
+  EXPECT_EQ(fractions.types, (std::vector<std::string>{"milliticks before", "milliticks after"}));
+  EXPECT_EQ(fractions.written, "a 1 1.5\n");
+  // A name that ends in a number, where not all do.
+  const Read name = read_all("worker 1 5\nmain 4\n");
+  EXPECT_EQ(name.types, std::vector<std::string>{"ticks"});
+  EXPECT_EQ(name.written, "main 4\nworker 1 5\n");
+}
+
+TEST(Folded, NamesThatEndInNumbersAreNotWrittenAsCounts) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  const SourceLine line{builder.add_function({builder.intern("worker 1"), {}, {}, {}, 0}), {}, 0};
+  builder.add_sample(
+      builder.push(none<StackId>, builder.add_location(none<MappingId>, 1, std::span(&line, 1))),
+      none<ThreadId>, none<PartId>, 5);
+  EXPECT_EQ(written(*builder.finish()), "worker_1 5\n");
+}
+
+TEST(Folded, Utf16AndMarks) {
+  const std::string text = "a;\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 3\r\nb 4\r\n";
+  const std::u16string wide = u"a;\u00E9\u20AC\U0001F600 3\r\nb 4\r\n";
+  const Stacks expected{{{"a", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"}, 3}, {{"b"}, 4}};
+  EXPECT_EQ(stacks_of(stacks("\xEF\xBB\xBF" + text)), expected);
+  for (const bool big_endian : {false, true}) {
+    std::string bytes = big_endian ? "\xFE\xFF" : "\xFF\xFE";
+    for (const char16_t unit : wide) {
+      const char low = static_cast<char>(unit & 0xFF), high = static_cast<char>(unit >> 8);
+      bytes += big_endian ? high : low;
+      bytes += big_endian ? low : high;
+    }
+    EXPECT_TRUE(folded::probe(bytes));
+    EXPECT_EQ(stacks_of(stacks(bytes)), expected);
+  }
+  using namespace std::string_view_literals;
+  const std::string half{"\xFF\xFE\x3D\xD8 \0001\0\n\0"sv};
+  EXPECT_EQ(stacks_of(stacks(half)), (Stacks{{{"\xEF\xBF\xBD"}, 1}}));
 }
 
 TEST(Folded, IsToldByEveryLine) {

@@ -402,6 +402,14 @@ TEST(Gcov3, CountersAddUp) {
   EXPECT_EQ(blocks.blocks()[0].object.maximum, 10);
   EXPECT_TRUE(std::ranges::equal(blocks.counters(), std::vector<int64_t>{6, 8, 10}));
 
+  // Those of one file alone, too.
+  auto alone = read<Gcov3Data>(two_counters(1, 2, 3).str() + two_counters(4, 5, 6).str());
+  ASSERT_TRUE(alone.unite());
+  EXPECT_EQ(alone.blocks().size(), 1u);
+  EXPECT_TRUE(std::ranges::equal(alone.counters(), std::vector<int64_t>{5, 7, 9}));
+  auto unlike = read<Gcov3Data>(two_counters(1, 2, 3).str() + object(1, 2, 2, 2, 'a').str());
+  EXPECT_FALSE(unlike.unite());
+
   auto nameless = read<Gcov3Data>(Bytes().long_word(2).long_word(-4).raw(0).raw(0x80000000));
   ASSERT_TRUE(nameless.add(nameless));
   EXPECT_TRUE(*nameless.bytes() == Bytes().long_word(2).long_word(-8).long_word(0).str());

@@ -314,6 +314,101 @@ TEST(Gcov, ACutOfNotesWithinARecordIsAnError) {
   }
 }
 
+// By its layout, or by its functions.
+TEST(Gcov, ClangsNotesEndWithAMark) {
+  for (const Layout &layout : {Layout{gcc_12, false, true}, Layout{clang_14, false, true}}) {
+    Bytes out = notes_header(layout);
+    for (const uint32_t ident : {0u, 1u}) {
+      out.record(0x01000000, [&](Bytes &to) { // the graph's checksum is the stamp
+        to.word(ident).word(11).word(77).text("f");
+        if (layout.at_least("A80*"))
+          to.word(0);
+        to.text("f.c").word(3);
+        if (layout.at_least("A80*"))
+          to.word(1).word(4);
+        if (layout.at_least("A90*"))
+          to.word(2);
+      });
+      put_blocks(out, layout, 3);
+      put_arcs(out, {0, 2, 0});
+      put_arcs(out, {2, 1, 1});
+      put_line(out, 2, 3);
+    }
+    const size_t end = out.size();
+    const std::string whole = out.word(0).word(0).bytes();
+    Diagnostics diagnostics;
+    const auto notes = read_gcov_notes(whole, "x.gcno", diagnostics);
+    ASSERT_TRUE(notes) << notes.error().text();
+    EXPECT_TRUE(notes->graph.by_clang);
+    // With no function of the older layout nothing tells whose it is.
+    const size_t begin = notes_header(layout).size() + (layout.at_least("A80*") ? 0 : 1);
+    for (size_t size = begin; size <= end; ++size) {
+      const Error error = notes_error(whole.substr(0, size));
+      EXPECT_NE(error.message.find("truncated"), error.message.npos) << size << error.text();
+    }
+  }
+}
+
+// The shortest name of a folder, of a header with a checksum of 0: what is left is Clang's header.
+TEST(Gcov, ACutWithinTheHeadersFolderIsAnError) {
+  const Layout layout{gcc_12};
+  Bytes out(layout);
+  out.word(word_of("gcno")).word(word_of(layout.version)).word(77).word(0).text("/src/x").word(1);
+  const std::string whole = out.bytes();
+  Diagnostics diagnostics;
+  ASSERT_TRUE(read_gcov_notes(whole, "x.gcno", diagnostics));
+  for (size_t size = 4; size < whole.size(); ++size)
+    EXPECT_NE(notes_error(whole.substr(0, size)).message.find("truncated"), std::string::npos)
+        << size;
+}
+
+// Clang until 10: the function's name stands in the counters, too, and there is one checksum.
+TEST(Gcov, CountersWithNamesOfFunctions) {
+  const Layout layout{"402*", false, true};
+  Bytes notes = notes_header(layout);
+  notes.record(0x01000000, [](Bytes &to) { to.word(0).word(11).text("foo").text("f.c").word(1); });
+  put_blocks(notes, layout, 3);
+  put_arcs(notes, {0, 1, 1});
+  put_arcs(notes, {1, 2, 0});
+  put_line(notes, 1, 4);
+  notes.word(0).word(0);
+  Bytes data = header(layout, "gcda", 77);
+  data.record(gcov_tag_function, [](Bytes &to) { to.word(0).word(11).text("foo"); });
+  data.record(gcov_tag_counters, [](Bytes &to) { to.count(594); });
+  data.word(0).word(0);
+  std::string findings;
+  const std::string json = json_of(notes.bytes(), &data.bytes(), &findings);
+  EXPECT_NE(json.find("\"count\": 594, \"line_number\": 4, "), json.npos) << json;
+  EXPECT_EQ(findings, "");
+}
+
+TEST(Gcov, CountersOfNoFunctionOfTheNotes) {
+  const Layout layout{gcc_12};
+  Diagnostics diagnostics;
+  const auto notes = read_gcov_notes(notes_of(layout), "x.gcno", diagnostics);
+  ASSERT_TRUE(notes);
+  const auto unknown = [&](std::vector<uint32_t> idents, uint32_t checksum) {
+    Bytes out = header(layout, "gcda", 77);
+    for (const uint32_t ident : idents) {
+      out.record(gcov_tag_function, [&](Bytes &to) { to.word(ident).word(11).word(checksum); });
+      out.record(gcov_tag_counters, [](Bytes &to) { to.count(1).count(2); });
+    }
+    out.record(gcov_tag_function, [](Bytes &) {}).word(0);
+    const auto data = read_gcov_data(out.bytes(), "x.gcda", diagnostics);
+    EXPECT_TRUE(data);
+    diagnostics.clear();
+    return match_counters(*notes, &*data, "x.gcda", diagnostics).unknown;
+  };
+  EXPECT_TRUE(unknown({6, 7, 8}, 22));
+  EXPECT_EQ(
+      findings_of(diagnostics),
+      "x.gcda: warning: counters of function 6, which the notes do not know (3 times)\n"
+      "x.gcda: warning: no function of the counters is one of the notes: counted as not run\n");
+  EXPECT_TRUE(unknown({5, 9}, 23));
+  EXPECT_FALSE(unknown({5, 7}, 22));
+  EXPECT_FALSE(unknown({}, 22)); // place holders alone
+}
+
 TEST(Gcov, CountersOfAnotherCompilationAreNotTaken) {
   const Layout layout{gcc_12};
   std::string findings;

@@ -186,7 +186,7 @@ TEST(Gcovr, WhatTheLayoutCannotHoldIsSaid) {
                 "that functions of one name begin in several lines (their sum is written)",
                 "the last lines of functions (this version of the layout has none)",
                 "conditions (this version of the layout has none)", "lines without a line number",
-                "negative counts (0 is written)",
+                "negative counts (what they are of ran: 1 is written)",
                 "names and paths that are empty or no UTF-8 (changed)"}));
   EXPECT_EQ(written(full()).lost,
             (std::vector<std::string>{
@@ -213,8 +213,11 @@ TEST(Gcovr, OddThingsAreFindings) {
       (Texts{"a.json: warning: has version 9.1 of gcovr's JSON, which is not known here: what "
              "is understood is read"}));
   const std::string negative = document(R"({"line_number": 3, "count": -4, "branches": []})");
-  EXPECT_EQ(text_of(coverage(negative)), "file a.c\n3 0\n");
+  EXPECT_EQ(text_of(coverage(negative)), "file a.c\n3 1\n");
   EXPECT_NE(findings(negative).at(0).find("-fprofile-update=atomic"), std::string::npos);
+  const std::string large = document(R"({"line_number": 3, "count": 18446744073709551615})");
+  EXPECT_EQ(text_of(coverage(large)), "file a.c\n3 1\n");
+  EXPECT_NE(findings(large).at(0).find("does not fit in 63 bits"), std::string::npos);
   EXPECT_EQ(text_of(coverage(document(R"({"line_number": 0, "count": 1, "branches": []})"))),
             "file a.c\n");
   EXPECT_EQ(findings(document(R"({"line_number": 3, "count": 4, "conditions": [{"count": 2, )"
@@ -233,8 +236,8 @@ TEST(Gcovr, ErrorsSayTheOffset) {
   };
   EXPECT_EQ(line("1.5"), "a.json:0x2d: 1.5 of count is no whole number that fits in 63 bits");
   EXPECT_EQ(line("1e3"), "a.json:0x2d: 1e3 of count is no whole number that fits in 63 bits");
-  EXPECT_EQ(line("9223372036854775808"),
-            "a.json:0x2d: 9223372036854775808 does not fit in 63 bits");
+  EXPECT_EQ(error(R"({"files": [{"file": "a", "lines": [{"line_number": 9223372036854775808}]}]})"),
+            "a.json:0x33: 9223372036854775808 does not fit in 63 bits");
   EXPECT_EQ(line("99999999999999999999"),
             "a.json:0x2d: 99999999999999999999 of count is no whole number that fits in 63 bits");
   EXPECT_EQ(line("1e999"), "a.json:0x2d: a number that is larger than any");

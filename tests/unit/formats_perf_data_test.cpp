@@ -242,6 +242,30 @@ TEST(PerfData, SeveralEventsAreSeveralValues) {
   EXPECT_EQ(profile.totals(), (std::vector<int64_t>{2, 200, 7}));
 }
 
+// Two clocks measure the same time: their sum would be twice as long.
+TEST(PerfData, EventsAreNotAddedUp) {
+  perf_event_attr cpu = clock_attr(chain_type | PERF_SAMPLE_IDENTIFIER);
+  perf_event_attr task = cpu;
+  task.config = PERF_COUNT_SW_TASK_CLOCK;
+  PerfFileBytes file;
+  file.event(cpu, {1}).event(task, {2}).event(task, {3});
+  for (const uint64_t id : {1, 2, 3}) {
+    RecordBytes bytes;
+    bytes.add(id).add(uint64_t{0x1100}).add(5).add(5).add(uint64_t{20}).add(100 * id);
+    bytes.add(uint64_t{2}).add(user).add(uint64_t{0x1100});
+    file.record(bytes.record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER));
+  }
+  const StackProfile profile = stacks(file.file());
+  std::vector<std::string> types;
+  for (const ValueType &type : profile.value_types())
+    types.push_back(std::string(profile.strings[type.type]) + "/" +
+                    std::string(profile.strings[type.unit]));
+  EXPECT_EQ(types,
+            (std::vector<std::string>{"ticks/count", "cpu/nanoseconds", "task-clock/nanoseconds",
+                                      "task-clock#2/nanoseconds"}));
+  EXPECT_EQ(profile.totals(), (std::vector<int64_t>{1, 100, 200, 300}));
+}
+
 // What a stack is unwound from, and by which file.
 class Looker final : public Unwinder {
 public:
@@ -286,7 +310,7 @@ std::string build_id_section(std::string_view path) {
   return out;
 }
 
-PerfFileBytes unwound(uint64_t abi = PERF_SAMPLE_REGS_ABI_64) {
+PerfFileBytes unwound(uint64_t abi = PERF_SAMPLE_REGS_ABI_64, uint64_t valid = 48) {
   perf_event_attr attr = clock_attr((chain_type & ~uint64_t{PERF_SAMPLE_CALLCHAIN}) |
                                     PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
   attr.sample_regs_user = 0xff0fff;
@@ -303,7 +327,7 @@ PerfFileBytes unwound(uint64_t abi = PERF_SAMPLE_REGS_ABI_64) {
   bytes.add(uint64_t{64});
   for (int i = 0; i < 8; ++i)
     bytes.add(uint64_t{0});
-  bytes.add(uint64_t{48}); // of which so many are valid
+  bytes.add(valid); // so many of them
   file.record(bytes.record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER));
   file.feature(2, build_id_section("/bin/prog"));
   file.feature(11, string_section({"perf", "record", "prog"}));
@@ -347,10 +371,15 @@ TEST(PerfData, CutStacksSaySo) {
   Looker looker;
   looker.end = StackEnd::copy_short;
   Diagnostics diagnostics;
-  auto profile = read(unwound().file(), diagnostics, &looker);
+  auto profile = read(unwound(PERF_SAMPLE_REGS_ABI_64, 64).file(), diagnostics, &looker);
   ASSERT_TRUE(profile);
   EXPECT_EQ(chains_of(std::get<StackProfile>(*profile)).begin()->first,
             "prog: /bin/prog+100 /lib/libx.so+200 [cut: deeper than the copy of the stack]");
+  // The kernel copied less than it was asked for: a larger copy would not help.
+  profile = read(unwound().file(), diagnostics, &looker);
+  ASSERT_TRUE(profile);
+  EXPECT_EQ(chains_of(std::get<StackProfile>(*profile)).begin()->first,
+            "prog: /bin/prog+100 /lib/libx.so+200 [cut: the stack could not be read further]");
   EXPECT_NE(first_text(diagnostics).find("1 of 1 stacks are cut"), std::string::npos);
   // Of a 32-bit program nothing but the pc is known.
   profile = read(unwound(PERF_SAMPLE_REGS_ABI_32).file(), diagnostics, &looker);

@@ -5,6 +5,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include <tally/formats.h>
+#include <tally/report.h>
 
 #include "formats/pprof/order.h"
 #include "formats/pprof/pprof.h"
@@ -196,7 +197,13 @@ TEST(Pprof, MappingsAndObjectsReadBack) {
   EXPECT_EQ(types_of(again), (std::vector<std::string>{"ticks/count"}));
   EXPECT_EQ(again.period_ns, 1'000'000u);
   EXPECT_EQ(again.strings[again.command], "./prog a b");
-  EXPECT_EQ(rows_of(again, true), rows_of(profile, true));
+  Rows rows; // a location without functions is named after its mapping
+  for (const auto &[key, values] : rows_of(profile, true)) {
+    const size_t bare_at = key.find("4202496()");
+    rows[bare_at == key.npos ? key : std::string(key).insert(bare_at + 8, "[prog]|||0:0;")] =
+        values;
+  }
+  EXPECT_EQ(rows_of(again, true), rows);
   ASSERT_EQ(again.mappings().size(), 2u); // one for the object that had none
   const Mapping &first = again.mappings()[MappingId{0}];
   EXPECT_EQ(first.start, 0x400000u);
@@ -208,7 +215,7 @@ TEST(Pprof, MappingsAndObjectsReadBack) {
   for (uint32_t i = 0; i < again.location_count(); ++i) {
     const Location at = again.location(static_cast<LocationId>(i));
     if (at.address == 0x402000) {
-      EXPECT_TRUE(at.lines.empty());
+      EXPECT_EQ(at.lines.size(), 1u);
       EXPECT_EQ(at.mapping, MappingId{0});
     } else if (at.address == 0) {
       const SourceFunction &function = again.functions()[at.lines.front().function];
@@ -448,6 +455,40 @@ TEST(Pprof, OneAddressOfSeveralPlaces) {
   for (const SourceFunction &function : profile.functions())
     EXPECT_EQ(profile.strings[function.object], "/bin/x");
   EXPECT_EQ(rows_of(profile_of(written(profile).bytes), true), rows_of(profile, true));
+}
+
+// Each file that was not symbolized is a row, as `go tool pprof -top` has it.
+TEST(Pprof, LocationsWithoutFunctions) {
+  File file;
+  const uint64_t path = file.string("/lib/libc-2.15.so"), program = file.string("/bin/x");
+  file.type(1, 2).function(1, 3).mapping(1, 0x1000, 0x2000, program);
+  file.mapping(2, 0x8000, 0x9000, path);
+  file.location(1, 1, 0x1100).location(2, 2, 0x8100).location(3, 2, 0x8200).location(4, 0, 0x10);
+  file.location(5, 1, 0x1200, 1, 7).location(6, 1, 0);
+  file.sample({2, 1}, {1}).sample({3, 1}, {2}).sample({4}, {4}).sample({5, 1}, {8});
+  file.sample({6}, {16});
+  const StackProfile profile = profile_of(file.with_strings());
+  const auto rows = [](const StackProfile &of, By by) {
+    std::map<std::string, std::vector<uint64_t>> out;
+    const auto table = flat_table(of, by);
+    EXPECT_TRUE(table);
+    for (const FlatRow &row : table->rows)
+      out[row.name + "@" + row.object] = {row.self[0], row.inclusive[0]};
+    return out;
+  };
+  using Table = std::map<std::string, std::vector<uint64_t>>;
+  EXPECT_EQ(rows(profile, By::function), (Table{{"[libc-2.15.so]@/lib/libc-2.15.so", {3, 3}},
+                                                {"[unknown]@", {4, 4}},
+                                                {"[x]@/bin/x", {16, 27}},
+                                                {"f@/bin/x", {8, 8}}}));
+  EXPECT_EQ(rows(profile, By::object),
+            (Table{{"@/lib/libc-2.15.so", {3, 3}}, {"@", {4, 4}}, {"@/bin/x", {24, 27}}}));
+  // Addresses stay, and the file that is written has no such functions.
+  const std::string again = unpacked(written(profile).bytes);
+  EXPECT_EQ(again.find("[x]"), again.npos);
+  EXPECT_EQ(again.find("[libc"), again.npos);
+  EXPECT_EQ(rows_of(profile_of(again), true), rows_of(profile, true));
+  EXPECT_EQ(rows_of(profile, true).begin()->first, "0([x]|||0:0;)");
 }
 
 TEST(Pprof, SurvivesAndTells) {

@@ -143,6 +143,12 @@ TEST(ProcInfo, ListsAndStatus) {
   EXPECT_EQ(status.seccomp, 2);
   EXPECT_EQ(status.state, 'Z');
   EXPECT_FALSE(online_cpus().empty());
+  const auto times = parse_cpu_times("12 (a) b) S 1 2 3 4 5 6 7 8 9 10 1234 56 0 0 20 0 1\n");
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->user, 1234u);
+  EXPECT_EQ(times->system, 56u);
+  EXPECT_FALSE(parse_cpu_times("12 (a) S 1 2 3 4 5 6 7 8 9 10 1234"));
+  EXPECT_FALSE(parse_cpu_times("12"));
 }
 
 } // namespace

@@ -91,14 +91,14 @@ TEST(CoverageCosts, OfInstancesTheFirstHasTheLines) {
   EXPECT_EQ(owners({{"a", 2, 0, 1}, {"b", 2, 0, 1}, {"c", 4, 0, 1}}, 5), "-aacc");
 }
 
-TEST(CoverageCosts, CountsBelowZeroAreNoCosts) {
+TEST(CoverageCosts, CountsBelowZeroAreOneRun) {
   Coverage coverage;
   coverage.files.push_back(file_of({{"a", 1, 9, 1}}, 3));
   coverage.files[0].lines[0].count = -7;
   coverage.files[0].lines[1].count = 0;
   coverage.files[0].lines[2].count = INT64_MAX;
   const Rows rows = rows_of(coverage);
-  EXPECT_EQ(rows.at({"/a.c", 1}), (Row{"a", 0}));
+  EXPECT_EQ(rows.at({"/a.c", 1}), (Row{"a", 1}));
   EXPECT_EQ(rows.at({"/a.c", 2}), (Row{"a", 0}));
   EXPECT_EQ(rows.at({"/a.c", 3}), (Row{"a", static_cast<uint64_t>(INT64_MAX)}));
 }
@@ -143,7 +143,7 @@ TEST(CoverageCosts, EveryLineIsOnceThereAndOfTheInnermostFunction) {
       for (const LineCoverage &line : file.lines) {
         ++lines;
         const Row &row = rows.at({file.path, line.line});
-        EXPECT_EQ(row.cost, static_cast<uint64_t>(std::max<int64_t>(line.count, 0)));
+        EXPECT_EQ(row.cost, static_cast<uint64_t>(times_run(line.count)));
         std::string expected;
         for (size_t i = 0; i < first.size(); ++i)
           if (first[i].start_line <= line.line && line.line <= last[i])

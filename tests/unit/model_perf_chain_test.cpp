@@ -115,17 +115,19 @@ class Splice : public ::testing::Test {
 protected:
   Splice() { space.map({0x1000, 0x9000, 0, 0, 0, "program", {}}); }
   // What comes of ours and theirs, without the mark.
-  std::vector<uint64_t> spliced(std::vector<uint64_t> ours, std::vector<uint64_t> theirs) {
+  std::vector<uint64_t> spliced(std::vector<uint64_t> ours, std::vector<uint64_t> theirs,
+                                size_t asked = 0) {
     unwinder.chain = std::move(ours);
     chain.clear();
-    chain.unwind({}, {});
+    chain.unwind({}, {}, asked);
     theirs.insert(theirs.begin(), static_cast<uint64_t>(PERF_CONTEXT_USER));
     PerfSample sample;
     sample.chain = PerfWords(std::as_bytes(std::span(theirs)));
     const size_t came = splice(sample, chain);
     std::vector<uint64_t> out(chain.pcs().begin(), chain.pcs().end());
     if (unwinder.end != StackEnd::complete) {
-      EXPECT_EQ(out.back(), cut_mark(unwinder.end));
+      // Of a copy that is smaller than what was asked for, nothing says that the stack is deeper.
+      EXPECT_EQ(out.back(), cut_mark(asked > 0 ? StackEnd::unreadable : unwinder.end));
       out.pop_back();
     }
     EXPECT_EQ(out.size(), unwinder.chain.size() + came);
@@ -141,6 +143,11 @@ using Pcs = std::vector<uint64_t>;
 TEST_F(Splice, GoesOnWhereBothAgree) {
   EXPECT_EQ(spliced({0x1000, 0x2000, 0x3000}, {0x1000, 0x2001, 0x3001, 0x4001, 0x5001}),
             (Pcs{0x1000, 0x2000, 0x3000, 0x4000, 0x5000}));
+}
+
+TEST_F(Splice, ACopyThatEndsEarlyIsNotCalledTooSmall) {
+  EXPECT_EQ(spliced({0x1000, 0x2000, 0x3000}, {0x1000, 0x2001, 0x3001, 0x4001}, 8192),
+            (Pcs{0x1000, 0x2000, 0x3000, 0x4000}));
 }
 
 TEST_F(Splice, ALeafWithoutAFrameHidesItsCaller) {

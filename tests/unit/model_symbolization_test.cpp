@@ -47,7 +47,7 @@ protected:
     builder.add_sample(builder.push(none<StackId>, builder.add_location(mapping, address)),
                        none<ThreadId>, none<PartId>, 1);
   }
-  StackProfile named(bool answer = false) {
+  StackProfile named(bool answer = false, std::string_view answered = "from_jit") {
     auto raw = builder.finish();
     EXPECT_TRUE(raw);
     Symbolization job(std::move(*raw), symbolizer, diagnostics);
@@ -56,7 +56,7 @@ protected:
     unnamed = job.unnamed();
     if (answer)
       for (const uint64_t address : unnamed)
-        job.set_names(address, std::array{Symbolization::Named{"from_jit", "jit.js", 7}});
+        job.set_names(address, std::array{Symbolization::Named{answered, "jit.js", 7}});
     auto profile = job.finish();
     EXPECT_TRUE(profile) << profile.error().text();
     return std::move(*profile);
@@ -96,6 +96,14 @@ TEST_F(SymbolizationTest, ADebuggersNamesAreTaken) {
   sample(gone, 0x30020);
   const StackProfile profile = named(true);
   EXPECT_EQ(names(profile), (std::vector<std::string>{"from_jit", "from_jit"})); // two objects
+}
+
+TEST_F(SymbolizationTest, AStrippedFunctionHasOneNameWhoeverIsAsked) {
+  sample(known, 0x10F12);
+  sample(none<MappingId>, 0xABC); // LLDB's is better than an address
+  const std::string_view made_up = "___lldb_unnamed_symbol12";
+  EXPECT_EQ(names(named(true, made_up)),
+            (std::vector<std::string>{std::string(made_up), "known+0x1300"}));
 }
 
 TEST_F(SymbolizationTest, ManyAddressesInSlices) {

@@ -93,6 +93,78 @@ TEST(CoverageTable, LimitLeavesTheTotals) {
   EXPECT_EQ(lines[4], "(1 more; --limit 0 shows all)");
 }
 
+std::vector<std::string> first_words(const std::string &text) {
+  std::vector<std::string> out;
+  for (const std::string &line : lines_of(text))
+    out.push_back(line.starts_with('-') ? "-" : line.substr(0, line.find(' ')));
+  return out;
+}
+
+TEST(CoverageTable, Order) {
+  Coverage coverage;
+  coverage.files = {file_of("a", {{1, 1}, {2, 0}, {3, 0}, {4, 1}, {5, 0}, {6, 1}}),
+                    file_of("b", {}), file_of("c", {{1, 0}, {2, 0}}), file_of("d", {{1, 1}})};
+  coverage.files[3].functions = {{"f", 1, 1, 0}};
+  for (const auto &[word, files] :
+       std::vector<std::pair<std::string, std::string>>{{"file", "abcd"},
+                                                        {"lines", "cadb"},
+                                                        {"functions", "dabc"},
+                                                        {"branches", "abcd"},
+                                                        {"missed", "acbd"}}) {
+    std::string order;
+    for (const std::string &name :
+         first_words(to_text(coverage, "", {0, 0}, file_order_of(word).value())))
+      order += name.size() == 1 && name != "-" ? name : "";
+    EXPECT_EQ(order, files) << word;
+  }
+  EXPECT_EQ(file_order_words(), "file|lines|functions|branches|missed");
+  EXPECT_EQ(file_order_of("size").error().message,
+            "expected " + file_order_words() + ", found 'size'");
+}
+
+TEST(CoverageTable, FoldersHaveTheSumsOfTheirFiles) {
+  Coverage coverage;
+  for (const char *path : {"/p/main.c", "/p/src/a.c", "/p/src/deep/er/b.c", "/p/src/deep/er/c.c",
+                           "/p/tests/t.c", "/usr/include/x.h"})
+    coverage.files.push_back(file_of(path, {{1, 1}, {2, 0}}));
+  const auto lines = lines_of(to_text(coverage, "/p", {1, 0}));
+  const std::vector<std::string> folders(lines.begin() + 3, lines.begin() + 7);
+  EXPECT_EQ(folders, (std::vector<std::string>{
+                         "/usr/include/  50.0%   1/2          -         -",
+                         "src/           50.0%   3/6          -         -",
+                         "src/deep/er/   50.0%   2/4          -         -",
+                         "tests/         50.0%   1/2          -         -",
+                     }));
+  EXPECT_TRUE(lines[2].starts_with("---") && lines[7].starts_with("---")) << lines[7];
+  EXPECT_TRUE(lines[8].starts_with("TOTAL ")) << lines[8];
+}
+
+// No more levels of them than fill a screen; none where they tell nothing.
+TEST(CoverageTable, SomeFolders) {
+  const auto folders = [](const std::vector<std::string> &paths) {
+    Coverage coverage;
+    for (const std::string &path : paths)
+      coverage.files.push_back(file_of(path, {{1, 1}}));
+    size_t count = 0;
+    for (const std::string &name : first_words(to_text(coverage, "/p", {0, 0})))
+      count += name.ends_with('/');
+    return count;
+  };
+  EXPECT_EQ(folders({"/p/src/a.c", "/p/src/b.c"}), 0u);
+  EXPECT_EQ(folders({"/p/src/a.c", "/p/tests/b.c", "/p/c.c"}), 0u);
+  EXPECT_EQ(folders({"/p/src/a.c", "/p/src/b.c", "/p/c.c"}), 1u);
+  std::vector<std::string> many;
+  for (size_t i = 0; i < 1000; ++i)
+    many.push_back(fmt::format("/p/{}/{}/{:03}.c", i % 5, i % 50, i));
+  std::ranges::sort(many);
+  EXPECT_EQ(folders(many), 5u);
+  many.clear();
+  for (size_t i = 0; i < 60; ++i)
+    many.push_back(fmt::format("/p/{:02}/{:03}.c", i % 30, i));
+  std::ranges::sort(many);
+  EXPECT_EQ(folders(many), 30u); // the first level is there however large
+}
+
 TEST(CoverageTable, NothingAtAll) {
   const auto lines = lines_of(to_text(Coverage(), "", {}));
   ASSERT_EQ(lines.size(), 3U);

@@ -45,7 +45,8 @@ public:
       return {{0x100, 0x180}, {0x400, 0x420}};
     return {};
   }
-  Result<std::vector<Instruction>> instructions(ModuleId, InstructionRange range) override {
+  Result<std::vector<Instruction>> instructions(ModuleId, InstructionRange range,
+                                                DisassemblyFlavor) override {
     std::vector<Instruction> out;
     for (const uint64_t start : starts)
       if (start >= range.start && start < range.end)

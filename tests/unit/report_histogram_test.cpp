@@ -2,6 +2,7 @@
 #include <map>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <tally/histogram_text.h>
@@ -78,6 +79,24 @@ TEST(Histogram, Refusals) {
     return table ? std::string() : table.error().text();
   };
   EXPECT_EQ(error("h"), "h: no function of program is named so");
+  // A name that is also g's, one of both, and one that the table has twice.
+  const auto with_names = [](const std::string &what) {
+    PcView all = view();
+    all.functions.push_back({0x1200, 0x1210, "ns::f(int)"});
+    all.functions.push_back({0x1300, 0x1310, "ns::f(char)"});
+    all.starts_of = [](std::string_view name) {
+      return name == "alias"  ? std::vector<uint64_t>{0x1100}
+             : name == "both" ? std::vector<uint64_t>{0x1000, 0x1100}
+                              : std::vector<uint64_t>();
+    };
+    const auto table = histogram_table(all, {what, {}});
+    return table ? fmt::format("{:#x}", table->low) : table.error().text();
+  };
+  EXPECT_EQ(with_names("g"), "0x1100");
+  EXPECT_EQ(with_names("alias"), "0x1100");
+  EXPECT_EQ(with_names("both"), "both: is the name of 2 functions: f, g");
+  EXPECT_EQ(with_names("ns::f"), "ns::f: is the name of 2 functions: ns::f(char), ns::f(int)");
+  EXPECT_EQ(with_names("q"), "q: no function of program is named so");
   EXPECT_EQ(error("0x20-0x10"), "0x20-0x10: a range of no bytes: its end is not behind its start");
   for (const char *text : {"0", "1", "0x10000", "x", "", "-1"})
     EXPECT_FALSE(scale_of(text, "--scale")) << text;

@@ -184,6 +184,13 @@ TEST(ReportText, RowsWithPercentNameAndPlace) {
   EXPECT_TRUE(lines[2].ends_with("a.c:4"));
 }
 
+TEST(ReportText, LinesOfUnknownFilesHaveTheirNumbers) {
+  EXPECT_EQ(place_of("/src/a.c", 3, "/bin/x"), "a.c:3");
+  EXPECT_EQ(place_of("", 3, "/bin/x"), "???:3 (x)");
+  EXPECT_EQ(place_of("", 3, ""), "???:3");
+  EXPECT_EQ(place_of("", 0, "/bin/x"), "x");
+}
+
 TEST(ReportText, TheLimitIsSaid) {
   const std::string text = to_text(two_rows(), {.limit = 1});
   EXPECT_TRUE(text.ends_with("(1 more; --limit 0 shows all)\n")) << text;

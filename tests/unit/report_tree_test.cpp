@@ -68,6 +68,17 @@ TEST(TreeOfArcs, BeginsAtAFunction) {
   EXPECT_EQ(nodes(costs(diamond), {.function = "leaf"}), (Rows{"leaf 8 4 x8", "  deep 4 4 x8"}));
 }
 
+TEST(TreeOfArcs, LayersOfTheLibraryFold) {
+  const std::string called = "events: A\nfl=f\nfn=main\ncfn=std::function<void (int)>::operator()"
+                             "(int) const\ncalls=1 1\n1 9\n"
+                             "fn=std::function<void (int)>::operator()(int) const\n1 2\n"
+                             "cfn=job(int)\ncalls=1 1\n1 7\nfn=job(int)\n1 7\ntotals: 9\n";
+  EXPECT_EQ(nodes(costs(called)), (Rows{"main 9 2", "  job(int) 7 7 x1"}));
+  EXPECT_EQ(nodes(costs(called), {.full = true}),
+            (Rows{"main 9", "  std::function<void (int)>::operator()(int) const 9 2 x1",
+                  "    job(int) 7 7 x1"}));
+}
+
 TEST(TreeOfArcs, Callers) {
   // All that a costs is of main, its one caller: no estimate.
   EXPECT_EQ(nodes(costs(diamond), {.function = "leaf", .callers = true}),
@@ -75,6 +86,27 @@ TEST(TreeOfArcs, Callers) {
   EXPECT_EQ(nodes(costs(diamond), {.function = "deep", .callers = true}),
             (Rows{"deep 4 4 x8", "  leaf 4 x8", "    a 2 ~", "      main 2 ~", "    b 1 ~",
                   "      main 1 ~"}));
+}
+
+TEST(TreeOfStacks, LayersOfTheLibraryFold) {
+  const std::string invoke = "void std::__invoke_impl<void, main::{lambda(int)#1}&, int>"
+                             "(std::__invoke_other, main::{lambda(int)#1}&, int&&);"
+                             "std::enable_if<is_invocable_r_v<void, f&>, void>::type "
+                             "std::__invoke_r<void, f&>(f&);";
+  const std::string thread = "std::thread::_Invoker<std::tuple<f> >::operator()();";
+  const StackProfile profile = stacks(
+      "main;" + invoke + "job 4\nmain;std::function<void (int)>::operator()(int) const;" +
+      "std::_Function_handler<void (int), f>::_M_invoke(std::_Any_data const&, int&&);job 3\n" +
+      "main;" + invoke.substr(0, invoke.find(';')) + " 2\n" + thread + "job 1\n" +
+      "main;mystd::invoke(f);std::operator<<(g) 1\n");
+  EXPECT_EQ(nodes(profile),
+            (Rows{"main 10 2", "  job 7 7", "  mystd::invoke(f) 1", "    std::operator<<(g) 1 1",
+                  // Nothing calls it: it stays.
+                  "std::thread::_Invoker<std::tuple<f> >::operator()() 1", "  job 1 1"}));
+  EXPECT_EQ(
+      nodes(profile, {.function = "job", .callers = true}),
+      (Rows{"job 8 8", "  main 7", "  std::thread::_Invoker<std::tuple<f> >::operator()() 1"}));
+  EXPECT_EQ(nodes(profile, {.full = true}).size(), 11u);
 }
 
 TEST(TreeOfArcs, Recursion) {

@@ -1,9 +1,13 @@
 #include <algorithm>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <tally/session.h>
+
+#include "session/status.h"
 
 namespace tally::session_commands_test {
 namespace {
@@ -22,6 +26,49 @@ TEST(Commands, EachHasAHandlerHelpAndCompletion) {
     const auto words = session.complete(name.substr(0, name.size() - 1));
     EXPECT_NE(std::find(words.begin(), words.end(), name), words.end());
   }
+}
+
+TEST(Status, AsJsonHasNumbersWithTheirUnits) {
+  Session session;
+  const auto text = session.command("status"), json = session.command("status --json");
+  ASSERT_TRUE(text && json);
+  const auto status = nlohmann::json::parse(json->text);
+  EXPECT_EQ(status.at("state"), "idle");
+  EXPECT_EQ(status.at("backend"), "auto");
+  EXPECT_EQ(status.at("requested_hz"), 1000);
+  EXPECT_EQ(status.at("samples"), 0);
+  EXPECT_EQ(status.at("running_s"), 0.0);
+  EXPECT_TRUE(status.at("memory_bytes").is_number_unsigned());
+  EXPECT_EQ(static_cast<size_t>(std::ranges::count(text->text, '\n')), status.size());
+}
+
+TEST(Status, ANoteIsNoPartOfItsValue) {
+  const StatusRow row = StatusRow::noted("backend", "perf (auto; agent: refused (EPERM))");
+  EXPECT_EQ(row.text, "perf (auto; agent: refused (EPERM))");
+  const std::vector<StatusRow> rows{row, StatusRow::noted("clock", "cpu"),
+                                    StatusRow("loaded", "a (1).cg"),
+                                    StatusRow("unfinished", 2).with_note("not seen"),
+                                    StatusRow::seconds("pass_min", 1'500'000, "1.5 ms")};
+  EXPECT_EQ(to_json(rows),
+            R"x({"backend":"perf","backend_note":"auto; agent: refused (EPERM)","clock":"cpu",)x"
+            R"("loaded":"a (1).cg","unfinished":2,"unfinished_note":"not seen",)"
+            R"("pass_min_s":0.0015})"
+            "\n");
+}
+
+TEST(Config, AloneShowsAllSettings) {
+  Session session;
+  ASSERT_TRUE(session.command("config frequency 250"));
+  const auto all = session.command("config");
+  ASSERT_TRUE(all);
+  for (const OptionSpec &setting : profile_settings()) {
+    const std::string line =
+        fmt::format("{} {}", setting.name,
+                    setting.name == "frequency" ? std::string_view("250") : setting.fallback);
+    EXPECT_NE(("\n" + all->text).find("\n" + line + " "), std::string::npos) << all->text;
+    EXPECT_NE(all->text.find(setting.summary), std::string::npos) << all->text;
+  }
+  EXPECT_EQ(static_cast<size_t>(std::ranges::count(all->text, '\n')), profile_settings().size());
 }
 
 } // namespace

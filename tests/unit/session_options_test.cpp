@@ -1,9 +1,11 @@
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <tally/formats.h>
 
+#include "session/complete.h"
 #include "session/options.h"
 #include "temporary.h"
 
@@ -35,6 +37,13 @@ TEST(SplitWords, AtBlanksButNotInQuotes) {
   EXPECT_TRUE(split_words("a 'b ").open);
   EXPECT_TRUE(split_words("a 'b ").quoted);
   EXPECT_FALSE(split_words("a 'b'").quoted);
+  // Names of functions, as reports show them.
+  EXPECT_EQ(split_words("x (anonymous namespace)::f(int, char) y").words,
+            (Texts{"x", "(anonymous namespace)::f(int, char)", "y"}));
+  EXPECT_EQ(split_words("std::map<int, long>::find ->b c> d").words,
+            (Texts{"std::map<int, long>::find", "->b", "c>", "d"}));
+  EXPECT_EQ(split_words("operator< --asm").words, (Texts{"operator<", "--asm"}));
+  EXPECT_EQ(split_words("f( a '(' b)").words, (Texts{"f(", "a", "(", "b)"}));
 }
 
 TEST(ParseCommand, OptionsAndArgumentsInAnyOrder) {
@@ -72,7 +81,11 @@ TEST(ParseCommand, ARefusalNamesWhatIsAtFault) {
   EXPECT_TRUE(refusal("dump a b").starts_with("profile dump: unexpected 'b'; usage: profile dump"));
   EXPECT_TRUE(refusal("dump").starts_with("profile dump: expected FILE; usage: profile dump FILE"));
   EXPECT_TRUE(refusal("config a b c").starts_with("profile config: unexpected 'c'"));
-  EXPECT_TRUE(refusal("config").starts_with("profile config: expected NAME"));
+  EXPECT_TRUE(parse_command("config"));
+  EXPECT_EQ(parse_command("annotate ns::A::get(int, char) const --json")->arguments,
+            Texts{"ns::A::get(int, char) const"});
+  EXPECT_EQ(refusal("annotate a const"), "profile annotate: unexpected 'const'; usage: " +
+                                             command_usage(*find_command("annotate")));
 }
 
 TEST(ParseCommand, NumbersAreWholeAndBounded) {
@@ -114,7 +127,7 @@ TEST(Complete, WordsThatMayFollow) {
   EXPECT_EQ(complete_words("report --by t"), Texts{"thread"});
   EXPECT_EQ(complete_words("report --limit "), Texts{});
   EXPECT_EQ(complete_words("report "),
-            (Texts{"--by", "--json", "--limit", "--part", "--sort", "--thread"}));
+            (Texts{"--by", "--json", "--kernel", "--limit", "--part", "--sort", "--thread"}));
   EXPECT_EQ(complete_words("dump x --format f"), (Texts{"flamegraph", "folded"}));
   EXPECT_EQ(complete_words("config "), (Texts{"backend", "clock", "frequency", "stacks"}));
   EXPECT_EQ(complete_words("config stacks f"), Texts{"fp"});
@@ -137,6 +150,82 @@ TEST(Complete, WordsThatMayFollow) {
   Texts all = complete_words("");
   EXPECT_EQ(all.size(), profile_commands().size());
   EXPECT_TRUE(std::ranges::is_sorted(all));
+}
+
+TEST(Complete, FormatsAreThoseThatDumpWrites) {
+  const Texts offered = complete_words("dump x --format ");
+  std::string all;
+  for (const Format &format : formats()) {
+    EXPECT_EQ(std::ranges::count(offered, format.name), format.writes_profiles()) << format.name;
+    const auto parsed = parse_command("dump x --format " + std::string(format.name));
+    EXPECT_EQ(parsed.has_value(), format.writes_profiles()) << format.name;
+    const std::string help = command_help(*find_command("dump"));
+    EXPECT_EQ(help.find(fmt::format("\n  {:<14}", format.name)) != help.npos,
+              format.writes_profiles())
+        << format.name;
+    if (format.writes_profiles())
+      all += (all.empty() ? "" : ", ") + std::string(format.name);
+  }
+  EXPECT_EQ(std::ranges::count(offered, "gmon"), 1);
+  EXPECT_EQ(refusal("dump x --format y"), "--format: unknown format 'y' (there are: " + all + ")");
+  EXPECT_EQ(refusal("dump x --format lcov"),
+            "--format: the format lcov does not hold profiles, or is not written (there are: " +
+                all + ")");
+}
+
+TEST(Complete, FunctionsByEachOfTheirNames) {
+  const auto words = [](std::string_view typed, bool quoted = false) {
+    Texts out;
+    for (const char *name :
+         {"main", "ns::Parser::parse(int, char const*)", "int ns::Parser::run<int>(int)",
+          "(anonymous namespace)::scan(std::vector<int, a b>&)", "ns::operator<<(int)",
+          "ns::A::operator()(int) const", "std::map<int, long>::find(int)", "it's", "libc.so+0x1f"})
+      for (std::string &word : function_words(name, typed, quoted))
+        out.push_back(std::move(word));
+    return out;
+  };
+  EXPECT_EQ(words("m"), (Texts{"main"})); // the map's name has a blank
+  EXPECT_EQ(words("pa"), Texts{"parse"});
+  EXPECT_EQ(words("Pa"), (Texts{"Parser::parse", "Parser::run"}));
+  EXPECT_EQ(words("ns::Parser::p"), Texts{"ns::Parser::parse"});
+  EXPECT_EQ(words("run"), Texts{"run"});
+  EXPECT_EQ(words("run<"), (Texts{"run<int>", "run<int>(int)"}));
+  EXPECT_EQ(words("parse("), Texts{}); // one needs a quote for the blank in it
+  EXPECT_EQ(words("parse(", true), Texts{"parse(int, char const*)"});
+  EXPECT_EQ(words("pars", true), (Texts{"parse", "parse", "parse(int, char const*)"}));
+  EXPECT_EQ(words("sc"), Texts{"scan"});
+  EXPECT_EQ(words("operator<"), Texts{"operator<<"});
+  EXPECT_EQ(words("A::op"), Texts{"A::operator()"});
+  EXPECT_EQ(words("map<int, long>::f", true),
+            (Texts{"map<int, long>::find", "map<int, long>::find", "map<int, long>::find(int)"}));
+  EXPECT_EQ(words("fi"), Texts{"find"});
+  EXPECT_EQ(words("libc"), Texts{"libc.so+0x1f"});
+  EXPECT_EQ(words("it"), Texts{});
+}
+
+TEST(Complete, FunctionsAndSources) {
+  const auto names = [](std::string_view kind) {
+    return kind == "FUNCTION" ? Texts{"ns::Parser::parse(int)", "main", "process"}
+           : kind == "FILE"   ? Texts{"/src/app/parse.cpp", "lib/parse.h", "/src/main.cpp"}
+                              : Texts{};
+  };
+  EXPECT_EQ(complete_words("annotate pars", names), (Texts{"parse", "parse.cpp", "parse.h"}));
+  EXPECT_EQ(complete_words("annotate 'parse(", names), Texts{"parse(int)"});
+  EXPECT_EQ(complete_words("annotate lib/", names), Texts{"lib/parse.h"});
+  EXPECT_EQ(complete_words("annotate app/p", names), Texts{"app/parse.cpp"});
+  EXPECT_EQ(complete_words("annotate /src/m", names), Texts{"/src/main.cpp"});
+  EXPECT_EQ(complete_words("annotate --asm p", names),
+            (Texts{"parse", "parse.cpp", "parse.h", "process"}));
+  EXPECT_EQ(complete_words("tree --callers p", names), (Texts{"parse", "process"}));
+  EXPECT_EQ(complete_words("tree --limit 5 pa", names), Texts{"parse"});
+  EXPECT_EQ(complete_words("tree main p", names), Texts{});
+  EXPECT_EQ(complete_words("report --by=f"), Texts{"--by=function"});
+  EXPECT_EQ(symbol_to_complete("annotate --asm pa"), "pa");
+  EXPECT_EQ(symbol_to_complete("tree 'ns::P"), "ns::P");
+  EXPECT_FALSE(symbol_to_complete("tree --by p"));
+  EXPECT_FALSE(symbol_to_complete("tree --b"));
+  EXPECT_FALSE(symbol_to_complete("report p"));
+  EXPECT_FALSE(symbol_to_complete("dump p"));
 }
 
 TEST(Complete, NamesOfFiles) {

@@ -108,6 +108,27 @@ TEST(Region, AnExceptionLeavesItWhenItIsCaughtOutside) {
   EXPECT_EQ(region.passes().count(), 1u);
 }
 
+TEST(Region, NeedsNoExceptionsWhileNobodyIsInside) {
+  Region region({"f"});
+  EXPECT_EQ(region.hit({Kind::caught, 7, false, 1000, 0, 0}, remote, 9, 0), Session::nobody);
+  EXPECT_EQ(region.hit(call(7, 1000, 0x40), remote, 10, 0), 0x40u);
+  EXPECT_EQ(region.hit({Kind::caught, 8, false, 5000, 0, 0}, remote, 11, 1), 0u);
+  region.hit(come_back(7, 1000, 0x40), remote, 12, 2);
+  EXPECT_EQ(region.hit({Kind::jumped, 7, false, 0, 0, 0}, remote, 13, 3), Session::nobody);
+  EXPECT_EQ(region.stops().count(), 3u);
+}
+
+TEST(StopTimes, AreWhatAThreadThatOnlyRanDidNotRun) {
+  StopTimes stops;
+  EXPECT_EQ(stops.add(500, 100, 5, 1), 500u) << "it waited, and nothing is known yet";
+  EXPECT_EQ(stops.add(500, 100, 2, 1), 100u);
+  EXPECT_EQ(stops.add(900, 100, 4, 2), 100u) << "two stops";
+  EXPECT_EQ(stops.mean_ns(), 400u);
+  EXPECT_EQ(stops.add(9000, 100, 3, 1), 8600u) << "it waited";
+  EXPECT_EQ(stops.add(450, 100, 3, 1), 100u) << "never less than it ran";
+  EXPECT_EQ(stops.add(9000, 0, 0, 1), 8600u) << "nothing is known of the thread";
+}
+
 TEST(Region, WhatWasLeftUnseenIsToldAtTheNextCall) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
@@ -153,6 +174,23 @@ TEST(Region, AsksForWhatItCannotFindOut) {
   // A process of this machine, but no such thread.
   EXPECT_EQ(region.hit({Kind::first, 1, true, 0, 0, 0}, ::getpid(), 10, 0), look);
   EXPECT_EQ(region.inside(), 0u);
+}
+
+__attribute__((noinline)) bool returns_to_its_caller() {
+  return is_return_address(::getpid(), reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
+}
+
+TEST(Region, TellsAReturnAddressFromOtherWords) {
+  const bool right = returns_to_its_caller();
+  EXPECT_TRUE(right);
+  const uint64_t word = 7;
+  EXPECT_FALSE(is_return_address(::getpid(), word));
+  EXPECT_FALSE(is_return_address(::getpid(), reinterpret_cast<uintptr_t>(&word)));
+#if defined(__x86_64__)
+  // Code, but behind no call.
+  const auto function = reinterpret_cast<uintptr_t>(&returns_to_its_caller);
+  EXPECT_FALSE(is_return_address(::getpid(), function + 1));
+#endif
 }
 
 TEST(Region, FindsWhereALongjmpGoes) {

@@ -1,4 +1,5 @@
 // Which file a module's names come from, and what becomes of files that are none.
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +20,16 @@
 #include "symbolize/die_scan.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/tables.h"
+
+// Two names of one function.
+extern "C" {
+int tally_test_function(int n) noexcept;
+int tally_test_alias(int n) noexcept __attribute__((alias("tally_test_function")));
+__attribute__((noinline)) int tally_test_function(int n) noexcept {
+  asm volatile("" : "+r"(n));
+  return n + 2;
+}
+}
 
 namespace tally::symbolize_module_test {
 namespace {
@@ -104,6 +115,49 @@ TEST_F(SymbolizeModule, NamesTheFileThatIsMapped) {
   EXPECT_GT(frames[0].line, 0u);
   EXPECT_LE(frames[0].function_line, frames[0].line);
   EXPECT_FALSE(symbolizer->link_address(module, uint64_t{1} << 40).has_value());
+}
+
+TEST_F(SymbolizeModule, FindsAFunctionByEachOfItsNames) {
+  const auto symbolizer = make_symbolizer();
+  Diagnostics diagnostics;
+  const ModuleId module = symbolizer->module(key_of(copy_), diagnostics);
+  const auto address =
+      symbolizer->link_address(module, file_offset_of(reinterpret_cast<void *>(&tally_test_alias)));
+  ASSERT_TRUE(address.has_value());
+  EXPECT_EQ(symbolizer->addresses_of(module, "tally_test_alias"), std::vector{*address});
+  EXPECT_EQ(symbolizer->addresses_of(module, "tally_test_function"), std::vector{*address});
+  EXPECT_EQ(symbolizer->addresses_of(module, "tally_test"), std::vector<uint64_t>());
+  std::vector<SourceFrame> frames;
+  symbolizer->frames(module, *address, frames);
+  ASSERT_FALSE(frames.empty());
+  EXPECT_EQ(frames.back().function, "tally_test_function");
+}
+
+TEST_F(SymbolizeModule, InstructionsInBothFlavors) {
+  const auto symbolizer = make_symbolizer();
+  Diagnostics diagnostics;
+  const ModuleId module = symbolizer->module(key_of(copy_), diagnostics);
+  const auto address = symbolizer->link_address(
+      module, file_offset_of(reinterpret_cast<void *>(&tally_test_function)));
+  ASSERT_TRUE(address.has_value());
+  const auto code = symbolizer->code_of(module, *address, 0);
+  ASSERT_EQ(code.size(), 1u);
+  const auto att = symbolizer->instructions(module, code[0]),
+             intel = symbolizer->instructions(module, code[0], DisassemblyFlavor::intel);
+  if (!att && att.error().code == ErrorCode::unsupported)
+    GTEST_SKIP() << att.error().text();
+  ASSERT_TRUE(att && intel);
+  ASSERT_EQ(att->size(), intel->size());
+  const auto marks = [](const std::vector<Instruction> &instructions) {
+    size_t count = 0;
+    for (const Instruction &each : instructions)
+      count += each.text.find('%') != std::string::npos; // of AT&T's registers
+    return count;
+  };
+#ifdef __x86_64__
+  EXPECT_GT(marks(*att), 0u);
+#endif
+  EXPECT_EQ(marks(*intel), 0u);
 }
 
 // As LLVM's linker lays a program out: the code's segment begins within a page, and what is mapped
@@ -196,6 +250,29 @@ TEST_F(SymbolizeModule, FindsADeletedExecutableThroughItsProcess) {
   ::close(pipe_ends[1]);
   int status = 0;
   ::waitpid(child, &status, 0);
+}
+
+// Names may come from the cache as long as the process is there, and its file be read afterwards.
+TEST_F(SymbolizeModule, ReadsTheFileOfAProcessThatHasEnded) {
+  ModuleKey key = key_of(copy_);
+  key.pid = ::fork();
+  if (key.pid == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const auto symbolizer = make_symbolizer();
+  Diagnostics diagnostics;
+  const ModuleId module = symbolizer->module(key, diagnostics);
+  ::kill(key.pid, SIGKILL);
+  int status = 0;
+  ::waitpid(key.pid, &status, 0);
+  const auto address = symbolizer->link_address(
+      module, file_offset_of(reinterpret_cast<void *>(&tally_test_function)));
+  ASSERT_TRUE(address.has_value());
+  std::vector<SourceFrame> frames;
+  symbolizer->frames(module, *address, frames);
+  ASSERT_FALSE(frames.empty());
+  EXPECT_EQ(frames.back().function, "tally_test_function");
 }
 
 TEST_F(SymbolizeModule, SaysOnceWhatCannotBeRead) {

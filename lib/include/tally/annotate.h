@@ -54,6 +54,8 @@ struct Annotation {
   std::vector<std::string> events;
   std::vector<uint64_t> totals;     // of the profile
   std::vector<AnnotatedFile> files; // the costliest first
+  // That were meant by the name of a function, where these are several; sorted.
+  std::vector<std::string> functions;
 };
 
 struct AnnotateOptions {

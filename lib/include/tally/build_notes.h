@@ -3,16 +3,33 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include <tally/export.h>
 #include <tally/result.h>
 
 namespace tally {
 
-// The notes (.gcno) that the compiler leaves beside the objects of FOLDER/compile_commands.json;
-// real, absolute paths. They need not be there. An object is an entry's "output" or, where it has
-// none, what follows -o in its "arguments" or "command" (clang.llvm.org/docs/
-// JSONCompilationDatabase.html); an entry without any is left out.
-TALLY_API Result<std::set<std::string>> notes_of_build(const std::string &folder);
+// Paths that are `from`, or lie below it, lie at `to` instead.
+struct PathMap {
+  std::string from, to;
+};
+
+struct BuildNotes {
+  // The notes (.gcno) that the compiler leaves beside the objects; real, absolute paths. They need
+  // not be there.
+  std::set<std::string> paths;
+  // What undoes the compilers' options that record other paths than the real ones
+  // (-ffile-prefix-map and its relatives): `from` is the recorded path. Each once. Where several
+  // have the same `from`, only the files that are there tell which one was meant.
+  std::vector<PathMap> maps;
+  // False: there are commands, and none of them asks for counters.
+  bool asks_for_counters = true;
+};
+
+// Of FOLDER/compile_commands.json. An object is an entry's "output" or, where it has none, what
+// follows -o in its "arguments" or "command" (clang.llvm.org/docs/JSONCompilationDatabase.html); an
+// entry without any is left out.
+TALLY_API Result<BuildNotes> notes_of_build(const std::string &folder);
 
 } // namespace tally

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <tally/build_notes.h>
 #include <tally/counted_object.h>
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
@@ -28,6 +29,11 @@ struct CollectOptions {
   // (notes_of_build()), with the counters beside them; all else is left from earlier builds and
   // runs.
   std::string build{};
+  // Of the objects, none in whose path below `build` (else: as `paths` has it) an exclude is found.
+  PathFilter objects;
+  // Applied to the names of sources as objects and reports have them, relative or absolute; the
+  // first that fits holds.
+  std::vector<PathMap> substitutes{};
   // Sources below it are shown relative to it.
   std::string root = ".";
   PathFilter filter;

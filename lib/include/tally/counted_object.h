@@ -27,10 +27,13 @@ struct ObjectFiles {
 TALLY_API ObjectFiles files_of_object(std::string_view path);
 
 struct CountedObject {
-  std::string compiler;    // "12.2"
-  bool gcc3 = false;       // made by GCC before 3.4
-  bool ran = false;        // there were counters of these notes
-  bool has_blocks = false; // made by GCC 14 or later, and CountOptions::blocks
+  std::string compiler; // "12.2"
+  bool gcc3 = false;    // made by GCC before 3.4
+  // There are counters of these notes, or nothing to count: an object without functions may leave
+  // no file of counters.
+  bool ran = false;
+  bool foreign_counters = false; // there are counters, but of no function that the notes know
+  bool has_blocks = false;       // made by GCC 14 or later, and CountOptions::blocks
   CoverageGraph graph;
   GcovCounts counts;
 };

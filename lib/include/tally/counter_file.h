@@ -18,6 +18,8 @@ public:
   // object, or a file without counters, is invalid_input; so is a sum that leaves 64 bits, as
   // overflow. After an error the counters are those of before.
   virtual Result<void> add(const CounterFile &other) = 0;
+  // Makes one of the parts that several runs appended to the file, as add() does.
+  virtual Result<void> unite() { return {}; }
   // As if nothing had run. A file without counters is invalid_input.
   virtual Result<void> zero() = 0;
 };

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@
 #include <tally/result.h>
 
 namespace tally {
+
+// How often something ran, by a count that may be below 0: such a count, which threads without
+// atomic updates leave, tells only that it ran.
+inline constexpr int64_t times_run(int64_t count) { return count < 0 ? 1 : count; }
 
 struct BranchCoverage {
   int64_t count = 0;
@@ -45,6 +50,9 @@ struct FunctionCoverage {
   std::string name; // of the assembler
   uint32_t start_line = 0, end_line = 0;
   int64_t count = 0; // entered
+  // Some of its counters contradict each other, so that its counts are not exact. No format of
+  // coverage holds this.
+  bool inexact = false;
 };
 
 struct FileCoverage {
@@ -103,6 +111,14 @@ TALLY_API Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy pol
 // Names of functions as their source has them. Those that are the same then (both constructors of a
 // class) are one; its counts are their sum.
 TALLY_API Result<void> demangle_names(Coverage &coverage);
+
+// A constructor or destructor of the source may be several functions of the object ("_ZN1AC1Ev" and
+// "_ZN1AC2Ev", "_ZN1AD0Ev"). Each gets the name of the variant for base objects ("_ZN1AC2Ev"), and
+// those that have one name and line then are one; its counts are their sum.
+TALLY_API Result<void> unite_variants(Coverage &coverage);
+
+// A finding that names the functions which are inexact. Empty: there are none.
+TALLY_API std::optional<std::string> inexact_functions(const Coverage &coverage);
 
 // add_coverage() for many: each takes time by its own size, not by that of the sum.
 class TALLY_API CoverageSum {

@@ -89,6 +89,7 @@ struct CoverageCounters {
     bool present = false;
   };
   bool none = false;     // there is no file of counters: nothing ran, all functions are present
+  bool unknown = false;  // there is one, but of no function that the notes know
   std::vector<Range> of; // by function
   std::vector<int64_t> values;
   // Which terms decided a condition while it was true, and while it was false: a bit for each.

@@ -27,7 +27,9 @@ struct CoverageOptions {
 // text, for the folder need not be here.
 TALLY_API std::string absolute_path(std::string_view path, std::string_view folder);
 
-// By path. A line's count is the sum of its instances, a function's too.
+// By path. A line's count is the sum of its instances, a function's too; of a count below 0 it is
+// times_run(). Instances of a template, and the variants of a constructor or destructor, share
+// their branches; different functions that begin in one line do not.
 TALLY_API Result<Coverage> coverage_of(const CoverageGraph &graph, const GcovCounts &counts,
                                        Diagnostics &diagnostics,
                                        const CoverageOptions &options = {});

@@ -8,6 +8,7 @@
 
 #include <tally/coverage.h>
 #include <tally/report.h>
+#include <tally/result.h>
 
 namespace tally {
 
@@ -24,12 +25,23 @@ TALLY_API std::vector<MissingRange> ranges_not_run(const FileCoverage &file);
 // "3-7, 12"; no more than `most` of them and how many more there are: "3-7, 12, … 5 more". 0: all.
 TALLY_API std::string missing_ranges(const FileCoverage &file, size_t most = 0);
 
-// A row for each file, by path: lines, functions and branches in percent, and which lines did not
-// run, as many as the width holds; then the totals, which no limit leaves out. Paths are shown
-// relative to `root`, where they lie below it; one that is too wide loses its beginning. The last
-// row is TOTAL; the first percentage of a row is that of its lines.
+// By path, or the files with the smallest percentage first (of files with none at the end), or
+// those with most lines that did not run. Equal ones by path.
+enum class FileOrder : uint8_t { file, lines, functions, branches, missed };
+TALLY_API Result<FileOrder> file_order_of(std::string_view word); // by the words above
+TALLY_API std::string file_order_words();                         // "file|lines|…"
+
+// A row for each file: lines, functions and branches in percent, and which lines did not run, as
+// many as the width holds; then rows of folders, by path, with the sums of all files below them;
+// then the totals. No limit leaves these sums out. Paths are shown relative to `root`, where they
+// lie below it; one that is too wide loses its beginning. The last row is TOTAL; the first
+// percentage of a row is that of its lines.
+//
+// Folders are shown where they tell more than the other rows do: as many levels of them as about a
+// screen holds, none where each has one file, and none that has all files or the same files as a
+// folder in it.
 TALLY_API std::string to_text(const Coverage &coverage, std::string_view root,
-                              const TextOptions &options = {});
+                              const TextOptions &options = {}, FileOrder order = FileOrder::file);
 
 // A row for each test: the lines that ran by it, and how many of them by no other test; "no data"
 // for those of `without_data`, which is sorted. What ran by no test is a row if there is any.

@@ -39,14 +39,15 @@ struct FunctionCode {
 // unsupported, the profile has no addresses, or where the code begins is not known.
 TALLY_API Result<FunctionCode> function_code(const StackProfile &profile, std::string_view function,
                                              Symbolizer &symbolizer, Diagnostics &diagnostics,
-                                             int pid);
+                                             int pid = 0);
 TALLY_API Result<FunctionCode> function_code(const CostProfile &profile, std::string_view function,
                                              Symbolizer &symbolizer, Diagnostics &diagnostics);
 // Refuses what no table could show: more than a megabyte.
 TALLY_API Result<void> check_code_size(const FunctionCode &code, std::string_view function);
 // Disassembles what has no instructions yet from the objects' files. An error where nothing could
 // be; else the objects' problems tell.
-TALLY_API Result<void> disassemble(FunctionCode &code, Symbolizer &symbolizer);
+TALLY_API Result<void> disassemble(FunctionCode &code, Symbolizer &symbolizer,
+                                   DisassemblyFlavor flavor = DisassemblyFlavor::att);
 
 struct InstructionRow {
   uint64_t address = 0; // as shown

@@ -77,6 +77,8 @@ struct Format {
 TALLY_API std::span<const Format> formats();
 // An unknown name is an error that lists the known ones.
 TALLY_API Result<const Format *> format_by_name(std::string_view name);
+// The same of the formats that profiles are written in: Format::writes_profiles().
+TALLY_API Result<const Format *> profile_format_by_name(std::string_view name);
 // By the file's name; null when it tells none.
 TALLY_API const Format *format_by_file_name(std::string_view path);
 

@@ -149,6 +149,7 @@ public:
   // is that of the sums; its maximum the largest of the maxima and of the counters; its number of
   // arcs, and what else the header holds, are of the first block.
   Result<void> add(const CounterFile &other) override;
+  Result<void> unite() override;
   // Blocks and their functions stay.
   Result<void> zero() override;
 
@@ -156,6 +157,7 @@ private:
   using Gcov3File::Gcov3File;
   Result<void> read_block(gcov3::WordReader &reader);
   Result<void> check_alike(const Gcov3Data &other) const;
+  Result<void> add_blocks(std::span<const Gcov3Data *const> files);
   void place_functions();
 
   bool has_names_ = true;

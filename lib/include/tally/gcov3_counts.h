@@ -26,6 +26,7 @@ struct Gcov3Branch {
 struct Gcov3Line {
   uint32_t number = 0;
   int64_t count = 0;                          // of all blocks, each as often as it names the line
+  bool ran = false;                           // some block did, also where counts below 0 hide it
   uint32_t first_branch = 0, last_branch = 0; // half-open, into the source's branches
 };
 
@@ -48,6 +49,7 @@ struct Gcov3Function {
   uint32_t source = no_source; // of its first line, an index of sources
   uint32_t first_line = 0;     // as the file has it, not the smallest
   int64_t count = 0;           // entered
+  bool inexact = false;        // some count of it is below 0
   Gcov3Totals totals;          // in that source: what it includes elsewhere is left out
 };
 
@@ -56,13 +58,13 @@ struct Gcov3Counts {
   std::vector<Gcov3Function> functions; // those of the graph
 };
 
-// counters: by function, those of the arcs off the tree; an empty one is all zeros. A count below 0
-// and arcs that nothing tells the count of are findings with `source`, the name of the counters'
-// file; sums that leave 64 bits are an error.
+// counters: by function, those of the arcs off the tree; an empty one is all zeros. Counts below 0
+// (with tell_negative) and arcs that nothing tells the count of are findings with `source`, the
+// name of the counters' file; sums that leave 64 bits are an error.
 TALLY_API Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
                                            std::span<const std::vector<int64_t>> counters,
-                                           Diagnostics &diagnostics,
-                                           const std::string &source = {});
+                                           Diagnostics &diagnostics, const std::string &source = {},
+                                           bool tell_negative = true);
 
 // The same in the shape of today's gcov: of lines and branches the counts (calls are no branches),
 // of functions the name and how often they were entered.

@@ -41,7 +41,8 @@ struct GcovLine {
   GraphFunctionId function = none<GraphFunctionId>; // whose name gcov prints beside
   uint32_t first_branch = 0, last_branch = 0;       // half-open
   uint32_t details = 0;                             // in GcovCounts::details
-  // Of a line that takes too long to count, and so has 0: so often it ran at least.
+  // How often it ran at least. This is `count`, but where that takes too long to tell and so is 0,
+  // and where counts of its functions are below 0: there it is 1 of a line that ran.
   int64_t at_least = 0;
 };
 
@@ -49,6 +50,7 @@ struct GcovFunction {
   GraphFunctionId id{};
   uint32_t blocks = 0, blocks_executed = 0; // without entry and exit
   int64_t execution_count = 0;
+  bool inexact = false; // some count of it is below 0
 };
 
 struct GcovFile {
@@ -78,7 +80,8 @@ struct GcovOptions {
   // Files that are wanted, by the name that GcovFile has; empty: all. Of others there are no lines
   // nor functions, and what has no line in a wanted one is not even solved.
   std::function<bool(const std::string &name)> wants;
-  // Negative counts are found, by function. (Whoever looks at lines can tell of these.)
+  // A finding names the functions that have negative counts. (Whoever adds up many objects can do
+  // so once for all.)
   bool tell_negative = true;
   // May "NAME/.." be left out of a path? Where NAME is a symbolic link or missing it may not.
   std::function<bool(const std::string &folder)> is_plain_folder;

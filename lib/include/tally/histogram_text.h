@@ -30,6 +30,8 @@ struct PcView {
   bool knows_starts = false;       // of functions; else these begin at the first address counted
   // "file:line-line" of the code in [low, high); null: no lines are known.
   std::function<std::string(uint64_t low, uint64_t high)> lines;
+  // Where functions of that name begin, by any of their names; null: no symbol table is known.
+  std::function<std::vector<uint64_t>(std::string_view name)> starts_of;
   std::optional<uint64_t> bias; // run-time address - link-time address, where it is known
 };
 

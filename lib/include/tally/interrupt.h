@@ -1,8 +1,12 @@
 // Sampling by stopping: a debugger interrupts the process, looks where each thread stands, and lets
 // it go on. For what no clock of the kernel reaches: remote and bare-metal targets, static programs
-// where perf is refused. Counts wall time: a thread that sleeps is counted where it sleeps.
+// where perf is refused. Counts wall time: a thread that sleeps is counted where it sleeps. Of a
+// process of this machine, time for which a thread waits for a processor is left out: such waits
+// begin at system calls and where a debugger resumes a thread more often than elsewhere, and many
+// of them are there only because the debugger uses a processor, too.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +23,8 @@
 
 namespace tally {
 
+class ProcessorUse;
+
 // When to stop the process next, and whose stops are ours. Used by two threads: one waits and
 // interrupts, the debugger's own takes the stops. Never throws.
 class TALLY_API InterruptClock {
@@ -30,7 +36,9 @@ public:
   // real-time ones that neither libc nor valgrind nor the agent uses. pid 0: it is not there yet,
   // and may come to handle any of the former: a real-time one.
   static int free_signal(pid_t pid);
-  // The process has at least this share of the time: four times what a stop costs.
+  // After a round the process runs for at least this many times what the round took, from its first
+  // signal until the process ran on: it has four fifths of the time. Of a remote process the time
+  // from the answer to the resume is not known here, and not in it.
   static constexpr uint64_t run_per_stop = 4;
 
   // pid: of this machine, whose threads interrupt() sends `signal`; 0: a remote process.
@@ -41,9 +49,10 @@ public:
   // --- any thread
   // How long the process is to run before interrupt() is called.
   uint64_t wait_ns();
-  // Sends the signal to each thread of the process that runs and does not block it; how many. Of a
-  // remote process: 1, and the caller interrupts it now. 0: there is nothing to do, because it
-  // does not run, or its last stop has not come yet.
+  // Sends the signal to each thread of the process that runs or sleeps and does not block it; how
+  // many. Returns when their stops are over and the process runs on, or after about 0.1 s. Of a
+  // remote process: 1 at once, and the caller interrupts it now. 0: there is nothing to do, because
+  // it does not run, or its last stop has not come yet.
   // given_up: it is all over, see problem().
   static constexpr size_t given_up = SIZE_MAX;
   size_t interrupt();
@@ -64,12 +73,17 @@ public:
 
   uint64_t rounds() const; // of interrupts that were taken
   uint64_t missed() const; // threads that a round left out, because they block the signal
+  uint64_t queued() const; // the same, because they waited for a processor
   void clear();
   std::string problem() const; // why it has given up; empty: it has not
 
 private:
   size_t interrupt_remote();
-  size_t interrupt_threads();
+  size_t interrupt_threads(std::unique_lock<std::mutex> &lock);
+  bool wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
+                       std::span<const pid_t> tids);
+  void wait_for_round(std::unique_lock<std::mutex> &lock);
+  bool is_on_its_way(uint64_t now) const;
 
   mutable std::mutex mutex_;
   pid_t pid_ = 0;
@@ -83,10 +97,15 @@ private:
   std::unordered_map<pid_t, Awaited> awaited_; // by thread
   uint32_t late_ = 0; // stops of a remote process that were given up, and may come yet
   uint64_t sent_at_ns_ = 0;
-  uint64_t cost_ns_ = 0; // of the last round, from its signal to its last thread
+  uint64_t cost_ns_ = 0;  // of the last round
+  uint64_t since_ns_ = 0; // it has run on: the next wait begins here
+  pid_t looked_at_ = 0;   // the last thread that stopped
+  bool looking_ = false;  // between take() and done()
+  std::condition_variable round_over_;
   bool round_counted_ = false;
   uint64_t rounds_ = 0;
   uint64_t missed_ = 0;
+  uint64_t queued_ = 0;
   std::string problem_;
   std::minstd_rand random_{std::random_device{}()};
 };

@@ -38,6 +38,13 @@ private:
   PcNames names_;
 };
 
+// With the kernel's functions as callees of "[kernel]", by /proc/kallsyms. A profile without kernel
+// time is returned as it is. unsupported: the symbols are hidden, or the profile is not known to be
+// of the kernel that runs.
+TALLY_API Result<StackProfile> unfold_kernel(StackProfile profile);
+// Costs hold no addresses of the kernel's: unsupported where there is kernel time.
+TALLY_API Result<CostProfile> unfold_kernel(CostProfile profile);
+
 struct NamedProfile {
   Profile profile;
   const Format *format = nullptr;

@@ -26,6 +26,8 @@ public:
 
   // By several threads at once.
   bool wants(std::string_view shown_path) const;
+  // Is one of `excludes` found in it?
+  bool excludes(std::string_view path) const;
   // A pattern may take too long on some path (PCRE2's limits): it was not found in it then. To be
   // asked at the end; tells of the first such path.
   Result<void> check() const;

@@ -47,6 +47,7 @@ private:
     bool open_before = false;       // the first of them
     bool is_open() const { return open_before != (switches.size() % 2 != 0); }
     bool holds(uint64_t at_ns) const;
+    void turn(uint64_t at_ns);
     void forget_before(uint64_t ns);
   };
   void turn(pid_t tid, uint64_t at_ns, bool open);

@@ -50,15 +50,19 @@ struct SamplerStatus {
   uint64_t outside = 0;        // ticks that the gate did not hold; in no other number
   uint64_t kernel_samples = 0; // of these, taken in the kernel on behalf of the program
   uint64_t lost = 0;           // the kernel had no room for
+  uint64_t queued = 0;         // threads that a round left out: they waited for a processor
   uint64_t throttled = 0;      // times the kernel paused a clock
   uint64_t cut_stacks = 0;     // the unwinder did not reach the outermost frame
   uint32_t stack_bytes = 0;    // of the copies that are unwound now; 0: none are made
   uint32_t threads = 0;        // with samples
   uint32_t parts = 0;          // with samples, the open one included
-  uint64_t cpu_ns = 0;         // CPU time of the sampled threads: samples / it = delivered rate
+  uint64_t cpu_ns = 0;         // CPU time of the sampled threads
+  // Of cpu_ns, the time in the kernel, where that is not sampled: samples / what remains is the
+  // delivered rate. The kernel counts it less exactly than cpu_ns.
+  uint64_t unsampled_ns = 0;
   uint64_t rounds = 0;         // ticks of a wall clock, each of which counts every thread
   bool wall_clock = false;     // else CPU time
-  bool kernel_included = true; // false: time in system calls is not sampled (unprivileged)
+  bool kernel_included = true; // false: only user code is sampled (unprivileged)
   size_t ring_bytes = 0;       // of one ring
   uint32_t rings = 0;
   uint32_t events = 0;       // descriptors held

@@ -49,13 +49,24 @@ struct RegionHit {
   };
   Kind kind = Kind::first;
   int32_t tid = 0;
-  bool at_entry = false; // first: at the first instruction of a function
+  bool at_entry = false; // first, caught: at the first instruction of the function
   // The stack pointer of the caller before its call; of `returned`, the stack pointer. 0 where a
-  // debugger takes long to tell: `returned`, or `at_entry`, which needs no return_address then.
+  // debugger takes long to tell: `returned`, `caught`, or `at_entry`, which needs no return_address
+  // then.
   uint64_t caller_sp = 0;
   uint64_t return_address =
       0;                    // first: of the call, 0 in an inlined copy; returned: where it stands
   uint64_t jump_buffer = 0; // jumped: its first argument
+  bool holds_all = false;   // every thread stands, not this one alone
+};
+
+// Why a front cannot watch a region. Its answer to RequestKind::region is one of these as a digit,
+// a blank and the place as the user has typed it; the session has the words. Other answers are
+// shown as they are.
+enum class RegionRefusal : uint8_t {
+  unknown = 1, // there is no such function or place
+  inlined = 2, // all copies of the function are inlined
+  within = 3,  // of one place: it is an address within a function, where no call begins
 };
 
 struct DebugEvent {
@@ -161,10 +172,17 @@ public:
 
   // What the last word of `line` may become, sorted; whole words.
   std::vector<std::string> complete(std::string_view line) const;
+  // The beginning of a function's or source file's name, where the last word of `line` is one and
+  // the profile knows none that begins so; empty: the debugger is not to be asked.
+  std::string symbol_to_complete(std::string_view line) const;
+  // complete(), of functions and source files that the debugger knows.
+  std::vector<std::string> complete(std::string_view line, std::span<const std::string> functions,
+                                    std::span<const std::string> files) const;
 
   // The process that is sampled; 0: none. While it is there, a front that holds several tells of
   // it.
   int32_t sampled_pid() const;
+  bool is_armed() const; // sampling begins with the next process that runs
 
   std::string_view setting(std::string_view name) const; // empty: no such setting
   Result<void> set(std::string_view name, std::string_view value);
@@ -186,14 +204,19 @@ public:
 
   // While RequestKind::region holds, at each hit; the program goes on afterwards. An address where
   // the front is to tell of `returned` from now on, of every thread; 0: none; look: caller_sp is
-  // needed, tell it again. Takes microseconds.
-  static constexpr uint64_t look = UINT64_MAX;
+  // needed, tell it again; nobody: no thread is inside, and `caught` and `jumped` need not be told
+  // until an address is returned again. Takes microseconds.
+  static constexpr uint64_t look = UINT64_MAX, nobody = UINT64_MAX - 1;
   uint64_t region_hit(const RegionHit &hit);
 
   // Columns of the terminal that replies are shown on; 0: any. 80 when it is not told.
   void set_width(uint32_t columns);
   // How tables are coloured there; see Style::set().
   Result<void> set_style(std::string_view role, std::string_view sgr);
+
+  // How `annotate --asm` shows x86's instructions where no debugger disassembles: "intel"; any
+  // other name is AT&T's, the debuggers' default.
+  void set_disassembly_flavor(std::string_view name);
 
   // The rows of `report`, for fronts with tables of their own. Names that are not looked up yet are
   // looked up now.

@@ -46,8 +46,13 @@ struct FunctionExtent {
 // Link-time addresses, half-open.
 struct InstructionRange {
   uint64_t start = 0, end = 0;
+  bool holds(uint64_t address) const { return start <= address && address < end; }
   friend bool operator==(const InstructionRange &, const InstructionRange &) = default;
 };
+
+// How instructions of x86 are written; those of other machines have one way. The names are those of
+// GDB's and LLDB's settings.
+enum class DisassemblyFlavor : uint8_t { att, intel };
 
 struct Instruction {
   uint64_t address = 0;
@@ -86,6 +91,15 @@ public:
     return {};
   }
 
+  // Where the symbols of that name begin, link-time and ascending, by every symbol table that the
+  // module has. One function may have several names: glibc's write() is __libc_write, __write and
+  // write, and debug information calls it __GI___libc_write. The name is as the table has it,
+  // without a version.
+  virtual std::vector<uint64_t> addresses_of(ModuleId module, std::string_view symbol) {
+    static_cast<void>(module), static_cast<void>(symbol);
+    return {};
+  }
+
   // All code of one function, or of one inlined copy of it: the one that is number `frame` of
   // frames() at a link-time address. With what is inlined into it, ascending and apart; a part that
   // the compiler moved elsewhere (f.cold) is a range of its own. Empty where that is not known.
@@ -97,7 +111,9 @@ public:
 
   // What the file's bytes of a range mean. Errors: unsupported where Tally was built without a
   // disassembler, or for another machine; not_found where the file has no such code, or has gone.
-  virtual Result<std::vector<Instruction>> instructions(ModuleId module, InstructionRange range);
+  virtual Result<std::vector<Instruction>>
+  instructions(ModuleId module, InstructionRange range,
+               DisassemblyFlavor flavor = DisassemblyFlavor::att);
 
   // The build id that was read from the file: lower-case hex, empty when it has none.
   virtual std::string_view build_id(ModuleId module) = 0;

@@ -19,6 +19,10 @@ struct TreeOptions {
   bool callers = false;   // who calls the function, and not whom it calls; needs a function
   uint32_t limit = 40;    // nodes, the heaviest; 0: 100,000
   std::optional<By> by{}; // thread or part: the roots are these; of stacks alone
+  // With the functions of the standard library that only call another one: the layers of
+  // std::invoke, std::function, std::bind, std::apply and std::thread. Without them, what they cost
+  // themselves is their caller's. One that begins the tree is always shown.
+  bool full = false;
 };
 
 struct TreeNode {

@@ -41,7 +41,8 @@ struct UnwindInput {
 // Why a chain ends.
 enum class StackEnd : uint8_t {
   complete,   // reached the frame that has no caller
-  copy_short, // the copy of the stack ended
+  copy_short, // the stack is deeper than its copy, which has the size that was asked for
+  unreadable, // the copy is smaller than that: what follows it could not be read
   no_rule,    // no unwind data for a pc, and no frame pointer to trust
   damaged,    // a loop, or a caller below its callee
 };

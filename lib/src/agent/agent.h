@@ -73,7 +73,7 @@ uint32_t threads_used(void);                /* rows from 0 that were ever taken 
 struct thread *thread_of(int tid);          /* NULL: none */
 struct thread *thread_add(int tid);         /* takes a row; NULL: none free, or the table is busy */
 void thread_release(struct thread *thread); /* the thread has ended */
-/* The calling thread, whose frames all lie below `limit` on a stack of `size`. */
+/* The calling thread, whose stack of `size` may be read up to `limit`. */
 void thread_enter(uintptr_t limit, uintptr_t size);
 void thread_leave(void);
 void threads_resolve(void); /* finds the real pthread_create */

@@ -112,12 +112,29 @@ static void leave(void *unused) {
   thread_leave();
 }
 
+/* Where plain reads of a thread's stack end, from the first address above the frame of its start
+ * function. A chain of frame pointers ends there: libc's own frames above it need not have any.
+ * Unwinding needs these frames to reach the outermost one. In glibc they lie below the thread's
+ * descriptor, which is in the same mapping and which pthread_self() points to. */
+static uintptr_t stack_limit_above(uintptr_t frame_end, uintptr_t stack_size) {
+#ifdef __GLIBC__
+  const uintptr_t descriptor = (uintptr_t)pthread_self();
+  if (agent.stacks == TALLY_STACKS_COPY && descriptor > frame_end &&
+      descriptor - frame_end < stack_size)
+    return descriptor;
+#endif
+  (void)stack_size;
+  return frame_end;
+}
+
 static void *tally_agent_thread(void *record) {
   struct start start = *(struct start *)record;
   __atomic_store_n(&((struct start *)record)->taken, 0, __ATOMIC_RELEASE);
   /* All that the thread will ever do lies below this frame; what lies between is mapped. */
-  if (agent_is_here())
-    thread_enter((uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t), start.stack_size);
+  if (agent_is_here()) {
+    const uintptr_t frame_end = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t);
+    thread_enter(stack_limit_above(frame_end, start.stack_size), start.stack_size);
+  }
   void *result;
   pthread_cleanup_push(leave, NULL);
   result = start.function(start.argument);

@@ -104,6 +104,7 @@ struct tally_reply {
 struct tally_session {
   Session session;
   std::map<std::string, std::string> settings; // as they were handed out
+  std::string symbol;                          // the same
 };
 
 namespace {
@@ -335,6 +336,10 @@ int32_t tally_session_sampled_pid(const tally_session *session) {
   return session->session.sampled_pid();
 }
 
+int tally_session_is_armed(const tally_session *session) {
+  return session->session.is_armed() ? 1 : 0;
+}
+
 uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) {
   try {
     if (!hit || hit->size < sizeof(tally_hit) || hit->kind < TALLY_HIT_FIRST ||
@@ -342,7 +347,7 @@ uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) 
       return 0;
     return session->session.region_hit({static_cast<RegionHit::Kind>(hit->kind), hit->tid,
                                         hit->at_entry != 0, hit->caller_sp, hit->return_address,
-                                        hit->jump_buffer});
+                                        hit->jump_buffer, hit->holds_all != 0});
   } catch (...) {
     return 0;
   }
@@ -353,6 +358,35 @@ tally_error *tally_session_complete(tally_session *session, const char *line, ta
       [&]() -> TableResult {
         auto out = std::make_unique<tally_table>();
         out->add("word", session->session.complete(text_of(line)));
+        return out;
+      },
+      into(table));
+}
+
+const char *tally_session_symbol_to_complete(tally_session *session, const char *line) {
+  try {
+    session->symbol = session->session.symbol_to_complete(text_of(line));
+    return session->symbol.c_str();
+  } catch (...) {
+    return "";
+  }
+}
+
+tally_error *tally_session_complete_symbol(tally_session *session, const char *line,
+                                           const char *const *functions, size_t function_count,
+                                           const char *const *files, size_t file_count,
+                                           tally_table **table) {
+  return guarded(
+      [&]() -> TableResult {
+        const auto texts = [](const char *const *names, size_t count) {
+          std::vector<std::string> out;
+          for (size_t i = 0; i < count; ++i)
+            out.emplace_back(text_of(names[i]));
+          return out;
+        };
+        auto out = std::make_unique<tally_table>();
+        out->add("word", session->session.complete(text_of(line), texts(functions, function_count),
+                                                   texts(files, file_count)));
         return out;
       },
       into(table));
@@ -379,6 +413,10 @@ const char *tally_session_setting(tally_session *session, const char *name) {
   } catch (...) {
     return "";
   }
+}
+
+void tally_session_set_disassembly_flavor(tally_session *session, const char *flavor) {
+  session->session.set_disassembly_flavor(text_of(flavor));
 }
 
 void tally_session_set_width(tally_session *session, uint32_t columns) {

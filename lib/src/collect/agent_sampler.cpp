@@ -26,6 +26,7 @@
 #include "collect/proc_info.h"
 #include "collect/reader_thread.h"
 #include "support/clock.h"
+#include "support/text.h"
 #include "support/unique_fd.h"
 
 namespace tally {
@@ -303,6 +304,7 @@ void LiveAgentSampler::bank() {
     sum.lost += last.lost;
     sum.cut_stacks += last.cut_stacks;
     sum.cpu_ns += last.cpu_ns;
+    sum.unsampled_ns += last.unsampled_ns;
   } else {
     sum.samples += sink_->ticks();
     sum.outside += sink_->outside();
@@ -408,9 +410,9 @@ SamplerStatus LiveAgentSampler::status() {
     status.ended = gone_ || state() == TALLY_STATE_ENDED;
     const uint64_t bad = sink_->bad_records() + memory_.bad_records();
     if (bad != 0)
-      status.problem = fmt::format("{} records of the agent could not be understood: the program "
-                                   "has written over its memory",
-                                   bad);
+      status.problem = counted(bad, "records") +
+                       " of the agent could not be understood: the program has "
+                       "written over its memory";
   }
   status.requested_hz = options_.frequency_hz;
   status.samples += earlier_status_.samples;
@@ -419,6 +421,7 @@ SamplerStatus LiveAgentSampler::status() {
   status.lost += earlier_status_.lost;
   status.cut_stacks += earlier_status_.cut_stacks;
   status.cpu_ns += earlier_status_.cpu_ns;
+  status.unsampled_ns += earlier_status_.unsampled_ns;
   status.threads += earlier_status_.threads;
   status.parts += earlier_status_.parts;
   if (!problem_.empty())

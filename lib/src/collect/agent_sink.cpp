@@ -70,7 +70,7 @@ bool AgentSink::chain_of(const AgentRecord &record) {
   std::copy_n(record.words.begin(), TALLY_WIRE_REGISTERS, registers.value.begin());
   is_code(registers.pc());
   const auto stack = std::as_bytes(record.words.subspan(TALLY_WIRE_REGISTERS));
-  cut_stacks_ += chain_.unwind(registers, stack) != StackEnd::complete;
+  cut_stacks_ += chain_.unwind(registers, stack, TALLY_WIRE_STACK_BYTES) != StackEnd::complete;
   return true;
 }
 

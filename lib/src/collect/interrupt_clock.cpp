@@ -1,7 +1,11 @@
 #include <tally/interrupt.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -9,6 +13,7 @@
 #include <unistd.h>
 
 #include "collect/proc_info.h"
+#include "collect/processor_use.h"
 #include "support/clock.h"
 
 namespace tally {
@@ -22,6 +27,10 @@ constexpr uint64_t remote_given_up_after_ns = 250'000'000;
 
 // However slow the machine is, it is looked at sometimes.
 constexpr uint64_t longest_wait_ns = 1'000'000'000;
+
+// The caller has an eye on the user in between.
+constexpr uint64_t longest_look_away_ns = 50'000'000;
+constexpr std::chrono::microseconds between_looks{100};
 
 // Ignored by default: one that is still on its way when the debugger leaves the process does it no
 // harm. A real-time signal would end it, but is seldom one that a program comes to handle.
@@ -37,11 +46,11 @@ bool waits_for_signals(pid_t pid, pid_t tid) {
   return text && text->starts_with(fmt::format("{} ", SYS_rt_sigtimedwait));
 }
 
-enum class Can : uint8_t { be_interrupted, not_now, not_at_all };
+enum class Can : uint8_t { be_interrupted, waits_for_processor, not_now, not_at_all };
 
 // A signal that a thread blocks would wait there, and find the process undebugged one day; so would
 // one that is sent while the debugger holds the thread.
-Can can_thread(pid_t pid, pid_t tid, int signal) {
+Can can_thread(pid_t pid, pid_t tid, int signal, const ProcessorUse &use) {
   const auto status = process_status(fmt::format("{}/task/{}", pid, tid));
   constexpr std::string_view runs = "RSDI"; // not stopped, traced, dead
   if (!status || runs.find(status->state) == runs.npos)
@@ -49,7 +58,8 @@ Can can_thread(pid_t pid, pid_t tid, int signal) {
   if ((status->signals_blocked & bit_of(signal)) != 0 ||
       (status->state == 'S' && waits_for_signals(pid, tid)))
     return Can::not_at_all;
-  return Can::be_interrupted;
+  return status->state == 'R' && !use.runs(tid, *status) ? Can::waits_for_processor
+                                                         : Can::be_interrupted;
 }
 
 } // namespace
@@ -80,6 +90,7 @@ void InterruptClock::set(pid_t pid, int signal, uint32_t frequency_hz) {
 void InterruptClock::resumed() {
   const std::lock_guard lock(mutex_);
   running_ = true;
+  since_ns_ = sent_at_ns_ = now_ns();
 }
 
 void InterruptClock::stopped() {
@@ -87,24 +98,39 @@ void InterruptClock::stopped() {
   running_ = false;
   for (auto &[tid, each] : awaited_)
     each.stale = true;
+  round_over_.notify_all();
+}
+
+bool InterruptClock::is_on_its_way(uint64_t now) const {
+  return std::ranges::any_of(awaited_, [&](const auto &each) {
+    return !each.second.stale && now - each.second.sent_at_ns < given_up_after_ns;
+  });
 }
 
 uint64_t InterruptClock::wait_ns() {
   const std::lock_guard lock(mutex_);
   // ±50 %: what the program does in step with us would otherwise be seen always or never.
   const uint64_t half = period_ns_ / 2;
-  const uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
-  return std::max(wait, std::min(cost_ns_ * run_per_stop, longest_wait_ns));
+  uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
+  wait = std::max(wait, std::min(cost_ns_ * run_per_stop, longest_wait_ns));
+  const uint64_t now = now_ns();
+  if (!running_ || is_on_its_way(now))
+    return wait;
+  return wait - std::min(wait, now - since_ns_);
 }
 
 size_t InterruptClock::interrupt() {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (!problem_.empty())
     return given_up;
   if (!running_)
     return 0;
   try {
-    return pid_ == 0 ? interrupt_remote() : interrupt_threads();
+    if (pid_ == 0)
+      return interrupt_remote();
+    const size_t sent = interrupt_threads(lock);
+    wait_for_round(lock);
+    return sent;
   } catch (const std::exception &) {
     return 0; // no memory: the next round may find some
   }
@@ -123,7 +149,47 @@ size_t InterruptClock::interrupt_remote() {
   return 1;
 }
 
-size_t InterruptClock::interrupt_threads() {
+// What is seen must not depend on when the scheduler gave us a processor. Where that is always late
+// there is a round now and then all the same.
+bool InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
+                                     std::span<const pid_t> tids) {
+  const pid_t pid = pid_;
+  const uint64_t begin = now_ns();
+  for (bool on_time = false; !on_time;) {
+    lock.unlock();
+    on_time = use.sleep_briefly(tids);
+    lock.lock();
+    if (!running_ || pid_ != pid)
+      return false;
+    const uint64_t now = now_ns();
+    if (!on_time && now - begin > longest_look_away_ns)
+      return now - sent_at_ns_ > longest_wait_ns;
+  }
+  return true;
+}
+
+// Of the thread that stopped last the kernel tells when the debugger lets it run on.
+void InterruptClock::wait_for_round(std::unique_lock<std::mutex> &lock) {
+  const uint64_t begin = now_ns();
+  const auto is_over = [&] { return !running_ || (!looking_ && !is_on_its_way(now_ns())); };
+  if (!round_over_.wait_for(lock, std::chrono::nanoseconds(longest_look_away_ns), is_over))
+    return;
+  bool stands = round_counted_;
+  while (running_ && stands && now_ns() - begin < longest_look_away_ns) {
+    const std::string path = fmt::format("{}/task/{}", pid_, looked_at_);
+    lock.unlock();
+    const auto status = process_status(path);
+    stands = status && status->state == 't';
+    if (stands)
+      std::this_thread::sleep_for(between_looks);
+    lock.lock();
+  }
+  since_ns_ = now_ns();
+  if (running_ && std::exchange(round_counted_, false))
+    cost_ns_ = since_ns_ - sent_at_ns_;
+}
+
+size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock) {
   const auto process = process_status(std::to_string(pid_));
   if (!process)
     return 0;
@@ -133,9 +199,8 @@ size_t InterruptClock::interrupt_threads() {
     return given_up;
   }
   const std::vector<pid_t> tids = thread_ids(pid_);
-  const uint64_t now = now_ns();
   // One that GDB took without asking us does not come any more.
-  const auto is_over = [&](const auto &each) {
+  const auto is_over = [&, now = now_ns()](const auto &each) {
     if (now - each.second.sent_at_ns < given_up_after_ns)
       return false;
     const auto status = process_status(fmt::format("{}/task/{}", pid_, each.first));
@@ -143,22 +208,25 @@ size_t InterruptClock::interrupt_threads() {
   };
   std::erase_if(awaited_, is_over);
   // One signal at a time for each thread, and a round only when the last one is over.
-  const auto on_its_way = [&](const auto &each) {
-    return !each.second.stale && now - each.second.sent_at_ns < given_up_after_ns;
-  };
-  if (std::ranges::any_of(awaited_, on_its_way))
+  ProcessorUse use(pid_);
+  if (is_on_its_way(now_ns()) || !wait_for_chance(lock, use, tids))
     return 0;
-  sent_at_ns_ = now;
-  round_counted_ = false;
-  size_t sent = 0;
+  std::vector<pid_t> chosen;
   for (const pid_t tid : tids) {
     if (awaited_.contains(tid))
       continue;
-    const Can can = can_thread(pid_, tid, signal_);
+    const Can can = can_thread(pid_, tid, signal_, use);
     missed_ += can == Can::not_at_all;
-    if (can != Can::be_interrupted)
-      continue;
-    awaited_.emplace(tid, Awaited{now, false});
+    queued_ += can == Can::waits_for_processor;
+    if (can == Can::be_interrupted)
+      chosen.push_back(tid);
+  }
+  // All before the debugger hears of the first, which makes it stop the others.
+  sent_at_ns_ = now_ns();
+  round_counted_ = looking_ = false;
+  size_t sent = 0;
+  for (const pid_t tid : chosen) {
+    awaited_.emplace(tid, Awaited{sent_at_ns_, false});
     if (::syscall(SYS_tgkill, pid_, tid, signal_) == 0)
       ++sent;
     else
@@ -181,7 +249,8 @@ InterruptClock::Stop InterruptClock::take(pid_t tid) {
   if (stale)
     return Stop::stale;
   rounds_ += round_counted_ ? 0 : 1;
-  round_counted_ = true;
+  round_counted_ = looking_ = true;
+  looked_at_ = tid;
   return Stop::ours;
 }
 
@@ -192,7 +261,12 @@ void InterruptClock::withdraw() {
 
 void InterruptClock::done() {
   const std::lock_guard lock(mutex_);
-  cost_ns_ = now_ns() - sent_at_ns_;
+  looking_ = false;
+  round_over_.notify_all();
+  if (pid_ != 0)
+    return;
+  since_ns_ = now_ns();
+  cost_ns_ = since_ns_ - sent_at_ns_;
 }
 
 uint64_t InterruptClock::rounds() const {
@@ -205,9 +279,14 @@ uint64_t InterruptClock::missed() const {
   return missed_;
 }
 
+uint64_t InterruptClock::queued() const {
+  const std::lock_guard lock(mutex_);
+  return queued_;
+}
+
 void InterruptClock::clear() {
   const std::lock_guard lock(mutex_);
-  rounds_ = missed_ = 0;
+  rounds_ = missed_ = queued_ = 0;
 }
 
 std::string InterruptClock::problem() const {

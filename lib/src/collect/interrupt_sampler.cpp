@@ -61,6 +61,7 @@ public:
     status.outside = outside_;
     status.rounds = clock_.rounds();
     status.lost = clock_.missed();
+    status.queued = clock_.queued();
     status.wall_clock = true;
     status.threads = collector_.thread_count();
     status.parts = collector_.part_count();

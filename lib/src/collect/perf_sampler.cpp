@@ -25,6 +25,7 @@
 #include "collect/reader_thread.h"
 #include "collect/sample_sink.h"
 #include "support/clock.h"
+#include "support/text.h"
 #include "support/unique_fd.h"
 
 namespace tally {
@@ -92,6 +93,8 @@ private:
   void drain_now();
   void finish_if_ended();
   void end();
+  void follow_kernel_time();
+  uint64_t unsampled_ns() const;
   bool copies_are_short();
   bool all_stand() const; // a debugger may stop one thread alone
   void widen_copies();
@@ -106,7 +109,10 @@ private:
   SampleSink::Counters at_last_stop_;
   SampleSink sink_;
   PerfMerge merge_;
-  UniqueFd pidfd_, status_fd_;
+  UniqueFd pidfd_, status_fd_, stat_fd_;
+  // Where the kernel's time is not sampled: the process's times at the begin, and as last read.
+  std::optional<CpuTimes> first_times_;
+  CpuTimes last_times_;
   bool traced_ = false;
   bool ended_ = false;
   bool stopping_ = false;
@@ -135,6 +141,9 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
   // Where it fails (before Linux 5.3), /proc is looked at instead.
   pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   status_fd_.reset(::open((proc + "status").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!events_.kernel_included())
+    stat_fd_.reset(::open((proc + "stat").c_str(), O_RDONLY | O_CLOEXEC));
+  follow_kernel_time();
   if (const auto status = process_status(std::to_string(pid_)))
     traced_ = status->tracer != 0;
   tracer_checked_ns_ = now_ns();
@@ -239,7 +248,32 @@ void PerfSampler::drain_now() {
   drain(now);
 }
 
+void PerfSampler::follow_kernel_time() {
+  char text[1024];
+  const ssize_t got = stat_fd_.get() < 0 ? -1 : ::pread(stat_fd_.get(), text, sizeof text, 0);
+  if (got <= 0)
+    return; // or the process is gone: what was read last stays
+  const auto times = parse_cpu_times({text, static_cast<size_t>(got)});
+  if (!times)
+    return;
+  if (!first_times_)
+    first_times_ = times;
+  last_times_ = *times;
+}
+
+uint64_t PerfSampler::unsampled_ns() const {
+  if (!first_times_)
+    return 0;
+  const uint64_t user = last_times_.user - first_times_->user;
+  const uint64_t system = last_times_.system - first_times_->system;
+  if (user + system == 0)
+    return 0;
+  return static_cast<uint64_t>(static_cast<double>(events_.cpu_ns() - cleared_cpu_ns_) *
+                               static_cast<double>(system) / static_cast<double>(user + system));
+}
+
 void PerfSampler::finish_if_ended() {
+  follow_kernel_time();
   if (process_gone_) {
     end();
     return;
@@ -357,6 +391,8 @@ void PerfSampler::stop() {
   thread_.close();
   pidfd_.reset();
   status_fd_.reset();
+  follow_kernel_time();
+  stat_fd_.reset();
 }
 
 SamplerStatus PerfSampler::status() {
@@ -364,6 +400,7 @@ SamplerStatus PerfSampler::status() {
   problem_.guarded([&] {
     if (!last_status_)
       drain_now();
+    follow_kernel_time();
   });
   SamplerStatus status = last_status_.value_or(SamplerStatus{});
   if (!last_status_) {
@@ -384,12 +421,13 @@ SamplerStatus PerfSampler::status() {
   status.parts = sink_.part_count();
   status.cpu_ns = events_.cpu_ns() - cleared_cpu_ns_;
   status.kernel_included = events_.kernel_included();
+  status.unsampled_ns = unsampled_ns();
   status.memory_bytes = sink_.memory_bytes();
   status.ended = ended_;
   status.problem = problem_.text();
   if (status.problem.empty() && counters.bad_records != 0)
     status.problem =
-        fmt::format("{} records of the kernel could not be understood", counters.bad_records);
+        counted(counters.bad_records, "records") + " of the kernel could not be understood";
   return status;
 }
 
@@ -413,6 +451,9 @@ void PerfSampler::clear() {
     sink_.clear();
     at_last_stop_ = {};
     cleared_cpu_ns_ = events_.cpu_ns();
+    follow_kernel_time();
+    if (first_times_)
+      first_times_ = last_times_;
   });
 }
 

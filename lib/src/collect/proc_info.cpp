@@ -106,6 +106,26 @@ std::vector<int> online_cpus() {
   return cpus;
 }
 
+std::optional<CpuTimes> parse_cpu_times(std::string_view stat) {
+  // The second field, the name in parentheses, may hold anything. Fields 14 and 15 are utime and
+  // stime (proc_pid_stat(5)).
+  const size_t name_end = stat.rfind(')');
+  if (name_end == stat.npos)
+    return std::nullopt;
+  stat.remove_prefix(name_end + 1);
+  for (int field = 3; field < 14; ++field) {
+    stat.remove_prefix(std::min(stat.find_first_not_of(' '), stat.size()));
+    stat.remove_prefix(std::min(stat.find(' '), stat.size()));
+  }
+  const auto user = number<uint64_t>(stat);
+  stat.remove_prefix(std::min(stat.find_first_not_of(' '), stat.size()));
+  stat.remove_prefix(std::min(stat.find(' '), stat.size()));
+  const auto system = number<uint64_t>(stat);
+  if (!user || !system)
+    return std::nullopt;
+  return CpuTimes{*user, *system};
+}
+
 ProcessStatus parse_status(std::string_view text) {
   ProcessStatus status;
   while (!text.empty()) {
@@ -132,6 +152,10 @@ ProcessStatus parse_status(std::string_view text) {
       status.signals_caught = number<uint64_t>(h, 16).value_or(0);
     else if (const auto n = value("Threads:"); !n.empty())
       status.threads = number<int>(n).value_or(0);
+    else if (const auto own = value("voluntary_ctxt_switches:"); !own.empty())
+      status.switches += number<uint64_t>(own).value_or(0);
+    else if (const auto forced = value("nonvoluntary_ctxt_switches:"); !forced.empty())
+      status.switches += number<uint64_t>(forced).value_or(0);
     else if (const auto z = value("State:"); z.size() > 1)
       status.state = z[1];
     text.remove_prefix(std::min(end + 1, text.size()));

@@ -24,6 +24,14 @@ std::string command_line(pid_t pid); // arguments joined by spaces; empty when n
 std::vector<int> parse_cpu_list(std::string_view text, int limit = 1 << 16);
 std::vector<int> online_cpus();
 
+// How a process's CPU time divides, in the kernel's clock ticks; of all its threads.
+struct CpuTimes {
+  uint64_t user = 0;
+  uint64_t system = 0;
+};
+// The text of /proc/PID/stat; nothing when it is of another form.
+std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
+
 struct ProcessStatus {
   pid_t tgid = 0;
   pid_t tracer = 0; // 0: not traced
@@ -33,6 +41,7 @@ struct ProcessStatus {
   uint64_t signals_blocked = 0; // signal n is bit n - 1
   uint64_t signals_caught = 0;  // have a handler
   uint64_t signals_pending = 0; // of the thread itself
+  uint64_t switches = 0; // times that a thread has lost its processor; of "PID" its first thread
   int threads = 0;
   char state = '?'; // 'Z': ended, not yet waited for
 };

@@ -22,6 +22,11 @@ bool SampleGate::Track::holds(uint64_t at_ns) const {
   return open_before != ((after - switches.begin()) % 2 != 0);
 }
 
+// A clock of another processor may be a little behind.
+void SampleGate::Track::turn(uint64_t at_ns) {
+  switches.push_back(std::max(at_ns, switches.empty() ? 0 : switches.back()));
+}
+
 void SampleGate::Track::forget_before(uint64_t ns) {
   const auto first = std::lower_bound(switches.begin(), switches.end(), ns);
   open_before = open_before != ((first - switches.begin()) % 2 != 0);
@@ -37,9 +42,7 @@ void SampleGate::turn(pid_t tid, uint64_t at_ns, bool open) {
     return;
   if (track.switches.size() >= many_switches && at_ns > longest_delay_ns)
     track.forget_before(at_ns - longest_delay_ns);
-  // A clock of another processor may be a little behind.
-  const uint64_t last = track.switches.empty() ? 0 : track.switches.back();
-  track.switches.push_back(std::max(at_ns, last));
+  track.turn(at_ns);
 }
 
 void SampleGate::sweep(uint64_t now_ns) {
@@ -57,7 +60,7 @@ void SampleGate::close_all(uint64_t at_ns) {
   const std::lock_guard lock(mutex_);
   for (auto &[tid, track] : tracks_)
     if (track.is_open())
-      track.switches.push_back(std::max(at_ns, track.switches.empty() ? 0 : track.switches.back()));
+      track.turn(at_ns);
   stops_.clear();
 }
 

@@ -113,15 +113,16 @@ void SampleSink::collect_pcs(const PerfSample &sample) {
     unwind(sample);
     break;
   }
+  if (sample.in_kernel)
+    chain_.enter_kernel(sample.ip);
 }
 
 void SampleSink::unwind(const PerfSample &sample) {
   Registers registers;
   StackEnd end = StackEnd::no_rule;
   if (read_registers(layout_, sample, registers)) {
-    end = chain_.unwind(registers, sample.stack);
-    if (end == StackEnd::copy_short)
-      splice(sample, chain_);
+    end = chain_.unwind(registers, sample.stack, sample.stack_asked);
+    splice(sample, chain_);
   } else {
     // A 32-bit program (the pc is all that we know of it), or no user registers at all.
     const uint64_t pc = user_pc(layout_, sample);

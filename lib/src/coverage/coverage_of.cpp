@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <unordered_map>
 
+#include "coverage/source_function.h"
 #include "model/coverage_findings.h"
 #include "model/coverage_functions.h"
 #include "support/checked.h"
@@ -15,8 +18,8 @@ namespace {
 class OfFile {
 public:
   OfFile(const CoverageGraph &graph, const GcovCounts &counts, const CoverageOptions &options,
-         Diagnostics &diagnostics, std::string path)
-      : graph_(graph), counts_(counts), options_(options), diagnostics_(diagnostics) {
+         std::string path)
+      : graph_(graph), counts_(counts), options_(options) {
     out_.path = std::move(path);
   }
 
@@ -39,49 +42,27 @@ public:
 private:
   tl::unexpected<Error> overflow(uint32_t line) const { return counts_overflow(out_.path, line); }
 
-  // A count below 0 would take away from those of other objects.
-  int64_t count_of(int64_t count, uint32_t line) {
-    if (count < 0)
-      diagnostics_.add(Severity::warning,
-                       "a negative count is taken for 0: was longjmp() called, or were threads "
-                       "counted without -fprofile-update=atomic?",
-                       out_.path, Position::at_line(line), "negative");
-    return std::max<int64_t>(count, 0);
-  }
+  // Of one line: what it has of one function of the source.
+  struct OfFunction {
+    std::vector<BranchCoverage> branches{};
+    std::vector<ConditionCoverage> conditions{};
+  };
 
-  Result<void> add_line(std::span<const GcovLine *const> instances) {
+  // Instances of a template have the same branches, which add up by their place. Different
+  // functions of one line have branches of their own.
+  Result<void> add_line(std::span<const GcovLine *const> rows) {
     LineCoverage line;
-    line.line = instances.front()->line;
+    line.line = rows.front()->line;
     line.first_branch = static_cast<uint32_t>(out_.branches.size());
     line.first_condition = static_cast<uint32_t>(out_.conditions.size());
     bool fits = true;
-    for (const GcovLine *instance : instances) {
-      fits &= checked_add(
-          line.count,
-          count_of(instance->count == 0 ? instance->at_least : instance->count, line.line));
-      uint32_t place = line.first_branch;
-      for (uint32_t i = instance->first_branch; i < instance->last_branch; ++i) {
-        const GcovBranch &branch = counts_.branches[i];
-        if (branch.throws && !options_.throw_branches)
-          continue;
-        if (place == out_.branches.size())
-          out_.branches.emplace_back();
-        BranchCoverage &sum = out_.branches[place++];
-        fits &= checked_add(sum.count, count_of(branch.count, line.line));
-        sum.fall_through |= branch.fall_through;
-        sum.throws |= branch.throws;
-      }
-      const GcovDetails &details = counts_.details[instance->details];
-      place = line.first_condition;
-      for (uint32_t i = details.first_condition; i < details.last_condition; ++i) {
-        const ConditionCoverage &condition = counts_.conditions[i];
-        if (place == out_.conditions.size())
-          out_.conditions.emplace_back();
-        ConditionCoverage &sum = out_.conditions[place++];
-        sum.terms = std::max(sum.terms, condition.terms);
-        sum.when_true |= condition.when_true;
-        sum.when_false |= condition.when_false;
-      }
+    for (const GcovLine *row : rows)
+      fits &= checked_add(line.count, std::max(times_run(row->count), row->at_least));
+    if (rows.size() == 1) {
+      fits &= add_branches(*rows.front(), out_.branches, line.first_branch);
+      add_conditions(*rows.front(), out_.conditions, line.first_condition);
+    } else {
+      fits &= add_functions_of_line(rows);
     }
     line.last_branch = static_cast<uint32_t>(out_.branches.size());
     line.last_condition = static_cast<uint32_t>(out_.conditions.size());
@@ -89,13 +70,72 @@ private:
     return fits ? Result<void>() : overflow(line.line);
   }
 
+  bool add_functions_of_line(std::span<const GcovLine *const> rows) {
+    bool fits = true;
+    std::map<std::pair<uint32_t, std::string_view>, OfFunction> of_functions; // in one order always
+    for (const GcovLine *row : rows) {
+      const bool known = row->function != none<GraphFunctionId>;
+      const uint32_t column = known ? graph_.functions[row->function].start_column : 0;
+      OfFunction &sums =
+          of_functions[{column, known ? source_function_of(row->function) : std::string_view()}];
+      fits &= add_branches(*row, sums.branches, 0);
+      add_conditions(*row, sums.conditions, 0);
+    }
+    for (const auto &[place, sums] : of_functions) {
+      out_.branches.insert(out_.branches.end(), sums.branches.begin(), sums.branches.end());
+      out_.conditions.insert(out_.conditions.end(), sums.conditions.begin(), sums.conditions.end());
+    }
+    return fits;
+  }
+
+  // To what `sums` has from `place` on.
+  bool add_branches(const GcovLine &row, std::vector<BranchCoverage> &sums, size_t place) const {
+    bool fits = true;
+    for (uint32_t i = row.first_branch; i < row.last_branch; ++i) {
+      const GcovBranch &branch = counts_.branches[i];
+      if (branch.throws && !options_.throw_branches)
+        continue;
+      if (place == sums.size())
+        sums.emplace_back();
+      BranchCoverage &sum = sums[place++];
+      fits &= checked_add(sum.count, times_run(branch.count));
+      sum.fall_through |= branch.fall_through;
+      sum.throws |= branch.throws;
+    }
+    return fits;
+  }
+
+  void add_conditions(const GcovLine &row, std::vector<ConditionCoverage> &sums,
+                      size_t place) const {
+    const GcovDetails &details = counts_.details[row.details];
+    for (uint32_t i = details.first_condition; i < details.last_condition; ++i) {
+      const ConditionCoverage &condition = counts_.conditions[i];
+      if (place == sums.size())
+        sums.emplace_back();
+      ConditionCoverage &sum = sums[place++];
+      sum.terms = std::max(sum.terms, condition.terms);
+      sum.when_true |= condition.when_true;
+      sum.when_false |= condition.when_false;
+    }
+  }
+
+  std::string_view source_function_of(GraphFunctionId id) {
+    const auto [known, is_new] = source_functions_.try_emplace(id);
+    if (is_new)
+      known->second = source_function(graph_.strings[graph_.functions[id].name]);
+    return known->second;
+  }
+
   Result<void> add_functions(const GcovFile &file) {
     auto &functions = out_.functions;
     functions.reserve(file.functions.size());
     for (const GcovFunction &row : file.functions) {
       const GraphFunction &function = graph_.functions[row.id];
+      // Where counts contradict each other, that of the entry may be 0 of what ran.
+      const int64_t at_least = row.inexact && row.blocks_executed > 0 ? 1 : 0;
       functions.push_back({std::string(graph_.strings[function.name]), function.start_line,
-                           function.end_line, count_of(row.execution_count, function.start_line)});
+                           function.end_line, std::max(times_run(row.execution_count), at_least),
+                           row.inexact});
     }
     // Of one name: local functions of several sources that are compiled as one.
     return unite_functions(out_);
@@ -104,8 +144,8 @@ private:
   const CoverageGraph &graph_;
   const GcovCounts &counts_;
   const CoverageOptions &options_;
-  Diagnostics &diagnostics_;
   FileCoverage out_;
+  std::unordered_map<GraphFunctionId, std::string> source_functions_;
 };
 
 } // namespace
@@ -125,9 +165,10 @@ Result<Coverage> coverage_of(const CoverageGraph &graph, const GcovCounts &count
                                 : std::optional(absolute_path(file.name, folder));
     if (!path)
       continue;
-    TALLY_TRY(covered, OfFile(graph, counts, options, diagnostics, std::move(*path)).run(file));
+    TALLY_TRY(covered, OfFile(graph, counts, options, std::move(*path)).run(file));
     out.files.push_back(std::move(covered));
   }
+  TALLY_CHECK(unite_variants(out));
   // One file may be named in two ways.
   CoverageSum sum(options.policy, diagnostics);
   TALLY_CHECK(sum.add(std::move(out)));

@@ -8,6 +8,7 @@
 
 #include <tally/flow_solver.h>
 
+#include "model/coverage_findings.h"
 #include "support/checked.h"
 
 namespace tally {
@@ -27,15 +28,22 @@ public:
       add_finding(fmt::format("function {}: nothing tells the counts of {} arcs", name(function),
                               flow.unsolved),
                   "unsolved");
-    if (flow.negative)
-      add_finding(fmt::format("function {}: counts below 0", name(function)), "negative");
     Gcov3Function &out = out_.functions.emplace_back();
     out.count = flow.blocks.front();
+    out.inexact = flow.negative;
     TALLY_CHECK(add_lines(function, flow, out));
+    if (flow.negative)
+      inexact_.add(name(function),
+                   out.source == Gcov3Function::no_source
+                       ? std::string_view("?")
+                       : graph_.strings[out_.sources[out.source].name],
+                   out.first_line);
     return add_branches(function, flow, out);
   }
 
-  Gcov3Counts finish() {
+  Gcov3Counts finish(bool tell_negative) {
+    if (tell_negative && !inexact_.empty())
+      add_finding(inexact_.text(), "negative");
     for (uint32_t i = 0; i < out_.sources.size(); ++i)
       finish(out_.sources[i], branches_[i]);
     return std::move(out_);
@@ -74,7 +82,7 @@ private:
     const auto [line, added] = lines_.try_emplace(uint64_t{source->second} << 32 | number,
                                                   static_cast<uint32_t>(lines.size()));
     if (added)
-      lines.push_back({number, 0, 0, 0});
+      lines.push_back({number, 0, false, 0, 0});
     return {source->second, line->second};
   }
 
@@ -85,8 +93,10 @@ private:
       for (const uint32_t number : graph_.lines_of(location)) {
         const Place place = place_of(location.file, number);
         const int64_t count = flow.blocks[location.block];
-        if (!checked_add(out_.sources[place.source].lines[place.line].count, count))
+        Gcov3Line &line = out_.sources[place.source].lines[place.line];
+        if (!checked_add(line.count, count))
           return too_large(function);
+        line.ran |= count != 0;
         if (out.source == Gcov3Function::no_source) {
           out.source = place.source;
           out.first_line = number;
@@ -160,6 +170,7 @@ private:
   std::unordered_map<uint64_t, uint32_t> lines_;   // by source and number: row of the source's
   std::vector<std::vector<Branch>> branches_;      // by source
   std::vector<std::pair<uint32_t, bool>> own_;     // lines of a function, and whether they ran
+  InexactFunctions inexact_;
   Gcov3Counts out_;
 };
 
@@ -167,13 +178,14 @@ private:
 
 Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
                                  std::span<const std::vector<int64_t>> counters,
-                                 Diagnostics &diagnostics, const std::string &source) {
+                                 Diagnostics &diagnostics, const std::string &source,
+                                 bool tell_negative) {
   Counter counter(graph, diagnostics, source);
   for (uint32_t i = 0; i < graph.functions.size(); ++i)
     TALLY_CHECK(counter.add(graph.functions[static_cast<GraphFunctionId>(i)],
                             i < counters.size() ? std::span<const int64_t>(counters[i])
                                                 : std::span<const int64_t>()));
-  return counter.finish();
+  return counter.finish(tell_negative);
 }
 
 int gcov3_percent(int64_t count, int64_t total) {
@@ -194,6 +206,7 @@ GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts)
       GcovLine &row = file.lines.emplace_back();
       row.line = line.number;
       row.count = line.count;
+      row.at_least = std::max<int64_t>(line.count, line.ran ? 1 : 0);
       row.first_branch = static_cast<uint32_t>(out.branches.size());
       for (uint32_t i = line.first_branch; i < line.last_branch; ++i)
         if (!source.branches[i].is_call)
@@ -207,6 +220,7 @@ GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts)
       GcovFunction row;
       row.id = static_cast<GraphFunctionId>(i);
       row.execution_count = function.count;
+      row.inexact = function.inexact;
       out.files[function.source].functions.push_back(row);
     }
   return out;

@@ -11,6 +11,7 @@
 #include "coverage/gcov_conditions.h"
 #include "coverage/gcov_rows.h"
 #include "coverage/line_cycles.h"
+#include "model/coverage_findings.h"
 
 namespace tally {
 
@@ -25,6 +26,7 @@ struct Touch {
   uint32_t block = no_block; // to be listed; else its count is to be added
   int64_t count = 0;
   bool unexecuted = false;
+  bool ends_here = true; // the line that the block ends on, which has its branches
 };
 
 using Row = GcovRow;
@@ -45,6 +47,8 @@ public:
     std::ranges::stable_sort(rows_, {}, &Row::key);
     for (uint32_t file = 0; file < out_.files.size(); ++file)
       add_lines(file);
+    if (options_.tell_negative && !inexact_.empty())
+      find(inexact_.text(), "negative");
     size_t kept = 0;
     for (size_t file = 0; file < out_.files.size(); ++file)
       if (wanted_[file] && (has_lines_[file] || !out_.files[file].functions.empty()))
@@ -96,6 +100,7 @@ private:
   Diagnostics &diagnostics_;
   const GcovOptions &options_;
   GcovCounts out_;
+  InexactFunctions inexact_;
   std::vector<uint32_t> file_index_; // by name; no_file: not looked at yet
   std::map<std::string, uint32_t, std::less<>> canonical_index_;
   std::vector<bool> wanted_;    // by file
@@ -268,31 +273,44 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
   touches_.clear();
   uint32_t block = no_block;
   uint64_t last = UINT64_MAX; // of the block's lines
+  size_t listed = 0;          // of Clang's block: where its line is that was named last
+  const auto end_block = [&] {
+    if (listed > 0)
+      touches_[listed - 1].ends_here = true;
+    listed = 0;
+  };
   std::vector<uint32_t> &lines = waiting_;
   for (const GraphLocation &location : graph_.locations_of(function)) {
     if (location.block != block) {
+      end_block();
       block = location.block;
       last = UINT64_MAX;
     }
     const uint32_t file = file_of(location.file);
     const auto of_location = graph_.lines_of(location);
     lines.assign(of_location.begin(), of_location.end());
-    std::ranges::sort(lines);
+    if (!graph_.by_clang) // it matters which one is named last
+      std::ranges::sort(lines);
     const int64_t count = flow.blocks[block];
     for (const uint32_t line : lines) {
       const bool own = grouped_[index_of(id)] && file == own_file && line >= function.start_line &&
                        line <= function.end_line;
       const uint64_t key = uint64_t{own ? group_table + index_of(id) : file} << 32 | line;
       last = wanted_[file] ? key : UINT64_MAX;
-      if (!wanted_[file])
+      if (!wanted_[file]) {
+        listed = 0;
         continue;
+      }
       touches_.push_back({key, no_block, count, !exceptional_[block] && count == 0});
-      if (graph_.by_clang && block != 0)
-        touches_.push_back({key, block, 0, false});
+      if (graph_.by_clang && block != 0) {
+        touches_.push_back({key, block, 0, false, false});
+        listed = touches_.size();
+      }
     }
     if (!graph_.by_clang && last != UINT64_MAX && block != 0 && block + 1 != function.block_count)
       touches_.push_back({last, block, 0, false});
   }
+  end_block();
 }
 
 void Counting::add_conditions(uint32_t block, uint64_t key) {
@@ -347,15 +365,18 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
                         .first_call = static_cast<uint32_t>(out_.calls.size()),
                         .first_condition = static_cast<uint32_t>(out_.conditions.size())};
     blocks_.clear();
-    bool fits = true;
+    bool fits = true, ran = false;
     for (const uint64_t key = touches_[i].key; i < touches_.size() && touches_[i].key == key; ++i) {
       const Touch &touch = touches_[i];
       if (touch.block == no_block) {
         fits &= !__builtin_add_overflow(row.raw, touch.count, &row.raw);
         row.unexecuted |= touch.unexecuted;
+        ran |= touch.count != 0;
         continue;
       }
       blocks_.push_back(touch.block);
+      if (!touch.ends_here)
+        continue;
       if (options_.branches)
         add_branches(touch.block);
       if (options_.blocks)
@@ -388,6 +409,13 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
     if (!fits)
       find(fmt::format("{}: the count of line {} does not fit in 64 bits", name_of(id), row.line),
            "overflow");
+    row.raw_at_least = row.raw;
+    if (flow.negative) { // of what ran, counts may be 0 or below
+      if (row.has_blocks)
+        ran = std::ranges::any_of(blocks_, [&](uint32_t block) { return flow.blocks[block] != 0; });
+      for (int64_t *at_least : {&row.at_least, &row.raw_at_least})
+        *at_least = std::max<int64_t>(*at_least, ran ? 1 : 0);
+    }
     row.last_branch = static_cast<uint32_t>(out_.branches.size());
     rows_.push_back(row);
   }
@@ -400,20 +428,15 @@ void Counting::add_function(GraphFunctionId id) {
   if (flow.unsolved > 0)
     find(fmt::format("{}: nothing tells the count of {} arcs", name_of(id), flow.unsolved),
          "unsolved");
-  if (flow.negative && options_.tell_negative) // of the source, whose line people know
-    diagnostics_.add(Severity::warning,
-                     fmt::format("{}: negative counts: was longjmp() called, or were threads "
-                                 "counted without -fprofile-update=atomic?",
-                                 name_of(id)),
-                     std::string(graph_.strings[function.file]),
-                     Position::at_line(function.start_line), "negative");
+  if (flow.negative)
+    inexact_.add(name_of(id), graph_.strings[function.file], function.start_line);
   if (flow.overflow)
     find(fmt::format("{}: counts that do not fit in 64 bits", name_of(id)), "overflow");
   unconditional_.assign(function.block_count, 0);
   sort_arcs(graph_.arcs_of(function), flow.arcs);
   tell_arcs_apart();
 
-  GcovFunction row{id, 0, 0, 0};
+  GcovFunction row{id, 0, 0, 0, flow.negative};
   row.blocks = function.block_count - std::min(2u, function.block_count);
   if (function.block_count > 0)
     row.execution_count = flow.blocks[0];
@@ -434,7 +457,7 @@ GcovLine Counting::line_of(const Row &row, GraphFunctionId function) {
   return {row.line,         row.has_blocks ? row.by_blocks : row.raw,
           row.unexecuted,   function,
           row.first_branch, row.last_branch,
-          row.details,      row.has_blocks ? row.at_least : row.raw};
+          row.details,      row.has_blocks ? row.at_least : row.raw_at_least};
 }
 
 void Counting::add_lines(uint32_t number) {

@@ -13,7 +13,8 @@ struct GcovRow {
   uint32_t table = 0, line = 0;
   int64_t raw = 0;       // sum over its blocks
   int64_t by_blocks = 0; // as LineCycles counts them
-  int64_t at_least = 0;  // the same; what it had counted where that took too long
+  // What GcovLine::at_least is of each of the two.
+  int64_t raw_at_least = 0, at_least = 0;
   bool unexecuted = false, has_blocks = false;
   uint32_t first_branch = 0, last_branch = 0;
   uint32_t details = 0; // of the counts'

@@ -111,7 +111,11 @@ bool PathFilter::wants(std::string_view shown_path) const {
   const bool wanted = patterns_->filters.empty()
                           ? !shown_path.starts_with('/')
                           : patterns_->found_in(patterns_->filters, shown_path);
-  return wanted && !patterns_->found_in(patterns_->excludes, shown_path);
+  return wanted && !excludes(shown_path);
+}
+
+bool PathFilter::excludes(std::string_view path) const {
+  return patterns_->found_in(patterns_->excludes, path);
 }
 
 Result<void> PathFilter::check() const {

@@ -63,6 +63,7 @@ namespace {
 
 Result<Content> sum_of_counters(std::vector<ReadFile> files, std::span<const std::string> names) {
   auto &sum = std::get<std::unique_ptr<CounterFile>>(files[0].content);
+  TALLY_CHECK(sum->unite());
   for (size_t i = 1; i < files.size(); ++i)
     if (auto added = sum->add(*std::get<std::unique_ptr<CounterFile>>(files[i].content)); !added) {
       if (added.error().source.empty() && i < names.size())

@@ -15,12 +15,14 @@
 #endif
 #include "formats/flamegraph/flamegraph.h"
 #include "formats/folded/folded.h"
+#include "formats/foreign.h"
 #include "formats/gcov/read.h"
 #include "formats/gcov3/gcov3.h"
 #include "formats/gcovr/gcovr.h"
 #include "formats/gmon/gmon.h"
 #include "formats/lcov/lcov.h"
 #include "formats/perf_data/perf_data.h"
+#include "formats/perf_script/perf_script.h"
 #ifdef TALLY_WITH_PPROF
 #include "formats/pprof/pprof.h"
 #endif
@@ -92,6 +94,12 @@ std::span<const Format> formats() {
        .file_names = {"perf.data*", "*.perf.data", "*.perf"},
        .probe = perf_data::probe,
        .read_addresses = perf_data::read},
+      {.name = "perf-script",
+       .summary = "samples with their stacks, as the text that perf script prints",
+       .file_names = {},
+       .default_name = "*.perf-script",
+       .probe = perf_script::probe,
+       .read = perf_script::read},
 #ifdef TALLY_WITH_PPROF
       {.name = "pprof",
        .summary = "gzipped profile.proto, for `go tool pprof` and others",
@@ -125,6 +133,25 @@ Result<const Format *> format_by_name(std::string_view name) {
   }
   return fail(ErrorCode::invalid_argument,
               fmt::format("unknown format '{}' (there are: {})", name, fmt::join(known, ", ")));
+}
+
+Result<const Format *> profile_format_by_name(std::string_view name) {
+  std::vector<std::string_view> written;
+  bool known = false;
+  for (const Format &format : formats()) {
+    if (format.writes_profiles()) {
+      if (format.name == name)
+        return &format;
+      written.push_back(format.name);
+    }
+    known |= format.name == name;
+  }
+  return fail(
+      ErrorCode::invalid_argument,
+      known ? fmt::format("the format {} does not hold profiles, or is not written (there "
+                          "are: {})",
+                          name, fmt::join(written, ", "))
+            : fmt::format("unknown format '{}' (there are: {})", name, fmt::join(written, ", ")));
 }
 
 const Format *format_by_file_name(std::string_view path) {
@@ -181,6 +208,9 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
   // A probe wants a whole line. The reader of one so long has to hold it, too.
   for (size_t size = head_bytes, searched = 0;; size *= 2) {
     TALLY_TRY(head, source.peek(size));
+    // Before all others: `--- threadz` has lines that a Callgrind file could have.
+    if (std::string what = foreign_format(head); !what.empty())
+      return fail(ErrorCode::unsupported, std::move(what), source.name());
     const Format *by_content = nullptr;
     for (const Format &candidate : formats())
       if (candidate.probe && candidate.probe(head) && (!by_content || &candidate == by_name))

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/kernel_code.h"
+
 namespace tally {
 
 CallChain::CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space)
@@ -23,10 +25,13 @@ bool CallChain::caller(uint64_t return_address) {
   return true;
 }
 
-StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte> stack) {
+StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte> stack,
+                           size_t asked) {
   unwind_input_.registers = registers;
   unwind_input_.stack = stack;
-  const StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
+  StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
+  if (end == StackEnd::copy_short && stack.size() < asked)
+    end = StackEnd::unreadable;
   unwind_input_.stack = {};
   if (pcs_.empty())
     pcs_.push_back(registers.pc());
@@ -35,7 +40,10 @@ StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte
 }
 
 size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
-  if (pcs_.size() < 3 || pcs_.back() != cut_mark(StackEnd::copy_short))
+  if (pcs_.size() < 3)
+    return 0;
+  const uint64_t mark = pcs_.back();
+  if (mark != cut_mark(StackEnd::copy_short) && mark != cut_mark(StackEnd::unreadable))
     return 0;
   pcs_.pop_back();
   const size_t last = pcs_.size() - 1;
@@ -54,13 +62,17 @@ size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
       if (!caller(address))
         break;
   const size_t spliced = pcs_.size() - before;
-  ended(StackEnd::copy_short);
+  pcs_.push_back(mark);
   return spliced;
 }
 
 void CallChain::ended(StackEnd why) {
   if (why != StackEnd::complete)
     pcs_.push_back(cut_mark(why));
+}
+
+void CallChain::enter_kernel(uint64_t pc) {
+  pcs_.insert(pcs_.begin(), is_kernel_code(pc) ? pc : somewhere_in_kernel);
 }
 
 CodeMapping CallChain::code_mapping(uint32_t range) {

@@ -32,14 +32,17 @@ public:
   void leaf(uint64_t pc) { pcs_.push_back(pc); }
   // False: this is no code, so it cannot be a caller, and nothing beyond it can be trusted.
   bool caller(uint64_t return_address);
-  // Into an empty chain.
-  StackEnd unwind(const Registers &registers, std::span<const std::byte> stack);
-  // Of a chain that unwind() has cut because the copy of the stack was short: goes on with what was
-  // seen of it by frame pointers (leaf first, the pc before return addresses), where both agree on
-  // the last two frames. It stays marked. How many frames came to it.
+  // Into an empty chain. `asked`: the bytes of stack that were to be copied; a smaller copy ends
+  // where the stack could not be read.
+  StackEnd unwind(const Registers &registers, std::span<const std::byte> stack, size_t asked);
+  // Of a chain that unwind() has cut where the copy of the stack ends: goes on with what was seen
+  // of it by frame pointers (leaf first, the pc before return addresses), where both agree on the
+  // last two frames. It stays marked. How many frames came to it.
   size_t splice(std::span<const uint64_t> by_frame_pointers);
   // Marks where it was cut, so that it does not pass for a whole one.
   void ended(StackEnd why);
+  // The clock struck in the kernel: its frame becomes the leaf of the chain, which is complete.
+  void enter_kernel(uint64_t pc);
 
   // Leaf first; callers as return address - 1.
   std::span<const uint64_t> pcs() const { return pcs_; }

@@ -1,27 +1,13 @@
 #include "model/code_places.h"
 
-#include "model/common_root.h"
 #include "support/hash.h"
 
 namespace tally {
 
 std::span<const uint32_t> CodePlaces::numbers_of(std::span<const uint64_t> pcs) {
-  if (previous_generation_ != space_->generation()) {
-    // The same address may be another place now.
-    previous_generation_ = space_->generation();
-    previous_pcs_.clear();
-    previous_.clear();
-  }
-  const size_t depth = pcs.size();
-  const size_t same = common_root(previous_pcs_, pcs);
-  previous_pcs_.resize(same);
-  previous_.resize(same);
-  for (size_t i = same; i < depth; ++i) {
-    const uint64_t pc = pcs[depth - 1 - i];
-    previous_.push_back(number_of(pc));
-    previous_pcs_.push_back(pc);
-  }
-  return previous_;
+  return previous_.values_of(
+      pcs, space_->generation(),
+      [this](uint64_t pc, std::span<const uint32_t>) { return number_of(pc); });
 }
 
 uint32_t CodePlaces::number_of(uint64_t pc) {

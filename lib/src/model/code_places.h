@@ -11,6 +11,7 @@
 
 #include "model/address_space.h"
 #include "model/id_table.h"
+#include "model/shared_root.h"
 
 namespace tally {
 
@@ -43,10 +44,7 @@ private:
   std::vector<uint64_t> elsewhere_; // addresses: marks, and what is in no range
   DenseIdTable by_address_;
 
-  // The chain before, outermost first: the next one mostly begins alike.
-  std::vector<uint64_t> previous_pcs_;
-  std::vector<uint32_t> previous_;
-  uint64_t previous_generation_ = 0;
+  SharedRoot<uint32_t> previous_;
 };
 
 } // namespace tally

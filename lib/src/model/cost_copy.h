@@ -7,6 +7,10 @@
 
 namespace tally {
 
+// The profile without some of its counted events, of which `left_out` tells the first ones.
+// no_data: no event would be left.
+Result<CostProfile> without_events(const CostProfile &profile, const std::vector<bool> &left_out);
+
 // Objects, files and functions, whose ids stay as they are, and what positions and calls carry. The
 // builder is new, and has its events.
 inline void copy_tables(const CostProfile &from, CostProfileBuilder &out) {

@@ -185,6 +185,7 @@ Result<void> FileSum::add_functions() {
     sum_.functions.push_back(*left++);
     FunctionCoverage &function = sum_.functions.back();
     function.end_line = std::max(function.end_line, right->end_line);
+    function.inexact |= right->inexact;
     if (!checked_add(function.count, right->count))
       return overflow(function.start_line);
     ++right;
@@ -221,11 +222,14 @@ Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
   return {};
 }
 
-Result<void> demangle_names(Coverage &coverage) {
-  const auto of_files = [](std::vector<FileCoverage> &files) -> Result<void> {
+namespace {
+
+// `name_of` gives a function its name; those that have one name then are one.
+template <class NameOf> Result<void> rename_functions(Coverage &coverage, NameOf name_of) {
+  const auto of_files = [&](std::vector<FileCoverage> &files) -> Result<void> {
     for (FileCoverage &file : files) {
       for (FunctionCoverage &function : file.functions)
-        function.name = demangled(function.name);
+        function.name = name_of(function.name);
       TALLY_CHECK(unite_functions(file));
     }
     return {};
@@ -234,6 +238,23 @@ Result<void> demangle_names(Coverage &coverage) {
   for (TestCoverage &test : coverage.tests)
     TALLY_CHECK(of_files(test.files));
   return {};
+}
+
+} // namespace
+
+Result<void> demangle_names(Coverage &coverage) { return rename_functions(coverage, demangled); }
+
+Result<void> unite_variants(Coverage &coverage) {
+  return rename_functions(coverage, base_object_variant);
+}
+
+std::optional<std::string> inexact_functions(const Coverage &coverage) {
+  InexactFunctions found;
+  for (const FileCoverage &file : coverage.files)
+    for (const FunctionCoverage &function : file.functions)
+      if (function.inexact)
+        found.add(function.name, file.path, function.start_line);
+  return found.empty() ? std::nullopt : std::optional(found.text());
 }
 
 Result<void> unite_functions(FileCoverage &file) {
@@ -245,6 +266,7 @@ Result<void> unite_functions(FileCoverage &file) {
     if (kept > 0 && place_of(functions[kept - 1]) == place_of(functions[i])) {
       FunctionCoverage &sum = functions[kept - 1];
       sum.end_line = std::max(sum.end_line, functions[i].end_line);
+      sum.inexact |= functions[i].inexact;
       if (!checked_add(sum.count, functions[i].count))
         return counts_overflow(file.path, sum.start_line);
       continue;

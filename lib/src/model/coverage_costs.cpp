@@ -1,7 +1,5 @@
 #include <tally/coverage_costs.h>
 
-#include <algorithm>
-
 #include "model/function_of_line.h"
 
 namespace tally {
@@ -18,7 +16,7 @@ Result<CostProfile> costs_of(const Coverage &coverage) {
       const FunctionCoverage *function = function_of(line.line);
       out.begin_block(part, out.add_function(function ? function->name : "", file_id, object),
                       file_id);
-      const uint64_t cost = static_cast<uint64_t>(std::max<int64_t>(line.count, 0));
+      const uint64_t cost = static_cast<uint64_t>(times_run(line.count));
       out.add_cost({.line = line.line}, std::span(&cost, 1));
     }
   }

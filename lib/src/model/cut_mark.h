@@ -18,6 +18,8 @@ constexpr std::string_view cut_words(uint64_t pc) {
   switch (pc) {
   case cut_mark(StackEnd::copy_short):
     return "[cut: deeper than the copy of the stack]";
+  case cut_mark(StackEnd::unreadable):
+    return "[cut: the stack could not be read further]";
   case cut_mark(StackEnd::no_rule):
     return "[cut: no unwind data]";
   case cut_mark(StackEnd::damaged):

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "model/id_table.h"
+#include "model/trie_walk.h"
 #include "support/hash.h"
 
 namespace tally {
@@ -73,39 +74,22 @@ Result<void> FrameTree::add_nodes(const StackProfile &profile) {
   return {};
 }
 
-// Not recursive: a stack may be deep.
 void FrameTree::put_in_order() {
-  // Families: the nodes of one parent stand together, outermost ones last (`none` is largest).
-  std::vector<uint32_t> families(size());
-  std::iota(families.begin(), families.end(), 0);
-  std::ranges::sort(families, {}, [&](uint32_t node) {
-    return (uint64_t{nodes_[node].parent} << 32) | nodes_[node].frame;
-  });
-  constexpr uint32_t end = none<uint32_t>;
-  std::vector<uint32_t> first_child(size(), end), next_sibling(size(), end), new_id(size());
-  uint32_t next = end;
-  for (size_t i = families.size(); i-- > 0;) {
-    const uint32_t node = families[i], parent = nodes_[node].parent;
-    uint32_t &head = parent == end ? next : first_child[parent];
-    next_sibling[node] = head;
-    head = node;
-  }
+  std::vector<uint32_t> by_frame(size());
+  std::iota(by_frame.begin(), by_frame.end(), 0U);
+  std::ranges::sort(by_frame, {}, [&](uint32_t node) { return nodes_[node].frame; });
+  std::vector<uint32_t> new_id(size());
   std::vector<Node> ordered;
   ordered.reserve(nodes_.size());
-  std::vector<uint32_t> path;
-  while (next != end || !path.empty()) {
-    if (next == end) {
-      next = next_sibling[path.back()];
-      path.pop_back();
-      continue;
-    }
-    new_id[next] = static_cast<uint32_t>(ordered.size());
-    ordered.push_back(nodes_[next]);
+  constexpr uint32_t end = none<uint32_t>;
+  const auto enter = [&](uint32_t node) {
+    new_id[node] = static_cast<uint32_t>(ordered.size());
+    ordered.push_back(nodes_[node]);
     if (ordered.back().parent != end)
       ordered.back().parent = new_id[ordered.back().parent];
-    path.push_back(next);
-    next = first_child[next];
-  }
+  };
+  walk_trie(
+      size(), by_frame, [&](uint32_t node) { return nodes_[node].parent; }, enter, [](uint32_t) {});
   nodes_ = std::move(ordered);
   for (uint32_t &leaf : leaves_)
     leaf = new_id[leaf];

@@ -1,29 +1,17 @@
 #include "model/mapped_stacks.h"
 
-#include "model/common_root.h"
 #include "model/cut_mark.h"
+#include "model/kernel_code.h"
 
 namespace tally {
 
 StackId MappedStacks::stack_of(StackProfileBuilder &builder, std::span<const uint64_t> pcs) {
-  if (previous_generation_ != space_.generation()) {
-    // The same address may be another place now.
-    previous_generation_ = space_.generation();
-    previous_pcs_.clear();
-    previous_stacks_.clear();
-  }
-  const size_t depth = pcs.size();
-  const size_t same = common_root(previous_pcs_, pcs);
-  previous_pcs_.resize(same);
-  previous_stacks_.resize(same);
-  StackId stack = same == 0 ? none<StackId> : previous_stacks_.back();
-  for (size_t i = same; i < depth; ++i) {
-    const uint64_t pc = pcs[depth - 1 - i];
-    stack = builder.push(stack, location_of(builder, space_.find(pc), pc));
-    previous_pcs_.push_back(pc);
-    previous_stacks_.push_back(stack);
-  }
-  return stack;
+  const auto stacks = previous_.values_of(
+      pcs, space_.generation(), [&](uint64_t pc, std::span<const StackId> outer) {
+        return builder.push(outer.empty() ? none<StackId> : outer.back(),
+                            location_of(builder, space_.find(pc), pc));
+      });
+  return stacks.empty() ? none<StackId> : stacks.back();
 }
 
 LocationId MappedStacks::location_of(StackProfileBuilder &builder, uint32_t range, uint64_t pc) {
@@ -31,19 +19,48 @@ LocationId MappedStacks::location_of(StackProfileBuilder &builder, uint32_t rang
     const SourceLine line{builder.add_function({builder.intern(why), {}, {}, {}, 0}), {}, 0};
     return builder.add_location(none<MappingId>, pc, std::span(&line, 1));
   }
+  if (is_kernel_code(pc)) {
+    const SourceLine line{
+        builder.add_function(
+            {builder.intern(kernel_function), {}, {}, builder.intern(kernel_object), 0}),
+        {},
+        0};
+    return builder.add_location(kernel_mapping(builder), pc, std::span(&line, 1));
+  }
   return builder.add_location(
       range == AddressSpace::nowhere ? none<MappingId> : mapping_of(builder, range), pc);
+}
+
+// One for all processes of a profile.
+MappingId MappedStacks::kernel_mapping(StackProfileBuilder &builder) {
+  if (kernel_ != none<MappingId>)
+    return kernel_;
+  begin_with_program(builder, AddressSpace::nowhere);
+  const StringId path = builder.intern(kernel_object);
+  const auto &there = builder.so_far().mappings();
+  for (uint32_t i = 0; i < there.size(); ++i)
+    if (there[static_cast<MappingId>(i)].path == path)
+      return kernel_ = static_cast<MappingId>(i);
+  Mapping mapping;
+  mapping.start = mapping.file_offset = kernel_start;
+  mapping.limit = kernel_limit;
+  mapping.path = path;
+  return kernel_ = builder.add_mapping(mapping);
+}
+
+// The program's own mapping is a profile's first, as pprof's readers expect.
+void MappedStacks::begin_with_program(StackProfileBuilder &builder, uint32_t range) {
+  if (!mappings_.empty())
+    return;
+  mappings_.resize(space_.ranges().size(), none<MappingId>);
+  if (space_.program() != AddressSpace::nowhere && space_.program() != range)
+    mapping_of(builder, space_.program());
 }
 
 MappingId MappedStacks::mapping_of(StackProfileBuilder &builder, uint32_t range) {
   if (range < mappings_.size() && mappings_[range] != none<MappingId>)
     return mappings_[range];
-  if (mappings_.empty()) {
-    // The program's own mapping is a profile's first, as pprof's readers expect.
-    mappings_.resize(space_.ranges().size(), none<MappingId>);
-    if (space_.program() != AddressSpace::nowhere && space_.program() != range)
-      mapping_of(builder, space_.program());
-  }
+  begin_with_program(builder, range);
   if (range >= mappings_.size())
     mappings_.resize(space_.ranges().size(), none<MappingId>);
   const CodeRange &r = space_.ranges()[range];

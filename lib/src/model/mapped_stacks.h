@@ -8,6 +8,7 @@
 #include <tally/stack_profile.h>
 
 #include "model/address_space.h"
+#include "model/shared_root.h"
 
 namespace tally {
 
@@ -16,11 +17,12 @@ public:
   explicit MappedStacks(const AddressSpace &space) : space_(space) {} // which outlives it
   // The same places as those of `other`, whose space the own one is a copy of.
   MappedStacks(const AddressSpace &space, const MappedStacks &other)
-      : space_(space), mappings_(other.mappings_) {}
+      : space_(space), mappings_(other.mappings_), kernel_(other.kernel_) {}
   MappedStacks(const MappedStacks &) = delete;
   MappedStacks &operator=(const MappedStacks &) = delete;
 
   // Leaf first, not empty; callers as return address - 1; a cut_mark() last where there are more.
+  // An address of the kernel becomes the function "[kernel]".
   StackId stack_of(StackProfileBuilder &builder, std::span<const uint64_t> pcs);
 
   // range: of the space; AddressSpace::nowhere: of none.
@@ -28,14 +30,14 @@ public:
 
 private:
   MappingId mapping_of(StackProfileBuilder &builder, uint32_t range);
+  MappingId kernel_mapping(StackProfileBuilder &builder);
+  void begin_with_program(StackProfileBuilder &builder, uint32_t range);
 
   const AddressSpace &space_;
   std::vector<MappingId> mappings_; // of space_'s ranges, in this profile; none: not met yet
+  MappingId kernel_ = none<MappingId>;
 
-  // The stack before, outermost first: the next one mostly begins alike.
-  std::vector<uint64_t> previous_pcs_;
-  std::vector<StackId> previous_stacks_;
-  uint64_t previous_generation_ = 0;
+  SharedRoot<StackId> previous_;
 };
 
 } // namespace tally

@@ -153,6 +153,47 @@ Result<CostProfile> one_event(const CostProfile &profile, std::string_view event
   return out.finish();
 }
 
+Result<CostProfile> without_events(const CostProfile &profile, const std::vector<bool> &left_out) {
+  std::vector<size_t> kept;
+  CostProfileBuilder out;
+  for (size_t e = 0; e < profile.events().size(); ++e)
+    if (e >= left_out.size() || !left_out[e]) {
+      const CostEvent &event = profile.events()[e];
+      kept.push_back(e);
+      out.add_event(profile.strings[event.name], profile.strings[event.long_name],
+                    profile.strings[event.formula]);
+    }
+  if (kept.empty())
+    return fail(ErrorCode::no_data, "has no event that could be read");
+  for (const CostEvent &event : profile.derived_events())
+    out.describe_event(profile.strings[event.name], profile.strings[event.long_name],
+                       profile.strings[event.formula]);
+  copy_tables(profile, out);
+  out.set_creator(profile.strings[profile.creator]);
+  const auto keep = [&](std::span<const uint64_t> all) {
+    std::vector<uint64_t> some;
+    for (const size_t e : kept)
+      some.push_back(e < all.size() ? all[e] : 0);
+    return some;
+  };
+  std::vector<CostPartId> parts;
+  for (CostPart part : profile.parts()) {
+    if (!part.summary.empty())
+      part.summary = keep(part.summary);
+    parts.push_back(copy_part(profile, std::move(part), out));
+  }
+  std::vector<uint64_t> all(profile.events().size()), some;
+  const auto row_of = [&](const CostTable &table) {
+    return [&](uint32_t row) {
+      table.get(row, all);
+      some = keep(all);
+      return std::span<const uint64_t>(some);
+    };
+  };
+  copy_blocks(profile, out, parts, row_of(profile.costs()), row_of(profile.call_costs()));
+  return out.finish();
+}
+
 Result<StackProfile> one_event(StackProfile profile, std::string_view event) {
   std::vector<std::string_view> names;
   for (const ValueType &type : profile.value_types())

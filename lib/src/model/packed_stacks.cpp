@@ -7,6 +7,7 @@
 
 #include <zstd.h>
 
+#include "model/trie_walk.h"
 #include "support/checked.h"
 #include "support/hash.h"
 
@@ -177,26 +178,27 @@ private:
 // The trie's nodes in the order in which they are packed.
 class PackedStacks::Walk {
 public:
-  explicit Walk(const PackedStacks &of)
-      : of_(of), order_(of.nodes_.size()), rows_(of.rows_.size()) {
+  explicit Walk(const PackedStacks &of) : of_(of), rows_(of.rows_.size()) {
     const auto &nodes = of.nodes_;
-    // Callees of a caller stand together, ascending; those of none come last.
-    std::iota(order_.begin(), order_.end(), 0U);
-    std::ranges::sort(order_, {},
-                      [&](uint32_t i) { return uint64_t{nodes[i].caller} << 32 | nodes[i].frame; });
-    first_.assign(nodes.size() + 2, 0);
-    for (size_t i = 0; i < nodes.size(); ++i)
-      ++first_[(nodes[i].caller == no_node ? nodes.size() : nodes[i].caller) + 1];
-    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    const auto count = static_cast<uint32_t>(nodes.size());
+    std::vector<uint32_t> by_frame(count);
+    std::iota(by_frame.begin(), by_frame.end(), 0U);
+    std::ranges::sort(by_frame, {}, [&](uint32_t i) { return nodes[i].frame; });
+    visits_.reserve(count);
+    uint32_t depth = 0;
+    walk_trie(
+        count, by_frame, [&](uint32_t i) { return nodes[i].caller; },
+        [&](uint32_t i) {
+          visits_.push_back({i, ++depth});
+        },
+        [&](uint32_t) { --depth; });
     std::iota(rows_.begin(), rows_.end(), 0U);
     std::ranges::sort(rows_, {}, [&](uint32_t i) { return of.rows_[i].node; });
     first_row_.assign(nodes.size() + 2, 0);
     for (size_t i = 0; i < of.rows_.size(); ++i)
       ++first_row_[(of.rows_[i].node == no_node ? nodes.size() : of.rows_[i].node) + 1];
     std::partial_sum(first_row_.begin(), first_row_.end(), first_row_.begin());
-    const size_t stackless = nodes.size();
-    push_callees(stackless, 1);
-    has_stackless_ = first_row_[stackless] != first_row_[stackless + 1];
+    has_stackless_ = first_row_[count] != first_row_[count + 1];
   }
   bool next(PackedNode &node) {
     if (has_stackless_) {
@@ -205,22 +207,16 @@ public:
       counts_of(of_.nodes_.size(), node.counts);
       return true;
     }
-    if (open_.empty())
+    if (next_ == visits_.size())
       return false;
-    const auto [index, depth] = open_.back();
-    open_.pop_back();
+    const auto [index, depth] = visits_[next_++];
     node.depth = depth;
     node.frame = of_.nodes_[index].frame;
     counts_of(index, node.counts);
-    push_callees(index, depth + 1);
     return true;
   }
 
 private:
-  void push_callees(size_t caller, uint32_t depth) {
-    for (uint32_t i = first_[caller + 1]; i > first_[caller]; --i)
-      open_.push_back({order_[i - 1], depth});
-  }
   void counts_of(size_t node, std::vector<Count> &counts) const {
     counts.clear();
     for (uint32_t i = first_row_[node]; i < first_row_[node + 1]; ++i) {
@@ -230,12 +226,13 @@ private:
     std::ranges::sort(counts, {}, &Count::key);
   }
 
-  struct Open {
+  struct Visit {
     uint32_t index, depth;
   };
   const PackedStacks &of_;
-  std::vector<uint32_t> order_, first_, rows_, first_row_;
-  std::vector<Open> open_; // the next one last
+  std::vector<Visit> visits_;
+  size_t next_ = 0;
+  std::vector<uint32_t> rows_, first_row_;
   bool has_stackless_ = false;
 };
 

@@ -9,6 +9,8 @@
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 
+#include "model/trie_walk.h"
+
 namespace tally {
 
 struct StackFilter {
@@ -38,36 +40,18 @@ private:
 };
 
 // Calls visitor.enter(node) before and visitor.leave(node) after all that node called, callers
-// first; nodes that weigh nothing are left out. Not recursive: a stack may be deep.
+// first; nodes that weigh nothing are left out.
 template <class Visitor>
 void walk_stacks(const StackProfile &profile, const StackWeights &weights, Visitor &&visitor) {
-  const uint32_t count = profile.stack_count();
-  constexpr uint32_t end = none<uint32_t>;
-  std::vector<uint32_t> first_child(count, end), next_sibling(count, end);
-  uint32_t first_root = end;
-  for (uint32_t i = count; i-- > 0;) { // backwards, so that children come in ascending order
-    const auto node = static_cast<StackId>(i);
-    if (weights.empty(node))
-      continue;
-    const StackId caller = profile.stack_caller(node);
-    uint32_t &head = caller == none<StackId> ? first_root : first_child[index_of(caller)];
-    next_sibling[i] = head;
-    head = i;
-  }
-  std::vector<uint32_t> path;
-  uint32_t next = first_root;
-  while (next != end || !path.empty()) {
-    if (next == end) {
-      const uint32_t done = path.back();
-      path.pop_back();
-      visitor.leave(static_cast<StackId>(done));
-      next = next_sibling[done];
-      continue;
-    }
-    visitor.enter(static_cast<StackId>(next));
-    path.push_back(next);
-    next = first_child[next];
-  }
+  std::vector<uint32_t> nodes;
+  for (uint32_t i = 0; i < profile.stack_count(); ++i)
+    if (!weights.empty(static_cast<StackId>(i)))
+      nodes.push_back(i);
+  walk_trie(
+      profile.stack_count(), nodes,
+      [&](uint32_t node) { return index_of(profile.stack_caller(static_cast<StackId>(node))); },
+      [&](uint32_t node) { visitor.enter(static_cast<StackId>(node)); },
+      [&](uint32_t node) { visitor.leave(static_cast<StackId>(node)); });
 }
 
 // Counts keys once a stack: `enter` says whether the key was not on the path yet.

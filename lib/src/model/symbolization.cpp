@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "model/kernel_code.h"
 #include "support/path.h"
 
 namespace tally {
@@ -38,6 +39,13 @@ void Symbolization::find_modules() {
   for (uint32_t i = 0; i < p.mappings().size(); ++i) {
     const auto id = static_cast<MappingId>(i);
     Mapping mapping = p.mappings()[id];
+    if (p.strings[mapping.path] == kernel_object) {
+      // Its functions are named on demand, and only where it is the kernel that runs now.
+      modules_.push_back(none<ModuleId>);
+      mapping.has_bias = processes_ == Processes::here;
+      builder_.replace_mapping(id, mapping);
+      continue;
+    }
     const ModuleId module = symbolizer_.module({std::string(p.strings[mapping.path]),
                                                 std::string(p.strings[mapping.build_id]),
                                                 mapping.device, mapping.inode, pid},
@@ -118,6 +126,9 @@ std::vector<uint64_t> Symbolization::unnamed() const {
   return addresses;
 }
 
+// LLDB gives a function without a symbol a number, which is another one in each module and version.
+static bool is_made_up(std::string_view name) { return name.starts_with("___lldb_unnamed_symbol"); }
+
 void Symbolization::set_names(uint64_t address, std::span<const Named> frames) {
   if (unnamed_.empty()) {
     for (LocationId id : order_)
@@ -130,6 +141,10 @@ void Symbolization::set_names(uint64_t address, std::span<const Named> frames) {
     const LocationId id = next->second;
     const Location at = builder_.so_far().location(id);
     if (found_[id].first != found_[id].last)
+      continue;
+    // Such a function is "module+0xoffset" below, also once no debugger can be asked.
+    if (at.mapping != none<MappingId> && builder_.so_far().mappings()[at.mapping].has_bias &&
+        std::ranges::all_of(frames, [](const Named &frame) { return is_made_up(frame.function); }))
       continue;
     const StringId object =
         at.mapping == none<MappingId> ? StringId{} : builder_.so_far().mappings()[at.mapping].path;

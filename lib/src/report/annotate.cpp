@@ -259,14 +259,17 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
   if (files.empty())
     return fail(ErrorCode::no_data, "has no costs of its own: it is only called",
                 std::string(what));
-  std::set<std::string_view> own_files;
+  std::set<std::string_view> own_files, functions;
   for (uint32_t i = 0; i < wanted.functions.size(); ++i)
-    if (wanted.functions[i])
-      own_files.insert(
-          profile
-              .strings[profile.files()[profile.functions()[static_cast<CostFunctionId>(i)].file]]);
+    if (wanted.functions[i]) {
+      const CostFunction &function = profile.functions()[static_cast<CostFunctionId>(i)];
+      own_files.insert(profile.strings[profile.files()[function.file]]);
+      functions.insert(without_level(profile.strings[function.name]));
+    }
 
   Annotation out;
+  if (functions.size() > 1)
+    out.functions.assign(functions.begin(), functions.end());
   for (const CostEvent &event : profile.events())
     out.events.emplace_back(profile.strings[event.name]);
   out.totals.assign(profile.totals().begin(), profile.totals().end());
@@ -343,6 +346,13 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
       out += fmt::format("{} ends with line {}: it is not the text that was compiled\n",
                          printable(file.source), file.source_lines);
   }
+  if (!annotation.functions.empty())
+    out += options.style.paint(
+               Role::metadata,
+               fmt::format("(the lines of {} functions: {})", annotation.functions.size(),
+                           printable(some_of(std::vector<std::string_view>(
+                               annotation.functions.begin(), annotation.functions.end()))))) +
+           '\n';
   return out;
 }
 

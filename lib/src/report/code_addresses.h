@@ -21,6 +21,7 @@ public:
   CodeAddresses(const StackProfile &profile, Symbolizer &symbolizer, Diagnostics &diagnostics,
                 int pid);
   CodeAddress of(const Location &location) const;
+  const std::vector<ModuleId> &modules() const { return modules_; } // by MappingId
 
 private:
   const StackProfile &profile_;

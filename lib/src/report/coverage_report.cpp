@@ -1,6 +1,8 @@
 #include <tally/coverage_report.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <span>
 #include <unordered_map>
 
@@ -86,9 +88,113 @@ std::string last_columns(std::string_view text, size_t width) {
       ;
   return "…" + std::string(text.substr(begin));
 }
+
+constexpr std::array<std::pair<std::string_view, FileOrder>, 5> orders{{
+    {"file", FileOrder::file},
+    {"lines", FileOrder::lines},
+    {"functions", FileOrder::functions},
+    {"branches", FileOrder::branches},
+    {"missed", FileOrder::missed},
+}};
+
+// What sorts first is smallest; the files themselves are by path already.
+double rank(const FileCoverage &file, FileOrder order) {
+  const CoverageTotals totals = totals_of(file);
+  if (order == FileOrder::missed)
+    return -static_cast<double>(totals.lines - totals.lines_executed);
+  for (const CoverageMetric &metric : metrics_of(totals))
+    for (const auto &[word, each] : orders)
+      if (each == order && metric.name == word)
+        return metric.whole == 0 ? 101 : percent(metric.part, metric.whole);
+  return 0;
+}
+
+std::vector<const FileCoverage *> in_order(const Coverage &coverage, FileOrder order) {
+  std::vector<std::pair<double, const FileCoverage *>> ranked;
+  for (const FileCoverage &file : coverage.files)
+    ranked.emplace_back(rank(file, order), &file);
+  std::ranges::stable_sort(ranked, {}, [](const auto &each) { return each.first; });
+  std::vector<const FileCoverage *> out;
+  for (const auto &each : ranked)
+    out.push_back(each.second);
+  return out;
+}
+
+struct Folder {
+  size_t files = 0;
+  CoverageTotals totals{};
+};
+using Folders = std::map<std::string, Folder, std::less<>>; // by path, which ends with '/'
+
+Folders folders_of(const Coverage &coverage, std::string_view root) {
+  Folders out;
+  for (const FileCoverage &file : coverage.files) {
+    const std::string_view path = relative_path(file.path, root);
+    const CoverageTotals totals = totals_of(file);
+    for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
+      Folder &folder = out[std::string(path.substr(0, slash + 1))];
+      ++folder.files;
+      folder.totals += totals;
+    }
+  }
+  return out;
+}
+
+// Those with all files, or with the same ones as a folder in them, tell nothing.
+Folders telling(const Folders &folders, size_t files) {
+  Folders out;
+  for (auto at = folders.begin(); at != folders.end(); ++at) {
+    const auto next = std::next(at); // a folder in it, if there is one with the same files
+    const bool same = next != folders.end() && next->first.starts_with(at->first) &&
+                      next->second.files == at->second.files;
+    if (!same && at->second.files < files)
+      out.insert(*at);
+  }
+  return out;
+}
+
+size_t level_of(const Folders &folders, std::string_view path) {
+  size_t level = 1;
+  for (size_t slash = path.find('/'); slash + 1 < path.size(); slash = path.find('/', slash + 1))
+    level += folders.contains(path.substr(0, slash + 1));
+  return level;
+}
+
+Folders folders_to_show(const Coverage &coverage, std::string_view root) {
+  constexpr size_t screen = 20;
+  const Folders all = telling(folders_of(coverage, root), coverage.files.size());
+  if (std::ranges::all_of(all, [](const auto &each) { return each.second.files == 1; }))
+    return {};
+  Folders out;
+  for (size_t level = 1;; ++level) {
+    Folders more = out;
+    for (const auto &each : all)
+      if (level_of(all, each.first) == level)
+        more.insert(each);
+    if (more.size() == out.size() || (level > 1 && more.size() > screen))
+      return out;
+    out = std::move(more);
+  }
+}
 } // namespace
 
-std::string to_text(const Coverage &coverage, std::string_view root, const TextOptions &options) {
+Result<FileOrder> file_order_of(std::string_view word) {
+  for (const auto &[name, order] : orders)
+    if (name == word)
+      return order;
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("expected {}, found '{}'", file_order_words(), word));
+}
+
+std::string file_order_words() {
+  std::string out;
+  for (const auto &order : orders)
+    out += (out.empty() ? "" : "|") + std::string(order.first);
+  return out;
+}
+
+std::string to_text(const Coverage &coverage, std::string_view root, const TextOptions &options,
+                    FileOrder order) {
   const CoverageTotals totals = totals_of(coverage);
   const bool conditions = totals.outcomes > 0;
   TextTable text;
@@ -113,12 +219,15 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   const size_t shown = options.limit == 0 ? coverage.files.size()
                                           : std::min<size_t>(options.limit, coverage.files.size());
   text.leave_out(coverage.files.size() - shown);
-  for (const FileCoverage &file : std::span(coverage.files).first(shown)) {
-    const std::string_view name = relative_path(file.path, root);
-    text.add_row(cells_of(totals_of(file), conditions,
-                          name_width == 0 ? std::string(name) : last_columns(name, name_width),
-                          missing_ranges(file)));
-  }
+  const auto shown_name = [&](std::string_view name) {
+    return name_width == 0 ? std::string(name) : last_columns(name, name_width);
+  };
+  const std::vector<const FileCoverage *> files = in_order(coverage, order);
+  for (const FileCoverage *file : std::span(files).first(shown))
+    text.add_row(cells_of(totals_of(*file), conditions, shown_name(relative_path(file->path, root)),
+                          missing_ranges(*file)));
+  for (const auto &[path, folder] : folders_to_show(coverage, root))
+    text.add_subtotal(cells_of(folder.totals, conditions, shown_name(path), ""));
   text.add_total(cells_of(totals, conditions, "TOTAL", ""));
   return text.render(options.limit, options.width);
 }

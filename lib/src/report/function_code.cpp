@@ -17,9 +17,8 @@ namespace {
 constexpr uint64_t most_loose_bytes = 1 << 16;
 
 bool holds(const std::vector<InstructionRange> &ranges, uint64_t address) {
-  return std::ranges::any_of(ranges, [&](const InstructionRange &range) {
-    return range.start <= address && address < range.end;
-  });
+  return std::ranges::any_of(ranges,
+                             [&](const InstructionRange &range) { return range.holds(address); });
 }
 
 void unite(std::vector<InstructionRange> &ranges, std::span<const InstructionRange> more) {
@@ -122,13 +121,13 @@ private:
 };
 
 Result<std::vector<Instruction>> instructions_of(const FunctionCode::Object &object,
-                                                 Symbolizer &symbolizer) {
+                                                 Symbolizer &symbolizer, DisassemblyFlavor flavor) {
   if (object.module == none<ModuleId>)
     return fail(ErrorCode::unsupported,
                 "no file holds this code: only the debugger that holds the process shows it");
   std::vector<Instruction> out;
   for (const InstructionRange &range : object.ranges) {
-    TALLY_TRY(some, symbolizer.instructions(object.module, range));
+    TALLY_TRY(some, symbolizer.instructions(object.module, range, flavor));
     out.insert(out.end(), std::make_move_iterator(some.begin()),
                std::make_move_iterator(some.end()));
   }
@@ -254,12 +253,12 @@ Result<void> check_code_size(const FunctionCode &code, std::string_view function
               std::string(function));
 }
 
-Result<void> disassemble(FunctionCode &code, Symbolizer &symbolizer) {
+Result<void> disassemble(FunctionCode &code, Symbolizer &symbolizer, DisassemblyFlavor flavor) {
   std::optional<Error> first;
   bool any = false;
   for (FunctionCode::Object &object : code.objects) {
     if (object.instructions.empty()) {
-      auto read = instructions_of(object, symbolizer);
+      auto read = instructions_of(object, symbolizer, flavor);
       if (read) {
         object.instructions = std::move(*read);
       } else {

@@ -3,16 +3,18 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include <tally/histogram_text.h>
 
+#include "report/names.h"
 #include "report/pc_range.h"
 #include "report/render.h"
 #include "support/path.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -75,27 +77,40 @@ Range counted_range(const PcHistogram &histogram) {
 
 bool touches(const Range &a, const Range &b) { return a.first < b.second && b.first < a.second; }
 
+// Those of a name; of several functions' it is an error. A name that the table of functions does
+// not have may be that of another symbol where one of them begins.
 Result<Range> function_range(const PcView &view, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const PcView::Function &function : view.functions)
+    names.push_back(function.name);
+  const FunctionMatcher matcher(name, names);
   Range out{UINT64_MAX, 0};
-  std::vector<std::string> alike;
-  for (const PcView::Function &function : view.functions) {
-    const std::string_view full = function.name;
-    if (is_named(full, name)) {
-      out = {std::min(out.first, function.start), std::max(out.second, function.end)};
-    } else if (constexpr size_t most = 5; full.find(name) != full.npos && alike.size() < most &&
-                                          std::ranges::find(alike, full) == alike.end()) {
-      alike.emplace_back(full);
-    }
-  }
+  std::set<std::string_view> found;
+  const auto take = [&](const PcView::Function &function) {
+    out = {std::min(out.first, function.start), std::max(out.second, function.end)};
+    found.insert(without_level(function.name));
+  };
+  for (const PcView::Function &function : view.functions)
+    if (matcher.matches(function.name))
+      take(function);
+  if (found.empty() && view.starts_of)
+    for (const uint64_t start : view.starts_of(name))
+      for (const PcView::Function &function : view.functions)
+        if (function.start <= start && start < function.end)
+          take(function);
+  if (found.size() > 1)
+    return several_functions(name, found);
   if (out.first < out.second) // in whole half-words, as bins mostly are
     return Range{out.first & ~uint64_t{1}, out.second + (out.second & 1)};
   if (view.functions.empty())
     return fail(ErrorCode::not_found, "no names of functions are known: give a range, LOW-HIGH",
                 std::string(name));
+  std::erase_if(names, [&](std::string_view each) { return each.find(name) == each.npos; });
+  std::ranges::sort(names);
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return fail(ErrorCode::not_found,
-              alike.empty()
-                  ? fmt::format("no function of {} is named so", base_name(view.object))
-                  : fmt::format("no function is named so; there are: {}", fmt::join(alike, ", ")),
+              names.empty() ? fmt::format("no function of {} is named so", base_name(view.object))
+                            : fmt::format("no function is named so; there are: {}", some_of(names)),
               std::string(name));
 }
 
@@ -243,7 +258,8 @@ std::string not_shown(const HistogramTable &table) {
 } // namespace
 
 std::string to_text(const HistogramTable &table, const TextOptions &options) {
-  std::string out = fmt::format("{} {} in total{}\n", table.total, table.event, not_shown(table));
+  std::string out =
+      fmt::format("{} in total{}\n", counted(table.total, table.event), not_shown(table));
   out += fmt::format("{:#x}-{:#x}{}{}, {:.4g} bytes a bin\n", table.low, table.high,
                      table.object.empty() ? "" : " of ", base_name(table.object), table.bytes);
   double most = 0;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "model/kernel_code.h"
 #include "model/overflow.h"
 #include "model/stack_walk.h"
 #include "support/checked.h"
@@ -84,7 +85,7 @@ struct HotLines {
       if (line.line > 0) {
         const bool first = depth[{line.file, line.line}]++ == 0;
         fits &= lines.add({line.file, line.line}, self, first ? weights.total(node)[0] : 0);
-      } else if (self > 0 && at.address > 0) {
+      } else if (self > 0 && at.address > 0 && !is_kernel_code(at.address)) {
         fits &= addresses.add(at.address, self, 0);
       }
     }

@@ -1,7 +1,6 @@
 #include "report/names.h"
 
 #include <algorithm>
-#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,7 +29,7 @@ bool is_exactly(std::string_view function, std::string_view wanted) {
 bool has_component(std::string_view function, std::string_view wanted) {
   for (size_t at = function.find(wanted); at != function.npos; at = function.find(wanted, at + 1)) {
     const std::string_view before = function.substr(0, at);
-    if (!before.ends_with("::") && !before.ends_with(' '))
+    if (!before.empty() && !before.ends_with("::") && !before.ends_with(' '))
       continue;
     const auto depth = std::ranges::count_if(before, [](char c) { return c == '<' || c == '('; }) -
                        std::ranges::count_if(before, [](char c) { return c == '>' || c == ')'; });
@@ -66,6 +65,21 @@ bool FunctionMatcher::matches(std::string_view function) const {
   return exact_ ? is_exactly(function, wanted_) : has_component(function, wanted_);
 }
 
+std::string some_of(std::span<const std::string_view> names) {
+  constexpr size_t most = 5;
+  return fmt::format("{}{}", fmt::join(names.first(std::min(names.size(), most)), ", "),
+                     names.size() > most ? ", …" : "");
+}
+
+tl::unexpected<Error> several_functions(std::string_view wanted,
+                                        const std::set<std::string_view> &functions) {
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("is the name of {} functions: {}", functions.size(),
+                  some_of(std::vector<std::string_view>(functions.begin(), functions.end()))),
+      std::string(wanted));
+}
+
 tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names,
                                   std::string_view kind) {
   std::erase_if(names, [&](std::string_view name) { return name.find(wanted) == name.npos; });
@@ -73,13 +87,8 @@ tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::stri
   std::ranges::sort(
       names, {}, [&](std::string_view name) { return std::pair(!name.starts_with(wanted), name); });
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  constexpr size_t most = 5;
-  const size_t shown = std::min(names.size(), most);
-  const std::string hint = names.empty()
-                               ? ""
-                               : fmt::format("; names that hold it: {}{}",
-                                             fmt::join(std::span(names).first(shown), ", "),
-                                             names.size() > shown ? ", …" : "");
+  const std::string hint =
+      names.empty() ? "" : fmt::format("; names that hold it: {}", some_of(names));
   return fail(ErrorCode::not_found, fmt::format("the profile has no such {}{}", kind, hint),
               std::string(wanted));
 }

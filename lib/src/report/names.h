@@ -1,6 +1,8 @@
 // Functions as users name them.
 #pragma once
 
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,13 @@ private:
   std::string wanted_;
   bool exact_ = true;
 };
+
+// The first few, with commas between: "f(int), f(char), …".
+std::string some_of(std::span<const std::string_view> names);
+
+// invalid_argument: the name is that of all these.
+tl::unexpected<Error> several_functions(std::string_view wanted,
+                                        const std::set<std::string_view> &functions);
 
 // not_found: there is no such `kind` ("function"); with some of the names that hold what was asked
 // for.

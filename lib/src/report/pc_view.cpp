@@ -8,6 +8,7 @@
 #include <tally/histogram_text.h>
 
 #include "model/pc_words.h"
+#include "report/names.h"
 #include "report/pc_range.h"
 #include "report/pc_ticks.h"
 #include "report/render.h"
@@ -82,6 +83,9 @@ void use_names(PcView &view, const PcNames &names) {
   for (const FunctionExtent &extent : functions)
     view.functions.push_back({extent.start, extent.end, std::string(extent.name)});
   view.knows_starts = true;
+  view.starts_of = [symbolizer = names.symbolizer, module = names.program](std::string_view name) {
+    return symbolizer->addresses_of(module, name);
+  };
   view.lines = [symbolizer = names.symbolizer, module = names.program](uint64_t low,
                                                                        uint64_t high) {
     constexpr uint64_t most_probes = 64;
@@ -115,9 +119,13 @@ MappingId mapping_for(const StackProfile &stacks, std::string_view what) {
   }
   const StringId program = stacks.mappings()[MappingId{0}].path;
   MappingId found = MappingId{0};
+  std::vector<std::string_view> functions;
+  for (const SourceFunction &each : stacks.functions())
+    functions.push_back(stacks.strings[each.name]);
+  const FunctionMatcher matcher(what, functions);
   for (uint32_t i = 0; i < stacks.location_count(); ++i) {
     const Location at = stacks.location(static_cast<LocationId>(i));
-    if (at.mapping == none<MappingId> || !is_named(stacks.strings[own_function(stacks, at)], what))
+    if (at.mapping == none<MappingId> || !matcher.matches(stacks.strings[own_function(stacks, at)]))
       continue;
     found = at.mapping;
     if (stacks.mappings()[found].path == program) // of several, the program's
@@ -244,9 +252,13 @@ Result<PcView> pc_view(const CostProfile &costs, std::string_view what) {
       }
   };
   std::optional<ObjectId> object;
+  std::vector<std::string_view> functions;
+  for (const CostFunction &each : costs.functions())
+    functions.push_back(costs.strings[each.name]);
+  const FunctionMatcher matcher(what, functions);
   each_cost([&](const CostBlock &, const CostFunction &function, const CostPosition &) {
     sums[function.object] += row[0];
-    if (!object && !what.empty() && is_named(costs.strings[function.name], what))
+    if (!object && matcher.matches(costs.strings[function.name]))
       object = function.object;
   });
   if (sums.empty())

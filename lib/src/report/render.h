@@ -31,6 +31,8 @@ public:
     columns_.push_back({std::move(title), right, role});
   }
   void add_row(std::vector<std::string> cells);
+  // Rows behind a rule before the total, shown whatever the limit is.
+  void add_subtotal(std::vector<std::string> cells);
   // A last row behind a rule, shown whatever the limit is.
   void add_total(std::vector<std::string> cells);
   // The last column, which holds text, gives way in place of the first with names.
@@ -51,6 +53,7 @@ private:
   size_t left_out_ = 0;
   std::vector<TextColumn> columns_;
   std::vector<std::vector<std::string>> rows_;
+  std::vector<std::vector<std::string>> subtotals_;
   std::vector<std::string> total_; // empty: none
 };
 

@@ -14,6 +14,10 @@
 namespace tally {
 
 std::string place_of(std::string_view file, uint32_t line, std::string_view object) {
+  // Two lines of an unknown file are two places.
+  if (file.empty() && line != 0)
+    return object.empty() ? fmt::format("???:{}", line)
+                          : fmt::format("???:{} ({})", line, base_name(object));
   if (file.empty())
     return std::string(base_name(object));
   if (line == 0)
@@ -59,6 +63,10 @@ void TextTable::add_row(std::vector<std::string> cells) {
   rows_.push_back(printable_cells(std::move(cells)));
 }
 
+void TextTable::add_subtotal(std::vector<std::string> cells) {
+  subtotals_.push_back(printable_cells(std::move(cells)));
+}
+
 void TextTable::add_total(std::vector<std::string> cells) {
   total_ = printable_cells(std::move(cells));
 }
@@ -96,6 +104,8 @@ std::string TextTable::render(size_t limit, uint32_t width, const Style &style) 
     size_t widest = display_width(columns_[c].title);
     for (size_t r = 0; r < shown; ++r)
       widest = std::max(widest, display_width(rows_[r][c]));
+    for (const auto &row : subtotals_)
+      widest = std::max(widest, display_width(row[c]));
     if (!total_.empty())
       widest = std::max(widest, display_width(total_[c]));
     widths.push_back(widest);
@@ -134,11 +144,18 @@ std::string TextTable::render(size_t limit, uint32_t width, const Style &style) 
   add_line([&](size_t c) -> const std::string & { return columns_[c].title; }, true);
   for (size_t r = 0; r < shown; ++r)
     add_line([&](size_t c) -> const std::string & { return rows_[r][c]; });
-  if (!total_.empty()) {
+  const auto add_rule = [&] {
     size_t rule = 2 * (columns_.size() - 1);
     for (size_t columns : widths)
       rule += columns;
     out.append(width > 0 ? std::min<size_t>(rule, width) : rule, '-') += '\n';
+  };
+  if (!subtotals_.empty())
+    add_rule();
+  for (const auto &row : subtotals_)
+    add_line([&](size_t c) -> const std::string & { return row[c]; });
+  if (!total_.empty()) {
+    add_rule();
     add_line([&](size_t c) -> const std::string & { return total_[c]; });
   }
   if (const size_t more = rows_.size() - shown + left_out_; more > 0)
@@ -258,7 +275,7 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
     }
     text.add_row(std::move(cells));
   }
-  std::string out = fmt::format("{} {} in total\n", total, table.events[0]);
+  std::string out = fmt::format("{} in total\n", counted(total, table.events[0]));
   out += other_events(table, options.width);
   out += text.render(options.limit, options.width, options.style);
   return out + cycles_text(table, options);

@@ -6,6 +6,7 @@
 
 #include "report/render.h"
 #include "report/tree_builder.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -35,7 +36,7 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
     cells.push_back(place_of(node.file, 0, node.object));
     text.add_row(std::move(cells));
   }
-  std::string out = fmt::format("{} {} in total\n", total, tree.events[0]);
+  std::string out = fmt::format("{} in total\n", counted(total, tree.events[0]));
   if (estimated)
     out += tree.callers ? "~: spread over callers as in all calls (the file has no stacks)\n"
                         : "~: spread over callees as in all calls (the file has no stacks)\n";

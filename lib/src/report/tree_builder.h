@@ -19,8 +19,9 @@ template <class State> struct TreeChild {
 };
 
 // Source: `children(const State &)`, a vector of TreeChild<State>, and `node(State &)`, the node
-// itself, made when it is shown, before its children. A child is no heavier than its parent, so
-// that the heaviest nodes always hang together.
+// itself, made when it is shown, before its children. Where it has `folds(const State &)`, nodes of
+// which that is true are left out, but not what is below them. A child is no heavier than its
+// parent, so that the heaviest nodes always hang together.
 template <class State> class TreeBuilder {
 public:
   template <class Source>
@@ -32,6 +33,11 @@ public:
       std::pop_heap(waiting_.begin(), waiting_.end());
       Waiting next = std::move(waiting_.back());
       waiting_.pop_back();
+      if constexpr (requires { source.folds(next.child.state); })
+        if (next.parent != none && source.folds(next.child.state)) {
+          fold(next, source);
+          continue;
+        }
       --left_;
       const size_t at = entries_.size();
       entries_.push_back({source.node(next.child.state), {}});
@@ -61,6 +67,16 @@ private:
                                                 : order > other.order;
     }
   };
+
+  // What a node costs itself is its parent's then, and what it calls is called by that.
+  template <class Source> void fold(Waiting &layer, Source &source) {
+    const TreeNode node = source.node(layer.child.state);
+    TreeNode &parent = entries_[layer.parent].node;
+    for (size_t i = 0; i < parent.self.size(); ++i)
+      parent.self[i] += node.self[i];
+    for (TreeChild<State> &child : source.children(layer.child.state))
+      add(std::move(child), layer.parent);
+  }
 
   void add(TreeChild<State> child, size_t parent) {
     waiting_.push_back({std::move(child), parent, order_++});

@@ -5,6 +5,7 @@
 #include <tally/call_graph.h>
 
 #include "model/overflow.h"
+#include "report/call_layers.h"
 #include "report/names.h"
 #include "report/tree_builder.h"
 
@@ -68,8 +69,9 @@ class CostTree {
 public:
   using Child = TreeChild<CostState>;
 
-  CostTree(const CostProfile &profile, CallGraph graph, bool callers)
-      : profile_(profile), graph_(std::move(graph)), arcs_(profile, callers), callers_(callers) {}
+  CostTree(const CostProfile &profile, CallGraph graph, const TreeOptions &options)
+      : profile_(profile), graph_(std::move(graph)), arcs_(profile, options.callers),
+        callers_(options.callers), full_(options.full) {}
 
   bool fits() const { return arcs_.fits(); }
 
@@ -152,6 +154,10 @@ public:
     return out;
   }
 
+  bool folds(const CostState &state) const {
+    return !full_ && is_call_layer(name_of(state.function));
+  }
+
   TreeNode node(CostState &state) const {
     const CostFunction &f = profile_.functions()[static_cast<CostFunctionId>(state.function)];
     TreeNode node;
@@ -232,7 +238,7 @@ private:
   const CostProfile &profile_;
   CallGraph graph_;
   Arcs arcs_;
-  bool callers_;
+  bool callers_, full_;
   mutable std::deque<Step> steps_;
 };
 
@@ -249,7 +255,7 @@ Result<CallTree> call_tree(const CostProfile &profile, const TreeOptions &option
     tree.events.emplace_back(profile.strings[event.name]);
   tree.totals.assign(profile.totals().begin(), profile.totals().end());
   TALLY_TRY(graph, CallGraph::of(profile));
-  const CostTree source(profile, std::move(graph), options.callers);
+  const CostTree source(profile, std::move(graph), options);
   if (!source.fits())
     return calls_overflow();
   return build_tree<CostState>(std::move(tree), source, options);

@@ -13,6 +13,7 @@
 #include "model/id_table.h"
 #include "model/owner_roots.h"
 #include "model/stack_walk.h"
+#include "report/call_layers.h"
 #include "report/names.h"
 #include "report/tree_builder.h"
 #include "support/hash.h"
@@ -33,7 +34,7 @@ class FunctionKeys {
 public:
   using Texts = std::array<std::string_view, 3>; // name, file, object
 
-  explicit FunctionKeys(const StackProfile &profile) : profile_(profile) {
+  FunctionKeys(const StackProfile &profile, bool full) : profile_(profile) {
     const auto text = [&](StringId id) { return profile.strings[id]; };
     std::map<Texts, uint32_t> ids{{unknown, 0}};
     for (const SourceFunction &f : profile.functions())
@@ -45,8 +46,11 @@ public:
     for (const SourceFunction &f : profile.functions())
       of_function_.push_back(ids[{text(f.name), text(f.file), text(f.object)}]);
     unknown_ = ids[unknown];
+    for (const Texts &each : texts_)
+      folds_.push_back(!full && is_call_layer(each[0]));
   }
 
+  bool folds(uint32_t key) const { return folds_[key]; } // it is left out between others
   uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
   const Texts &texts(uint32_t key) const { return texts_[key]; }
   std::vector<std::string_view> names() const {
@@ -78,6 +82,7 @@ private:
 
   const StackProfile &profile_;
   std::vector<Texts> texts_; // by key
+  std::vector<bool> folds_;  // by key
   std::vector<uint32_t> of_function_;
   uint32_t unknown_ = 0;
 };
@@ -217,7 +222,8 @@ private:
 
   void enter_frame(const TreeFrameId &frame) {
     const uint32_t key = from_.keys.key_of(frame);
-    if (!from_.is_owner(frame) && depth_ <= floor() && !wanted_[key]) {
+    const bool begins = depth_ <= floor();
+    if (!from_.is_owner(frame) && (begins ? !wanted_[key] : from_.keys.folds(key))) {
       undo_.push_back({});
       return;
     }
@@ -344,8 +350,11 @@ public:
         add_to(groups[from_.keys.key_of(place.frame)], place);
         continue;
       }
-      const TreeFrameId caller = from_.keys.caller_of(place.frame);
-      if (caller.node == none<StackId> || from_.is_owner(caller))
+      TreeFrameId caller = from_.keys.caller_of(place.frame);
+      while (has_function(caller) && from_.keys.folds(from_.keys.key_of(caller)) &&
+             has_function(from_.keys.caller_of(caller)))
+        caller = from_.keys.caller_of(caller);
+      if (!has_function(caller))
         continue;
       // Over all that it called itself by.
       const TreeFrameId top = top_of(caller);
@@ -409,6 +418,9 @@ private:
     std::vector<uint64_t> self; // of the function, also where it recurs below the frame
   };
 
+  bool has_function(const TreeFrameId &frame) const {
+    return frame.node != none<StackId> && !from_.is_owner(frame);
+  }
   void add_to(Child &child, const State::Place &place) const {
     child.weight += from_.weights.total(beginnings_[place.begins].frame.node).front();
     child.state.places.push_back(place);
@@ -442,7 +454,7 @@ private:
 
 Result<CallTree> tree_of(const StackProfile &profile, const TreeOptions &options, CallTree tree) {
   TALLY_TRY(weights, StackWeights::of(profile));
-  const FunctionKeys keys(profile);
+  const FunctionKeys keys(profile, options.full);
   const TreeSource source{profile, weights, keys, options.by.has_value()};
   if (options.callers)
     return build_tree<CallersState>(std::move(tree), CallersTree(source), options);

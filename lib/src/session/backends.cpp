@@ -124,11 +124,13 @@ Result<void> Session::State::prepare_perf() {
   if (target.pid != 0) {
     // Before anything is put away: a refusal leaves what was collected where it is.
     TALLY_TRY(started, start_perf_sampler(target.pid, sampler_options(options)));
+    user_code_only = !started->status().kernel_included;
     adopt(std::move(started));
     return {};
   }
   // Ourselves in place of the program that is not there yet: a refusal is told now, not at `run`.
   TALLY_TRY(works, start_perf_sampler(::getpid(), sampler_options(options)));
+  user_code_only = !works->status().kernel_included;
   works->stop();
   return {};
 }

@@ -1,5 +1,6 @@
 #include <tally/build_notes.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace tally {
 namespace {
 
 using Json = nlohmann::json;
+namespace fs = std::filesystem;
 
 std::string text_of(const Json &entry, const char *key) {
   const auto at = entry.find(key);
@@ -48,23 +50,59 @@ std::vector<std::string> words_of(const std::string &command) {
   return out;
 }
 
-std::string output_of(const Json &entry) {
-  if (std::string output = text_of(entry, "output"); !output.empty())
-    return output;
+std::vector<std::string> words_of(const Json &entry) {
   std::vector<std::string> words = words_of(text_of(entry, "command"));
   if (const auto at = entry.find("arguments"); at != entry.end() && at->is_array())
     for (const Json &word : *at)
       words.push_back(word.is_string() ? word.get<std::string>() : std::string());
+  return words;
+}
+
+std::string output_of(const Json &entry, const std::vector<std::string> &words) {
+  if (std::string output = text_of(entry, "output"); !output.empty())
+    return output;
   for (size_t i = 0; i < words.size(); ++i)
     if (words[i].starts_with("-o") && (words[i].size() > 2 || i + 1 < words.size()))
       return words[i].size() > 2 ? words[i].substr(2) : words[i + 1];
   return {};
 }
 
+// A response file may hold the option.
+bool asks_for_counters(std::string_view word) {
+  return word == "--coverage" || word == "-coverage" || word == "-fprofile-arcs" ||
+         word == "-ftest-coverage" || word.starts_with('@');
+}
+
+// The options that may change the names in the notes: GCC's -ffile-prefix-map and
+// -fprofile-prefix-map; Clang's notes take their names from the debug information. Compilers differ
+// in which "=" parts the pair where a folder's name holds one: the last one is taken.
+void add_maps(const std::vector<std::string> &words, const fs::path &folder,
+              std::vector<PathMap> &maps) {
+  for (const std::string &word : words)
+    for (const std::string_view option : {"-ffile-prefix-map=", "-fdebug-prefix-map=",
+                                          "-fprofile-prefix-map=", "-fcoverage-prefix-map="}) {
+      const size_t equals = word.rfind('=');
+      if (!word.starts_with(option) || equals < option.size())
+        continue;
+      const auto without_slash = [](std::string path) {
+        while (path.size() > 1 && path.ends_with('/'))
+          path.pop_back();
+        return path;
+      };
+      PathMap map{
+          without_slash(word.substr(equals + 1)),
+          without_slash((folder / word.substr(option.size(), equals - option.size())).string())};
+      if (std::ranges::none_of(maps, [&](const PathMap &other) {
+            return other.from == map.from && other.to == map.to;
+          }))
+        maps.push_back(std::move(map));
+    }
+}
+
 } // namespace
 
-Result<std::set<std::string>> notes_of_build(const std::string &folder) {
-  const std::string path = (std::filesystem::path(folder) / "compile_commands.json").string();
+Result<BuildNotes> notes_of_build(const std::string &folder) {
+  const std::string path = (fs::path(folder) / "compile_commands.json").string();
   TALLY_TRY(source, ByteSource::open(path));
   TALLY_TRY(bytes, source->rest());
   Json all;
@@ -78,17 +116,22 @@ Result<std::set<std::string>> notes_of_build(const std::string &folder) {
   }
   if (!all.is_array())
     return fail(ErrorCode::invalid_input, "is no compilation database: it holds no array", path);
-  std::set<std::string> out;
+  BuildNotes out;
+  bool any_words = false, any_counters = false;
   RealPaths real_paths;
   for (const Json &entry : all) {
     if (!entry.is_object())
       return fail(ErrorCode::invalid_input, "is no compilation database: an entry is no object",
                   path);
-    if (const std::string output = output_of(entry); !output.empty())
-      out.insert(real_paths.of(
-          files_of_object((std::filesystem::path(text_of(entry, "directory")) / output).string())
-              .notes));
+    const fs::path directory = text_of(entry, "directory");
+    const std::vector<std::string> words = words_of(entry);
+    add_maps(words, directory, out.maps);
+    any_words |= !words.empty();
+    any_counters |= std::ranges::any_of(words, asks_for_counters);
+    if (const std::string output = output_of(entry, words); !output.empty())
+      out.paths.insert(real_paths.of(files_of_object((directory / output).string()).notes));
   }
+  out.asks_for_counters = any_counters || !any_words;
   return out;
 }
 

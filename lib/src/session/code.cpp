@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <tally/disassembly.h>
+#include <tally/function_alias.h>
 
 #include "session/state.h"
 
@@ -30,7 +31,7 @@ void take_instructions(FunctionCode &code, std::string_view answer) {
     for (FunctionCode::Object &object : code.objects) {
       const auto bias = bias_of(object);
       if (bias && std::ranges::any_of(object.ranges, [&](const InstructionRange &range) {
-            return address - *bias >= range.start && address - *bias < range.end;
+            return range.holds(address - *bias);
           })) {
         object.instructions.push_back({address - *bias, std::string(line.substr(tab + 1))});
         object.run_time = true;
@@ -49,24 +50,25 @@ Result<Reply> Session::State::annotate_code(const ParsedCommand &command) {
   const SampleFilter wanted = command.filter();
   const bool json = command.has("json");
   return with_shown(command, [=, this](Shown shown) -> Result<Reply> {
-    if (!symbolizer)
-      symbolizer = make_symbolizer();
     Diagnostics findings; // what was missing was said with the names
-    const int pid = !loaded && target.pid == sampled_pid ? target.pid : 0;
-    TALLY_TRY(found, std::visit(
-                         [&](auto *each) {
-                           if constexpr (std::is_same_v<decltype(each), const StackProfile *>)
-                             return function_code(*each, what, *symbolizer, findings, pid);
-                           else
-                             return function_code(*each, what, *symbolizer, findings);
-                         },
-                         shown));
+    const int pid = live_pid();
+    std::string meant = what; // as the profile names it
+    const auto code_of = [&](auto *each) {
+      return by_any_name(*each, what, names(), pid, [&](const std::string &name) {
+        meant = name;
+        if constexpr (std::is_same_v<decltype(each), const StackProfile *>)
+          return function_code(*each, name, names(), findings, pid);
+        else
+          return function_code(*each, name, names(), findings);
+      });
+    };
+    TALLY_TRY(found, std::visit(code_of, shown));
     TALLY_CHECK(check_code_size(found, what));
-    const auto finish = [what, json, this](FunctionCode code, Shown profile) -> Result<Reply> {
-      TALLY_CHECK(disassemble(code, *symbolizer));
-      TALLY_TRY(all,
-                std::visit([&](auto *each) { return disassembly(*each, code, what, *symbolizer); },
-                           profile));
+    const auto finish = [what = meant, json, this](FunctionCode code,
+                                                   Shown profile) -> Result<Reply> {
+      TALLY_CHECK(disassemble(code, names(), flavor));
+      TALLY_TRY(all, std::visit([&](auto *each) { return disassembly(*each, code, what, names()); },
+                                profile));
       return Reply{json ? to_json(all)
                         : to_text(all, {}, {.limit = 0, .width = width, .style = style}) + footer(),
                    {}};

@@ -66,10 +66,15 @@ private:
   bool take(size_t i);
   void keep(const SourcePlaces &places) {
     left_out_.insert(places.left_out().begin(), places.left_out().end());
+    lost_.insert(places.lost().begin(), places.lost().end());
     moved_.insert(places.moved().begin(), places.moved().end());
   }
   Result<void> add_reports();
   void apply_markers(Coverage &coverage);
+  SourceRules source_rules() const {
+    return {options_.filter, out_.root, options_.substitutes, inputs_.maps};
+  }
+  void leave_out_objects();
   void tell(size_t done, size_t all) const {
     if (options_.progress)
       options_.progress(done, all);
@@ -91,7 +96,7 @@ private:
   std::vector<std::vector<RunFile>> run_files_; // by object
   std::set<std::string> without_data_;          // tests of which no object has counts
   std::vector<std::optional<Piece>> pieces_;
-  std::set<std::string> left_out_;
+  std::set<std::string> left_out_, lost_;
   std::map<std::string, std::string> moved_;
   std::optional<Error> failed_;
   CollectedCoverage out_;
@@ -108,7 +113,7 @@ Piece Collect::count(size_t i, SourcePlaces &places) const {
   counting.is_plain_folder = [&](const std::string &name, std::string_view folder) {
     return places.is_plain_folder(name, folder);
   };
-  counting.tell_negative = false; // coverage_of() tells of the lines
+  counting.tell_negative = false; // run() does, once for all
   auto object = count_object(files, counting, piece.findings);
   if (!object) {
     Error error = std::move(object.error());
@@ -227,7 +232,7 @@ bool Collect::take(size_t i) {
 
 // Their sources lie where they are told to be; paths that are not absolute are below the root.
 Result<void> Collect::add_reports() {
-  SourcePlaces places(options_.filter, out_.root);
+  SourcePlaces places(source_rules());
   for (const std::string &path : inputs_.reports) {
     Diagnostics findings;
     places.begin_object(path);
@@ -253,6 +258,7 @@ Result<void> Collect::add_reports() {
       for (FileCoverage &file : files)
         exclude(file, all);
     };
+    TALLY_CHECK(unite_variants(*coverage));
     place(coverage->files);
     for (TestCoverage &test : coverage->tests)
       place(test.files);
@@ -331,6 +337,20 @@ Result<void> leave_to_tests(Coverage &coverage, Diagnostics &diagnostics) {
   return {};
 }
 
+// By their paths as the user knows them: below the build folder, or as they were named.
+void Collect::leave_out_objects() {
+  RealPaths real_paths;
+  std::error_code ignored;
+  const std::string build =
+      options_.build.empty() ? "" : fs::canonical(options_.build, ignored).string();
+  std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
+    const std::string path = build.empty()
+                                 ? fs::path(files.notes).lexically_normal().string()
+                                 : std::string(relative_path(real_paths.of(files.notes), build));
+    return options_.objects.excludes(path);
+  });
+}
+
 Result<CollectedCoverage> Collect::run() {
   std::error_code fault;
   out_.root = fs::canonical(options_.root, fault).string();
@@ -344,12 +364,14 @@ Result<CollectedCoverage> Collect::run() {
         "there are no counters (*.gcda, *.da) and no notes (*.gcno, *.bbg): was it compiled "
         "with --coverage?",
         fmt::format("{}", options_.paths.front()));
+  leave_out_objects();
+  TALLY_CHECK(options_.objects.check());
   TALLY_CHECK(read_runs());
   pieces_.resize(inputs_.objects.size());
   InOrder(inputs_.objects.size(), options_.threads)
       .run<ObjectWorker>(
           [&] {
-            return ObjectWorker{*this, SourcePlaces(options_.filter, out_.root)};
+            return ObjectWorker{*this, SourcePlaces(source_rules())};
           },
           [&](size_t i) { return take(i); },
           [&](size_t done) { tell(done, inputs_.objects.size()); });
@@ -364,10 +386,22 @@ Result<CollectedCoverage> Collect::run() {
                                  "taken from {}",
                                  taken),
                      folder);
+  if (!lost_.empty())
+    diagnostics_.add(
+        Severity::warning,
+        fmt::format("the source does not exist{}: left out (--substitute FROM=TO names "
+                    "the directory of sources that were compiled under another path)",
+                    lost_.size() == 1 ? "" : fmt::format(", the first of {} such", lost_.size())),
+        *lost_.begin());
   out_.coverage = sum_.finish();
   TALLY_CHECK(leave_to_tests(out_.coverage, diagnostics_));
   if (options_.markers)
     apply_markers(out_.coverage);
+  if (auto inexact = inexact_functions(out_.coverage)) {
+    if (options_.policy == MergePolicy::strict)
+      return fail(ErrorCode::invalid_input, std::move(*inexact));
+    diagnostics_.add(Severity::warning, std::move(*inexact));
+  }
   out_.tests_without_data.assign(without_data_.begin(), without_data_.end());
   out_.sources_left_out = left_out_.size();
   out_.objects = std::move(inputs_.objects);

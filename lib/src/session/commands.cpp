@@ -15,6 +15,7 @@
 
 #include "session/state.h"
 #include "support/clock.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -51,9 +52,10 @@ std::string Session::State::sampling_words() const {
   if (!options.chosen)
     why = passed.empty() ? " (auto: it is allowed here)"
                          : fmt::format(" (auto; {})", fmt::join(passed, "; "));
-  return fmt::format("{}{}, {} Hz of {} time, {}", name_of(options.backend), why,
+  const bool user_code = options.backend == Backend::perf && user_code_only;
+  return fmt::format("{}{}, {} Hz of {} time{}, {}", name_of(options.backend), why,
                      options.frequency_hz, options.backend == Backend::interrupt ? "wall" : "CPU",
-                     stack_words(options));
+                     user_code ? " in user code only" : "", stack_words(options));
 }
 
 Result<Reply> Session::State::run(const ParsedCommand &command) {
@@ -124,14 +126,17 @@ std::string Session::State::state_words(bool process_gone) const {
   return kept || frozen ? "stopped" : "idle";
 }
 
-Result<Reply> Session::State::status(const ParsedCommand &) {
+Result<Reply> Session::State::status(const ParsedCommand &command) {
+  const std::vector<StatusRow> rows = status_rows();
+  if (command.has("json"))
+    return printed(to_json(rows));
   std::string out;
-  for (const auto &[name, value] : status_rows())
-    out += fmt::format("{} {}\n", style.paint(Role::variable, name), value);
+  for (const StatusRow &row : rows)
+    out += fmt::format("{} {}\n", style.paint(Role::variable, row.name), row.text);
   return printed(out);
 }
 
-StatusRows Session::State::status_rows() {
+std::vector<StatusRow> Session::State::status_rows() {
   const SamplerStatus now = sums();
   const uint64_t at = now_ns();
   uint64_t run = running_ns, held = stopped_ns;
@@ -141,37 +146,43 @@ StatusRows Session::State::status_rows() {
   const StartOptions &shown = collected ? sampled_options : options;
   const AgentFacts facts = agent ? agent->facts() : agent_facts;
 
-  StatusRows rows;
+  std::vector<StatusRow> rows;
   const auto line = [&](std::string_view name, const auto &value) {
-    rows.emplace_back(name, fmt::format("{}", value));
+    rows.emplace_back(name, value);
   };
-  line("state", state_words(now.ended));
+  const auto noted = [&](std::string_view name, std::string_view text) {
+    rows.push_back(StatusRow::noted(name, text));
+  };
+  const auto time = [&](std::string_view name, uint64_t ns) {
+    rows.push_back(StatusRow::seconds(name, ns, seconds(ns)));
+  };
+  noted("state", state_words(now.ended));
   if (sampler)
-    line("pid", sampled_pid);
+    line("pid", static_cast<uint64_t>(sampled_pid));
   if (!collected && !armed) { // what `start` would take
     for (std::string_view name : {"backend", "clock", "stacks"})
       line(name, settings.find(name)->second);
-    line("requested_hz", settings.find("frequency")->second);
+    line("requested_hz", uint64_t{number_of(settings.find("frequency")->second)});
   } else {
-    line("backend",
-         shown.chosen ? std::string(name_of(shown.backend))
-         : passed.empty()
-             ? fmt::format("{} (auto: perf_event_open is allowed here)", name_of(shown.backend))
-             : fmt::format("{} (auto; {})", name_of(shown.backend), fmt::join(passed, "; ")));
+    noted("backend",
+          shown.chosen ? std::string(name_of(shown.backend))
+          : passed.empty()
+              ? fmt::format("{} (auto: perf_event_open is allowed here)", name_of(shown.backend))
+              : fmt::format("{} (auto; {})", name_of(shown.backend), fmt::join(passed, "; ")));
     SamplerStatus clock_of = now; // before the first sample, too
     clock_of.wall_clock |= shown.backend == Backend::interrupt;
-    line("clock", clock_words(clock_of, facts));
-    line("stacks", shown.stacks == StackMode::none       ? "none"
-                   : shown.backend == Backend::interrupt ? "unwound by the debugger"
-                   : shown.stacks == StackMode::dwarf
-                       ? "dwarf"
-                       : "fp (may be cut where code has no frame pointers)");
-    line("requested_hz", shown.frequency_hz);
+    noted("clock", clock_words(clock_of, facts));
+    noted("stacks", shown.stacks == StackMode::none       ? "none"
+                    : shown.backend == Backend::interrupt ? "unwound by the debugger"
+                    : shown.stacks == StackMode::dwarf
+                        ? "dwarf"
+                        : "fp (may be cut where code has no frame pointers)");
+    line("requested_hz", uint64_t{shown.frequency_hz});
   }
   const uint64_t ticks = now.wall_clock ? now.rounds : now.samples + now.outside;
-  const uint64_t clock_ns = now.wall_clock ? run : now.cpu_ns;
+  const uint64_t clock_ns = now.wall_clock ? run : now.cpu_ns - now.unsampled_ns;
   line("delivered_hz",
-       clock_ns == 0 ? 0
+       clock_ns == 0 ? uint64_t{0}
                      : static_cast<uint64_t>(
                            static_cast<double>(ticks) * 1e9 / static_cast<double>(clock_ns) + 0.5));
   line("samples", now.samples);
@@ -179,6 +190,8 @@ StatusRows Session::State::status_rows() {
   if (collected && shown.region)
     line("outside", now.outside);
   line("lost", now.lost);
+  if (now.wall_clock)
+    line("queued", now.queued);
   line("throttled", now.throttled);
   if (collected && shown.stacks == StackMode::dwarf && shown.backend != Backend::interrupt)
     line("cut_stacks", now.cut_stacks);
@@ -191,13 +204,14 @@ StatusRows Session::State::status_rows() {
       for (const Thread &thread : profile->threads())
         threads += !sampler || thread.pid != sampled_pid; // a process that goes on has its threads
     }
-  line("threads", threads);
-  line("parts", parts);
+  line("threads", uint64_t{threads});
+  line("parts", uint64_t{parts});
   if (!now.wall_clock)
-    line("cpu", seconds(now.cpu_ns));
-  line("running", seconds(run));
-  line("stopped", seconds(held));
-  line("memory", now.memory_bytes);
+    time("cpu", now.cpu_ns);
+  time("running", run);
+  time("stopped", held);
+  rows.push_back(
+      StatusRow::bytes("memory", now.memory_bytes, fmt::format("{} bytes", now.memory_bytes)));
   if (Region *const region = (collected ? sampled_options : options).region.get()) {
     region->give_up_closed();
     add_region(*region, rows);
@@ -219,11 +233,12 @@ StatusRows Session::State::status_rows() {
 }
 
 std::string Session::State::clock_words(const SamplerStatus &now, const AgentFacts &facts) const {
+  const bool remote = (sampler ? sampled_options : options).remote;
   if (now.wall_clock)
     return fmt::format(
-        "wall (a stop counts each thread, running or not; at most {} stops a second)",
-        (sampler ? sampled_options : options).remote ? InterruptClock::most_remote_hz
-                                                     : InterruptClock::most_native_hz);
+        "wall (a round of stops counts each thread that {}; at most {} rounds a second)",
+        remote ? "is there" : "runs or sleeps",
+        remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
   if (facts.clock == "ticker")
     return "cpu (ticker: a thread of the agent interrupts those that run)";
   if (facts.clock == "timer")
@@ -231,7 +246,8 @@ std::string Session::State::clock_words(const SamplerStatus &now, const AgentFac
   const std::string_view ring =
       facts.clock == "ring" ? "ring: the kernel's clocks, opened by the agent" : "";
   const std::string_view user =
-      now.kernel_included ? "" : "user code only: the kernel lets an unprivileged user see no more";
+      now.kernel_included ? ""
+                          : "user code only: the kernel lets an unprivileged user sample no more";
   if (ring.empty() && user.empty())
     return "cpu";
   return fmt::format("cpu ({}{}{})", ring, ring.empty() || user.empty() ? "" : "; ", user);
@@ -260,9 +276,11 @@ std::string Session::State::why_no_samples() {
     return "no samples yet: the program has not run while it was sampled";
   if (const Region *region = sampled_options.region.get();
       region && region->passes().count() == 0 && region->inside() == 0)
-    return fmt::format("no samples yet: region {} was not entered{}",
-                       fmt::join(region->places(), " to "),
-                       region->inlined() == 0 ? "" : ", but for copies that are inlined");
+    return fmt::format("no samples yet: region {} was {}", fmt::join(region->places(), " to "),
+                       region->unreturning() != 0
+                           ? "entered only where the stack holds no return address"
+                       : region->inlined() != 0 ? "not entered, but for copies that are inlined"
+                                                : "not entered");
   const uint32_t hz = sampled_options.frequency_hz;
   const double ran_seconds = static_cast<double>(ran) * 1e-9;
   if (ran_seconds * hz < 10)
@@ -272,7 +290,8 @@ std::string Session::State::why_no_samples() {
   const SamplerStatus now = sums();
   if (now.lost > 0) {
     const AgentFacts facts = agent ? agent->facts() : agent_facts;
-    return fmt::format("no samples yet: {} ticks were lost, and none was kept{}{}", now.lost,
+    return fmt::format("no samples yet: {} lost, and none was kept{}{}",
+                       counted(now.lost, "ticks") + (now.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
   }
   if (now.wall_clock)
@@ -312,12 +331,12 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
       some = std::move(taken);
     }
     const StackProfile &profile = some ? *some : all;
-    const int64_t total = profile.totals().front();
+    const auto total = static_cast<uint64_t>(profile.totals().front());
     if (!in_parts) {
       TALLY_TRY(written, write_profile(profile, *format));
       TALLY_CHECK(write_file(path, written.bytes));
-      return printed(fmt::format("Wrote {} ticks to {} ({}).\n{}", total, path, format->name,
-                                 lost_lines(written) + warnings_of(diagnostics)));
+      return printed(fmt::format("Wrote {} to {} ({}).\n{}", counted(total, "ticks"), path,
+                                 format->name, lost_lines(written) + warnings_of(diagnostics)));
     }
     TALLY_TRY(files, write_parts(profile, *format));
     for (size_t i = 0; i < files.size(); ++i)
@@ -327,8 +346,8 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
     std::error_code ignored;
     while (std::filesystem::exists(fmt::format("{}.{}", path, last + 1), ignored))
       ++last;
-    return printed(fmt::format("Wrote {} ticks in {} {} to {} ({}).\n{}{}", total, count,
-                               count == 1 ? "part" : "parts", numbered_files(path, 1, count),
+    return printed(fmt::format("Wrote {} in {} {} to {} ({}).\n{}{}", counted(total, "ticks"),
+                               count, count == 1 ? "part" : "parts", numbered_files(path, 1, count),
                                format->name,
                                last == count ? ""
                                              : fmt::format("{} {} of an earlier dump.\n",
@@ -397,6 +416,14 @@ void Session::State::forget() {
 }
 
 Result<Reply> Session::State::config(const ParsedCommand &command) {
+  if (command.arguments.empty()) {
+    std::string out;
+    for (const OptionSpec &each : profile_settings())
+      out += fmt::format("{:<20} {}\n",
+                         fmt::format("{} {}", each.name, settings.find(each.name)->second),
+                         each.summary);
+    return printed(out);
+  }
   const std::string &name = command.arguments[0];
   if (command.arguments.size() > 1) {
     TALLY_CHECK(set(name, command.arguments[1]));

@@ -39,6 +39,11 @@ GcovOptions gcov_options(const GcovNotes &notes, const CountOptions &options) {
   return counting;
 }
 
+// An object without functions has nothing to run, and no counters.
+bool graph_ran(const CoverageGraph &graph, const CoverageCounters &counters) {
+  return graph.functions.size() == 0 || !(counters.none || counters.unknown);
+}
+
 Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &options,
                                  Diagnostics &diagnostics) {
   TALLY_TRY(notes, read_notes(files.notes, diagnostics));
@@ -56,13 +61,15 @@ Result<CountedObject> count_gcov(const ObjectFiles &files, const CountOptions &o
   out.counts = count_as_gcov(notes.graph, counters, files.notes, diagnostics, counting);
   const auto version = static_cast<uint32_t>(notes.header.version);
   out.compiler = fmt::format("{}.{}", version / 100, version % 100);
-  out.ran = !counters.none;
+  out.ran = graph_ran(notes.graph, counters);
+  out.foreign_counters = data && (counters.none || counters.unknown);
   out.has_blocks = counting.blocks;
   out.graph = std::move(notes.graph);
   return out;
 }
 
-Result<CountedObject> count_gcov3(const ObjectFiles &files, Diagnostics &diagnostics) {
+Result<CountedObject> count_gcov3(const ObjectFiles &files, const CountOptions &options,
+                                  Diagnostics &diagnostics) {
   TALLY_TRY(graph_source, ByteSource::open(files.notes));
   TALLY_TRY(flow, Gcov3Graph::read(*graph_source, diagnostics));
   std::optional<Gcov3Lines> lines;
@@ -80,14 +87,14 @@ Result<CountedObject> count_gcov3(const ObjectFiles &files, Diagnostics &diagnos
   CountedObject out;
   TALLY_TRY(graph, gcov3_graph(flow, lines ? &*lines : nullptr, diagnostics));
   TALLY_TRY(counters, gcov3_counters(flow, data ? &*data : nullptr, diagnostics));
-  TALLY_TRY(counts, gcov3_counts(graph, counters, diagnostics, files.data));
+  TALLY_TRY(counts, gcov3_counts(graph, counters, diagnostics, files.data, options.tell_negative));
   out.counts = as_gcov_counts(graph, counts);
   // Its files do not tell where a function begins: at its first line.
   for (uint32_t i = 0; i < graph.functions.size(); ++i)
     graph.functions[static_cast<GraphFunctionId>(i)].start_line = counts.functions[i].first_line;
   out.compiler = flow.has_names() ? "3.3" : "3.2";
   out.gcc3 = true;
-  out.ran = data.has_value();
+  out.ran = data.has_value() || graph.functions.size() == 0;
   out.graph = std::move(graph);
   return out;
 }
@@ -107,7 +114,8 @@ ObjectFiles files_of_object(std::string_view path) {
 
 Result<CountedObject> count_object(const ObjectFiles &files, const CountOptions &options,
                                    Diagnostics &diagnostics) {
-  return files.gcc3() ? count_gcov3(files, diagnostics) : count_gcov(files, options, diagnostics);
+  return files.gcc3() ? count_gcov3(files, options, diagnostics)
+                      : count_gcov(files, options, diagnostics);
 }
 
 Result<CountedRuns> count_runs(const std::string &path, std::span<const RunCounters> runs,
@@ -124,7 +132,7 @@ Result<CountedRuns> count_runs(const std::string &path, std::span<const RunCount
       continue;
     }
     const CoverageCounters counters = match_counters(notes, &*data, run.source, diagnostics);
-    if (!counters.none)
+    if (!counters.none && !counters.unknown)
       out.counts.back() = count_as_gcov(notes.graph, counters, path, diagnostics, counting);
   }
   out.graph = std::move(notes.graph);

@@ -51,8 +51,14 @@ public:
     // Counters elsewhere are those of an earlier run, or of a copy.
     TALLY_TRY(notes, notes_of_build(build));
     std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
-      return !notes.contains(real_paths_.of(files.notes));
+      return !notes.paths.contains(real_paths_.of(files.notes));
     });
+    inputs_.maps = std::move(notes.maps);
+    if (!notes.asks_for_counters && !inputs_.objects.empty())
+      diagnostics_.add(
+          Severity::warning,
+          "no command in it has --coverage: the counts may be those of an earlier build",
+          (fs::path(build) / "compile_commands.json").string());
     return std::move(inputs_);
   }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include <tally/build_notes.h>
 #include <tally/counted_object.h>
 #include <tally/diagnostics.h>
 
@@ -11,6 +12,7 @@ namespace tally {
 struct CoverageInputs {
   std::vector<ObjectFiles> objects; // each once
   std::vector<std::string> reports;
+  std::vector<PathMap> maps; // of `build`
 };
 
 // The files of CollectOptions::paths, as far as `build` has them; without one, counters that

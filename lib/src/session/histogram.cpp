@@ -1,4 +1,5 @@
 // `profile histogram`: the samples of one object by address.
+#include <tally/function_alias.h>
 #include <tally/histogram_text.h>
 
 #include <fmt/format.h>
@@ -29,20 +30,26 @@ Result<Reply> Session::State::histogram(const ParsedCommand &command) {
   const bool json = command.has("json");
   if (loaded) {
     Diagnostics findings; // these were shown when it was loaded
-    ProgramNames names;
+    ProgramNames program;
     if (loaded->read.pcs && !loaded->program.empty())
-      names = ProgramNames(loaded->program, findings);
-    auto view = view_of_loaded(loaded->read, names.get(), how.what);
-    if (!view && view.error().source.empty())
-      view.error().source = loaded->path;
-    TALLY_TRY(seen, std::move(view));
-    TALLY_TRY(table, histogram_table(seen, how));
+      program = ProgramNames(loaded->program, findings);
+    const auto table_of = [&](const std::string &what) -> Result<HistogramTable> {
+      auto view = view_of_loaded(loaded->read, program.get(), what);
+      if (!view && view.error().source.empty())
+        view.error().source = loaded->path;
+      TALLY_TRY(seen, std::move(view));
+      return histogram_table(seen, {what, how.scale});
+    };
+    const auto by_profile = [&](const auto &each) {
+      return by_any_name(each, how.what, names(), 0, table_of);
+    };
+    TALLY_TRY(table, std::visit(by_profile, loaded->read.profile));
     return Reply{json ? to_json(table)
                       : to_text(table, {.limit = 0, .width = width, .style = style}) + footer(),
                  {}};
   }
   return with_samples(command, [how, json, this](const StackProfile &profile) -> Result<Reply> {
-    const auto names = [&](MappingId id) -> std::optional<PcNames> {
+    const auto names_of = [&](MappingId id) -> std::optional<PcNames> {
       if (!symbolizer)
         return {};
       const Mapping &mapping = profile.mappings()[id];
@@ -53,8 +60,11 @@ Result<Reply> Session::State::histogram(const ParsedCommand &command) {
                              diagnostics);
       return PcNames{symbolizer.get(), module, path};
     };
-    TALLY_TRY(view, pc_view(profile, how.what, names));
-    TALLY_TRY(table, histogram_table(view, how));
+    const auto table_of = [&](const std::string &what) -> Result<HistogramTable> {
+      TALLY_TRY(view, pc_view(profile, what, names_of));
+      return histogram_table(view, {what, how.scale});
+    };
+    TALLY_TRY(table, by_any_name(profile, how.what, names(), live_pid(), table_of));
     return Reply{json ? to_json(table)
                       : to_text(table, {.limit = 0, .width = width, .style = style}) +
                             warnings_of(diagnostics),

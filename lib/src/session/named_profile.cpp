@@ -1,8 +1,18 @@
 #include <tally/named_profile.h>
 
+#include <algorithm>
 #include <chrono>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include <tally/unwinder.h>
+
+#include "model/kernel_code.h"
+#include "symbolize/kernel_symbols.h"
 
 namespace tally {
 
@@ -37,6 +47,67 @@ ProgramNames::ProgramNames(const std::string &program, Diagnostics &diagnostics)
             symbolizer_->module(
                 {.path = program, .build_id = {}, .device = 0, .inode = 0, .pid = 0}, diagnostics),
             program};
+}
+
+namespace {
+
+template <class Profile> bool has_kernel_time(const Profile &profile) {
+  return std::ranges::any_of(profile.functions(), [&](const auto &function) {
+    return profile.strings[function.name] == kernel_function;
+  });
+}
+
+bool is_of_this_kernel(const StackProfile &profile, const Mapping &mapping,
+                       const symbolize::KernelSymbols &symbols) {
+  // Symbolization knows the bias where the process was sampled here and now.
+  return mapping.has_bias || symbols.are_of(profile.strings[mapping.build_id], mapping.inode);
+}
+
+Error no_kernel_addresses(std::string_view why) {
+  return {ErrorCode::unsupported,
+          fmt::format("the kernel's functions cannot be named: {}", why),
+          "--kernel",
+          {},
+          {}};
+}
+
+} // namespace
+
+Result<StackProfile> unfold_kernel(StackProfile profile) {
+  if (!has_kernel_time(profile))
+    return profile;
+  TALLY_TRY(symbols, symbolize::KernelSymbols::read());
+  StackProfileBuilder builder(std::move(profile));
+  const StackProfile &p = builder.so_far();
+  std::vector<bool> known; // by MappingId: holds code of this kernel
+  for (const Mapping &mapping : p.mappings())
+    known.push_back(p.strings[mapping.path] == kernel_object &&
+                    is_of_this_kernel(p, mapping, symbols));
+  if (std::ranges::find(known, true) == known.end())
+    return fail(no_kernel_addresses("the profile is not known to be of the kernel that runs now"));
+  std::vector<std::vector<SourceLine>> lines(p.location_count());
+  for (uint32_t i = 0; i < p.location_count(); ++i) {
+    const Location at = p.location(static_cast<LocationId>(i));
+    lines[i].assign(at.lines.begin(), at.lines.end());
+    if (at.mapping == none<MappingId> || !known[index_of(at.mapping)] || lines[i].size() != 1 ||
+        at.address == somewhere_in_kernel)
+      continue;
+    if (const symbolize::KernelSymbol *symbol = symbols.at(at.address)) {
+      const std::string_view object = symbol->module.empty() ? kernel_object : symbol->module;
+      const SourceFunctionId function =
+          builder.add_function({builder.intern(symbol->name), {}, {}, builder.intern(object), 0});
+      lines[i].insert(lines[i].begin(), SourceLine{function, {}, 0});
+    }
+  }
+  const std::vector<std::span<const SourceLine>> views(lines.begin(), lines.end());
+  builder.replace_lines(views);
+  return builder.finish();
+}
+
+Result<CostProfile> unfold_kernel(CostProfile profile) {
+  if (has_kernel_time(profile))
+    return fail(no_kernel_addresses("a profile of costs does not hold their addresses"));
+  return profile;
 }
 
 Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,

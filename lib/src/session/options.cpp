@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include <dirent.h>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,15 +13,34 @@
 
 namespace tally {
 
+namespace {
+
+// Where the bracket at `open` is closed again; `open` itself where it is not.
+size_t closing_bracket(std::string_view line, size_t open) {
+  const char begin = line[open], end = begin == '(' ? ')' : '>';
+  size_t depth = 0;
+  for (size_t i = open; i < line.size() && line[i] != '"' && line[i] != '\''; ++i) {
+    depth += line[i] == begin;
+    if (line[i] == end && line[i - 1] != '-' && --depth == 0)
+      return i;
+  }
+  return open;
+}
+
+} // namespace
+
 Words split_words(std::string_view line) {
   Words out;
   std::string word;
   bool in_word = false;
   char quote = 0;
+  size_t closed_at = 0; // the bracket that is open
   for (size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
     const bool blank = c == ' ' || c == '\t' || c == '\n';
-    if (blank && !quote) {
+    if (!quote && i >= closed_at && (c == '(' || c == '<'))
+      closed_at = closing_bracket(line, i);
+    if (blank && !quote && i >= closed_at) {
       if (in_word)
         out.words.push_back(std::exchange(word, {}));
       in_word = false;
@@ -76,8 +93,12 @@ Result<std::string> ParsedCommand::file() const {
   if (path == "-")
     return fail(ErrorCode::invalid_argument,
                 "standard input and output are the debugger's own: name a file", "-");
+  return in_home(path);
+}
+
+std::string in_home(std::string_view path) {
   const char *home = std::getenv("HOME");
-  return home && path.starts_with("~/") ? home + path.substr(1) : path;
+  return home && path.starts_with("~/") ? home + std::string(path.substr(1)) : std::string(path);
 }
 
 const CommandSpec *find_command(std::string_view name) {
@@ -131,7 +152,7 @@ Result<void> check_value(const OptionSpec &option, std::string_view value,
   } else if (option.values == "N") {
     TALLY_CHECK(whole_number(value, 0, UINT32_MAX, std::string(shown_name)));
   } else if (option.values == "FORMAT") {
-    if (auto format = format_by_name(value); !format) {
+    if (auto format = profile_format_by_name(value); !format) {
       Error error = format.error();
       error.source = shown_name;
       return fail(std::move(error));
@@ -177,7 +198,11 @@ Result<ParsedCommand> parse_command(std::string_view line) {
   for (size_t i = 1; i < split.words.size(); ++i) {
     std::string_view word = split.words[i];
     if (options_over || !word.starts_with('-') || word == "-") {
-      parsed.arguments.emplace_back(word);
+      // Part of a member function's name.
+      if (word == "const" && !parsed.arguments.empty() && parsed.arguments.back().ends_with(')'))
+        parsed.arguments.back() += " const";
+      else
+        parsed.arguments.emplace_back(word);
       continue;
     }
     if (word == "--") {
@@ -220,103 +245,6 @@ Result<ParsedCommand> parse_command(std::string_view line) {
                             command_usage(*parsed.spec)),
                 command);
   return parsed;
-}
-
-namespace {
-
-void add_files(std::string_view prefix, std::vector<std::string> &out) {
-  const size_t slash = prefix.rfind('/');
-  const std::string folder(slash == prefix.npos ? std::string_view() : prefix.substr(0, slash + 1));
-  const std::string_view begin = slash == prefix.npos ? prefix : prefix.substr(slash + 1);
-  DIR *dir = ::opendir(folder.empty() ? "." : folder.c_str());
-  if (!dir)
-    return;
-  while (const dirent *entry = ::readdir(dir)) {
-    const std::string_view name = entry->d_name;
-    if (!name.starts_with(begin) || (name.starts_with('.') && begin.empty()))
-      continue;
-    out.push_back(folder + std::string(name) + (entry->d_type == DT_DIR ? "/" : ""));
-  }
-  ::closedir(dir);
-}
-
-void add_matching(std::string_view candidate, std::string_view begin,
-                  std::vector<std::string> &out) {
-  if (candidate.starts_with(begin))
-    out.emplace_back(candidate);
-}
-
-} // namespace
-
-std::vector<std::string> complete_words(std::string_view line, const WordsOf &words_of) {
-  Words split = split_words(line);
-  if (!split.open)
-    split.words.emplace_back();
-  const std::string last = split.words.back();
-  std::vector<std::string> out;
-  const auto finish = [&] {
-    std::ranges::sort(out);
-    return out;
-  };
-  if (split.words.size() == 1) {
-    for (const CommandSpec &command : profile_commands())
-      add_matching(command.name, last, out);
-    return finish();
-  }
-  const CommandSpec *command = find_command(split.words[0]);
-  if (!command)
-    return out;
-  const auto add_words = [&](std::string_view kind) {
-    if (words_of)
-      for (const std::string &word : words_of(kind))
-        add_matching(word, last, out);
-  };
-  const auto add_values = [&](const OptionSpec &option) {
-    for (std::string_view choice : choices(option))
-      add_matching(choice, last, out);
-    if (option.values == "FORMAT")
-      for (const Format &format : formats())
-        if (format.write_costs || format.write_stacks)
-          add_matching(format.name, last, out);
-    if (option.values == "THREAD")
-      add_words("THREAD");
-    else if (option.name == "part")
-      add_words("part");
-  };
-  const std::string &before = split.words[split.words.size() - 2];
-  if (before.starts_with("--"))
-    if (const OptionSpec *option = find_option(command->options, before.substr(2));
-        option && !option->values.empty()) {
-      add_values(*option);
-      return finish();
-    }
-  if (last.starts_with('-')) {
-    for (const OptionSpec &option : command->options)
-      add_matching(fmt::format("--{}", option.name), last, out);
-    return finish();
-  }
-  if (command->name == "config") {
-    if (split.words.size() == 2)
-      for (const OptionSpec &setting : profile_settings())
-        add_matching(setting.name, last, out);
-    else if (const OptionSpec *setting = find_option(profile_settings(), split.words[1]);
-             setting && split.words.size() == 3)
-      add_values(*setting);
-    return finish();
-  }
-  if (command->arguments.starts_with("FILE")) {
-    if (command->arguments == "FILE|previous")
-      add_matching("previous", last, out);
-    add_files(last, out);
-    return finish();
-  }
-  if (split.words.size() == 2 && command->arguments.find("FUNCTION") != command->arguments.npos)
-    add_words("FUNCTION");
-  if (last.empty()) {
-    for (const OptionSpec &option : command->options)
-      out.push_back(fmt::format("--{}", option.name));
-  }
-  return finish();
 }
 
 } // namespace tally

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,7 +19,8 @@ struct Words {
   bool quoted = false; // and a quote is open in it
 };
 
-// Parts at blanks; '…' and "…" keep blanks, \ keeps the next character.
+// Splits at blanks. '…' and "…" keep blanks, \ keeps the next character; so do brackets that are
+// closed again, as in "parse(char const*, int)".
 Words split_words(std::string_view line);
 
 struct ParsedCommand {
@@ -37,6 +37,8 @@ struct ParsedCommand {
   Result<std::string> file() const;
 };
 
+std::string in_home(std::string_view path); // "~/" is the user's home
+
 uint32_t number_of(std::string_view value); // that parse_command() or set() has checked
 
 const CommandSpec *find_command(std::string_view name);
@@ -48,10 +50,5 @@ Result<ParsedCommand> parse_command(std::string_view line);
 // Checks a value against its option; the error names option, value and what was expected.
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name);
-
-// What a profile has for a word to become; asked for when it is to be completed. "FUNCTION": names,
-// "THREAD": names and TIDs, "part": numbers.
-using WordsOf = std::function<std::vector<std::string>(std::string_view kind)>;
-std::vector<std::string> complete_words(std::string_view line, const WordsOf &words_of = {});
 
 } // namespace tally

@@ -1,86 +1,13 @@
 #include "session/region.h"
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
 #include <cstring>
-#include <fstream>
-#include <limits>
 
 #include <elf.h>
-#include <fcntl.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 namespace tally {
-
-namespace {
-
-bool read_word(pid_t pid, uint64_t address, uint64_t &word) {
-  iovec here{&word, sizeof word};
-  // NOLINTNEXTLINE: an address of another process
-  iovec there{reinterpret_cast<void *>(static_cast<uintptr_t>(address)), sizeof word};
-  return ::process_vm_readv(pid, &here, 1, &there, 1, 0) == static_cast<ssize_t>(sizeof word);
-}
-
-struct Standing {
-  uint64_t sp = 0, pc = 0;
-};
-
-// Of a thread that stands in user code: "-1 0xSP 0xPC", or a system call's number and arguments
-// before these two. Zeros: it does not stand, or the kernel does not tell.
-Standing standing_of(const UniqueFd &file) {
-  char text[256];
-  const ssize_t got = file.get() < 0 ? -1 : ::pread(file.get(), text, sizeof text, 0);
-  if (got <= 0)
-    return {};
-  std::string_view line(text, static_cast<size_t>(got));
-  line = line.substr(0, line.find('\n'));
-  const size_t pc = line.rfind(" 0x");
-  const size_t sp = pc == line.npos || pc == 0 ? line.npos : line.rfind(" 0x", pc - 1);
-  if (sp == line.npos)
-    return {};
-  Standing out;
-  std::from_chars(line.data() + sp + 3, line.data() + pc, out.sp, 16);
-  std::from_chars(line.data() + pc + 3, line.data() + line.size(), out.pc, 16);
-  return out;
-}
-
-// What the kernel told the program at its start; 0: not known.
-uint64_t auxiliary_value(pid_t pid, uint64_t type) {
-  std::ifstream auxv(fmt::format("/proc/{}/auxv", pid), std::ios::binary);
-  for (Elf64_auxv_t each; auxv.read(reinterpret_cast<char *>(&each), sizeof each);)
-    if (each.a_type == type)
-      return each.a_un.a_val;
-  return 0;
-}
-
-// Whether both addresses lie in one mapping of the process: a stack. Where that cannot be told they
-// are taken to.
-bool on_one_stack(pid_t pid, uint64_t one, uint64_t other) {
-  if (pid == 0)
-    return true;
-  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
-  for (std::string line; std::getline(maps, line);) {
-    uint64_t begin = 0, end = 0;
-    const char *const limit = line.data() + line.size();
-    const auto [dash, failed] = std::from_chars(line.data(), limit, begin, 16);
-    if (failed != std::errc() || dash == limit)
-      return true;
-    std::from_chars(dash + 1, limit, end, 16);
-    // A stack pointer may stand at the very end.
-    const auto holds = [&](uint64_t at) { return begin <= at && at <= end; };
-    if (holds(one) && holds(other))
-      return true;
-    if (begin > std::max(one, other))
-      return false;
-  }
-  return false;
-}
-
-} // namespace
 
 void PassTimes::add(uint64_t ns) {
   if (count_ % stride_ == 0) {
@@ -108,6 +35,19 @@ uint64_t PassTimes::median_ns() const {
   return *middle;
 }
 
+uint64_t StopTimes::add(uint64_t wall_ns, uint64_t cpu_ns, uint64_t turns, uint64_t stops) {
+  cpu_ns = std::min(cpu_ns, wall_ns);
+  // A debugger stops the thread, and once more where the instruction of the breakpoint has run: it
+  // is given a processor twice. More often: it has waited for something, or was preempted.
+  constexpr uint64_t turns_of_a_stop = 2;
+  if (turns != 0 && turns <= stops * turns_of_a_stop) {
+    measured_ += stops;
+    measured_ns_ += wall_ns - cpu_ns;
+    return cpu_ns;
+  }
+  return std::max(cpu_ns, wall_ns - std::min(wall_ns, stops * mean_ns()));
+}
+
 std::string Region::words() const {
   return is_function() ? fmt::format("{}, from each call until it returns", places_[0])
                        : fmt::format("{} to {}", places_[0], places_[1]);
@@ -120,20 +60,21 @@ bool Region::has_left(const Pass &pass, uint64_t sp, pid_t pid) const {
 }
 
 // A debugger builds a frame before it tells a register: ten times as long as the kernel takes.
-bool Region::complete(RegionHit &hit, pid_t pid) {
-  const bool lacks = hit.caller_sp == 0 && (hit.kind == RegionHit::Kind::returned || hit.at_entry);
-  if (pid == 0)
-    return !lacks;
+HeldThread *Region::thread_of(pid_t pid, pid_t tid) {
   constexpr size_t most_threads = 16;
-  if (threads_.size() >= most_threads && !threads_.contains(hit.tid))
+  if (pid == 0)
+    return nullptr;
+  if (threads_.size() >= most_threads && !threads_.contains(tid))
     threads_.clear();
-  UniqueFd &file = threads_[hit.tid];
-  Standing at = standing_of(file);
-  if (at.sp == 0) { // not opened yet, or of a thread that has ended
-    file.reset(::open(fmt::format("/proc/{}/task/{}/syscall", pid, hit.tid).c_str(),
-                      O_RDONLY | O_CLOEXEC));
-    at = standing_of(file);
-  }
+  return &threads_[tid];
+}
+
+bool Region::complete(RegionHit &hit, HeldThread *thread, pid_t pid) {
+  const bool lacks = hit.caller_sp == 0 && (hit.kind == RegionHit::Kind::returned ||
+                                            hit.kind == RegionHit::Kind::caught || hit.at_entry);
+  if (!thread)
+    return !lacks;
+  const HeldThread::Place at = thread->place(pid, hit.tid);
   if (known_pid_ != pid) {
     known_pid_ = pid;
     // GDB steps over a breakpoint by a copy of the instruction, at the program's entry.
@@ -147,6 +88,8 @@ bool Region::complete(RegionHit &hit, pid_t pid) {
     add_stop(pid, at.pc);
   if (!lacks)
     return true;
+  if (hit.kind != RegionHit::Kind::returned && !hit.at_entry)
+    return false;
   hit.caller_sp = at.sp;
   if (hit.kind == RegionHit::Kind::returned)
     return true;
@@ -168,16 +111,44 @@ void Region::add_stop(pid_t pid, uint64_t pc) {
       gate_->add_stop(pc + after);
 }
 
+bool Region::returns_to(uint64_t address, pid_t pid) {
+  if (!return_addresses_.contains(address) && !is_return_address(pid, address))
+    return false;
+  return_addresses_.insert(address);
+  return true;
+}
+
 void Region::begin(pid_t tid, const Pass &pass, uint64_t at_ns) {
   open_.insert_or_assign(tid, pass);
   gate_->open(tid, at_ns);
 }
 
-void Region::finish(pid_t tid, uint64_t at_ns, uint64_t running_ns) {
-  const auto open = open_.find(tid);
-  passes_.add(running_ns - std::min(running_ns, open->second.began_running_ns));
+void Region::finish(pid_t key, const RegionHit &hit, uint64_t at_ns, uint64_t running_ns) {
+  const auto open = open_.find(key);
+  const Pass &pass = open->second;
+  uint64_t took = pass.took_ns;
+  if (pass.tid != hit.tid) // between two places, by two threads
+    took += stops_.add(running_ns - std::min(running_ns, pass.at_running_ns), 0, 0, 1);
+  passes_.add(took);
   open_.erase(open);
-  gate_->close(tid, at_ns);
+  gate_->close(key, at_ns);
+}
+
+void Region::count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64_t running_ns) {
+  stops_.count();
+  for (auto &[key, pass] : open_) {
+    if (pass.tid != hit.tid) {
+      pass.held += hit.holds_all;
+      continue;
+    }
+    const bool known = ran.turns != 0 && pass.ran.turns != 0;
+    pass.took_ns += stops_.add(running_ns - std::min(running_ns, pass.at_running_ns),
+                               known ? ran.cpu_ns - pass.ran.cpu_ns : 0,
+                               known ? ran.turns - pass.ran.turns : 0, 1 + pass.held);
+    pass.at_running_ns = running_ns;
+    pass.ran = ran;
+    pass.held = 0;
+  }
 }
 
 void Region::give_up(pid_t tid, uint64_t at_ns) {
@@ -188,22 +159,28 @@ void Region::give_up(pid_t tid, uint64_t at_ns) {
 
 uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_ns) {
   give_up_closed();
-  const bool known = complete(hit, pid);
+  const bool leaves = hit.kind == RegionHit::Kind::caught || hit.kind == RegionHit::Kind::jumped;
+  if (leaves && open_.empty())
+    return Session::nobody;
+  HeldThread *const thread = thread_of(pid, hit.tid);
+  const bool known = complete(hit, thread, pid);
+  if (is_function() && !known)
+    return Session::look;
+  const HeldThread::Ran ran = thread ? thread->ran(pid, hit.tid) : HeldThread::Ran{};
+  count_stop(hit, ran, running_ns);
   if (!is_function()) {
     constexpr pid_t all = SampleGate::all_threads;
     if (hit.kind == RegionHit::Kind::first && !open_.contains(all))
-      begin(all, {0, 0, running_ns}, at_ns);
+      begin(all, {0, 0, hit.tid, running_ns, ran}, at_ns);
     else if (hit.kind == RegionHit::Kind::second && open_.contains(all))
-      finish(all, at_ns, running_ns);
+      finish(all, hit, at_ns, running_ns);
     return 0;
   }
-  if (!known)
-    return Session::look;
   const auto open = open_.find(hit.tid);
   const bool inside = open != open_.end();
   switch (hit.kind) {
   case RegionHit::Kind::first: {
-    if (hit.return_address == 0) {
+    if (hit.return_address == 0 && !hit.at_entry) {
       ++inlined_;
       return 0;
     }
@@ -214,24 +191,28 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
       return 0;
     if (inside) // it was left by a way that nobody tells of
       give_up(hit.tid, at_ns);
-    begin(hit.tid, {hit.caller_sp, hit.return_address, running_ns}, at_ns);
+    if (!returns_to(hit.return_address, pid)) {
+      ++unreturning_;
+      return 0;
+    }
+    begin(hit.tid, {hit.caller_sp, hit.return_address, hit.tid, running_ns, ran}, at_ns);
     return hit.return_address;
   }
   case RegionHit::Kind::returned:
     if (inside && hit.return_address == open->second.return_address &&
         has_left(open->second, hit.caller_sp, pid))
-      finish(hit.tid, at_ns, running_ns);
+      finish(hit.tid, hit, at_ns, running_ns);
     return 0;
   case RegionHit::Kind::caught:
     if (inside && has_left(open->second, hit.caller_sp, pid))
-      finish(hit.tid, at_ns, running_ns);
+      finish(hit.tid, hit, at_ns, running_ns);
     return 0;
   case RegionHit::Kind::jumped: {
     if (!inside)
       return 0;
     const uint64_t sp = stack_pointer_of_jump(pid, hit.jump_buffer);
     if (sp != 0 && has_left(open->second, sp, pid))
-      finish(hit.tid, at_ns, running_ns);
+      finish(hit.tid, hit, at_ns, running_ns);
     return 0;
   }
   case RegionHit::Kind::second:
@@ -242,6 +223,7 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
 
 void Region::end_open(uint64_t at_ns) {
   threads_.clear();
+  return_addresses_.clear();
   known_pid_ = 0;
   while (!open_.empty())
     give_up(open_.begin()->first, at_ns);
@@ -251,35 +233,15 @@ void Region::close() { threads_.clear(); }
 
 void Region::clear() {
   passes_ = {};
-  unfinished_ = inlined_ = 0;
+  stops_ = {};
+  unfinished_ = inlined_ = unreturning_ = 0;
   for (auto &[tid, pass] : open_)
-    pass.began_running_ns = 0; // that time is counted anew
+    pass.at_running_ns = pass.took_ns = 0; // that time is counted anew
 }
 
 void Region::give_up_closed() {
   unfinished_ +=
       std::erase_if(open_, [this](const auto &each) { return !gate_->is_open(each.first); });
-}
-
-// The seventh word of the buffer. glibc keeps it by exclusive or with a secret, turned left by 17
-// bits; musl as it is. The secret is the second word of the random bytes that the kernel gives each
-// program at its start.
-uint64_t stack_pointer_of_jump(pid_t pid, uint64_t jump_buffer) {
-#if defined(__x86_64__)
-  constexpr uint64_t sp_at = 6 * sizeof(uint64_t);
-  uint64_t kept = 0, secret = 0, ignored = 0;
-  if (pid == 0 || !read_word(pid, jump_buffer + sp_at, kept))
-    return 0;
-  const uint64_t random = auxiliary_value(pid, AT_RANDOM);
-  const auto is_stack = [&](uint64_t sp) { return sp % 8 == 0 && read_word(pid, sp, ignored); };
-  if (random != 0 && read_word(pid, random + sizeof secret, secret))
-    if (const uint64_t sp = std::rotr(kept, 17) ^ secret; is_stack(sp))
-      return sp;
-  return is_stack(kept) ? kept : 0;
-#else
-  (void)pid, (void)jump_buffer;
-  return 0;
-#endif
 }
 
 } // namespace tally

@@ -26,6 +26,24 @@ std::string span_of_time(uint64_t ns) {
   return fmt::format("{} ns", ns);
 }
 
+// Why the front cannot watch the places. Its answer is a RegionRefusal and the place, or a text of
+// the debugger's.
+std::string refusal_of(std::string_view answer) {
+  const std::string_view place = answer.substr(std::min<size_t>(answer.size(), 2));
+  if (answer.size() > 2 && answer[1] == ' ')
+    switch (static_cast<RegionRefusal>(answer[0] - '0')) {
+    case RegionRefusal::unknown:
+      return fmt::format("there is no function or place '{}'", place);
+    case RegionRefusal::inlined:
+      return fmt::format("all copies of {} are inlined, and nothing returns from them: name two "
+                         "places",
+                         place);
+    case RegionRefusal::within:
+      return fmt::format("{} is not the entry of a function: name one, or two places", place);
+    }
+  return std::string(answer);
+}
+
 } // namespace
 
 Result<Reply> Session::State::set_region(const ParsedCommand &command) {
@@ -34,7 +52,7 @@ Result<Reply> Session::State::set_region(const ParsedCommand &command) {
   const size_t colon = first.rfind(':');
   const bool is_line =
       first.find_first_not_of("0123456789", colon == first.npos ? 0 : colon + 1) == first.npos;
-  if (command.arguments.size() == 1 && (is_line || first.starts_with('*')))
+  if (command.arguments.size() == 1 && is_line && !first.starts_with('*'))
     return fail(ErrorCode::invalid_argument, "one place is a function; of others name two", first);
   if (command.arguments.size() == 2 && first == command.arguments[1])
     return fail(ErrorCode::invalid_argument, "a region ends at another place than it begins",
@@ -45,7 +63,7 @@ Result<Reply> Session::State::set_region(const ParsedCommand &command) {
   request.words = command.arguments;
   todo.push_back({std::move(request), [this, region](std::string_view answer) -> Result<Reply> {
                     if (!answer.empty())
-                      return fail(ErrorCode::not_found, std::string(answer), "profile region");
+                      return fail(ErrorCode::not_found, refusal_of(answer), "profile region");
                     region_asked = true;
                     return begin_region(region);
                   }});
@@ -85,39 +103,56 @@ uint64_t Session::State::region_hit(const RegionHit &hit) {
                                      running_ns + now - changed_at_ns);
 }
 
-void add_region(const Region &region, StatusRows &rows) {
+void add_region(const Region &region, std::vector<StatusRow> &rows) {
   const auto line = [&](std::string_view name, const auto &value) {
-    rows.emplace_back(name, fmt::format("{}", value));
+    rows.emplace_back(name, value);
+  };
+  const auto time = [&](std::string_view name, uint64_t ns) {
+    rows.push_back(StatusRow::seconds(name, ns, span_of_time(ns)));
   };
   const PassTimes &passes = region.passes();
   line("region", region.words());
   line("passes", passes.count());
   line("inside", region.inside());
   if (region.unfinished() != 0)
-    line("unfinished", fmt::format("{} (passes whose end was not seen)", region.unfinished()));
+    rows.push_back(
+        StatusRow("unfinished", region.unfinished()).with_note("passes whose end was not seen"));
   if (region.inlined() != 0)
-    line("inlined", fmt::format("{} (copies that are inlined, from which nothing returns: their "
-                                "calls are no passes)",
-                                region.inlined()));
+    rows.push_back(StatusRow("inlined", region.inlined())
+                       .with_note("copies that are inlined, from which nothing returns: their "
+                                  "calls are no passes"));
+  if (region.unreturning() != 0)
+    rows.push_back(StatusRow("unreturning", region.unreturning())
+                       .with_note("entries at which the stack holds no return address: they are "
+                                  "no passes"));
+  rows.push_back(StatusRow("region_stops", region.stops().count()));
+  if (const StopTimes &stops = region.stops(); stops.mean_ns() != 0)
+    rows.back() =
+        std::move(rows.back())
+            .with_note(fmt::format("{} each, which no pass holds", span_of_time(stops.mean_ns())));
   if (passes.count() == 0)
     return;
-  line("pass_min", span_of_time(passes.least_ns()));
-  line("pass_median", passes.stride() == 1
-                          ? span_of_time(passes.median_ns())
-                          : fmt::format("{} (of one pass in {})", span_of_time(passes.median_ns()),
-                                        passes.stride()));
-  line("pass_max", span_of_time(passes.most_ns()));
-  line("pass_total", span_of_time(passes.total_ns()));
+  time("pass_min", passes.least_ns());
+  time("pass_median", passes.median_ns());
+  if (passes.stride() != 1)
+    rows.back() =
+        std::move(rows.back()).with_note(fmt::format("of one pass in {}", passes.stride()));
+  time("pass_max", passes.most_ns());
+  time("pass_total", passes.total_ns());
 }
 
 std::string region_footer(const Region &region) {
   const PassTimes &passes = region.passes();
   if (passes.count() == 0)
     return fmt::format("(region {}: no pass has ended)", fmt::join(region.places(), " to "));
-  return fmt::format("(region {}: {} {}, min {}, median {}, max {})",
+  const StopTimes &stops = region.stops();
+  const std::string each =
+      stops.mean_ns() == 0 ? "" : fmt::format(" of {}, left out", span_of_time(stops.mean_ns()));
+  return fmt::format("(region {}: {} {}, min {}, median {}, max {}; {} stops{})",
                      fmt::join(region.places(), " to "), passes.count(),
                      passes.count() == 1 ? "pass" : "passes", span_of_time(passes.least_ns()),
-                     span_of_time(passes.median_ns()), span_of_time(passes.most_ns()));
+                     span_of_time(passes.median_ns()), span_of_time(passes.most_ns()),
+                     stops.count(), each);
 }
 
 } // namespace tally

@@ -9,6 +9,7 @@
 #include "session/state.h"
 #include "support/clock.h"
 #include "support/path.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -165,7 +166,8 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) 
     const int64_t ticks = profile.totals().front();
     if (tell)
       reply.text =
-          fmt::format("{}; {} {} kept.\n", ended, ticks, ticks == 1 ? "tick is" : "ticks are");
+          fmt::format("{}; {} {} kept.\n", ended, counted(static_cast<uint64_t>(ticks), "ticks"),
+                      ticks == 1 ? "is" : "are");
     return Result<Reply>(std::move(reply));
   });
 }
@@ -241,8 +243,9 @@ SamplerStatus Session::State::sums() {
   SamplerStatus all = sampler->status();
   for (const auto counter :
        {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
-        &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::throttled,
-        &SamplerStatus::cut_stacks, &SamplerStatus::cpu_ns})
+        &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
+        &SamplerStatus::throttled, &SamplerStatus::cut_stacks, &SamplerStatus::cpu_ns,
+        &SamplerStatus::unsampled_ns})
     all.*counter += done.*counter;
   return all;
 }
@@ -466,7 +469,26 @@ std::vector<std::string> Session::complete(std::string_view line) const {
   return complete_words(line, [&](std::string_view kind) { return state_->words_of(kind); });
 }
 
+std::string Session::symbol_to_complete(std::string_view line) const {
+  const auto symbol = tally::symbol_to_complete(line);
+  return symbol && !symbol->empty() && complete(line).empty() ? *symbol : std::string();
+}
+
+std::vector<std::string> Session::complete(std::string_view line,
+                                           std::span<const std::string> functions,
+                                           std::span<const std::string> files) const {
+  return complete_words(line, [&](std::string_view kind) -> std::vector<std::string> {
+    if (kind == "FUNCTION")
+      return {functions.begin(), functions.end()};
+    if (kind == "FILE")
+      return {files.begin(), files.end()};
+    return {};
+  });
+}
+
 int32_t Session::sampled_pid() const { return state_->sampler ? state_->sampled_pid : 0; }
+
+bool Session::is_armed() const { return state_->armed; }
 
 std::string_view Session::setting(std::string_view name) const {
   const auto at = state_->settings.find(name);
@@ -479,11 +501,20 @@ Result<void> Session::set(std::string_view name, std::string_view value) {
 
 void Session::set_width(uint32_t columns) { state_->width = columns; }
 
+void Session::set_disassembly_flavor(std::string_view name) {
+  state_->flavor = name == "intel" ? DisassemblyFlavor::intel : DisassemblyFlavor::att;
+}
+
 Result<void> Session::set_style(std::string_view role, std::string_view sgr) {
   return state_->style.set(role, sgr);
 }
 
-StatusRows Session::status() const { return state_->status_rows(); }
+StatusRows Session::status() const {
+  StatusRows out;
+  for (StatusRow &row : state_->status_rows())
+    out.emplace_back(std::move(row.name), std::move(row.text));
+  return out;
+}
 
 Result<FlatTable> Session::table(By by, SortBy sort) {
   if (const auto &loaded = state_->loaded)

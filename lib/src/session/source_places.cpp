@@ -2,8 +2,6 @@
 
 #include <filesystem>
 
-#include <unistd.h>
-
 #include <fmt/format.h>
 
 #include "support/path.h"
@@ -22,6 +20,50 @@ bool is_of_system(std::string_view path) {
   return false;
 }
 
+bool is_there(const fs::path &path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+bool is_file(const fs::path &path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+// The path that the map makes of this one; nothing where it does not fit. "." and "" fit all
+// relative paths but those that leave their folder.
+std::optional<std::string> mapped(const fs::path &path, const PathMap &map) {
+  const std::string text = path.lexically_normal().string();
+  const std::string from = fs::path(map.from).lexically_normal().string();
+  if (from.empty() || from == "." || from == "./") {
+    if (text.starts_with('/') || text == ".." || text.starts_with("../"))
+      return {};
+    return (fs::path(map.to) / text).string();
+  }
+  if (text == from)
+    return map.to;
+  const std::string_view rest = relative_path(text, from);
+  if (rest.size() == text.size())
+    return {};
+  return (fs::path(map.to) / rest).string();
+}
+
+// Where both the compiler's folder and the source's were recorded relative to the project, Clang
+// joins them: "build/src/a.c" of an object in "…/build" is "…/src/a.c".
+std::optional<std::string> without_build_folder(const fs::path &above, std::string_view name) {
+  const std::string folder = above.string();
+  for (size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
+    const std::string_view head = name.substr(0, slash);
+    if (!folder.ends_with(fmt::format("/{}", head)))
+      continue;
+    std::string path = folder.substr(0, folder.size() - head.size());
+    path += name.substr(slash + 1);
+    if (is_file(path))
+      return path;
+  }
+  return {};
+}
+
 } // namespace
 
 bool SourcePlaces::is_plain_folder(const std::string &name, std::string_view folder) {
@@ -32,53 +74,82 @@ bool SourcePlaces::is_plain_folder(const std::string &name, std::string_view fol
   return at->second;
 }
 
-bool SourcePlaces::is_there(std::string_view folder) {
-  const auto [at, added] = is_there_.try_emplace(std::string(folder), false);
+// For an absolute name, or one in an absolute folder: others depend on the object.
+bool SourcePlaces::leads_to_file(std::string_view name, std::string_view folder) {
+  if (!name.starts_with('/') && !folder.starts_with('/'))
+    return false;
+  const auto [at, added] = is_file_.try_emplace(fmt::format("{}\n{}", folder, name), false);
   if (added)
-    at->second = ::access(at->first.c_str(), F_OK) == 0;
+    at->second = is_file(fs::path(folder) / name);
   return at->second;
 }
 
-// Where the compiler's folder is not told, or has gone (the build was moved): the nearest folder
-// above the notes that the name leads from to a file.
-std::string SourcePlaces::folder_of(std::string_view name, std::string_view folder) {
-  if (name.starts_with('/'))
-    return {};
-  if (!folder.empty() && is_there(folder))
-    return std::string(folder);
+// The nearest folder above the notes that the name leads from to a file: where the compiler's
+// folder is not told, has gone (the build was moved), or is not what the name is relative to
+// (-ffile-prefix-map=FOLDER=.).
+std::optional<std::string> SourcePlaces::above_notes(const std::string &name,
+                                                     const std::string &folder) {
   std::error_code ignored;
   for (fs::path above = fs::absolute(notes_, ignored).parent_path();; above = above.parent_path()) {
-    if (fs::is_regular_file(above / name, ignored)) {
-      if (!folder.empty())
-        moved_.try_emplace(std::string(folder), above.string());
-      return above.string();
+    // A relative folder is one that the compiler was told to record in place of its own.
+    if (!folder.starts_with('/') && !folder.empty() && is_file(above / folder / name))
+      return (above / folder / name).string();
+    if (is_file(above / name)) {
+      if (folder.starts_with('/') && !is_there(folder))
+        moved_.try_emplace(folder, above.string());
+      return (above / name).string();
     }
+    if (const auto path = without_build_folder(above, fs::path(name).lexically_normal().string()))
+      return path;
     if (above == above.root_path())
-      break;
+      return {};
   }
-  return std::string(folder.empty() ? root_ : folder);
 }
 
-std::optional<std::string> SourcePlaces::find(std::string_view name, std::string_view folder) {
-  std::string path = real_paths_.of(fs::path(folder_of(name, folder)) / name);
-  const std::string_view shown = relative_path(path, root_);
+// Where it is in the file system, if it is there at all.
+std::string SourcePlaces::path_of(const std::string &name, const std::string &folder) {
+  const std::string joined = (fs::path(folder) / name).string();
+  for (const PathMap &map : rules_.substitutes)
+    for (const std::string &recorded : {name, joined})
+      if (const auto path = mapped(recorded, map))
+        return *path;
+  if (leads_to_file(name, folder))
+    return joined;
+  for (const PathMap &map : rules_.maps)
+    for (const std::string &recorded : {name, joined})
+      if (const auto path = mapped(recorded, map); path && is_file(*path))
+        return *path;
+  if (name.starts_with('/'))
+    return name;
+  if (const auto path = above_notes(name, folder))
+    return *path;
+  const std::string in_root = (fs::path(rules_.root) / name).string();
+  return folder.starts_with('/') && !is_file(in_root) ? joined : in_root;
+}
+
+std::optional<std::string> SourcePlaces::find(const std::string &name, const std::string &folder) {
+  std::string path = real_paths_.of(path_of(name, folder));
+  const std::string_view shown = relative_path(path, rules_.root);
+  const bool of_system = is_of_system(path);
   // Below the root "/" lies everything, also what nobody means to test.
-  const bool of_system = is_of_system(path) && !is_of_system(std::string(root_) + '/');
-  if (filter_.wants(of_system && !shown.starts_with('/') ? std::string_view(path) : shown))
+  const bool outside = of_system && !is_of_system(std::string(rules_.root) + '/');
+  if (rules_.filter.wants(outside && !shown.starts_with('/') ? std::string_view(path) : shown))
     return path;
+  if (shown.starts_with('/') && !of_system && !is_there(path))
+    lost_.insert(path);
   left_out_.insert(std::move(path));
   return {};
 }
 
 const std::optional<std::string> &SourcePlaces::place(std::string_view name,
                                                       std::string_view folder) {
-  // Where the folder is not there, the place depends on the object, too.
   std::string key = fmt::format("{}\n{}", folder, name);
-  if (!name.starts_with('/') && (folder.empty() || !is_there(folder)))
+  // What is found above the notes depends on the object, too.
+  if (!name.starts_with('/') && !leads_to_file(name, folder))
     key += fmt::format("\n{}", std::string_view(notes_).substr(0, notes_.rfind('/')));
   const auto [at, added] = places_.try_emplace(std::move(key));
   if (added)
-    at->second = find(name, folder);
+    at->second = find(std::string(name), std::string(folder));
   return at->second;
 }
 

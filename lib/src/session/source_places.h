@@ -7,18 +7,29 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include <tally/build_notes.h>
 #include <tally/path_filter.h>
 
 #include "session/real_paths.h"
 
 namespace tally {
 
+// What SourcePlaces of all threads have in common.
+struct SourceRules {
+  const PathFilter &filter;
+  std::string_view root; // real and absolute
+  // The user's: they hold wherever they fit.
+  const std::vector<PathMap> &substitutes;
+  // The build's: tried where the name itself leads to no file.
+  const std::vector<PathMap> &maps;
+};
+
 // Of one thread.
 class SourcePlaces {
 public:
-  // root: real and absolute.
-  SourcePlaces(const PathFilter &filter, std::string_view root) : filter_(filter), root_(root) {}
+  explicit SourcePlaces(const SourceRules &rules) : rules_(rules) {}
 
   // The object whose sources are asked for from now on.
   void begin_object(std::string_view notes) { notes_ = notes; }
@@ -29,21 +40,23 @@ public:
   bool is_plain_folder(const std::string &name, std::string_view folder);
 
   const std::set<std::string> &left_out() const { return left_out_; }
+  // Of those, the ones that are not there: the compiler may have recorded other paths.
+  const std::set<std::string> &lost() const { return lost_; }
   // Folders of the compiler that are not there, each with one that was taken in its place.
   const std::map<std::string, std::string> &moved() const { return moved_; }
 
 private:
-  bool is_there(std::string_view folder);
-  std::string folder_of(std::string_view name, std::string_view folder);
-  std::optional<std::string> find(std::string_view name, std::string_view folder);
+  bool leads_to_file(std::string_view name, std::string_view folder);
+  std::string path_of(const std::string &name, const std::string &folder);
+  std::optional<std::string> above_notes(const std::string &name, const std::string &folder);
+  std::optional<std::string> find(const std::string &name, const std::string &folder);
 
-  const PathFilter &filter_;
-  std::string_view root_;
+  const SourceRules rules_;
   std::string_view notes_;
   std::unordered_map<std::string, std::optional<std::string>> places_; // by folder and name
-  std::unordered_map<std::string, bool> plain_, is_there_;
+  std::unordered_map<std::string, bool> plain_, is_file_;
   RealPaths real_paths_;
-  std::set<std::string> left_out_;
+  std::set<std::string> left_out_, lost_;
   std::map<std::string, std::string> moved_;
 };
 

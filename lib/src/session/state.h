@@ -16,8 +16,10 @@
 #include <tally/session.h>
 #include <tally/symbolization.h>
 
+#include "session/complete.h"
 #include "session/options.h"
 #include "session/region.h"
+#include "session/status.h"
 
 namespace tally {
 
@@ -45,7 +47,7 @@ struct Action {
 std::string warnings_of(const Diagnostics &diagnostics);
 
 // What `status` tells of it, and one line below a table, without its end.
-void add_region(const Region &region, StatusRows &rows);
+void add_region(const Region &region, std::vector<StatusRow> &rows);
 std::string region_footer(const Region &region);
 
 struct Session::State {
@@ -120,7 +122,7 @@ struct Session::State {
   Result<Reply> start(const ParsedCommand &command);
   Result<Reply> stop(const ParsedCommand &command);
   Result<Reply> status(const ParsedCommand &command);
-  StatusRows status_rows();
+  std::vector<StatusRow> status_rows();
   Result<Reply> dump(const ParsedCommand &command);
   Result<Reply> diff(const ParsedCommand &command);
   Result<Reply> clear(const ParsedCommand &command);
@@ -148,7 +150,10 @@ struct Session::State {
   Result<Reply> load(const ParsedCommand &command);
   // What was loaded, else with_samples(); of it what the command's --thread and --part take.
   Result<Reply> with_shown(const ParsedCommand &command, Show show);
-  std::string footer() const; // of what is shown
+  std::string footer(); // of what is shown
+  std::string user_code_footer();
+  Symbolizer &names();
+  int live_pid() const; // of the process that is shown; 0: it is gone, or what is shown was loaded
   // For complete_words(): what needs no looking up.
   std::vector<std::string> words_of(std::string_view kind) const;
   // with_names(), refused where no sample was collected.
@@ -162,10 +167,12 @@ struct Session::State {
 
   uint32_t width = 80; // of the terminal
   Style style;         // none where nobody looks at a terminal
-  DebugEvent target;   // the newest that a front told
+  DisassemblyFlavor flavor = DisassemblyFlavor::att;
+  DebugEvent target; // the newest that a front told
   StartOptions options;
   std::vector<Backend> to_try;     // options.backend and what comes after it
   std::vector<std::string> passed; // by `auto`: "perf: refused …"
+  bool user_code_only = false;     // perf may not sample the kernel, as it was last tried
   bool armed = false;              // `start` was given, `stop` not yet
   bool region_asked = false;       // the front tells of hits
   InterruptClock clock;            // before the sampler that uses it

@@ -15,30 +15,40 @@ namespace {
 
 constexpr std::array<OptionSpec, 4> settings{{
     {"backend", "auto|perf|agent|interrupt", "auto", "how samples are taken"},
-    {"frequency", "HZ", "1000", "samples for each second of the clock"},
-    {"clock", "cpu|wall", "cpu", "what is counted: time on a processor, or all time"},
+    {"frequency", "HZ", "1000", "how many samples a second of the clock has"},
+    {"clock", "cpu|wall", "cpu", "which time is counted: that on a processor, or all"},
     {"stacks", "none|fp|dwarf", default_stack_mode,
-     "callers: not recorded, by frame pointers, by unwind data"},
+     "how callers are found: not at all, by frame pointers, by unwind data"},
 }};
 
 // Of what is shown or written.
-constexpr OptionSpec thread_option{"thread", "THREAD", "", "of that alone: its name, or its TID"};
-constexpr OptionSpec part_option{"part", "N", "", "of that alone: its number"};
+constexpr OptionSpec thread_option{"thread", "THREAD", "",
+                                   "only samples of this thread: its name or its TID"};
+constexpr OptionSpec part_option{"part", "N", "", "only samples of this part: its number"};
 
-constexpr std::array<OptionSpec, 6> report_options{{
+constexpr std::array<OptionSpec, 1> status_options{{
+    {"json", "", "", "as JSON"},
+}};
+
+constexpr OptionSpec kernel_option{"kernel", "", "", "the kernel's functions below [kernel]"};
+
+constexpr std::array<OptionSpec, 7> report_options{{
     {"by", "function|line|object|thread|part", "function", "what a row stands for"},
     {"sort", "self|inclusive", "self", "which column puts the rows in order"},
     thread_option,
     part_option,
+    kernel_option,
     {"limit", "N", "20", "rows shown; 0 shows all"},
     {"json", "", "", "as JSON, all rows unless --limit is given"},
 }};
 
-constexpr std::array<OptionSpec, 6> tree_options{{
+constexpr std::array<OptionSpec, 8> tree_options{{
     {"callers", "", "", "who calls FUNCTION, and not whom it calls"},
     {"by", "thread|part", "", "a tree for each"},
     thread_option,
     part_option,
+    kernel_option,
+    {"full", "", "", "with the layers of std::invoke, std::function and std::thread"},
     {"limit", "N", "40", "calls shown, the heaviest; 0 shows all"},
     {"json", "", "", "as JSON, all calls unless --limit is given"},
 }};
@@ -51,7 +61,7 @@ constexpr std::array<OptionSpec, 4> annotate_options{{
 }};
 
 constexpr std::array<OptionSpec, 4> dump_options{{
-    {"format", "FORMAT", "", "when the file's name does not tell it"},
+    {"format", "FORMAT", "", "the format, where the file's name does not tell it"},
     {"parts", "", "", "a file for each part: FILE.1, FILE.2, …"},
     thread_option,
     part_option,
@@ -71,30 +81,33 @@ constexpr std::array<OptionSpec, 2> histogram_options{{
 
 constexpr CommandSpec commands[] = {
     {"start", "", settings, "begin sampling the program",
-     "Begins with the process that is there; without one, with the next that is run\n"
-     "or attached to. It goes on over stops and further runs until `profile stop`, or\n"
-     "until you detach. Options last for this start only; `profile config` sets them\n"
-     "for good.\n"
-     "perf: the kernel samples, and the program notices nothing. agent: a library in\n"
-     "the program samples it, for where perf is refused; it is preloaded at `run`, or\n"
-     "loaded at a stop when you name it. interrupt: the debugger stops the program\n"
-     "and looks, for remote targets and static programs; wall time. auto takes the\n"
-     "first that works, and says why. Wall time is counted by interrupt alone.",
+     "Sampling begins with the process that is there or, without one, with the next\n"
+     "that is run or attached to. It continues over stops and further runs until\n"
+     "`profile stop`, or until you detach. Options hold for this start only; `profile\n"
+     "config` sets them for good.\n"
+     "There are three backends. With perf the kernel samples, and the program notices\n"
+     "nothing. With agent a library in the program samples it, which works where perf\n"
+     "is refused; the library is preloaded at `run`, or loaded at a stop when you name\n"
+     "this backend. With interrupt the debugger stops the program and looks, which\n"
+     "works for remote targets and static programs. auto takes the first that works,\n"
+     "and says why. Only interrupt counts wall time.",
      "profile start --frequency 4000"},
     {"stop", "", {}, "end sampling; what was collected stays", "", "profile stop"},
-    {"status",
-     "",
-     {},
-     "what is sampled, how, and what came of it",
-     "One `name value` a line. lost: samples that could not be taken or kept;\n"
-     "throttled: times the kernel paused a clock; interruptions: signals that the\n"
-     "agent sent to the program; running: time between resume and stop; stopped: time\n"
-     "at the prompt, which never counts.",
+    {"status", "", status_options, "what is sampled, how, and what came of it",
+     "Each line is a name and its value. `lost` counts samples that could not be taken\n"
+     "or kept, `throttled` how often the kernel paused a clock, `interruptions` the\n"
+     "signals that the agent sent to the program. `running` is the time between resume\n"
+     "and stop; `stopped` is the time at the prompt, which never counts.\n"
+     "With --json the names are keys. A time is a number of seconds (`running_s`), a\n"
+     "size a number of bytes (`memory_bytes`), and a remark in parentheses has a key\n"
+     "of its own (`backend_note`).",
      "profile status"},
     {"report", "", report_options, "a flat table of where the time went",
-     "self: samples taken in the row's own code. incl: samples whose stack holds the\n"
-     "row, counted once however often it recurs. Inlined functions are rows of their\n"
-     "own. `profile break` and `profile list` take the numbers of the rows.",
+     "`self` counts samples taken in the row's own code. `incl` counts samples whose\n"
+     "stack holds the row, each once however often the row recurs. Inlined functions\n"
+     "are rows of their own. `profile break` and `profile list` take the numbers of\n"
+     "rows. Time in system calls and page faults is that of the function [kernel],\n"
+     "which they call; --kernel shows its own functions, by /proc/kallsyms.",
      "profile report --by line --limit 10"},
     {"break",
      "N",
@@ -112,51 +125,60 @@ constexpr CommandSpec commands[] = {
      "N and the line are those of `profile break`; the debugger shows the source.",
      "profile list 1"},
     {"tree", "[FUNCTION]", tree_options, "the call tree, the heaviest path first",
-     "Who calls whom, and the share of samples taken there and below. Inlined calls\n"
-     "are calls. A function that calls itself, also by others, is marked (recursive):\n"
-     "what it calls stands below it once, however often it recurs.",
+     "The tree shows who calls whom, and the share of samples taken in each call and\n"
+     "below it. Inlined calls are calls. A function that calls itself, directly or\n"
+     "through others, is marked (recursive): what it calls stands below it once,\n"
+     "however often it recurs.\n"
+     "FUNCTION is a full name, the last parts of one, or any name that symbol tables\n"
+     "have for the function (`write` for `__GI___libc_write`).",
      "profile tree parse --limit 20"},
     {"annotate", "FUNCTION|FILE[:LINE]", annotate_options,
      "source text with samples beside each line",
-     "Of a function, of a file, or of the lines around one line. With --asm the\n"
-     "debugger disassembles all code of a function, parts of it that lie elsewhere and\n"
-     "what is inlined into it included; source lines stand between. Where the process\n"
-     "is gone, its files are disassembled. A call holds the samples of its callees.",
+     "The lines are those of a function, of a file, or those around one line. With\n"
+     "--asm all code of a function is disassembled, including what is inlined into it\n"
+     "and parts of it that lie elsewhere; source lines stand between. The debugger\n"
+     "disassembles; once the process is gone, its files are read. Both follow the\n"
+     "debugger's setting `disassembly-flavor`. A call has the samples of its callees.\n"
+     "FUNCTION is a full name, the last parts of one, or any name that symbol tables\n"
+     "have for the function (`write` for `__GI___libc_write`).",
      "profile annotate parse.c:120"},
     {"histogram", "[RANGE|FUNCTION]", histogram_options,
      "samples by address, bin by bin, with bars",
-     "Of the program's own code, or of the object that the function or range lies in.\n"
+     "Without an argument the program's own code is shown, else the function or range.\n"
      "RANGE is LOW-HIGH, addresses as the debugger shows them or as the file has them.",
      "profile histogram main --scale 0xFFFF"},
     {"dump", "FILE", dump_options, "write the profile to a file",
-     "The format follows the file's name. An existing file is replaced only when all\n"
-     "is written. With --parts each run from a resume to a stop has a file of its own.",
+     "The file's name tells the format, or --format does. An existing file is replaced\n"
+     "only when all is written. With --parts each run from a resume to a stop has a\n"
+     "file of its own.",
      "profile dump out.callgrind"},
     {"load",
      "FILE",
      {},
      "read a profile from a file, to report on it here",
-     "Any format that is read. Commands show it in place of what was sampled, until\n"
-     "`profile clear`, or until the sampled program runs on.",
+     "FILE has any format that is read. Commands show it in place of what was sampled,\n"
+     "until `profile clear`, or until the sampled program runs on.",
      "profile load callgrind.out.4711"},
     {"diff", "FILE|previous", diff_options, "what changed since a saved profile or the last run",
-     "Compares costs in percent of each profile's total.", "profile diff previous"},
+     "Costs are compared in percent of each profile's total.", "profile diff previous"},
     {"region",
      "LOCATION [LOCATION]",
      {},
      "sample only inside of a region of the program",
-     "With one place: a function, from each call until it returns, in the thread that\n"
-     "calls it (or until an exception or longjmp leaves it). With two: from a hit of\n"
-     "the first until a hit of the second, in all threads. A place is what `break`\n"
-     "takes; quote it where it has blanks. A new profile begins, and sampling, if it\n"
-     "has not. `profile status` tells passes and their times; `profile stop` ends it.",
+     "One place is a function: each call is sampled until it returns, or until an\n"
+     "exception or longjmp leaves it, in the thread that calls it. With two places all\n"
+     "threads are sampled from a hit of the first until a hit of the second. A place\n"
+     "is what `break` takes; quote it where it has blanks. A new profile begins, and\n"
+     "sampling, if it has not begun. `profile status` shows passes and their times;\n"
+     "`profile stop` ends the region.",
      "profile region parse"},
     {"clear", "", {}, "forget what was collected; sampling goes on", "", "profile clear"},
     {"config",
-     "NAME [VALUE]",
+     "[NAME [VALUE]]",
      {},
      "show or set what `profile start` takes when not told",
-     "NAME is backend, frequency, clock or stacks.",
+     "Without a name all settings are shown with what they mean, one on a line. With a\n"
+     "name that setting is shown, and with a value it is set.",
      "profile config frequency 4000"},
 };
 

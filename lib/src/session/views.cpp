@@ -1,25 +1,34 @@
 // What is shown of a profile: the one that was collected, or a file that was loaded.
-#include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
 #include <tally/annotate.h>
 #include <tally/formats.h>
+#include <tally/function_alias.h>
 #include <tally/report.h>
 #include <tally/sample_filter.h>
 #include <tally/tree.h>
 
 #include "session/state.h"
+#include "support/text.h"
 
 namespace tally {
 
 Result<Reply> Session::State::with_shown(const ParsedCommand &command, Show show) {
-  const auto show_some = [show = std::move(show),
+  const auto unfolded = [show = std::move(show),
+                         unfolds = command.has("kernel")](const auto &profile) -> Result<Reply> {
+    if (!unfolds)
+      return show(&profile);
+    TALLY_TRY(whole, unfold_kernel(profile));
+    return show(&whole);
+  };
+  const auto show_some = [unfolded,
                           wanted = command.filter()](const auto &profile) -> Result<Reply> {
     if (wanted.takes_all())
-      return show(&profile);
+      return unfolded(profile);
     TALLY_TRY(some, filter(profile, wanted));
-    return show(&some);
+    return unfolded(some);
   };
   if (loaded) {
     const auto shown = loaded; // until `show` is done
@@ -28,16 +37,68 @@ Result<Reply> Session::State::with_shown(const ParsedCommand &command, Show show
   return with_samples(command, show_some);
 }
 
-std::string Session::State::footer() const {
+namespace {
+
+// Of the code that has samples.
+std::vector<std::string> source_paths(const StackProfile &profile) {
+  std::set<StringId> paths;
+  for (uint32_t i = 0; i < profile.location_count(); ++i)
+    for (const SourceLine &line : profile.location(static_cast<LocationId>(i)).lines)
+      paths.insert(line.file);
+  std::vector<std::string> out;
+  for (const StringId path : paths)
+    out.emplace_back(profile.strings[path]);
+  return out;
+}
+
+std::vector<std::string> source_paths(const CostProfile &profile) {
+  std::vector<std::string> out;
+  for (const StringId path : profile.files())
+    out.emplace_back(profile.strings[path]);
+  return out;
+}
+
+} // namespace
+
+std::string Session::State::user_code_footer() {
+  const SamplerStatus now = sums();
+  if (now.kernel_included)
+    return {};
+  const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) * 1e-9; };
+  return style.paint(Role::metadata,
+                     fmt::format("(user code only: the kernel's part, {:.2f} s of {:.2f} s of CPU "
+                                 "time, was not sampled)",
+                                 seconds(now.unsampled_ns), seconds(now.cpu_ns))) +
+         '\n';
+}
+
+std::string Session::State::footer() {
   if (loaded)
     return style.paint(
                Role::metadata,
                fmt::format("(loaded from {}; `profile clear` goes back to what was sampled)",
                            loaded->path)) +
            '\n';
+  const auto line = [this](const std::string &text) {
+    return style.paint(Role::metadata, text) + '\n';
+  };
   const Region *const region = sampled_options.region.get();
-  return (region ? style.paint(Role::metadata, region_footer(*region)) + '\n' : std::string()) +
+  const uint64_t queued = sums().queued;
+  return (region ? line(region_footer(*region)) : std::string()) + user_code_footer() +
+         (queued == 0 ? std::string()
+                      : line(fmt::format("(wall time; waits for a processor are left out: {})",
+                                         counted(queued, "ticks")))) +
          warnings_of(diagnostics);
+}
+
+Symbolizer &Session::State::names() {
+  if (!symbolizer)
+    symbolizer = make_symbolizer();
+  return *symbolizer;
+}
+
+int Session::State::live_pid() const {
+  return !loaded && target.pid == sampled_pid ? target.pid : 0;
 }
 
 Result<Reply> Session::State::report(const ParsedCommand &command) {
@@ -61,6 +122,7 @@ Result<Reply> Session::State::tree(const ParsedCommand &command) {
   if (!command.arguments.empty())
     how.function = command.arguments[0];
   how.callers = command.has("callers");
+  how.full = command.has("full");
   if (command.has("by")) {
     TALLY_TRY(by, by_of(command.value("by")));
     how.by = by;
@@ -68,7 +130,14 @@ Result<Reply> Session::State::tree(const ParsedCommand &command) {
   how.limit = command.limit();
   const bool json = command.has("json");
   return with_shown(command, [=, this](Shown shown) -> Result<Reply> {
-    TALLY_TRY(tree, std::visit([&](auto *each) { return call_tree(*each, how); }, shown));
+    const auto tree_of = [&](auto *each) {
+      return by_any_name(*each, how.function, names(), live_pid(), [&](const std::string &name) {
+        TreeOptions by_name = how;
+        by_name.function = name;
+        return call_tree(*each, by_name);
+      });
+    };
+    TALLY_TRY(tree, std::visit(tree_of, shown));
     return Reply{json ? to_json(tree)
                       : to_text(tree, {.limit = 0, .width = width, .style = style}) + footer(),
                  {}};
@@ -81,7 +150,11 @@ Result<Reply> Session::State::annotate(const ParsedCommand &command) {
     return annotate_code(command);
   const bool json = command.has("json");
   return with_shown(command, [=, this](Shown shown) -> Result<Reply> {
-    TALLY_TRY(lines, std::visit([&](auto *each) { return tally::annotate(*each, what); }, shown));
+    const auto lines_of = [&](auto *each) {
+      return by_any_name(*each, what, names(), live_pid(),
+                         [&](const std::string &name) { return tally::annotate(*each, name); });
+    };
+    TALLY_TRY(lines, std::visit(lines_of, shown));
     return Reply{json ? to_json(lines)
                       : to_text(lines, {.limit = 0, .width = width, .style = style}) + footer(),
                  {}};
@@ -98,8 +171,8 @@ Result<Reply> Session::State::load(const ParsedCommand &command) {
                               read.profile));
   const std::string_view format = read.format->name;
   loaded = std::make_shared<const Loaded>(Loaded{std::move(read), path, target.program});
-  return Reply{fmt::format("{}Loaded {} {} from {} ({}).\n", warnings_of(findings),
-                           table.totals.front(), table.events.front(), path, format),
+  return Reply{fmt::format("{}Loaded {} from {} ({}).\n", warnings_of(findings),
+                           counted(table.totals.front(), table.events.front()), path, format),
                {}};
 }
 
@@ -109,6 +182,8 @@ std::vector<std::string> Session::State::words_of(std::string_view kind) const {
     if (kind == "FUNCTION")
       for (const auto &function : profile.functions())
         out.emplace_back(profile.strings[function.name]);
+    else if (kind == "FILE")
+      out = source_paths(profile);
     else if (kind == "THREAD")
       out = thread_words(profile);
     else
@@ -119,12 +194,7 @@ std::vector<std::string> Session::State::words_of(std::string_view kind) const {
     std::visit(add, loaded->read.profile);
   else if (named || kept)
     add(named ? *named : *kept);
-  // A name with blanks would be several words.
-  std::erase_if(out, [](const std::string &name) {
-    return name.empty() || name.find_first_of(" \t'\"") != name.npos;
-  });
-  std::ranges::sort(out);
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  std::erase(out, "");
   return out;
 }
 

@@ -21,4 +21,23 @@ std::string demangled(std::string_view name) {
   return mangled ? demangle(name) : std::string(name);
 }
 
+std::string base_object_variant(std::string_view name) {
+  std::string out(name);
+  if (!name.starts_with("_Z"))
+    return out;
+  for (size_t at = out.find_first_of("CD", 2); at != out.npos;
+       at = out.find_first_of("CD", at + 1)) {
+    size_t digit = at + 1;
+    digit += out[at] == 'C' && digit < out.size() && out[digit] == 'I'; // an inherited constructor
+    if (digit >= out.size() || out[digit] == '2' || out[digit] < '0' || out[digit] > '5')
+      continue;
+    // Whether it is a variant, and not a part of something else, shows in what it means.
+    std::string other = out;
+    other[digit] = '2';
+    if (const std::string text = demangle(out); text != out && demangle(other) == text)
+      out = std::move(other);
+  }
+  return out;
+}
+
 } // namespace tally

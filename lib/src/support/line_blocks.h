@@ -1,6 +1,7 @@
 // Text a block of whole lines at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -8,6 +9,16 @@
 #include <tally/file_io.h>
 
 namespace tally {
+
+// Takes a line off the text: without its end, and without the CR of a line from elsewhere.
+inline std::string_view next_line(std::string_view &rest) {
+  const size_t end = std::min(rest.find('\n'), rest.size());
+  std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (line.ends_with('\r'))
+    line.remove_suffix(1);
+  return line;
+}
 
 // Cuts a source into blocks of whole lines. A block ends in a line break, and nothing behind it may
 // be read: most blocks are views into the source's pieces. Only a line that pieces part is copied.

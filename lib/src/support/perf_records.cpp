@@ -182,6 +182,7 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out)
       if (valid > bytes.size())
         return false;
       out.stack = bytes.first(static_cast<size_t>(valid));
+      out.stack_asked = bytes.size();
     }
   }
   // What may follow (weight, data source, interrupt registers, …) nobody here asks for.

@@ -103,6 +103,7 @@ struct PerfSample {
   uint64_t regs_abi = 0;            // PERF_SAMPLE_REGS_ABI_*; none: no user registers
   PerfWords regs;                   // in ascending order of regs_user's bits
   std::span<const std::byte> stack; // what of the copy is valid: dyn_size, not size
+  size_t stack_asked = 0;           // size
 };
 
 // What trails every other record when sample_id_all is set.

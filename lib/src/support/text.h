@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace tally {
 
@@ -10,6 +12,16 @@ inline std::string printable(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
   return text;
+}
+
+// "2 ticks", "1 tick". Of a word that is not known to be an English plural, such as an event's name
+// from a file, there is one form.
+inline std::string counted(uint64_t count, std::string_view plural) {
+  const bool known =
+      plural == "ticks" || plural == "samples" || plural == "records" || plural == "times";
+  if (count == 1 && known)
+    plural.remove_suffix(1);
+  return std::to_string(count).append(" ").append(plural);
 }
 
 } // namespace tally

@@ -64,7 +64,8 @@ std::vector<InstructionRange> ModuleTable::code_once(uint64_t address, size_t fr
   return out;
 }
 
-Result<std::vector<Instruction>> ModuleTable::instructions(InstructionRange range) {
+Result<std::vector<Instruction>> ModuleTable::instructions(InstructionRange range,
+                                                           DisassemblyFlavor flavor) {
   if (!open_files())
     return fail(ErrorCode::not_found, "the file cannot be read, or was replaced", files_.name);
   // The last instruction may reach beyond: x86 has the longest.
@@ -79,7 +80,7 @@ Result<std::vector<Instruction>> ModuleTable::instructions(InstructionRange rang
                 fmt::format("holds no code at [{:#x}, {:#x})", range.start, range.end),
                 files_.name);
   std::vector<SourceFrame> at;
-  auto out = disassemble(main_->machine(), bytes, range.start, [&](uint64_t target) {
+  auto out = disassemble(main_->machine(), bytes, range.start, flavor, [&](uint64_t target) {
     at.clear();
     frames(target, at);
     return at.empty() ? std::string_view() : at.back().function;

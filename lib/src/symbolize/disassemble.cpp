@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #ifdef TALLY_WITH_DISASSEMBLY
+#include <dlfcn.h>
+
 #include <capstone/capstone.h>
 #endif
 
@@ -14,33 +16,90 @@ namespace tally::symbolize {
 
 namespace {
 
+// Capstone's library names its ABI by the major version of its header.
+#define TALLY_TEXT_OF(number) #number
+#define TALLY_EXPANDED_TEXT_OF(number) TALLY_TEXT_OF(number)
+constexpr const char *library_name = "libcapstone.so." TALLY_EXPANDED_TEXT_OF(CS_API_MAJOR);
+#undef TALLY_EXPANDED_TEXT_OF
+#undef TALLY_TEXT_OF
+
+// Capstone's functions, loaded at their first use. The library needs 77,000 relocations, which take
+// several milliseconds, and nearly no use of Tally disassembles anything.
+struct Library {
+  decltype(&cs_open) open = nullptr;
+  decltype(&cs_close) close = nullptr;
+  decltype(&cs_option) option = nullptr;
+  decltype(&cs_malloc) malloc = nullptr;
+  decltype(&cs_free) free = nullptr;
+  decltype(&cs_disasm_iter) disasm_iter = nullptr;
+  decltype(&cs_insn_group) insn_group = nullptr;
+  std::string problem; // why the functions cannot be used; empty: they can
+
+  Library() {
+    // Never closed: the functions stay valid until the process ends.
+    void *handle = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+      note_problem();
+      return;
+    }
+    resolve(handle, "cs_open", open);
+    resolve(handle, "cs_close", close);
+    resolve(handle, "cs_option", option);
+    resolve(handle, "cs_malloc", malloc);
+    resolve(handle, "cs_free", free);
+    resolve(handle, "cs_disasm_iter", disasm_iter);
+    resolve(handle, "cs_insn_group", insn_group);
+  }
+
+private:
+  template <class Function> void resolve(void *handle, const char *name, Function &function) {
+    function = reinterpret_cast<Function>(::dlsym(handle, name));
+    if (!function)
+      note_problem();
+  }
+  void note_problem() {
+    const char *text = ::dlerror();
+    problem = text ? text : library_name;
+  }
+};
+
+const Library &library() {
+  static const Library loaded;
+  return loaded;
+}
+
 class Capstone {
 public:
-  Capstone(cs_arch arch, cs_mode mode) {
-    if (cs_open(arch, mode, &handle_) != CS_ERR_OK)
+  // The library's functions must be usable.
+  Capstone(const Library &library, cs_arch arch, cs_mode mode, DisassemblyFlavor flavor)
+      : library_(library) {
+    if (library_.open(arch, mode, &handle_) != CS_ERR_OK)
       return;
     open_ = true;
-    cs_option(handle_, CS_OPT_DETAIL, CS_OPT_ON);
-    cs_option(handle_, CS_OPT_SKIPDATA, CS_OPT_ON);
-    if (arch == CS_ARCH_X86) // as GDB, LLDB and objdump have it where nobody chose
-      cs_option(handle_, CS_OPT_SYNTAX, CS_OPT_SYNTAX_ATT);
-    instruction_ = cs_malloc(handle_);
+    library_.option(handle_, CS_OPT_DETAIL, CS_OPT_ON);
+    library_.option(handle_, CS_OPT_SKIPDATA, CS_OPT_ON);
+    if (arch == CS_ARCH_X86)
+      library_.option(handle_, CS_OPT_SYNTAX,
+                      flavor == DisassemblyFlavor::intel ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
+    instruction_ = library_.malloc(handle_);
   }
   Capstone(const Capstone &) = delete;
   ~Capstone() {
     if (instruction_)
-      cs_free(instruction_, 1);
+      library_.free(instruction_, 1);
     if (open_)
-      cs_close(&handle_);
+      library_.close(&handle_);
   }
   explicit operator bool() const { return instruction_ != nullptr; }
 
   const cs_insn *next(const uint8_t *&code, size_t &size, uint64_t &address) {
-    return cs_disasm_iter(handle_, &code, &size, &address, instruction_) ? instruction_ : nullptr;
+    return library_.disasm_iter(handle_, &code, &size, &address, instruction_) ? instruction_
+                                                                               : nullptr;
   }
-  bool is_in(unsigned group) const { return cs_insn_group(handle_, instruction_, group); }
+  bool is_in(unsigned group) const { return library_.insn_group(handle_, instruction_, group); }
 
 private:
+  const Library &library_;
   csh handle_ = 0;
   bool open_ = false;
   cs_insn *instruction_ = nullptr;
@@ -65,14 +124,20 @@ std::optional<uint64_t> target_of(uint16_t machine, const cs_insn &instruction) 
 } // namespace
 
 Result<std::vector<Instruction>> disassemble(uint16_t machine, std::string_view bytes,
-                                             uint64_t address, const NameOfCode &name_of) {
+                                             uint64_t address, DisassemblyFlavor flavor,
+                                             const NameOfCode &name_of) {
   if (machine != EM_X86_64 && machine != EM_386 && machine != EM_AARCH64)
     return fail(ErrorCode::unsupported,
                 fmt::format("code of that machine (ELF number {}) is not disassembled", machine));
-  Capstone capstone(machine == EM_AARCH64 ? CS_ARCH_ARM64 : CS_ARCH_X86,
+  if (!library().problem.empty())
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("the disassembler (libcapstone) cannot be loaded: {}", library().problem));
+  Capstone capstone(library(), machine == EM_AARCH64 ? CS_ARCH_ARM64 : CS_ARCH_X86,
                     machine == EM_AARCH64  ? CS_MODE_ARM
                     : machine == EM_X86_64 ? CS_MODE_64
-                                           : CS_MODE_32);
+                                           : CS_MODE_32,
+                    flavor);
   if (!capstone)
     return fail(ErrorCode::unsupported,
                 "the disassembler (capstone) was built without this machine");
@@ -99,7 +164,7 @@ Result<std::vector<Instruction>> disassemble(uint16_t machine, std::string_view 
 #else
 
 Result<std::vector<Instruction>> disassemble(uint16_t, std::string_view, uint64_t,
-                                             const NameOfCode &) {
+                                             DisassemblyFlavor, const NameOfCode &) {
   return fail(ErrorCode::unsupported,
               "Tally was built without a disassembler (libcapstone): only the debugger that holds "
               "the process shows its code");

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "model/kernel_code.h"
+
 namespace tally::symbolize {
 
 namespace {
@@ -202,6 +204,8 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
                        Diagnostics &diagnostics) {
   ModuleFiles files;
   files.name = key.path;
+  if (key.path == kernel_object) // it has no file here; KernelSymbols names its functions
+    return files;
   if (key.path == "[vdso]") {
     auto image = ElfFile::open_vdso();
     if (!image) {
@@ -239,8 +243,9 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
       replaced = true;
       continue;
     }
-    files.main = candidate.path;
     files.main_identity = file->identity();
+    // The way through /proc ends with the process, and the file may be read later.
+    files.main = identify(key.path) == files.main_identity ? key.path : candidate.path;
     if (files.name.ends_with(deleted_suffix) && candidate.path != files.name)
       files.name.resize(files.name.size() - deleted_suffix.size());
     files.build_id = file->build_id();

@@ -97,6 +97,10 @@ std::vector<FunctionExtent> ModuleTable::functions() {
   return out;
 }
 
+std::vector<uint64_t> ModuleTable::addresses_of(std::string_view symbol) {
+  return open_files() ? symbol_addresses(*main_, debug_.get(), symbol) : std::vector<uint64_t>();
+}
+
 DwarfTable *ModuleTable::dwarf() {
   if (std::exchange(dwarf_tried_, true))
     return dwarf_.get();

@@ -32,7 +32,8 @@ public:
   std::vector<FunctionExtent> functions();
   // Symbolizer's own, see there.
   std::vector<InstructionRange> code_of(uint64_t address, size_t frame);
-  Result<std::vector<Instruction>> instructions(InstructionRange range);
+  std::vector<uint64_t> addresses_of(std::string_view symbol);
+  Result<std::vector<Instruction>> instructions(InstructionRange range, DisassemblyFlavor flavor);
   void save();
 
 private:

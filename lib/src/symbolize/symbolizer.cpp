@@ -79,6 +79,15 @@ public:
     }
   }
 
+  std::vector<uint64_t> addresses_of(ModuleId module, std::string_view symbol) override {
+    try {
+      ModuleTable *table = table_of(module);
+      return table && table->usable() ? table->addresses_of(symbol) : std::vector<uint64_t>();
+    } catch (...) {
+      return {};
+    }
+  }
+
   std::vector<InstructionRange> code_of(ModuleId module, uint64_t link_address,
                                         size_t frame) override {
     try {
@@ -90,10 +99,11 @@ public:
     }
   }
 
-  Result<std::vector<Instruction>> instructions(ModuleId module, InstructionRange range) override {
+  Result<std::vector<Instruction>> instructions(ModuleId module, InstructionRange range,
+                                                DisassemblyFlavor flavor) override {
     ModuleTable *table = table_of(module);
-    return table && table->usable() ? table->instructions(range)
-                                    : Symbolizer::instructions(module, range);
+    return table && table->usable() ? table->instructions(range, flavor)
+                                    : Symbolizer::instructions(module, range, flavor);
   }
 
   std::string_view build_id(ModuleId module) override {
@@ -127,7 +137,8 @@ private:
 } // namespace
 } // namespace symbolize
 
-Result<std::vector<Instruction>> Symbolizer::instructions(ModuleId, InstructionRange) {
+Result<std::vector<Instruction>> Symbolizer::instructions(ModuleId, InstructionRange,
+                                                          DisassemblyFlavor) {
   return fail(ErrorCode::not_found, "the file that the code came from is not to be had");
 }
 

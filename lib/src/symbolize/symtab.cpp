@@ -217,6 +217,28 @@ std::vector<SymbolRow> read_functions(const ElfFile &main, const ElfFile *debug,
   return rows;
 }
 
+std::vector<uint64_t> symbol_addresses(const ElfFile &main, const ElfFile *debug,
+                                       std::string_view name) {
+  const CodeRanges code = main.code_ranges();
+  std::vector<uint64_t> out;
+  const auto search = [&](const ElfFile &file, unsigned type) {
+    Elf_Scn *table = section_of_type(file, type);
+    if (table)
+      for_each_symbol(file, table, [&](const GElf_Sym &symbol, std::string_view each) {
+        if (each.substr(0, each.find('@')) == name && code.contains(symbol.st_value) &&
+            GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC) // which only chooses the function
+          out.push_back(symbol.st_value);
+      });
+  };
+  search(main, SHT_SYMTAB);
+  search(main, SHT_DYNSYM);
+  if (debug)
+    search(*debug, SHT_SYMTAB);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, StringPool &pool) {
   const CodeRanges code = main.code_ranges();
   std::vector<Symbol> symbols;

@@ -23,6 +23,8 @@ namespace {
 
 // A frame takes at least the eight bytes of its return address, and a copy is below 64 KiB.
 constexpr size_t most_frames = 8192;
+// Of x86-64 with page tables of five levels.
+constexpr uint64_t end_of_user_space = uint64_t{1} << 56;
 // The length of the piece of assembly that a file's own start is.
 constexpr uint64_t start_bytes = 64;
 
@@ -79,13 +81,18 @@ private:
 
   // Why a word is not there.
   StackEnd missing(uint64_t address) const {
-    return address < low_ ? StackEnd::damaged : StackEnd::copy_short;
+    return address < low_ || address >= end_of_user_space ? StackEnd::damaged
+                                                          : StackEnd::copy_short;
+  }
+
+  // Why a register is not known: it was saved where the copy does not reach, or its rule says so.
+  StackEnd lost_register() const {
+    return slot_missing_ ? StackEnd::copy_short : StackEnd::no_rule;
   }
 
   StackEnd step_simply(const UnwindRow &row) {
-    // What is not known was saved where the copy does not reach.
     if (!known(row.cfa_register))
-      return StackEnd::copy_short;
+      return lost_register();
     const uint64_t cfa = value_[row.cfa_register] + static_cast<uint64_t>(int64_t{row.cfa_offset});
     const uint64_t sp = value_[stack_pointer];
     if (cfa <= sp && !row.signal)
@@ -109,6 +116,8 @@ private:
       } else if (const auto value = word_at(slot)) {
         value_[number] = *value;
         known |= bit(number);
+      } else {
+        slot_missing_ = true;
       }
     }
     value_[stack_pointer] = cfa;
@@ -123,11 +132,13 @@ private:
       return number < register_count && known(number) ? std::optional(value_[number])
                                                       : std::nullopt;
     };
-    StackEnd why = StackEnd::copy_short;
+    StackEnd why = lost_register();
     input.word_at = [this, &why](uint64_t address) {
       const auto word = word_at(address);
-      if (!word)
+      if (!word) {
         why = missing(address);
+        slot_missing_ = true;
+      }
       return word;
     };
     input.budget = &budget_;
@@ -186,7 +197,8 @@ private:
 
   std::array<uint64_t, register_count> value_;
   uint32_t known_ = bit(register_count) - 1;
-  uint64_t low_; // the address of the copy's first byte
+  uint64_t low_;              // the address of the copy's first byte
+  bool slot_missing_ = false; // a register was saved outside of the copy
   // Of operations in expressions: a sound chain needs some hundreds, a damaged file could ask for
   // any number while whoever waits for the sampler waits.
   uint32_t budget_ = 100'000;

@@ -109,6 +109,7 @@ const char *Reader::header_line(std::string_view key, const char *p) {
   } else if (key == "creator") {
     builder_.set_creator(value);
     valgrind_base_ = value.starts_with("callgrind-");
+    writes_totals_ = valgrind_base_ || value.starts_with("tally-");
   } else if (key == "pid") {
     header_.pid = static_cast<int32_t>(number_or_finding(p, INT32_MAX));
   } else if (key == "thread") {
@@ -173,12 +174,16 @@ bool Reader::positions(const char *p) {
     const Kind kind = word == "instr" || word == "addr" ? instr : word == "bb" ? bb : line;
     if ((kind == line && word != "line") || (!is_blank(*p) && !at_end(p)))
       return refuse(begin, "expected instr, bb or line");
-    if (!kinds_.empty() && kinds_.back() >= kind)
-      return refuse(begin, "expected the positions in the order instr, bb, line");
+    if (std::ranges::find(kinds_, kind) != kinds_.end())
+      return refuse(begin, fmt::format("position {} is named twice", word));
+    if (!kinds_.empty() && kinds_.back() > kind)
+      find(Severity::warning, begin,
+           "positions: in another order; the numbers are read in the order instr, bb, line",
+           "positions order");
     kinds_.push_back(kind);
   }
-  if (kinds_.empty())
-    return refuse(p, "expected instr, bb or line, found the end of the line");
+  // KCachegrind and callgrind_annotate look for the words, and read the numbers in one order.
+  std::ranges::sort(kinds_);
   return true;
 }
 
@@ -277,11 +282,13 @@ void Reader::description(std::string_view value) {
 
 bool Reader::summary(const char *p) {
   has_summary_ = true;
+  summary_behind_ = function_ != none<StringId>;
   summary_where_ = where(begin_);
   header_.summary.clear();
   for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p)) {
     uint64_t value = 0;
-    if (const NumberFault fault = take_number(p, value); fault != NumberFault::none)
+    if (const NumberFault fault = take_number(p, value);
+        fault != NumberFault::none && !take_negative(p, header_.summary.size()))
       return refuse_number(p, fault, "a cost");
     header_.summary.push_back(value);
   }
@@ -297,9 +304,10 @@ bool Reader::totals(const char *p) {
   for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p), ++i) {
     const char *const begin = p;
     uint64_t stated = 0;
-    if (const NumberFault fault = take_number(p, stated); fault != NumberFault::none)
+    if (const NumberFault fault = take_number(p, stated);
+        fault != NumberFault::none && !take_negative(p, i))
       return refuse_number(p, fault, "a cost");
-    if (told)
+    if (told || (i < event_columns_.size() && is_negative(event_columns_[i])))
       continue;
     if (i >= event_names_.size()) {
       find(Severity::error, begin, "more totals than events");
@@ -317,7 +325,7 @@ bool Reader::totals(const char *p) {
   }
   for (; i < event_names_.size() && !told; ++i) { // those left out are 0
     const size_t column = event_columns_[i];
-    if (column >= sums.size() || sums[column] == 0)
+    if (column >= sums.size() || sums[column] == 0 || is_negative(column))
       continue;
     find(Severity::error, p,
          fmt::format("totals: says nothing of {}, but the lines add up to {}", event_names_[i],
@@ -334,8 +342,9 @@ CostPartId Reader::part() {
     const auto has = [&](Kind kind) { return std::ranges::find(kinds_, kind) != kinds_.end(); };
     const CostProfile &so_far = builder_.so_far();
     const bool first = so_far.parts().size() == 0;
+    // Without any, all lines are unknown: a profile that is written has positions.
     builder_.set_positions(has(instr) || (!first && so_far.has_addresses),
-                           has(line) || (!first && so_far.has_lines),
+                           has(line) || kinds_.empty() || (!first && so_far.has_lines),
                            has(bb) || (!first && so_far.has_basic_blocks));
     builder_.add_part(header_);
     part_added_ = true;
@@ -347,7 +356,7 @@ void Reader::begin_part() {
   ++part_index_;
   const CostPart before = std::exchange(header_, {});
   header_.number = before.number == UINT32_MAX ? before.number : before.number + 1;
-  part_added_ = has_rows_ = totals_seen_ = has_summary_ = false;
+  part_added_ = has_rows_ = totals_seen_ = has_summary_ = summary_behind_ = file_told_ = false;
   object_ = file_ = line_file_ = {};
   function_ = callee_ = call_object_ = call_file_ = jump_file_ = jump_function_ = none<StringId>;
   block_open_ = false;
@@ -393,11 +402,24 @@ bool Reader::end_part() {
   for (size_t i = 0; i < header_.summary.size(); ++i) {
     const size_t column = event_columns_[i];
     const uint64_t sum = column < sums.size() ? sums[column] : 0;
-    if (sum == header_.summary[i])
+    if (sum == header_.summary[i] || is_negative(column))
       continue;
+    if (summary_behind_) { // Xdebug's time, which holds its own
+      diagnostics_.add(Severity::warning,
+                       fmt::format("summary: says {} {}, but the lines add up to {}, which is used",
+                                   header_.summary[i], event_names_[i], sum),
+                       source_, summary_where_, "summary behind");
+      return true;
+    }
     cut_ = true;
     const std::string rest =
         fmt::format("the lines add up to {} of {} {}", sum, header_.summary[i], event_names_[i]);
+    // Others than these never write totals:, and lsprof's summary: is no sum.
+    if (!writes_totals_) {
+      find(Severity::warning, begin_,
+           "there is no totals: line, and " + rest + ": the file may be truncated", "truncated");
+      return true;
+    }
     find(Severity::error, begin_, "truncated: there is no totals: line, and " + rest, "truncated");
     // Whoever writes it again must not make it look whole.
     CostPart &cut = builder_.part(id);

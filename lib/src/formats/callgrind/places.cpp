@@ -124,10 +124,17 @@ const char *Reader::place_line(const char *key, const char *p, size_t length) {
       base_ = {};
   } else if (word == "fl") {
     file_ = line_file_ = name;
+    file_told_ = true;
     block_open_ = false;
   } else if (word == "fi" || word == "fe") {
     line_file_ = name;
     block_open_ = false;
+    // lsprof writes no fl= at all: there is no other file that its functions could be of.
+    if (!file_told_) {
+      find(Severity::warning, begin_, fmt::format("{}= before any fl= is read as fl=", word),
+           "fi before fl");
+      file_ = name;
+    }
   } else if (word == "ob") {
     object_ = name;
   } else if (word == "cob") {

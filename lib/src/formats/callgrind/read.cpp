@@ -1,9 +1,13 @@
 // Rows: self costs, calls, jumps. FORMAT.md tells the rules.
 #include "formats/callgrind/read.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "formats/callgrind/reader.h"
+#include "model/cost_copy.h"
 #include "support/line_blocks.h"
 
 namespace tally::callgrind {
@@ -165,7 +169,8 @@ bool Reader::take_costs(const char *&p) {
     if (const NumberFault fault = take_number(p, value); fault != NumberFault::none) {
       if (at_end(p))
         break;
-      return refuse_number(p, fault, "a cost");
+      if (costs_ == width || !take_negative(p, costs_))
+        return refuse_number(p, fault, "a cost");
     }
     if (costs_ == width)
       return refuse(begin, fmt::format("more costs than events: there {} {}",
@@ -175,6 +180,25 @@ bool Reader::take_costs(const char *&p) {
       return refuse_number(p, NumberFault::not_a_number, "a blank behind a cost");
   }
   p = line_end(p) + 1;
+  return true;
+}
+
+// Xdebug's memory, which goes up and down. The model has unsigned costs: what is left of such an
+// event would be wrong, so all of it is left out.
+bool Reader::take_negative(const char *&p, size_t event) {
+  if (*p != '-' || event_names_.size() < 2 || event >= event_names_.size())
+    return false;
+  const char *number = p + 1;
+  uint64_t value = 0;
+  if (take_number(number, value) != NumberFault::none)
+    return false;
+  find(Severity::warning, p,
+       fmt::format("event {} has negative costs; the event is left out", event_names_[event]),
+       "negative " + event_names_[event]);
+  const size_t column = event_columns_[event];
+  negative_.resize(std::max(negative_.size(), column + 1), false);
+  negative_[column] = true;
+  p = number;
   return true;
 }
 
@@ -268,16 +292,24 @@ const char *Reader::call_line(const char *p) {
     return nullptr;
   p = skip_blanks(p);
   Position target{};
-  if (at_end(p)) {
+  if (at_end(p) && !kinds_.empty()) {
     find(Severity::warning, p, "calls= without the position that is called", "no call target");
   } else if (!take_position(p, target)) {
     return nullptr;
   }
   p = skip_blanks(p);
+  // Xdebug writes a 0 for an address that it does not have: nothing is lost.
+  while (*p == '0' && (is_blank(p[1]) || at_end(p + 1)))
+    p = skip_blanks(p + 1);
   if (!at_end(p))
     find(Severity::warning, p, "more numbers behind calls= than positions need; they are left out",
          "call target");
   call_.target = in_model(target);
+  // What stands behind cfn= is of this call, too: lsprof writes it there.
+  if (call_file_ != none<StringId>)
+    callee_file_ = std::exchange(call_file_, none<StringId>);
+  if (call_object_ != none<StringId>)
+    callee_object_ = std::exchange(call_object_, none<StringId>);
   call_.callee =
       builder_.add_function(callee_, file(callee_file_), builder_.add_object(callee_object_));
   pending_ = Pending::call_cost;
@@ -332,6 +364,8 @@ Result<CostProfile> Reader::finish() {
   for (const EventDetails &event : event_details_)
     builder_.describe_event(event.name, event.long_name, event.formula);
   auto profile = builder_.finish();
+  if (profile && !negative_.empty())
+    profile = without_events(*profile, negative_);
   if (!profile && profile.error().source.empty())
     profile.error().source = source_;
   return profile;

@@ -23,7 +23,7 @@ public:
   // Whole lines, each with its '\n'. False: error() tells.
   bool add(std::string_view lines);
   // What the file promises to add up to has not been told at the end.
-  bool may_be_cut() const { return has_summary_ && !totals_seen_; }
+  bool may_be_cut() const { return has_summary_ && !summary_behind_ && !totals_seen_; }
   Result<CostProfile> finish();
   bool is_cut() const { return cut_; } // finish() found that it is
   const Error &error() const { return error_; }
@@ -62,6 +62,8 @@ private:
 
   bool take_position(const char *&p, Position &at);
   bool take_costs(const char *&p);
+  // A number below 0 of that event. False: there is no other event to read the file for.
+  bool take_negative(const char *&p, size_t event);
   bool take_count(const char *&p, uint64_t &count, std::string_view expected);
   // False: the name is damaged. `what` in a finding.
   bool take_name(const char *p, Table table, StringId &name);
@@ -83,6 +85,7 @@ private:
   bool refuse_sum(const char *p, size_t event); // by the model's order
   bool refuse_number(const char *p, NumberFault fault, std::string_view expected);
   Error pending_error() const; // of the call or jump whose other line is missing
+  bool is_negative(size_t column) const { return column < negative_.size() && negative_[column]; }
   void find(Severity severity, const char *p, std::string message, std::string_view key = {});
 
   CostProfileBuilder builder_;
@@ -98,6 +101,7 @@ private:
   uint32_t part_index_ = 0;
   bool part_added_ = false, any_header_ = false, has_rows_ = false, totals_seen_ = false;
   bool has_summary_ = false;
+  bool summary_behind_ = false;      // … behind the first fn=: what is cut would have lost it
   tally::Position summary_where_{};  // of its line
   std::vector<uint64_t> all_totals_; // of the parts that have ended
   uint32_t events_part_ = 0;         // of the newest events: line
@@ -106,9 +110,11 @@ private:
   bool same_columns_ = true;            // event i is column i
   std::vector<Kind> kinds_{line};
   bool valgrind_base_ = false;
+  bool writes_totals_ = false; // whoever made the file always does
   struct EventDetails {
     std::string name, long_name, formula;
   };
+  std::vector<bool> negative_;                     // columns, of all parts: to be left out
   std::vector<EventDetails> event_details_;        // of all parts
   std::map<std::string, size_t> details_of_event_; // by name
 
@@ -117,6 +123,7 @@ private:
   size_t expanded_bytes_ = 0; // of nested names; never more than the limit
   StringId unknown_{};        // "???"
   StringId object_{}, file_{}, line_file_{};
+  bool file_told_ = false; // by an fl= of this part
   StringId function_ = none<StringId>, function_file_{}, function_object_{};
   StringId call_object_ = none<StringId>, call_file_ = none<StringId>;
   StringId callee_ = none<StringId>, callee_file_{}, callee_object_{};

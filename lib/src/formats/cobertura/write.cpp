@@ -80,7 +80,7 @@ public:
     if (demangled_)
       out.lost.push_back("names as the linker has them (they are written as people do)");
     if (negative_)
-      out.lost.push_back("counts below 0 (what they are of ran: 1 is written)");
+      out.lost.push_back("negative counts (what they are of ran: 1 is written)");
     if (xml_.changed())
       out.lost.emplace_back(xml_text_changed);
     return out;
@@ -181,7 +181,7 @@ private:
                 std::span<const BranchCoverage> branches) {
     pugi::xml_node line = to.append_child("line");
     xml_.put(line, "number", number);
-    xml_.put(line, "hits", count < 0 ? 1 : count);
+    xml_.put(line, "hits", times_run(count));
     negative_ |= count < 0;
     xml_.put(line, "branch", branches.empty() ? "false" : "true");
     if (branches.empty())

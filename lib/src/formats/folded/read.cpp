@@ -1,85 +1,101 @@
 #include <algorithm>
-#include <charconv>
+#include <array>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "formats/folded/counts.h"
 #include "formats/folded/folded.h"
+#include "support/checked.h"
 #include "support/line_blocks.h"
+#include "support/utf16.h"
 
 namespace tally::folded {
 
 namespace {
 
-constexpr std::string_view digits = "0123456789";
+constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
 
-// The line without its end, and without the CR of a line from elsewhere.
-std::string_view next_line(std::string_view &rest) {
-  const size_t end = std::min(rest.find('\n'), rest.size());
-  std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  if (line.ends_with('\r'))
-    line.remove_suffix(1);
-  return line;
-}
-
-bool is_skipped(std::string_view line) {
-  return line.find_first_not_of(" \t") == line.npos || line.starts_with('#');
-}
-
-// Where the count begins; npos when the line does not end in one.
-size_t count_begin(std::string_view line) {
-  const size_t blank = line.find_last_of(" \t");
-  if (blank == line.npos || blank == 0 || blank + 1 == line.size())
-    return line.npos;
-  return blank + 1;
+std::string_view without_mark(std::string_view text) {
+  return text.starts_with(utf8_mark) ? text.substr(utf8_mark.size()) : text;
 }
 
 class Reader {
 public:
-  explicit Reader(ByteSource &source) : source_(source) {
-    builder_.add_value_type("ticks", "count");
-  }
+  Reader(ByteSource &source, Diagnostics &diagnostics)
+      : source_(source), diagnostics_(diagnostics) {}
 
   Result<Profile> run() {
+    TALLY_CHECK(find_form());
     for (LineBlocks blocks(source_);;) {
       TALLY_TRY(block, blocks.next());
       if (block.empty())
         break;
+      if (line_ == 1)
+        block = without_mark(block);
       for (; !block.empty(); ++line_) {
         const std::string_view line = next_line(block);
         if (!is_skipped(line))
           TALLY_CHECK(add(line));
       }
     }
-    if (builder_.so_far().sample_count() == 0)
+    if (is_leaf_.empty())
       return fail(ErrorCode::no_data, "holds no stacks", source_.name());
+    add_samples();
     TALLY_TRY(profile, builder_.finish());
     return Profile(std::move(profile));
   }
 
 private:
-  tl::unexpected<Error> at(size_t column, std::string message) const {
-    return fail(ErrorCode::invalid_input, std::move(message), source_.name(),
-                Position::at_line(line_, column + 1));
+  using Values = std::array<int64_t, 2>; // the second is of the differential form
+
+  tl::unexpected<Error> at(size_t column, std::string message,
+                           ErrorCode code = ErrorCode::invalid_input) const {
+    return fail(code, std::move(message), source_.name(), Position::at_line(line_, column + 1));
+  }
+
+  // By the first lines, the first one being whole.
+  Result<void> find_form() {
+    for (size_t size = form_bytes;; size *= 2) {
+      TALLY_TRY(head, source_.peek(size));
+      if (head.size() >= size && head.find('\n') == head.npos && size < LineBlocks::longest_line)
+        continue;
+      is_differential_ = form_of(without_mark(form_head(head))) == Form::two_counts;
+      return {};
+    }
   }
 
   Result<void> add(std::string_view line) {
-    const size_t count_at = count_begin(line);
-    if (count_at == line.npos)
-      return at(0, "expected a stack, a blank and a count");
-    const std::string_view count_text = line.substr(count_at);
-    int64_t count = 0;
-    const auto [end, fault] =
-        std::from_chars(count_text.data(), count_text.data() + count_text.size(), count);
-    if (fault == std::errc::result_out_of_range)
-      return at(count_at, fmt::format("the count {} does not fit in 63 bits", count_text));
-    if (fault != std::errc() || end != count_text.data() + count_text.size() || count < 0)
-      return at(count_at, fmt::format("expected a count, found '{}'", count_text));
-
-    std::string_view stack = line.substr(0, count_at - 1);
-    while (stack.ends_with(' ') || stack.ends_with('\t'))
-      stack.remove_suffix(1);
+    Values values{};
+    std::array<Count, 2> counts;
+    std::string_view stack = line;
+    for (size_t i = width(); i-- > 0;) {
+      const size_t count_at = last_word(stack);
+      if (count_at == stack.npos)
+        return at(0, is_differential_ ? "expected a stack and two counts, as in the first lines"
+                                      : "expected a stack, a blank and a count");
+      auto count = parse_count(stack.substr(count_at));
+      if (!count)
+        return at(count_at, std::move(count.error().message));
+      if (count->rounded)
+        diagnostics_.add(Severity::warning, "counts of more than 9 decimal places are rounded",
+                         source_.name(), Position::at_line(line_, count_at + 1));
+      counts[i] = *count;
+      stack = without_blanks_behind(stack.substr(0, count_at));
+    }
+    bool fits = true;
+    for (size_t i = 0; i < width(); ++i)
+      fits &= use_unit_of(counts[i]);
+    for (size_t i = 0; i < width(); ++i)
+      fits &= !__builtin_mul_overflow(
+          counts[i].value, powers_of_ten[units[unit_].decimals - counts[i].decimals], &values[i]);
+    if (!fits)
+      return at(stack.size(),
+                fmt::format("the counts do not fit in 63 bits with {} decimal places",
+                            units[unit_].decimals),
+                ErrorCode::overflow);
     StackId node = none<StackId>;
     while (true) {
       const size_t end_of_frame = std::min(stack.find(';'), stack.size());
@@ -88,8 +104,55 @@ private:
         break;
       stack.remove_prefix(end_of_frame + 1);
     }
-    builder_.add_sample(node, none<ThreadId>, none<PartId>, count);
+    const size_t row = index_of(node);
+    if (row >= sums_.size()) {
+      sums_.resize(row + 1, Values{});
+      is_leaf_.resize(row + 1, false);
+    }
+    is_leaf_[row] = true;
+    for (size_t i = 0; i < values.size(); ++i)
+      if (!checked_add(sums_[row][i], values[i]))
+        return at(0, "the counts of this stack add up to more than 63 bits hold",
+                  ErrorCode::overflow);
     return {};
+  }
+
+  size_t width() const { return is_differential_ ? 2 : 1; }
+
+  // All counts have one unit, which becomes smaller where one needs it. False: a sum does not fit.
+  bool use_unit_of(const Count &count) {
+    const size_t before = unit_;
+    while (units[unit_].decimals < count.decimals)
+      ++unit_;
+    bool fits = true;
+    if (unit_ != before) {
+      const int64_t factor = powers_of_ten[units[unit_].decimals - units[before].decimals];
+      for (Values &sum : sums_)
+        for (int64_t &value : sum)
+          fits &= !__builtin_mul_overflow(value, factor, &value);
+    }
+    return fits;
+  }
+
+  void add_samples() {
+    const Unit &unit = units[unit_];
+    if (is_differential_) {
+      builder_.add_value_type(before_name(unit), "count");
+      builder_.add_value_type(after_name(unit), "count");
+      diagnostics_.add(Severity::note, "each line has two counts: of before, and of after",
+                       source_.name());
+    } else {
+      builder_.add_value_type(ticks_name(unit), "count");
+    }
+    if (unit.decimals != 0)
+      diagnostics_.add(Severity::note,
+                       fmt::format("counts have fractions: a count of 1 is read as {} {}",
+                                   powers_of_ten[unit.decimals], ticks_name(unit)),
+                       source_.name());
+    for (size_t row = 0; row < sums_.size(); ++row)
+      if (is_leaf_[row])
+        builder_.add_sample(static_cast<StackId>(row), none<ThreadId>, none<PartId>,
+                            std::span(sums_[row]).first(width()));
   }
 
   LocationId location_of(std::string_view name) {
@@ -103,29 +166,31 @@ private:
   }
 
   ByteSource &source_;
+  Diagnostics &diagnostics_;
   uint64_t line_ = 1;
+  bool is_differential_ = false;
+  size_t unit_ = 0;
   StackProfileBuilder builder_;
+  std::vector<Values> sums_;                           // by stack: a smaller unit changes them all
+  std::vector<bool> is_leaf_;                          // a line has that stack
   std::unordered_map<uint32_t, LocationId> locations_; // by the name's StringId
 };
 
 } // namespace
 
 bool probe(std::string_view head) {
-  bool found = false;
-  // Every line: other formats too have some that end in a number ("version: 1"). A last one without
-  // its end may be cut: it counts only where there is no other.
-  while (!head.empty() && (!found || head.find('\n') != head.npos)) {
-    const std::string_view line = next_line(head);
-    if (is_skipped(line))
-      continue;
-    const size_t count = count_begin(line);
-    if (count == line.npos || line.find_first_not_of(digits, count) != line.npos)
-      return false;
-    found = true;
-  }
-  return found;
+  if (begins_utf16(head))
+    return form_of(utf8_of_utf16(head.substr(0, head.size() & ~size_t{1}))) != Form::other;
+  return form_of(without_mark(head)) != Form::other;
 }
 
-Result<Profile> read(ByteSource &source, Diagnostics &) { return Reader(source).run(); }
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics) {
+  TALLY_TRY(head, source.peek(2));
+  if (!begins_utf16(head))
+    return Reader(source, diagnostics).run();
+  TALLY_TRY(bytes, source.rest()); // PowerShell's redirection writes UTF-16
+  const std::string text = utf8_of_utf16(bytes);
+  return Reader(*ByteSource::of(text, source.name()), diagnostics).run();
+}
 
 } // namespace tally::folded

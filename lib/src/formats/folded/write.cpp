@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <array>
 #include <map>
 
+#include "formats/folded/counts.h"
 #include "formats/folded/folded.h"
 #include "support/checked.h"
+#include "support/utf16.h"
 
 namespace tally::folded {
 
@@ -20,26 +23,55 @@ std::string frame_name(std::string_view name) {
       c = ' ';
   }
   out.erase(out.find_last_not_of(" \t") + 1);
-  if (out.starts_with('#') || out.starts_with("\x1f\x8b") || out.starts_with("\x28\xb5\x2f\xfd"))
+  if (out.starts_with('#') || out.starts_with("\x1f\x8b") || out.starts_with("\x28\xb5\x2f\xfd") ||
+      out.starts_with("\xEF\xBB\xBF") || begins_utf16(out))
     out.insert(0, " ");
   return out.empty() ? "[unknown]" : out;
 }
 
-} // namespace
+// What a line has behind its stack.
+struct Values {
+  Unit unit = units[0];
+  size_t count = 1; // two: of the differential form
 
-Result<Written> write(const StackProfile &profile, const WriteOptions &) {
-  Written out;
-  bool changed = false;
-  std::vector<std::string> names;
-  if (profile.value_types().empty())
-    return fail(ErrorCode::no_data, "the profile counts nothing");
-  for (const SourceFunction &function : profile.functions()) {
-    const std::string_view name = profile.strings[function.name];
-    names.push_back(frame_name(name));
-    changed |= !name.empty() && names.back() != name;
+  static Values of(const StackProfile &profile) {
+    const auto types = profile.value_types();
+    const auto name = [&](size_t i) { return profile.strings[types[i].type]; };
+    for (const Unit &unit : units) {
+      if (types.size() == 2 && name(0) == before_name(unit) && name(1) == after_name(unit))
+        return {unit, 2};
+      if (name(0) == ticks_name(unit))
+        return {unit, 1};
+    }
+    return {};
   }
 
-  std::map<std::string, int64_t> counts; // sorted: the same profile gives the same bytes
+  std::string text(int64_t value) const {
+    const int64_t one = powers_of_ten[unit.decimals];
+    std::string out = std::to_string(value / one);
+    if (value % one == 0)
+      return out;
+    const std::string fraction = std::to_string(one + value % one).substr(1);
+    return out + "." + fraction.substr(0, fraction.find_last_not_of('0') + 1);
+  }
+};
+
+using Sums = std::map<std::string, std::array<int64_t, 2>>; // sorted: equal profiles, equal bytes
+
+std::string text_of(const Sums &sums, const Values &values) {
+  std::string out;
+  for (const auto &[stack, counts] : sums) {
+    out += stack;
+    for (size_t i = 0; i < values.count; ++i)
+      out += ' ' + values.text(counts[i]);
+    out += '\n';
+  }
+  return out;
+}
+
+Result<Sums> sums_of(const StackProfile &profile, const std::vector<std::string> &names,
+                     const Values &values) {
+  Sums out;
   std::vector<std::string_view> frames;
   for (size_t row = 0; row < profile.sample_count(); ++row) {
     const Sample sample = profile.sample(row);
@@ -55,26 +87,52 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
     }
     if (stack.empty())
       stack = "[unknown]";
-    if (sample.values.front() < 0)
-      return fail(ErrorCode::invalid_input, "a sample has a negative value");
-    if (!checked_add(counts[stack], sample.values.front()))
-      return fail(ErrorCode::overflow, "the counts of a stack add up to more than 64 bits hold");
+    auto &sum = out[stack];
+    for (size_t i = 0; i < values.count; ++i) {
+      if (sample.values[i] < 0)
+        return fail(ErrorCode::invalid_input, "a sample has a negative value");
+      if (!checked_add(sum[i], sample.values[i]))
+        return fail(ErrorCode::overflow, "the counts of a stack add up to more than 64 bits hold");
+    }
   }
-  for (const auto &[stack, count] : counts) {
-    out.bytes += stack;
-    out.bytes += ' ';
-    out.bytes += std::to_string(count);
-    out.bytes += '\n';
+  return out;
+}
+
+} // namespace
+
+Result<Written> write(const StackProfile &profile, const WriteOptions &) {
+  Written out;
+  bool changed = false;
+  std::vector<std::string> names;
+  if (profile.value_types().empty())
+    return fail(ErrorCode::no_data, "the profile counts nothing");
+  const Values values = Values::of(profile);
+  for (const SourceFunction &function : profile.functions()) {
+    const std::string_view name = profile.strings[function.name];
+    names.push_back(frame_name(name));
+    changed |= !name.empty() && names.back() != name;
+  }
+  TALLY_TRY(sums, sums_of(profile, names, values));
+  out.bytes = text_of(sums, values);
+  // Where all names end in a number, that would be read as a count, too.
+  if (values.count == 1 && form_of(form_head(out.bytes)) == Form::two_counts) {
+    for (std::string &name : names)
+      if (const size_t blank = name.find_last_of(" \t"); blank != name.npos)
+        name[blank] = '_';
+    TALLY_TRY(again, sums_of(profile, names, values));
+    out.bytes = text_of(again, values);
+    changed = true;
   }
   out.lost.push_back("addresses, files and lines");
   if (profile.threads().size() > 1)
     out.lost.push_back("which thread a sample was taken in");
   if (profile.parts().size() > 1)
     out.lost.push_back("the parts (their sum is written)");
-  if (profile.value_types().size() > 1)
+  if (profile.value_types().size() > values.count)
     out.lost.push_back("all values but the first");
   if (changed)
-    out.lost.push_back("names with ';', line breaks, a leading '#' or trailing blanks (changed)");
+    out.lost.push_back(
+        "names with ';', line breaks, a leading '#', trailing blanks or numbers (changed)");
   return out;
 }
 

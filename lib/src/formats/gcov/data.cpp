@@ -73,7 +73,8 @@ std::optional<GcovFunctionKey> GcovData::function_of(const GcovRecord &record) c
     return {};
   key.ident = words.u32();
   key.lineno_checksum = words.u32();
-  if (words.left() >= 4)
+  // Before 4.7 there is no checksum of the graph: what follows is the name that older Clang writes.
+  if (header.version >= GcovVersion::v4_7 && words.left() >= 4)
     key.cfg_checksum = words.u32();
   return key;
 }

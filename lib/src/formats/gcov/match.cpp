@@ -26,21 +26,30 @@ public:
       return std::move(out_);
     }
     std::optional<GraphFunctionId> function;
+    bool has_functions = false;
+    uint32_t matched = 0; // functions
     for (const GcovRecord &record : data_.records) {
       if (record.tag == gcov_tag_function) {
         const auto key = data_.function_of(record);
         function = key ? function_of(*key) : std::nullopt;
+        has_functions |= key.has_value();
+        matched += function.has_value();
         if (stopped_)
           break;
       } else if (record.tag == gcov_tag_counters && function) {
-        if (!add(*function, record))
+        if (!add(*function, record)) {
+          matched -= !out_.of[index_of(*function)].present;
           break;
+        }
       } else if (record.tag == counter_tag(GcovCounter::conditions) && function &&
                  notes_.header.version >= GcovVersion::v14) {
         if (!add_conditions(*function, record))
           break;
       }
     }
+    out_.unknown = has_functions && matched == 0;
+    if (out_.unknown && !stopped_)
+      find("no function of the counters is one of the notes: counted as not run");
     return std::move(out_);
   }
 
@@ -63,7 +72,10 @@ private:
           by_ident_.try_emplace(ident_at(i), i);
       const auto at = by_ident_.find(key.ident);
       if (at == by_ident_.end()) {
-        find(fmt::format("counters of function {}, which the notes do not know", key.ident));
+        diagnostics_.add(
+            Severity::warning,
+            fmt::format("counters of function {}, which the notes do not know", key.ident),
+            std::string(source_), {}, "unknown function");
         return {};
       }
       id = static_cast<GraphFunctionId>(at->second);

@@ -32,13 +32,13 @@ public:
       graph_.has_unexecuted_blocks = cursor.u32() != 0;
     if (cursor.failed())
       return cut_at(cursor.offset(), source_);
+    bool ended = false;
     while (cursor.left() > 0) {
       const size_t at = cursor.offset();
       const uint32_t tag = cursor.u32();
-      if (!cursor.failed() && tag == 0) { // Clang ends with two zeros, GCC without
-        graph_.by_clang = true;
+      ended = !cursor.failed() && tag == 0; // Clang ends with two zeros, GCC without
+      if (ended)
         break;
-      }
       const uint32_t length = cursor.u32();
       const size_t payload_at = cursor.offset();
       const std::string_view payload = cursor.take(header.bytes_in(length));
@@ -47,6 +47,9 @@ public:
       TALLY_CHECK(record(tag, payload, payload_at));
     }
     close_function();
+    if (!ended && (graph_.by_clang || function_of_clang_))
+      return fail_at(bytes_.size(), "truncated: the file ends without Clang's end mark", source_);
+    graph_.by_clang |= ended;
     return {};
   }
 
@@ -106,6 +109,10 @@ private:
     function_.lineno_checksum = cursor.u32();
     if (since(GcovVersion::v4_7))
       function_.cfg_checksum = cursor.u32();
+    // Clang counts its functions from 0, and GCC from 1; the checksum of Clang's graphs is the
+    // stamp.
+    function_of_clang_ |= function_.ident == 0 && (!since(GcovVersion::v4_7) ||
+                                                   function_.cfg_checksum == notes_.header.stamp);
     function_.name = string(cursor);
     if (since(GcovVersion::v8))
       function_.artificial = cursor.u32() != 0;
@@ -201,7 +208,7 @@ private:
   CoverageGraph &graph_;
   std::string_view bytes_, source_;
   GraphFunction function_;
-  bool open_ = false;
+  bool open_ = false, function_of_clang_ = false;
 };
 
 } // namespace

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -219,13 +220,24 @@ Result<void> Gcov3Data::add(const CounterFile &counter_file) {
     oddities_.clear();
     return {};
   }
+  return add_blocks(std::array{static_cast<const Gcov3Data *>(this), other});
+}
 
+Result<void> Gcov3Data::unite() {
+  if (blocks_.size() < 2)
+    return {};
+  TALLY_CHECK(check_alike(*this));
+  return add_blocks(std::array{static_cast<const Gcov3Data *>(this)});
+}
+
+// The blocks of all `files`, which are alike, become the only one of this file.
+Result<void> Gcov3Data::add_blocks(std::span<const Gcov3Data *const> files) {
   Block sum = blocks_.front();
   const uint32_t count = sum.last_function;
   const size_t width = count ? functions_[count - 1].last_counter : 0;
   sum.program.sum = 0;
   std::vector<int64_t> sums(width);
-  for (const Gcov3Data *file : {static_cast<const Gcov3Data *>(this), other})
+  for (const Gcov3Data *file : files)
     for (const Block &block : file->blocks_) {
       if (!add_in_range(sum.program.sum, block.program.sum))
         return too_large(file->source_, "the header's sum of the program");
@@ -239,7 +251,7 @@ Result<void> Gcov3Data::add(const CounterFile &counter_file) {
     }
   const auto object = totals_of(sums, sum.object.arcs);
   if (!object)
-    return too_large(other->source_, "the counters' sum");
+    return too_large(files.back()->source_, "the counters' sum");
   sum.object = *object;
   sum.program.maximum = std::max(sum.program.maximum, object->maximum);
 

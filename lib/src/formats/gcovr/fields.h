@@ -64,6 +64,11 @@ enum Key : uint8_t {
   key_count,
 };
 
+// How often something ran.
+constexpr bool is_count(Key key) {
+  return key == line_count || key == branch_count || key == function_count;
+}
+
 struct Field {
   Key key;
   Place in;

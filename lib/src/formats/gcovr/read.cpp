@@ -211,11 +211,14 @@ bool Handler::boolean(bool value) {
 }
 
 bool Handler::number_unsigned(uint64_t value) {
-  if (value > INT64_MAX && place() != Place::other &&
-      (place() == Place::not_true || place() == Place::not_false ||
-       (field_ && field_->type == Type::number)))
+  const bool is_term = place() == Place::not_true || place() == Place::not_false;
+  const bool is_asked_for = field_ && field_->type == Type::number;
+  if (value <= INT64_MAX || place() == Place::other || !(is_term || is_asked_for))
+    return number(static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
+  if (is_term || field_->in != place() || !is_count(field_->key))
     return fault(fmt::format("{} does not fit in 63 bits", value));
-  return number(static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
+  warn(large_count());
+  return number(1);
 }
 
 bool Handler::number_float(double, const Text &text) {
@@ -394,7 +397,7 @@ int64_t Handler::counted(Key key) {
   if (numbers_[key] >= 0)
     return numbers_[key];
   warn(negative_count());
-  return 0;
+  return times_run(numbers_[key]);
 }
 
 bool Handler::end_branch() {

@@ -34,7 +34,7 @@ struct Lost {
     say(ends, "the last lines of functions (this version of the layout has none)");
     say(conditions, "conditions (this version of the layout has none)");
     say(no_line, "lines without a line number");
-    say(negative, "negative counts (0 is written)");
+    say(negative, "negative counts (what they are of ran: 1 is written)");
     say(text, "names and paths that are empty or no UTF-8 (changed)");
     say(blocks, "how much of a function's blocks ran (gcovr wants a number: 0 is written)");
     return out;
@@ -76,7 +76,7 @@ private:
   }
   int64_t counted(int64_t count) {
     lost_.negative |= count < 0;
-    return std::max<int64_t>(count, 0);
+    return times_run(count);
   }
   void field(std::string_view key, int64_t value) {
     to_.put(key);

@@ -1,4 +1,5 @@
 #include "formats/gmon/gmon.h"
+#include "support/text.h"
 
 #include <algorithm>
 
@@ -191,7 +192,7 @@ Result<Written> write(const PcProfile &profile, const WriteOptions &) {
     out.lost.emplace_back("its old form (which does not hold the sum: it is written as GNU does)");
   }
   if (const uint64_t outside = profile.histogram().outside(); outside > 0)
-    out.lost.push_back(fmt::format("{} ticks outside of all bins", outside));
+    out.lost.push_back(counted(outside, "ticks") + " outside of all bins");
   Writer writer(profile, layout);
   switch (layout.flavour) {
   case PcFlavour::bsd:

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +38,16 @@ public:
     else
       return value;
     return {};
+  }
+  // A whole number of any size. None: it does not fit in 63 bits; below -2^63 it is -1.
+  std::optional<int64_t> count(std::string_view what) {
+    const std::string_view text = line_.substr(at_, line_.find(',', at_) - at_);
+    int64_t value{};
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (fault != std::errc::result_out_of_range || end != text.data() + text.size())
+      return number<int64_t>(what);
+    word();
+    return text.starts_with('-') ? std::optional<int64_t>(-1) : std::nullopt;
   }
   // All that is left. A name may hold commas.
   std::string_view name(std::string_view what) {

@@ -10,6 +10,7 @@
 #include "formats/lcov/fields.h"
 #include "formats/lcov/lcov.h"
 #include "formats/lcov/records.h"
+#include "formats/lcov/test_name.h"
 #include "model/coverage_findings.h"
 #include "model/coverage_sum.h"
 #include "support/line_blocks.h"
@@ -134,7 +135,7 @@ Result<void> Reader::record(std::string_view key, Fields &fields) {
     seen_any_ = true;
     if (open_)
       warn("TN: inside a section: it holds from the next one on");
-    test_ = strings_.intern(fields.rest());
+    test_ = strings_.intern(read_test_name(fields.rest()));
     if (test_ != StringId{})
       tests_.insert(test_);
     return {};
@@ -180,11 +181,11 @@ Result<void> Reader::begin_section(std::string_view path) {
 }
 
 int64_t Reader::count(Fields &fields, std::string_view what) {
-  const int64_t value = fields.number<int64_t>(what);
-  if (value >= 0)
-    return value;
-  warn(negative_count());
-  return 0;
+  const std::optional<int64_t> value = fields.count(what);
+  if (value && *value >= 0)
+    return *value;
+  warn(value ? negative_count() : large_count());
+  return 1;
 }
 
 uint32_t Reader::line_number(Fields &fields) {

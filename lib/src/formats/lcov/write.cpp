@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "formats/lcov/lcov.h"
+#include "formats/lcov/test_name.h"
 #include "model/coverage_findings.h"
 #include "model/coverage_sum.h"
 #include "support/checked.h"
@@ -13,7 +14,7 @@ namespace {
 
 // Of which things the file holds less than the coverage.
 struct Lost {
-  bool test_names = false, paths = false, names = false, places = false, no_line = false;
+  bool paths = false, names = false, places = false, no_line = false;
   bool ends = false, marks = false, conditions = false, negative = false;
 
   std::vector<std::string> sentences() const {
@@ -22,7 +23,6 @@ struct Lost {
       if (is_so)
         out.emplace_back(sentence);
     };
-    say(test_names, "names of tests with other than letters, digits and '_' (changed)");
     say(paths, "paths that are empty or hold line breaks (changed)");
     say(names, "names of functions that lcov would read as something else (changed)");
     say(places, "that functions of one name begin in several lines (their sum is written)");
@@ -30,7 +30,7 @@ struct Lost {
     say(ends, "the last lines of functions");
     say(marks, "which branches exceptions take, and which fall through");
     say(conditions, "conditions");
-    say(negative, "negative counts (0 is written)");
+    say(negative, "negative counts (what they are of ran: 1 is written)");
     return out;
   }
 };
@@ -42,15 +42,6 @@ std::string in_one_line(std::string_view text) {
   for (size_t i = out.size(); i > 0 && out[i - 1] == '\r'; --i)
     out[i - 1] = ' ';
   return out.empty() ? "[unknown]" : out;
-}
-
-// lcov's own characters: it makes '_' of others.
-std::string test_name(std::string_view name) {
-  std::string out(name);
-  for (char &c : out)
-    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')))
-      c = '_';
-  return out;
 }
 
 // "12,f" would be read as a last line and a name.
@@ -91,7 +82,7 @@ private:
   void lines(const FileCoverage &file);
   int64_t counted(int64_t count) {
     lost_.negative |= count < 0;
-    return std::max<int64_t>(count, 0);
+    return times_run(count);
   }
   void total(std::string_view key, uint64_t value) {
     to_.put(key);
@@ -145,7 +136,7 @@ void Writer::branches(const FileCoverage &file) {
       to_.put(",0,");
       to_.put(number++);
       to_.put(',');
-      if (count == 0 && line.count <= 0) // it was never asked
+      if (count == 0 && line.count == 0) // it was never asked
         to_.put('-');
       else
         to_.put_signed(count);
@@ -216,8 +207,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &) {
   std::vector<Section> sections;
   std::vector<std::string> tests; // those without a section, too
   const auto add = [&](std::string_view test, const std::vector<FileCoverage> &files) {
-    tests.push_back(test_name(test));
-    lost.test_names |= tests.back() != test;
+    tests.push_back(written_test_name(test));
     for (const FileCoverage &file : files) {
       sections.push_back({tests.back(), in_one_line(file.path), &file});
       lost.paths |= sections.back().path != file.path;

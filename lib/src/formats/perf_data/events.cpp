@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "model/event_values.h"
 #include "support/byte_cursor.h"
 
 namespace tally::perf_data {
@@ -32,14 +33,6 @@ std::string event_name(const PerfAttr &attr) {
   if (attr.type == PERF_TYPE_SOFTWARE && attr.config < std::size(software_names))
     return std::string(software_names[attr.config]);
   return fmt::format("event-{}-{:#x}", attr.type, attr.config);
-}
-
-// Without the modifier that only asks for precision ("cycles:ppp").
-std::string_view without_precision(std::string_view name) {
-  const size_t colon = name.rfind(':');
-  const bool precision = colon != name.npos && colon + 1 < name.size() &&
-                         name.find_first_not_of("pP", colon + 1) == name.npos;
-  return precision ? name.substr(0, colon) : name;
 }
 
 std::string_view until_nul(std::string_view text) { return text.substr(0, text.find('\0')); }

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include <fmt/format.h>
 
+#include "model/kernel_code.h"
 #include "model/perf_chain.h"
+#include "support/text.h"
 
 namespace tally::perf_data {
 
@@ -15,8 +16,7 @@ namespace {
 // Samples of a process may come after its end, but not for long.
 constexpr size_t most_ended = 256;
 
-// In place of addresses that are in no file: the kernel's own marks.
-constexpr auto kernel_address = static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
+// In place of addresses that are in no file: the kernel's own mark.
 constexpr auto guest_address = static_cast<uint64_t>(PERF_CONTEXT_GUEST);
 
 enum class Where : uint8_t { user, kernel, guest };
@@ -102,6 +102,10 @@ bool Recording::handle_mmap(const PerfLayout &layout, const PerfRecord &record) 
     return false;
   // The kernel's own mappings, and those of guests, are told as well.
   const unsigned mode = record.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+  // "[kernel.kallsyms]_text": the file offset is the address of that symbol (perf's
+  // machine__create_kernel_maps()).
+  if (mode == PERF_RECORD_MISC_KERNEL && mmap.path.starts_with(kernel_object))
+    kernel_text_ = mmap.file_offset;
   if (!mmap.executable || (mode != PERF_RECORD_MISC_USER && mode != 0))
     return true;
   CodeRange range{mmap.address, mmap.address + mmap.length, mmap.file_offset, mmap.device,
@@ -185,11 +189,11 @@ bool Recording::handle_sample(const PerfRecord &record) {
   of.chain.clear();
   if (where != Where::guest)
     find_chain(of, attr.layout, sample);
+  if (where == Where::kernel)
+    of.chain.enter_kernel(sample.ip);
   StackId stack = none<StackId>;
   if (!of.chain.empty())
     stack = of.stacks.stack_of(builder_, of.chain.pcs());
-  if (where == Where::kernel)
-    stack = builder_.push(stack, place_named("[kernel]", kernel_address));
   if (where == Where::guest)
     stack = builder_.push(stack, place_named("[guest]", guest_address));
 
@@ -218,7 +222,7 @@ void Recording::find_chain(Process &of, const PerfLayout &layout, const PerfSamp
 void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &sample) {
   Registers registers;
   if (read_registers(layout, sample, registers)) {
-    cut_ += of.chain.unwind(registers, sample.stack) != StackEnd::complete;
+    cut_ += of.chain.unwind(registers, sample.stack, sample.stack_asked) != StackEnd::complete;
     return;
   }
   // A 32-bit program, or another processor's; or a thread of the kernel, which has no such part.
@@ -233,6 +237,10 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
 void Recording::add_build_ids() {
   for (uint32_t i = 0; i < builder_.so_far().mappings().size(); ++i) {
     Mapping mapping = builder_.so_far().mappings()[static_cast<MappingId>(i)];
+    if (builder_.string(mapping.path) == kernel_object) {
+      mapping.inode = kernel_text_;
+      builder_.replace_mapping(static_cast<MappingId>(i), mapping);
+    }
     const auto known = features_.build_ids.find(std::string(builder_.string(mapping.path)));
     if (!builder_.string(mapping.build_id).empty() || known == features_.build_ids.end())
       continue;
@@ -246,10 +254,11 @@ void Recording::tell_of_losses() {
     diagnostics_.add(severity, std::move(message), source_);
   };
   if (lost_ > 0)
-    tell(Severity::warning,
-         fmt::format("{} records were lost while it was recorded: perf was too slow", lost_));
+    tell(Severity::warning, fmt::format("{} {} lost while it was recorded: perf was too slow",
+                                        counted(lost_, "records"), lost_ == 1 ? "was" : "were"));
   if (throttled_ > 0)
-    tell(Severity::note, fmt::format("the kernel held sampling back {} times", throttled_));
+    tell(Severity::note,
+         fmt::format("the kernel held sampling back {}", counted(throttled_, "times")));
   if (not_unwound_ > 0)
     tell(Severity::warning, "holds copies of stacks, which are not unwound here: callers are not "
                             "known");
@@ -263,46 +272,15 @@ Result<StackProfile> Recording::finish() {
   tell_of_losses();
   builder_.set_command(features_.command);
 
-  // The first value counts the samples of the first event that has any; each event's own cost
-  // follows. Two events of one name are one.
-  std::vector<bool> is_used(events_.size());
-  for (const Row &row : rows_)
-    is_used[row.event] = true;
-  builder_.add_value_type("ticks", "count");
-  std::vector<std::string> names;
-  std::vector<size_t> column(events_.size());
-  std::optional<uint32_t> first;
-  for (uint32_t i = 0; i < events_.size(); ++i) {
-    if (!is_used[i])
-      continue;
+  std::vector<EventKind> kinds;
+  for (size_t i = 0; i < events_.size(); ++i) {
     const Event &event = events_[i];
-    if (!first) {
-      first = i;
-      const uint64_t hz_or_period = event.attr.period_or_hz;
-      if (event.is_clock() && hz_or_period > 0)
-        builder_.set_period_ns(event.attr.is_frequency ? 1'000'000'000 / hz_or_period
-                                                       : hz_or_period);
-    }
-    const std::string name = event.is_clock() ? "cpu" : event.name;
-    const auto known = std::ranges::find(names, name);
-    column[i] = 1 + static_cast<size_t>(known - names.begin());
-    if (known != names.end())
-      continue;
-    builder_.add_value_type(name, event.is_clock() ? "nanoseconds" : "count");
-    names.push_back(name);
+    const uint64_t hz_or_period = event.attr.period_or_hz;
+    const bool in_hz = event.attr.is_frequency;
+    kinds.push_back({event.name, event.is_clock(), true,
+                     in_hz && hz_or_period > 0 ? 1'000'000'000 / hz_or_period : hz_or_period});
   }
-  if (names.size() > 1)
-    diagnostics_.add(Severity::note,
-                     fmt::format("holds samples of {} events; ticks are those of {}", names.size(),
-                                 events_[*first].name),
-                     source_);
-  std::vector<int64_t> values(1 + names.size());
-  for (const Row &row : rows_) {
-    std::ranges::fill(values, 0);
-    values[0] = row.event == *first ? 1 : 0;
-    values[column[row.event]] = row.period;
-    builder_.add_sample(row.stack, row.thread, none<PartId>, values);
-  }
+  add_event_rows(builder_, kinds, rows_, diagnostics_, source_);
   return builder_.finish();
 }
 

@@ -16,6 +16,7 @@
 
 #include "formats/perf_data/events.h"
 #include "model/call_chain.h"
+#include "model/event_values.h"
 #include "model/mapped_stacks.h"
 
 namespace tally::perf_data {
@@ -51,12 +52,6 @@ private:
     ThreadId id = none<ThreadId>; // until its first sample
     std::string name;
   };
-  struct Row {
-    StackId stack;
-    ThreadId thread;
-    uint32_t event;
-    int64_t period;
-  };
 
   bool handle_sample(const PerfRecord &record);
   bool handle_mmap(const PerfLayout &layout, const PerfRecord &record);
@@ -87,7 +82,8 @@ private:
   uint64_t process_count_ = 0;
   std::unordered_map<uint64_t, ThreadState> threads_;
   // One for each sample: which values there are is known at the end.
-  std::vector<Row> rows_;
+  std::vector<EventRow> rows_;
+  uint64_t kernel_text_ = 0; // where its code began; 0: not known
   uint64_t lost_ = 0, throttled_ = 0, cut_ = 0, not_unwound_ = 0;
 };
 

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "model/trie_walk.h"
+
 namespace tally::pprof {
 
 namespace {
@@ -67,33 +69,16 @@ std::vector<uint32_t> ranks_of_stacks(const StackProfile &profile,
   for (uint32_t i = 0; i < locations.size(); ++i)
     location_rank[index_of(locations[i])] = i;
   const uint32_t stacks = profile.stack_count();
-  const auto caller_of = [&](uint32_t stack) { // from 1 on; 0: none
-    const StackId caller = profile.stack_caller(static_cast<StackId>(stack));
-    return caller == none<StackId> ? 0 : index_of(caller) + 1;
-  };
-  std::vector<uint32_t> callees(stacks); // those of one caller side by side
-  std::iota(callees.begin(), callees.end(), 0U);
-  std::ranges::sort(callees, {}, [&](uint32_t stack) {
-    const LocationId location = profile.stack_location(static_cast<StackId>(stack));
-    return std::pair(caller_of(stack), location_rank[index_of(location)]);
+  std::vector<uint32_t> by_location(stacks), rank(stacks, 0);
+  std::iota(by_location.begin(), by_location.end(), 0U);
+  std::ranges::sort(by_location, {}, [&](uint32_t stack) {
+    return location_rank[index_of(profile.stack_location(static_cast<StackId>(stack)))];
   });
-  std::vector<uint32_t> first(size_t{stacks} + 2, 0); // of callees, by caller
-  for (uint32_t stack = 0; stack < stacks; ++stack)
-    ++first[caller_of(stack) + 1];
-  std::partial_sum(first.begin(), first.end(), first.begin());
-
-  std::vector<uint32_t> rank(stacks, 0), next;
-  const auto go_to_callees = [&](uint32_t caller) {
-    for (uint32_t at = first[caller + 1]; at > first[caller]; --at)
-      next.push_back(callees[at - 1]);
-  };
-  go_to_callees(0);
-  for (uint32_t visited = 0; !next.empty();) {
-    const uint32_t stack = next.back();
-    next.pop_back();
-    rank[stack] = ++visited;
-    go_to_callees(stack + 1);
-  }
+  uint32_t visited = 0;
+  walk_trie(
+      stacks, by_location,
+      [&](uint32_t stack) { return index_of(profile.stack_caller(static_cast<StackId>(stack))); },
+      [&](uint32_t stack) { rank[stack] = ++visited; }, [](uint32_t) {});
   return rank;
 }
 

@@ -317,11 +317,14 @@ private:
           {builder_.add_function({row.function.name, row.function.system_name, row.function.file,
                                   object, row.function.line}),
            row.function.file, row.line});
-    if (address == 0 && !lines_.empty())
+    if (lines_.empty()) {
+      const StringId name = builder_.intern(unnamed_function(builder_.string(object)));
+      source_lines_.push_back({builder_.add_function({name, {}, {}, object, 0}), {}, 0});
+    }
+    if (address == 0)
       mapping = none<MappingId>;
     const LocationId id = builder_.add_location(mapping, address, source_lines_);
-    if (source_lines_.empty() ||
-        std::ranges::equal(builder_.so_far().location(id).lines, source_lines_))
+    if (std::ranges::equal(builder_.so_far().location(id).lines, source_lines_))
       return id;
     return builder_.add_location(none<MappingId>, address, source_lines_);
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "formats/pprof/pprof.h"
+#include "model/unnamed_function.h"
 
 namespace tally::pprof {
 
@@ -57,6 +58,13 @@ inline bool parse_part(std::string_view comment, uint32_t &number, PartRow &part
     return false;
   part.trigger = comment;
   return true;
+}
+
+// The function of a location without lines, which is what a file has in its place.
+inline bool is_unnamed(const StackProfile &profile, const SourceFunction &function) {
+  const std::string_view object = profile.strings[function.object];
+  return !object.empty() && function.system_name == StringId{} && function.file == StringId{} &&
+         function.line == 0 && profile.strings[function.name] == unnamed_function(object);
 }
 
 } // namespace tally::pprof

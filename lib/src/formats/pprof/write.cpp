@@ -9,6 +9,7 @@
 
 #include "formats/pprof/order.h"
 #include "formats/pprof/pprof.h"
+#include "formats/pprof/rows.h"
 #include "support/checked.h"
 #include "support/gzip.h"
 #include "support/utf8.h"
@@ -201,6 +202,8 @@ private:
     resolution.inlined |= at.lines.size() > 1;
     for (const SourceLine &line : at.lines) {
       const SourceFunction &function = profile_.functions()[line.function];
+      if (is_unnamed(profile_, function))
+        continue;
       resolution.functions |= function.name != StringId{};
       resolution.files |= function.file != StringId{};
       resolution.lines |= line.line != 0 && line.file == function.file;
@@ -252,6 +255,8 @@ private:
       message.add_uint64(3, at.address);
       for (const SourceLine &row : at.lines) {
         const SourceFunction &function = profile_.functions()[row.function];
+        if (is_unnamed(profile_, function))
+          continue;
         // A line is one of its function's file: another's number there would be false.
         const bool same_file = row.file == function.file;
         lost_lines_ |= !same_file && row.line != 0;

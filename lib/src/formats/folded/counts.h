@@ -1,0 +1,52 @@
+// Lines of folded stacks and their counts, as the reader and the writer see them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <tally/result.h>
+
+namespace tally::folded {
+
+// Counts with fractions are kept as whole numbers of a smaller unit, which the value's name tells.
+struct Unit {
+  unsigned decimals;
+  std::string_view prefix;
+};
+inline constexpr std::array<Unit, 4> units{{{0, ""}, {3, "milli"}, {6, "micro"}, {9, "nano"}}};
+
+inline std::string ticks_name(const Unit &unit) { return std::string(unit.prefix) + "ticks"; }
+// Of the differential form, which has two counts a line.
+inline std::string before_name(const Unit &unit) {
+  return unit.decimals == 0 ? "before" : ticks_name(unit) + " before";
+}
+inline std::string after_name(const Unit &unit) {
+  return unit.decimals == 0 ? "after" : ticks_name(unit) + " after";
+}
+
+inline constexpr std::array<int64_t, 10> powers_of_ten{
+    1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000, 1'000'000'000};
+
+struct Count {
+  int64_t value = 0;     // in units of 10^-decimals
+  unsigned decimals = 0; // without zeros at the end; at most those of the smallest unit
+  bool rounded = false;  // there were more
+};
+// "12" or "1.5". Its error has no place.
+Result<Count> parse_count(std::string_view text);
+
+bool is_skipped(std::string_view line);
+// Where the last word begins; npos when there is no other before it.
+size_t last_word(std::string_view line);
+std::string_view without_blanks_behind(std::string_view text);
+
+// Does every whole line of the text end in one count, or in two?
+enum class Form : uint8_t { other, one_count, two_counts };
+Form form_of(std::string_view head);
+// How much of a file tells its form: more where that does not hold its first line.
+inline constexpr size_t form_bytes = size_t{64} << 10;
+std::string_view form_head(std::string_view text);
+
+} // namespace tally::folded

@@ -1,0 +1,90 @@
+#include "formats/foreign.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace tally {
+
+namespace {
+
+// gperftools' docs/cpuprofile-fileformat: slots of 4 or 8 bytes, in the byte order of the machine;
+// the header is 0, the number of words behind it (3), the version (0; of Java 1), the period in
+// microseconds, 0.
+template <class Slot> bool is_cpu_profile(std::string_view head, bool swapped) {
+  std::array<Slot, 5> slots{};
+  if (head.size() < sizeof slots)
+    return false;
+  std::memcpy(slots.data(), head.data(), sizeof slots);
+  if (swapped)
+    for (Slot &slot : slots) {
+      std::array<unsigned char, sizeof(Slot)> bytes{};
+      std::memcpy(bytes.data(), &slot, sizeof slot);
+      std::ranges::reverse(bytes);
+      std::memcpy(&slot, bytes.data(), sizeof slot);
+    }
+  constexpr Slot longest_period = 3'600'000'000U;
+  return slots[0] == 0 && slots[1] == 3 && slots[2] <= 1 && slots[3] > 0 &&
+         slots[3] <= longest_period && slots[4] == 0;
+}
+
+constexpr std::string_view to_convert =
+    "; `go tool pprof -proto PROGRAM FILE` makes a profile of it that is read";
+
+struct Beginning {
+  std::string_view text;
+  std::string_view what;
+};
+
+constexpr Beginning beginnings[] = {
+    {"heap profile:", "is a heap profile of gperftools or Go as text, which is not read"},
+    {"--- heap", "is a heap profile as text, which is not read"},
+    {"--- contention", "is a contention profile as text, which is not read"},
+    {"--- mutex", "is a mutex profile as text, which is not read"},
+    {"--- thread", "is a profile of threads as text, which is not read"},
+    {"threadcreate profile:", "is a profile of threads of Go as text, which is not read"},
+    {"goroutine profile:", "is a profile of goroutines as text, which is not read"},
+};
+
+constexpr Beginning tables[] = {
+    {"Showing nodes accounting for ",
+     "is a table that pprof printed, from which no profile can be made: read the profile itself"},
+    {"# To display the perf.data header info", "is a table that perf report printed, from which no "
+                                               "profile can be made: read the perf.data, or "
+                                               "what perf script prints"},
+    {"Flat profile:",
+     "is a table that gprof printed, from which no profile can be made: read the gmon.out"},
+};
+
+// "Total: 1234 samples", then rows of numbers and percentages: what the Perl pprof prints.
+bool is_pprof_table(std::string_view head) {
+  if (!head.starts_with("Total: "))
+    return false;
+  const size_t end = head.find('\n');
+  if (end == head.npos)
+    return true;
+  const std::string_view row = head.substr(end + 1, head.find('\n', end + 1) - end - 1);
+  return std::ranges::count(row, '%') >= 2;
+}
+
+} // namespace
+
+std::string foreign_format(std::string_view head) {
+  for (const bool swapped : {false, true})
+    if (is_cpu_profile<uint64_t>(head, swapped) || is_cpu_profile<uint32_t>(head, swapped))
+      return std::string("is a CPU profile of gperftools' own binary form, which is not read")
+          .append(to_convert);
+  for (const auto &[text, what] : beginnings)
+    if (head.starts_with(text))
+      return std::string(what).append(to_convert);
+  for (const auto &[text, what] : tables)
+    if (head.starts_with(text) || head.find("\n" + std::string(text)) != head.npos)
+      return std::string(what);
+  if (is_pprof_table(head))
+    return std::string(tables[0].what);
+  return {};
+}
+
+} // namespace tally

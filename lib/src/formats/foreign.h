@@ -1,0 +1,13 @@
+// What is not read here, and is often taken for what is.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tally {
+
+// What a file is that begins so, and what to do with it: the end of a sentence that begins with its
+// name. "": nothing known.
+std::string foreign_format(std::string_view head);
+
+} // namespace tally

@@ -1,0 +1,15 @@
+// The text that `perf script` prints; FORMAT.md beside this describes it.
+#pragma once
+
+#include <string_view>
+
+#include <tally/diagnostics.h>
+#include <tally/file_io.h>
+#include <tally/formats.h>
+
+namespace tally::perf_script {
+
+bool probe(std::string_view head);
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics);
+
+} // namespace tally::perf_script

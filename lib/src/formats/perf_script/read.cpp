@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "formats/perf_script/lines.h"
+#include "formats/perf_script/perf_script.h"
+#include "model/event_values.h"
+#include "model/unnamed_function.h"
+#include "support/line_blocks.h"
+
+namespace tally::perf_script {
+
+namespace {
+
+bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == line.npos; }
+
+bool is_clock(std::string_view event) {
+  event = event.substr(0, event.find(':'));
+  return event == "cpu-clock" || event == "task-clock";
+}
+
+class Reader {
+public:
+  Reader(ByteSource &source, Diagnostics &diagnostics)
+      : source_(source), diagnostics_(diagnostics) {}
+
+  Result<Profile> run() {
+    LineBlocks blocks(source_);
+    while (true) {
+      TALLY_TRY(block, blocks.next());
+      if (block.empty())
+        break;
+      for (; !block.empty(); ++line_)
+        add(next_line(block));
+    }
+    end_sample();
+    if (rows_.empty() && unknown_)
+      return fail(ErrorCode::invalid_input, std::string(unknown_line), source_.name(), *unknown_);
+    if (rows_.empty())
+      return fail(ErrorCode::no_data, "holds no samples", source_.name());
+    if (blocks.last_line_open())
+      diagnostics_.add(Severity::warning, "the last line has no end: the last stack may be cut",
+                       source_.name(), Position::at_line(line_ - 1, 1));
+    add_rows();
+    TALLY_TRY(profile, builder_.finish());
+    return Profile(std::move(profile));
+  }
+
+private:
+  static constexpr std::string_view unknown_line =
+      "expected COMMAND PID … EVENT: of a sample, or ADDRESS SYMBOL (FILE) of a frame";
+
+  struct Frame {
+    uint64_t address;
+    StringId function, object;
+    bool inlined;
+    StringId file;
+    uint32_t line;
+  };
+  struct Event {
+    EventKind kind;
+    std::optional<int64_t> only_period; // of all samples so far
+    bool varies = false;
+  };
+
+  void add(std::string_view line) {
+    if (is_blank(line)) {
+      end_sample();
+    } else if (line.starts_with('#')) {
+      add_comment(line);
+    } else if (line.starts_with('\t')) {
+      if (!add_frame(line))
+        find_unknown();
+    } else if (const auto sample = sample_line(line, !in_sample_)) {
+      end_sample();
+      begin_sample(*sample);
+    } else if (!add_frame(line) && !add_source(line)) {
+      find_unknown();
+    }
+  }
+
+  void add_comment(std::string_view line) {
+    constexpr std::string_view key = "# cmdline :";
+    if (!line.starts_with(key))
+      return;
+    line.remove_prefix(key.size());
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    builder_.set_command(line);
+  }
+
+  void find_unknown() {
+    const Position where = Position::at_line(line_, 1);
+    if (!unknown_)
+      unknown_ = where;
+    diagnostics_.add(Severity::error, std::string(unknown_line), source_.name(), where);
+  }
+
+  void begin_sample(const SampleLine &sample) {
+    if (sample.is_record)
+      return;
+    in_sample_ = has_samples_ = true;
+    thread_ = builder_.add_thread(sample.pid, sample.tid, sample.command);
+    builder_.rename_thread(thread_, sample.command); // by its last name, as of perf.data
+    event_ = event_of(sample.event);
+    period_ = sample.period;
+    if (sample.frame)
+      push(*sample.frame);
+  }
+
+  bool add_frame(std::string_view line) {
+    const auto frame = frame_line(line);
+    if (!frame || (!in_sample_ && has_samples_))
+      return false;
+    if (!in_sample_) { // -F ip,sym
+      in_sample_ = true;
+      thread_ = none<ThreadId>;
+      event_ = event_of({});
+      period_.reset();
+    }
+    push(*frame);
+    return true;
+  }
+
+  // Below a frame, where -F +srcline prints it. Of a place without one it prints the file's name.
+  bool add_source(std::string_view line) {
+    if (frames_.empty() || !line.starts_with("  "))
+      return false;
+    if (const auto source = source_line(line)) {
+      frames_.back().file = builder_.intern(source->file);
+      frames_.back().line = source->line;
+    }
+    return true;
+  }
+
+  uint32_t event_of(std::string_view name) {
+    name = without_precision(name);
+    const auto [at, added] =
+        event_ids_.try_emplace(std::string(name), static_cast<uint32_t>(events_.size()));
+    if (added)
+      events_.push_back({{std::string(name), is_clock(name)}, {}, false});
+    return at->second;
+  }
+
+  void push(const FrameLine &frame) {
+    frames_.push_back({frame.address,
+                       builder_.intern(frame.symbol.empty() ? unnamed_function(frame.object)
+                                                            : std::string(frame.symbol)),
+                       builder_.intern(frame.object), frame.inlined, StringId{}, 0});
+  }
+
+  void end_sample() {
+    if (!in_sample_)
+      return;
+    StackId stack = none<StackId>;
+    for (size_t end = frames_.size(); end > 0;) {
+      // What was inlined into a function has its address, and stands before it.
+      const Frame &outer = frames_[end - 1];
+      size_t begin = end - 1;
+      while (begin > 0 && frames_[begin - 1].inlined && frames_[begin - 1].address == outer.address)
+        --begin;
+      lines_.clear();
+      for (size_t i = begin; i < end; ++i)
+        lines_.push_back({builder_.add_function({frames_[i].function, {}, {}, outer.object, 0}),
+                          frames_[i].file, frames_[i].line});
+      stack = builder_.push(stack, builder_.add_location(none<MappingId>, 0, lines_));
+      end = begin;
+    }
+    Event &event = events_[event_];
+    if (period_) {
+      event.varies |= event.only_period && *event.only_period != *period_;
+      event.only_period = *period_;
+    } else {
+      event.kind.has_periods = false;
+    }
+    rows_.push_back({stack, thread_, event_, period_.value_or(1)});
+    frames_.clear();
+    in_sample_ = false;
+  }
+
+  void add_rows() {
+    std::vector<EventKind> kinds;
+    for (const Event &event : events_) {
+      kinds.push_back(event.kind);
+      if (event.kind.is_clock && event.kind.has_periods && !event.varies)
+        kinds.back().period_ns = static_cast<uint64_t>(*event.only_period);
+    }
+    for (EventRow &row : rows_)
+      if (!kinds[row.event].has_periods)
+        row.period = 1;
+    add_event_rows(builder_, kinds, rows_, diagnostics_, source_.name());
+    const SourceLine unknown{
+        builder_.add_function({builder_.intern(unnamed_function({})), {}, {}, {}, 0}), {}, 0};
+    builder_.place_stackless(unknown);
+  }
+
+  ByteSource &source_;
+  Diagnostics &diagnostics_;
+  uint64_t line_ = 1;
+  std::optional<Position> unknown_; // the first line that is not known
+  StackProfileBuilder builder_;
+  std::vector<Event> events_;
+  std::map<std::string, uint32_t> event_ids_;
+  std::vector<EventRow> rows_;
+
+  // The sample at hand.
+  bool in_sample_ = false, has_samples_ = false;
+  ThreadId thread_ = none<ThreadId>;
+  uint32_t event_ = 0;
+  std::optional<int64_t> period_;
+  std::vector<Frame> frames_; // innermost first
+  std::vector<SourceLine> lines_;
+};
+
+} // namespace
+
+// A sample with a time, or one with a frame: what a line of words and numbers says of itself is too
+// little.
+bool probe(std::string_view head) {
+  constexpr std::string_view perfs_header = "# captured on";
+  bool has_header = false;
+  while (!head.empty()) {
+    const std::string_view line = next_line(head);
+    has_header |= line.starts_with(perfs_header);
+    if (is_blank(line) || line.starts_with('#'))
+      continue;
+    const auto sample = sample_line(line, false);
+    if (!sample)
+      return false;
+    const auto frame = frame_line(next_line(head));
+    return sample->has_time || sample->frame || frame;
+  }
+  return has_header; // longer than the head
+}
+
+Result<Profile> read(ByteSource &source, Diagnostics &diagnostics) {
+  return Reader(source, diagnostics).run();
+}
+
+} // namespace tally::perf_script

@@ -1,0 +1,42 @@
+// Depth first through a trie whose nodes know their callers. Not recursive: a stack may be deep.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tally/strings.h>
+
+namespace tally {
+
+// Calls enter(node) before and leave(node) after all that it called, callers first. `nodes`: those
+// to be visited, of numbers below `count`, with their callers; callees of one caller are visited in
+// this order. caller_of(node): none<uint32_t>, where there is none.
+template <class CallerOf, class Enter, class Leave>
+void walk_trie(uint32_t count, std::span<const uint32_t> nodes, CallerOf caller_of, Enter enter,
+               Leave leave) {
+  constexpr uint32_t end = none<uint32_t>;
+  std::vector<uint32_t> first_callee(count, end), next_sibling(count, end);
+  uint32_t next = end;
+  for (size_t i = nodes.size(); i-- > 0;) { // backwards: each is put before the others
+    const uint32_t node = nodes[i], caller = caller_of(node);
+    uint32_t &head = caller == end ? next : first_callee[caller];
+    next_sibling[node] = head;
+    head = node;
+  }
+  std::vector<uint32_t> path;
+  while (next != end || !path.empty()) {
+    if (next == end) {
+      const uint32_t done = path.back();
+      path.pop_back();
+      leave(done);
+      next = next_sibling[done];
+      continue;
+    }
+    enter(next);
+    path.push_back(next);
+    next = first_callee[next];
+  }
+}
+
+} // namespace tally

@@ -1,0 +1,64 @@
+#include <tally/function_alias.h>
+
+#include <set>
+#include <vector>
+
+#include "report/code_addresses.h"
+#include "report/names.h"
+
+namespace tally {
+
+namespace {
+
+// `modules`: of the profile; `functions`: their names in it.
+Result<std::optional<std::string>> find_alias(std::string_view alias,
+                                              const std::set<ModuleId> &modules,
+                                              const std::set<std::string_view> &functions,
+                                              Symbolizer &symbolizer) {
+  std::set<std::string_view> found;
+  std::vector<SourceFrame> frames;
+  for (const ModuleId module : modules)
+    for (const uint64_t address : symbolizer.addresses_of(module, alias)) {
+      frames.clear();
+      symbolizer.frames(module, address, frames);
+      if (!frames.empty())
+        if (const auto at = functions.find(frames.back().function); at != functions.end())
+          found.insert(*at);
+    }
+  if (found.empty())
+    return std::nullopt;
+  if (found.size() > 1)
+    return several_functions(alias, found);
+  return std::string(*found.begin());
+}
+
+} // namespace
+
+Result<std::optional<std::string>> function_of_alias(const StackProfile &profile,
+                                                     std::string_view alias, Symbolizer &symbolizer,
+                                                     int pid) {
+  Diagnostics told_already;
+  const CodeAddresses addresses(profile, symbolizer, told_already, pid);
+  const std::set<ModuleId> modules(addresses.modules().begin(), addresses.modules().end());
+  std::set<std::string_view> functions;
+  for (const SourceFunction &function : profile.functions())
+    functions.insert(profile.strings[function.name]);
+  return find_alias(alias, modules, functions, symbolizer);
+}
+
+Result<std::optional<std::string>> function_of_alias(const CostProfile &profile,
+                                                     std::string_view alias, Symbolizer &symbolizer,
+                                                     int pid) {
+  Diagnostics told_already;
+  std::set<ModuleId> modules;
+  for (const StringId path : profile.objects())
+    if (!profile.strings[path].empty())
+      modules.insert(
+          symbolizer.module({std::string(profile.strings[path]), {}, 0, 0, pid}, told_already));
+  std::set<std::string_view> functions;
+  for (const CostFunction &function : profile.functions())
+    functions.insert(profile.strings[function.name]);
+  return find_alias(alias, modules, functions, symbolizer);
+}
+
+} // namespace tally

@@ -1,0 +1,256 @@
+#include "session/complete.h"
+
+#include <algorithm>
+
+#include <dirent.h>
+
+#include <fmt/format.h>
+
+#include <tally/formats.h>
+
+#include "session/options.h"
+
+namespace tally {
+
+namespace {
+
+void add_matching(std::string_view candidate, std::string_view begin,
+                  std::vector<std::string> &out) {
+  if (candidate.starts_with(begin))
+    out.emplace_back(candidate);
+}
+
+void add_files(std::string_view prefix, std::vector<std::string> &out) {
+  const size_t slash = prefix.rfind('/');
+  const std::string folder(slash == prefix.npos ? std::string_view() : prefix.substr(0, slash + 1));
+  const std::string_view begin = slash == prefix.npos ? prefix : prefix.substr(slash + 1);
+  DIR *dir = ::opendir(folder.empty() ? "." : in_home(folder).c_str());
+  if (!dir)
+    return;
+  while (const dirent *entry = ::readdir(dir)) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with(begin) || (name.starts_with('.') && begin.empty()))
+      continue;
+    out.push_back(folder + std::string(name) + (entry->d_type == DT_DIR ? "/" : ""));
+  }
+  ::closedir(dir);
+}
+
+// A source is meant by its path, and by the last parts of it.
+void add_source(std::string_view path, std::string_view typed, std::vector<std::string> &out) {
+  add_matching(path, typed, out);
+  if (!typed.starts_with('/'))
+    for (size_t at = path.find('/'); at != path.npos; at = path.find('/', at + 1)) {
+      const std::string_view end = path.substr(at + 1);
+      // One part more than was typed is enough.
+      if (std::ranges::count(end, '/') <= std::ranges::count(typed, '/'))
+        add_matching(end, typed, out);
+    }
+}
+
+// Such a word stands for itself only in quotes.
+bool needs_quotes(std::string_view word) { return word.find_first_of(" \t'\"\\") != word.npos; }
+
+// A line that is being typed.
+struct Typed {
+  const CommandSpec *command = nullptr; // null: none is known
+  std::vector<std::string> words;       // the command, and up to the one that is completed
+  bool quoted = false;
+
+  explicit Typed(std::string_view line) {
+    Words split = split_words(line);
+    if (!split.open)
+      split.words.emplace_back();
+    words = std::move(split.words);
+    quoted = split.quoted;
+    if (words.size() > 1)
+      command = find_command(words[0]);
+  }
+  const std::string &last() const { return words.back(); }
+  // The option whose value the last word is; null: it is none.
+  const OptionSpec *option() const { return option_before(words.size() - 1); }
+  // How many arguments, which are not options, stand before the last word.
+  size_t arguments_before() const {
+    size_t count = 0;
+    for (size_t i = 1; i + 1 < words.size(); ++i)
+      count += !words[i].starts_with('-') && !option_before(i);
+    return count;
+  }
+  // Whether the last word is an argument, and which.
+  bool is_argument(size_t number, std::string_view kind) const {
+    return command && command->arguments.find(kind) != std::string_view::npos && !option() &&
+           !last().starts_with('-') && arguments_before() == number;
+  }
+
+private:
+  const OptionSpec *option_before(size_t at) const {
+    if (at < 2 || !words[at - 1].starts_with("--"))
+      return nullptr;
+    const OptionSpec *const found =
+        find_option(command->options, std::string_view(words[at - 1]).substr(2));
+    return found && !found->values.empty() ? found : nullptr;
+  }
+};
+
+std::vector<std::string> values_of(const OptionSpec &option, const WordsOf &words_of) {
+  std::vector<std::string> out;
+  for (std::string_view choice : choices(option))
+    out.emplace_back(choice);
+  if (option.values == "FORMAT")
+    for (const Format &format : formats())
+      if (format.writes_profiles())
+        out.emplace_back(format.name);
+  if (words_of && (option.values == "THREAD" || option.name == "part"))
+    out = words_of(option.values == "THREAD" ? "THREAD" : "part");
+  return out;
+}
+
+// Behind "operator" these are part of a name.
+size_t operator_end(std::string_view name, size_t at) {
+  constexpr std::string_view word = "operator";
+  if (!name.substr(at).starts_with(word))
+    return at;
+  size_t end = at + word.size();
+  if (name.substr(end).starts_with("()"))
+    return end + 2;
+  while (end < name.size() && std::string_view("<>=-!*").find(name[end]) != std::string_view::npos)
+    ++end;
+  return end;
+}
+
+// Where the parts of a function's name begin and end.
+struct NameParts {
+  std::vector<size_t> components; // beginnings of "ns", "Parser", "parse"
+  size_t template_arguments = 0;  // of the last component; where there are none, as below
+  size_t parameters = 0;          // where there are none, the name's end
+
+  explicit NameParts(std::string_view name) : parameters(name.size()) {
+    size_t depth = 0, open = name.npos;
+    components.push_back(0);
+    for (size_t i = 0; i < name.size(); ++i) {
+      if (const size_t end = operator_end(name, i); depth == 0 && end != i) {
+        // What follows is a type to which it converts, `new`, or the parameters.
+        open = name.npos;
+        parameters = std::min(name.find('(', end), name.size());
+        break;
+      }
+      const char c = name[i];
+      if (c == '(' && depth == 0 && !name.substr(i).starts_with("(anonymous namespace)")) {
+        parameters = i;
+        break;
+      }
+      if (c == '<' && depth == 0)
+        open = i;
+      if (c == '<' || c == '(')
+        ++depth;
+      else if ((c == '>' || c == ')') && depth > 0)
+        --depth;
+      else if (depth == 0 && c == ' ') // behind the type that it returns
+        components = {i + 1};
+      else if (depth == 0 && c == ':' && name.substr(i).starts_with("::")) {
+        components.push_back(++i + 1);
+        open = name.npos;
+      }
+    }
+    template_arguments = std::min(open, parameters);
+  }
+};
+
+} // namespace
+
+std::vector<std::string> function_words(std::string_view function, std::string_view typed,
+                                        bool quoted) {
+  std::vector<std::string> out;
+  const NameParts parts(function);
+  for (const size_t begin : parts.components) {
+    const std::string_view name = function.substr(begin);
+    if (!name.starts_with(typed))
+      continue;
+    const auto offer = [&](size_t end) {
+      const std::string_view word = function.substr(begin, end - begin);
+      if (word.size() >= typed.size() && word.find('\'') == word.npos &&
+          (quoted || !needs_quotes(word)))
+        out.emplace_back(word);
+    };
+    offer(parts.template_arguments);
+    if (quoted || typed.size() > parts.template_arguments - begin) {
+      offer(parts.parameters);
+      offer(function.size());
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> symbol_to_complete(std::string_view line) {
+  const Typed typed(line);
+  if (!typed.is_argument(0, "FUNCTION"))
+    return {};
+  return typed.last();
+}
+
+std::vector<std::string> complete_words(std::string_view line, const WordsOf &words_of) {
+  const Typed typed(line);
+  const std::string &last = typed.last();
+  std::vector<std::string> out;
+  const auto finish = [&] {
+    std::ranges::sort(out);
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  };
+  if (typed.words.size() == 1) {
+    for (const CommandSpec &command : profile_commands())
+      add_matching(command.name, last, out);
+    return finish();
+  }
+  if (!typed.command)
+    return out;
+  const CommandSpec &command = *typed.command;
+  const auto add_values = [&](const OptionSpec &option, std::string_view before = {}) {
+    for (const std::string &value : values_of(option, words_of))
+      if (typed.quoted || !needs_quotes(value))
+        add_matching(fmt::format("{}{}", before, value), last, out);
+  };
+  if (const OptionSpec *option = typed.option()) {
+    add_values(*option);
+    return finish();
+  }
+  if (last.starts_with('-')) {
+    const size_t equals = last.find('=');
+    for (const OptionSpec &option : command.options)
+      if (equals == last.npos)
+        add_matching(fmt::format("--{}", option.name), last, out);
+      else if (last.substr(0, equals) == fmt::format("--{}", option.name))
+        add_values(option, last.substr(0, equals + 1));
+    return finish();
+  }
+  if (command.name == "config") {
+    const size_t number = typed.arguments_before();
+    if (number == 0)
+      for (const OptionSpec &setting : profile_settings())
+        add_matching(setting.name, last, out);
+    else if (const OptionSpec *setting = find_option(profile_settings(), typed.words[1]);
+             setting && number == 1)
+      add_values(*setting);
+    return finish();
+  }
+  if (typed.is_argument(0, "FUNCTION") && words_of) {
+    for (const std::string &function : words_of("FUNCTION"))
+      for (std::string &word : function_words(function, last, typed.quoted))
+        out.push_back(std::move(word));
+    if (command.arguments.find("FILE") != command.arguments.npos && !last.empty())
+      for (const std::string &path : words_of("FILE"))
+        if (typed.quoted || !needs_quotes(path))
+          add_source(path, last, out);
+  } else if (command.arguments.starts_with("FILE") && typed.arguments_before() == 0) {
+    if (command.arguments == "FILE|previous")
+      add_matching("previous", last, out);
+    add_files(last, out);
+    return finish();
+  }
+  if (last.empty() && !typed.quoted)
+    for (const OptionSpec &option : command.options)
+      out.push_back(fmt::format("--{}", option.name));
+  return finish();
+}
+
+} // namespace tally

@@ -1,0 +1,209 @@
+#include "session/tracee.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace tally {
+
+namespace {
+
+using Text = std::array<char, 256>;
+
+// The first line, without its end; empty: it cannot be read.
+std::string_view line_of(const UniqueFd &file, Text &text) {
+  const ssize_t got = file.get() < 0 ? -1 : ::pread(file.get(), text.data(), text.size(), 0);
+  const std::string_view all(text.data(), got < 0 ? 0 : static_cast<size_t>(got));
+  return all.substr(0, all.find('\n'));
+}
+
+UniqueFd open_of(pid_t pid, pid_t tid, std::string_view name) {
+  return UniqueFd(
+      ::open(fmt::format("/proc/{}/task/{}/{}", pid, tid, name).c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+// "-1 0xSP 0xPC", or a system call's number and arguments before these two.
+HeldThread::Place place_of(const UniqueFd &file) {
+  Text text;
+  const std::string_view line = line_of(file, text);
+  const size_t pc = line.rfind(" 0x");
+  const size_t sp = pc == line.npos || pc == 0 ? line.npos : line.rfind(" 0x", pc - 1);
+  if (sp == line.npos)
+    return {};
+  HeldThread::Place out;
+  std::from_chars(line.data() + sp + 3, line.data() + pc, out.sp, 16);
+  std::from_chars(line.data() + pc + 3, line.data() + line.size(), out.pc, 16);
+  return out;
+}
+
+struct MapsLine {
+  uint64_t begin = 0, end = 0;
+  bool executable = false;
+};
+
+// "7f12-7f34 r-xp …"
+bool parse(const std::string &line, MapsLine &out) {
+  const char *const limit = line.data() + line.size();
+  const auto [dash, no_begin] = std::from_chars(line.data(), limit, out.begin, 16);
+  if (no_begin != std::errc() || dash == limit)
+    return false;
+  const auto [rest, no_end] = std::from_chars(dash + 1, limit, out.end, 16);
+  out.executable = limit - rest > 3 && rest[3] == 'x';
+  return no_end == std::errc();
+}
+
+bool is_executable(pid_t pid, uint64_t address) {
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  MapsLine each;
+  for (std::string line; std::getline(maps, line) && parse(line, each);)
+    if (each.begin <= address && address < each.end)
+      return each.executable;
+  return false;
+}
+
+#if defined(__x86_64__)
+constexpr size_t longest_call = 7; // opcode, ModRM, SIB and 32 bits of displacement
+
+constexpr uint8_t trap = 0xcc; // a debugger's breakpoint may stand in place of the opcode
+
+// Intel's manual, volume 2, CALL: E8 with 32 bits, or FF /2; prefixes stand before the opcode.
+bool ends_in_call(const uint8_t (&code)[longest_call]) {
+  if (code[longest_call - 5] == 0xe8 || code[longest_call - 5] == trap)
+    return true;
+  for (size_t length = 2; length <= longest_call; ++length) {
+    const uint8_t *const at = code + longest_call - length;
+    if ((at[0] != 0xff && at[0] != trap) || (at[1] >> 3 & 7) != 2)
+      continue;
+    const unsigned mod = at[1] >> 6, rm = at[1] & 7;
+    size_t needs = 2;
+    if (mod != 3 && rm == 4)
+      needs += 1U + (mod == 0 && length > 2 && (at[2] & 7) == 5 ? 4U : 0U); // a SIB byte
+    needs += mod == 1 ? 1U : mod == 2 || (mod == 0 && rm == 5) ? 4U : 0U;
+    if (needs == length)
+      return true;
+  }
+  return false;
+}
+
+// mov $__NR_rt_sigreturn, %rax; syscall: the kernel pushes its address for a signal handler.
+constexpr uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+#endif
+
+} // namespace
+
+bool read_word(pid_t pid, uint64_t address, uint64_t &word) {
+  iovec here{&word, sizeof word};
+  // NOLINTNEXTLINE: an address of another process
+  iovec there{reinterpret_cast<void *>(static_cast<uintptr_t>(address)), sizeof word};
+  return ::process_vm_readv(pid, &here, 1, &there, 1, 0) == static_cast<ssize_t>(sizeof word);
+}
+
+uint64_t auxiliary_value(pid_t pid, uint64_t type) {
+  std::ifstream auxv(fmt::format("/proc/{}/auxv", pid), std::ios::binary);
+  for (Elf64_auxv_t each; auxv.read(reinterpret_cast<char *>(&each), sizeof each);)
+    if (each.a_type == type)
+      return each.a_un.a_val;
+  return 0;
+}
+
+bool on_one_stack(pid_t pid, uint64_t one, uint64_t other) {
+  if (pid == 0)
+    return true;
+  std::ifstream maps(fmt::format("/proc/{}/maps", pid));
+  MapsLine each;
+  for (std::string line; std::getline(maps, line);) {
+    if (!parse(line, each))
+      return true;
+    // A stack pointer may stand at the very end.
+    const auto holds = [&](uint64_t at) { return each.begin <= at && at <= each.end; };
+    if (holds(one) && holds(other))
+      return true;
+    if (each.begin > std::max(one, other))
+      return false;
+  }
+  return false;
+}
+
+bool is_return_address(pid_t pid, uint64_t address) {
+  if (pid == 0)
+    return true;
+  if (!is_executable(pid, address))
+    return false;
+#if defined(__x86_64__)
+  uint64_t words[2] = {};
+  uint8_t before[longest_call] = {}, behind[sizeof words] = {};
+  if (read_word(pid, address - sizeof(uint64_t), words[0])) {
+    std::memcpy(before, reinterpret_cast<uint8_t *>(words) + 1, sizeof before);
+    if (ends_in_call(before))
+      return true;
+  }
+  for (size_t i = 0; i < 2; ++i)
+    if (!read_word(pid, address + i * sizeof(uint64_t), words[i]))
+      return false;
+  std::memcpy(behind, words, sizeof behind);
+  return std::equal(std::begin(signal_return), std::end(signal_return), behind);
+#else
+  return true;
+#endif
+}
+
+HeldThread::Place HeldThread::place(pid_t pid, pid_t tid) {
+  Place at = place_of(syscall_);
+  if (at.sp == 0) { // not opened yet, or of a thread that has ended
+    syscall_ = open_of(pid, tid, "syscall");
+    at = place_of(syscall_);
+  }
+  return at;
+}
+
+// "CPU QUEUED TURNS", times in ns (Documentation/scheduler/sched-stats.rst of Linux).
+HeldThread::Ran HeldThread::ran(pid_t pid, pid_t tid) {
+  Text text;
+  std::string_view line = line_of(schedstat_, text);
+  if (line.empty()) {
+    schedstat_ = open_of(pid, tid, "schedstat");
+    line = line_of(schedstat_, text);
+  }
+  const size_t cpu = line.find(' '), queued = line.rfind(' ');
+  Ran out;
+  if (cpu == line.npos || cpu == queued)
+    return out;
+  std::from_chars(line.data(), line.data() + cpu, out.cpu_ns);
+  std::from_chars(line.data() + queued + 1, line.data() + line.size(), out.turns);
+  return out;
+}
+
+// The seventh word of the buffer. glibc keeps it by exclusive or with a secret, turned left by 17
+// bits; musl as it is. The secret is the second word of the random bytes that the kernel gives each
+// program at its start.
+uint64_t stack_pointer_of_jump(pid_t pid, uint64_t jump_buffer) {
+#if defined(__x86_64__)
+  constexpr uint64_t sp_at = 6 * sizeof(uint64_t);
+  uint64_t kept = 0, secret = 0, ignored = 0;
+  if (pid == 0 || !read_word(pid, jump_buffer + sp_at, kept))
+    return 0;
+  const uint64_t random = auxiliary_value(pid, AT_RANDOM);
+  const auto is_stack = [&](uint64_t sp) { return sp % 8 == 0 && read_word(pid, sp, ignored); };
+  if (random != 0 && read_word(pid, random + sizeof secret, secret))
+    if (const uint64_t sp = std::rotr(kept, 17) ^ secret; is_stack(sp))
+      return sp;
+  return is_stack(kept) ? kept : 0;
+#else
+  (void)pid, (void)jump_buffer;
+  return 0;
+#endif
+}
+
+} // namespace tally

@@ -1,0 +1,13 @@
+/* The ways in which meson.build compiles entries_work.c. */
+CALL(c_O0)
+CALL(c_Og)
+CALL(c_O2)
+CALL(c_O2_frame)
+CALL(c_O0_cet)
+CALL(c_O2_cet)
+CALL(cpp_O0)
+CALL(cpp_Og)
+CALL(cpp_O2)
+CALL(cpp_O2_frame)
+CALL(cpp_O0_cet)
+CALL(cpp_O2_cet)

@@ -1,0 +1,2 @@
+extern "C" long CALLER(long first);
+#include "entries_work.c"

@@ -1,0 +1,147 @@
+"""Drives LLDB's server of the Debug Adapter Protocol, as an editor does.
+
+    with DapSession(server) as dap:
+        dap.launch(program("spin7030"), ["1", "1"], commands=["profile start"],
+                   functions=["checkpoint"])
+        dap.wait_event("stopped")
+        print(dap.command("profile status"))
+        dap.proceed()
+        print(dap.wait_exit())
+"""
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import time
+from types import TracebackType
+from typing import Any, BinaryIO, Mapping, Sequence
+
+from support import programs
+
+_TIMEOUT_S = 60.0
+
+Message = dict[str, Any]
+
+
+def dap_server(lldb: str) -> str | None:
+    """The one that belongs to this LLDB: lldb-dap, or lldb-vscode before LLVM 18."""
+    folder, name = os.path.split(lldb)
+    for server in ("lldb-dap", "lldb-vscode"):
+        path = os.path.join(folder, server + name.removeprefix("lldb"))
+        if os.access(path, os.X_OK):
+            return path
+    return None
+
+
+class DapSession:
+    def __init__(self, server: str) -> None:
+        environment: Mapping[str, str] = {**os.environ, "LC_ALL": "C.UTF-8"}
+        self._server = subprocess.Popen([server], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, env=environment)
+        assert self._server.stdin is not None and self._server.stdout is not None
+        self._to: BinaryIO = self._server.stdin  # type: ignore[assignment]
+        self._from: BinaryIO = self._server.stdout  # type: ignore[assignment]
+        self._sequence = 0
+        self._unread = b""
+        self._events: list[Message] = []
+        self._responses: dict[int, Message] = {}  # by the request's number
+        self.output = ""  # of the console, in which commands print
+        self.transcript = ""
+
+    def __enter__(self) -> DapSession:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._server.kill()
+        self._server.wait()
+        self._to.close()
+        self._from.close()
+
+    def launch(self, program: str, args: Sequence[str], *, commands: Sequence[str],
+               functions: Sequence[str] = (), exit_commands: Sequence[str] = ()) -> None:
+        """`commands` follow the load of the plug-in, before there is a process."""
+        self.request("initialize", adapterID="lldb", linesStartAt1=True)
+        launch = self.send("launch", program=program, args=list(args), disableASLR=False,
+                           initCommands=["settings set target.disable-aslr false",
+                                         f"plugin load {programs.lldb_plugin()}", *commands],
+                           exitCommands=list(exit_commands))
+        self.wait_event("initialized")
+        self.request("setFunctionBreakpoints", breakpoints=[{"name": each} for each in functions])
+        done = self.send("configurationDone")
+        self.answer(launch)
+        self.answer(done)
+
+    def command(self, line: str) -> str:
+        """What a command typed into the editor's console prints."""
+        result = self.request("evaluate", expression="`" + line, context="repl")["result"]
+        return str(result).removeprefix(f"(lldb) {line}\n")
+
+    def proceed(self) -> None:
+        threads = self.request("threads")["threads"]
+        self.request("continue", threadId=threads[0]["id"])
+
+    def wait_exit(self) -> str:
+        """Until the program is over, and the commands for its end are; the console's output."""
+        self.wait_event("terminated")
+        self.request("disconnect")
+        return self.output
+
+    def request(self, name: str, **arguments: object) -> Message:
+        return self.answer(self.send(name, **arguments))
+
+    def send(self, name: str, **arguments: object) -> int:
+        self._sequence += 1
+        text = json.dumps({"seq": self._sequence, "type": "request", "command": name,
+                           "arguments": arguments}).encode()
+        self.transcript += f"> {text!r}\n"
+        self._to.write(b"Content-Length: %d\r\n\r\n" % len(text) + text)
+        self._to.flush()
+        return self._sequence
+
+    def answer(self, number: int) -> Message:
+        while number not in self._responses:
+            self._keep(self._next())
+        message = self._responses.pop(number)
+        if not message["success"]:
+            raise AssertionError(f"{message}\n{self.transcript}")
+        body = message.get("body")
+        return body if isinstance(body, dict) else {}
+
+    def wait_event(self, name: str) -> Message:
+        while True:
+            for event in self._events:
+                if event["event"] == name:
+                    self._events.remove(event)
+                    return event
+            self._keep(self._next())
+
+    def _keep(self, message: Message) -> None:
+        if message["type"] == "response":
+            self._responses[message["request_seq"]] = message
+        elif message["type"] == "event":
+            self._events.append(message)
+            if message["event"] == "output" and message["body"].get("category") == "console":
+                self.output += message["body"]["output"]
+
+    def _next(self) -> Message:
+        """Anything but messages on the channel, as a print out of turn would be, is an error."""
+        end = time.monotonic() + _TIMEOUT_S
+        while True:
+            head, found, rest = self._unread.partition(b"\r\n\r\n")
+            if found and not head.startswith(b"Content-Length: "):
+                raise AssertionError(f"stray output: {self._unread!r}\n{self.transcript}")
+            length = int(head.removeprefix(b"Content-Length: ")) if found else 0
+            if found and len(rest) >= length:
+                self._unread = rest[length:]
+                self.transcript += f"< {rest[:length]!r}\n"
+                message: Message = json.loads(rest[:length])
+                return message
+            left = end - time.monotonic()
+            ready = left > 0 and select.select([self._from], [], [], left)[0]
+            more = os.read(self._from.fileno(), 65536) if ready else b""
+            if not more:
+                raise AssertionError(f"the server does not answer\n{self.transcript}")
+            self._unread += more
