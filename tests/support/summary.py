@@ -89,7 +89,7 @@ def main() -> int:
     parser.add_argument("--failed", action="append", default=[])
     parser.add_argument("--failing", action="store_true")
     parser.add_argument("folders", nargs="*", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     if arguments.failing:
         print(*(test["name"].rpartition(" / ")[2] for folder in arguments.folders
                 for test in entries(folder) if test["result"] in FAILED and may_be_chance(test)))

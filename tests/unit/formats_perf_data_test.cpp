@@ -249,7 +249,7 @@ TEST(PerfData, EventsAreNotAddedUp) {
   task.config = PERF_COUNT_SW_TASK_CLOCK;
   PerfFileBytes file;
   file.event(cpu, {1}).event(task, {2}).event(task, {3});
-  for (const uint64_t id : {1, 2, 3}) {
+  for (uint64_t id = 1; id <= 3; ++id) {
     RecordBytes bytes;
     bytes.add(id).add(uint64_t{0x1100}).add(5).add(5).add(uint64_t{20}).add(100 * id);
     bytes.add(uint64_t{2}).add(user).add(uint64_t{0x1100});

@@ -57,7 +57,8 @@ StackProfile samples() {
   };
   const StackId main = builder.push(none<StackId>, location("/bin/program", "main", 0x1100));
   for (const char *name : {"__GI___libc_write", "read"})
-    builder.add_sample(builder.push(main, location("/lib/libc.so.6", name, 0x2100 + name[0])),
+    builder.add_sample(builder.push(main, location("/lib/libc.so.6", name,
+                                                   0x2100 + static_cast<unsigned char>(name[0]))),
                        none<ThreadId>, none<PartId>, 5);
   auto profile = builder.finish();
   EXPECT_TRUE(profile) << profile.error().text();
