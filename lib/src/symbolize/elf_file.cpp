@@ -147,14 +147,18 @@ std::vector<Segment> ElfFile::code_segments() const {
 }
 
 std::string_view ElfFile::code(uint64_t low, uint64_t high) const {
-  size_t size = 0;
-  const char *const bytes = elf_rawfile(elf(), &size);
   for (const Segment &segment : code_segments()) {
     if (low < segment.address || high < low || high - segment.address > segment.size)
       continue;
-    const uint64_t begin = low - segment.address;
-    if (bytes && segment.offset <= size && segment.size <= size - segment.offset)
-      return {bytes + segment.offset + begin, high - low};
+    // Not elf_rawfile: it reads the whole file, and libelf then forgets to free the sections that
+    // were read before.
+    const uint64_t offset = segment.offset + (low - segment.address);
+    const Elf_Data *bytes = offset > INT64_MAX
+                                ? nullptr
+                                : elf_getdata_rawchunk(elf(), static_cast<int64_t>(offset),
+                                                       static_cast<size_t>(high - low), ELF_T_BYTE);
+    if (bytes && bytes->d_buf && bytes->d_size == high - low)
+      return {static_cast<const char *>(bytes->d_buf), bytes->d_size};
   }
   return {};
 }
