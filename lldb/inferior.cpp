@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "interpreter.h"
+#include "passed_stops.h"
 #include "performer.h"
 #include "stop.h"
 
@@ -84,6 +85,7 @@ void Inferior::before_resume(lldb::SBDebugger &debugger) {
     return;
   actions_.region().refresh(debugger);
   tell(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
+  session_.set_passed_stops(passed_stops(process.GetTarget()));
   if (session_.sampled_pid() != pid)
     return;
   told_stop_ = process.GetStopID();

@@ -27,6 +27,7 @@ namespace tally_lldb {
   _(tally_session_cancel)                                                                          \
   _(tally_session_is_armed)                                                                        \
   _(tally_session_sampled_pid)                                                                     \
+  _(tally_session_set_passed_stops)                                                                \
   _(tally_session_set_disassembly_flavor)                                                          \
   _(tally_session_set_width)                                                                       \
   _(tally_session_set_style)                                                                       \

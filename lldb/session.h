@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "library.h"
+#include "passed_stops.h"
 
 namespace tally_lldb {
 
@@ -60,6 +61,7 @@ public:
   Outcome tick(const std::vector<SeenThread> &seen, Performer &performer);
   int32_t sampled_pid();
   bool is_armed();
+  void set_passed_stops(const std::vector<StopPlace> &places);
   void set_width(uint32_t columns);
   void set_disassembly_flavor(const char *flavor);   // as tally.h has it
   void set_style(const char *role, const char *sgr); // as tally.h has it

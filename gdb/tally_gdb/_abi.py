@@ -56,6 +56,15 @@ class Hit(ctypes.Structure):
     ]
 
 
+class Place(ctypes.Structure):
+    """tally_place."""
+
+    _fields_ = [
+        ("file", c_char_p),
+        ("address", c_uint64),
+    ]
+
+
 # enum tally_target_kind
 TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
 # enum tally_event_kind
@@ -146,6 +155,7 @@ FUNCTIONS = [
     ("tally_sigint_watch", [c_int], None),
     ("tally_sigint_seen", [], c_int),
     ("tally_session_region_hit", [_handle, POINTER(Hit)], c_uint64),
+    ("tally_session_set_passed_stops", [_handle, POINTER(Place), c_size_t], _handle),
     ("tally_session_complete", [_handle, _text, _out], _handle),
     ("tally_session_symbol_to_complete", [_handle, _text], _text),
     ("tally_session_complete_symbol",
@@ -226,6 +236,11 @@ def stacks(seen: Sequence[Tuple[int, bytes, Sequence[int]]]):
     return (Stack * len(seen))(*[
         Stack(tid, len(pcs), (c_uint64 * len(pcs))(*pcs), name) for tid, name, pcs in seen
     ])
+
+
+def places(addresses: Sequence[int]):
+    """An array of Place, of run-time addresses."""
+    return (Place * len(addresses))(*[Place(None, address) for address in addresses])
 
 
 def count() -> c_size_t:

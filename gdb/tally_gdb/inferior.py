@@ -10,6 +10,7 @@ import gdb
 
 from . import _abi
 from .console import FAULTS, printable
+from .passed_stops import PassedStops
 from .performer import Actions, GdbPerformer
 from .session import Session, TallyError
 
@@ -96,12 +97,14 @@ class Watcher:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._actions = Actions(session)
+        self._passed_stops = PassedStops(session)
         self._running_pid = 0  # of the process that was heard to run on; 0: none
         self._hit_counts: Dict[int, int] = {}  # when it was last resumed
         self._called_pid = 0  # of the process that runs a function called from the prompt
         self._told_to_stay = 0  # the process beside which the sampled one was said to stay behind
 
     def connect(self) -> None:
+        self._passed_stops.connect()
         gdb.events.cont.connect(self._on_cont)
         gdb.events.stop.connect(self._on_stop)
         gdb.events.exited.connect(self._on_exited)
@@ -190,7 +193,9 @@ class Watcher:
         try:
             thread = getattr(event, "inferior_thread", None)  # None: GDB is not in non-stop mode
             if thread is None and 0 != self._running_pid == gdb.selected_inferior().pid:
-                return  # as below, told at once: a region's breakpoints let it go on very often
+                # As below, told at once: a region's breakpoints let it go on very often.
+                self._passed_stops.resumed()
+                return
             if self._is_behind(tell=True):
                 return
             inferior = self._inferior()
@@ -199,10 +204,14 @@ class Watcher:
             if resumed.num != inferior.num and not together:
                 return
             if inferior.pid == self._running_pid:
+                self._passed_stops.resumed()
                 return  # within a step, or past a breakpoint whose condition is false
+            if inferior.pid != self._session.sampled_pid:
+                self._passed_stops.process_replaced()
             self._running_pid = inferior.pid
             self._hit_counts = _hit_counts()
             self._push(_abi.EVENT_RESUMED, **_program(inferior))
+            self._passed_stops.resumed()
         except FAULTS:
             pass
 
@@ -284,6 +293,7 @@ class Watcher:
         """Other commands clear the symbols, too, but not while the program runs."""
         if self._running_pid:
             self._actions.program_replaced()
+            self._passed_stops.process_replaced()
             self._actions.region.process_gone()
 
     def _on_prompt(self, *_event) -> None:

@@ -106,6 +106,11 @@ class Session:
             return 0
         return self._lib.tally_session_region_hit(self._handle, _abi.by_reference(hit))
 
+    def set_passed_stops(self, addresses: Sequence[int]) -> None:
+        """Of breakpoints that GDB may pass by itself; they replace those before."""
+        self._check(self._lib.tally_session_set_passed_stops(
+            self._handle, _abi.places(addresses), len(addresses)))
+
     @property
     def sampled_pid(self) -> int:
         """Of the process that is sampled; 0: none."""

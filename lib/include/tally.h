@@ -185,6 +185,13 @@ typedef struct tally_hit {
   int32_t holds_all;       /* 1: every thread stands, not this one alone */
 } tally_hit;
 
+/* An address of the program. */
+typedef struct tally_place {
+  const char *file; /* "" or NULL: a run-time address; else an offset in this file, an absolute path
+                       without symbolic links */
+  uint64_t address;
+} tally_place;
+
 enum tally_tick_kind {
   TALLY_TICK_OURS = 0,  /* count it */
   TALLY_TICK_STALE = 1, /* ours, but of before the last stop: go on */
@@ -249,6 +256,11 @@ TALLY_API int tally_sigint_seen(void);
  * inside, so TALLY_HIT_CAUGHT and TALLY_HIT_JUMPED need not be told until an address is returned
  * again. */
 TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit);
+/* The user's breakpoints that the debugger may pass by itself: those with a condition, a count of
+ * passes to ignore, a thread of their own. They replace those before. Call it at each resume, and
+ * when they move while the program runs. */
+TALLY_API tally_error *tally_session_set_passed_stops(tally_session *session,
+                                                      const tally_place *places, size_t count);
 /* One column `word`: what the last word of line may become. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
                                               tally_table **table);

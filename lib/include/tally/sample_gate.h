@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include <sys/types.h>
@@ -27,14 +26,6 @@ public:
   void close_all(uint64_t at_ns);
   bool is_open(pid_t tid) const;
 
-  // Where the debugger stops the process for a switch, and goes on from: ticks of the kernel's work
-  // on that are charged to the thread at this address.
-  void add_stop(uint64_t pc);
-  // Where a debugger may let the instruction run that such a breakpoint has replaced.
-  void set_step_area(uint64_t begin, uint64_t end);
-  bool is_stop(uint64_t pc) const;
-  bool is_step(uint64_t pc) const;
-
   // Whether the thread was inside at that time. Of one thread it is asked in about the order of the
   // times: what was a second before the newest may be forgotten.
   bool holds(pid_t tid, uint64_t at_ns);
@@ -55,8 +46,6 @@ private:
 
   mutable std::mutex mutex_;
   std::unordered_map<pid_t, Track> tracks_;
-  std::unordered_set<uint64_t> stops_;
-  uint64_t step_begin_ = 0, step_end_ = 0;
 };
 
 } // namespace tally

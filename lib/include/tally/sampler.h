@@ -12,6 +12,7 @@
 #include <tally/result.h>
 #include <tally/sample_gate.h>
 #include <tally/stack_profile.h>
+#include <tally/stop_places.h>
 #include <tally/unwinder.h>
 
 namespace tally {
@@ -38,6 +39,8 @@ struct SamplerOptions {
   StackMode stacks = StackMode::fp;
   bool enable_on_exec = false;        // begin at the process's next exec (tally record)
   std::shared_ptr<Unwinder> unwinder; // must be there for StackMode::dwarf
+  // Ticks of a debugger's stops, which are left out; null: there are none.
+  std::shared_ptr<StopPlaces> stops;
   // Of the copy of the stack that StackMode::dwarf unwinds: a multiple of 8 below 64 KiB. 0: by the
   // frequency, and more from a part's end on if many stacks were cut.
   uint32_t stack_bytes = 0;
@@ -47,7 +50,7 @@ struct SamplerOptions {
 struct SamplerStatus {
   uint32_t requested_hz = 0;
   uint64_t samples = 0;        // ticks counted
-  uint64_t outside = 0;        // ticks that the gate did not hold; in no other number
+  uint64_t outside = 0;        // ticks that the gate did not hold, and of stops; in no other number
   uint64_t kernel_samples = 0; // of these, taken in the kernel on behalf of the program
   uint64_t lost = 0;           // the kernel had no room for
   uint64_t queued = 0;         // threads that a round left out: they waited for a processor

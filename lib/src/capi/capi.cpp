@@ -353,6 +353,19 @@ uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) 
   }
 }
 
+tally_error *tally_session_set_passed_stops(tally_session *session, const tally_place *places,
+                                            size_t count) {
+  return guarded(
+      [&]() -> Result<bool> {
+        std::vector<StopPlace> out;
+        for (const tally_place &place : std::span(places, count))
+          out.push_back({std::string(text_of(place.file)), place.address});
+        session->session.set_passed_stops(out);
+        return true;
+      },
+      [](bool) {});
+}
+
 tally_error *tally_session_complete(tally_session *session, const char *line, tally_table **table) {
   return guarded(
       [&]() -> TableResult {

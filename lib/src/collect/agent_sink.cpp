@@ -19,7 +19,9 @@ constexpr size_t most_threads = 100'000;
 AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                      std::function<bool()> may_look)
     : StackCollector(pid, period_ns), pid_(pid), may_look_(std::move(may_look)),
-      chain_(pid, options.unwinder.get(), space()), unwinds_(options.unwinder != nullptr) {}
+      chain_(pid, options.unwinder.get(), space()), unwinds_(options.unwinder != nullptr) {
+  set_stops(options.stops);
+}
 
 void AgentSink::look() {
   const std::string proc = "/proc/" + std::to_string(pid_);

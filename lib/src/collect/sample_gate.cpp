@@ -13,7 +13,6 @@ constexpr uint64_t disorder_ns = 1'000'000'000;
 constexpr uint64_t longest_delay_ns = 10'000'000'000;
 constexpr size_t many_switches = 8192;
 constexpr size_t many_threads = 1024;
-constexpr size_t most_stops = 100'000;
 
 } // namespace
 
@@ -61,35 +60,12 @@ void SampleGate::close_all(uint64_t at_ns) {
   for (auto &[tid, track] : tracks_)
     if (track.is_open())
       track.turn(at_ns);
-  stops_.clear();
 }
 
 bool SampleGate::is_open(pid_t tid) const {
   const std::lock_guard lock(mutex_);
   const auto found = tracks_.find(tid);
   return found != tracks_.end() && found->second.is_open();
-}
-
-void SampleGate::add_stop(uint64_t pc) {
-  const std::lock_guard lock(mutex_);
-  if (stops_.size() < most_stops)
-    stops_.insert(pc);
-}
-
-void SampleGate::set_step_area(uint64_t begin, uint64_t end) {
-  const std::lock_guard lock(mutex_);
-  step_begin_ = begin;
-  step_end_ = end;
-}
-
-bool SampleGate::is_stop(uint64_t pc) const {
-  const std::lock_guard lock(mutex_);
-  return stops_.contains(pc);
-}
-
-bool SampleGate::is_step(uint64_t pc) const {
-  const std::lock_guard lock(mutex_);
-  return pc >= step_begin_ && pc < step_end_;
 }
 
 bool SampleGate::holds(pid_t tid, uint64_t at_ns) {

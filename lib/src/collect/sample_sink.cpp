@@ -11,7 +11,9 @@ namespace tally {
 SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                        const PerfLayout &layout)
     : StackCollector(pid, period_ns), pid_(pid), stacks_(options.stacks), layout_(layout),
-      chain_(pid, options.unwinder.get(), space()) {}
+      chain_(pid, options.unwinder.get(), space()) {
+  set_stops(options.stops);
+}
 
 void SampleSink::handle(const PerfRecord &record) {
   bool whole = true;
@@ -40,6 +42,7 @@ void SampleSink::handle(const PerfRecord &record) {
         uint64_t at_ns = 0;
         if (gate() && perf_time(layout_, record, at_ns))
           gate()->close_all(at_ns);
+        forget_stops();
         forget_mappings();
         exec_seen_ = true;
       }
@@ -86,7 +89,7 @@ void SampleSink::handle(const PerfRecord &record) {
 }
 
 void SampleSink::add_sample(const PerfSample &sample) {
-  if (gate() && !counts(sample.tid, sample.time, sample.in_kernel, user_pc(layout_, sample))) {
+  if (!counts(sample.tid, sample.time, sample.in_kernel, user_pc(layout_, sample))) {
     ++counters_.outside;
     return;
   }

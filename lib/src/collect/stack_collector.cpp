@@ -45,6 +45,22 @@ void StackCollector::forget_thread(pid_t tid) {
   last_tid_ = 0;
 }
 
+bool StackCollector::is_of_stop(bool stopping, uint64_t pc) const {
+  if (!stops_ || stops_->empty())
+    return false;
+  if (stops_->is_step(pc))
+    return true;
+  if (!stopping)
+    return false;
+  if (stops_->is_stop(pc))
+    return true;
+  const uint32_t number = stops_->has_files() ? space_.find(pc) : AddressSpace::nowhere;
+  if (number == AddressSpace::nowhere)
+    return false;
+  const CodeRange &range = space_.ranges()[number];
+  return stops_->is_stop(range.path, range.file_offset + (pc - range.start));
+}
+
 void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks) {
   part_has_samples_ = true;
   stacks_.add(places_.numbers_of(pcs), thread_of(tid), open_part(), ticks);

@@ -13,6 +13,7 @@
 
 #include <tally/sample_gate.h>
 #include <tally/stack_profile.h>
+#include <tally/stop_places.h>
 
 #include "model/address_space.h"
 #include "model/code_places.h"
@@ -30,11 +31,16 @@ public:
   const AddressSpace &space() const { return space_; }
 
   void set_gate(std::shared_ptr<SampleGate> gate) { gate_ = std::move(gate); }
+  void set_stops(std::shared_ptr<StopPlaces> stops) { stops_ = std::move(stops); }
+  // exec: nothing lies where it was.
+  void forget_stops() {
+    if (stops_)
+      stops_->forget_run_time();
+  }
   // Whether a sample of that moment counts. `stopping`: the place is where the kernel, or a signal
   // that it held back, puts what a debugger's stop takes.
   bool counts(pid_t tid, uint64_t at_ns, bool stopping, uint64_t pc) const {
-    return !gate_ ||
-           (gate_->holds(tid, at_ns) && !gate_->is_step(pc) && !(stopping && gate_->is_stop(pc)));
+    return (!gate_ || gate_->holds(tid, at_ns)) && !is_of_stop(stopping, pc);
   }
   SampleGate *gate() const { return gate_.get(); } // null: there is none
 
@@ -64,6 +70,7 @@ private:
   };
 
   void begin_profile();
+  bool is_of_stop(bool stopping, uint64_t pc) const;
   ThreadId thread_of(pid_t tid);
   PartId open_part() const { return static_cast<PartId>(parts_kept_); }
   void close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
@@ -72,6 +79,7 @@ private:
   uint64_t period_ns_;
   std::string command_;
   std::shared_ptr<SampleGate> gate_; // null: every sample counts
+  std::shared_ptr<StopPlaces> stops_;
 
   StackProfileBuilder builder_; // all but stacks and samples
   AddressSpace space_;

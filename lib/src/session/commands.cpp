@@ -187,7 +187,7 @@ std::vector<StatusRow> Session::State::status_rows() {
                            static_cast<double>(ticks) * 1e9 / static_cast<double>(clock_ns) + 0.5));
   line("samples", now.samples);
   line("in_kernel", now.kernel_samples);
-  if (collected && shown.region)
+  if (collected && (shown.region || now.outside != 0))
     line("outside", now.outside);
   line("lost", now.lost);
   if (now.wall_clock)

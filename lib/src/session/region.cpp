@@ -1,11 +1,10 @@
 #include "session/region.h"
 
 #include <algorithm>
-#include <cstring>
-
-#include <elf.h>
 
 #include <fmt/format.h>
+
+#include "session/stop_code.h"
 
 namespace tally {
 
@@ -77,15 +76,12 @@ bool Region::complete(RegionHit &hit, HeldThread *thread, pid_t pid) {
   const HeldThread::Place at = thread->place(pid, hit.tid);
   if (known_pid_ != pid) {
     known_pid_ = pid;
-    // GDB steps over a breakpoint by a copy of the instruction, at the program's entry.
-    constexpr uint64_t longest_copy = 32;
-    const uint64_t entry = auxiliary_value(pid, AT_ENTRY);
-    gate_->set_step_area(entry, entry + longest_copy);
+    note_step_area(*stop_places_, pid);
   }
   if (at.sp == 0)
     return !lacks;
-  if (!gate_->is_stop(at.pc))
-    add_stop(pid, at.pc);
+  if (!stop_places_->is_stop(at.pc))
+    add_region_stop(*stop_places_, pid, at.pc);
   if (!lacks)
     return true;
   if (hit.kind != RegionHit::Kind::returned && !hit.at_entry)
@@ -95,20 +91,6 @@ bool Region::complete(RegionHit &hit, HeldThread *thread, pid_t pid) {
     return true;
   hit.caller_sp += sizeof(uint64_t); // the call has pushed the address it returns to
   return read_word(pid, at.sp, hit.return_address);
-}
-
-// The kernel's work on a stop is charged to the instruction there, or, once a debugger has let that
-// run, to the one behind it, wherever it ends; but not behind a system call.
-void Region::add_stop(pid_t pid, uint64_t pc) {
-  constexpr uint64_t longest_instruction = 15;
-  uint8_t code[2 * sizeof(uint64_t)] = {};
-  uint64_t word = 0;
-  for (size_t at = 0; at < sizeof code && read_word(pid, pc + at, word); at += sizeof word)
-    std::memcpy(code + at, &word, sizeof word);
-  gate_->add_stop(pc);
-  for (uint64_t after = 1; after <= longest_instruction; ++after)
-    if (after < 2 || code[after - 2] != 0x0f || code[after - 1] != 0x05)
-      gate_->add_stop(pc + after);
 }
 
 bool Region::returns_to(uint64_t address, pid_t pid) {

@@ -56,8 +56,10 @@ private:
 class Region {
 public:
   // Two places, or a function. As the user has typed them.
-  explicit Region(std::vector<std::string> places)
-      : places_(std::move(places)), gate_(std::make_shared<SampleGate>()) {}
+  // `stops`: is told of the places where the debugger stops the program for it.
+  Region(std::vector<std::string> places, std::shared_ptr<StopPlaces> stops)
+      : places_(std::move(places)), gate_(std::make_shared<SampleGate>()),
+        stop_places_(std::move(stops)) {}
 
   bool is_function() const { return places_.size() == 1; }
   const std::vector<std::string> &places() const { return places_; }
@@ -100,11 +102,11 @@ private:
   bool returns_to(uint64_t address, pid_t pid);
   bool complete(RegionHit &hit, HeldThread *thread, pid_t pid);
   HeldThread *thread_of(pid_t pid, pid_t tid); // null: of a remote process
-  void add_stop(pid_t pid, uint64_t pc);
   bool has_left(const Pass &pass, uint64_t sp, pid_t pid) const;
 
   std::vector<std::string> places_;
   std::shared_ptr<SampleGate> gate_;
+  std::shared_ptr<StopPlaces> stop_places_;
   std::unordered_map<pid_t, Pass> open_; // by thread; the process's under SampleGate::all_threads
   pid_t known_pid_ = 0;                  // of which the gate knows the step area
   std::unordered_map<pid_t, HeldThread> threads_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "session/state.h"
+#include "session/stop_code.h"
 #include "support/clock.h"
 #include "support/path.h"
 #include "support/text.h"
@@ -462,6 +463,14 @@ void Session::tick_withdraw() { state_->clock.withdraw(); }
 Result<Reply> Session::tick(std::span<const ThreadStack> stacks) { return state_->tick(stacks); }
 
 uint64_t Session::region_hit(const RegionHit &hit) { return state_->region_hit(hit); }
+
+void Session::set_passed_stops(std::span<const StopPlace> places) {
+  const pid_t pid = state_->target.target == TargetKind::native ? state_->target.pid : 0;
+  state_->stops->clear_passed();
+  if (pid != 0 && !places.empty())
+    note_step_area(*state_->stops, pid);
+  add_passed_stops(*state_->stops, pid, places);
+}
 
 Result<Reply> Session::cancel() { return state_->cancel(); }
 

@@ -1,0 +1,82 @@
+#include "session/stop_code.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "collect/proc_info.h"
+#include "model/address_space.h"
+#include "session/tracee.h"
+#include "support/unique_fd.h"
+
+namespace tally {
+
+namespace {
+
+using Code = std::array<uint8_t, 2 * sizeof(uint64_t)>;
+static_assert(std::tuple_size_v<Code> > StopPlaces::longest_instruction);
+
+std::span<const uint8_t> code_of_process(pid_t pid, uint64_t address, Code &code) {
+  size_t got = 0;
+  uint64_t word = 0;
+  for (; pid != 0 && got < code.size() && read_word(pid, address + got, word); got += sizeof word)
+    std::memcpy(code.data() + got, &word, sizeof word);
+  return std::span(code).first(got);
+}
+
+std::span<const uint8_t> code_of_file(const StopPlace &place, Code &code) {
+  const UniqueFd file(::open(place.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0 || place.address > std::numeric_limits<off_t>::max())
+    return {};
+  const ssize_t got =
+      ::pread(file.get(), code.data(), code.size(), static_cast<off_t>(place.address));
+  return std::span(code).first(got < 0 ? 0 : static_cast<size_t>(got));
+}
+
+// In memory the breakpoint itself may already stand in place of the instruction.
+std::optional<StopPlace> in_file(uint64_t address, std::span<const CodeRange> ranges) {
+  for (const CodeRange &range : ranges)
+    if (range.start <= address && address < range.limit && range.path.starts_with('/'))
+      return StopPlace{range.path, range.file_offset + (address - range.start)};
+  return std::nullopt;
+}
+
+} // namespace
+
+void add_region_stop(StopPlaces &stops, pid_t pid, uint64_t pc) {
+  Code code;
+  stops.add_region(pc, code_of_process(pid, pc, code));
+}
+
+void add_passed_stops(StopPlaces &stops, pid_t pid, std::span<const StopPlace> places) {
+  std::vector<CodeRange> ranges;
+  if (pid != 0 && std::ranges::any_of(places, [](const auto &each) { return each.file.empty(); }))
+    if (const auto maps = read_small_file(fmt::format("/proc/{}/maps", pid)))
+      ranges = parse_maps(*maps);
+  for (const StopPlace &place : places) {
+    Code code;
+    if (!place.file.empty())
+      stops.add_passed(place, code_of_file(place, code));
+    else if (const auto found = in_file(place.address, ranges))
+      stops.add_passed(place, code_of_file(*found, code));
+    else
+      stops.add_passed(place, code_of_process(pid, place.address, code));
+  }
+}
+
+void note_step_area(StopPlaces &stops, pid_t pid) {
+  constexpr uint64_t longest_copy = 32;
+  if (const uint64_t entry = auxiliary_value(pid, AT_ENTRY); entry != 0)
+    stops.set_step_area(entry, entry + longest_copy);
+}
+
+} // namespace tally

@@ -1,0 +1,99 @@
+// Where a debugger stops the program: what is left out, and what is not.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include <tally/stop_places.h>
+
+#include "collect/stack_collector.h"
+
+namespace tally::collect_stop_places_test {
+namespace {
+
+constexpr std::array<uint8_t, 16> no_calls = {};
+
+TEST(StopPlaces, OneInstructionFromTheBreakpointOn) {
+  StopPlaces stops;
+  EXPECT_TRUE(stops.empty());
+  stops.add_passed({"", 0x1000}, no_calls);
+  EXPECT_FALSE(stops.is_stop(0xfff));
+  EXPECT_TRUE(stops.is_stop(0x1000));
+  EXPECT_TRUE(stops.is_stop(0x100f));
+  EXPECT_FALSE(stops.is_stop(0x1010));
+  stops.clear_passed();
+  EXPECT_TRUE(stops.empty());
+  EXPECT_FALSE(stops.is_stop(0x1000));
+}
+
+// The kernel's work there is what the program has asked for.
+TEST(StopPlaces, BehindASystemCallTicksCount) {
+  StopPlaces stops;
+  std::array<uint8_t, 16> code = {0xb8, 1, 0, 0, 0, 0x0f, 0x05}; // mov $1,%eax; syscall
+  stops.add_passed({"", 0x1000}, code);
+  EXPECT_TRUE(stops.is_stop(0x1005));
+  EXPECT_FALSE(stops.is_stop(0x1007));
+}
+
+#ifdef __x86_64__
+TEST(StopPlaces, WhereAJumpGoes) {
+  constexpr std::array<std::pair<std::array<uint8_t, 16>, uint64_t>, 5> cases = {{
+      {{0xe8, 0x00, 0x01, 0, 0}, 0x1105},       // call
+      {{0xe9, 0xfb, 0xfe, 0xff, 0xff}, 0xf00},  // jmp
+      {{0xeb, 0x7e}, 0x1080},                   // jmp
+      {{0x74, 0x80}, 0xf82},                    // je
+      {{0x0f, 0x85, 0xfa, 0x0f, 0, 0}, 0x2000}, // jne
+  }};
+  for (const auto &[code, target] : cases) {
+    StopPlaces stops;
+    stops.add_passed({"", 0x1000}, code);
+    EXPECT_TRUE(stops.is_stop(target)) << std::hex << target;
+    EXPECT_FALSE(stops.is_stop(target + 1)) << std::hex << target;
+  }
+}
+#endif
+
+TEST(StopPlaces, ARegionsStayWhenTheUsersGo) {
+  StopPlaces stops;
+  stops.add_region(0x1000, no_calls);
+  stops.add_passed({"", 0x2000}, no_calls);
+  stops.add_passed({"/lib/libf.so", 0x3000}, no_calls);
+  EXPECT_TRUE(stops.has_files());
+  stops.clear_passed();
+  EXPECT_TRUE(stops.is_stop(0x1000));
+  EXPECT_FALSE(stops.is_stop(0x2000));
+  EXPECT_FALSE(stops.is_stop("/lib/libf.so", 0x3000));
+}
+
+TEST(StopPlaces, AnotherProgramHasOtherAddressesButTheSameFiles) {
+  StopPlaces stops;
+  stops.add_region(0x1000, no_calls);
+  stops.add_passed({"", 0x2000}, no_calls);
+  stops.add_passed({"/lib/libf.so", 0x3000}, no_calls);
+  stops.set_step_area(0x4000, 0x4020);
+  stops.forget_run_time();
+  EXPECT_FALSE(stops.is_stop(0x1000));
+  EXPECT_FALSE(stops.is_stop(0x2000));
+  EXPECT_FALSE(stops.is_step(0x4000));
+  EXPECT_TRUE(stops.is_stop("/lib/libf.so", 0x3001));
+}
+
+TEST(StackCollector, LeavesTicksOfStopsOut) {
+  const auto stops = std::make_shared<StopPlaces>();
+  StackCollector collector(1, 1'000'000);
+  collector.set_stops(stops);
+  collector.map({0x7000'0000, 0x7001'0000, 0x2000, 0, 0, "/lib/libf.so"});
+  constexpr uint64_t in_file = 0x7000'1000; // offset 0x3000
+  constexpr bool in_kernel = true;
+  EXPECT_TRUE(collector.counts(1, 0, in_kernel, in_file));
+  stops->add_passed({"/lib/libf.so", 0x3000}, no_calls);
+  stops->add_passed({"", 0x5000}, no_calls);
+  stops->set_step_area(0x4000, 0x4020);
+  EXPECT_FALSE(collector.counts(1, 0, in_kernel, in_file));
+  EXPECT_FALSE(collector.counts(1, 0, in_kernel, 0x5000));
+  EXPECT_TRUE(collector.counts(1, 0, in_kernel, 0x6000));
+  EXPECT_TRUE(collector.counts(1, 0, !in_kernel, in_file)) << "the program's own time";
+  EXPECT_FALSE(collector.counts(1, 0, !in_kernel, 0x4001)) << "a copied instruction";
+}
+
+} // namespace
+} // namespace tally::collect_stop_places_test
