@@ -3,7 +3,9 @@
 #
 #   sh tests/run.sh [argument of meson test]...
 #
-# TALLY_BUILD names the build folder (build/); TALLY_SETUP holds options for meson setup.
+# TALLY_BUILD names the build folder (build/). TALLY_SETUP holds options for meson setup; if it is unset,
+# a folder that is not there yet is set up for a fast build: several sources at once, without debug
+# information.
 # TALLY_TEST_LLDBS names the LLDBs to test, paths separated by blanks. If it is unset: lldb-14, LLDB 19,
 # and the versions in TALLY_LLDB_VERSIONS ("16 22"); all but lldb-14 are unpacked into the build
 # folder.
@@ -13,6 +15,10 @@ tally_source=$(cd "$(dirname "$0")/.." && pwd)
 . "$tally_source/tests/support/packages.sh"
 . "$tally_source/tests/support/build.sh"
 build=${TALLY_BUILD:-$tally_source/build}
+
+if [ -z "${TALLY_SETUP+set}" ] && ! [ -f "$build/meson-private/coredata.dat" ]; then
+  TALLY_SETUP='-Dunity=on -Dunity_size=8 -Ddebug=false'
+fi
 
 # shellcheck disable=SC2086 # lists of words
 tally_install_missing $tally_build_packages $tally_test_packages
