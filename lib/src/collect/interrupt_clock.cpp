@@ -32,6 +32,9 @@ constexpr uint64_t longest_wait_ns = 1'000'000'000;
 constexpr uint64_t longest_look_away_ns = 50'000'000;
 constexpr std::chrono::microseconds between_looks{100};
 
+// For how long a round is put off until we are given a processor on time.
+constexpr uint64_t patient_periods = 4;
+
 // Ignored by default: one that is still on its way when the debugger leaves the process does it no
 // harm. A real-time signal would end it, but is seldom one that a program comes to handle.
 constexpr int candidates[] = {SIGURG, SIGWINCH, 44, 43, 45, 42, 46, 41, 47, 40};
@@ -149,8 +152,8 @@ size_t InterruptClock::interrupt_remote() {
   return 1;
 }
 
-// What is seen must not depend on when the scheduler gave us a processor. Where that is always late
-// there is a round now and then all the same.
+// What is seen must not depend on when the scheduler gave us a processor. Where that is always
+// late, a late round is better than none.
 bool InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
                                      std::span<const pid_t> tids) {
   const pid_t pid = pid_;
@@ -162,8 +165,8 @@ bool InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, Process
     if (!running_ || pid_ != pid)
       return false;
     const uint64_t now = now_ns();
-    if (!on_time && now - begin > longest_look_away_ns)
-      return now - sent_at_ns_ > longest_wait_ns;
+    if (!on_time && now - begin > std::min(patient_periods * period_ns_, longest_look_away_ns))
+      return true;
   }
   return true;
 }
