@@ -153,7 +153,8 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
   lldb::SBProcess sampled = process_of(debugger, session_.sampled_pid());
   if (sampled.IsValid() && sampled.GetTarget() != target)
     return false; // that goes on being sampled
-  session_.set_passed_stops(passed_stops(target));
+  if (session_.is_armed())
+    session_.set_passed_stops(passed_stops(target));
   if (!actions_.interrupter().is_on()) {
     actions_.before_launch(debugger);
     launch_ = facts_of(target, {}, TALLY_EVENT_RESUMED);

@@ -59,8 +59,10 @@ bool Inferior::runs(const Event &event) {
 void Inferior::watch_for_unasked(lldb::SBDebugger &debugger) {
   if (!session_.is_armed() || session_.sampled_pid() != 0 || actions_.interrupter().is_on())
     return;
-  lldb::SBProcess process = debugger.GetSelectedTarget().GetProcess();
+  lldb::SBTarget target = debugger.GetSelectedTarget();
+  lldb::SBProcess process = target.GetProcess();
   const int32_t kind = kind_of(process);
+  session_.set_passed_stops(passed_stops(target));
   const auto found = [this, id = static_cast<int>(debugger.GetID())](int pid) {
     return found_unasked(id, pid);
   };
@@ -85,9 +87,9 @@ void Inferior::before_resume(lldb::SBDebugger &debugger) {
     return;
   actions_.region().refresh(debugger);
   tell(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
-  session_.set_passed_stops(passed_stops(process.GetTarget()));
   if (session_.sampled_pid() != pid)
     return;
+  session_.set_passed_stops(passed_stops(process.GetTarget()));
   told_stop_ = process.GetStopID();
   told_calls_ = process.GetStopID(true);
   running_ = true;

@@ -135,6 +135,11 @@ void Interrupter::tick(lldb::SBProcess process) {
     given_up_ = sent == SIZE_MAX;
     if (given_up_)
       return;
+    if (over_) { // the process has stopped meanwhile
+      if (sent > 0 && signal_ == 0)
+        session_.tick_withdraw();
+      return;
+    }
     if (sent > 0 && signal_ == 0)
       process.SendAsyncInterrupt();
   }

@@ -33,6 +33,7 @@ namespace tally_lldb {
   _(tally_session_set_style)                                                                       \
   _(tally_session_tick_wait_ns)                                                                    \
   _(tally_session_tick_interrupt)                                                                  \
+  _(tally_session_tick_withdraw)                                                                   \
   _(tally_session_tick_take)                                                                       \
   _(tally_session_region_hit)                                                                      \
   _(tally_session_tick)                                                                            \

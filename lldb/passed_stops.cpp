@@ -7,11 +7,13 @@ namespace tally_lldb {
 
 namespace {
 
-// SBBreakpoint and SBBreakpointLocation have the same functions.
+// An SBBreakpoint, or an SBBreakpointLocation: without a thread, the index of one is UINT32_MAX,
+// that of the other 0.
 template <class Breakpoint> bool may_be_passed(Breakpoint &each) {
   const auto given = [](const char *text) { return text && *text; };
+  const uint32_t thread = each.GetThreadIndex();
   return given(each.GetCondition()) || each.GetIgnoreCount() > 0 || each.GetAutoContinue() ||
-         each.GetThreadID() != LLDB_INVALID_THREAD_ID || each.GetThreadIndex() != UINT32_MAX ||
+         each.GetThreadID() != LLDB_INVALID_THREAD_ID || (thread != 0 && thread != UINT32_MAX) ||
          given(each.GetThreadName());
 }
 

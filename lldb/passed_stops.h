@@ -15,8 +15,8 @@ struct StopPlace {
   uint64_t address = 0;
 };
 
-// Of enabled breakpoints with a condition, a count of passes to ignore, a thread of their own, or
-// that continue by themselves. By file where one is known: before a launch no address is.
+// What tally_session_set_passed_stops() is told: by file where one is known, for before a launch no
+// address is.
 std::vector<StopPlace> passed_stops(lldb::SBTarget target);
 
 } // namespace tally_lldb

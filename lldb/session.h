@@ -74,6 +74,7 @@ public:
   // Of InterruptClock, which has a lock of its own.
   uint64_t tick_wait_ns() { return library_.tally_session_tick_wait_ns(handle_); }
   size_t tick_interrupt() { return library_.tally_session_tick_interrupt(handle_); }
+  void tick_withdraw() { library_.tally_session_tick_withdraw(handle_); }
   int tick_take(int32_t tid) { return library_.tally_session_tick_take(handle_, tid); }
   // They need no session, and no lock.
   void watch_sigint(bool on) { library_.tally_sigint_watch(on ? 1 : 0); }

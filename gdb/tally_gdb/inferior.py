@@ -186,16 +186,17 @@ class Watcher:
                 gdb.write(printable(text))
         if kind == _abi.EVENT_RESUMED:
             self._actions.interrupter.resumed()
+            if pid == self._session.sampled_pid:
+                self._passed_stops.resumed(self._inferior().num)
         elif kind != _abi.EVENT_TARGET:
             self._actions.interrupter.stopped()
+            self._passed_stops.stopped()
 
     def _on_cont(self, event) -> None:
         try:
             thread = getattr(event, "inferior_thread", None)  # None: GDB is not in non-stop mode
             if thread is None and 0 != self._running_pid == gdb.selected_inferior().pid:
-                # As below, told at once: a region's breakpoints let it go on very often.
-                self._passed_stops.resumed()
-                return
+                return  # as below, told at once: a region's breakpoints let it go on very often
             if self._is_behind(tell=True):
                 return
             inferior = self._inferior()
@@ -204,14 +205,10 @@ class Watcher:
             if resumed.num != inferior.num and not together:
                 return
             if inferior.pid == self._running_pid:
-                self._passed_stops.resumed()
                 return  # within a step, or past a breakpoint whose condition is false
-            if inferior.pid != self._session.sampled_pid:
-                self._passed_stops.process_replaced()
             self._running_pid = inferior.pid
             self._hit_counts = _hit_counts()
             self._push(_abi.EVENT_RESUMED, **_program(inferior))
-            self._passed_stops.resumed()
         except FAULTS:
             pass
 

@@ -1,31 +1,44 @@
 """The user's breakpoints that GDB may pass by itself, told to the session."""
 
-from typing import List, Optional
+from typing import Iterator, List, Optional
 
 import gdb
 
 from .console import FAULTS
 from .session import Session, TallyError
 
+_TYPES = {
+    getattr(gdb, name)
+    for name in ("BP_BREAKPOINT", "BP_HARDWARE_BREAKPOINT") if hasattr(gdb, name)
+}
+
 
 def _may_be_passed(breakpoint: gdb.Breakpoint) -> bool:
-    return breakpoint.enabled and bool(
+    return breakpoint.number > 0 and breakpoint.type in _TYPES and breakpoint.enabled and bool(
         breakpoint.condition or breakpoint.ignore_count or breakpoint.thread is not None
         or breakpoint.commands or getattr(breakpoint, "stop", None))
 
 
-def _addresses() -> List[int]:
-    """Before GDB 13 a breakpoint does not tell its locations."""
-    return sorted(location.address for breakpoint in gdb.breakpoints() or ()
-                  if _may_be_passed(breakpoint)
-                  for location in getattr(breakpoint, "locations", None) or ()
-                  if location.enabled and location.address)
+def _addresses(inferior: int) -> Iterator[int]:
+    """Before GDB 13 a breakpoint does not tell its locations: there is none then."""
+    for breakpoint in gdb.breakpoints() or ():
+        try:
+            if _may_be_passed(breakpoint):
+                for location in getattr(breakpoint, "locations", None) or ():
+                    groups = location.thread_groups
+                    if location.enabled and location.address and (
+                            groups is None or inferior in groups):
+                        yield location.address
+        except FAULTS:  # it has just been deleted
+            pass
 
 
 class PassedStops:
+    """GDB tells of no resume where it passes a breakpoint, but of each change of a breakpoint."""
+
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._is_stale = True
+        self._inferior = 0  # that runs and is sampled
         self._told: Optional[List[int]] = None
 
     def connect(self) -> None:
@@ -34,22 +47,29 @@ class PassedStops:
             getattr(gdb.events, name).connect(self._on_change)
 
     def _on_change(self, _event) -> None:
-        self._is_stale = True
+        if self._inferior:
+            self._tell()
 
-    def resumed(self) -> None:
-        """At each resume of the sampled process, a user's or not; cheap where nothing changed."""
-        if not self._is_stale:
-            return
-        self._is_stale = False
+    def _tell(self) -> None:
         try:
-            addresses = _addresses()
+            addresses = sorted(_addresses(self._inferior))
             if addresses != self._told:
                 self._session.set_passed_stops(addresses)
                 self._told = addresses
         except (*FAULTS, TallyError):
-            pass
+            pass  # these ticks are counted
+
+    def resumed(self, inferior: int) -> None:
+        self._inferior = inferior
+        self._tell()
+
+    def stopped(self) -> None:
+        self._inferior = 0
 
     def process_replaced(self) -> None:
-        """The session has forgotten the addresses, or reads the code of another process there."""
-        self._is_stale = True
+        """Its addresses mean something else now."""
         self._told = None
+        try:
+            self._session.set_passed_stops([])
+        except TallyError:
+            pass

@@ -107,9 +107,10 @@ class Session:
         return self._lib.tally_session_region_hit(self._handle, _abi.by_reference(hit))
 
     def set_passed_stops(self, addresses: Sequence[int]) -> None:
-        """Of breakpoints that GDB may pass by itself; they replace those before."""
-        self._check(self._lib.tally_session_set_passed_stops(
-            self._handle, _abi.places(addresses), len(addresses)))
+        """Of breakpoints that GDB may pass by itself; they replace the previous ones."""
+        if self._handle is not None:
+            self._check(self._lib.tally_session_set_passed_stops(
+                self._handle, _abi.places(addresses), len(addresses), 1))
 
     @property
     def sampled_pid(self) -> int:

@@ -256,11 +256,15 @@ TALLY_API int tally_sigint_seen(void);
  * inside, so TALLY_HIT_CAUGHT and TALLY_HIT_JUMPED need not be told until an address is returned
  * again. */
 TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit);
-/* The user's breakpoints that the debugger may pass by itself: those with a condition, a count of
- * passes to ignore, a thread of their own. They replace those before. Call it at each resume, and
- * when they move while the program runs. */
+/* The user's breakpoints that the debugger may pass without a stop of the user's: those with a
+ * condition, a count of passes to ignore, a thread of their own, or a script that decides. Ticks
+ * that the kernel spends on them are left out. Each call replaces the previous set. Call it at each
+ * resume, when a breakpoint changes or moves while the program runs, and with none when the process
+ * becomes another program. steps_by_copy: the debugger steps over a breakpoint by a copy of the
+ * instruction at the program's entry. */
 TALLY_API tally_error *tally_session_set_passed_stops(tally_session *session,
-                                                      const tally_place *places, size_t count);
+                                                      const tally_place *places, size_t count,
+                                                      int steps_by_copy);
 /* One column `word`: what the last word of line may become. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
                                               tally_table **table);

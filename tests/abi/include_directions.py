@@ -83,6 +83,7 @@ HEADER_LAYERS = {
     "tally/result.h": "support",
     "tally/sample_filter.h": "model",
     "tally/sample_gate.h": "collect",
+    "tally/stop_places.h": "collect",
     "tally/sampler.h": "collect",
     "tally/session.h": "session",
     "tally/stack_profile.h": "model",

@@ -4,8 +4,9 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
-from scenario import GdbCase, play_gdb
+from scenario import GdbCase, Play, play_gdb
 from support.chance import with_one_retry
+from support.gdb_driver import run_gdb
 from support.programs import program
 from support.skips import run_unittests
 
@@ -175,6 +176,40 @@ class ThreadsTest(GdbCase):
         ticks = play.report("--limit 0").row("late_thread").inclusive_ticks
         self.assertGreaterEqual(ticks, 0.9 * 1000 * play.program_value("late_cpu"), play)
         self.assertGreaterEqual(play.status().count("threads"), 4, play)
+
+
+class PassedBreakpointsTest(GdbCase):
+    """What a breakpoint costs that GDB passes by itself is not the program's time."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        asked = run_gdb(["python print(hasattr(gdb.Breakpoint, 'locations'))"], plugin=False)
+        if "True" not in asked.stdout:
+            self.skipTest("GDB before 13 does not report where its breakpoints are")
+
+    def play(self, breakpoint: str, name: str, *args: str) -> Play:
+        play = play_gdb([f"break {breakpoint}", "profile start --backend perf", "run",
+                         "profile status", "profile report --limit 0"], program(name), list(args))
+        self.assertEqual(play.result.status, 0, play)
+        return play
+
+    def false_condition(self) -> None:
+        play = self.play("here if number == 100000", "passed", "1500", "100000")
+        self.assertGreater(play.status().count("outside"), 20, play)
+        report = play.report("--limit 0")
+        elsewhere = sum(report.self_percent(name) for name in ("here", "_start", "[kernel]"))
+        self.assertLess(elsewhere, 15, play)
+
+    def test_false_condition(self) -> None:
+        with_one_retry(self.false_condition)
+
+    def test_in_a_library_that_is_loaded_later(self) -> None:
+        play = self.play("clock_gettime if 0", "spin7030", "0.3", "0")
+        self.assertGreater(play.status().count("outside"), 0, play)
+
+    def test_none_is_passed(self) -> None:
+        play = self.play("here", "passed", "20")
+        self.assertNotIn("outside", play.status().values, play)
 
 
 if __name__ == "__main__":

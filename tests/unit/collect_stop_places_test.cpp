@@ -14,22 +14,19 @@ constexpr std::array<uint8_t, 16> no_calls = {};
 
 TEST(StopPlaces, OneInstructionFromTheBreakpointOn) {
   StopPlaces stops;
-  EXPECT_TRUE(stops.empty());
-  stops.add_passed({"", 0x1000}, no_calls);
+  stops.add({"", 0x1000}, no_calls);
   EXPECT_FALSE(stops.is_stop(0xfff));
   EXPECT_TRUE(stops.is_stop(0x1000));
   EXPECT_TRUE(stops.is_stop(0x100f));
   EXPECT_FALSE(stops.is_stop(0x1010));
-  stops.clear_passed();
-  EXPECT_TRUE(stops.empty());
-  EXPECT_FALSE(stops.is_stop(0x1000));
+  EXPECT_FALSE(stops.has_files());
 }
 
 // The kernel's work there is what the program has asked for.
 TEST(StopPlaces, BehindASystemCallTicksCount) {
   StopPlaces stops;
-  std::array<uint8_t, 16> code = {0xb8, 1, 0, 0, 0, 0x0f, 0x05}; // mov $1,%eax; syscall
-  stops.add_passed({"", 0x1000}, code);
+  constexpr std::array<uint8_t, 16> code = {0xb8, 1, 0, 0, 0, 0x0f, 0x05}; // mov $1,%eax; syscall
+  stops.add({"", 0x1000}, code);
   EXPECT_TRUE(stops.is_stop(0x1005));
   EXPECT_FALSE(stops.is_stop(0x1007));
 }
@@ -45,54 +42,58 @@ TEST(StopPlaces, WhereAJumpGoes) {
   }};
   for (const auto &[code, target] : cases) {
     StopPlaces stops;
-    stops.add_passed({"", 0x1000}, code);
+    stops.add({"", 0x1000}, code);
     EXPECT_TRUE(stops.is_stop(target)) << std::hex << target;
     EXPECT_FALSE(stops.is_stop(target + 1)) << std::hex << target;
   }
 }
 #endif
 
-TEST(StopPlaces, ARegionsStayWhenTheUsersGo) {
-  StopPlaces stops;
-  stops.add_region(0x1000, no_calls);
-  stops.add_passed({"", 0x2000}, no_calls);
-  stops.add_passed({"/lib/libf.so", 0x3000}, no_calls);
-  EXPECT_TRUE(stops.has_files());
-  stops.clear_passed();
-  EXPECT_TRUE(stops.is_stop(0x1000));
-  EXPECT_FALSE(stops.is_stop(0x2000));
-  EXPECT_FALSE(stops.is_stop("/lib/libf.so", 0x3000));
-}
-
-TEST(StopPlaces, AnotherProgramHasOtherAddressesButTheSameFiles) {
-  StopPlaces stops;
-  stops.add_region(0x1000, no_calls);
-  stops.add_passed({"", 0x2000}, no_calls);
-  stops.add_passed({"/lib/libf.so", 0x3000}, no_calls);
+TEST(StopPlaces, OthersTakeTheirPlace) {
+  StopPlaces stops, others;
+  stops.add({"", 0x1000}, no_calls);
+  stops.add({"/lib/libf.so", 0x3000}, no_calls);
   stops.set_step_area(0x4000, 0x4020);
-  stops.forget_run_time();
+  others.add({"", 0x2000}, no_calls);
+  stops.replace(others);
+  EXPECT_TRUE(stops.is_stop(0x2000));
   EXPECT_FALSE(stops.is_stop(0x1000));
-  EXPECT_FALSE(stops.is_stop(0x2000));
+  EXPECT_FALSE(stops.has_files());
   EXPECT_FALSE(stops.is_step(0x4000));
-  EXPECT_TRUE(stops.is_stop("/lib/libf.so", 0x3001));
 }
 
-TEST(StackCollector, LeavesTicksOfStopsOut) {
+using Place = StackCollector::TickPlace;
+
+TEST(StackCollector, LeavesOutWhatTheKernelSpendsOnPassedStops) {
   const auto stops = std::make_shared<StopPlaces>();
   StackCollector collector(1, 1'000'000);
-  collector.set_stops(stops);
+  collector.set_passed_stops(stops);
   collector.map({0x7000'0000, 0x7001'0000, 0x2000, 0, 0, "/lib/libf.so"});
   constexpr uint64_t in_file = 0x7000'1000; // offset 0x3000
-  constexpr bool in_kernel = true;
-  EXPECT_TRUE(collector.counts(1, 0, in_kernel, in_file));
-  stops->add_passed({"/lib/libf.so", 0x3000}, no_calls);
-  stops->add_passed({"", 0x5000}, no_calls);
+  EXPECT_TRUE(collector.counts(1, 0, Place::kernel, in_file));
+  stops->add({"/lib/libf.so", 0x3000}, no_calls);
+  stops->add({"", 0x5000}, no_calls);
+  EXPECT_FALSE(collector.counts(1, 0, Place::kernel, in_file));
+  EXPECT_FALSE(collector.counts(1, 0, Place::kernel, 0x5000));
+  EXPECT_TRUE(collector.counts(1, 0, Place::kernel, 0x6000));
+  EXPECT_TRUE(collector.counts(1, 0, Place::user, in_file)) << "the program's own time";
+  EXPECT_TRUE(collector.counts(1, 0, Place::delayed, in_file)) << "a signal stands everywhere";
+  EXPECT_TRUE(collector.counts(1, 0, Place::user, 0x4001));
   stops->set_step_area(0x4000, 0x4020);
-  EXPECT_FALSE(collector.counts(1, 0, in_kernel, in_file));
-  EXPECT_FALSE(collector.counts(1, 0, in_kernel, 0x5000));
-  EXPECT_TRUE(collector.counts(1, 0, in_kernel, 0x6000));
-  EXPECT_TRUE(collector.counts(1, 0, !in_kernel, in_file)) << "the program's own time";
-  EXPECT_FALSE(collector.counts(1, 0, !in_kernel, 0x4001)) << "a copied instruction";
+  EXPECT_FALSE(collector.counts(1, 0, Place::user, 0x4001)) << "a copied instruction";
+}
+
+TEST(StackCollector, LeavesOutWhatARegionsStopsTake) {
+  const auto gate = std::make_shared<SampleGate>();
+  StackCollector collector(1, 1'000'000);
+  collector.set_gate(gate);
+  gate->open(SampleGate::all_threads, 1);
+  gate->stops().add({"", 0x5000}, no_calls);
+  EXPECT_FALSE(collector.counts(1, 2, Place::kernel, 0x5000));
+  EXPECT_FALSE(collector.counts(1, 2, Place::delayed, 0x5000));
+  EXPECT_TRUE(collector.counts(1, 2, Place::user, 0x5000));
+  collector.set_gate(nullptr);
+  EXPECT_TRUE(collector.counts(1, 2, Place::kernel, 0x5000)) << "they go with the region";
 }
 
 } // namespace

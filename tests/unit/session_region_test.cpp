@@ -54,7 +54,7 @@ TEST(PassTimes, OfManyIsThatOfEveryNth) {
 }
 
 TEST(Region, ACallUntilItReturns) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   EXPECT_EQ(region.hit(call(7, 1000, 0x40), remote, 10, 1), 0x40u);
   EXPECT_EQ(region.inside(), 1u);
   EXPECT_EQ(region.hit(come_back(7, 1000, 0x40), remote, 20, 6), 0u);
@@ -67,7 +67,7 @@ TEST(Region, ACallUntilItReturns) {
 }
 
 TEST(Region, RecursionIsOnePass) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   EXPECT_EQ(region.hit(call(7, 900, 0x50), remote, 11, 1), 0u) << "needs no address";
   region.hit(call(7, 800, 0x40), remote, 12, 2);
@@ -79,7 +79,7 @@ TEST(Region, RecursionIsOnePass) {
 }
 
 TEST(Region, ATailCallOfItselfIsTheSamePass) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   region.hit(call(7, 1000, 0x40), remote, 11, 1);
   region.hit(come_back(7, 1000, 0x40), remote, 12, 2);
@@ -87,7 +87,7 @@ TEST(Region, ATailCallOfItselfIsTheSamePass) {
 }
 
 TEST(Region, ThreadsAreApart) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   region.hit(call(8, 5000, 0x40), remote, 11, 1);
   region.hit(come_back(7, 1000, 0x40), remote, 12, 2);
@@ -99,7 +99,7 @@ TEST(Region, ThreadsAreApart) {
 }
 
 TEST(Region, AnExceptionLeavesItWhenItIsCaughtOutside) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   region.hit({Kind::caught, 7, false, 960, 0, 0}, remote, 11, 1);
   EXPECT_EQ(region.inside(), 1u) << "caught by the function itself";
@@ -109,7 +109,7 @@ TEST(Region, AnExceptionLeavesItWhenItIsCaughtOutside) {
 }
 
 TEST(Region, NeedsNoExceptionsWhileNobodyIsInside) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   EXPECT_EQ(region.hit({Kind::caught, 7, false, 1000, 0, 0}, remote, 9, 0), Session::nobody);
   EXPECT_EQ(region.hit(call(7, 1000, 0x40), remote, 10, 0), 0x40u);
   EXPECT_EQ(region.hit({Kind::caught, 8, false, 5000, 0, 0}, remote, 11, 1), 0u);
@@ -130,7 +130,7 @@ TEST(StopTimes, AreWhatAThreadThatOnlyRanDidNotRun) {
 }
 
 TEST(Region, WhatWasLeftUnseenIsToldAtTheNextCall) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   EXPECT_EQ(region.hit(call(7, 2000, 0x60), remote, 20, 1), 0x60u);
   EXPECT_EQ(region.unfinished(), 1u);
@@ -138,7 +138,7 @@ TEST(Region, WhatWasLeftUnseenIsToldAtTheNextCall) {
 }
 
 TEST(Region, AProcessThatEndsLeavesItUnfinished) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   region.end_open(30);
   EXPECT_EQ(region.unfinished(), 1u);
@@ -149,14 +149,14 @@ TEST(Region, AProcessThatEndsLeavesItUnfinished) {
 }
 
 TEST(Region, InlinedCopiesAreNoPasses) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   EXPECT_EQ(region.hit(call(7, 0, 0), remote, 10, 0), 0u);
   EXPECT_EQ(region.inlined(), 1u);
   EXPECT_EQ(region.inside(), 0u);
 }
 
 TEST(Region, BetweenTwoPlacesIsForAllThreads) {
-  Region region({"a.c:1", "a.c:9"}, std::make_shared<StopPlaces>());
+  Region region({"a.c:1", "a.c:9"});
   const RegionHit first{Kind::first, 7, false, 0, 0, 0}, second{Kind::second, 8, false, 0, 0, 0};
   region.hit(second, remote, 5, 0); // not inside
   region.hit(first, remote, 10, 1);
@@ -169,7 +169,7 @@ TEST(Region, BetweenTwoPlacesIsForAllThreads) {
 }
 
 TEST(Region, AsksForWhatItCannotFindOut) {
-  Region region({"f"}, std::make_shared<StopPlaces>());
+  Region region({"f"});
   EXPECT_EQ(region.hit({Kind::first, 7, true, 0, 0, 0}, remote, 10, 0), look);
   // A process of this machine, but no such thread.
   EXPECT_EQ(region.hit({Kind::first, 1, true, 0, 0, 0}, ::getpid(), 10, 0), look);

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <tally/export.h>
+#include <tally/stop_places.h>
 
 namespace tally {
 
@@ -25,6 +26,10 @@ public:
   // The process became another program: nobody is inside any more.
   void close_all(uint64_t at_ns);
   bool is_open(pid_t tid) const;
+
+  // Where the debugger stops the process for a switch, and goes on from. close_all() forgets them.
+  StopPlaces &stops() { return stops_; }
+  const StopPlaces &stops() const { return stops_; }
 
   // Whether the thread was inside at that time. Of one thread it is asked in about the order of the
   // times: what was a second before the newest may be forgotten.
@@ -44,6 +49,7 @@ private:
   void turn(pid_t tid, uint64_t at_ns, bool open);
   void sweep(uint64_t now_ns);
 
+  StopPlaces stops_;
   mutable std::mutex mutex_;
   std::unordered_map<pid_t, Track> tracks_;
 };

@@ -39,8 +39,9 @@ struct SamplerOptions {
   StackMode stacks = StackMode::fp;
   bool enable_on_exec = false;        // begin at the process's next exec (tally record)
   std::shared_ptr<Unwinder> unwinder; // must be there for StackMode::dwarf
-  // Ticks of a debugger's stops, which are left out; null: there are none.
-  std::shared_ptr<StopPlaces> stops;
+  // Of the user's breakpoints that the debugger passes by itself: ticks that the kernel spends
+  // there are left out. Null: there are none.
+  std::shared_ptr<const StopPlaces> passed_stops;
   // Of the copy of the stack that StackMode::dwarf unwinds: a multiple of 8 below 64 KiB. 0: by the
   // frequency, and more from a part's end on if many stacks were cut.
   uint32_t stack_bytes = 0;

@@ -210,10 +210,8 @@ public:
   static constexpr uint64_t look = UINT64_MAX, nobody = UINT64_MAX - 1;
   uint64_t region_hit(const RegionHit &hit);
 
-  // The user's breakpoints that the debugger may pass by itself: those with a condition, a count of
-  // passes to ignore, a thread of their own. They replace those before. At each resume, and when
-  // they move while the program runs. Ticks that the kernel spends there are not counted.
-  void set_passed_stops(std::span<const StopPlace> places);
+  // See tally_session_set_passed_stops().
+  void set_passed_stops(std::span<const StopPlace> places, bool steps_by_copy);
 
   // Columns of the terminal that replies are shown on; 0: any. 80 when it is not told.
   void set_width(uint32_t columns);

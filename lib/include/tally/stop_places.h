@@ -8,7 +8,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include <tally/export.h>
 
@@ -22,25 +21,23 @@ struct StopPlace {
 };
 
 // The kernel charges its work on a stop to the thread, at the instruction of the breakpoint or,
-// once a debugger has let that instruction run, at the one behind it. Such ticks are the
-// debugger's, not the program's. Any thread.
+// once a debugger has let that instruction run, at the next one. Such ticks are the debugger's, not
+// the program's. Any thread.
 class TALLY_API StopPlaces {
 public:
   static constexpr uint64_t longest_instruction = 15;
 
-  // `code` holds the bytes of memory from the place on, as far as they are known. Ticks behind a
-  // system call count: the program has asked for that work. Where the instruction is a direct jump
-  // or call, its target is such a place, too; where it is a return, the next place is not known.
-  void add_region(uint64_t pc, std::span<const uint8_t> code);
-  // The user's breakpoints that the debugger passes by itself. They replace those before.
-  void clear_passed();
-  void add_passed(const StopPlace &place, std::span<const uint8_t> code);
-  // Where a debugger may let a copy of the instruction run that a breakpoint has replaced.
+  // `code` holds the bytes from the place on, as far as they are known. All addresses where the
+  // next instruction may begin count, but for those behind a system call: the program has asked for
+  // the kernel's work there. Where the instruction is a direct jump or call, its target counts,
+  // too; where it is a return, the next place is not known.
+  void add(const StopPlace &place, std::span<const uint8_t> code);
+  // Where a debugger lets a copy of the instruction run that a breakpoint has replaced.
   void set_step_area(uint64_t begin, uint64_t end);
-  // The process became another program: run-time addresses mean nothing any more.
-  void forget_run_time();
+  // All that `other` holds, in place of what is here, at once.
+  void replace(StopPlaces &other);
+  void clear();
 
-  bool empty() const;
   bool has_files() const;
   bool is_stop(uint64_t pc) const;
   bool is_stop(std::string_view file, uint64_t offset) const;
@@ -48,10 +45,9 @@ public:
 
 private:
   using Addresses = std::unordered_set<uint64_t>;
-  static void add(Addresses &to, uint64_t address, std::span<const uint8_t> code);
 
   mutable std::mutex mutex_;
-  Addresses region_, passed_;
+  Addresses run_time_;
   std::unordered_map<std::string, Addresses> files_;
   uint64_t step_begin_ = 0, step_end_ = 0;
 };

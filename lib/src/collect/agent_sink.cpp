@@ -20,7 +20,7 @@ AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &option
                      std::function<bool()> may_look)
     : StackCollector(pid, period_ns), pid_(pid), may_look_(std::move(may_look)),
       chain_(pid, options.unwinder.get(), space()), unwinds_(options.unwinder != nullptr) {
-  set_stops(options.stops);
+  set_passed_stops(options.passed_stops);
 }
 
 void AgentSink::look() {
@@ -95,7 +95,7 @@ std::span<const uint64_t> AgentSink::programs_own(std::span<const uint64_t> pcs)
 void AgentSink::handle(const AgentRecord &record) {
   const size_t pc_at = record.kind == TALLY_RECORD_COPY ? TALLY_WIRE_REGISTERS - 1 : 0;
   const uint64_t pc = pc_at < record.words.size() ? record.words[pc_at] : 0;
-  if (!counts(record.tid, record.at_ns, true, pc)) {
+  if (!counts(record.tid, record.at_ns, TickPlace::delayed, pc)) {
     outside_ += record.weight;
     return;
   }

@@ -30,7 +30,7 @@ public:
 
   void add(const ThreadStack &stack) override {
     guarded([&] {
-      if (!collector_.counts(stack.tid, now_ns(), false, 0)) {
+      if (!collector_.counts(stack.tid, now_ns(), StackCollector::TickPlace::user, 0)) {
         ++outside_;
         return;
       }

@@ -49,12 +49,6 @@ constexpr int shortest_wait_ms = 5;
 // How often we look whether the tracer is still there.
 constexpr uint64_t tracer_check_ns = 150'000'000;
 
-void sleep_ns(uint64_t ns) {
-  timespec left{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
-  while (::clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
-  }
-}
-
 PerfEvents::Config config_of(pid_t pid, const SamplerOptions &options) {
   PerfEvents::Config config;
   config.pid = pid;

@@ -46,8 +46,7 @@ void ask_for_short_slices() {
 void sleep_without_slack(uint64_t length) {
   const int slack = ::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
   ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-  const timespec span{0, static_cast<long>(length)};
-  ::nanosleep(&span, nullptr);
+  sleep_ns(length);
   if (slack > 0)
     ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack), 0, 0, 0);
 }

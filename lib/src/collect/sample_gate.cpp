@@ -60,6 +60,7 @@ void SampleGate::close_all(uint64_t at_ns) {
   for (auto &[tid, track] : tracks_)
     if (track.is_open())
       track.turn(at_ns);
+  stops_.clear();
 }
 
 bool SampleGate::is_open(pid_t tid) const {

@@ -12,7 +12,7 @@ SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &opti
                        const PerfLayout &layout)
     : StackCollector(pid, period_ns), pid_(pid), stacks_(options.stacks), layout_(layout),
       chain_(pid, options.unwinder.get(), space()) {
-  set_stops(options.stops);
+  set_passed_stops(options.passed_stops);
 }
 
 void SampleSink::handle(const PerfRecord &record) {
@@ -42,7 +42,6 @@ void SampleSink::handle(const PerfRecord &record) {
         uint64_t at_ns = 0;
         if (gate() && perf_time(layout_, record, at_ns))
           gate()->close_all(at_ns);
-        forget_stops();
         forget_mappings();
         exec_seen_ = true;
       }
@@ -89,7 +88,8 @@ void SampleSink::handle(const PerfRecord &record) {
 }
 
 void SampleSink::add_sample(const PerfSample &sample) {
-  if (!counts(sample.tid, sample.time, sample.in_kernel, user_pc(layout_, sample))) {
+  if (!counts(sample.tid, sample.time, sample.in_kernel ? TickPlace::kernel : TickPlace::user,
+              user_pc(layout_, sample))) {
     ++counters_.outside;
     return;
   }

@@ -45,20 +45,21 @@ void StackCollector::forget_thread(pid_t tid) {
   last_tid_ = 0;
 }
 
-bool StackCollector::is_of_stop(bool stopping, uint64_t pc) const {
-  if (!stops_ || stops_->empty())
+bool StackCollector::counts(pid_t tid, uint64_t at_ns, TickPlace place, uint64_t pc) const {
+  if (gate_ && (!gate_->holds(tid, at_ns) || gate_->stops().is_step(pc) ||
+                (place != TickPlace::user && gate_->stops().is_stop(pc))))
     return false;
-  if (stops_->is_step(pc))
+  return !passed_ || !(passed_->is_step(pc) || (place == TickPlace::kernel && is_passed_stop(pc)));
+}
+
+bool StackCollector::is_passed_stop(uint64_t pc) const {
+  if (passed_->is_stop(pc))
     return true;
-  if (!stopping)
-    return false;
-  if (stops_->is_stop(pc))
-    return true;
-  const uint32_t number = stops_->has_files() ? space_.find(pc) : AddressSpace::nowhere;
+  const uint32_t number = passed_->has_files() ? space_.find(pc) : AddressSpace::nowhere;
   if (number == AddressSpace::nowhere)
     return false;
   const CodeRange &range = space_.ranges()[number];
-  return stops_->is_stop(range.path, range.file_offset + (pc - range.start));
+  return passed_->is_stop(range.path, range.file_offset + (pc - range.start));
 }
 
 void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks) {

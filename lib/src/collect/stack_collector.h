@@ -31,17 +31,15 @@ public:
   const AddressSpace &space() const { return space_; }
 
   void set_gate(std::shared_ptr<SampleGate> gate) { gate_ = std::move(gate); }
-  void set_stops(std::shared_ptr<StopPlaces> stops) { stops_ = std::move(stops); }
-  // exec: nothing lies where it was.
-  void forget_stops() {
-    if (stops_)
-      stops_->forget_run_time();
-  }
-  // Whether a sample of that moment counts. `stopping`: the place is where the kernel, or a signal
-  // that it held back, puts what a debugger's stop takes.
-  bool counts(pid_t tid, uint64_t at_ns, bool stopping, uint64_t pc) const {
-    return (!gate_ || gate_->holds(tid, at_ns)) && !is_of_stop(stopping, pc);
-  }
+  // The user's breakpoints that the debugger passes by itself; null: there are none.
+  void set_passed_stops(std::shared_ptr<const StopPlaces> stops) { passed_ = std::move(stops); }
+  enum class TickPlace : uint8_t {
+    user,    // where the program was
+    kernel,  // where the kernel puts, among others, what a debugger's stop takes
+    delayed, // where the program received a signal that a stop may have held back
+  };
+  // Whether a sample of that moment counts.
+  bool counts(pid_t tid, uint64_t at_ns, TickPlace place, uint64_t pc) const;
   SampleGate *gate() const { return gate_.get(); } // null: there is none
 
   void set_command(std::string command);
@@ -70,7 +68,7 @@ private:
   };
 
   void begin_profile();
-  bool is_of_stop(bool stopping, uint64_t pc) const;
+  bool is_passed_stop(uint64_t pc) const;
   ThreadId thread_of(pid_t tid);
   PartId open_part() const { return static_cast<PartId>(parts_kept_); }
   void close_open_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
@@ -79,7 +77,7 @@ private:
   uint64_t period_ns_;
   std::string command_;
   std::shared_ptr<SampleGate> gate_; // null: every sample counts
-  std::shared_ptr<StopPlaces> stops_;
+  std::shared_ptr<const StopPlaces> passed_;
 
   StackProfileBuilder builder_; // all but stacks and samples
   AddressSpace space_;

@@ -40,31 +40,17 @@ std::optional<uint64_t> target_of(uint64_t, std::span<const uint8_t>) { return s
 
 } // namespace
 
-void StopPlaces::add(Addresses &to, uint64_t address, std::span<const uint8_t> code) {
+void StopPlaces::add(const StopPlace &place, std::span<const uint8_t> code) {
   const auto is_system_call = [&](uint64_t end) {
     return end >= 2 && end <= code.size() && code[end - 2] == 0x0f && code[end - 1] == 0x05;
   };
+  const std::lock_guard lock(mutex_);
+  Addresses &to = place.file.empty() ? run_time_ : files_[place.file];
   for (uint64_t after = 0; after <= longest_instruction && to.size() < most_stops; ++after)
     if (!is_system_call(after))
-      to.insert(address + after);
-  if (const auto target = target_of(address, code))
+      to.insert(place.address + after);
+  if (const auto target = target_of(place.address, code))
     to.insert(*target);
-}
-
-void StopPlaces::add_region(uint64_t pc, std::span<const uint8_t> code) {
-  const std::lock_guard lock(mutex_);
-  add(region_, pc, code);
-}
-
-void StopPlaces::clear_passed() {
-  const std::lock_guard lock(mutex_);
-  passed_.clear();
-  files_.clear();
-}
-
-void StopPlaces::add_passed(const StopPlace &place, std::span<const uint8_t> code) {
-  const std::lock_guard lock(mutex_);
-  add(place.file.empty() ? passed_ : files_[place.file], place.address, code);
 }
 
 void StopPlaces::set_step_area(uint64_t begin, uint64_t end) {
@@ -73,16 +59,19 @@ void StopPlaces::set_step_area(uint64_t begin, uint64_t end) {
   step_end_ = end;
 }
 
-void StopPlaces::forget_run_time() {
-  const std::lock_guard lock(mutex_);
-  region_.clear();
-  passed_.clear();
-  step_begin_ = step_end_ = 0;
+void StopPlaces::replace(StopPlaces &other) {
+  const std::scoped_lock lock(mutex_, other.mutex_);
+  run_time_ = other.run_time_;
+  files_ = other.files_;
+  step_begin_ = other.step_begin_;
+  step_end_ = other.step_end_;
 }
 
-bool StopPlaces::empty() const {
+void StopPlaces::clear() {
   const std::lock_guard lock(mutex_);
-  return region_.empty() && passed_.empty() && files_.empty();
+  run_time_.clear();
+  files_.clear();
+  step_begin_ = step_end_ = 0;
 }
 
 bool StopPlaces::has_files() const {
@@ -92,7 +81,7 @@ bool StopPlaces::has_files() const {
 
 bool StopPlaces::is_stop(uint64_t pc) const {
   const std::lock_guard lock(mutex_);
-  return region_.contains(pc) || passed_.contains(pc);
+  return run_time_.contains(pc);
 }
 
 bool StopPlaces::is_stop(std::string_view file, uint64_t offset) const {

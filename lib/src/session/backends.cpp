@@ -13,9 +13,10 @@ namespace tally {
 
 namespace {
 
-SamplerOptions sampler_options(const StartOptions &options, std::shared_ptr<StopPlaces> stops) {
+SamplerOptions sampler_options(const StartOptions &options,
+                               std::shared_ptr<const StopPlaces> passed_stops) {
   SamplerOptions out;
-  out.stops = std::move(stops);
+  out.passed_stops = std::move(passed_stops);
   out.frequency_hz = options.frequency_hz;
   out.stacks = options.stacks;
   if (options.stacks == StackMode::dwarf)
@@ -124,13 +125,13 @@ Result<Reply> Session::State::begun() {
 Result<void> Session::State::prepare_perf() {
   if (target.pid != 0) {
     // Before anything is put away: a refusal leaves what was collected where it is.
-    TALLY_TRY(started, start_perf_sampler(target.pid, sampler_options(options, stops)));
+    TALLY_TRY(started, start_perf_sampler(target.pid, sampler_options(options, passed_stops)));
     user_code_only = !started->status().kernel_included;
     adopt(std::move(started));
     return {};
   }
   // Ourselves in place of the program that is not there yet: a refusal is told now, not at `run`.
-  TALLY_TRY(works, start_perf_sampler(::getpid(), sampler_options(options, stops)));
+  TALLY_TRY(works, start_perf_sampler(::getpid(), sampler_options(options, passed_stops)));
   user_code_only = !works->status().kernel_included;
   works->stop();
   return {};
@@ -142,7 +143,7 @@ Result<Reply> Session::State::prepare_agent() {
   if (!target.program.empty())
     if (std::string why = why_agent_cannot_load(target.program); !why.empty())
       return fail(ErrorCode::unsupported, std::move(why));
-  TALLY_TRY(made, make_agent_sampler(sampler_options(options, stops)));
+  TALLY_TRY(made, make_agent_sampler(sampler_options(options, passed_stops)));
   const AgentLaunch &launch = made->launch();
   Request request;
   request.words = {launch.library, launch.variable};
@@ -183,7 +184,7 @@ Result<Reply> Session::State::prepare_interrupt() {
     if (target.pid == 0)
       return {};
     TALLY_TRY(made, make_interrupt_sampler(remote ? 0 : target.pid, interrupt_signal,
-                                           sampler_options(options, stops), clock));
+                                           sampler_options(options, passed_stops), clock));
     InterruptSampler *const counts = made.get();
     adopt(std::move(made));
     interrupts = counts;
@@ -232,7 +233,7 @@ Result<Reply> Session::State::begin_armed() {
     return Reply{};
   }
   if (options.backend == Backend::perf && unfit.empty()) {
-    auto started = start_perf_sampler(target.pid, sampler_options(options, stops));
+    auto started = start_perf_sampler(target.pid, sampler_options(options, passed_stops));
     if (started) {
       adopt(std::move(*started));
       return Reply{};

@@ -76,12 +76,12 @@ bool Region::complete(RegionHit &hit, HeldThread *thread, pid_t pid) {
   const HeldThread::Place at = thread->place(pid, hit.tid);
   if (known_pid_ != pid) {
     known_pid_ = pid;
-    note_step_area(*stop_places_, pid);
+    note_step_area(gate_->stops(), pid);
   }
   if (at.sp == 0)
     return !lacks;
-  if (!stop_places_->is_stop(at.pc))
-    add_region_stop(*stop_places_, pid, at.pc);
+  if (const StopPlace here{{}, at.pc}; !gate_->stops().is_stop(at.pc))
+    add_stops(gate_->stops(), pid, {&here, 1});
   if (!lacks)
     return true;
   if (hit.kind != RegionHit::Kind::returned && !hit.at_entry)

@@ -56,10 +56,8 @@ private:
 class Region {
 public:
   // Two places, or a function. As the user has typed them.
-  // `stops`: is told of the places where the debugger stops the program for it.
-  Region(std::vector<std::string> places, std::shared_ptr<StopPlaces> stops)
-      : places_(std::move(places)), gate_(std::make_shared<SampleGate>()),
-        stop_places_(std::move(stops)) {}
+  explicit Region(std::vector<std::string> places)
+      : places_(std::move(places)), gate_(std::make_shared<SampleGate>()) {}
 
   bool is_function() const { return places_.size() == 1; }
   const std::vector<std::string> &places() const { return places_; }
@@ -106,9 +104,8 @@ private:
 
   std::vector<std::string> places_;
   std::shared_ptr<SampleGate> gate_;
-  std::shared_ptr<StopPlaces> stop_places_;
   std::unordered_map<pid_t, Pass> open_; // by thread; the process's under SampleGate::all_threads
-  pid_t known_pid_ = 0;                  // of which the gate knows the step area
+  pid_t known_pid_ = 0;                  // whose step area the gate knows
   std::unordered_map<pid_t, HeldThread> threads_;
   std::unordered_set<uint64_t> return_addresses_; // that is_return_address() has accepted
   PassTimes passes_;

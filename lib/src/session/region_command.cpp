@@ -57,7 +57,7 @@ Result<Reply> Session::State::set_region(const ParsedCommand &command) {
   if (command.arguments.size() == 2 && first == command.arguments[1])
     return fail(ErrorCode::invalid_argument, "a region ends at another place than it begins",
                 first);
-  auto region = std::make_shared<Region>(command.arguments, stops);
+  auto region = std::make_shared<Region>(command.arguments);
   Request request;
   request.kind = RequestKind::region;
   request.words = command.arguments;

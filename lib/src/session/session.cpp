@@ -464,12 +464,13 @@ Result<Reply> Session::tick(std::span<const ThreadStack> stacks) { return state_
 
 uint64_t Session::region_hit(const RegionHit &hit) { return state_->region_hit(hit); }
 
-void Session::set_passed_stops(std::span<const StopPlace> places) {
+void Session::set_passed_stops(std::span<const StopPlace> places, bool steps_by_copy) {
   const pid_t pid = state_->target.target == TargetKind::native ? state_->target.pid : 0;
-  state_->stops->clear_passed();
-  if (pid != 0 && !places.empty())
-    note_step_area(*state_->stops, pid);
-  add_passed_stops(*state_->stops, pid, places);
+  StopPlaces now;
+  if (pid != 0 && steps_by_copy && !places.empty())
+    note_step_area(now, pid);
+  add_stops(now, pid, places);
+  state_->passed_stops->replace(now);
 }
 
 Result<Reply> Session::cancel() { return state_->cancel(); }

@@ -175,7 +175,7 @@ struct Session::State {
   bool user_code_only = false;     // perf may not sample the kernel, as it was last tried
   bool armed = false;              // `start` was given, `stop` not yet
   bool region_asked = false;       // the front tells of hits
-  const std::shared_ptr<StopPlaces> stops = std::make_shared<StopPlaces>();
+  const std::shared_ptr<StopPlaces> passed_stops = std::make_shared<StopPlaces>();
   InterruptClock clock; // before the sampler that uses it
   std::unique_ptr<Sampler> sampler;
   AgentSampler *agent = nullptr;           // the sampler, where it is one

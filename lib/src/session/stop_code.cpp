@@ -52,12 +52,7 @@ std::optional<StopPlace> in_file(uint64_t address, std::span<const CodeRange> ra
 
 } // namespace
 
-void add_region_stop(StopPlaces &stops, pid_t pid, uint64_t pc) {
-  Code code;
-  stops.add_region(pc, code_of_process(pid, pc, code));
-}
-
-void add_passed_stops(StopPlaces &stops, pid_t pid, std::span<const StopPlace> places) {
+void add_stops(StopPlaces &stops, pid_t pid, std::span<const StopPlace> places) {
   std::vector<CodeRange> ranges;
   if (pid != 0 && std::ranges::any_of(places, [](const auto &each) { return each.file.empty(); }))
     if (const auto maps = read_small_file(fmt::format("/proc/{}/maps", pid)))
@@ -65,11 +60,11 @@ void add_passed_stops(StopPlaces &stops, pid_t pid, std::span<const StopPlace> p
   for (const StopPlace &place : places) {
     Code code;
     if (!place.file.empty())
-      stops.add_passed(place, code_of_file(place, code));
+      stops.add(place, code_of_file(place, code));
     else if (const auto found = in_file(place.address, ranges))
-      stops.add_passed(place, code_of_file(*found, code));
+      stops.add(place, code_of_file(*found, code));
     else
-      stops.add_passed(place, code_of_process(pid, place.address, code));
+      stops.add(place, code_of_process(pid, place.address, code));
   }
 }
 
