@@ -1,4 +1,4 @@
-// The text of `perf script`; tests/oracle/perf_script_text_test.py has perf's own.
+// The text of `perf script`; test_text in tests/oracle/perf_script_test.py reads perf's own.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -101,6 +101,13 @@ TEST(PerfScript, TheDefaultFields) {
                        {1, 1001001}}}));
   }
   EXPECT_TRUE(perf_script::probe(text));
+}
+
+TEST(PerfScript, ThreadNamesThatEndInNumbers) {
+  const Text read = text_of("pool 12 3456  1.000001:    1001001 cpu-clock: \n"
+                            "\t            113a leaf+0x11 (/bin/a)\n\n");
+  EXPECT_EQ(read.types, (Words{"ticks/count", "cpu/nanoseconds"}));
+  EXPECT_EQ(read.stacks, (Stacks{{"pool 12 0/3456:leaf@/bin/a", {1, 1001001}}}));
 }
 
 TEST(PerfScript, OtherFields) {

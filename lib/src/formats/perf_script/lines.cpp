@@ -127,7 +127,9 @@ bool read_behind_ids(std::string_view line, std::span<const std::string_view> wo
     out.period = period;
     ++event;
   }
-  if (event < words.size() && words[event].size() > 1 && words[event].ends_with(':')) {
+  // "pool 12 3456 1.5:" is of thread 3456, whose name ends in a number: a time is no event.
+  if (event < words.size() && words[event].size() > 1 && words[event].ends_with(':') &&
+      !is_time(words[event])) {
     out.event = words[event].substr(0, words[event].size() - 1);
     next = event + 1;
   } else {
