@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -68,6 +69,7 @@ private:
   };
 
   void add(std::string_view line) {
+    const bool below_frame = std::exchange(is_frame_above_, false);
     if (is_blank(line)) {
       end_sample();
     } else if (line.starts_with('#')) {
@@ -78,7 +80,7 @@ private:
     } else if (const auto sample = sample_line(line, !in_sample_)) {
       end_sample();
       begin_sample(*sample);
-    } else if (!add_frame(line) && !add_source(line)) {
+    } else if (!add_frame(line) && !add_source(line, below_frame)) {
       find_unknown();
     }
   }
@@ -107,13 +109,15 @@ private:
     builder_.rename_thread(thread_, sample.command); // by its last name, as of perf.data
     event_ = event_of(sample.event);
     period_ = sample.period;
-    if (sample.frame)
+    if (sample.frame) {
       push(*sample.frame);
+      is_frame_above_ = has_only_frame_ = true;
+    }
   }
 
   bool add_frame(std::string_view line) {
     const auto frame = frame_line(line);
-    if (!frame || (!in_sample_ && has_samples_))
+    if (!frame || (!in_sample_ && has_samples_) || has_only_frame_)
       return false;
     if (!in_sample_) { // -F ip,sym
       in_sample_ = true;
@@ -122,17 +126,18 @@ private:
       period_.reset();
     }
     push(*frame);
+    is_frame_above_ = true;
     return true;
   }
 
-  // Below a frame, where -F +srcline prints it. Of a place without one it prints the file's name.
-  bool add_source(std::string_view line) {
-    if (frames_.empty() || !line.starts_with("  "))
+  // Below a frame behind an event there may also be a damaged sample, whose command is padded with
+  // blanks: a source file has none in its name there.
+  bool add_source(std::string_view line, bool below_frame) {
+    const auto source = source_line(line);
+    if (!source || !below_frame || (has_only_frame_ && source->has_blank))
       return false;
-    if (const auto source = source_line(line)) {
-      frames_.back().file = builder_.intern(source->file);
-      frames_.back().line = source->line;
-    }
+    frames_.back().file = builder_.intern(source->file);
+    frames_.back().line = source->line;
     return true;
   }
 
@@ -178,7 +183,7 @@ private:
     }
     rows_.push_back({stack, thread_, event_, period_.value_or(1)});
     frames_.clear();
-    in_sample_ = false;
+    in_sample_ = has_only_frame_ = false;
   }
 
   void add_rows() {
@@ -208,6 +213,8 @@ private:
 
   // The sample at hand.
   bool in_sample_ = false, has_samples_ = false;
+  bool has_only_frame_ = false; // behind its event: perf prints no stack then
+  bool is_frame_above_ = false; // in the line before
   ThreadId thread_ = none<ThreadId>;
   uint32_t event_ = 0;
   std::optional<int64_t> period_;
