@@ -207,6 +207,19 @@ TEST(PerfScript, SeveralEventsAreSeveralValues) {
             Words{"s: note: holds samples of 4 events; ticks are those of cpu-clock"});
 }
 
+TEST(PerfScript, EventsAreLimited) {
+  std::string text;
+  for (int event = 1; event <= 1024; ++event)
+    text += "a 7  1.5: 1 e" + std::to_string(event) + ": \n\t 1 f (/a)\n\n";
+  EXPECT_EQ(text_of(text).types.size(), 1025U);
+  Diagnostics diagnostics;
+  const auto refused = read(text + "a 7  1.5: 1 e0: \n\t 1 f (/a)\n\n", diagnostics);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::limit);
+  EXPECT_EQ(refused.error().text(),
+            "s: holds samples of 1025 events, but no more than 1024 are read");
+}
+
 TEST(PerfScript, SurvivesAndTells) {
   const Text read = text_of("a 7  1.0: PERF_RECORD_COMM exec: a:7/7\n"
                             "a 7  1.5: 1 cycles: \n\t 1 f (/a)\nwhat is this\n\n"

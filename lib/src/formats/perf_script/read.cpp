@@ -46,7 +46,7 @@ public:
     if (blocks.last_line_open())
       diagnostics_.add(Severity::warning, "the last line has no end: the last stack may be cut",
                        source_.name(), Position::at_line(line_ - 1, 1));
-    add_rows();
+    TALLY_CHECK(add_rows());
     TALLY_TRY(profile, builder_.finish());
     return Profile(std::move(profile));
   }
@@ -186,7 +186,7 @@ private:
     in_sample_ = has_only_frame_ = false;
   }
 
-  void add_rows() {
+  Result<void> add_rows() {
     std::vector<EventKind> kinds;
     for (const Event &event : events_) {
       kinds.push_back(event.kind);
@@ -196,10 +196,11 @@ private:
     for (EventRow &row : rows_)
       if (!kinds[row.event].has_periods)
         row.period = 1;
-    add_event_rows(builder_, kinds, rows_, diagnostics_, source_.name());
+    TALLY_CHECK(add_event_rows(builder_, kinds, rows_, diagnostics_, source_.name()));
     const SourceLine unknown{
         builder_.add_function({builder_.intern(unnamed_function({})), {}, {}, {}, 0}), {}, 0};
     builder_.place_stackless(unknown);
+    return {};
   }
 
   ByteSource &source_;
