@@ -173,11 +173,16 @@ TEST(Folded, TheDifferentialForm) {
   EXPECT_EQ(two.types, (std::vector<std::string>{"before", "after"}));
   EXPECT_EQ(two.totals, (std::vector<int64_t>{4, 13}));
   EXPECT_EQ(two.written, "a 0 7\na;b 4 6\n");
-  EXPECT_EQ(two.findings,
-            std::vector<std::string>{"f: note: each line has two counts: of before, and of after"});
+  EXPECT_EQ(
+      two.findings,
+      std::vector<std::string>{
+          "f: note: each line has two counts, which are read as the values 'before' and 'after'"});
   const Read fractions = read_all("a 1 1.5\n");
   EXPECT_EQ(fractions.types, (std::vector<std::string>{"nanoticks before", "nanoticks after"}));
   EXPECT_EQ(fractions.written, "a 1 1.5\n");
+  EXPECT_EQ(fractions.findings[0],
+            "f: note: each line has two counts, which are read as the values "
+            "'nanoticks before' and 'nanoticks after'");
   // A name that ends in a number, where not all do.
   const Read name = read_all("worker 1 5\nmain 4\n");
   EXPECT_EQ(name.types, std::vector<std::string>{"ticks"});

@@ -33,7 +33,8 @@ inline std::string written_test_name(std::string_view name) {
   return out;
 }
 
-// What other tools write stays as it is: there the pattern stands for no byte that needs it.
+// What other tools write stays as it is. A `_xHH` that encodes a letter, a digit or a plain `_` was
+// not written here, so it is kept.
 inline std::string read_test_name(std::string_view text) {
   std::string out;
   for (size_t at = 0; at < text.size(); ++at) {
