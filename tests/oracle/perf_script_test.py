@@ -274,7 +274,7 @@ class PerfScript(unittest.TestCase):
         of_data = self.report(self.data)
         text = os.path.join(self.folder, "script")
         for fields in ([], ["-F", "comm,pid,tid,time,period,event,ip,sym,dso"], ["-F", "+srcline"],
-                       ["-G"], ["--header", "--show-mmap-events"]):
+                       ["-G"], ["-G", "-F", "+srcline"], ["--header", "--show-mmap-events"]):
             with open(text, "w", encoding="utf-8") as out:
                 subprocess.run(["perf", "script", "-i", self.data, *fields], stdout=out,
                                stderr=subprocess.DEVNULL, check=True)

@@ -236,6 +236,16 @@ class Written(ProfilesCase):
                 open(self.path("turned.callgrind"), "rb") as two:
             self.assertEqual(one.read(), two.read())
 
+    def test_fractions_of_any_length(self) -> None:
+        """Folded stacks of one tool, which writes as many decimal places as a count needs."""
+        self.put("one.folded", "main;f 1.5\nmain 2\n")
+        self.put("two.folded", "main;f 0.2345678\n")
+        self.run_in("merge one.folded two.folded -o sum.folded")
+        with open(self.path("sum.folded"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "main 2\nmain;f 1.7345678\n")
+        table = json.loads(self.run_in("diff one.folded two.folded --json").stdout)
+        self.assertEqual(table["totals"], {"before": 3_500_000_000, "after": 234_567_800})
+
     def test_merge_refuses(self) -> None:
         self.put("s.folded", "a;b 3\n")
         self.refused("merge a.callgrind s.folded -o x.cg", 1, "s.folded: is folded, but a.callgrind "

@@ -112,7 +112,7 @@ TEST(Folded, ErrorsSayLineAndColumn) {
   EXPECT_EQ(text("a .5\n"), "f.folded:1:3: expected a count, found '.5'");
   EXPECT_EQ(text("a 1e5\n"), "f.folded:1:3: expected a count, found '1e5'");
   EXPECT_EQ(text("a 9223372036854775807\na 0.5\n"),
-            "f.folded:2:2: the counts do not fit in 63 bits with 3 decimal places");
+            "f.folded:2:2: the counts do not fit in 63 bits with 9 decimal places");
   std::string two;
   for (int i = 0; i < 10000; ++i)
     two += "a;b 1 2\n";
@@ -150,16 +150,16 @@ Read read_all(std::string_view bytes) {
 }
 
 TEST(Folded, FractionsAreKept) {
-  const Read thousandths = read_all("a;b 1.5\na 2\nc 0.25\na;b 1.000\n");
-  EXPECT_EQ(thousandths.types, std::vector<std::string>{"milliticks"});
-  EXPECT_EQ(thousandths.totals, std::vector<int64_t>{4750});
-  EXPECT_EQ(thousandths.written, "a 2\na;b 2.5\nc 0.25\n");
-  EXPECT_EQ(thousandths.findings,
+  const Read hundredths = read_all("a;b 1.5\na 2\nc 0.25\na;b 1.000\n");
+  EXPECT_EQ(hundredths.types, std::vector<std::string>{"nanoticks"});
+  EXPECT_EQ(hundredths.totals, std::vector<int64_t>{4'750'000'000});
+  EXPECT_EQ(hundredths.written, "a 2\na;b 2.5\nc 0.25\n");
+  EXPECT_EQ(hundredths.findings,
             std::vector<std::string>{
-                "f: note: counts have fractions: a count of 1 is read as 1000 milliticks"});
-  // Zeros behind the point are none; a smaller unit may be needed late.
+                "f: note: counts have fractions: a count of 1 is read as 1000000000 nanoticks"});
+  // Zeros behind the point are none; the smaller unit may be needed late.
   EXPECT_EQ(read_all("a 1.000\n").types, std::vector<std::string>{"ticks"});
-  const Read billionths = read_all("a 1.5\na 0.0000001\n");
+  const Read billionths = read_all("a 1\na 0.5\na 0.0000001\n");
   EXPECT_EQ(billionths.types, std::vector<std::string>{"nanoticks"});
   EXPECT_EQ(billionths.totals, std::vector<int64_t>{1'500'000'100});
   const Read rounded = read_all("a 0.12345678949\nb 0.1234567895\n");
@@ -173,11 +173,16 @@ TEST(Folded, TheDifferentialForm) {
   EXPECT_EQ(two.types, (std::vector<std::string>{"before", "after"}));
   EXPECT_EQ(two.totals, (std::vector<int64_t>{4, 13}));
   EXPECT_EQ(two.written, "a 0 7\na;b 4 6\n");
-  EXPECT_EQ(two.findings,
-            std::vector<std::string>{"f: note: each line has two counts: of before, and of after"});
+  EXPECT_EQ(
+      two.findings,
+      std::vector<std::string>{
+          "f: note: each line has two counts, which are read as the values 'before' and 'after'"});
   const Read fractions = read_all("a 1 1.5\n");
-  EXPECT_EQ(fractions.types, (std::vector<std::string>{"milliticks before", "milliticks after"}));
+  EXPECT_EQ(fractions.types, (std::vector<std::string>{"nanoticks before", "nanoticks after"}));
   EXPECT_EQ(fractions.written, "a 1 1.5\n");
+  EXPECT_EQ(fractions.findings[0],
+            "f: note: each line has two counts, which are read as the values "
+            "'nanoticks before' and 'nanoticks after'");
   // A name that ends in a number, where not all do.
   const Read name = read_all("worker 1 5\nmain 4\n");
   EXPECT_EQ(name.types, std::vector<std::string>{"ticks"});

@@ -17,24 +17,30 @@ using namespace std::string_view_literals;
 TEST(Foreign, IsNamed) {
   const auto begins = [](std::string_view head, std::string_view what) {
     EXPECT_TRUE(foreign_format(head).starts_with(what)) << foreign_format(head);
+    EXPECT_EQ(foreign_table(head), "");
+  };
+  const auto is_table = [](std::string_view head, std::string_view what) {
+    EXPECT_TRUE(foreign_table(head).starts_with(what)) << foreign_table(head);
+    EXPECT_EQ(foreign_format(head), "");
   };
   begins("heap profile:    144:  8498176 [   144:  8498176] @ heapv2/524288\n",
          "is a heap profile of gperftools");
   begins("--- contentionz 1 ---\n", "is a contention profile as text");
   begins("--- threadz 1 ---\n", "is a profile of threads as text");
   begins("goroutine profile: total 7\n", "is a profile of goroutines as text");
-  begins("Total: 12 samples\n       7  58.3%  58.3%       12 100.0% main\n",
-         "is a table that pprof printed");
-  begins("File: x\nType: cpu\nShowing nodes accounting for 10ms, 100% of 10ms total\n",
-         "is a table that pprof printed");
-  begins("Flat profile:\n\nEach sample counts as 0.01 seconds.\n", "is a table that gprof printed");
+  is_table("Total: 12 samples\n       7  58.3%  58.3%       12 100.0% main\n",
+           "is a table that pprof printed");
+  is_table("File: x\nType: cpu\nShowing nodes accounting for 10ms, 100% of 10ms total\n",
+           "is a table that pprof printed");
+  is_table("Flat profile:\n\nEach sample counts as 0.01 seconds.\n",
+           "is a table that gprof printed");
   // 0, 3, 0, the period, 0: slots of 4 and of 8 bytes, in both orders.
   begins("\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0"sv, "is a CPU profile of gperftools");
   begins("\0\0\0\0\0\0\0\3\0\0\0\0\0\0\x27\x10\0\0\0\0"sv, "is a CPU profile of gperftools");
   begins("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0"sv,
          "is a CPU profile of gperftools");
   EXPECT_EQ(foreign_format(std::string(100, '\0')), "");
-  EXPECT_EQ(foreign_format("Total: 5\n"), "");
+  EXPECT_EQ(foreign_table("Total: 5\n"), "");
   EXPECT_EQ(foreign_format(""), "");
 }
 
@@ -49,6 +55,31 @@ TEST(Foreign, IsAnErrorWhateverItsName) {
     EXPECT_EQ(read.error().code, ErrorCode::unsupported);
     EXPECT_NE(read.error().text().find("go tool pprof -proto"), std::string::npos);
   }
+}
+
+// What a reader knows is read, although one of its names is what a table begins with.
+TEST(Foreign, TablesAreWhatNoReaderKnows) {
+  const TemporaryFolder folder;
+  Diagnostics diagnostics;
+  const auto known =
+      read_file(folder.put("fl.folded", "main;f 3\nFlat profile:;g 4\n"), diagnostics);
+  ASSERT_TRUE(known) << known.error().text();
+  EXPECT_EQ(known->format->name, "folded");
+  for (const std::string text :
+       {"Flat profile:\n\nEach sample counts as 0.01 seconds.\n",
+        "File: x\nType: cpu\nShowing nodes accounting for 10ms, 100% of 10ms total\n",
+        "# To display the perf.data header info, please use --header/--header-only options.\n#\n"
+        "# Overhead  Command  Symbol\n    99.00%  a        [.] leaf\n",
+        "Total: 12 samples\n       7  58.3%  58.3%       12 100.0% main\n"})
+    for (const std::string name : {"a.folded", "a.pb.gz", "a.txt"}) {
+      const auto table = read_file(folder.put(name, text), diagnostics);
+      ASSERT_FALSE(table);
+      EXPECT_EQ(table.error().code, ErrorCode::unsupported);
+      EXPECT_NE(table.error().text().find("is a table that"), std::string::npos);
+    }
+  const auto threads = read_file(folder.put("t", "--- threadz 1 ---\n\nversion: 1\n"), diagnostics);
+  ASSERT_FALSE(threads);
+  EXPECT_EQ(threads.error().code, ErrorCode::unsupported);
 }
 
 } // namespace

@@ -186,7 +186,7 @@ TEST(Gcovr, WhatTheLayoutCannotHoldIsSaid) {
                 "that functions of one name begin in several lines (their sum is written)",
                 "the last lines of functions (this version of the layout has none)",
                 "conditions (this version of the layout has none)", "lines without a line number",
-                "negative counts (what they are of ran: 1 is written)",
+                "negative counts (written as 1, because the code ran)",
                 "names and paths that are empty or no UTF-8 (changed)"}));
   EXPECT_EQ(written(full()).lost,
             (std::vector<std::string>{

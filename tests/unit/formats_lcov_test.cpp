@@ -241,7 +241,7 @@ TEST(Lcov, WhatTheFormCannotHoldIsSaid) {
                 "that functions of one name begin in several lines (their sum is written)",
                 "lines and functions without a line number", "the last lines of functions",
                 "which branches exceptions take, and which fall through", "conditions",
-                "negative counts (what they are of ran: 1 is written)"}));
+                "negative counts (written as 1, because the code ran)"}));
 }
 
 TEST(Lcov, OddThingsAreFindings) {

@@ -1,4 +1,4 @@
-// The text of `perf script`; tests/oracle/perf_script_text_test.py has perf's own.
+// The text of `perf script`; test_text in tests/oracle/perf_script_test.py reads perf's own.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -103,6 +103,13 @@ TEST(PerfScript, TheDefaultFields) {
   EXPECT_TRUE(perf_script::probe(text));
 }
 
+TEST(PerfScript, ThreadNamesThatEndInNumbers) {
+  const Text read = text_of("pool 12 3456  1.000001:    1001001 cpu-clock: \n"
+                            "\t            113a leaf+0x11 (/bin/a)\n\n");
+  EXPECT_EQ(read.types, (Words{"ticks/count", "cpu/nanoseconds"}));
+  EXPECT_EQ(read.stacks, (Stacks{{"pool 12 0/3456:leaf@/bin/a", {1, 1001001}}}));
+}
+
 TEST(PerfScript, OtherFields) {
   // -F comm,pid,tid,time,event,ip,sym,dso
   EXPECT_EQ(text_of("a 7/8  1.5: cpu-clock: \n\t 113a leaf (/bin/a)\n\n").stacks,
@@ -145,6 +152,46 @@ TEST(PerfScript, SourceLinesAndInlinedFrames) {
       (Stacks{{"a 0/7:main@/bin/a;twice@", {1, 1}}}));
 }
 
+// Without stacks the frame stands behind the event, and perf prints its source line below.
+TEST(PerfScript, SourceLinesBehindTheEvent) {
+  const Text read =
+      text_of("               a 7  1.5:   10 cycles:      55dc1bd6f13a leaf (/bin/a)\n"
+              "  a.c:10\n"
+              "               a 7  1.6:   10 cycles:      55dc1bd6f13b leaf (/bin/a)\n"
+              "  a[2000]\n");
+  EXPECT_EQ(read.stacks,
+            (Stacks{{"a 0/7:leaf@/bin/a=a.c:10", {1, 10}}, {"a 0/7:leaf@/bin/a", {1, 10}}}));
+  EXPECT_EQ(read.findings, Words{});
+}
+
+TEST(PerfScript, DamagedLinesAreNoSourceLines) {
+  const std::string sample = "            prog     7  1.5:   10 cycles:      55dc1bd6f13a f (/a)\n";
+  const std::string stack = "prog 7  1.5:   10 cycles: \n\t  1 f (/a)\n";
+  const auto finding = [](int line) {
+    return Words{"s:" + std::to_string(line) +
+                 ":1: error: expected COMMAND PID … EVENT: of a sample, or ADDRESS SYMBOL (FILE) "
+                 "of a frame"};
+  };
+  const Stacks expected{{"prog 0/7:f@/a", {1, 10}}};
+  for (const std::string line :
+       {"            prog     7 [0\n", "            prog     7  garbage:99\n",
+        "              dd     7 [0\n", "  fourteen_chars     7  garbage:99\n",
+        "  fourteen_chars     7 [000]\n"}) {
+    const Text read = text_of(sample + line);
+    EXPECT_EQ(read.stacks, expected) << line;
+    EXPECT_EQ(read.findings, finding(2)) << line;
+  }
+  // Below a frame of its own, and below another source line.
+  for (const std::string line : {"  what is this\n", "  a.c:\n", "   a.c:10\n", "  [10]\n"}) {
+    const Text read = text_of(stack + line);
+    EXPECT_EQ(read.stacks, expected) << line;
+    EXPECT_EQ(read.findings, finding(3)) << line;
+  }
+  const Text twice = text_of(stack + "  my b.c:10\n  a.c:11\n");
+  EXPECT_EQ(twice.stacks, (Stacks{{"prog 0/7:f@/a=my b.c:10", {1, 10}}}));
+  EXPECT_EQ(twice.findings, finding(4));
+}
+
 TEST(PerfScript, SeveralEventsAreSeveralValues) {
   const Text read = text_of("a 7  1.5: 100 cpu-clock: \n\t 1 f (/a)\n\n"
                             "a 7  1.5: 200 task-clock:u: \n\t 1 f (/a)\n\n"
@@ -158,6 +205,19 @@ TEST(PerfScript, SeveralEventsAreSeveralValues) {
   EXPECT_EQ(read.period_ns, 0U); // it changes
   EXPECT_EQ(read.findings,
             Words{"s: note: holds samples of 4 events; ticks are those of cpu-clock"});
+}
+
+TEST(PerfScript, EventsAreLimited) {
+  std::string text;
+  for (int event = 1; event <= 1024; ++event)
+    text += "a 7  1.5: 1 e" + std::to_string(event) + ": \n\t 1 f (/a)\n\n";
+  EXPECT_EQ(text_of(text).types.size(), 1025U);
+  Diagnostics diagnostics;
+  const auto refused = read(text + "a 7  1.5: 1 e0: \n\t 1 f (/a)\n\n", diagnostics);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::limit);
+  EXPECT_EQ(refused.error().text(),
+            "s: holds samples of 1025 events, but no more than 1024 are read");
 }
 
 TEST(PerfScript, SurvivesAndTells) {

@@ -9,14 +9,15 @@
 
 #include "formats/pprof/order.h"
 #include "formats/pprof/pprof.h"
+#include "pprof_bytes.h"
 #include "random_profile.h"
-#include "temporary.h"
 
 namespace tally::formats_pprof_test {
 namespace {
 
 using namespace std::string_view_literals;
 using protozero::pbf_writer;
+using namespace pprof_bytes;
 
 Result<Profile> read(std::string_view bytes, Diagnostics &diagnostics, size_t piece = 4096) {
   return pprof::read(*ByteSource::of(bytes, "p.pb.gz", {.piece_bytes = piece}), diagnostics);
@@ -277,84 +278,6 @@ TEST(Pprof, WhatCannotBeWrittenIsAnError) {
   EXPECT_EQ(pprof::write(StackProfile(), {}).error().code, ErrorCode::no_data);
 }
 
-// The bytes of a file: one sample of one function, and what a test adds.
-struct File {
-  File() = default;
-  File(const File &) = delete; // `top` writes to `bytes`
-  std::string bytes{};
-  pbf_writer top{bytes};
-  std::vector<std::string> strings{"", "samples", "count", "f", "f.c"};
-
-  uint64_t string(const std::string &text) {
-    strings.push_back(text);
-    return strings.size() - 1;
-  }
-  File &type(uint64_t type, uint64_t unit) {
-    pbf_writer message(top, 1);
-    message.add_uint64(1, type);
-    message.add_uint64(2, unit);
-    return *this;
-  }
-  File &sample(const std::vector<uint64_t> &stack, const std::vector<int64_t> &values,
-               const std::string &more = {}) {
-    std::string inner;
-    pbf_writer message(inner);
-    message.add_packed_uint64(1, stack.begin(), stack.end());
-    message.add_packed_int64(2, values.begin(), values.end());
-    top.add_message(2, inner + more);
-    return *this;
-  }
-  File &mapping(uint64_t id, uint64_t start, uint64_t limit, uint64_t path) {
-    pbf_writer message(top, 3);
-    message.add_uint64(1, id);
-    message.add_uint64(2, start);
-    message.add_uint64(3, limit);
-    message.add_uint64(5, path);
-    return *this;
-  }
-  File &location(uint64_t id, uint64_t mapping, uint64_t address, uint64_t function = 0,
-                 int64_t line = 0) {
-    pbf_writer message(top, 4);
-    message.add_uint64(1, id);
-    message.add_uint64(2, mapping);
-    message.add_uint64(3, address);
-    if (function != 0) {
-      pbf_writer part(message, 4);
-      part.add_uint64(1, function);
-      part.add_int64(2, line);
-    }
-    return *this;
-  }
-  File &function(uint64_t id, uint64_t name) {
-    pbf_writer message(top, 5);
-    message.add_uint64(1, id);
-    message.add_uint64(2, name);
-    message.add_uint64(4, 4);
-    return *this;
-  }
-  std::string with_strings() {
-    std::string out = bytes;
-    pbf_writer end(out);
-    for (const std::string &each : strings)
-      end.add_string(6, each);
-    return out;
-  }
-};
-
-struct OneSample : File {
-  OneSample() { type(1, 2).sample({1}, {5}).location(1, 0, 0x10, 1, 7).function(1, 3); }
-};
-
-std::string label(uint64_t key, uint64_t string, int64_t number) {
-  std::string inner, out;
-  pbf_writer message(inner);
-  message.add_uint64(1, key);
-  message.add_uint64(2, string);
-  message.add_int64(3, number);
-  pbf_writer(out).add_message(3, inner);
-  return out;
-}
-
 TEST(Pprof, ReadsWhatOthersWrite) {
   OneSample file;
   const StackProfile plain = profile_of(file.with_strings());
@@ -581,35 +504,6 @@ TEST(Pprof, ErrorsSayTheOffset) {
   const int64_t most = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(fault([&](File &file) { file.sample({1}, {most}); }),
             "p.pb.gz: the counts of a sample add up to more than 64 bits hold");
-}
-
-TEST(Pprof, IsToldByContent) {
-  const std::string bytes = OneSample().with_strings();
-  for (size_t size = 8; size <= bytes.size(); ++size)
-    EXPECT_TRUE(pprof::probe(std::string_view(bytes).substr(0, size))) << size;
-  for (const std::string_view text :
-       {"", "\n", "\n\n\n", "a;b 1\n", "\n a;b 1\n", "*  text\n", "2 3\n", "xxxxxxxx", "hhhhhhhh",
-        "# callgrind format\nversion: 1\n", "{\"a\": 1}", "TN:\nSF:a.c\n", "gmon\1\0\0\0",
-        "\"\" 1\n"})
-    EXPECT_FALSE(pprof::probe(text)) << text;
-}
-
-TEST(Pprof, FilesAreFoundByNameAndContent) {
-  TemporaryFolder folder;
-  Diagnostics diagnostics;
-  const StackProfile profile = profile_of(OneSample().with_strings());
-  const std::string bytes = written(profile).bytes;
-  for (const char *name : {"x.pb.gz", "x.pprof", "plain", "x.folded"}) {
-    const auto file = read_profile(folder.put(name, bytes), diagnostics);
-    ASSERT_TRUE(file) << file.error().text();
-    EXPECT_EQ(file->format->name, "pprof");
-  }
-  EXPECT_EQ(format_by_file_name("a/x.pb.gz")->name, "pprof");
-  EXPECT_EQ(default_file_name(**format_by_name("pprof"), "7"), "7.pb.gz");
-  // The name tells who is to explain.
-  const auto damaged = read_profile(folder.put("d.pb.gz", "\x0a\x05x"), diagnostics);
-  ASSERT_FALSE(damaged);
-  EXPECT_NE(damaged.error().text().find("has 5 bytes"), std::string::npos);
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/demangle.h"
+#include "support/text.h"
 
 namespace tally {
 
@@ -10,14 +11,10 @@ namespace {
 
 constexpr std::string_view anonymous = "(anonymous namespace)";
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 // The length of an operator's name that begins at `at` and holds brackets; 0: there is none.
 size_t operator_at(std::string_view text, size_t at) {
   constexpr std::string_view word = "operator";
-  if (!text.substr(at).starts_with(word) || (at > 0 && is_word(text[at - 1])))
+  if (!text.substr(at).starts_with(word) || (at > 0 && is_word_character(text[at - 1])))
     return 0;
   const std::string_view rest = text.substr(at + word.size());
   for (const std::string_view symbol :

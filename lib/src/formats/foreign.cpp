@@ -79,6 +79,10 @@ std::string foreign_format(std::string_view head) {
   for (const auto &[text, what] : beginnings)
     if (head.starts_with(text))
       return std::string(what).append(to_convert);
+  return {};
+}
+
+std::string foreign_table(std::string_view head) {
   for (const auto &[text, what] : tables)
     if (head.starts_with(text) || head.find("\n" + std::string(text)) != head.npos)
       return std::string(what);

@@ -215,6 +215,9 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
     for (const Format &candidate : formats())
       if (candidate.probe && candidate.probe(head) && (!by_content || &candidate == by_name))
         by_content = &candidate;
+    // After all others: any line tells a table, and may be a stack's first frame.
+    if (std::string what = by_content ? std::string() : foreign_table(head); !what.empty())
+      return fail(ErrorCode::unsupported, std::move(what), source.name());
     const bool whole_line = head.find('\n', searched) != head.npos;
     if (by_content || by_name || whole_line || head.size() < size || size >= longest_head)
       return by_content ? by_content : by_name;

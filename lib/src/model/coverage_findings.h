@@ -30,6 +30,9 @@ inline CoverageFinding negative_count() {
           "count without -fprofile-update=atomic leave such counts)",
           "negative counts"};
 }
+// In Written::lost of a format that has no such counts.
+inline constexpr char negative_counts_lost[] =
+    "negative counts (written as 1, because the code ran)";
 // 2^64-1 is -1 to what writes numbers without a sign.
 inline CoverageFinding large_count() {
   return {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -10,12 +12,19 @@ namespace tally {
 namespace {
 
 // Users ask for a value by its name, and `perf record -e cycles,cycles` counts two of one name.
-std::string unused_name(const std::string &name, const std::vector<std::string> &used) {
-  std::string out = name;
-  for (size_t number = 2; std::ranges::find(used, out) != used.end(); ++number)
-    out = fmt::format("{}#{}", name, number);
-  return out;
-}
+class UniqueNames {
+public:
+  std::string add(const std::string &name) {
+    std::string out = name;
+    for (size_t &number = last_number_[name]; !used_.insert(out).second;)
+      out = fmt::format("{}#{}", name, ++number + 1);
+    return out;
+  }
+
+private:
+  std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, size_t> last_number_; // of those that were tried; 0: none
+};
 
 } // namespace
 
@@ -26,15 +35,21 @@ std::string_view without_precision(std::string_view name) {
   return precision ? name.substr(0, colon) : name;
 }
 
-void add_event_rows(StackProfileBuilder &builder, std::span<const EventKind> events,
-                    std::span<const EventRow> rows, Diagnostics &diagnostics,
-                    const std::string &source) {
+Result<void> add_event_rows(StackProfileBuilder &builder, std::span<const EventKind> events,
+                            std::span<const EventRow> rows, Diagnostics &diagnostics,
+                            const std::string &source) {
   std::vector<bool> is_used(events.size());
   for (const EventRow &row : rows)
     is_used[row.event] = true;
-  const auto used_count = std::ranges::count(is_used, true);
+  const auto used_count = static_cast<size_t>(std::ranges::count(is_used, true));
+  if (used_count > most_sampled_events)
+    return fail(ErrorCode::limit,
+                fmt::format("holds samples of {} events, but no more than {} are read", used_count,
+                            most_sampled_events),
+                source);
   builder.add_value_type("ticks", "count");
-  std::vector<std::string> names;
+  UniqueNames names;
+  size_t width = 1;
   std::vector<size_t> column(events.size(), 0);
   std::optional<uint32_t> first;
   bool has_clock = false;
@@ -51,9 +66,8 @@ void add_event_rows(StackProfileBuilder &builder, std::span<const EventKind> eve
       continue;
     const bool is_cpu = event.is_clock && event.has_periods && !has_clock;
     has_clock |= is_cpu;
-    names.push_back(unused_name(is_cpu ? "cpu" : event.name, names));
-    column[i] = names.size();
-    builder.add_value_type(names.back(),
+    column[i] = width++;
+    builder.add_value_type(names.add(is_cpu ? "cpu" : event.name),
                            event.is_clock && event.has_periods ? "nanoseconds" : "count");
   }
   if (used_count > 1)
@@ -61,7 +75,7 @@ void add_event_rows(StackProfileBuilder &builder, std::span<const EventKind> eve
                     fmt::format("holds samples of {} events; ticks are those of {}", used_count,
                                 events[*first].name),
                     source);
-  std::vector<int64_t> values(1 + names.size());
+  std::vector<int64_t> values(width);
   for (const EventRow &row : rows) {
     std::ranges::fill(values, 0);
     if (column[row.event] != 0)
@@ -69,6 +83,7 @@ void add_event_rows(StackProfileBuilder &builder, std::span<const EventKind> eve
     values[0] = row.event == *first ? 1 : 0;
     builder.add_sample(row.stack, row.thread, none<PartId>, values);
   }
+  return {};
 }
 
 } // namespace tally

@@ -14,6 +14,11 @@ inline std::string printable(std::string text) {
   return text;
 }
 
+// An ASCII letter, digit or '_', whatever the locale.
+constexpr bool is_word_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 // "2 ticks", "1 tick". Of a word that is not known to be an English plural, such as an event's name
 // from a file, there is one form.
 inline std::string counted(uint64_t count, std::string_view plural) {

@@ -7,6 +7,7 @@
 #include <tally/version.h>
 
 #include "formats/cobertura/cobertura.h"
+#include "model/coverage_findings.h"
 #include "model/function_of_line.h"
 #include "support/demangle.h"
 #include "support/path.h"
@@ -80,7 +81,7 @@ public:
     if (demangled_)
       out.lost.push_back("names as the linker has them (they are written as people do)");
     if (negative_)
-      out.lost.push_back("negative counts (what they are of ran: 1 is written)");
+      out.lost.emplace_back(negative_counts_lost);
     if (xml_.changed())
       out.lost.emplace_back(xml_text_changed);
     return out;

@@ -11,11 +11,12 @@
 namespace tally::folded {
 
 // Counts with fractions are kept as whole numbers of a smaller unit, which the value's name tells.
+// There is one for all fractions: files of one tool have one value, whatever digits occur in them.
 struct Unit {
   unsigned decimals;
   std::string_view prefix;
 };
-inline constexpr std::array<Unit, 4> units{{{0, ""}, {3, "milli"}, {6, "micro"}, {9, "nano"}}};
+inline constexpr std::array<Unit, 2> units{{{0, ""}, {9, "nano"}}};
 
 inline std::string ticks_name(const Unit &unit) { return std::string(unit.prefix) + "ticks"; }
 // Of the differential form, which has two counts a line.

@@ -139,8 +139,11 @@ private:
     if (is_differential_) {
       builder_.add_value_type(before_name(unit), "count");
       builder_.add_value_type(after_name(unit), "count");
-      diagnostics_.add(Severity::note, "each line has two counts: of before, and of after",
-                       source_.name());
+      diagnostics_.add(
+          Severity::note,
+          fmt::format("each line has two counts, which are read as the values '{}' and '{}'",
+                      before_name(unit), after_name(unit)),
+          source_.name());
     } else {
       builder_.add_value_type(ticks_name(unit), "count");
     }

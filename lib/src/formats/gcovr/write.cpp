@@ -34,7 +34,7 @@ struct Lost {
     say(ends, "the last lines of functions (this version of the layout has none)");
     say(conditions, "conditions (this version of the layout has none)");
     say(no_line, "lines without a line number");
-    say(negative, "negative counts (what they are of ran: 1 is written)");
+    say(negative, negative_counts_lost);
     say(text, "names and paths that are empty or no UTF-8 (changed)");
     say(blocks, "how much of a function's blocks ran (gcovr wants a number: 0 is written)");
     return out;

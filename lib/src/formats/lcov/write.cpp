@@ -30,7 +30,7 @@ struct Lost {
     say(ends, "the last lines of functions");
     say(marks, "which branches exceptions take, and which fall through");
     say(conditions, "conditions");
-    say(negative, "negative counts (what they are of ran: 1 is written)");
+    say(negative, negative_counts_lost);
     return out;
   }
 };

@@ -280,7 +280,7 @@ Result<StackProfile> Recording::finish() {
     kinds.push_back({event.name, event.is_clock(), true,
                      in_hz && hz_or_period > 0 ? 1'000'000'000 / hz_or_period : hz_or_period});
   }
-  add_event_rows(builder_, kinds, rows_, diagnostics_, source_);
+  TALLY_CHECK(add_event_rows(builder_, kinds, rows_, diagnostics_, source_));
   return builder_.finish();
 }
 

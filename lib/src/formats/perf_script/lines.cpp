@@ -75,6 +75,13 @@ std::string_view without_offset(std::string_view symbol) {
              : symbol;
 }
 
+// "prog[1130]"
+bool is_address_in_file(std::string_view text) {
+  const size_t open = text.rfind('[');
+  return open != text.npos && open > 0 && text.ends_with(']') &&
+         is_made_of(text.substr(open + 1, text.size() - open - 2), hex_digits);
+}
+
 std::string_view known(std::string_view name) { return name == "[unknown]" ? "" : name; }
 
 // The first ones: a command has 15 bytes, and what tells a sample stands right behind it.
@@ -127,7 +134,9 @@ bool read_behind_ids(std::string_view line, std::span<const std::string_view> wo
     out.period = period;
     ++event;
   }
-  if (event < words.size() && words[event].size() > 1 && words[event].ends_with(':')) {
+  // "pool 12 3456 1.5:" is of thread 3456, whose name ends in a number: a time is no event.
+  if (event < words.size() && words[event].size() > 1 && words[event].ends_with(':') &&
+      !is_time(words[event])) {
     out.event = words[event].substr(0, words[event].size() - 1);
     next = event + 1;
   } else {
@@ -182,16 +191,23 @@ std::optional<SampleLine> sample_line(std::string_view line, bool bare) {
 }
 
 std::optional<SourceLineText> source_line(std::string_view line) {
+  constexpr std::string_view indent = "  ";
+  if (!line.starts_with(indent) || line.find_first_not_of(blanks) != indent.size())
+    return std::nullopt;
   line = trimmed(line);
   if (const size_t discriminator = line.find(" (discriminator "); discriminator != line.npos)
     line = line.substr(0, discriminator);
-  const size_t colon = line.rfind(':');
   SourceLineText out;
+  out.has_blank = line.find_first_of(blanks) != line.npos;
+  if (is_address_in_file(line))
+    return out;
+  const size_t colon = line.rfind(':');
   if (colon == line.npos || colon == 0 || !read_number(line.substr(colon + 1), out.line))
     return std::nullopt;
-  out.file = line.substr(0, colon);
-  if (out.file == "??")
-    out = {};
+  if (line.substr(0, colon) == "??")
+    out.line = 0;
+  else
+    out.file = line.substr(0, colon);
   return out;
 }
 

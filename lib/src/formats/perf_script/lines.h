@@ -29,12 +29,14 @@ struct SampleLine {
 struct SourceLineText {
   std::string_view file;
   uint32_t line = 0;
+  bool has_blank = false; // in the file's name, known or not
 };
 
 std::optional<FrameLine> frame_line(std::string_view line);
 // A line of a command and a TID alone is only taken where `bare` allows it.
 std::optional<SampleLine> sample_line(std::string_view line, bool bare);
-// "file.c:12", which -F +srcline prints below a frame.
+// What -F +srcline prints below a frame, behind two blanks: "file.c:12", or "??:0" and "prog[1130]"
+// of a place that is not known, both without a file here.
 std::optional<SourceLineText> source_line(std::string_view line);
 
 } // namespace tally::perf_script

@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ public:
     if (blocks.last_line_open())
       diagnostics_.add(Severity::warning, "the last line has no end: the last stack may be cut",
                        source_.name(), Position::at_line(line_ - 1, 1));
-    add_rows();
+    TALLY_CHECK(add_rows());
     TALLY_TRY(profile, builder_.finish());
     return Profile(std::move(profile));
   }
@@ -68,6 +69,7 @@ private:
   };
 
   void add(std::string_view line) {
+    const bool below_frame = std::exchange(is_frame_above_, false);
     if (is_blank(line)) {
       end_sample();
     } else if (line.starts_with('#')) {
@@ -78,7 +80,7 @@ private:
     } else if (const auto sample = sample_line(line, !in_sample_)) {
       end_sample();
       begin_sample(*sample);
-    } else if (!add_frame(line) && !add_source(line)) {
+    } else if (!add_frame(line) && !add_source(line, below_frame)) {
       find_unknown();
     }
   }
@@ -107,13 +109,15 @@ private:
     builder_.rename_thread(thread_, sample.command); // by its last name, as of perf.data
     event_ = event_of(sample.event);
     period_ = sample.period;
-    if (sample.frame)
+    if (sample.frame) {
       push(*sample.frame);
+      is_frame_above_ = has_only_frame_ = true;
+    }
   }
 
   bool add_frame(std::string_view line) {
     const auto frame = frame_line(line);
-    if (!frame || (!in_sample_ && has_samples_))
+    if (!frame || (!in_sample_ && has_samples_) || has_only_frame_)
       return false;
     if (!in_sample_) { // -F ip,sym
       in_sample_ = true;
@@ -122,17 +126,18 @@ private:
       period_.reset();
     }
     push(*frame);
+    is_frame_above_ = true;
     return true;
   }
 
-  // Below a frame, where -F +srcline prints it. Of a place without one it prints the file's name.
-  bool add_source(std::string_view line) {
-    if (frames_.empty() || !line.starts_with("  "))
+  // Below a frame behind an event there may also be a damaged sample, whose command is padded with
+  // blanks: a source file has none in its name there.
+  bool add_source(std::string_view line, bool below_frame) {
+    const auto source = source_line(line);
+    if (!source || !below_frame || (has_only_frame_ && source->has_blank))
       return false;
-    if (const auto source = source_line(line)) {
-      frames_.back().file = builder_.intern(source->file);
-      frames_.back().line = source->line;
-    }
+    frames_.back().file = builder_.intern(source->file);
+    frames_.back().line = source->line;
     return true;
   }
 
@@ -178,10 +183,10 @@ private:
     }
     rows_.push_back({stack, thread_, event_, period_.value_or(1)});
     frames_.clear();
-    in_sample_ = false;
+    in_sample_ = has_only_frame_ = false;
   }
 
-  void add_rows() {
+  Result<void> add_rows() {
     std::vector<EventKind> kinds;
     for (const Event &event : events_) {
       kinds.push_back(event.kind);
@@ -191,10 +196,11 @@ private:
     for (EventRow &row : rows_)
       if (!kinds[row.event].has_periods)
         row.period = 1;
-    add_event_rows(builder_, kinds, rows_, diagnostics_, source_.name());
+    TALLY_CHECK(add_event_rows(builder_, kinds, rows_, diagnostics_, source_.name()));
     const SourceLine unknown{
         builder_.add_function({builder_.intern(unnamed_function({})), {}, {}, {}, 0}), {}, 0};
     builder_.place_stackless(unknown);
+    return {};
   }
 
   ByteSource &source_;
@@ -208,6 +214,8 @@ private:
 
   // The sample at hand.
   bool in_sample_ = false, has_samples_ = false;
+  bool has_only_frame_ = false; // behind its event: perf prints no stack then
+  bool is_frame_above_ = false; // in the line before
   ThreadId thread_ = none<ThreadId>;
   uint32_t event_ = 0;
   std::optional<int64_t> period_;
