@@ -97,6 +97,29 @@ def _address_of(expression: str) -> int:
     return int(value) & (1 << 64) - 1
 
 
+def _is_code(pc: int) -> bool:
+    """Whether there is memory: of the process, or of the program's file where none runs. After an
+    exec GDB knows the symbols of a program before it knows where that is loaded."""
+    try:
+        gdb.selected_inferior().read_memory(pc, 1)
+    except FAULTS:
+        return False
+    return True
+
+
+def _named(word: str) -> str:
+    """Where no process runs, an address of the file becomes that of a symbol, which moves with it."""
+    if gdb.selected_inferior().pid or not re.fullmatch(r"\*(0x[0-9a-fA-F]+|[0-9]+)", word):
+        return word
+    symbol = _symbol_at(int(word[1:], 0))
+    try:
+        if symbol and _address_of(f"'{symbol}'") == int(word[1:], 0):
+            return f"*'{symbol}'"
+    except FAULTS:  # a name of something else
+        pass
+    return word
+
+
 def _addresses(word: str) -> List[int]:
     """Of functions, the entries: a breakpoint by name would stand behind the prologue."""
     if word.startswith("*"):  # GDB 13's decode_line() crashes on one that it refuses
@@ -126,6 +149,7 @@ class _Function:
     def __init__(self, owner: "Region", word: str, kind: int, enabled: bool = True) -> None:
         if word.startswith("*") and "$" in word:  # its value is the one of now
             word = f"*{_look_up(word)[0]:#x}"
+        word = _named(word)
         self._owner = owner
         self._word = word
         self._kind = kind
@@ -136,6 +160,8 @@ class _Function:
         """By address, whether it is an entry; else it is a copy that is inlined."""
         found = _look_up(self._word)
         if self._word.startswith("*"):
+            if not _is_code(found[0]):
+                raise _Refused(f"{_abi.REGION_UNKNOWN} {self._word}")
             functions, symbol = _functions_at(found[0]), _symbol_at(found[0])
             if " + " in symbol and not (functions and functions[-1].start == found[0]):
                 raise _Refused(f"{_abi.REGION_WITHIN} {self._word}")
@@ -148,7 +174,8 @@ class _Function:
             entries = self.entries()
         except (*FAULTS, _Refused):
             entries = {}  # not there, or not yet
-        entries = {pc: is_entry for pc, is_entry in entries.items() if pc not in taken}
+        entries = {pc: is_entry for pc, is_entry in entries.items()
+                   if pc not in taken and _is_code(pc)}
         _delete([place for pc, place in self._places.items() if pc not in entries])
         self._places = {pc: place for pc, place in self._places.items() if pc in entries}
         for pc, is_entry in entries.items():

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -77,6 +78,25 @@ class RegionTest(GdbCase):
                          "continue", "profile status"], program("execer"), ["0.3"])
         self.assertIn("region", play.status().values, play)
         self.assertEqual(play.status().count("inside"), 0, play)
+
+    def test_it_goes_on_after_an_exec(self) -> None:
+        """The new program's symbols are known before it is known where that is loaded."""
+        play = play_gdb(["profile region after_exec", "run", "profile status"], program("execer"),
+                        ["0.3"])
+        self.assertEqual(play.stderr, "", play)
+        self.assertIn("exited normally]", play.text("run"))
+        self.assertEqual(play.status().count("passes"), 1, play)
+
+    def test_an_address_of_the_file(self) -> None:
+        symbols = subprocess.run(["nm", program("regions")], check=True, stdout=subprocess.PIPE,
+                                 encoding="utf-8").stdout
+        address = next(line.split()[0] for line in symbols.splitlines()
+                       if line.endswith(" jumper"))
+        play = play_region(f"*0x{address}", calls="jumper")
+        self.assertEqual(play.status().count("passes"), 3, play)
+        play = play_gdb(["profile region *0x10", "break main", "run", "profile region *0x10"],
+                        program("regions"), ["0.1"])
+        self.assert_refused(play, *2 * [r"there is no function or place '\*0x10'"])
 
     def test_two_places(self) -> None:
         play = play_region(f"regions.cpp:{line_of('// the second')}",
