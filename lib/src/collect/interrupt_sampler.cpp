@@ -13,7 +13,9 @@ namespace tally {
 
 namespace {
 
-constexpr uint64_t map_age_ns = 200'000'000;
+// A map is read again after this time at the least; later where reading it has shown nothing new.
+constexpr uint64_t least_map_age_ns = 2'000'000;
+constexpr uint64_t most_map_age_ns = 200'000'000;
 
 class StopCounter final : public InterruptSampler {
 public:
@@ -101,12 +103,16 @@ private:
   // last map stays.
   void read_map() {
     const uint64_t now = now_ns();
-    if (pid_ == 0 || (map_read_ns_ != 0 && now - map_read_ns_ < map_age_ns))
+    if (pid_ == 0 || (map_read_ns_ != 0 && now - map_read_ns_ < map_age_ns_))
       return;
     map_read_ns_ = now;
+    const uint64_t known = collector_.space().generation();
     if (const auto maps = read_small_file(fmt::format("/proc/{}/maps", pid_)))
       for (const CodeRange &range : parse_maps(*maps))
         collector_.map(range);
+    map_age_ns_ = collector_.space().generation() != known
+                      ? least_map_age_ns
+                      : std::min(2 * map_age_ns_, most_map_age_ns);
   }
 
   const pid_t pid_;
@@ -114,6 +120,7 @@ private:
   InterruptClock &clock_;
   StackCollector collector_;
   uint64_t map_read_ns_ = 0;
+  uint64_t map_age_ns_ = least_map_age_ns;
   uint64_t samples_ = 0;
   uint64_t outside_ = 0;
   std::string problem_;
