@@ -22,6 +22,7 @@ class _Flag(T.NamedTuple):
     use: str = ''
 
 
+SWITCHES = ('--coverage', '--coverage-off')
 FLAGS: T.Tuple[_Flag, ...] = (
     _Flag('--coverage', 'switch', '', 'Measure what the tests reach, and print it as a table.'),
     _Flag('--coverage-report', 'list', 'FMT[:FILE]',
@@ -87,9 +88,9 @@ class Flags(T.NamedTuple):
         return cls(**values)
 
     def first_given(self) -> T.Optional[str]:
-        """The first flag that was typed, but for --coverage and --coverage-off."""
-        for flag in FLAGS[1:-1]:
-            if getattr(self, _field(flag)) not in (None, False, ()):
+        """The first flag that was typed, but for those that switch measuring on or off."""
+        for flag in FLAGS:
+            if flag.name not in SWITCHES and getattr(self, _field(flag)) not in (None, False, ()):
                 return flag.name
         return None
 

@@ -85,19 +85,23 @@ class BuildDir:
     def native_object_folders(self) -> T.List[str]:
         """Relative to the build directory: where objects lie that are compiled for the build
         machine."""
-        # build.ninja tells it of cross builds, and with Meson 1.0 of all.
+        # build.ninja tells it of cross builds, and with Meson 1.0 of all. Ninja puts "$" before a
+        # blank or a colon of a path.
         with self._ninja_file() as file:
-            found = re.findall(r'^build (\S+)/[^/\s]+: \w+_COMPILER_FOR_BUILD ', file.read(),
-                               re.MULTILINE)
+            found = [re.sub(r'\$(.)', r'\1', path) for path in re.findall(
+                r'^build ((?:[^\s$]|\$.)+)/(?:[^/\s$]|\$.)+: \w+_COMPILER_FOR_BUILD ', file.read(),
+                re.MULTILINE)]
         # Of other builds only the sources do.
         told = subprocess.run([*self.meson(), 'introspect', '--targets',
                                os.path.join(self.source, 'meson.build')], check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL).stdout
+                              stderr=subprocess.PIPE, encoding='utf-8', errors='replace')
         try:
-            targets = json.loads(told)
-        except ValueError:
-            targets = []
+            targets = json.loads(told.stdout)
+        except ValueError as error:
+            why = (told.stderr.strip() or str(error)).splitlines()[-1]
+            raise Refusal('objects of the build machine cannot be left out: `meson introspect` '
+                          f'lists no targets: {why}') from error
         found += [f'{path}.p' for target in targets for path in target['filename']
                   if any(each.get('machine') == 'build' for each in target['target_sources'])]
         return sorted(set(found))

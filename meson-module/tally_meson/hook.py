@@ -139,7 +139,8 @@ def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
     flags = arguments.Flags.of(options)
     folder = getattr(options, 'wd', None) or os.getcwd()
     if flags.off:
-        switch_off(BuildDir(folder), flags)
+        switch_off(BuildDir(folder), flags, {'--list': getattr(options, 'list', False),
+                                             '--no-rebuild': getattr(options, 'no_rebuild', False)})
         return run(options)
     if not flags.coverage:
         raise Refusal(f'{flags.first_given()} is given without --coverage')

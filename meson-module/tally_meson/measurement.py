@@ -177,11 +177,13 @@ def _set_coverage(build: BuildDir, on: bool) -> None:
 
 
 @refused_by_system()
-def switch_off(build: BuildDir, flags: Flags) -> None:
-    """The way back: --coverage-off."""
+def switch_off(build: BuildDir, flags: Flags, given: T.Mapping[str, bool]) -> None:
+    """The way back: --coverage-off. `given`: options of `meson test` by which nothing is built."""
     other = '--coverage' if flags.coverage else flags.first_given()
     if other:
         raise Refusal(f'--coverage-off with {other}: nothing is measured')
+    for option in (name for name, is_given in given.items() if is_given):
+        raise Refusal(f'--coverage-off with {option}: nothing would be compiled without counters')
     if not build.coverage():
         say('the option b_coverage is off already')
         return

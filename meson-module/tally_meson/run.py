@@ -37,13 +37,12 @@ def test(words: T.Sequence[str]) -> int:
     flags = arguments.Flags.of(own.parse_args(told.coverage))
     build = BuildDir(told.build)
     meson_test = [*build.meson(), 'test', '-C', build.path]
+    if flags.off:
+        switch_off(build, flags, {'--list': told.list_only, '--no-rebuild': told.no_rebuild})
+        return _run([*meson_test, *told.meson])
     if told.list_only:
         more = ['--no-rebuild'] if told.no_rebuild else []
         return subprocess.run([*meson_test, *more, *told.meson], check=False).returncode
-    if flags.off:
-        switch_off(build, flags)
-        more = ['--no-rebuild'] if told.no_rebuild else []
-        return _run([*meson_test, *more, *told.meson])
     measurement = Measurement(build, flags, os.getcwd())
     _one_wrapper(measurement, told)
     try:
