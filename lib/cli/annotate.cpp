@@ -102,13 +102,15 @@ void add_annotate(CLI::App &app, Outcome &outcome) {
                   "lines without cost shown around others (default 3)")
       ->type_name("N")
       ->check(whole_number_from(0, 1000000));
-  command.add_flag("--asm", options->instructions,
-                   "the instructions of a function, from the files that were profiled");
+  auto *const instructions =
+      command.add_flag("--asm", options->instructions,
+                       "the instructions of a function, from the files that were profiled");
   command
       .add_option("--disassembly-flavor", options->flavor,
                   "how instructions of x86 are written with --asm (default att)")
       ->type_name("att|intel")
-      ->check(one_of({"att", "intel"}));
+      ->check(one_of({"att", "intel"}))
+      ->needs(instructions);
   add_filter(command, options->filter);
   add_table_options(command, options->table, 0);
   command.callback([options, &outcome] { outcome.end(run(*options)); });

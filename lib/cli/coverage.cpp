@@ -131,9 +131,9 @@ Result<LinePlace> line_place(const std::string &text) {
 }
 
 // Sources of that name wherever they lie: the root need not be that of the project.
-std::string named_so(const LinePlace &place) {
+std::string named_so(const std::filesystem::path &path) {
   std::string out = "(^|/)";
-  for (const char c : std::filesystem::path(place.file).filename().string()) {
+  for (const char c : path.filename().string()) {
     const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (!word && static_cast<unsigned char>(c) < 0x80)
       out += '\\';
@@ -196,7 +196,9 @@ Result<CollectOptions> collecting(const CoverageArguments &options) {
   std::vector<std::string> filters = options.filters;
   if (filters.empty() && !options.which_tests.empty()) {
     TALLY_TRY(place, line_place(options.which_tests));
-    filters.push_back(named_so(place));
+    std::error_code ignored;
+    filters.push_back(named_so(place.file));
+    filters.push_back(named_so(std::filesystem::weakly_canonical(place.file, ignored))); // a link's
   }
   TALLY_TRY(filter, PathFilter::make(filters, options.excludes));
   out.filter = std::move(filter);
@@ -353,8 +355,8 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
       ->allow_extra_args(false);
   command
       .add_option("--exclude-objects", options->exclude_objects,
-                  "leave out objects in whose path below the build folder (else: as PATH has it) a "
-                  "pattern is found")
+                  "leave out objects whose path matches RE; the path is relative to the build "
+                  "folder with --build, and as given otherwise")
       ->type_name("RE")
       ->check(not_empty)
       ->allow_extra_args(false);
@@ -403,8 +405,8 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
       ->check(whole_number_from(0, UINT32_MAX));
   command
       .add_option("--sort", options->sort,
-                  "order of the files in the table: by path, by the smallest percentage, or by the "
-                  "most lines not run (default: file)")
+                  "order of the files in the text report: by path, by the smallest percentage, or "
+                  "by the most lines not run (default: file)")
       ->type_name(file_order_words())
       ->check(CLI::Validator(
           [](std::string &word) {

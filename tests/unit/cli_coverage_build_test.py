@@ -116,7 +116,8 @@ class BuildFolderTest(unittest.TestCase):
             (self.build / "compile_commands.json").unlink()
             done = self.tally("coverage", "build/main.c.gcno",
                               status=4 if new.startswith("/") else 0)
-            self.assertEqual(done.stderr == "", new in (".", ""), new)
+            self.assertRegex(done.stderr, r"\A[^\n]*/main\.c: warning: the source does not exist: ",
+                             new)
         if missing_tool("clang") is None:  # it records build/./main.c here
             compiled(f"-ffile-prefix-map={self.project}=.", compiler="clang")
             done = self.tally("coverage", "build/main.c.gcno")
@@ -141,6 +142,49 @@ class BuildFolderTest(unittest.TestCase):
         for word in ("=x", "x=", "x"):
             done = self.tally("coverage", "--substitute", word, status=2)
             self.assertEqual(done.stderr, f"tally: --substitute: expected FROM=TO, found '{word}'\n")
+
+    def test_a_source_that_is_gone_may_be_another_of_its_name(self) -> None:
+        """The build made build/parser.c, and removed it; parser.c is another file."""
+        (self.project / "parser.c").write_text(MAIN, encoding="utf-8")
+        made = self.build / "parser.c"
+        made.write_text(MAIN, encoding="utf-8")
+        self.command("gcc", "--coverage", "-O0", "parser.c", "-o", "parser")
+        self.command("./parser")
+        made.unlink()
+        self.assertIn("/build/parser.c: warning: the source does not exist: ",
+                      self.tally("coverage", "build").stderr)
+        (self.project / "parser.c").unlink()
+        done = self.tally("coverage", "build")
+        self.assertRegex(done.stdout, r"(?m)^build/parser\.c ")
+        self.assertIn("build/parser.c: warning: the source cannot be read", done.stderr)
+
+    def test_where_a_report_lies_does_not_matter(self) -> None:
+        text = "SF:src/a.c\nDA:1,1\nend_of_record\n"
+        for folder in ("out/src", "below/src"):
+            (self.project / folder).mkdir(parents=True)
+            (self.project / folder / "a.c").write_text("int a;\n", encoding="utf-8")
+        (self.project / "out/x.info").write_text(text, encoding="utf-8")
+        (self.project / "x.info").write_text(text, encoding="utf-8")
+        shown = {path: self.tally("coverage", path, "--root", "below").stdout
+                 for path in ("x.info", "out/x.info")}
+        self.assertRegex(shown["x.info"], r"(?m)^src/a\.c +100")
+        self.assertEqual(shown["x.info"], shown["out/x.info"])
+        # With the default root, too, what lies below that comes first.
+        shutil.copytree(self.project / "below/src", self.project / "src")
+        self.assertRegex(self.tally("coverage", "out/x.info").stdout, r"(?m)^src/a\.c +100")
+
+    def test_which_tests_through_a_link(self) -> None:
+        (self.project / "x.info").write_text(
+            f"TN:one\nSF:{self.project}/main.c\nDA:2,1\nend_of_record\n", encoding="utf-8")
+        (self.project / "link.c").symlink_to("main.c")
+        done = self.tally("coverage", "x.info", "--which-tests", "link.c:2")
+        self.assertEqual(done.stdout, "one\n")
+
+    def test_deep_folders_take_no_memory(self) -> None:
+        (self.project / "x.info").write_text(
+            f"SF:/{'a/' * 20000}f.c\nDA:1,1\nend_of_record\n"
+            f"SF:/{'a/' * 19999}b/f.c\nDA:1,1\nend_of_record\n", encoding="utf-8")
+        self.tally("coverage", "x.info", "--root", "/")
 
     def test_paths_recorded_in_reports(self) -> None:
         (self.project / "x.info").write_text("SF:/ci/p/main.c\nDA:2,1\nend_of_record\n",

@@ -126,12 +126,17 @@ struct Folder {
 };
 using Folders = std::map<std::string, Folder, std::less<>>; // by path, which ends with '/'
 
+// A path of a hostile file may have a folder in every second byte: deeper ones have no sums.
+constexpr size_t deepest_folder = 64;
+
 Folders folders_of(const Coverage &coverage, std::string_view root) {
   Folders out;
   for (const FileCoverage &file : coverage.files) {
     const std::string_view path = relative_path(file.path, root);
     const CoverageTotals totals = totals_of(file);
-    for (size_t slash = path.find('/'); slash != path.npos; slash = path.find('/', slash + 1)) {
+    size_t depth = 0;
+    for (size_t slash = path.find('/'); slash != path.npos && depth < deepest_folder;
+         slash = path.find('/', slash + 1), ++depth) {
       Folder &folder = out[std::string(path.substr(0, slash + 1))];
       ++folder.files;
       folder.totals += totals;

@@ -68,6 +68,7 @@ private:
     left_out_.insert(places.left_out().begin(), places.left_out().end());
     lost_.insert(places.lost().begin(), places.lost().end());
     moved_.insert(places.moved().begin(), places.moved().end());
+    replaced_.insert(places.replaced().begin(), places.replaced().end());
   }
   Result<void> add_reports();
   void apply_markers(Coverage &coverage);
@@ -97,7 +98,7 @@ private:
   std::set<std::string> without_data_;          // tests of which no object has counts
   std::vector<std::optional<Piece>> pieces_;
   std::set<std::string> left_out_, lost_;
-  std::map<std::string, std::string> moved_;
+  std::map<std::string, std::string> moved_, replaced_;
   std::optional<Error> failed_;
   CollectedCoverage out_;
 };
@@ -230,12 +231,13 @@ bool Collect::take(size_t i) {
   return !failed_;
 }
 
-// Their sources lie where they are told to be; paths that are not absolute are below the root.
+// Their sources lie where the report says; paths that are not absolute are below the root, or, with
+// the default root, beside the report or above it.
 Result<void> Collect::add_reports() {
   SourcePlaces places(source_rules());
   for (const std::string &path : inputs_.reports) {
     Diagnostics findings;
-    places.begin_object(path);
+    places.begin_report(path, options_.root != CollectOptions().root);
     auto read = read_file(path, findings);
     diagnostics_.append(findings);
     if (!read)
@@ -246,7 +248,7 @@ Result<void> Collect::add_reports() {
                   fmt::format("is {}: neither counters nor coverage", read->format->name), path);
     const auto place = [&](std::vector<FileCoverage> &files) {
       std::erase_if(files, [&](FileCoverage &file) {
-        const auto &real = places.place(file.path, out_.root);
+        const auto &real = places.place(file.path, "");
         if (real)
           file.path = *real;
         return !real;
@@ -386,6 +388,15 @@ Result<CollectedCoverage> Collect::run() {
                                  "taken from {}",
                                  taken),
                      folder);
+  if (!replaced_.empty())
+    diagnostics_.add(Severity::warning,
+                     fmt::format("the source does not exist{}: {} is counted in its place "
+                                 "(--substitute FROM=TO names another directory)",
+                                 replaced_.size() == 1
+                                     ? std::string()
+                                     : fmt::format(", nor do {} others", replaced_.size() - 1),
+                                 replaced_.begin()->second),
+                     replaced_.begin()->first);
   if (!lost_.empty())
     diagnostics_.add(
         Severity::warning,

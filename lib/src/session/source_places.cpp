@@ -85,8 +85,9 @@ bool SourcePlaces::leads_to_file(std::string_view name, std::string_view folder)
 }
 
 // The nearest folder above the notes that the name leads from to a file: where the compiler's
-// folder is not told, has gone (the build was moved), or is not what the name is relative to
-// (-ffile-prefix-map=FOLDER=.).
+// folder is not recorded, has gone (the build was moved), or was replaced in the name
+// (-ffile-prefix-map=FOLDER=.). The last of these cannot be told from a source that the build made
+// and removed, which may be another one of the same name: it is reported.
 std::optional<std::string> SourcePlaces::above_notes(const std::string &name,
                                                      const std::string &folder) {
   std::error_code ignored;
@@ -121,10 +122,14 @@ std::string SourcePlaces::path_of(const std::string &name, const std::string &fo
         return *path;
   if (name.starts_with('/'))
     return name;
-  if (const auto path = above_notes(name, folder))
-    return *path;
   const std::string in_root = (fs::path(rules_.root) / name).string();
-  return folder.starts_with('/') && !is_file(in_root) ? joined : in_root;
+  if (!notes_.empty() && !(is_report_ && is_file(in_root)))
+    if (const auto path = above_notes(name, folder)) {
+      if (folder.starts_with('/') && rules_.maps.empty() && is_there(folder))
+        replaced_.try_emplace(joined, *path);
+      return *path;
+    }
+  return folder.starts_with('/') && (is_there(folder) || !is_file(in_root)) ? joined : in_root;
 }
 
 std::optional<std::string> SourcePlaces::find(const std::string &name, const std::string &folder) {
