@@ -285,7 +285,7 @@ TALLY_API const char *tally_session_setting(tally_session *session, const char *
 /* Columns of the terminal that replies are shown on; 0: any. 80 when it is not told. */
 TALLY_API void tally_session_set_width(tally_session *session, uint32_t columns);
 /* How `annotate --asm` shows the instructions of a process that is gone, or of a file that was
- * loaded: "intel" or "att", as the debugger's own setting is. "att" until it is told. */
+ * loaded: "intel" or "att", like the debugger's own setting. The default is "att". */
 TALLY_API void tally_session_set_disassembly_flavor(tally_session *session, const char *flavor);
 /* How their tables are coloured; as plain text until it is told. role: function, filename, address,
  * variable, title, highlight or metadata. sgr: what the terminal is sent before such a piece,

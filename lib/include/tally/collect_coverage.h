@@ -29,7 +29,8 @@ struct CollectOptions {
   // (notes_of_build()), with the counters beside them; all else is left from earlier builds and
   // runs.
   std::string build{};
-  // Of the objects, none in whose path below `build` (else: as `paths` has it) an exclude is found.
+  // Leaves out objects whose path matches an exclude. The path is relative to `build` if that is
+  // given, and as in `paths` otherwise.
   PathFilter objects;
   // Applied to the names of sources as objects and reports have them, relative or absolute; the
   // first that fits holds.

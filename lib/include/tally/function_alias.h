@@ -12,10 +12,10 @@
 
 namespace tally {
 
-// What the profile calls the function that has a symbol `alias`: "__GI___libc_write" for "write".
-// Nothing where no file of the profile has that symbol, or the profile does not have its function.
-// An alias of several functions is an error that lists them. `pid`: a process that has the files
-// mapped; 0: none.
+// Returns the profile's name of the function that has a symbol `alias`: "__GI___libc_write" for
+// "write". Nothing where no file of the profile has that symbol, or the profile does not have its
+// function. An alias of several functions is an error that lists them. `pid`: a process that has
+// the files mapped; 0: none.
 TALLY_API Result<std::optional<std::string>> function_of_alias(const StackProfile &profile,
                                                                std::string_view alias,
                                                                Symbolizer &symbolizer, int pid = 0);

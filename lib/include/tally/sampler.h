@@ -39,8 +39,8 @@ struct SamplerOptions {
   StackMode stacks = StackMode::fp;
   bool enable_on_exec = false;        // begin at the process's next exec (tally record)
   std::shared_ptr<Unwinder> unwinder; // must be there for StackMode::dwarf
-  // Of the user's breakpoints that the debugger passes by itself: ticks that the kernel spends
-  // there are left out. Null: there are none.
+  // The user's breakpoints that the debugger passes by itself: ticks that the kernel spends there
+  // are left out. Null means none.
   std::shared_ptr<const StopPlaces> passed_stops;
   // Of the copy of the stack that StackMode::dwarf unwinds: a multiple of 8 below 64 KiB. 0: by the
   // frequency, and more from a part's end on if many stacks were cut.
@@ -61,8 +61,8 @@ struct SamplerStatus {
   uint32_t threads = 0;        // with samples
   uint32_t parts = 0;          // with samples, the open one included
   uint64_t cpu_ns = 0;         // CPU time of the sampled threads
-  // Of cpu_ns, the time in the kernel, where that is not sampled: samples / what remains is the
-  // delivered rate. The kernel counts it less exactly than cpu_ns.
+  // The part of cpu_ns that was spent in the kernel, if that is not sampled. The delivered rate is
+  // the samples by the rest of cpu_ns. The kernel counts this part less exactly than cpu_ns.
   uint64_t unsampled_ns = 0;
   uint64_t rounds = 0;         // ticks of a wall clock, each of which counts every thread
   bool wall_clock = false;     // else CPU time
