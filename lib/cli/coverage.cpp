@@ -134,8 +134,7 @@ Result<LinePlace> line_place(const std::string &text) {
 std::string named_so(const std::filesystem::path &path) {
   std::string out = "(^|/)";
   for (const char c : path.filename().string()) {
-    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!word && static_cast<unsigned char>(c) < 0x80)
+    if (!is_word_character(c) && static_cast<unsigned char>(c) < 0x80)
       out += '\\';
     out += c;
   }

@@ -2,6 +2,7 @@
 import os
 import sys
 import unittest
+from typing import Callable
 
 sys.path.insert(0, os.path.dirname(__file__))
 from case import REPORT, LldbCase
@@ -19,46 +20,47 @@ class DapTest(LldbCase):
         if len(absent) == len(lldb_programs()):
             raise unittest.SkipTest(f"not installed: lldb-dap or lldb-vscode of {absent}")
 
+    def in_each_server(self, measure: Callable[[DapSession], None], **options: bool) -> None:
+        """In a session with each server that is installed."""
+        def serve(lldb: str) -> None:
+            server = dap_server(lldb)
+            if server is not None:
+                with DapSession(server) as dap:
+                    measure(dap)
+        self.in_each(serve, **options)
+
     def test_sampled_from_the_launch_on(self) -> None:
         """The commands come before the launch; none follows until the process has ended."""
-        def measure(lldb: str) -> None:
-            server = dap_server(lldb)
-            if server is None:
-                return
-            with DapSession(server) as dap:
-                dap.launch(program("spin7030"), ["0.7"], commands=["profile start"],
-                           exit_commands=["profile status", REPORT])
-                printed = dap.wait_exit()
-                self.assertIn("Sampling begins with the next process", printed, dap.transcript)
-                status = parse_status(printed[printed.rindex("\nstate ") + 1:])
-                self.assertGreater(int(status["samples"]), 400, dap.transcript)
-                report = parse_report(printed[printed.rindex(REPORT):].partition("\n")[2])
-                seventy = report.row("seventy").self_ticks
-                thirty = report.row("thirty").self_ticks
-                self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=10,
-                                       msg=dap.transcript)
-        self.in_each(measure, by_chance=True)
+        def measure(dap: DapSession) -> None:
+            dap.launch(program("spin7030"), ["0.7"], commands=["profile start"],
+                       exit_commands=["profile status", REPORT])
+            printed = dap.wait_exit()
+            self.assertIn("Sampling begins with the next process", printed, dap.transcript)
+            status = parse_status(printed[printed.rindex("\nstate ") + 1:])
+            self.assertGreater(int(status["samples"]), 400, dap.transcript)
+            report = parse_report(printed[printed.rindex(REPORT):].partition("\n")[2])
+            seventy = report.row("seventy").self_ticks
+            thirty = report.row("thirty").self_ticks
+            self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=10,
+                                   msg=dap.transcript)
+        self.in_each_server(measure, by_chance=True)
 
     def test_resumed_by_the_client(self) -> None:
         """At a stop it is armed only; the client's own request lets the process run on."""
-        def measure(lldb: str) -> None:
-            server = dap_server(lldb)
-            if server is None:
-                return
-            with DapSession(server) as dap:
-                dap.launch(program("spin7030"), ["0.6", "2"], commands=["profile start"],
-                           functions=["checkpoint"])
-                samples = []
-                for _ in range(2):
-                    dap.wait_event("stopped")
-                    status = parse_status(dap.command("profile status"))
-                    self.assertEqual(status["state"], "sampling", dap.transcript)
-                    samples.append(int(status["samples"]))
-                    dap.proceed()
-                self.assertGreater(samples[0], 100, dap.transcript)
-                self.assertGreater(samples[1], samples[0] + 100, dap.transcript)
-                dap.wait_exit()
-        self.in_each(measure, by_chance=True)
+        def measure(dap: DapSession) -> None:
+            dap.launch(program("spin7030"), ["0.6", "2"], commands=["profile start"],
+                       functions=["checkpoint"])
+            samples = []
+            for _ in range(2):
+                dap.wait_event("stopped")
+                status = parse_status(dap.command("profile status"))
+                self.assertEqual(status["state"], "sampling", dap.transcript)
+                samples.append(int(status["samples"]))
+                dap.proceed()
+            self.assertGreater(samples[0], 100, dap.transcript)
+            self.assertGreater(samples[1], samples[0] + 100, dap.transcript)
+            dap.wait_exit()
+        self.in_each_server(measure, by_chance=True)
 
 
 if __name__ == "__main__":

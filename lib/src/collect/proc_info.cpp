@@ -113,13 +113,14 @@ std::optional<CpuTimes> parse_cpu_times(std::string_view stat) {
   if (name_end == stat.npos)
     return std::nullopt;
   stat.remove_prefix(name_end + 1);
-  for (int field = 3; field < 14; ++field) {
+  const auto pass_field = [&] {
     stat.remove_prefix(std::min(stat.find_first_not_of(' '), stat.size()));
     stat.remove_prefix(std::min(stat.find(' '), stat.size()));
-  }
+  };
+  for (int field = 3; field < 14; ++field)
+    pass_field();
   const auto user = number<uint64_t>(stat);
-  stat.remove_prefix(std::min(stat.find_first_not_of(' '), stat.size()));
-  stat.remove_prefix(std::min(stat.find(' '), stat.size()));
+  pass_field();
   const auto system = number<uint64_t>(stat);
   if (!user || !system)
     return std::nullopt;

@@ -123,13 +123,14 @@ std::string SourcePlaces::path_of(const std::string &name, const std::string &fo
   if (name.starts_with('/'))
     return name;
   const std::string in_root = (fs::path(rules_.root) / name).string();
+  const bool is_absolute = folder.starts_with('/'), keeps_folder = is_absolute && is_there(folder);
   if (!notes_.empty() && !(is_report_ && is_file(in_root)))
     if (const auto path = above_notes(name, folder)) {
-      if (folder.starts_with('/') && rules_.maps.empty() && is_there(folder))
+      if (keeps_folder && rules_.maps.empty())
         replaced_.try_emplace(joined, *path);
       return *path;
     }
-  return folder.starts_with('/') && (is_there(folder) || !is_file(in_root)) ? joined : in_root;
+  return keeps_folder || (is_absolute && !is_file(in_root)) ? joined : in_root;
 }
 
 std::optional<std::string> SourcePlaces::find(const std::string &name, const std::string &folder) {
