@@ -79,6 +79,20 @@ class NativeTest(InterruptCase):
             self.assertGreater(min(row.self_ticks for row in rows), 20, play)
         with_one_retry(measure)
 
+    def test_short_system_calls(self) -> None:
+        """They take 2 % of the time. They had half of the ticks where the signal was sent from
+        another processor, for they end while it is on its way."""
+        def measure(threads: str) -> None:
+            play = play_gdb(["profile start --backend interrupt", "run", "profile report"],
+                            program("asks_often"), ["2", threads])
+            self.assertEqual(play.stderr, "", play)
+            report = play.report()
+            self.assertGreater(report.total, 100, play)
+            self.assertGreater(report.row("work").self_ticks, 0.8 * report.total, play)
+        for threads in ("1", "2"):
+            with self.subTest(threads=threads):
+                with_one_retry(lambda: measure(threads))
+
     def test_the_programs_own_signals(self) -> None:
         """Its clocks and handlers go on as without us, and nothing else interrupts it."""
         play = play_gdb([START, "handle SIGALRM SIGPROF nostop noprint pass", "run",

@@ -1,14 +1,27 @@
 #include "collect/processor_use.h"
 
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sched.h>
 
 #include "collect_child.h"
+#include "support/clock.h"
 
 namespace tally::collect_processor_use_test {
 namespace {
+
+std::vector<int> allowed_processors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ::sched_getaffinity(0, sizeof allowed, &allowed);
+  std::vector<int> out;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(static_cast<size_t>(cpu), &allowed))
+      out.push_back(cpu);
+  return out;
+}
 
 TEST(ProcessorUse, ReadsWhatTheSchedulerCounts) {
   const auto counts = parse_schedstat("1234567 89 10\n");
@@ -27,22 +40,64 @@ TEST(ProcessorUse, ReadsWhatTheSchedulerCounts) {
   EXPECT_FALSE(has_processor(*counts, lost_ten));
 }
 
+TEST(ProcessorUse, ReadsWhereAThreadRan) {
+  std::string stat = "12 (a ) S) R";
+  for (int field = 4; field <= 52; ++field)
+    stat += " " + std::to_string(field);
+  EXPECT_EQ(parse_processor(stat), 39);
+  EXPECT_TRUE(is_runnable(stat));
+  EXPECT_FALSE(is_runnable("12 (a R) S 4"));
+  EXPECT_FALSE(parse_processor("12 (a) R 4 5"));
+  EXPECT_FALSE(parse_processor("12 a"));
+}
+
+TEST(ProcessorHolders, WhatRanThereStands) {
+  if (!read_small_file("/proc/self/schedstat"))
+    GTEST_SKIP() << "the kernel has no /proc/PID/schedstat";
+  const std::vector<int> processors = allowed_processors();
+  if (processors.size() < 2)
+    GTEST_SKIP() << "there is one processor only";
+  const int held = processors.back();
+  Child child([held] {
+    const OnProcessor there(held);
+    spin_for(100);
+  });
+  const OnProcessor here(processors.front());
+  child.go();
+  const auto child_runs = [pid = std::to_string(child.pid())] {
+    const auto text = read_small_file("/proc/" + pid + "/schedstat");
+    const auto counts = text ? parse_schedstat(*text) : std::nullopt;
+    const auto status = process_status(pid);
+    return counts && status && has_processor(*counts, *status);
+  };
+
+  constexpr int enough = 20;
+  int holds = 0, runs_held = 0, runs_released = 0;
+  ProcessorHolders holders;
+  for (int tries = 0; holds < enough && tries < 100 * enough; ++tries) {
+    const uint64_t at = now_ns() + 500'000;
+    holders.take(std::vector<int>{held}, at);
+    sleep_on_time(at);
+    const bool is_held = holders.hold();
+    holds += is_held;
+    runs_held += is_held && child_runs();
+    holders.release();
+    sleep_ns(500'000);
+    runs_released += is_held && child_runs();
+  }
+  if (holds < enough)
+    GTEST_SKIP() << "the machine is too busy: the threads never wake on time";
+  EXPECT_LT(runs_held, enough / 4);
+  EXPECT_GT(runs_released, enough / 2);
+}
+
 // Two processes share one processor: at most one of them runs at a time, and the other waits for
 // it. Both would count if it were enough that they are runnable.
 TEST(ProcessorUse, OneOfTwoRunsOnOneProcessor) {
   if (!read_small_file("/proc/self/schedstat"))
     GTEST_SKIP() << "the kernel has no /proc/PID/schedstat";
-  cpu_set_t allowed;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof allowed, &allowed), 0);
-  int last = 0;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &allowed))
-      last = cpu;
-  const auto spin = [last] {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(last, &one);
-    ::sched_setaffinity(0, sizeof one, &one);
+  const auto spin = [last = allowed_processors().back()] {
+    const OnProcessor there(last);
     spin_for(100);
   };
   Child first(spin), second(spin);
@@ -51,12 +106,13 @@ TEST(ProcessorUse, OneOfTwoRunsOnOneProcessor) {
 
   constexpr int enough = 100;
   int looks = 0, runnable = 0, running = 0;
-  ProcessorUse uses[] = {ProcessorUse(first.pid()), ProcessorUse(second.pid())};
+  ProcessorHolders holders;
+  ProcessorUse uses[] = {{first.pid(), holders}, {second.pid(), holders}};
   const std::vector<pid_t> tids[] = {{first.pid()}, {second.pid()}};
   for (int tries = 0; looks < enough && tries < 100 * enough; ++tries) {
     bool on_time = true;
     for (int i = 0; i < 2; ++i)
-      on_time &= uses[i].sleep_briefly(tids[i]);
+      on_time &= uses[i].sleep_briefly(tids[i], false);
     if (!on_time)
       continue;
     ++looks;

@@ -23,6 +23,7 @@
 
 namespace tally {
 
+class ProcessorHolders;
 class ProcessorUse;
 
 // When to stop the process next, and whose stops are ours. Used by two threads: one waits and
@@ -102,6 +103,7 @@ private:
   pid_t looked_at_ = 0;   // the last thread that stopped
   bool looking_ = false;  // between take() and done()
   std::condition_variable round_over_;
+  std::shared_ptr<ProcessorHolders> holders_; // while the process runs
   bool round_counted_ = false;
   uint64_t rounds_ = 0;
   uint64_t missed_ = 0;

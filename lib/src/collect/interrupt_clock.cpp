@@ -99,6 +99,7 @@ void InterruptClock::resumed() {
 void InterruptClock::stopped() {
   const std::lock_guard lock(mutex_);
   running_ = false;
+  holders_.reset();
   for (auto &[tid, each] : awaited_)
     each.stale = true;
   round_over_.notify_all();
@@ -158,13 +159,16 @@ bool InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, Process
                                      std::span<const pid_t> tids) {
   const pid_t pid = pid_;
   const uint64_t begin = now_ns();
+  // Others may hold that processor for long.
+  bool beside = true;
   for (bool on_time = false; !on_time;) {
     lock.unlock();
-    on_time = use.sleep_briefly(tids);
+    on_time = use.sleep_briefly(tids, beside);
     lock.lock();
     if (!running_ || pid_ != pid)
       return false;
     const uint64_t now = now_ns();
+    beside = now - begin < period_ns_;
     if (!on_time && now - begin > std::min(patient_periods * period_ns_, longest_look_away_ns))
       return true;
   }
@@ -211,7 +215,11 @@ size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock) {
   };
   std::erase_if(awaited_, is_over);
   // One signal at a time for each thread, and a round only when the last one is over.
-  ProcessorUse use(pid_);
+  // stopped() may drop them meanwhile.
+  if (!holders_)
+    holders_ = std::make_shared<ProcessorHolders>();
+  const std::shared_ptr<ProcessorHolders> holders = holders_;
+  ProcessorUse use(pid_, *holders);
   if (is_on_its_way(now_ns()) || !wait_for_chance(lock, use, tids))
     return 0;
   std::vector<pid_t> chosen;

@@ -106,26 +106,36 @@ std::vector<int> online_cpus() {
   return cpus;
 }
 
-std::optional<CpuTimes> parse_cpu_times(std::string_view stat) {
-  // The second field, the name in parentheses, may hold anything. Fields 14 and 15 are utime and
-  // stime (proc_pid_stat(5)).
+namespace {
+
+// The text of /proc/PID/stat from a field on, which proc_pid_stat(5) numbers from 1; `field` is 3
+// or more. The second field, the name in parentheses, may hold anything.
+std::string_view from_field(std::string_view stat, int field) {
   const size_t name_end = stat.rfind(')');
-  if (name_end == stat.npos)
-    return std::nullopt;
-  stat.remove_prefix(name_end + 1);
-  const auto pass_field = [&] {
+  stat.remove_prefix(name_end == stat.npos ? stat.size() : name_end + 1);
+  for (int passed = 3; passed < field; ++passed) {
     stat.remove_prefix(std::min(stat.find_first_not_of(' '), stat.size()));
     stat.remove_prefix(std::min(stat.find(' '), stat.size()));
-  };
-  for (int field = 3; field < 14; ++field)
-    pass_field();
-  const auto user = number<uint64_t>(stat);
-  pass_field();
-  const auto system = number<uint64_t>(stat);
+  }
+  return stat;
+}
+
+} // namespace
+
+std::optional<CpuTimes> parse_cpu_times(std::string_view stat) {
+  const std::string_view from_user = from_field(stat, 14); // utime, then stime
+  const auto user = number<uint64_t>(from_user);
+  const auto system = number<uint64_t>(from_field(stat, 15));
   if (!user || !system)
     return std::nullopt;
   return CpuTimes{*user, *system};
 }
+
+std::optional<int> parse_processor(std::string_view stat) {
+  return number<int>(from_field(stat, 39));
+}
+
+bool is_runnable(std::string_view stat) { return from_field(stat, 3).starts_with(" R"); }
 
 ProcessStatus parse_status(std::string_view text) {
   ProcessStatus status;

@@ -31,6 +31,10 @@ struct CpuTimes {
 };
 // The text of /proc/PID/stat; nothing when it is of another form.
 std::optional<CpuTimes> parse_cpu_times(std::string_view stat);
+// The processor that a thread runs on, or ran on last, from the same text of the thread.
+std::optional<int> parse_processor(std::string_view stat);
+// Whether the thread runs or waits for a processor, from the same text.
+bool is_runnable(std::string_view stat);
 
 struct ProcessStatus {
   pid_t tgid = 0;

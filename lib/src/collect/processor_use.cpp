@@ -4,10 +4,6 @@
 #include <charconv>
 
 #include <fmt/format.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "support/clock.h"
 
@@ -16,40 +12,8 @@ namespace tally {
 namespace {
 
 constexpr uint64_t moment_ns = 100'000;
-// What a timer and a sleeping processor take to wake a thread; waits for the processor are longer.
-constexpr uint64_t most_late_ns = 80'000;
-
-// struct sched_attr of linux/sched/types.h, which clashes with libc's header.
-struct SchedulerAttributes {
-  uint32_t size = sizeof(SchedulerAttributes);
-  uint32_t policy = 0;
-  uint64_t flags = 0;
-  int32_t nice = 0;
-  uint32_t priority = 0;
-  uint64_t slice_ns = 0;
-  uint64_t deadline_ns = 0;
-  uint64_t period_ns = 0;
-};
-
-// A thread of short time slices gets a processor sooner: of 100 sleeps on a busy machine 85 ended
-// on time without it, 98 with it. Kernels before 6.12 take the slice and do not use it.
-void ask_for_short_slices() {
-  SchedulerAttributes attributes;
-  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0)
-    return;
-  attributes.size = sizeof attributes;
-  attributes.slice_ns = moment_ns;
-  ::syscall(SYS_sched_setattr, 0, &attributes, 0); // may be refused
-}
-
-// Without the slack of 50 µs that the kernel adds by default.
-void sleep_without_slack(uint64_t length) {
-  const int slack = ::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-  ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-  sleep_ns(length);
-  if (slack > 0)
-    ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack), 0, 0, 0);
-}
+// What it takes to wake a thread and to move it to another processor.
+constexpr uint64_t moving_ns = 100'000;
 
 } // namespace
 
@@ -64,25 +28,50 @@ std::optional<SchedulerCounts> parse_schedstat(std::string_view text) {
   }
   if (numbers[2] == 0) // it has run before anybody can ask: the kernel does not count
     return std::nullopt;
-  return SchedulerCounts{numbers[0], numbers[2]};
+  return SchedulerCounts{numbers[0], numbers[1], numbers[2]};
 }
 
-ProcessorUse::ProcessorUse(pid_t pid) : pid_(pid) { ask_for_short_slices(); }
+ProcessorUse::ProcessorUse(pid_t pid, ProcessorHolders &holders) : pid_(pid), holders_(holders) {
+  ask_for_short_slices();
+}
+
+ProcessorUse::~ProcessorUse() { holders_.release(); }
 
 std::optional<SchedulerCounts> ProcessorUse::counts_of(pid_t tid) const {
   const auto text = read_small_file(fmt::format("/proc/{}/task/{}/schedstat", pid_, tid));
   return text ? parse_schedstat(*text) : std::nullopt;
 }
 
-bool ProcessorUse::sleep_briefly(std::span<const pid_t> tids) {
+// Those of the threads that run or wait for one, each once. The caller has just taken one itself.
+std::vector<int> ProcessorUse::processors(std::span<const pid_t> tids) const {
+  std::vector<int> out;
+  for (const pid_t tid : tids) {
+    const std::string path = fmt::format("{}/task/{}", pid_, tid);
+    const auto stat = read_small_file(fmt::format("/proc/{}/stat", path));
+    const auto processor = stat ? parse_processor(*stat) : std::nullopt;
+    if (processor && is_runnable(*stat))
+      out.push_back(*processor);
+  }
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+bool ProcessorUse::sleep_briefly(std::span<const pid_t> tids, bool beside) {
+  holders_.release();
+  const std::vector<int> taken = beside ? processors(tids) : std::vector<int>();
+  const OnProcessor here(taken.empty() ? std::nullopt : std::optional(taken.front()));
   cpu_before_ns_.clear();
   for (const pid_t tid : tids)
     if (const auto counts = counts_of(tid))
       cpu_before_ns_.emplace(tid, counts->cpu_ns);
   const uint64_t begin = now_ns();
-  sleep_without_slack(moment_ns);
+  const uint64_t end = begin + moment_ns + (taken.size() > 1 ? moving_ns : 0);
+  if (taken.size() > 1)
+    holders_.take(std::span(taken).subspan(1), end);
+  const bool on_time = sleep_on_time(end);
   slept_ns_ = now_ns() - begin;
-  return slept_ns_ <= moment_ns + most_late_ns;
+  return on_time && (taken.size() < 2 || holders_.hold());
 }
 
 bool ProcessorUse::runs(pid_t tid, const ProcessStatus &status) const {

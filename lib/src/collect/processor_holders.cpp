@@ -1,0 +1,163 @@
+#include "collect/processor_holders.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collect/processor_use.h"
+#include "support/clock.h"
+
+namespace tally {
+
+namespace {
+
+constexpr uint64_t slice_ns = 100'000;
+// What a timer and a sleeping processor take to wake a thread; waits for the processor are longer.
+constexpr uint64_t most_late_ns = 80'000;
+// What it takes to switch to a thread that need not wait.
+constexpr uint64_t most_waited_ns = 2'000;
+// However busy the thread is that releases.
+constexpr uint64_t most_held_ns = 1'000'000;
+
+// struct sched_attr of linux/sched/types.h, which clashes with libc's header.
+struct SchedulerAttributes {
+  uint32_t size = sizeof(SchedulerAttributes);
+  uint32_t policy = 0;
+  uint64_t flags = 0;
+  int32_t nice = 0;
+  uint32_t priority = 0;
+  uint64_t slice_ns = 0;
+  uint64_t deadline_ns = 0;
+  uint64_t period_ns = 0;
+};
+
+// For how long the calling thread has waited for a processor since it began. 0: not known.
+uint64_t own_wait_ns() {
+  const auto text = read_small_file("/proc/thread-self/schedstat");
+  const auto counts = text ? parse_schedstat(*text) : std::nullopt;
+  return counts ? counts->waited_ns : 0;
+}
+
+void pause_briefly() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+} // namespace
+
+OnProcessor::OnProcessor(std::optional<int> processor) {
+  if (!processor || *processor < 0 || *processor >= CPU_SETSIZE ||
+      ::sched_getaffinity(0, sizeof before_, &before_) != 0)
+    return;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(*processor), &one);
+  moved_ = ::sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
+OnProcessor::~OnProcessor() {
+  if (moved_)
+    ::sched_setaffinity(0, sizeof before_, &before_);
+}
+
+void ask_for_short_slices() {
+  SchedulerAttributes attributes;
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0)
+    return;
+  attributes.size = sizeof attributes;
+  attributes.slice_ns = slice_ns;
+  ::syscall(SYS_sched_setattr, 0, &attributes, 0); // may be refused
+}
+
+bool sleep_on_time(uint64_t at_ns) {
+  const timespec at{static_cast<time_t>(at_ns / 1'000'000'000),
+                    static_cast<long>(at_ns % 1'000'000'000)};
+  // Without the slack of 50 µs that the kernel adds by default.
+  const int slack = ::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+  ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  const uint64_t waited = own_wait_ns();
+  const bool sleeps = now_ns() < at_ns;
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr) == EINTR) {
+  }
+  const uint64_t now = now_ns();
+  const bool on_time =
+      sleeps && now <= at_ns + most_late_ns && own_wait_ns() - waited <= most_waited_ns;
+  if (slack > 0)
+    ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack), 0, 0, 0);
+  return on_time;
+}
+
+ProcessorHolders::~ProcessorHolders() {
+  release();
+  ends_ = true;
+  for (const auto &holder : holders_)
+    holder->thread.join();
+}
+
+bool ProcessorHolders::add_holder() {
+  auto holder = std::make_unique<Holder>();
+  Holder &self = *holder;
+  holders_.push_back(std::move(holder));
+  if (self.thread.start("tally-holder", [this, &self] { body(self); }))
+    return true;
+  holders_.pop_back();
+  return false;
+}
+
+void ProcessorHolders::take(std::span<const int> processors, uint64_t at_ns) {
+  failed_ = left_ != taken_; // some have not noticed the end of the last round
+  if (failed_)
+    return;
+  taken_ = 0;
+  arrived_ = left_ = 0;
+  late_ = released_ = false;
+  at_ns_ = at_ns;
+  for (const int processor : processors.first(std::min(processors.size(), most))) {
+    if (taken_ == holders_.size() && !add_holder())
+      break; // without a thread for it, what runs there is not held
+    holders_[taken_]->processor = processor;
+    holders_[taken_++]->thread.wake();
+  }
+}
+
+bool ProcessorHolders::hold() const {
+  const uint64_t until = at_ns_ + most_late_ns;
+  while (!failed_ && !late_ && arrived_ != taken_ && now_ns() < until)
+    pause_briefly();
+  return !failed_ && !late_ && arrived_ == taken_;
+}
+
+void ProcessorHolders::release() { released_ = true; }
+
+void ProcessorHolders::body(Holder &self) {
+  ask_for_short_slices();
+  pollfd woken{self.thread.wake_fd(), POLLIN, 0};
+  while (true) {
+    if (::poll(&woken, 1, -1) < 0)
+      continue;
+    uint64_t times = 0;
+    [[maybe_unused]] const ssize_t got = ::read(woken.fd, &times, sizeof times);
+    if (ends_)
+      return;
+    hold_once(self.processor);
+    ++left_;
+  }
+}
+
+void ProcessorHolders::hold_once(int processor) {
+  const OnProcessor here(processor);
+  const uint64_t at = at_ns_;
+  if (!sleep_on_time(at))
+    late_ = true;
+  ++arrived_;
+  while (!released_ && now_ns() < at + most_held_ns)
+    pause_briefly();
+}
+
+} // namespace tally
