@@ -108,7 +108,8 @@ TEST(GcovTruncation, Gcc3) {
 
 int main(int argc, char **argv) {
   if (!std::filesystem::exists(tally::corpus() / "gcov")) {
-    std::fprintf(stderr, "SKIP: there is no corpus %s\n", tally::corpus().c_str());
+    std::printf("SKIP: there is no corpus in %s (TALLY_CORPUS names another)\n",
+                tally::corpus().c_str());
     return 77;
   }
   testing::InitGoogleTest(&argc, argv);

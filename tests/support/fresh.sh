@@ -116,10 +116,11 @@ while [ "$run" -lt "$repeat" ]; do
       test) script=tests/run.sh ;;
     esac
     log=$folder/$name-$run.log
+    : >"$log"
     fresh_root
     set -- sh -c "cd /root/tally && exec sh $script" # as it is typed
     if ! $capabilities; then
-      install_packages "$name" >"$log" 2>&1 || {
+      install_packages "$name" >>"$log" 2>&1 || {
         tail -n 40 "$log" >&2
         exit 1
       }
