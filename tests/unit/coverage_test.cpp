@@ -87,6 +87,16 @@ TEST(FlowSolver, CountersThatContradictEachOtherStay) {
   EXPECT_EQ(less.arcs, (Counts{3, -7, -10, 3}));
 }
 
+// The call of block 2 was counted once and returned twice, as fork() does: what leaves by not
+// returning is one too few, and nothing else contradicts.
+TEST(FlowSolver, ACallThatReturnsTwice) {
+  const auto graph = graph_of(4, {{0, 2, 0}, {2, 1, tree | arc_fake}, {2, 3, 0}, {3, 1, tree}});
+  const FlowCounts flow = solved(graph, {1, 2});
+  EXPECT_EQ(flow.arcs, (Counts{1, -1, 2, 2}));
+  EXPECT_EQ(flow.blocks, (Counts{1, 1, 1, 2}));
+  EXPECT_FALSE(flow.negative);
+}
+
 TEST(FlowSolver, ArcsThatNothingTells) {
   const auto graph = graph_of(4, {{0, 2, tree}, {2, 3, tree}, {3, 2, tree}, {2, 1, tree}});
   const FlowCounts flow = solved(graph, {});

@@ -14,7 +14,10 @@ struct FlowCounts {
   std::vector<int64_t> arcs;   // as CoverageGraph::arcs_of()
   std::vector<int64_t> blocks; // by number
   uint32_t unsolved = 0;       // arcs that nothing tells the count of: 0 above
-  bool negative = false; // some count is: threads that count without atomic updates, or damage
+  // Some count is: threads that count without atomic updates, or damage. The arc out of a call that
+  // may not return is not looked at: its count is below 0 where fork() or setjmp() returns twice,
+  // and all others hold.
+  bool negative = false;
   bool overflow = false; // some sum left 64 bits, and is wrong
 };
 

@@ -10,7 +10,7 @@ template <class T> void reset(std::vector<T> &values, size_t size) { values.assi
 
 void FlowSolver::settle(uint32_t arc, int64_t count) {
   counts_.arcs[arc] = count;
-  counts_.negative |= count < 0;
+  counts_.negative |= count < 0 && (arcs_[arc].flags & arc_fake) == 0;
   arc_known_[arc] = true;
   Side &out = blocks_[arcs_[arc].source].out, &in = blocks_[arcs_[arc].destination].in;
   for (Side *side : {&out, &in}) {
