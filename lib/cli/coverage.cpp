@@ -266,13 +266,19 @@ Result<void> run(const CoverageArguments &options, Outcome &outcome) {
   }
   const CoverageTotals totals = totals_of(collected.coverage);
   if (totals.lines == 0 && !nothing_changed)
-    return fail(ErrorCode::no_data,
-                collected.sources_left_out > 0
-                    ? fmt::format("no line is left: {} that objects name lie outside {} or are "
-                                  "excluded (--root or --filter takes them in)",
-                                  counted(collected.sources_left_out, "source"), collected.root)
-                    : "there is no line that could run",
-                fmt::format("{}", fmt::join(how.paths, " ")));
+    return fail(
+        ErrorCode::no_data,
+        collected.sources_left_out > 0
+            ? fmt::format(
+                  "no line is left: {} that objects name {}",
+                  counted(collected.sources_left_out, "source"),
+                  options.filters.empty()
+                      ? fmt::format(
+                            "lie outside {} or are excluded (--root or --filter takes them in)",
+                            collected.root)
+                      : std::string("match no filter or are excluded"))
+            : "there is no line that could run",
+        fmt::format("{}", fmt::join(how.paths, " ")));
   ReportSettings settings;
   settings.gcovr_version = options.gcovr_version;
   settings.text = TableOptions{{}, options.limit, false}.text(0);

@@ -31,6 +31,18 @@ int main(void) {
 }
 """
 
+FORKS = """\
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+  if (fork() == 0)
+    exit(0);
+  wait(0);
+  return 0;
+}
+"""
+
 # Two variants of each constructor and three of each destructor, for the base is virtual.
 VARIANTS = """\
 #define BOTH(a, b) int a(int x) { return x > 2; } int b(int x) { return x > 2 ? 3 : 1; }
@@ -110,6 +122,28 @@ class CountsTest(unittest.TestCase):
         self.assertEqual([each["count"] for each in lines if each["line_number"] == line], [1])
         self.assertNotIn(f"line={line}", self.report("github"))
         self.assertIn("negative counts", self.tally("coverage", ".", "--strict", status=1).stderr)
+
+    def test_fork(self) -> None:
+        """Parent and child count on from the same counts, and write both: every line is as gcov has
+        it."""
+        self.compile_and_run("gcc", "forks.c", FORKS)
+        done = self.tally("coverage", ".", "--strict", "--report", "lcov:out")
+        self.assertEqual(done.stderr, "")
+        text = subprocess.run(["gcov", "--stdout", "x.gcda"], cwd=self.folder, check=True, text=True,
+                              capture_output=True).stdout
+        by_gcov = re.findall(r"(?m)^ *(\d+):  *(\d+):", text)
+        self.assertGreater(len(by_gcov), 4, text)
+        self.assertEqual(re.findall(r"(?m)^DA:(\d+),(\d+)", (self.folder / "out").read_text("utf-8")),
+                         [(line, count) for count, line in by_gcov])
+
+    def test_lines_beyond_the_end(self) -> None:
+        """They are not dropped in silence, nor kept so."""
+        self.compile_and_run("gcc", "loop.c", LOOP)
+        (self.folder / "loop.c").write_text("".join(LOOP.splitlines(keepends=True)[:9]), "utf-8")
+        self.assertRegex(self.tally("coverage", ".").stderr,
+                         r"loop\.c: warning: line 11 is counted, but the source ends with line 9: it "
+                         r"was changed after it was compiled, or the compiler names a wrong line\n")
+        self.tally("coverage", ".", "--no-markers")
 
     def test_functions_of_the_source(self) -> None:
         need_tools("g++")

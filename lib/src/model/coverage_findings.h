@@ -63,6 +63,14 @@ private:
   std::string names_;
 };
 
+// Of a source whose text has `lines` lines.
+inline std::string beyond_the_end(uint32_t line, size_t lines) {
+  return fmt::format(
+      "line {} is counted, but the source ends with line {}: it was changed after it "
+      "was compiled, or the compiler names a wrong line",
+      line, lines);
+}
+
 inline CoverageFinding no_line_0() { return {"there is no line 0: left out", "line 0"}; }
 inline CoverageFinding end_before_begin() {
   return {"a function ends before it begins: its end is left out", "ends of functions"};

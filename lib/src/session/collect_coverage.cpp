@@ -17,6 +17,7 @@
 #include <tally/formats.h>
 #include <tally/test_counters.h>
 
+#include "model/coverage_findings.h"
 #include "session/coverage_inputs.h"
 #include "session/in_order.h"
 #include "session/real_paths.h"
@@ -271,6 +272,12 @@ Result<void> Collect::add_reports() {
   return {};
 }
 
+// What stands behind the last newline is a line, too.
+size_t line_count(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count(text, '\n')) +
+         (text.empty() || text.ends_with('\n') ? 0 : 1);
+}
+
 void Collect::apply_markers(Coverage &coverage) {
   struct Worker {
     std::vector<FileCoverage> &files;
@@ -287,6 +294,10 @@ void Collect::apply_markers(Coverage &coverage) {
                         file.path);
         return;
       }
+      const size_t lines = line_count(text->bytes);
+      if (!file.lines.empty() && file.lines.back().line > lines)
+        findings[i].add(Severity::warning, beyond_the_end(file.lines.back().line, lines),
+                        file.path);
       excluded[i] = find_exclusions(text->bytes, file.path, findings[i]);
       if (!excluded[i].empty())
         exclude(file, excluded[i]);

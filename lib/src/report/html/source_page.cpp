@@ -5,6 +5,7 @@
 
 #include <tally/coverage_report.h>
 
+#include "model/coverage_findings.h"
 #include "report/html/pages.h"
 #include "report/html/text.h"
 #include "support/demangle.h"
@@ -143,9 +144,7 @@ void SourcePage::read_text() {
   bytes_ = std::move(read->bytes);
   text_ = lines_of(bytes_);
   if (!file_.lines.empty() && file_.lines.back().line > text_.size())
-    note(fmt::format("line {} was counted, but the source ends with line {}: it is not the text "
-                     "that was compiled",
-                     file_.lines.back().line, text_.size()));
+    note(beyond_the_end(file_.lines.back().line, text_.size()));
   else if (options_.counted != 0 && read->modified > options_.counted)
     note("the source was changed after it was counted: counts may stand beside other lines");
 }
