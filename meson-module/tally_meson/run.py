@@ -109,8 +109,10 @@ def _run(words: T.List[str], *, only_wrapper: bool = False) -> int:
     --wrapper is ours, and a setup that has one is refused."""
     # Not in a `with`, which would wait for all that hold its standard error open.
     process = subprocess.Popen(words, stderr=subprocess.PIPE if only_wrapper else None)
-    before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
-              signal.SIGTERM: signal.signal(signal.SIGTERM, lambda *_: process.terminate())}
+    before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            before[number] = signal.signal(number, lambda *_: process.terminate())
     refused = threading.Event()
     reader = threading.Thread(target=_pass_on, args=(process.stderr, refused), daemon=True)
     try:

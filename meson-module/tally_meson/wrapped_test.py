@@ -9,6 +9,7 @@ this file as a program:
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
@@ -102,7 +103,8 @@ def main() -> int:
     if status < 0:  # Meson is to see what happened, but no second core file
         import resource
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        signal.signal(-status, signal.SIG_DFL)
+        with contextlib.suppress(OSError):  # SIGKILL has no handler
+            signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
     return status
 

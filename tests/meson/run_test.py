@@ -83,6 +83,8 @@ class Run(BuiltProject):
         done = self.measured(4, "script")
         self.assertIn("nothing was counted", done.stderr)
         done = self.measured(4, *GOOD, "--coverage-filter", "no such file")
+        self.assertRegex(done.stderr, r"no line is left: \d+ sources that objects name match no "
+                                      r"filter or are excluded$")
         self.assertIn("no line is left", done.stderr)
 
     def test_filters(self) -> None:
@@ -235,6 +237,19 @@ class Run(BuiltProject):
         self.assertEqual(rows(done.stdout)["src/demo.c"], "3/6")
         self.assert_no_trees()
 
+    def test_killed_outright(self) -> None:
+        """By a signal that has no handler, as when memory has run out."""
+        path = self.project / "meson.build"
+        path.write_text(PROJECT["meson.build"] + "test('dies', find_program('sh'), args: ['-c', "
+                        "'kill -9 $$'], suite: 'dies')\n", encoding="utf-8")
+        self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
+        done = self.run_in("tally-meson", "test", "-C", "build", *GOOD, "--suite", "dies",
+                           "--coverage-per-test")
+        self.assertRegex(done.stdout, r"dies +FAIL .*killed by signal 9 SIGKILL")
+        self.assertEqual(rows(done.stdout), BOTH)
+        log = (self.project / "build" / "meson-logs" / "testlog.txt").read_text(encoding="utf-8")
+        self.assertNotIn("Traceback", log)
+
     def test_the_same_command_under_two_names(self) -> None:
         done = self.run_in("tally-meson", "test", "-C", "build", "--suite", "bad",
                            "--coverage-per-test")
@@ -248,9 +263,11 @@ class Run(BuiltProject):
         self.assertEqual(rows(self.measured(0, *GOOD).stdout), BOTH)
 
     def test_terminated(self) -> None:
-        out = self.interrupted("tally-meson", "test", "-C", "build", "--coverage-per-test",
-                               number=signal.SIGTERM)
-        self.assertEqual(rows(out), BOTH)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number=number):
+                out = self.interrupted("tally-meson", "test", "-C", "build",
+                                       "--coverage-per-test", number=number)
+                self.assertEqual(rows(out), BOTH)
 
     def test_two_at_once(self) -> None:
         """The second waits: they would count into the same files."""
