@@ -24,8 +24,8 @@ Commands:
   disable  undoes that, and leaves nothing
   doctor   tells whether they work, and why not
 
-Exit status: that of a failing test; else 125 the build failed, 2 the command line is at fault,
-3 below a threshold, 4 no data.
+Exit status: that of a failing test; else 125 the build failed, 1 a report cannot be written or an
+input is at fault, 2 the command line is at fault, 3 below a threshold, 4 no data.
 """
 
 
