@@ -3,7 +3,8 @@
 import os
 import sys
 
-_here = os.path.dirname(os.path.abspath(__file__))
+# `__file__` is that of the outermost script where one script sources another.
+_here = os.path.dirname(os.path.abspath(sys._getframe().f_code.co_filename))
 if _here not in sys.path:
     sys.path.insert(0, _here)
 

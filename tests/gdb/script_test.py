@@ -28,6 +28,18 @@ class ScriptCase(GdbCase):
         return played
 
 
+class SourceTest(ScriptCase):
+    def test_by_a_script(self) -> None:
+        """GDB leaves `__file__` as the outer script has it."""
+        played = self.play_script(f"""
+import gdb
+gdb.execute("source {os.environ['TALLY_GDB']}")
+print(gdb.execute("profile status", to_string=True))
+""", [], plugin=False)
+        self.assertEqual(played.stderr, "", played)
+        self.assertIn("state idle", played.text(self.script))
+
+
 class ProfileTest(ScriptCase):
     def test_a_run(self) -> None:
         """What a script gets is what the commands print."""
