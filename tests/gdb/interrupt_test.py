@@ -80,7 +80,7 @@ class NativeTest(InterruptCase):
         with_one_retry(measure)
 
     def test_short_system_calls(self) -> None:
-        """They take 2 % of the time. They had half of the ticks where the signal was sent from
+        """The calls take 2 % of the time. They had half of the ticks where the signal was sent from
         another processor, for they end while it is on its way."""
         def measure(threads: str) -> None:
             play = play_gdb(["profile start --backend interrupt", "run", "profile report"],

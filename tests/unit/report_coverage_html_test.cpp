@@ -335,10 +335,7 @@ TEST_F(CoverageHtml, ASourceIsARegularFile) {
 
 TEST_F(CoverageHtml, ASourceThatIsAnotherIsToldOf) {
   const std::string shorter = page(file_of("s.c", {{1, 1}, {9, 0}}), "one\ntwo\n");
-  EXPECT_EQ(findings(), (std::vector<std::string>{
-                            "s.c: warning: line 9 is counted, but the source ends with line 2: it "
-                            "was changed after it was compiled, or the compiler names a wrong "
-                            "line"}));
+  EXPECT_TRUE(findings().empty()); // `tally coverage` reports it
   EXPECT_TRUE(holds(shorter, "role=note>line 9 is counted"));
   PageCheck(shorter).run();
 

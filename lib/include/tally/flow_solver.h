@@ -14,7 +14,7 @@ struct FlowCounts {
   std::vector<int64_t> arcs;   // as CoverageGraph::arcs_of()
   std::vector<int64_t> blocks; // by number
   uint32_t unsolved = 0;       // arcs that nothing tells the count of: 0 above
-  // Some count is: threads that count without atomic updates, or damage. The arc out of a call that
+  // Some count is below 0: threads counted without atomic updates, or the data is damaged. The arc out of a call that
   // may not return is not looked at: its count is below 0 where fork() or setjmp() returns twice,
   // and all others hold.
   bool negative = false;

@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -37,9 +39,9 @@ public:
   // real-time ones that neither libc nor valgrind nor the agent uses. pid 0: it is not there yet,
   // and may come to handle any of the former: a real-time one.
   static int free_signal(pid_t pid);
-  // After a round the process runs for at least this many times what the round took, from its first
-  // signal until the process ran on: it has four fifths of the time. Of a remote process the time
-  // from the answer to the resume is not known here, and not in it.
+  // After a round the process runs for at least this many times what the round took, from the
+  // moment before its first signal until the process ran on: it has four fifths of the time. Of a
+  // remote process the time from the answer to the resume is not known here, and not in it.
   static constexpr uint64_t run_per_stop = 4;
 
   // pid: of this machine, whose threads interrupt() sends `signal`; 0: a remote process.
@@ -80,9 +82,15 @@ public:
 
 private:
   size_t interrupt_remote();
-  size_t interrupt_threads(std::unique_lock<std::mutex> &lock);
-  bool wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
-                       std::span<const pid_t> tids);
+  struct Choice {
+    std::vector<pid_t> tids; // to be sent the signal
+    uint64_t missed = 0, queued = 0;
+  };
+  size_t interrupt_threads(std::unique_lock<std::mutex> &lock,
+                           std::shared_ptr<ProcessorHolders> &holders);
+  Choice choose(std::span<const pid_t> tids, const ProcessorUse &use) const;
+  std::optional<Choice> wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
+                                        std::span<const pid_t> tids);
   void wait_for_round(std::unique_lock<std::mutex> &lock);
   bool is_on_its_way(uint64_t now) const;
 

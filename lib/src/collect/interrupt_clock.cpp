@@ -34,6 +34,8 @@ constexpr std::chrono::microseconds between_looks{100};
 
 // For how long a round is put off until we are given a processor on time.
 constexpr uint64_t patient_periods = 4;
+// For how long of that the processors of the threads are tried, in turns of some 0.2 ms.
+constexpr uint64_t most_beside_ns = 3'000'000;
 
 // Ignored by default: one that is still on its way when the debugger leaves the process does it no
 // harm. A real-time signal would end it, but is seldom one that a program comes to handle.
@@ -97,9 +99,10 @@ void InterruptClock::resumed() {
 }
 
 void InterruptClock::stopped() {
+  std::shared_ptr<ProcessorHolders> holders; // the same
   const std::lock_guard lock(mutex_);
   running_ = false;
-  holders_.reset();
+  holders.swap(holders_);
   for (auto &[tid, each] : awaited_)
     each.stale = true;
   round_over_.notify_all();
@@ -124,6 +127,7 @@ uint64_t InterruptClock::wait_ns() {
 }
 
 size_t InterruptClock::interrupt() {
+  std::shared_ptr<ProcessorHolders> holders; // their threads are not to be ended under the lock
   std::unique_lock lock(mutex_);
   if (!problem_.empty())
     return given_up;
@@ -132,7 +136,7 @@ size_t InterruptClock::interrupt() {
   try {
     if (pid_ == 0)
       return interrupt_remote();
-    const size_t sent = interrupt_threads(lock);
+    const size_t sent = interrupt_threads(lock, holders);
     wait_for_round(lock);
     return sent;
   } catch (const std::exception &) {
@@ -153,26 +157,44 @@ size_t InterruptClock::interrupt_remote() {
   return 1;
 }
 
+InterruptClock::Choice InterruptClock::choose(std::span<const pid_t> tids,
+                                              const ProcessorUse &use) const {
+  Choice out;
+  for (const pid_t tid : tids) {
+    if (awaited_.contains(tid))
+      continue;
+    const Can can = can_thread(pid_, tid, signal_, use);
+    out.missed += can == Can::not_at_all;
+    out.queued += can == Can::waits_for_processor;
+    if (can == Can::be_interrupted)
+      out.tids.push_back(tid);
+  }
+  return out;
+}
+
 // What is seen must not depend on when the scheduler gave us a processor. Where that is always
-// late, a late round is better than none.
-bool InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
-                                     std::span<const pid_t> tids) {
+// late, a late round is better than none. Nothing: the process does not run any more.
+std::optional<InterruptClock::Choice>
+InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
+                                std::span<const pid_t> tids) {
   const pid_t pid = pid_;
   const uint64_t begin = now_ns();
-  // Others may hold that processor for long.
-  bool beside = true;
-  for (bool on_time = false; !on_time;) {
+  const uint64_t patience = std::min(patient_periods * period_ns_, longest_look_away_ns);
+  for (uint64_t now = begin;; now = now_ns()) {
+    // Others may hold the processors of the threads for long.
+    const bool beside = now - begin < std::min(patience / 4 * 3, most_beside_ns);
     lock.unlock();
-    on_time = use.sleep_briefly(tids, beside);
+    const bool on_time = use.sleep_briefly(tids, beside);
     lock.lock();
     if (!running_ || pid_ != pid)
-      return false;
-    const uint64_t now = now_ns();
-    beside = now - begin < period_ns_;
-    if (!on_time && now - begin > std::min(patient_periods * period_ns_, longest_look_away_ns))
-      return true;
+      return std::nullopt;
+    const bool last = now_ns() - begin > patience;
+    if (!on_time && !last)
+      continue;
+    Choice chosen = choose(tids, use);
+    if (last || use.is_undisturbed())
+      return chosen;
   }
-  return true;
 }
 
 // Of the thread that stopped last the kernel tells when the debugger lets it run on.
@@ -196,7 +218,8 @@ void InterruptClock::wait_for_round(std::unique_lock<std::mutex> &lock) {
     cost_ns_ = since_ns_ - sent_at_ns_;
 }
 
-size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock) {
+size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
+                                         std::shared_ptr<ProcessorHolders> &holders) {
   const auto process = process_status(std::to_string(pid_));
   if (!process)
     return 0;
@@ -214,29 +237,23 @@ size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock) {
     return !status || (status->signals_pending & bit_of(signal_)) == 0;
   };
   std::erase_if(awaited_, is_over);
-  // One signal at a time for each thread, and a round only when the last one is over.
-  // stopped() may drop them meanwhile.
   if (!holders_)
     holders_ = std::make_shared<ProcessorHolders>();
-  const std::shared_ptr<ProcessorHolders> holders = holders_;
+  holders = holders_;
   ProcessorUse use(pid_, *holders);
-  if (is_on_its_way(now_ns()) || !wait_for_chance(lock, use, tids))
+  // One signal at a time for each thread, and a round only when the last one is over.
+  if (is_on_its_way(now_ns()))
     return 0;
-  std::vector<pid_t> chosen;
-  for (const pid_t tid : tids) {
-    if (awaited_.contains(tid))
-      continue;
-    const Can can = can_thread(pid_, tid, signal_, use);
-    missed_ += can == Can::not_at_all;
-    queued_ += can == Can::waits_for_processor;
-    if (can == Can::be_interrupted)
-      chosen.push_back(tid);
-  }
+  const std::optional<Choice> chosen = wait_for_chance(lock, use, tids);
+  if (!chosen)
+    return 0;
+  missed_ += chosen->missed;
+  queued_ += chosen->queued;
   // All before the debugger hears of the first, which makes it stop the others.
-  sent_at_ns_ = now_ns();
+  sent_at_ns_ = use.taken_ns();
   round_counted_ = looking_ = false;
   size_t sent = 0;
-  for (const pid_t tid : chosen) {
+  for (const pid_t tid : chosen->tids) {
     awaited_.emplace(tid, Awaited{sent_at_ns_, false});
     if (::syscall(SYS_tgkill, pid_, tid, signal_) == 0)
       ++sent;

@@ -137,6 +137,20 @@ std::optional<int> parse_processor(std::string_view stat) {
 
 bool is_runnable(std::string_view stat) { return from_field(stat, 3).starts_with(" R"); }
 
+std::optional<SchedulerCounts> parse_schedstat(std::string_view text) {
+  uint64_t numbers[3]{}; // CPU time, time in the queue, arrivals
+  for (uint64_t &number : numbers) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{})
+      return std::nullopt;
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+  }
+  if (numbers[2] == 0) // it has run before anybody can ask: the kernel does not count
+    return std::nullopt;
+  return SchedulerCounts{numbers[0], numbers[1], numbers[2]};
+}
+
 ProcessStatus parse_status(std::string_view text) {
   ProcessStatus status;
   while (!text.empty()) {

@@ -36,6 +36,14 @@ std::optional<int> parse_processor(std::string_view stat);
 // Whether the thread runs or waits for a processor, from the same text.
 bool is_runnable(std::string_view stat);
 
+// /proc/PID/task/TID/schedstat; needs CONFIG_SCHED_INFO, which most kernels have.
+struct SchedulerCounts {
+  uint64_t cpu_ns = 0;    // exact while the thread has no processor, else of the last tick
+  uint64_t waited_ns = 0; // runnable, but without a processor
+  uint64_t arrivals = 0;  // times that it was given a processor
+};
+std::optional<SchedulerCounts> parse_schedstat(std::string_view text);
+
 struct ProcessStatus {
   pid_t tgid = 0;
   pid_t tracer = 0; // 0: not traced

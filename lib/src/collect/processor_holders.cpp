@@ -2,27 +2,31 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/processor_use.h"
+#include "collect/proc_info.h"
 #include "support/clock.h"
 
 namespace tally {
 
 namespace {
 
-constexpr uint64_t slice_ns = 100'000;
+// Shorter than that of other threads (1.4 ms and more), and long enough to send the signals in it:
+// with 100 µs the thread that had been interrupted ran on in between.
+constexpr uint64_t slice_ns = 500'000;
 // What a timer and a sleeping processor take to wake a thread; waits for the processor are longer.
 constexpr uint64_t most_late_ns = 80'000;
 // What it takes to switch to a thread that need not wait.
 constexpr uint64_t most_waited_ns = 2'000;
 // However busy the thread is that releases.
-constexpr uint64_t most_held_ns = 1'000'000;
+constexpr uint64_t most_held_ns = 3'000'000;
 
 // struct sched_attr of linux/sched/types.h, which clashes with libc's header.
 struct SchedulerAttributes {
@@ -58,8 +62,11 @@ OnProcessor::OnProcessor(std::optional<int> processor) {
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(static_cast<size_t>(*processor), &one);
+  processor_ = *processor;
   moved_ = ::sched_setaffinity(0, sizeof one, &one) == 0;
 }
+
+bool OnProcessor::is_there() const { return moved_ && ::sched_getcpu() == processor_; }
 
 OnProcessor::~OnProcessor() {
   if (moved_)
@@ -73,6 +80,12 @@ void ask_for_short_slices() {
   attributes.size = sizeof attributes;
   attributes.slice_ns = slice_ns;
   ::syscall(SYS_sched_setattr, 0, &attributes, 0); // may be refused
+}
+
+uint64_t times_preempted() {
+  rusage use{};
+  ::getrusage(RUSAGE_THREAD, &use);
+  return static_cast<uint64_t>(use.ru_nivcsw);
 }
 
 bool sleep_on_time(uint64_t at_ns) {
@@ -97,17 +110,19 @@ ProcessorHolders::~ProcessorHolders() {
   release();
   ends_ = true;
   for (const auto &holder : holders_)
+    holder->thread.wake();
+  for (const auto &holder : holders_)
     holder->thread.join();
 }
 
 bool ProcessorHolders::add_holder() {
+  holders_.reserve(holders_.size() + 1);
   auto holder = std::make_unique<Holder>();
   Holder &self = *holder;
+  if (!self.thread.start("tally-holder", [this, &self] { body(self); }))
+    return false;
   holders_.push_back(std::move(holder));
-  if (self.thread.start("tally-holder", [this, &self] { body(self); }))
-    return true;
-  holders_.pop_back();
-  return false;
+  return true;
 }
 
 void ProcessorHolders::take(std::span<const int> processors, uint64_t at_ns) {
@@ -116,7 +131,7 @@ void ProcessorHolders::take(std::span<const int> processors, uint64_t at_ns) {
     return;
   taken_ = 0;
   arrived_ = left_ = 0;
-  late_ = released_ = false;
+  late_ = lost_ = released_ = false;
   at_ns_ = at_ns;
   for (const int processor : processors.first(std::min(processors.size(), most))) {
     if (taken_ == holders_.size() && !add_holder())
@@ -130,8 +145,10 @@ bool ProcessorHolders::hold() const {
   const uint64_t until = at_ns_ + most_late_ns;
   while (!failed_ && !late_ && arrived_ != taken_ && now_ns() < until)
     pause_briefly();
-  return !failed_ && !late_ && arrived_ == taken_;
+  return !failed_ && arrived_ == taken_ && !late_; // in this order: a holder is late, then arrives
 }
+
+bool ProcessorHolders::holds() const { return !lost_; }
 
 void ProcessorHolders::release() { released_ = true; }
 
@@ -153,11 +170,22 @@ void ProcessorHolders::body(Holder &self) {
 void ProcessorHolders::hold_once(int processor) {
   const OnProcessor here(processor);
   const uint64_t at = at_ns_;
-  if (!sleep_on_time(at))
+  bool on_time = false;
+  try {
+    on_time = sleep_on_time(at) && here.is_there();
+  } catch (const std::exception &) { // no memory to read with
+  }
+  const uint64_t preempted = times_preempted();
+  if (!on_time)
     late_ = true;
   ++arrived_;
-  while (!released_ && now_ns() < at + most_held_ns)
+  while (on_time && !released_) {
     pause_briefly();
+    if (times_preempted() != preempted || now_ns() > at + most_held_ns) {
+      lost_ = true;
+      return;
+    }
+  }
 }
 
 } // namespace tally

@@ -22,8 +22,10 @@ public:
   OnProcessor(const OnProcessor &) = delete;
   OnProcessor &operator=(const OnProcessor &) = delete;
   ~OnProcessor();
+  bool is_there() const; // the kernel permitted it, and the processor is not offline
 
 private:
+  int processor_ = -1;
   cpu_set_t before_{};
   bool moved_ = false;
 };
@@ -32,11 +34,16 @@ private:
 // on time without it, 98 with it. Kernels before 6.12 accept the slice and do not use it.
 void ask_for_short_slices();
 
+// How often the calling thread lost its processor without waiting for anything.
+uint64_t times_preempted();
+
 // Sleeps until CLOCK_MONOTONIC is at_ns. False: the calling thread got its processor back late.
 bool sleep_on_time(uint64_t at_ns);
 
 // One thread for each processor. It sleeps there, so that the processor's own timer interrupts what
-// runs, and then keeps the processor until it is released, or for a millisecond.
+// runs, and then keeps the processor until it is released, or for three milliseconds. The threads
+// last as long as this; they take no lock. All functions are for one thread, which may be the last
+// of several owners.
 class ProcessorHolders {
 public:
   static constexpr size_t most = 64;
@@ -46,10 +53,12 @@ public:
   ProcessorHolders &operator=(const ProcessorHolders &) = delete;
   ~ProcessorHolders(); // ends the threads
 
-  // The first `most` of the processors, all at one time, which is some 100 µs ahead.
+  // The first `most` of the processors, all at one time, which is some 100 µs ahead. The caller is
+  // still allowed on all of its processors, which new threads inherit.
   void take(std::span<const int> processors, uint64_t at_ns);
   // To be called when that time has come. True: all of them are held, and were taken on time.
   bool hold() const;
+  bool holds() const; // no holder has lost its processor since
   void release();
 
 private:
@@ -67,7 +76,7 @@ private:
   bool failed_ = false;
   std::atomic<uint64_t> at_ns_{0};
   std::atomic<uint32_t> arrived_{0}, left_{0};
-  std::atomic<bool> late_{false}, released_{true}, ends_{false};
+  std::atomic<bool> late_{false}, lost_{false}, released_{true}, ends_{false};
 };
 
 } // namespace tally

@@ -1,7 +1,6 @@
 #include "collect/processor_use.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include <fmt/format.h>
 
@@ -17,20 +16,6 @@ constexpr uint64_t moving_ns = 100'000;
 
 } // namespace
 
-std::optional<SchedulerCounts> parse_schedstat(std::string_view text) {
-  uint64_t numbers[3]{}; // CPU time, time in the queue, arrivals
-  for (uint64_t &number : numbers) {
-    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{})
-      return std::nullopt;
-    text.remove_prefix(static_cast<size_t>(end - text.data()));
-  }
-  if (numbers[2] == 0) // it has run before anybody can ask: the kernel does not count
-    return std::nullopt;
-  return SchedulerCounts{numbers[0], numbers[1], numbers[2]};
-}
-
 ProcessorUse::ProcessorUse(pid_t pid, ProcessorHolders &holders) : pid_(pid), holders_(holders) {
   ask_for_short_slices();
 }
@@ -42,7 +27,8 @@ std::optional<SchedulerCounts> ProcessorUse::counts_of(pid_t tid) const {
   return text ? parse_schedstat(*text) : std::nullopt;
 }
 
-// Those of the threads that run or wait for one, each once. The caller has just taken one itself.
+// The processors of the threads that run or wait for one, each once. A thread waits because the
+// caller has just taken its processor.
 std::vector<int> ProcessorUse::processors(std::span<const pid_t> tids) const {
   std::vector<int> out;
   for (const pid_t tid : tids) {
@@ -60,7 +46,6 @@ std::vector<int> ProcessorUse::processors(std::span<const pid_t> tids) const {
 bool ProcessorUse::sleep_briefly(std::span<const pid_t> tids, bool beside) {
   holders_.release();
   const std::vector<int> taken = beside ? processors(tids) : std::vector<int>();
-  const OnProcessor here(taken.empty() ? std::nullopt : std::optional(taken.front()));
   cpu_before_ns_.clear();
   for (const pid_t tid : tids)
     if (const auto counts = counts_of(tid))
@@ -69,9 +54,17 @@ bool ProcessorUse::sleep_briefly(std::span<const pid_t> tids, bool beside) {
   const uint64_t end = begin + moment_ns + (taken.size() > 1 ? moving_ns : 0);
   if (taken.size() > 1)
     holders_.take(std::span(taken).subspan(1), end);
+  const OnProcessor here(taken.empty() ? std::nullopt : std::optional(taken.front()));
   const bool on_time = sleep_on_time(end);
-  slept_ns_ = now_ns() - begin;
-  return on_time && (taken.size() < 2 || holders_.hold());
+  taken_ns_ = now_ns();
+  slept_ns_ = taken_ns_ - begin;
+  preempted_ = times_preempted();
+  beside_ = !taken.empty();
+  return on_time && (taken.empty() || here.is_there()) && (taken.size() < 2 || holders_.hold());
+}
+
+bool ProcessorUse::is_undisturbed() const {
+  return !beside_ || (times_preempted() == preempted_ && holders_.holds());
 }
 
 bool ProcessorUse::runs(pid_t tid, const ProcessStatus &status) const {

@@ -144,7 +144,7 @@ void SourcePage::read_text() {
   bytes_ = std::move(read->bytes);
   text_ = lines_of(bytes_);
   if (!file_.lines.empty() && file_.lines.back().line > text_.size())
-    note(beyond_the_end(file_.lines.back().line, text_.size()));
+    notes_.push_back(beyond_the_end(file_.lines.back().line, text_.size()));
   else if (options_.counted != 0 && read->modified > options_.counted)
     note("the source was changed after it was counted: counts may stand beside other lines");
 }
