@@ -82,16 +82,14 @@ class NativeTest(InterruptCase):
     def test_short_system_calls(self) -> None:
         """The calls take 2 % of the time. They had half of the ticks where the signal was sent from
         another processor, for they end while it is on its way."""
-        def measure(threads: str) -> None:
+        def measure() -> None:
             play = play_gdb(["profile start --backend interrupt", "run", "profile report"],
-                            program("asks_often"), ["2", threads])
+                            program("asks_often"), ["2"])
             self.assertEqual(play.stderr, "", play)
             report = play.report()
-            self.assertGreater(report.total, 100, play)
+            self.assertGreater(report.total, 40, play)
             self.assertGreater(report.row("work").self_ticks, 0.8 * report.total, play)
-        for threads in ("1", "2"):
-            with self.subTest(threads=threads):
-                with_one_retry(lambda: measure(threads))
+        with_one_retry(measure)
 
     def test_the_programs_own_signals(self) -> None:
         """Its clocks and handlers go on as without us, and nothing else interrupts it."""
