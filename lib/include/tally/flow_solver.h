@@ -14,9 +14,9 @@ struct FlowCounts {
   std::vector<int64_t> arcs;   // as CoverageGraph::arcs_of()
   std::vector<int64_t> blocks; // by number
   uint32_t unsolved = 0;       // arcs that nothing tells the count of: 0 above
-  // Some count is below 0: threads counted without atomic updates, or the data is damaged. The arc out of a call that
-  // may not return is not looked at: its count is below 0 where fork() or setjmp() returns twice,
-  // and all others hold.
+  // Some count is below 0: threads counted without atomic updates, or the data is damaged. Arcs out
+  // of calls that may not return are not looked at: fork() and setjmp() return twice, which leaves
+  // a count below 0 there while all others hold.
   bool negative = false;
   bool overflow = false; // some sum left 64 bits, and is wrong
 };
