@@ -25,7 +25,8 @@ namespace tally {
   __attribute__((naked, noinline, no_profile_instrument_function, section(place))) void name(      \
       uint64_t) {                                                                                  \
     __asm__("test %rdi, %rdi\n\t"                                                                  \
-            "jz 2f\n"                                                                              \
+            "jz 2f\n\t"                                                                            \
+            ".p2align 5\n"                                                                         \
             "1: sub $1, %rdi\n\t"                                                                  \
             "jnz 1b\n"                                                                             \
             "2: ret");                                                                             \
