@@ -1,6 +1,7 @@
 #include "collect/processor_use.h"
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -106,7 +107,8 @@ TEST(ProcessorHolders, AProcessorThatIsNotThere) {
   EXPECT_FALSE(nowhere.is_there());
 }
 
-// A processor that the program shares with the caller, who works on it for a while.
+// A processor that the program shares with the caller, who works on it for a while. By a thread of
+// its own: its short time slices would be those of the processes of later tests.
 TEST(ProcessorUse, NoticesThatItWasDisturbed) {
   const int shared = allowed_processors().front();
   Child child([shared] {
@@ -114,20 +116,25 @@ TEST(ProcessorUse, NoticesThatItWasDisturbed) {
     spin_for(100);
   });
   child.go();
-  ProcessorHolders holders;
-  ProcessorUse use(child.pid(), holders);
-  const std::vector<pid_t> tids = {child.pid()};
-  use.sleep_briefly(tids, false);
-  EXPECT_TRUE(use.is_undisturbed()); // no processor was taken
-  use.sleep_briefly(tids, true);
-  const uint64_t before = times_preempted();
-  const OnProcessor here(shared);
-  for (const uint64_t begin = now_ns();
-       times_preempted() == before && now_ns() < begin + 2'000'000'000;) {
-  }
-  if (times_preempted() == before)
+  bool without = false, with = true, preempted = false;
+  std::thread([&] {
+    ProcessorHolders holders;
+    ProcessorUse use(child.pid(), holders);
+    const std::vector<pid_t> tids = {child.pid()};
+    use.sleep_briefly(tids, false);
+    without = use.is_undisturbed(); // no processor was taken
+    use.sleep_briefly(tids, true);
+    const uint64_t before = times_preempted();
+    const OnProcessor here(shared);
+    const uint64_t until = now_ns() + 2'000'000'000;
+    while (!preempted && now_ns() < until)
+      preempted = times_preempted() != before;
+    with = use.is_undisturbed();
+  }).join();
+  EXPECT_TRUE(without);
+  if (!preempted)
     GTEST_SKIP() << "nothing took this thread's processor";
-  EXPECT_FALSE(use.is_undisturbed());
+  EXPECT_FALSE(with);
 }
 
 // Two processes share one processor: at most one of them runs at a time, and the other waits for
@@ -148,21 +155,17 @@ TEST(ProcessorUse, OneOfTwoRunsOnOneProcessor) {
   ProcessorHolders holders;
   ProcessorUse uses[] = {{first.pid(), holders}, {second.pid(), holders}};
   const std::vector<pid_t> tids[] = {{first.pid()}, {second.pid()}};
-  for (int tries = 0; looks < enough && tries < 100 * enough; ++tries) {
-    bool on_time = true;
-    for (int i = 0; i < 2; ++i)
-      on_time &= uses[i].sleep_briefly(tids[i], false);
-    if (!on_time)
+  for (int tries = 0; looks < 2 * enough && tries < 200 * enough; ++tries) {
+    const int i = tries % 2;
+    if (!uses[i].sleep_briefly(tids[i], false))
       continue;
+    const auto status = process_status(std::to_string(tids[i][0]));
+    ASSERT_TRUE(status);
     ++looks;
-    for (int i = 0; i < 2; ++i) {
-      const auto status = process_status(std::to_string(tids[i][0]));
-      ASSERT_TRUE(status);
-      runnable += status->state == 'R';
-      running += status->state == 'R' && uses[i].runs(tids[i][0], *status);
-    }
+    runnable += status->state == 'R';
+    running += status->state == 'R' && uses[i].runs(tids[i][0], *status);
   }
-  if (looks < enough)
+  if (looks < 2 * enough)
     GTEST_SKIP() << "the machine is too busy: this thread never wakes on time";
   EXPECT_GT(runnable, enough * 3 / 2);
   EXPECT_LT(running, enough * 3 / 2);
