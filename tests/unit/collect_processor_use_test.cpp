@@ -137,6 +137,36 @@ TEST(ProcessorUse, NoticesThatItWasDisturbed) {
   EXPECT_FALSE(with);
 }
 
+// Where one thread is left of several, no holder is taken, and none can have lost its processor.
+TEST(ProcessorUse, ForgetsThatAnEarlierRoundWasLost) {
+  const std::vector<int> all = allowed_processors();
+  if (all.size() < 2)
+    GTEST_SKIP() << "there is one processor only";
+  Child child([] { spin_for(100); });
+  child.go();
+  int lost = 0, on_time = 0, undisturbed = 0;
+  std::thread([&] {
+    ProcessorHolders holders;
+    for (int tries = 0; tries < 100 && holders.holds(); ++tries) {
+      const uint64_t at = now_ns() + 500'000;
+      holders.take(std::vector<int>{all.back()}, at);
+      sleep_on_time(at);
+      sleep_ns(5'000'000); // longer than a processor is held
+    }
+    lost += !holders.holds();
+    ProcessorUse use(child.pid(), holders);
+    const std::vector<pid_t> tids = {child.pid()};
+    for (int tries = 0; tries < 200; ++tries)
+      if (use.sleep_briefly(tids, true)) {
+        ++on_time;
+        undisturbed += use.is_undisturbed();
+      }
+  }).join();
+  if (lost == 0 || on_time < 20)
+    GTEST_SKIP() << "the machine is too busy: the threads never wake on time";
+  EXPECT_GT(undisturbed, on_time / 2);
+}
+
 // Two processes share one processor: at most one of them runs at a time, and the other waits for
 // it. Both would count if it were enough that they are runnable.
 TEST(ProcessorUse, OneOfTwoRunsOnOneProcessor) {

@@ -11,7 +11,7 @@ namespace tally {
 namespace {
 
 constexpr uint64_t moment_ns = 100'000;
-// What it takes to wake a thread and to move it to another processor.
+// A holder needs this time to wake and to move to its processor.
 constexpr uint64_t moving_ns = 100'000;
 
 } // namespace
@@ -52,15 +52,16 @@ bool ProcessorUse::sleep_briefly(std::span<const pid_t> tids, bool beside) {
       cpu_before_ns_.emplace(tid, counts->cpu_ns);
   const uint64_t begin = now_ns();
   const uint64_t end = begin + moment_ns + (taken.size() > 1 ? moving_ns : 0);
-  if (taken.size() > 1)
+  beside_ = !taken.empty();
+  // Even for one processor, with an empty list: that clears what the last round has left.
+  if (beside_)
     holders_.take(std::span(taken).subspan(1), end);
-  const OnProcessor here(taken.empty() ? std::nullopt : std::optional(taken.front()));
+  const OnProcessor here(beside_ ? std::optional(taken.front()) : std::nullopt);
   const bool on_time = sleep_on_time(end);
   taken_ns_ = now_ns();
   slept_ns_ = taken_ns_ - begin;
   preempted_ = times_preempted();
-  beside_ = !taken.empty();
-  return on_time && (taken.empty() || here.is_there()) && (taken.size() < 2 || holders_.hold());
+  return on_time && (!beside_ || (here.is_there() && holders_.hold()));
 }
 
 bool ProcessorUse::is_undisturbed() const {
