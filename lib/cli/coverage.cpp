@@ -72,6 +72,17 @@ void summarize(const CollectedCoverage &collected, bool all) {
     say(fmt::format("tally: {}", fmt::join(parts, "; ")));
 }
 
+std::string why_no_line(const CollectedCoverage &collected, const CoverageArguments &options) {
+  if (collected.sources_left_out == 0)
+    return "there is no line that could run";
+  const std::string left = fmt::format("no line is left: {} that objects name ",
+                                       counted(collected.sources_left_out, "source"));
+  if (!options.filters.empty())
+    return left + "match no filter or are excluded";
+  return left + fmt::format("lie outside {} or are excluded (--root or --filter takes them in)",
+                            collected.root);
+}
+
 // what: "lines ran", "branches were taken".
 void check_threshold(std::string_view what, std::optional<double> least, uint64_t part,
                      uint64_t whole, Outcome &outcome) {
@@ -266,19 +277,8 @@ Result<void> run(const CoverageArguments &options, Outcome &outcome) {
   }
   const CoverageTotals totals = totals_of(collected.coverage);
   if (totals.lines == 0 && !nothing_changed)
-    return fail(
-        ErrorCode::no_data,
-        collected.sources_left_out > 0
-            ? fmt::format(
-                  "no line is left: {} that objects name {}",
-                  counted(collected.sources_left_out, "source"),
-                  options.filters.empty()
-                      ? fmt::format(
-                            "lie outside {} or are excluded (--root or --filter takes them in)",
-                            collected.root)
-                      : std::string("match no filter or are excluded"))
-            : "there is no line that could run",
-        fmt::format("{}", fmt::join(how.paths, " ")));
+    return fail(ErrorCode::no_data, why_no_line(collected, options),
+                fmt::format("{}", fmt::join(how.paths, " ")));
   ReportSettings settings;
   settings.gcovr_version = options.gcovr_version;
   settings.text = TableOptions{{}, options.limit, false}.text(0);

@@ -86,8 +86,7 @@ private:
     std::vector<pid_t> tids; // to be sent the signal
     uint64_t missed = 0, queued = 0;
   };
-  size_t interrupt_threads(std::unique_lock<std::mutex> &lock,
-                           std::shared_ptr<ProcessorHolders> &holders);
+  size_t interrupt_threads(std::unique_lock<std::mutex> &lock, ProcessorHolders &holders);
   Choice choose(std::span<const pid_t> tids, const ProcessorUse &use) const;
   std::optional<Choice> wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
                                         std::span<const pid_t> tids);

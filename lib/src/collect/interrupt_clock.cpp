@@ -99,7 +99,7 @@ void InterruptClock::resumed() {
 }
 
 void InterruptClock::stopped() {
-  std::shared_ptr<ProcessorHolders> holders; // the same
+  std::shared_ptr<ProcessorHolders> holders; // dropped last: no thread is joined under the lock
   const std::lock_guard lock(mutex_);
   running_ = false;
   holders.swap(holders_);
@@ -127,7 +127,7 @@ uint64_t InterruptClock::wait_ns() {
 }
 
 size_t InterruptClock::interrupt() {
-  std::shared_ptr<ProcessorHolders> holders; // their threads are not to be ended under the lock
+  std::shared_ptr<ProcessorHolders> holders; // dropped last: no thread is joined under the lock
   std::unique_lock lock(mutex_);
   if (!problem_.empty())
     return given_up;
@@ -136,7 +136,10 @@ size_t InterruptClock::interrupt() {
   try {
     if (pid_ == 0)
       return interrupt_remote();
-    const size_t sent = interrupt_threads(lock, holders);
+    if (!holders_)
+      holders_ = std::make_shared<ProcessorHolders>();
+    holders = holders_;
+    const size_t sent = interrupt_threads(lock, *holders);
     wait_for_round(lock);
     return sent;
   } catch (const std::exception &) {
@@ -219,7 +222,7 @@ void InterruptClock::wait_for_round(std::unique_lock<std::mutex> &lock) {
 }
 
 size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
-                                         std::shared_ptr<ProcessorHolders> &holders) {
+                                         ProcessorHolders &holders) {
   const auto process = process_status(std::to_string(pid_));
   if (!process)
     return 0;
@@ -237,13 +240,10 @@ size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
     return !status || (status->signals_pending & bit_of(signal_)) == 0;
   };
   std::erase_if(awaited_, is_over);
-  if (!holders_)
-    holders_ = std::make_shared<ProcessorHolders>();
-  holders = holders_;
-  ProcessorUse use(pid_, *holders);
   // One signal at a time for each thread, and a round only when the last one is over.
   if (is_on_its_way(now_ns()))
     return 0;
+  ProcessorUse use(pid_, holders);
   const std::optional<Choice> chosen = wait_for_chance(lock, use, tids);
   if (!chosen)
     return 0;

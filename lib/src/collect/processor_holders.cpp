@@ -21,11 +21,12 @@ namespace {
 // Shorter than that of other threads (1.4 ms and more), and long enough to send the signals in it:
 // with 100 µs the thread that had been interrupted ran on in between.
 constexpr uint64_t slice_ns = 500'000;
-// What a timer and a sleeping processor take to wake a thread; waits for the processor are longer.
+// A timer and a sleeping processor wake a thread within this time. A thread that waits for a
+// processor wakes later.
 constexpr uint64_t most_late_ns = 80'000;
-// What it takes to switch to a thread that need not wait.
+// The kernel switches within this time to a thread that need not wait.
 constexpr uint64_t most_waited_ns = 2'000;
-// However busy the thread is that releases.
+// A holder lets its processor go after this time, even if nobody has released it.
 constexpr uint64_t most_held_ns = 3'000'000;
 
 // struct sched_attr of linux/sched/types.h, which clashes with libc's header.

@@ -63,7 +63,7 @@ private:
   std::string names_;
 };
 
-// Of a source whose text has `lines` lines.
+// Reports that `line` of a source has a count, although its text has only `lines` lines.
 inline std::string beyond_the_end(uint32_t line, size_t lines) {
   return fmt::format(
       "line {} is counted, but the source ends with line {}: it was changed after it "

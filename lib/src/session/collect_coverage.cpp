@@ -272,7 +272,7 @@ Result<void> Collect::add_reports() {
   return {};
 }
 
-// What stands behind the last newline is a line, too.
+// Counts the lines of a text. The last one need not end with a newline.
 size_t line_count(std::string_view text) {
   return static_cast<size_t>(std::ranges::count(text, '\n')) +
          (text.empty() || text.ends_with('\n') ? 0 : 1);
