@@ -73,14 +73,16 @@ TEST(ProcessorHolders, WhatRanThereStands) {
   };
 
   constexpr int enough = 20;
-  int on_time = 0, holds = 0, runs_held = 0, runs_released = 0;
+  int on_time = 0, holds = 0, runs_before = 0, runs_held = 0, runs_released = 0;
   ProcessorHolders holders;
   for (int tries = 0; holds < enough && tries < 100 * enough; ++tries) {
+    const bool ran = child_runs(); // unless another program has the processor
     const uint64_t at = now_ns() + 500'000;
     holders.take(std::vector<int>{held}, at);
     on_time += sleep_on_time(at);
     const bool is_held = holders.hold();
     holds += is_held;
+    runs_before += is_held && ran;
     runs_held += is_held && child_runs() && holders.holds();
     holders.release();
     sleep_ns(500'000);
@@ -89,6 +91,9 @@ TEST(ProcessorHolders, WhatRanThereStands) {
   if (holds < enough && on_time < 10 * enough)
     GTEST_SKIP() << "the machine is too busy: this thread never wakes on time";
   ASSERT_EQ(holds, enough);
+  if (runs_before < enough * 3 / 4)
+    GTEST_SKIP() << "other programs have the processor: the child ran before " << runs_before
+                 << " of " << enough << " holds";
   EXPECT_LT(runs_held, enough / 4);
   EXPECT_GT(runs_released, enough / 2);
 }
