@@ -1,148 +1,16 @@
 #include "region.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "interpreter.h"
+#include "region_places.h"
 #include "stop.h"
 
 namespace tally_lldb {
 
 namespace {
-
-bool is_address(const std::string &word) { return word[0] == '*' || word.starts_with("0x"); }
-
-// "parse.c:10", with a path or without; a colon of C++'s is none.
-bool split_place(const std::string &word, std::string &file, uint32_t &line) {
-  const size_t colon = word.rfind(':');
-  if (colon == word.npos || colon == 0 || word[colon - 1] == ':')
-    return false;
-  const char *const begin = word.data() + colon + 1, *const end = word.data() + word.size();
-  const auto [rest, failed] = std::from_chars(begin, end, line);
-  if (failed != std::errc() || rest != end)
-    return false;
-  file = word.substr(0, colon);
-  return true;
-}
-
-// Where "parse" or "parse+4" is by the symbols; invalid if that is no such expression, or names
-// several functions. LLDB 14 cannot evaluate "parse+4" of C++'s functions, and LLDB 19 no name once
-// the process has exited.
-lldb::SBAddress address_by_name(lldb::SBTarget target, const std::string &expression) {
-  const size_t plus = std::min(expression.find('+'), expression.size());
-  uint64_t offset = 0;
-  if (plus < expression.size()) {
-    const bool is_hex = expression.compare(plus + 1, 2, "0x") == 0;
-    const char *const end = expression.data() + expression.size();
-    const auto [rest, failed] =
-        std::from_chars(expression.data() + plus + (is_hex ? 3 : 1), end, offset, is_hex ? 16 : 10);
-    if (failed != std::errc() || rest != end)
-      return {};
-  }
-  lldb::SBSymbolContextList named = target.FindFunctions(expression.substr(0, plus).c_str());
-  if (named.GetSize() != 1)
-    return {};
-  lldb::SBSymbolContext context = named.GetContextAtIndex(0);
-  lldb::SBAddress at = context.GetSymbol().GetStartAddress();
-  if (!at.IsValid())
-    at = context.GetFunction().GetStartAddress();
-  return at.IsValid() && at.OffsetAddress(offset) ? at : lldb::SBAddress();
-}
-
-// The value of what LLDB takes for an address: "0x1234", "parse", "parse+4". A breakpoint at the
-// number alone would not follow the program to where it is loaded.
-lldb::SBAddress address_of(lldb::SBDebugger &debugger, lldb::SBTarget target,
-                           const std::string &expression) {
-  if (lldb::SBAddress named = address_by_name(target, expression); named.IsValid())
-    return named;
-  const uint32_t before = target.GetNumBreakpoints();
-  interpret(debugger, target, "breakpoint set -a " + as_word(expression));
-  if (target.GetNumBreakpoints() == before)
-    return {};
-  lldb::SBBreakpoint made = target.GetBreakpointAtIndex(before);
-  lldb::SBAddress at = made.GetLocationAtIndex(0).GetAddress();
-  target.BreakpointDelete(made.GetID());
-  if (at.IsValid() && !at.GetSection().IsValid())
-    at = target.ResolveFileAddress(at.GetOffset());
-  return at;
-}
-
-// As `break` of GDB: "*0x1234", "*parse", "file:line", a function; LLDB's "0x1234", too.
-lldb::SBBreakpoint breakpoint_at(lldb::SBDebugger &debugger, lldb::SBTarget target,
-                                 const std::string &word) {
-  if (is_address(word)) {
-    lldb::SBAddress at = address_of(debugger, target, word.substr(word[0] == '*' ? 1 : 0));
-    return at.IsValid() ? target.BreakpointCreateBySBAddress(at) : lldb::SBBreakpoint();
-  }
-  std::string file;
-  uint32_t line = 0;
-  return split_place(word, file, line) ? target.BreakpointCreateByLocation(file.c_str(), line)
-                                       : target.BreakpointCreateByName(word.c_str());
-}
-
-// Breakpoints of functions stand at their very first instruction, for the length of a scope: one
-// behind the prologue is not passed by a call that leaves early.
-class AtEntries {
-public:
-  AtEntries(lldb::SBDebugger &debugger, lldb::SBTarget target)
-      : debugger_(debugger), target_(target) {
-    const std::string told =
-        interpret(debugger_, target_, "settings show target.skip-prologue").text;
-    was_ = told.find("= false") == told.npos;
-    set(false);
-  }
-  AtEntries(const AtEntries &) = delete;
-  ~AtEntries() { set(was_); }
-
-private:
-  void set(bool skip) {
-    interpret(debugger_, target_,
-              std::string("settings set target.skip-prologue ") + (skip ? "true" : "false"));
-  }
-  lldb::SBDebugger &debugger_;
-  lldb::SBTarget target_;
-  bool was_;
-};
-
-// "ns::parse(int)" is "parse"; an address has no name.
-std::string base_name_of(const std::string &word) {
-  if (is_address(word))
-    return {};
-  const std::string name = word.substr(0, word.find('('));
-  return name.substr(name.rfind(':') + 1); // npos + 1 is 0
-}
-
-// A function that is split begins where its symbol does; LLDB takes the lowest address.
-lldb::SBAddress start_of(lldb::SBAddress address) {
-  lldb::SBAddress start = address.GetSymbol().GetStartAddress();
-  return start.IsValid() ? start : address.GetFunction().GetStartAddress();
-}
-
-// Whether a call may begin there: at the symbol, or where none is known.
-bool is_start(lldb::SBAddress address) {
-  lldb::SBAddress start = start_of(address);
-  return !start.IsValid() || start.GetFileAddress() == address.GetFileAddress();
-}
-
-// What the compiler has moved elsewhere is nobody's entry: newer LLDBs stop there, too.
-bool is_moved_part(lldb::SBAddress address) {
-  const char *const name = address.GetSymbol().GetName();
-  return name && std::string_view(name).ends_with(".cold");
-}
-
-// Whether it lies in a copy of something that is inlined; not, where the function itself begins
-// with such a copy of another.
-bool is_inlined(lldb::SBAddress address, const std::string &function) {
-  if (!address.GetBlock().GetContainingInlinedBlock().IsValid())
-    return false;
-  lldb::SBFunction whole = address.GetFunction();
-  const char *const name = whole.GetName();
-  return !name || start_of(address).GetFileAddress() != address.GetFileAddress() ||
-         std::string(name).find(function) == std::string::npos;
-}
 
 std::string refusal_of(tally_region_refusal why, const std::string &word) {
   return std::to_string(why) + " " + word;
@@ -219,9 +87,12 @@ std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
     return refusal;
   }
   end();
-  const std::lock_guard lock(mutex_);
-  places_ = std::move(made);
-  words_ = words;
+  {
+    const std::lock_guard lock(mutex_);
+    places_ = std::move(made);
+    words_ = words;
+  }
+  await_first();
   return {};
 }
 
@@ -230,8 +101,8 @@ void Region::refresh(lldb::SBDebugger &debugger) {
   bool whole = true;
   const auto is_there = [](Place &place) {
     lldb::SBBreakpoint found = place.target.FindBreakpointByID(place.breakpoint.GetID());
-    if (found.IsValid() && !found.IsEnabled())
-      found.SetEnabled(true);
+    if (found.IsValid() && found.IsEnabled() != place.stops)
+      found.SetEnabled(place.stops);
     return found.IsValid();
   };
   // The debugger's thread alone changes the list of places.
@@ -289,6 +160,7 @@ void Region::end() {
 
 void Region::process_gone() {
   Places gone;
+  std::vector<lldb::SBBreakpointLocation> lifted;
   {
     const std::lock_guard lock(mutex_);
     gone.swap(leaves_);
@@ -296,8 +168,22 @@ void Region::process_gone() {
       gone.push_back(std::move(place));
     returns_.clear();
     entries_.clear();
+    told_.clear();
+    lifted.swap(lifted_);
   }
+  steps_.clear();
+  for (lldb::SBBreakpointLocation &each : lifted)
+    each.SetEnabled(true);
   bury(gone);
+  await_first();
+}
+
+// Nobody is inside.
+void Region::await_first() {
+  for (const auto &each : places_) {
+    each->stops = each->kind == TALLY_HIT_FIRST;
+    each->breakpoint.SetEnabled(each->stops);
+  }
 }
 
 bool Region::on_hit(void *place, lldb::SBProcess &process, lldb::SBThread &thread,
@@ -330,15 +216,160 @@ void Region::watch_leaves(const Place &like) {
 
 // A program may throw thousands of exceptions while no thread is inside of the region.
 void Region::stop_at_leaves(bool stop) {
-  std::vector<lldb::SBBreakpoint> leaves;
+  std::vector<lldb::SBBreakpoint> breakpoints;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(leaves_stop_, stop) != stop)
       for (const auto &each : leaves_)
-        leaves.push_back(each->breakpoint);
+        breakpoints.push_back(each->breakpoint);
   }
-  for (lldb::SBBreakpoint &each : leaves)
+  for (lldb::SBBreakpoint &each : breakpoints)
     each.SetEnabled(stop);
+}
+
+void Region::stop_at_return(const Place &like, uint64_t address, lldb::SBProcess &process,
+                            lldb::SBThread &thread) {
+  Place *place = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto at = returns_.find(address); at != returns_.end())
+      place = at->second.get();
+  }
+  if (place && place->stops.exchange(true))
+    return;
+  if (place) {
+    place->breakpoint.SetEnabled(true);
+  } else {
+    Places one;
+    place = &watch(one, like, lldb::SBTarget(like.target).BreakpointCreateByAddress(address),
+                   TALLY_HIT_RETURNED, address);
+    const std::lock_guard lock(mutex_);
+    returns_.emplace(address, std::move(one.front()));
+  }
+  note_who_stands_at(*place, process, thread);
+}
+
+bool Region::is_place(uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto at = returns_.find(address);
+  return entries_.contains(address) || (at != returns_.end() && at->second->stops);
+}
+
+// A thread may stand where a breakpoint is set only now.
+void Region::note_who_stands_at(Place &place, lldb::SBProcess &process, lldb::SBThread &thread) {
+  if (!is_place(steps_.from(process, thread, place.address).to))
+    return;
+  for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
+    lldb::SBThread other = process.GetThreadAtIndex(i);
+    const lldb::tid_t tid = other.GetThreadID();
+    if (tid == thread.GetThreadID() || other.GetFrameAtIndex(0).GetPC() != place.address)
+      continue;
+    const lldb::SBBreakpointLocation location =
+        place.breakpoint.FindLocationByAddress(place.address);
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::none_of(told_, [&](const Told &each) { return each.tid == tid; }))
+      told_.push_back({tid, other, place.address, &place, location, false});
+  }
+}
+
+// The callbacks of one stop come one after the other, each with its thread.
+void Region::enter_stop(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
+                        lldb::SBBreakpointLocation &location) {
+  const uint32_t id = process.GetStopID(true);
+  const lldb::tid_t tid = thread.GetThreadID();
+  const uint64_t at = location.GetLoadAddress();
+  std::vector<Told> before;
+  std::vector<lldb::SBBreakpointLocation> lifted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (id != stop_id_) {
+      stop_id_ = id;
+      before.swap(told_);
+      lifted.swap(lifted_);
+    }
+  }
+  // One that has not got a processor since then is still to go on from where it stands.
+  std::erase_if(before, [&](Told &each) {
+    each.is_new = false;
+    return each.tid == tid || !each.thread.IsValid() ||
+           each.thread.GetFrameAtIndex(0).GetPC() != each.at;
+  });
+  for (lldb::SBBreakpointLocation &each : lifted)
+    each.SetEnabled(true);
+  const std::lock_guard lock(mutex_);
+  told_.insert(told_.end(), before.begin(), before.end());
+  told_.push_back({tid, thread, at, &place, location, true});
+}
+
+// Where threads stand whose callbacks are yet to come in this stop. Such a thread stops for the
+// user if its breakpoint is gone by then.
+std::set<uint64_t> Region::untold(lldb::SBProcess &process) {
+  std::set<uint64_t> out;
+  for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
+    lldb::SBThread thread = process.GetThreadAtIndex(i);
+    if (thread.GetStopReason() != lldb::eStopReasonBreakpoint)
+      continue;
+    const lldb::tid_t tid = thread.GetThreadID();
+    const bool is_told = [&] {
+      const std::lock_guard lock(mutex_);
+      return std::ranges::any_of(told_,
+                                 [&](const Told &each) { return each.is_new && each.tid == tid; });
+    }();
+    if (!is_told)
+      out.insert(thread.GetFrameAtIndex(0).GetPC());
+  }
+  return out;
+}
+
+Region::Place *Region::awaited_return(uint64_t address) {
+  const std::lock_guard lock(mutex_);
+  const auto at = returns_.find(address);
+  return at != returns_.end() && at->second->stops ? at->second.get() : nullptr;
+}
+
+// Sees to it that no step that LLDB would make off a place ends at another one; done anew in each
+// callback of a stop, which may change where passes end.
+void Region::steer_steps(lldb::SBProcess &process) {
+  const std::set<uint64_t> untold_at = untold(process);
+  std::vector<Told> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all = told_;
+  }
+  for (Told &each : all)
+    if (!untold_at.contains(each.at))
+      step_off(process, each);
+  const std::lock_guard lock(mutex_);
+  told_ = std::move(all);
+}
+
+// A place at which a hit would mean nothing is disabled, and LLDB makes no step. Where other
+// threads are awaited, a jump is made here in its place; what else leads to another place is run
+// with this one disabled until the process stops, which is at once.
+void Region::step_off(lldb::SBProcess &process, Told &told) {
+  if (!told.place->stops) {
+    told.place->breakpoint.SetEnabled(false);
+    return;
+  }
+  if (!told.place->is_function || !told.place->is_x86_64)
+    return;
+  constexpr int most_jumps = 16; // a circle of them has no end
+  for (int i = 0; i < most_jumps; ++i) {
+    const Step step = steps_.from(process, told.thread, told.at);
+    if (!is_place(step.to))
+      return;
+    Place *const returned = awaited_return(step.to);
+    if (!returned || !step.is_jump || !told.thread.GetFrameAtIndex(0).SetPC(step.to))
+      break;
+    told.at = step.to;
+    told.place = returned;
+    told.location = returned->breakpoint.FindLocationByAddress(told.at);
+  }
+  if (!told.location.IsEnabled())
+    return;
+  told.location.SetEnabled(false);
+  const std::lock_guard lock(mutex_);
+  lifted_.push_back(told.location);
 }
 
 bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) {
@@ -358,8 +389,28 @@ bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) 
   return entries_[at] = entry;
 }
 
+// Between two places, a hit of the first means nothing until one of the second, and vice versa.
+void Region::stop_at_other(const Place &place) {
+  Place *other = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto &each : places_)
+      if (each->kind != place.kind)
+        other = each.get();
+  }
+  if (other && !other->stops.exchange(true))
+    other->breakpoint.SetEnabled(true);
+}
+
 void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
                  lldb::SBBreakpointLocation &location) {
+  enter_stop(place, process, thread, location);
+  tell(place, process, thread, location);
+  steer_steps(process);
+}
+
+void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
+                  lldb::SBBreakpointLocation &location) {
   tally_hit hit{};
   hit.size = sizeof hit;
   hit.kind = place.kind;
@@ -385,7 +436,8 @@ void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
       look();
   }
   if (place.is_function && place.kind == TALLY_HIT_FIRST) {
-    if (hit.return_address == 0 && hit.at_entry == 0)
+    if (hit.return_address == 0 && hit.at_entry == 0 &&
+        !untold(process).contains(location.GetLoadAddress()))
       location.SetEnabled(false); // an inlined copy may be a loop's begin: once is enough
     watch_leaves(place);
   }
@@ -395,21 +447,27 @@ void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
     look();
     returns_to = session_.region_hit(pid, hit);
   }
-  if (returns_to == UINT64_MAX - 1)
+  if (place.kind == TALLY_HIT_RETURNED && returns_to == 0)
+    place.stops = false;
+  if (!place.is_function) {
+    place.stops = false;
+    stop_at_other(place);
+  }
+  if (returns_to == UINT64_MAX - 1 && untold(process).empty())
     stop_at_leaves(false);
   if (returns_to == 0 || returns_to >= UINT64_MAX - 1)
     return;
-  stop_at_leaves(true);
-  {
-    const std::lock_guard lock(mutex_);
-    if (returns_.contains(returns_to))
-      return;
+  if (hit.at_entry != 0 &&
+      steps_.from(process, thread, location.GetLoadAddress()).to == returns_to) {
+    // The function is a return, and nothing else: its pass is over with this step.
+    hit.kind = TALLY_HIT_RETURNED;
+    hit.return_address = returns_to;
+    hit.caller_sp = thread.GetFrameAtIndex(0).GetSP() + sizeof(uint64_t);
+    session_.region_hit(pid, hit);
+    return;
   }
-  Places one;
-  watch(one, place, place.target.BreakpointCreateByAddress(returns_to), TALLY_HIT_RETURNED,
-        returns_to);
-  const std::lock_guard lock(mutex_);
-  returns_.emplace(returns_to, std::move(one.front()));
+  stop_at_leaves(true);
+  stop_at_return(place, returns_to, process, thread);
 }
 
 } // namespace tally_lldb

@@ -66,6 +66,18 @@ TEST(Region, ACallUntilItReturns) {
   EXPECT_FALSE(region.gate()->holds(8, 15));
 }
 
+TEST(Region, AReturnIsAwaitedWhileAPassEndsThere) {
+  Region region({"f"});
+  region.hit(call(7, 1000, 0x40), remote, 10, 0);
+  region.hit(call(8, 5000, 0x40), remote, 11, 1);
+  region.hit(call(9, 9000, 0x50), remote, 12, 2);
+  EXPECT_EQ(region.hit(come_back(10, 700, 0x40), remote, 13, 3), 0x40u) << "nobody's pass";
+  EXPECT_EQ(region.hit(come_back(8, 5000, 0x40), remote, 14, 4), 0x40u) << "thread 7 is inside";
+  EXPECT_EQ(region.hit(come_back(7, 1000, 0x40), remote, 15, 5), 0u);
+  EXPECT_EQ(region.hit(come_back(9, 9000, 0x50), remote, 16, 6), 0u);
+  EXPECT_EQ(region.passes().count(), 3u);
+}
+
 TEST(Region, RecursionIsOnePass) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);

@@ -184,7 +184,7 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
     if (inside && hit.return_address == open->second.return_address &&
         has_left(open->second, hit.caller_sp, pid))
       finish(hit.tid, hit, at_ns, running_ns);
-    return 0;
+    return is_awaited(hit.return_address) ? hit.return_address : 0;
   case RegionHit::Kind::caught:
     if (inside && has_left(open->second, hit.caller_sp, pid))
       finish(hit.tid, hit, at_ns, running_ns);
@@ -201,6 +201,11 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
     break;
   }
   return 0;
+}
+
+bool Region::is_awaited(uint64_t return_address) const {
+  return std::ranges::any_of(
+      open_, [&](const auto &each) { return each.second.return_address == return_address; });
 }
 
 void Region::end_open(uint64_t at_ns) {

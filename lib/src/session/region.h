@@ -99,7 +99,8 @@ private:
   void give_up(pid_t tid, uint64_t at_ns);
   bool returns_to(uint64_t address, pid_t pid);
   bool complete(RegionHit &hit, HeldThread *thread, pid_t pid);
-  HeldThread *thread_of(pid_t pid, pid_t tid); // null: of a remote process
+  HeldThread *thread_of(pid_t pid, pid_t tid);    // null: of a remote process
+  bool is_awaited(uint64_t return_address) const; // an open pass ends there
   bool has_left(const Pass &pass, uint64_t sp, pid_t pid) const;
 
   std::vector<std::string> places_;
