@@ -1,7 +1,8 @@
-/* seccomp_run eperm|enosys PROGRAM [ARG...]
+/* seccomp_run eperm|enosys|affinity PROGRAM [ARG...]
  *
  * Runs PROGRAM where the kernel refuses perf_event_open: with EPERM as containers do, or with
- * ENOSYS as kernels without it. Ends with status 125 when it cannot. */
+ * ENOSYS as kernels without it. `affinity`: where it refuses sched_setaffinity with EPERM. Ends
+ * with status 125 when it cannot. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -22,12 +23,12 @@
 #error "name this machine's AUDIT_ARCH"
 #endif
 
-static int refuse_perf(uint16_t error) {
+static int refuse(uint32_t call, uint16_t error) {
   struct sock_filter rules[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 0, 3),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -39,13 +40,14 @@ static int refuse_perf(uint16_t error) {
 }
 
 int main(int argc, char **argv) {
-  const int eperm = argc > 1 && strcmp(argv[1], "eperm") == 0;
-  const int enosys = argc > 1 && strcmp(argv[1], "enosys") == 0;
-  if (argc < 3 || !(eperm || enosys)) {
-    fprintf(stderr, "usage: seccomp_run eperm|enosys PROGRAM [ARG...]\n");
+  const char *const how = argc > 1 ? argv[1] : "";
+  const int enosys = strcmp(how, "enosys") == 0, affinity = strcmp(how, "affinity") == 0;
+  if (argc < 3 || !(strcmp(how, "eperm") == 0 || enosys || affinity)) {
+    fprintf(stderr, "usage: seccomp_run eperm|enosys|affinity PROGRAM [ARG...]\n");
     return 125;
   }
-  if (refuse_perf(eperm ? EPERM : ENOSYS) != 0) {
+  if (refuse(affinity ? SYS_sched_setaffinity : SYS_perf_event_open, enosys ? ENOSYS : EPERM) !=
+      0) {
     perror("seccomp_run: seccomp");
     return 125;
   }

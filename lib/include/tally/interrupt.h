@@ -77,6 +77,7 @@ public:
   uint64_t rounds() const; // of interrupts that were taken
   uint64_t missed() const; // threads that a round left out, because they block the signal
   uint64_t queued() const; // the same, because they waited for a processor
+  uint64_t unheld() const; // of the rounds, those in which threads ran on until the signal came
   void clear();
   std::string problem() const; // why it has given up; empty: it has not
 
@@ -85,6 +86,7 @@ private:
   struct Choice {
     std::vector<pid_t> tids; // to be sent the signal
     uint64_t missed = 0, queued = 0;
+    bool held = false; // no thread runs on before its signal comes: each stands at a chance place
   };
   size_t interrupt_threads(std::unique_lock<std::mutex> &lock, ProcessorHolders &holders);
   Choice choose(std::span<const pid_t> tids, const ProcessorUse &use) const;
@@ -112,9 +114,11 @@ private:
   std::condition_variable round_over_;
   std::shared_ptr<ProcessorHolders> holders_; // while the process runs
   bool round_counted_ = false;
+  bool round_held_ = true;
   uint64_t rounds_ = 0;
   uint64_t missed_ = 0;
   uint64_t queued_ = 0;
+  uint64_t unheld_ = 0;
   std::string problem_;
   std::minstd_rand random_{std::random_device{}()};
 };

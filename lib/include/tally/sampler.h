@@ -55,6 +55,7 @@ struct SamplerStatus {
   uint64_t kernel_samples = 0; // of these, taken in the kernel on behalf of the program
   uint64_t lost = 0;           // the kernel had no room for
   uint64_t queued = 0;         // threads that a round left out: they waited for a processor
+  uint64_t unheld = 0;         // rounds in which threads ran on until the signal stopped them
   uint64_t throttled = 0;      // times the kernel paused a clock
   uint64_t cut_stacks = 0;     // the unwinder did not reach the outermost frame
   uint32_t stack_bytes = 0;    // of the copies that are unwound now; 0: none are made

@@ -195,7 +195,9 @@ InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse
     if (!on_time && !last)
       continue;
     Choice chosen = choose(tids, use);
-    if (last || use.is_undisturbed())
+    const bool undisturbed = use.is_undisturbed();
+    chosen.held = on_time && beside && undisturbed;
+    if (last || undisturbed)
       return chosen;
   }
 }
@@ -252,6 +254,7 @@ size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
   // All before the debugger hears of the first, which makes it stop the others.
   sent_at_ns_ = use.taken_ns();
   round_counted_ = looking_ = false;
+  round_held_ = chosen->held;
   size_t sent = 0;
   for (const pid_t tid : chosen->tids) {
     awaited_.emplace(tid, Awaited{sent_at_ns_, false});
@@ -277,6 +280,7 @@ InterruptClock::Stop InterruptClock::take(pid_t tid) {
   if (stale)
     return Stop::stale;
   rounds_ += round_counted_ ? 0 : 1;
+  unheld_ += round_counted_ || round_held_ ? 0 : 1;
   round_counted_ = looking_ = true;
   looked_at_ = tid;
   return Stop::ours;
@@ -312,9 +316,14 @@ uint64_t InterruptClock::queued() const {
   return queued_;
 }
 
+uint64_t InterruptClock::unheld() const {
+  const std::lock_guard lock(mutex_);
+  return unheld_;
+}
+
 void InterruptClock::clear() {
   const std::lock_guard lock(mutex_);
-  rounds_ = missed_ = queued_ = 0;
+  rounds_ = missed_ = queued_ = unheld_ = 0;
 }
 
 std::string InterruptClock::problem() const {

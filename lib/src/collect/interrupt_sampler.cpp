@@ -64,6 +64,7 @@ public:
     status.rounds = clock_.rounds();
     status.lost = clock_.missed();
     status.queued = clock_.queued();
+    status.unheld = clock_.unheld();
     status.wall_clock = true;
     status.threads = collector_.thread_count();
     status.parts = collector_.part_count();

@@ -190,8 +190,10 @@ std::vector<StatusRow> Session::State::status_rows() {
   if (collected && (shown.region || now.outside != 0))
     line("outside", now.outside);
   line("lost", now.lost);
-  if (now.wall_clock)
+  if (now.wall_clock) {
     line("queued", now.queued);
+    line("unheld", now.unheld);
+  }
   line("throttled", now.throttled);
   if (collected && shown.stacks == StackMode::dwarf && shown.backend != Backend::interrupt)
     line("cut_stacks", now.cut_stacks);

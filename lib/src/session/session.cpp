@@ -245,8 +245,8 @@ SamplerStatus Session::State::sums() {
   for (const auto counter :
        {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
         &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
-        &SamplerStatus::throttled, &SamplerStatus::cut_stacks, &SamplerStatus::cpu_ns,
-        &SamplerStatus::unsampled_ns})
+        &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::cut_stacks,
+        &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns})
     all.*counter += done.*counter;
   return all;
 }

@@ -152,6 +152,7 @@ struct Session::State {
   Result<Reply> with_shown(const ParsedCommand &command, Show show);
   std::string footer(); // of what is shown
   std::string user_code_footer();
+  std::string wall_time_footer();
   Symbolizer &names();
   int live_pid() const; // of the process that is shown; 0: it is gone, or what is shown was loaded
   // For complete_words(): what needs no looking up.

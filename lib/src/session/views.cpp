@@ -72,6 +72,23 @@ std::string Session::State::user_code_footer() {
          '\n';
 }
 
+std::string Session::State::wall_time_footer() {
+  const SamplerStatus now = sums();
+  std::string out;
+  if (now.queued != 0)
+    out += style.paint(Role::metadata,
+                       fmt::format("(wall time; waits for a processor are left out: {})",
+                                   counted(now.queued, "ticks"))) +
+           '\n';
+  if (now.unheld != 0)
+    out += style.paint(Role::metadata,
+                       fmt::format("({} of {} rounds stopped the threads late: the ends of system "
+                                   "calls are shown too often there)",
+                                   now.unheld, now.rounds)) +
+           '\n';
+  return out;
+}
+
 std::string Session::State::footer() {
   if (loaded)
     return style.paint(
@@ -83,12 +100,8 @@ std::string Session::State::footer() {
     return style.paint(Role::metadata, text) + '\n';
   };
   const Region *const region = sampled_options.region.get();
-  const uint64_t queued = sums().queued;
   return (region ? line(region_footer(*region)) : std::string()) + user_code_footer() +
-         (queued == 0 ? std::string()
-                      : line(fmt::format("(wall time; waits for a processor are left out: {})",
-                                         counted(queued, "ticks")))) +
-         warnings_of(diagnostics);
+         wall_time_footer() + warnings_of(diagnostics);
 }
 
 Symbolizer &Session::State::names() {
