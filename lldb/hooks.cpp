@@ -109,6 +109,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   bool done = false;
   switch (hook.change) {
   case Change::launch:
+    actions_.region().process_gone(); // `run` over a live process ends that
     actions_.region().refresh(debugger);
     done = before_launch(debugger, words);
     break;
@@ -134,6 +135,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
       Event event;
       event.kind = TALLY_EVENT_DETACHED;
       tell(debugger, event);
+      actions_.region().process_gone();
       watch_.follow(0);
       running_ = false;
     }

@@ -185,6 +185,8 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
     event = stop_of(process);
     event.at_ns = seen.stopped_ns;
     tell(debugger, event);
+    if (event.kind == TALLY_EVENT_OTHER && event.text == "exec")
+      actions_.region().process_gone();
     running_ = false;
     last_signal_ = signal_of(process);
   } else if (running_ && seen.left_ns == 0) { // LLDB has refused the command

@@ -98,33 +98,42 @@ std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
 
 void Region::refresh(lldb::SBDebugger &debugger) {
   delete_dead();
-  bool whole = true;
   const auto is_there = [](Place &place) {
     lldb::SBBreakpoint found = place.target.FindBreakpointByID(place.breakpoint.GetID());
-    if (found.IsValid() && found.IsEnabled() != place.stops)
-      found.SetEnabled(place.stops);
+    if (found.IsValid() && place.stops && !found.IsEnabled())
+      found.SetEnabled(true);
     return found.IsValid();
   };
   // The debugger's thread alone changes the list of places.
-  for (const auto &each : places_)
+  bool whole = true;
+  std::map<int32_t, bool> stops;
+  for (const auto &each : places_) {
     whole &= is_there(*each);
-  Places gone;
+    stops[each->kind] = each->stops;
+  }
+  std::vector<std::pair<uint64_t, Place *>> returns;
   {
     const std::lock_guard lock(mutex_);
-    for (auto at = returns_.begin(); at != returns_.end();)
-      if (is_there(*at->second)) {
-        ++at;
-      } else {
-        gone.push_back(std::move(at->second));
-        at = returns_.erase(at);
-      }
+    for (const auto &[address, place] : returns_)
+      returns.emplace_back(address, place.get());
   }
+  Places gone;
+  for (const auto &[address, place] : returns)
+    if (!is_there(*place)) {
+      const std::lock_guard lock(mutex_);
+      if (auto node = returns_.extract(address))
+        gone.push_back(std::move(node.mapped()));
+    }
   bury(gone);
   if (whole)
     return;
-  if (!begin(debugger, Words(words_)).empty())
+  if (!begin(debugger, Words(words_)).empty()) {
     print_error(debugger,
                 "profile region: its breakpoints were deleted, and cannot be set again\n");
+    return;
+  }
+  for (const auto &each : places_) // a pass between two places may be open
+    each->stops = stops[each->kind];
 }
 
 // A breakpoint that is deleted while the process runs may have been hit already, and would stop it
@@ -141,10 +150,8 @@ void Region::bury(Places &places) {
 void Region::delete_dead() {
   for (const auto &each : dead_) {
     lldb::SBProcess process = each->target.GetProcess();
-    if (each->breakpoint.IsValid() && !is_running(process)) {
+    if (each->breakpoint.IsValid() && !is_running(process))
       each->target.BreakpointDelete(each->breakpoint.GetID());
-      each->breakpoint = lldb::SBBreakpoint();
-    }
   }
 }
 
@@ -169,6 +176,7 @@ void Region::process_gone() {
     returns_.clear();
     entries_.clear();
     told_.clear();
+    stop_id_ = 0;
     lifted.swap(lifted_);
   }
   steps_.clear();
@@ -182,7 +190,7 @@ void Region::process_gone() {
 void Region::await_first() {
   for (const auto &each : places_) {
     each->stops = each->kind == TALLY_HIT_FIRST;
-    each->breakpoint.SetEnabled(each->stops);
+    each->breakpoint.SetEnabled(true);
   }
 }
 
@@ -227,149 +235,130 @@ void Region::stop_at_leaves(bool stop) {
     each.SetEnabled(stop);
 }
 
-void Region::stop_at_return(const Place &like, uint64_t address, lldb::SBProcess &process,
-                            lldb::SBThread &thread) {
+void Region::stop_at_return(const Place &like, uint64_t address) {
   Place *place = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (const auto at = returns_.find(address); at != returns_.end())
       place = at->second.get();
   }
-  if (place && place->stops.exchange(true))
-    return;
   if (place) {
-    place->breakpoint.SetEnabled(true);
-  } else {
-    Places one;
-    place = &watch(one, like, lldb::SBTarget(like.target).BreakpointCreateByAddress(address),
-                   TALLY_HIT_RETURNED, address);
-    const std::lock_guard lock(mutex_);
-    returns_.emplace(address, std::move(one.front()));
-  }
-  note_who_stands_at(*place, process, thread);
-}
-
-bool Region::is_place(uint64_t address) {
-  const std::lock_guard lock(mutex_);
-  const auto at = returns_.find(address);
-  return entries_.contains(address) || (at != returns_.end() && at->second->stops);
-}
-
-// A thread may stand where a breakpoint is set only now.
-void Region::note_who_stands_at(Place &place, lldb::SBProcess &process, lldb::SBThread &thread) {
-  if (!is_place(steps_.from(process, thread, place.address).to))
+    place->stops = true;
+    if (!place->breakpoint.IsEnabled())
+      place->breakpoint.SetEnabled(true);
     return;
-  for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
-    lldb::SBThread other = process.GetThreadAtIndex(i);
-    const lldb::tid_t tid = other.GetThreadID();
-    if (tid == thread.GetThreadID() || other.GetFrameAtIndex(0).GetPC() != place.address)
-      continue;
-    const lldb::SBBreakpointLocation location =
-        place.breakpoint.FindLocationByAddress(place.address);
-    const std::lock_guard lock(mutex_);
-    if (std::ranges::none_of(told_, [&](const Told &each) { return each.tid == tid; }))
-      told_.push_back({tid, other, place.address, &place, location, false});
   }
+  Places one;
+  watch(one, like, lldb::SBTarget(like.target).BreakpointCreateByAddress(address),
+        TALLY_HIT_RETURNED, address);
+  const std::lock_guard lock(mutex_);
+  returns_.emplace(address, std::move(one.front()));
 }
 
 // The callbacks of one stop come one after the other, each with its thread.
-void Region::enter_stop(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
-                        lldb::SBBreakpointLocation &location) {
+void Region::enter_stop(lldb::SBProcess &process, lldb::SBThread &thread) {
   const uint32_t id = process.GetStopID(true);
   const lldb::tid_t tid = thread.GetThreadID();
-  const uint64_t at = location.GetLoadAddress();
-  std::vector<Told> before;
   std::vector<lldb::SBBreakpointLocation> lifted;
   {
     const std::lock_guard lock(mutex_);
     if (id != stop_id_) {
       stop_id_ = id;
-      before.swap(told_);
+      told_.clear();
       lifted.swap(lifted_);
     }
+    told_.insert(tid);
   }
-  // One that has not got a processor since then is still to go on from where it stands.
-  std::erase_if(before, [&](Told &each) {
-    each.is_new = false;
-    return each.tid == tid || !each.thread.IsValid() ||
-           each.thread.GetFrameAtIndex(0).GetPC() != each.at;
-  });
   for (lldb::SBBreakpointLocation &each : lifted)
     each.SetEnabled(true);
-  const std::lock_guard lock(mutex_);
-  told_.insert(told_.end(), before.begin(), before.end());
-  told_.push_back({tid, thread, at, &place, location, true});
 }
 
-// Where threads stand whose callbacks are yet to come in this stop. Such a thread stops for the
-// user if its breakpoint is gone by then.
-std::set<uint64_t> Region::untold(lldb::SBProcess &process) {
-  std::set<uint64_t> out;
+// Where the threads stand. A thread that another callback of this stop is yet to come for stops for
+// the user if its breakpoint is gone by then.
+std::vector<Region::Standing> Region::standing(lldb::SBProcess &process) {
+  std::vector<Standing> out;
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
     lldb::SBThread thread = process.GetThreadAtIndex(i);
-    if (thread.GetStopReason() != lldb::eStopReasonBreakpoint)
-      continue;
+    const bool is_hit = thread.GetStopReason() == lldb::eStopReasonBreakpoint;
     const lldb::tid_t tid = thread.GetThreadID();
-    const bool is_told = [&] {
-      const std::lock_guard lock(mutex_);
-      return std::ranges::any_of(told_,
-                                 [&](const Told &each) { return each.is_new && each.tid == tid; });
-    }();
-    if (!is_told)
-      out.insert(thread.GetFrameAtIndex(0).GetPC());
+    const uint64_t pc = thread.GetFrameAtIndex(0).GetPC();
+    const std::lock_guard lock(mutex_);
+    out.push_back({thread, pc, is_hit && !told_.contains(tid)});
   }
   return out;
 }
 
-Region::Place *Region::awaited_return(uint64_t address) {
-  const std::lock_guard lock(mutex_);
-  const auto at = returns_.find(address);
-  return at != returns_.end() && at->second->stops ? at->second.get() : nullptr;
+bool Region::is_untold(const std::vector<Standing> &threads, std::optional<uint64_t> address) {
+  return std::ranges::any_of(threads, [&](const Standing &each) {
+    return each.is_untold && (!address || each.pc == *address);
+  });
 }
 
-// Sees to it that no step that LLDB would make off a place ends at another one; done anew in each
-// callback of a stop, which may change where passes end.
-void Region::steer_steps(lldb::SBProcess &process) {
-  const std::set<uint64_t> untold_at = untold(process);
-  std::vector<Told> all;
+// Where breakpoints of the region are enabled.
+std::map<uint64_t, Region::Stand> Region::stands() {
+  std::vector<Place *> places;
   {
     const std::lock_guard lock(mutex_);
-    all = told_;
+    for (const auto &[address, place] : returns_)
+      places.push_back(place.get());
+    for (const auto &each : places_)
+      places.push_back(each.get());
   }
-  for (Told &each : all)
-    if (!untold_at.contains(each.at))
-      step_off(process, each);
-  const std::lock_guard lock(mutex_);
-  told_ = std::move(all);
+  std::map<uint64_t, Stand> out;
+  for (Place *const each : places)
+    for (size_t i = 0; each->breakpoint.IsEnabled() && i < each->breakpoint.GetNumLocations(); ++i)
+      if (lldb::SBBreakpointLocation at =
+              each->breakpoint.GetLocationAtIndex(static_cast<uint32_t>(i));
+          at.IsEnabled())
+        out.emplace(at.GetLoadAddress(), Stand{each, at});
+  return out;
 }
 
-// A place at which a hit would mean nothing is disabled, and LLDB makes no step. Where other
-// threads are awaited, a jump is made here in its place; what else leads to another place is run
-// with this one disabled until the process stops, which is at once.
-void Region::step_off(lldb::SBProcess &process, Told &told) {
-  if (!told.place->stops) {
-    told.place->breakpoint.SetEnabled(false);
+// Sees to it that no step that LLDB would make off a place ends at another one. A place at which a
+// hit would mean nothing is then disabled. Another one is disabled until the next callback, which
+// usually is that of the place the step leads to. This is done anew in each callback, which may
+// have changed where passes end; and only where two places are that near, because it takes long to
+// read where many threads stand.
+void Region::steer_steps(lldb::SBProcess &process) {
+  std::map<uint64_t, Stand> all = stands();
+  // A step to the next instruction; by a jump, a call or a return.
+  const auto is_near = [&](uint64_t pc) {
+    constexpr uint64_t longest_instruction = 15;
+    const auto next = all.upper_bound(pc);
+    return next != all.end() && next->first - pc <= longest_instruction;
+  };
+  const auto leads_to_place = [&](uint64_t pc, const Place &place, lldb::SBThread thread) {
+    if (is_near(pc))
+      return true;
+    const uint64_t to = place.is_x86_64 ? steps_.from(process, thread, pc) : 0;
+    return to == Steps::anywhere || (to == Steps::caller && !thread.IsValid()) || all.contains(to);
+  };
+  if (std::ranges::none_of(all, [&](const auto &each) {
+        return leads_to_place(each.first, *each.second.place, {});
+      }))
     return;
+  const std::vector<Standing> threads = standing(process);
+  for (const Standing &each : threads) {
+    const auto here = all.find(each.pc);
+    if (here == all.end() || !leads_to_place(each.pc, *here->second.place, each.thread))
+      continue;
+    Place &place = *here->second.place;
+    lldb::SBBreakpointLocation location = here->second.location;
+    // All locations, or the one.
+    if (std::ranges::any_of(threads, [&](const Standing &other) {
+          return other.is_untold &&
+                 (other.pc == each.pc ||
+                  (!place.stops && place.breakpoint.FindLocationByAddress(other.pc).IsValid()));
+        }))
+      continue;
+    if (!place.stops) {
+      place.breakpoint.SetEnabled(false);
+      continue;
+    }
+    location.SetEnabled(false);
+    const std::lock_guard lock(mutex_);
+    lifted_.push_back(location);
   }
-  if (!told.place->is_function || !told.place->is_x86_64)
-    return;
-  constexpr int most_jumps = 16; // a circle of them has no end
-  for (int i = 0; i < most_jumps; ++i) {
-    const Step step = steps_.from(process, told.thread, told.at);
-    if (!is_place(step.to))
-      return;
-    Place *const returned = awaited_return(step.to);
-    if (!returned || !step.is_jump || !told.thread.GetFrameAtIndex(0).SetPC(step.to))
-      break;
-    told.at = step.to;
-    told.place = returned;
-    told.location = returned->breakpoint.FindLocationByAddress(told.at);
-  }
-  if (!told.location.IsEnabled())
-    return;
-  told.location.SetEnabled(false);
-  const std::lock_guard lock(mutex_);
-  lifted_.push_back(told.location);
 }
 
 bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) {
@@ -398,13 +387,16 @@ void Region::stop_at_other(const Place &place) {
       if (each->kind != place.kind)
         other = each.get();
   }
-  if (other && !other->stops.exchange(true))
+  if (!other)
+    return;
+  other->stops = true;
+  if (!other->breakpoint.IsEnabled())
     other->breakpoint.SetEnabled(true);
 }
 
 void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
                  lldb::SBBreakpointLocation &location) {
-  enter_stop(place, process, thread, location);
+  enter_stop(process, thread);
   tell(place, process, thread, location);
   steer_steps(process);
 }
@@ -429,45 +421,54 @@ void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread
     hit.return_address = caller.IsValid() ? caller.GetPC() : 0;
   };
   if (place.is_function) {
-    hit.at_entry = place.kind == TALLY_HIT_FIRST && is_entry(place, location) ? 1 : 0;
+    // The library then reads the registers itself: not every LLDB unwinds from a `.cold` part.
+    const bool at_entry = place.kind == TALLY_HIT_CAUGHT
+                              ? place.is_x86_64 && is_start(location.GetAddress())
+                              : place.kind == TALLY_HIT_FIRST && is_entry(place, location);
+    hit.at_entry = at_entry ? 1 : 0;
     if (place.kind == TALLY_HIT_JUMPED)
       hit.jump_buffer = register_of(thread.GetFrameAtIndex(0), "rdi");
     else if (place.kind == TALLY_HIT_FIRST && hit.at_entry == 0)
       look();
   }
+  const uint64_t at = location.GetLoadAddress();
   if (place.is_function && place.kind == TALLY_HIT_FIRST) {
-    if (hit.return_address == 0 && hit.at_entry == 0 &&
-        !untold(process).contains(location.GetLoadAddress()))
+    if (hit.return_address == 0 && hit.at_entry == 0 && !is_untold(standing(process), at))
       location.SetEnabled(false); // an inlined copy may be a loop's begin: once is enough
     watch_leaves(place);
   }
   const auto pid = static_cast<int32_t>(process.GetProcessID());
-  uint64_t returns_to = session_.region_hit(pid, hit);
+  std::optional<uint64_t> returns_to = session_.region_hit(pid, hit);
   if (returns_to == UINT64_MAX) {
     look();
     returns_to = session_.region_hit(pid, hit);
   }
-  if (place.kind == TALLY_HIT_RETURNED && returns_to == 0)
-    place.stops = false;
+  if (!returns_to || *returns_to == UINT64_MAX)
+    return;
   if (!place.is_function) {
     place.stops = false;
     stop_at_other(place);
+  } else if (place.kind == TALLY_HIT_RETURNED) {
+    place.stops = *returns_to != 0;
+  } else if (*returns_to == UINT64_MAX - 1) {
+    if (!is_untold(standing(process), std::nullopt))
+      stop_at_leaves(false);
+  } else if (*returns_to != 0 && !is_over(pid, hit, *returns_to, process, thread, at)) {
+    stop_at_leaves(true);
+    stop_at_return(place, *returns_to);
   }
-  if (returns_to == UINT64_MAX - 1 && untold(process).empty())
-    stop_at_leaves(false);
-  if (returns_to == 0 || returns_to >= UINT64_MAX - 1)
-    return;
-  if (hit.at_entry != 0 &&
-      steps_.from(process, thread, location.GetLoadAddress()).to == returns_to) {
-    // The function is a return, and nothing else: its pass is over with this step.
-    hit.kind = TALLY_HIT_RETURNED;
-    hit.return_address = returns_to;
-    hit.caller_sp = thread.GetFrameAtIndex(0).GetSP() + sizeof(uint64_t);
-    session_.region_hit(pid, hit);
-    return;
-  }
-  stop_at_leaves(true);
-  stop_at_return(place, returns_to, process, thread);
+}
+
+// A function that is a return and nothing else: its pass ends with this step.
+bool Region::is_over(int32_t pid, tally_hit hit, uint64_t returns_to, lldb::SBProcess &process,
+                     lldb::SBThread &thread, uint64_t entry) {
+  if (hit.at_entry == 0 || steps_.from(process, thread, entry) != returns_to)
+    return false;
+  hit.kind = TALLY_HIT_RETURNED;
+  hit.return_address = returns_to;
+  hit.caller_sp = thread.GetFrameAtIndex(0).GetSP() + sizeof(uint64_t);
+  const std::optional<uint64_t> awaited = session_.region_hit(pid, hit);
+  return awaited && *awaited == 0;
 }
 
 } // namespace tally_lldb

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,13 +47,14 @@ private:
     std::atomic<bool> stops = true; // a hit would mean something now
   };
   using Places = std::vector<std::unique_ptr<Place>>;
-  struct Told {
-    lldb::tid_t tid;
+  struct Standing {
     lldb::SBThread thread;
-    uint64_t at; // where it stands, at `location`
+    uint64_t pc;
+    bool is_untold; // its hit has not been told yet
+  };
+  struct Stand {
     Place *place;
     lldb::SBBreakpointLocation location;
-    bool is_new; // in this stop
   };
 
   static bool on_hit(void *place, lldb::SBProcess &process, lldb::SBThread &thread,
@@ -70,16 +72,14 @@ private:
   void delete_dead();
   void watch_leaves(const Place &like);
   void stop_at_leaves(bool stop);
-  void stop_at_return(const Place &like, uint64_t address, lldb::SBProcess &process,
-                      lldb::SBThread &thread);
-  void note_who_stands_at(Place &place, lldb::SBProcess &process, lldb::SBThread &thread);
-  void enter_stop(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
-                  lldb::SBBreakpointLocation &location);
-  std::set<uint64_t> untold(lldb::SBProcess &process);
+  void stop_at_return(const Place &like, uint64_t address);
+  void enter_stop(lldb::SBProcess &process, lldb::SBThread &thread);
+  std::vector<Standing> standing(lldb::SBProcess &process);
+  static bool is_untold(const std::vector<Standing> &threads, std::optional<uint64_t> address);
+  std::map<uint64_t, Stand> stands();
   void steer_steps(lldb::SBProcess &process);
-  void step_off(lldb::SBProcess &process, Told &told);
-  Place *awaited_return(uint64_t address); // null: no pass ends there
-  bool is_place(uint64_t address);         // a hit there would mean something
+  bool is_over(int32_t pid, tally_hit hit, uint64_t returns_to, lldb::SBProcess &process,
+               lldb::SBThread &thread, uint64_t entry);
 
   Session &session_;
   // Callbacks come on a thread of LLDB's, which must not wait for the debugger's own: that may wait
@@ -92,10 +92,10 @@ private:
   Places dead_; // for ever: a callback that LLDB has begun may still look at one
   std::map<uint64_t, std::unique_ptr<Place>> returns_;
   std::map<uint64_t, bool> entries_; // by address: the first instruction of a function
-  // Of one stop of the process: the hits that were told, and the locations that are disabled until
-  // the next one.
+  // Of one stop of the process: the threads whose hits were told, and the locations that are
+  // disabled until the next one.
   uint32_t stop_id_ = 0;
-  std::vector<Told> told_;
+  std::set<lldb::tid_t> told_;
   std::vector<lldb::SBBreakpointLocation> lifted_;
   Steps steps_;
 };

@@ -115,10 +115,10 @@ Outcome Session::tick(const std::vector<SeenThread> &seen, Performer &performer)
   return perform(error, reply, performer);
 }
 
-uint64_t Session::region_hit(int32_t pid, const tally_hit &hit) {
+std::optional<uint64_t> Session::region_hit(int32_t pid, const tally_hit &hit) {
   const std::unique_lock lock(mutex_, std::chrono::milliseconds(100));
   if (!lock || !handle_ || library_.tally_session_sampled_pid(handle_) != pid)
-    return hit.kind == TALLY_HIT_RETURNED ? hit.return_address : 0; // somebody may wait for it
+    return std::nullopt;
   return library_.tally_session_region_hit(handle_, &hit);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -66,10 +67,10 @@ public:
   void set_disassembly_flavor(const char *flavor);   // as tally.h has it
   void set_style(const char *role, const char *sgr); // as tally.h has it
 
-  // Of process `pid`. UINT64_MAX: caller_sp is needed. A command that has the session may itself
-  // wait for this stop, so that a hit waits for it no longer than a tenth of a second, and is none
-  // then.
-  uint64_t region_hit(int32_t pid, const tally_hit &hit);
+  // Of process `pid`; see tally_session_region_hit(). A command that has the session may itself
+  // wait for this stop, so that a hit waits for it no longer than a tenth of a second, and is not
+  // told then. Nothing: it was not told, or the process is not the one that is sampled.
+  std::optional<uint64_t> region_hit(int32_t pid, const tally_hit &hit);
 
   // Of InterruptClock, which has a lock of its own.
   uint64_t tick_wait_ns() { return library_.tally_session_tick_wait_ns(handle_); }

@@ -8,56 +8,58 @@ namespace tally_lldb {
 
 namespace {
 
-constexpr uint64_t caller = UINT64_MAX; // the step leads to an address on the stack
-
 template <class Value> Value value_at(const unsigned char *bytes) {
   Value out;
   std::memcpy(&out, bytes, sizeof out);
   return out;
 }
 
-Step decoded(lldb::SBProcess &process, uint64_t pc) {
-  constexpr size_t longest = 5;
-  std::array<unsigned char, longest> code{};
-  lldb::SBError error;
-  const size_t size = process.ReadMemory(pc, code.data(), code.size(), error);
-  const auto relative = [&](size_t length, int64_t offset) {
-    return size < length ? 0 : pc + length + static_cast<uint64_t>(offset);
-  };
-  switch (code[0]) {
-  case 0xe8: // call rel32
-    return {relative(5, value_at<int32_t>(&code[1])), false};
-  case 0xe9: // jmp rel32
-    return {relative(5, value_at<int32_t>(&code[1])), true};
-  case 0xeb: // jmp rel8
-    return {relative(2, value_at<int8_t>(&code[1])), true};
-  case 0xf3: // rep ret, which some compilers write for a return
-    return {code[1] == 0xc3 ? caller : 0, false};
-  case 0xc2: // ret imm16
-  case 0xc3: // ret
-    return {caller, false};
-  default:
-    return {};
+// Intel's manual, volume 2, appendix A: the maps of one and two bytes.
+uint64_t decoded(const unsigned char *code, uint64_t pc) {
+  const unsigned char first = *code;
+  // bnd, notrack, REX; rep, before a return
+  if (first == 0xf2 || first == 0xf3 || first == 0x3e || (first & 0xf0) == 0x40) {
+    ++code;
+    ++pc;
   }
+  const auto relative = [&](unsigned length, int64_t offset) {
+    return pc + length + static_cast<uint64_t>(offset);
+  };
+  if (*code == 0xe8 || *code == 0xe9) // call, jmp rel32
+    return relative(5, value_at<int32_t>(code + 1));
+  if (*code == 0xeb || (*code & 0xf0) == 0x70 || (*code & 0xfc) == 0xe0) // jmp, jcc, loop rel8
+    return relative(2, value_at<int8_t>(code + 1));
+  if (*code == 0x0f && (code[1] & 0xf0) == 0x80) // jcc rel32
+    return relative(6, value_at<int32_t>(code + 2));
+  if (*code == 0xc2 || *code == 0xc3) // ret
+    return Steps::caller;
+  constexpr unsigned char near_call = 2; // the middle field of the byte behind
+  if (*code == 0xff && (code[1] >> 3 & 7) == near_call)
+    return Steps::anywhere;
+  return 0;
 }
 
 } // namespace
 
-Step Steps::from(lldb::SBProcess &process, lldb::SBThread &thread, uint64_t pc) {
-  const std::optional<Step> known = [&]() -> std::optional<Step> {
+uint64_t Steps::from(lldb::SBProcess &process, lldb::SBThread thread, uint64_t pc) {
+  std::optional<uint64_t> to;
+  {
     const std::lock_guard lock(mutex_);
-    const auto at = known_.find(pc);
-    return at == known_.end() ? std::nullopt : std::optional(at->second);
-  }();
-  Step step = known ? *known : decoded(process, pc);
-  if (!known) {
-    const std::lock_guard lock(mutex_);
-    known_.emplace(pc, step);
+    if (const auto at = known_.find(pc); at != known_.end())
+      to = at->second;
   }
   lldb::SBError error;
-  if (step.to == caller)
-    step.to = process.ReadPointerFromMemory(thread.GetFrameAtIndex(0).GetSP(), error);
-  return step;
+  if (!to) {
+    std::array<unsigned char, 7> code{};
+    if (process.ReadMemory(pc, code.data(), code.size(), error) == 0)
+      return 0;
+    to = decoded(code.data(), pc);
+    const std::lock_guard lock(mutex_);
+    known_.emplace(pc, *to);
+  }
+  return *to == caller && thread.IsValid()
+             ? process.ReadPointerFromMemory(thread.GetFrameAtIndex(0).GetSP(), error)
+             : *to;
 }
 
 void Steps::clear() {

@@ -1,6 +1,6 @@
 // Steps off breakpoints. LLDB, 14 to 19 at least, makes a step of its own where a thread goes on
-// from a breakpoint that is set. When that step ends at another breakpoint, LLDB takes it for a
-// step of the user's and stops for him, whatever the callback of that breakpoint returns.
+// from a breakpoint that is enabled. When that step ends at another breakpoint, LLDB takes it for a
+// step of the user's, and stops for the user whatever the callback of that breakpoint returns.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,19 @@
 
 namespace tally_lldb {
 
-// Where one instruction of x86-64 leads, if it is a direct jump, a direct call or a return.
-struct Step {
-  uint64_t to = 0; // 0: another instruction
-  bool is_jump = false;
-};
-
 class Steps {
 public:
-  // Of the instruction at `pc`, run by `thread`.
-  Step from(lldb::SBProcess &process, lldb::SBThread &thread, uint64_t pc);
+  static constexpr uint64_t anywhere = UINT64_MAX;   // a call through a register or memory
+  static constexpr uint64_t caller = UINT64_MAX - 1; // a return, of no thread
 
-  void clear(); // the code is another one
+  // Where the instruction of x86-64 at `pc` leads by a jump, a call or a return of `thread`, which
+  // may be invalid. 0: nowhere but to the next instruction, or not known.
+  uint64_t from(lldb::SBProcess &process, lldb::SBThread thread, uint64_t pc);
+  void clear(); // the code has changed
 
 private:
   std::mutex mutex_;
-  std::map<uint64_t, Step> known_; // by pc
+  std::map<uint64_t, uint64_t> known_; // by pc
 };
 
 } // namespace tally_lldb

@@ -251,10 +251,11 @@ TALLY_API const char *tally_unsafe_frame(const char *module, const char *functio
 TALLY_API void tally_sigint_watch(int on);
 TALLY_API int tally_sigint_seen(void);
 /* While TALLY_REQUEST_REGION holds: the program stands there, and goes on afterwards. An address
- * where the front is to tell of TALLY_HIT_RETURNED from now on, of every thread; 0: none, and after
- * TALLY_HIT_RETURNED that address needs not be told either until it is returned again; UINT64_MAX:
- * tell it again with caller_sp (and return_address); UINT64_MAX - 1: no thread is inside, so
- * TALLY_HIT_CAUGHT and TALLY_HIT_JUMPED need not be told until an address is returned again. */
+ * where the front is to tell of TALLY_HIT_RETURNED from now on, of every thread; 0: none. After
+ * TALLY_HIT_RETURNED, 0 also means that the front need not watch that address until it is returned
+ * again. UINT64_MAX: tell it again with caller_sp (and return_address); UINT64_MAX - 1: no thread
+ * is inside, so TALLY_HIT_CAUGHT and TALLY_HIT_JUMPED need not be told until an address is returned
+ * again. */
 TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit);
 /* The user's breakpoints that the debugger may pass without a stop of the user's: those with a
  * condition, a count of passes to ignore, a thread of their own, or a script that decides. Ticks

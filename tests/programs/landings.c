@@ -35,15 +35,17 @@ enum { rounds = 40, threads = 4 };
 #endif
 
 void leaf(int *), leaf_of_threads(int *);
-void in_branches(int *), in_a_row(int *), in_a_row_of_threads(int *);
-void either(int *, int), twice(int *), twice_of_threads(int *);
+void in_branches(int *), in_branches_of_threads(int *), in_a_row(int *), in_a_row_of_threads(int *);
+void either(int *, int), either_of_threads(int *, int), twice(int *), twice_of_threads(int *);
 
 LEAF(leaf);
 LEAF(leaf_of_threads);
 COUNTER(in_branches);
+COUNTER(in_branches_of_threads);
 COUNTER(in_a_row);
 COUNTER(in_a_row_of_threads);
 EITHER(either, in_branches);
+EITHER(either_of_threads, in_branches_of_threads);
 TWICE(twice, in_a_row);
 TWICE(twice_of_threads, in_a_row_of_threads);
 
@@ -51,7 +53,7 @@ static int calls;
 
 static void *run(void *unused) {
   for (int i = 0; i < rounds; ++i) {
-    either(&calls, i % 2);
+    either_of_threads(&calls, i % 2);
     twice_of_threads(&calls);
     leaf_of_threads(&calls);
   }

@@ -204,10 +204,10 @@ public:
   Result<Reply> tick(std::span<const ThreadStack> stacks);
 
   // While RequestKind::region holds, at each hit; the program goes on afterwards. An address where
-  // the front is to tell of `returned` from now on, of every thread; 0: none, and after `returned`
-  // that address needs not be told either until it is returned again; look: caller_sp is needed,
-  // tell it again; nobody: no thread is inside, and `caught` and `jumped` need not be told until an
-  // address is returned again. Takes microseconds.
+  // the front is to tell of `returned` from now on, of every thread; 0: none. After `returned`, 0
+  // also means that the front need not watch that address until it is returned again. look:
+  // caller_sp is needed, tell it again; nobody: no thread is inside, and `caught` and `jumped` need
+  // not be told until an address is returned again. Takes microseconds.
   static constexpr uint64_t look = UINT64_MAX, nobody = UINT64_MAX - 1;
   uint64_t region_hit(const RegionHit &hit);
 

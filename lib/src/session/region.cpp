@@ -167,10 +167,11 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
       return 0;
     }
     // It calls itself; or it tail-called its way back to itself, and still returns there.
-    if (inside && (!has_left(open->second, hit.caller_sp, pid) ||
-                   (open->second.caller_sp == hit.caller_sp &&
-                    open->second.return_address == hit.return_address)))
+    if (inside && !has_left(open->second, hit.caller_sp, pid))
       return 0;
+    if (inside && open->second.caller_sp == hit.caller_sp &&
+        open->second.return_address == hit.return_address)
+      return hit.return_address;
     if (inside) // it was left by a way that nobody tells of
       give_up(hit.tid, at_ns);
     if (!returns_to(hit.return_address, pid)) {

@@ -97,7 +97,7 @@ Result<Reply> Session::State::begin_region(std::shared_ptr<Region> region) {
 
 uint64_t Session::State::region_hit(const RegionHit &hit) {
   if (!region_asked || !sampler || !running || !sampled_options.region)
-    return 0;
+    return hit.kind == RegionHit::Kind::returned ? hit.return_address : 0;
   const uint64_t now = now_ns();
   return sampled_options.region->hit(hit, sampled_options.remote ? 0 : sampled_pid, now,
                                      running_ns + now - changed_at_ns);
