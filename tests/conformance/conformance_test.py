@@ -9,6 +9,7 @@ A scenario begins with comments (`# …`) and with what it needs, a line each:
     core NAME [ARGUMENT]...       its core file, made at `checkpoint`, for `core`
     under NAME [ARGUMENT]...      the program that the debugger itself is run by
     needs watchpoints             hardware's
+    needs kernel                  perf samples the kernel, too
 
 Then come commands (`> …`), each followed by what Tally prints to it. `profile …` goes to both
 debuggers as it stands; players.py translates the other words. Blank lines mean nothing.
@@ -16,7 +17,8 @@ debuggers as it stands; players.py translates the other words. Blank lines mean 
 Of what a debugger printed, all that follows a `profile` command is Tally's; what follows another
 is passed over, but for lines that begin as Tally's news do. LLDB's `error: ` and its own lines on
 events (`Process 7 exited …`) are taken off, blanks are counted as one, and of paths the last name
-is left. Then each line must be as the scenario has it, where
+is left. Where perf may sample user code only, what Tally says of that is taken off, too. Then each
+line must be as the scenario has it, where
 
     N    stands for any number: 7, 0.25, -1.5, 0x1168; every other number is meant
     …    stands for any text; alone on its line, for any number of lines, none too
@@ -28,6 +30,7 @@ One rule is for LLDB alone: it has no event that tells a plug-in at once what an
 so what Tally says to `run` or `detach` may stand at the head of the next `profile` command.
 """
 import os
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -38,9 +41,13 @@ from players import Played, play_in_gdb, play_in_lldb
 from scenario_file import Scenario, difference, read_scenario
 from support.chance import with_one_retry
 from support.lldb_driver import in_each_lldb, lldb_name, need_lldb
-from support.skips import need_hardware_watchpoints, need_perf, need_tools, run_unittests
+from support.skips import (need_hardware_watchpoints, need_kernel_samples, need_perf, need_tools,
+                           perf_samples_the_kernel, run_unittests)
 
 FOLDER = Path(__file__).parent
+NEEDS = {"watchpoints": need_hardware_watchpoints, "kernel": need_kernel_samples}
+USER_ONLY = re.compile(r"^\(user code only: .*\)$\n?| in user code only| \(user code only: .*\)$",
+                       re.MULTILINE)
 
 
 class ConformanceTest(unittest.TestCase):
@@ -54,8 +61,8 @@ class ConformanceTest(unittest.TestCase):
         need_perf()
 
     def play(self, scenario: Scenario) -> None:
-        if "needs" in scenario.head:
-            need_hardware_watchpoints()
+        for name in scenario.head.get("needs", []):
+            NEEDS[name]()
         if "core" in scenario.head:
             need_tools("gdb")  # makes it
         if self.debugger == "gdb":
@@ -67,7 +74,10 @@ class ConformanceTest(unittest.TestCase):
     def hold(self, scenario: Scenario, name: str, player: Callable[[Scenario], Played]) -> None:
         def measure() -> None:
             played = player(scenario)
-            found = difference(scenario, played.printed, name, self.debugger == "lldb")
+            printed = played.printed
+            if not perf_samples_the_kernel():
+                printed = tuple(USER_ONLY.sub("", text) for text in printed)
+            found = difference(scenario, printed, name, self.debugger == "lldb")
             if found:
                 self.fail(f"{scenario.name} in {name}\n{found}\n\n{played.result}")
         with_one_retry(measure)

@@ -112,7 +112,7 @@ class NativeTest(InterruptCase):
         for name in ("alarms", "profs"):
             self.assertGreaterEqual(play.program_value(name), 100, play)
         self.assertEqual(play.program_value("others"), 0, play)
-        self.assertGreater(play.status().count("samples"), 20, play)
+        self.assertGreater(play.status().count("samples"), 5, play)
 
     def test_auto_says_why(self) -> None:
         """A process that stands, where perf is refused: the agent is not forced upon it."""

@@ -8,7 +8,7 @@ from scenario import GdbCase, Play, play_gdb
 from support.chance import with_one_retry
 from support.gdb_driver import run_gdb
 from support.programs import program
-from support.skips import run_unittests
+from support.skips import need_kernel_samples, run_unittests
 
 
 class MainJobTest(GdbCase):
@@ -186,6 +186,7 @@ class PassedBreakpointsTest(GdbCase):
         asked = run_gdb(["python print(hasattr(gdb.Breakpoint, 'locations'))"], plugin=False)
         if "True" not in asked.stdout:
             self.skipTest("GDB before 13 does not report where its breakpoints are")
+        need_kernel_samples()  # that is where their time goes
 
     def play(self, breakpoint: str, name: str, *args: str) -> Play:
         play = play_gdb([f"break {breakpoint}", "profile start --backend perf", "run",

@@ -37,14 +37,32 @@ def _perf_event_open(attributes: bytes) -> int:
     return ctypes.CDLL(None, use_errno=True).syscall(number, attributes, 0, -1, -1, 8)
 
 
-def need_perf() -> None:
-    """Skips the unittest case that calls it where the kernel lets nobody sample."""
-    # struct perf_event_attr, PERF_ATTR_SIZE_VER0: software task clock, user space only, disabled.
-    attributes = struct.pack("=IIQQQQQ16x", 1, 64, 1, 1_000_000, 1, 0, 0b1100001)
+def _why_no_clock(flags: int) -> str | None:
+    # struct perf_event_attr, PERF_ATTR_SIZE_VER0: software task clock; bit 0 of the flags: disabled.
+    attributes = struct.pack("=IIQQQQQ16x", 1, 64, 1, 1_000_000, 1, 0, flags | 1)
     fd = _perf_event_open(attributes)
     if fd < 0:
-        raise unittest.SkipTest(f"perf_event_open: {os.strerror(ctypes.get_errno())}")
+        return os.strerror(ctypes.get_errno())
     os.close(fd)
+    return None
+
+
+def need_perf() -> None:
+    """Skips the unittest case that calls it where the kernel lets nobody sample."""
+    user_space_only = 0b1100000
+    if reason := _why_no_clock(user_space_only):
+        raise unittest.SkipTest(f"perf_event_open: {reason}")
+
+
+def perf_samples_the_kernel() -> bool:
+    """Where it does not, unprivileged, Tally samples user code only and says so."""
+    return _why_no_clock(0) is None
+
+
+def need_kernel_samples() -> None:
+    """Skips the unittest case that calls it."""
+    if not perf_samples_the_kernel():
+        raise unittest.SkipTest("perf may not sample the kernel here")
 
 
 def need_hardware_watchpoints() -> None:
