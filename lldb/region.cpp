@@ -177,6 +177,7 @@ void Region::process_gone() {
     entries_.clear();
     told_.clear();
     stop_id_ = 0;
+    noted_ = false;
     lifted.swap(lifted_);
   }
   steps_.clear();
@@ -294,24 +295,28 @@ bool Region::is_untold(const std::vector<Standing> &threads, std::optional<uint6
   });
 }
 
-// Where breakpoints of the region are enabled.
-std::map<uint64_t, Region::Stand> Region::stands() {
+Region::Stand Region::stand_at(uint64_t address) {
   std::vector<Place *> places;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto &[address, place] : returns_)
-      places.push_back(place.get());
+    if (const auto at = returns_.find(address); at != returns_.end())
+      places.push_back(at->second.get());
     for (const auto &each : places_)
       places.push_back(each.get());
   }
-  std::map<uint64_t, Stand> out;
   for (Place *const each : places)
-    for (size_t i = 0; each->breakpoint.IsEnabled() && i < each->breakpoint.GetNumLocations(); ++i)
-      if (lldb::SBBreakpointLocation at =
-              each->breakpoint.GetLocationAtIndex(static_cast<uint32_t>(i));
-          at.IsEnabled())
-        out.emplace(at.GetLoadAddress(), Stand{each, at});
-  return out;
+    if (lldb::SBBreakpointLocation at = each->breakpoint.FindLocationByAddress(address);
+        at.IsValid() && each->breakpoint.IsEnabled() && at.IsEnabled())
+      return {each, at};
+  return {};
+}
+
+// Whether the step of the thread off its place may end at another one that is enabled.
+bool Region::leads_to_place(lldb::SBProcess &process, const Standing &thread, const Place &place) {
+  const std::vector<uint64_t> behind = steps_.behind(thread.pc);
+  const uint64_t to = place.is_x86_64 ? steps_.from(process, thread.thread, thread.pc) : 0;
+  return to == Steps::anywhere || (to != 0 && stand_at(to).place) ||
+         std::ranges::any_of(behind, [&](uint64_t each) { return stand_at(each).place; });
 }
 
 // Sees to it that no step that LLDB would make off a place ends at another one. A place at which a
@@ -320,45 +325,50 @@ std::map<uint64_t, Region::Stand> Region::stands() {
 // have changed where passes end; and only where two places are that near, because it takes long to
 // read where many threads stand.
 void Region::steer_steps(lldb::SBProcess &process) {
-  std::map<uint64_t, Stand> all = stands();
-  // A step to the next instruction; by a jump, a call or a return.
-  const auto is_near = [&](uint64_t pc) {
-    constexpr uint64_t longest_instruction = 15;
-    const auto next = all.upper_bound(pc);
-    return next != all.end() && next->first - pc <= longest_instruction;
-  };
-  const auto leads_to_place = [&](uint64_t pc, const Place &place, lldb::SBThread thread) {
-    if (is_near(pc))
-      return true;
-    const uint64_t to = place.is_x86_64 ? steps_.from(process, thread, pc) : 0;
-    return to == Steps::anywhere || (to == Steps::caller && !thread.IsValid()) || all.contains(to);
-  };
-  if (std::ranges::none_of(all, [&](const auto &each) {
-        return leads_to_place(each.first, *each.second.place, {});
-      }))
+  if (!steps_.are_any_near())
     return;
   const std::vector<Standing> threads = standing(process);
   for (const Standing &each : threads) {
-    const auto here = all.find(each.pc);
-    if (here == all.end() || !leads_to_place(each.pc, *here->second.place, each.thread))
+    if (!steps_.is_near(each.pc))
       continue;
-    Place &place = *here->second.place;
-    lldb::SBBreakpointLocation location = here->second.location;
+    Stand here = stand_at(each.pc);
+    if (!here.place || !leads_to_place(process, each, *here.place))
+      continue;
     // All locations, or the one.
     if (std::ranges::any_of(threads, [&](const Standing &other) {
           return other.is_untold &&
                  (other.pc == each.pc ||
-                  (!place.stops && place.breakpoint.FindLocationByAddress(other.pc).IsValid()));
+                  (!here.place->stops &&
+                   here.place->breakpoint.FindLocationByAddress(other.pc).IsValid()));
         }))
       continue;
-    if (!place.stops) {
-      place.breakpoint.SetEnabled(false);
+    if (!here.place->stops) {
+      here.place->breakpoint.SetEnabled(false);
       continue;
     }
-    location.SetEnabled(false);
+    here.location.SetEnabled(false);
     const std::lock_guard lock(mutex_);
-    lifted_.push_back(location);
+    lifted_.push_back(here.location);
   }
+}
+
+// All places at the first hit in a process; each hit one, as a library may be loaded later.
+void Region::note_places(const Place &place, lldb::SBProcess &process,
+                         lldb::SBBreakpointLocation &location) {
+  steps_.add_place(process, location.GetLoadAddress(), place.is_x86_64);
+  std::vector<lldb::SBBreakpoint> breakpoints;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(noted_, true))
+      return;
+    for (const auto &each : places_)
+      breakpoints.push_back(each->breakpoint);
+  }
+  for (lldb::SBBreakpoint &each : breakpoints)
+    for (uint32_t i = 0; i < each.GetNumLocations(); ++i)
+      if (const uint64_t at = each.GetLocationAtIndex(i).GetLoadAddress();
+          at != LLDB_INVALID_ADDRESS)
+        steps_.add_place(process, at, place.is_x86_64);
 }
 
 bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) {
@@ -397,6 +407,7 @@ void Region::stop_at_other(const Place &place) {
 void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
                  lldb::SBBreakpointLocation &location) {
   enter_stop(process, thread);
+  note_places(place, process, location);
   tell(place, process, thread, location);
   steer_steps(process);
 }
@@ -455,6 +466,7 @@ void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread
       stop_at_leaves(false);
   } else if (*returns_to != 0 && !is_over(pid, hit, *returns_to, process, thread, at)) {
     stop_at_leaves(true);
+    steps_.add_place(process, *returns_to, place.is_x86_64);
     stop_at_return(place, *returns_to);
   }
 }

@@ -53,7 +53,7 @@ private:
     bool is_untold; // its hit has not been told yet
   };
   struct Stand {
-    Place *place;
+    Place *place = nullptr; // null: no breakpoint of the region is enabled there
     lldb::SBBreakpointLocation location;
   };
 
@@ -76,7 +76,10 @@ private:
   void enter_stop(lldb::SBProcess &process, lldb::SBThread &thread);
   std::vector<Standing> standing(lldb::SBProcess &process);
   static bool is_untold(const std::vector<Standing> &threads, std::optional<uint64_t> address);
-  std::map<uint64_t, Stand> stands();
+  Stand stand_at(uint64_t address);
+  bool leads_to_place(lldb::SBProcess &process, const Standing &thread, const Place &place);
+  void note_places(const Place &place, lldb::SBProcess &process,
+                   lldb::SBBreakpointLocation &location);
   void steer_steps(lldb::SBProcess &process);
   bool is_over(int32_t pid, tally_hit hit, uint64_t returns_to, lldb::SBProcess &process,
                lldb::SBThread &thread, uint64_t entry);
@@ -97,7 +100,8 @@ private:
   uint32_t stop_id_ = 0;
   std::set<lldb::tid_t> told_;
   std::vector<lldb::SBBreakpointLocation> lifted_;
-  Steps steps_;
+  Steps steps_;        // of this process
+  bool noted_ = false; // its places
 };
 
 } // namespace tally_lldb

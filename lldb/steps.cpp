@@ -2,11 +2,14 @@
 
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <optional>
 
 namespace tally_lldb {
 
 namespace {
+
+constexpr uint64_t longest_instruction = 15; // of x86; others have 2 or 4
 
 template <class Value> Value value_at(const unsigned char *bytes) {
   Value out;
@@ -62,9 +65,47 @@ uint64_t Steps::from(lldb::SBProcess &process, lldb::SBThread thread, uint64_t p
              : *to;
 }
 
+void Steps::add_place(lldb::SBProcess &process, uint64_t pc, bool is_x86_64) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (places_.contains(pc))
+      return;
+  }
+  const uint64_t to = is_x86_64 ? from(process, {}, pc) : 0;
+  const std::lock_guard lock(mutex_);
+  const auto [at, is_new] = places_.insert(pc);
+  from_.emplace(to, pc);
+  const auto [first, last] = from_.equal_range(pc);
+  for (auto each = first; each != last; ++each)
+    near_.insert(each->second);
+  if (at != places_.begin() && pc - *std::prev(at) <= longest_instruction)
+    near_.insert(*std::prev(at));
+  if (to == anywhere || to == caller || places_.contains(to) ||
+      (std::next(at) != places_.end() && *std::next(at) - pc <= longest_instruction))
+    near_.insert(pc);
+}
+
+bool Steps::are_any_near() {
+  const std::lock_guard lock(mutex_);
+  return !near_.empty();
+}
+
+bool Steps::is_near(uint64_t pc) {
+  const std::lock_guard lock(mutex_);
+  return near_.contains(pc);
+}
+
+std::vector<uint64_t> Steps::behind(uint64_t pc) {
+  const std::lock_guard lock(mutex_);
+  return {places_.upper_bound(pc), places_.upper_bound(pc + longest_instruction)};
+}
+
 void Steps::clear() {
   const std::lock_guard lock(mutex_);
   known_.clear();
+  places_.clear();
+  near_.clear();
+  from_.clear();
 }
 
 } // namespace tally_lldb
