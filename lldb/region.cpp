@@ -177,7 +177,6 @@ void Region::process_gone() {
     entries_.clear();
     told_.clear();
     stop_id_ = 0;
-    noted_ = false;
     lifted.swap(lifted_);
   }
   steps_.clear();
@@ -236,6 +235,12 @@ void Region::stop_at_leaves(bool stop) {
     each.SetEnabled(stop);
 }
 
+void Region::stop_at(Place &place) {
+  place.stops = true;
+  if (!place.breakpoint.IsEnabled())
+    place.breakpoint.SetEnabled(true);
+}
+
 void Region::stop_at_return(const Place &like, uint64_t address) {
   Place *place = nullptr;
   {
@@ -243,12 +248,8 @@ void Region::stop_at_return(const Place &like, uint64_t address) {
     if (const auto at = returns_.find(address); at != returns_.end())
       place = at->second.get();
   }
-  if (place) {
-    place->stops = true;
-    if (!place->breakpoint.IsEnabled())
-      place->breakpoint.SetEnabled(true);
-    return;
-  }
+  if (place)
+    return stop_at(*place);
   Places one;
   watch(one, like, lldb::SBTarget(like.target).BreakpointCreateByAddress(address),
         TALLY_HIT_RETURNED, address);
@@ -352,15 +353,17 @@ void Region::steer_steps(lldb::SBProcess &process) {
   }
 }
 
-// All places at the first hit in a process; each hit one, as a library may be loaded later.
+// Makes all places known at the first hit in a process. A place of a library that is loaded later
+// becomes known when it is hit.
 void Region::note_places(const Place &place, lldb::SBProcess &process,
                          lldb::SBBreakpointLocation &location) {
+  const bool is_first = !steps_.has_places();
   steps_.add_place(process, location.GetLoadAddress(), place.is_x86_64);
+  if (!is_first)
+    return;
   std::vector<lldb::SBBreakpoint> breakpoints;
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(noted_, true))
-      return;
     for (const auto &each : places_)
       breakpoints.push_back(each->breakpoint);
   }
@@ -397,11 +400,8 @@ void Region::stop_at_other(const Place &place) {
       if (each->kind != place.kind)
         other = each.get();
   }
-  if (!other)
-    return;
-  other->stops = true;
-  if (!other->breakpoint.IsEnabled())
-    other->breakpoint.SetEnabled(true);
+  if (other)
+    stop_at(*other);
 }
 
 void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,

@@ -72,6 +72,7 @@ private:
   void delete_dead();
   void watch_leaves(const Place &like);
   void stop_at_leaves(bool stop);
+  static void stop_at(Place &place);
   void stop_at_return(const Place &like, uint64_t address);
   void enter_stop(lldb::SBProcess &process, lldb::SBThread &thread);
   std::vector<Standing> standing(lldb::SBProcess &process);
@@ -95,13 +96,12 @@ private:
   Places dead_; // for ever: a callback that LLDB has begun may still look at one
   std::map<uint64_t, std::unique_ptr<Place>> returns_;
   std::map<uint64_t, bool> entries_; // by address: the first instruction of a function
-  // Of one stop of the process: the threads whose hits were told, and the locations that are
-  // disabled until the next one.
+  // These describe one stop of the process. told_ holds the threads whose hits were told; lifted_
+  // holds the locations that stay disabled until the next stop.
   uint32_t stop_id_ = 0;
   std::set<lldb::tid_t> told_;
   std::vector<lldb::SBBreakpointLocation> lifted_;
-  Steps steps_;        // of this process
-  bool noted_ = false; // its places
+  Steps steps_; // of this process
 };
 
 } // namespace tally_lldb

@@ -23,9 +23,9 @@ bool split_place(const std::string &word, std::string &file, uint32_t &line) {
   return true;
 }
 
-// Where "parse" or "parse+4" is by the symbols; invalid if that is no such expression, or names
-// several functions. LLDB 14 cannot evaluate "parse+4" of C++'s functions, and LLDB 19 no name once
-// the process has exited.
+// Looks "parse" or "parse+4" up in the symbols. The result is invalid if the expression has another
+// form, or if it names several functions. LLDB 14 cannot evaluate "parse+4" of C++'s functions, and
+// LLDB 19 no name once the process has exited.
 lldb::SBAddress address_by_name(lldb::SBTarget target, const std::string &expression) {
   const size_t plus = std::min(expression.find('+'), expression.size());
   uint64_t offset = 0;

@@ -1,4 +1,5 @@
-// What the words of `profile region` name, as breakpoints; and what a breakpoint stands at.
+// Turns the words of `profile region` into breakpoints, and says what kind of code an address is
+// in.
 #pragma once
 
 #include <string>
@@ -9,7 +10,8 @@ namespace tally_lldb {
 
 bool is_address(const std::string &word); // "*0x1234", "*parse", "0x1234"
 
-// As `break` of GDB: an address, "file:line", a function. Invalid if there is no such place.
+// Takes the places that GDB's `break` takes: an address, "file:line" or a function. Returns an
+// invalid breakpoint if there is no such place.
 lldb::SBBreakpoint breakpoint_at(lldb::SBDebugger &debugger, lldb::SBTarget target,
                                  const std::string &word);
 
@@ -22,7 +24,8 @@ lldb::SBAddress start_of(lldb::SBAddress address);
 // Whether a call may begin there: at the symbol, or where none is known.
 bool is_start(lldb::SBAddress address);
 
-// What the compiler has moved elsewhere is nobody's entry: newer LLDBs stop there, too.
+// Whether the compiler has moved this part of a function elsewhere. No call enters such a part, but
+// newer LLDBs set a breakpoint of the function there, too.
 bool is_moved_part(lldb::SBAddress address);
 
 // Whether it lies in a copy of something that is inlined; not, where the function itself begins

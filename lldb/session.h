@@ -67,9 +67,10 @@ public:
   void set_disassembly_flavor(const char *flavor);   // as tally.h has it
   void set_style(const char *role, const char *sgr); // as tally.h has it
 
-  // Of process `pid`; see tally_session_region_hit(). A command that has the session may itself
-  // wait for this stop, so that a hit waits for it no longer than a tenth of a second, and is not
-  // told then. Nothing: it was not told, or the process is not the one that is sampled.
+  // Tells the session of a hit in process `pid`; see tally_session_region_hit(). A command that
+  // holds the session may itself wait for this stop. Therefore a hit waits for the session for a
+  // tenth of a second at most. Returns nothing if the hit was not told, or if another process is
+  // sampled.
   std::optional<uint64_t> region_hit(int32_t pid, const tally_hit &hit);
 
   // Of InterruptClock, which has a lock of its own.

@@ -73,7 +73,7 @@ void Steps::add_place(lldb::SBProcess &process, uint64_t pc, bool is_x86_64) {
   }
   const uint64_t to = is_x86_64 ? from(process, {}, pc) : 0;
   const std::lock_guard lock(mutex_);
-  const auto [at, is_new] = places_.insert(pc);
+  const auto at = places_.insert(pc).first;
   from_.emplace(to, pc);
   const auto [first, last] = from_.equal_range(pc);
   for (auto each = first; each != last; ++each)
@@ -83,6 +83,11 @@ void Steps::add_place(lldb::SBProcess &process, uint64_t pc, bool is_x86_64) {
   if (to == anywhere || to == caller || places_.contains(to) ||
       (std::next(at) != places_.end() && *std::next(at) - pc <= longest_instruction))
     near_.insert(pc);
+}
+
+bool Steps::has_places() {
+  const std::lock_guard lock(mutex_);
+  return !places_.empty();
 }
 
 bool Steps::are_any_near() {

@@ -20,6 +20,7 @@ public:
 
   // A breakpoint of a region is set at `pc`, at times. `is_x86_64`: its instruction can be read.
   void add_place(lldb::SBProcess &process, uint64_t pc, bool is_x86_64);
+  bool has_places();
   bool are_any_near(); // a step off a place may end at another one
   bool is_near(uint64_t pc);
   // The places right behind `pc`: at one of them the next instruction may be.

@@ -88,7 +88,7 @@ class NativeTest(InterruptCase):
             self.assertEqual(play.stderr, "", play)
             report = play.report()
             self.assertGreater(report.total, 40, play)
-            # Of a round in which no processor was held, nothing is promised.
+            # A round in which no processor was held may stop a thread anywhere.
             self.assertGreater(report.row("work").self_ticks + play.status().count("unheld"),
                                0.8 * report.total, play)
         with_one_retry(measure)

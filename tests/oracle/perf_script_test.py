@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import command_line, program
-from support.skips import need_perf, need_tools, run_unittests
+from support.skips import need_kernel_samples, need_perf, need_tools, run_unittests
 
 MOST_UNEXPLAINED = 0.01
 CHAINS = os.environ.get("TALLY_PERF_CHAINS", "")
@@ -208,14 +208,14 @@ class PerfScript(unittest.TestCase):
 
     def test_the_kernels_share(self) -> None:
         """Samples in the kernel, together and function by function, against `perf report`."""
+        need_kernel_samples()
         self.record(program("syscalls"), "0.5", graph="dwarf")
         report = subprocess.run(
             ["perf", "report", "-i", self.data, "--stdio", "-q", "--no-children", "-g", "none",
              "--sort", "sym", "-F", "sample,sym"], capture_output=True, text=True, check=True).stdout
         theirs = {name: int(count)
                   for count, name in re.findall(r"^ *(\d+)  \[k\] (\S+)", report, re.MULTILINE)}
-        if not theirs:
-            self.skipTest("perf may not sample the kernel here")
+        self.assertNotEqual(theirs, {})
         self.assertEqual(self.self_costs(), {"[kernel]": sum(theirs.values())})
         if any(name.startswith("0xffff") for name in theirs):
             self.skipTest("the kernel's symbols are hidden here")

@@ -151,6 +151,7 @@ struct Session::State {
   // What was loaded, else with_samples(); of it what the command's --thread and --part take.
   Result<Reply> with_shown(const ParsedCommand &command, Show show);
   std::string footer(); // of what is shown
+  std::string footer_line(const std::string &text) const;
   std::string user_code_footer();
   std::string wall_time_footer();
   Symbolizer &names();

@@ -60,47 +60,39 @@ std::vector<std::string> source_paths(const CostProfile &profile) {
 
 } // namespace
 
+std::string Session::State::footer_line(const std::string &text) const {
+  return style.paint(Role::metadata, text) + '\n';
+}
+
 std::string Session::State::user_code_footer() {
   const SamplerStatus now = sums();
   if (now.kernel_included)
     return {};
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) * 1e-9; };
-  return style.paint(Role::metadata,
-                     fmt::format("(user code only: the kernel's part, {:.2f} s of {:.2f} s of CPU "
+  return footer_line(fmt::format("(user code only: the kernel's part, {:.2f} s of {:.2f} s of CPU "
                                  "time, was not sampled)",
-                                 seconds(now.unsampled_ns), seconds(now.cpu_ns))) +
-         '\n';
+                                 seconds(now.unsampled_ns), seconds(now.cpu_ns)));
 }
 
 std::string Session::State::wall_time_footer() {
   const SamplerStatus now = sums();
   std::string out;
   if (now.queued != 0)
-    out += style.paint(Role::metadata,
-                       fmt::format("(wall time; waits for a processor are left out: {})",
-                                   counted(now.queued, "ticks"))) +
-           '\n';
+    out += footer_line(fmt::format("(wall time; waits for a processor are left out: {})",
+                                   counted(now.queued, "ticks")));
   if (now.unheld != 0)
-    out += style.paint(Role::metadata,
-                       fmt::format("({} of {} rounds stopped the threads late: the ends of system "
+    out += footer_line(fmt::format("({} of {} rounds stopped the threads late: the ends of system "
                                    "calls are shown too often there)",
-                                   now.unheld, now.rounds)) +
-           '\n';
+                                   now.unheld, now.rounds));
   return out;
 }
 
 std::string Session::State::footer() {
   if (loaded)
-    return style.paint(
-               Role::metadata,
-               fmt::format("(loaded from {}; `profile clear` goes back to what was sampled)",
-                           loaded->path)) +
-           '\n';
-  const auto line = [this](const std::string &text) {
-    return style.paint(Role::metadata, text) + '\n';
-  };
+    return footer_line(fmt::format(
+        "(loaded from {}; `profile clear` goes back to what was sampled)", loaded->path));
   const Region *const region = sampled_options.region.get();
-  return (region ? line(region_footer(*region)) : std::string()) + user_code_footer() +
+  return (region ? footer_line(region_footer(*region)) : std::string()) + user_code_footer() +
          wall_time_footer() + warnings_of(diagnostics);
 }
 
