@@ -3,11 +3,11 @@
 import os
 import sys
 
-# `__file__` is that of the outermost script where one script sources another.
+# If one script sources another, `__file__` is that of the outermost script.
 _here = os.path.dirname(os.path.abspath(sys._getframe().f_code.co_filename))
 if _here not in sys.path:
     sys.path.insert(0, _here)
 
-import tally_gdb  # noqa: E402  (its folder had to be found first)
+import tally_gdb  # noqa: E402  (the path is set up above)
 
 tally_gdb.load(_here)

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Shows Tally at work: builds it, profiles two programs under GDB, writes files for KCachegrind.
+# Demonstrates Tally: builds it, profiles two programs under GDB, and writes files for KCachegrind.
 #
 #   sh gdb/try.sh
 #
-# One program is ours, with debug information (70 % of its time in one function, 30 % in another);
-# the other is Debian's xz, without. It builds only what GDB loads, and as fast as possible, in a
-# build folder of its own: TALLY_BUILD, or build-try/. What the steps print is kept there, in try/log.
+# One program is a test program of this project with debug information. It spends 70 % of its time
+# in one function and 30 % in another. The other program is Debian's xz, without debug information.
+# The script builds only the files that GDB loads, as fast as possible, in a separate build
+# directory: $TALLY_BUILD, or build-try/. It keeps the output of its steps there, in try/log.
 set -eu
 
 tally_source=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,22 +20,23 @@ log=$out/log
 : >"$log"
 started=$(date +%s)
 
-# Prints one line for a step, after the seconds that have passed.
+# Prints one line for a step, preceded by the seconds since the start.
 say() {
   printf '[%3d s] %s\n' "$(($(date +%s) - started))" "$*"
 }
 
-# logged COMMAND...: its output is printed only if it fails.
+# logged COMMAND...: writes the command's output to the log, and prints the last 40 lines of the log
+# only if the command fails.
 logged() {
   "$@" >>"$log" 2>&1 || {
     status=$?
     tail -n 40 "$log" >&2
-    echo "failed; the whole output is in $log" >&2
+    echo "failed; the complete output is in $log" >&2
     exit "$status"
   }
 }
 
-# shellcheck disable=SC2086 # lists of words
+# shellcheck disable=SC2086 # the variables hold lists of words
 if command -v dpkg-query >/dev/null 2>&1; then
   missing=$(tally_missing_packages $tally_build_packages $tally_try_packages)
   if [ -n "$missing" ]; then
@@ -46,7 +48,7 @@ else
 fi
 if ! [ -f "$build/build.ninja" ]; then
   say 'configuring'
-  # Several sources at once compile in a third of the time. -O0 is no faster than -O1.
+  # A unity build takes a third of the time. -O0 does not compile faster than -O1.
   logged tally_configure "$build" -Dtests=disabled -Dbenchmarks=disabled -Dlldb=disabled \
     -Doptimization=1 -Ddebug=false -Dunity=on -Dunity_size=8 -Db_pch=false
 fi
@@ -60,7 +62,8 @@ TALLY_LIBRARY=$build/lib/libtally.so
 export TALLY_LIBRARY
 unset DEBUGINFOD_URLS
 
-# profile NAME PROGRAM [ARGUMENT]...: shows the tables, leaves NAME.txt and NAME.callgrind.
+# profile NAME PROGRAM [ARGUMENT]...: profiles the program and prints the tables. It writes NAME.txt
+# and NAME.callgrind.
 profile() {
   name=$1
   shift
@@ -75,8 +78,8 @@ profile() {
   cat "$out/$name.txt"
 }
 
-# check NAME: the file holds as many ticks as `profile status` counted, and callgrind_annotate, where
-# it is installed, reads as many.
+# check NAME: checks that NAME.callgrind holds as many ticks as `profile status` counted samples.
+# If callgrind_annotate is installed, it must read the same number.
 check() {
   file=$out/$1.callgrind
   if ! [ -s "$file" ]; then
@@ -90,7 +93,7 @@ check() {
     return 1
   fi
   if ! command -v callgrind_annotate >/dev/null 2>&1; then
-    echo "$file: $total ticks, as many as there were samples"
+    echo "$file: $total ticks, equal to the number of samples"
     return 0
   fi
   if ! callgrind_annotate --auto=no "$file" >"$out/$1.annotate.txt" 2>"$out/$1.annotate.err" ||
@@ -104,11 +107,11 @@ check() {
     echo "failed: $file: status counted '$samples' samples, callgrind_annotate reads '$total'" >&2
     return 1
   fi
-  echo "$file: callgrind_annotate reads $total ticks, as many as there were samples"
+  echo "$file: callgrind_annotate reads $total ticks, equal to the number of samples"
 }
 
 profile spin7030 "$out/spin7030" 2
-# 6 MB, half of it code, half noise: work for xz of some two seconds.
+# xz compresses these 6 MB, half machine code and half random data, in about two seconds.
 { head -c 3000000 "$(command -v gdb)"; head -c 3000000 /dev/urandom; } >"$out/bytes"
 profile xz "$(command -v xz)" -9 --keep --force "$out/bytes"
 rm -f "$out/bytes" "$out/bytes.xz"
@@ -119,11 +122,13 @@ check spin7030 || status=1
 check xz || status=1
 cat <<END
 
-To look at them:
+To view the files:
   kcachegrind $out/spin7030.callgrind
   callgrind_annotate $out/xz.callgrind    (in Debian's package valgrind)
-To go on by yourself, in GDB:
+To use Tally in your own GDB session, start GDB with
+  TALLY_LIBRARY=$TALLY_LIBRARY
+in its environment, and enter
   source $tally_source/gdb/tally.py
-with TALLY_LIBRARY=$TALLY_LIBRARY in its environment; \`help profile\` lists the commands.
+The command \`help profile\` lists the commands.
 END
 exit "$status"

@@ -11,7 +11,8 @@ namespace tally_lldb {
 
 namespace {
 
-// Of the environment that the target's next run gets beside LLDB's own; none: it is not set.
+// Returns the value of a variable in target.env-vars, which the next run gets in addition to LLDB's
+// own environment. Returns nothing if it is not set there.
 std::optional<std::string> variable_of(lldb::SBDebugger &debugger, lldb::SBTarget target,
                                        const std::string &name) {
   std::istringstream lines(interpret(debugger, target, "settings show target.env-vars").text);
@@ -49,7 +50,7 @@ std::string Actions::act(lldb::SBDebugger &debugger, int request, const Words &w
   case TALLY_REQUEST_INTERRUPT:
     if (interpret(debugger, "target stop-hook list").text.find("State: enabled") !=
         std::string::npos)
-      return "your stop-hooks would run at each interrupt: `target stop-hook disable` first";
+      return "stop-hooks would run at each interrupt: enter `target stop-hook disable` first";
     interrupter_.begin(signals, words[0] == "stacks");
     return {};
   case TALLY_REQUEST_INTERRUPT_END:
@@ -64,7 +65,7 @@ std::string Actions::act(lldb::SBDebugger &debugger, int request, const Words &w
     signals_.restore();
     return {};
   default:
-    return "this front does not know how to";
+    return "this LLDB plug-in does not support the request";
   }
 }
 
@@ -102,7 +103,7 @@ void Actions::before_launch(lldb::SBDebugger &debugger) {
 
 void Actions::after_launch(lldb::SBDebugger &debugger) {
   for (const auto &[name, variable] : std::exchange(variables_, {}))
-    if (variable_of(debugger, launched_, name) == variable.ours) // else the user has set it since
+    if (variable_of(debugger, launched_, name) == variable.ours) // the user has not changed it
       set_variable(debugger, launched_, name, variable.theirs);
 }
 

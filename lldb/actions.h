@@ -1,4 +1,4 @@
-// What is changed in LLDB for as long as sampling needs it.
+// Makes the changes in LLDB that sampling needs, and undoes them.
 #pragma once
 
 #include <map>
@@ -21,14 +21,15 @@ public:
   explicit Actions(Session &session)
       : session_(session), interrupter_(session, signals_), region_(session) {}
 
-  // On the debugger's thread; "" or why it could not be done.
+  // Performs a request. Returns "", or the reason if that failed. Call it on the debugger's thread.
   std::string act(lldb::SBDebugger &debugger, int request, const Words &words,
                   const std::vector<int32_t> &signals);
-  // Any thread: to be done when the debugger's next looks.
+  // Queues a request until catch_up(). Any thread may call it.
   void put_off(int request, const Words &words, const std::vector<int32_t> &signals);
+  // Performs the queued requests. Call it on the debugger's thread.
   void catch_up(lldb::SBDebugger &debugger);
 
-  // Around a launch: what is to be preloaded is in the target's environment for no longer.
+  // Set and restore the target's environment for preloading. It is changed only during a launch.
   void before_launch(lldb::SBDebugger &debugger);
   void after_launch(lldb::SBDebugger &debugger);
 
@@ -47,12 +48,12 @@ private:
   Region region_;
   std::mutex mutex_;
   std::vector<Later> later_;
-  Words preload_; // the library and "NAME=VALUE"; empty: nothing
+  Words preload_; // the library and "NAME=VALUE"; empty if nothing is to be preloaded
   struct Variable {
     std::string ours;
-    std::optional<std::string> theirs;
+    std::optional<std::string> theirs; // the user's value, which is restored
   };
-  std::map<std::string, Variable> variables_; // of the environment of
+  std::map<std::string, Variable> variables_; // the environment variables set in launched_
   lldb::SBTarget launched_;
 };
 

@@ -11,12 +11,14 @@ namespace tally_lldb {
 
 namespace {
 
-constexpr uint32_t most_looked_at = 64;
+constexpr uint32_t most_looked_at = 64; // frames of a thread
 constexpr uint32_t call_timeout_us = 5'000'000;
-constexpr size_t longest_system_call = 4; // bytes of the instruction
+constexpr size_t longest_system_call = 4; // size of the instruction in bytes
 
 std::string module_of(lldb::SBFrame frame) { return path_of(frame.GetModule().GetFileSpec()); }
 
+// Returns the reason why a call into the program could hang while this thread is stopped here, or
+// "" if it is safe.
 std::string unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThread thread) {
   std::array<unsigned char, longest_system_call> before{};
   for (uint32_t i = 0; i < std::min(thread.GetNumFrames(), most_looked_at); ++i) {
@@ -29,8 +31,8 @@ std::string unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThr
     const std::string inside =
         session.unsafe_frame(module_of(frame), name ? name : "", i == 0, before.data(), size);
     if (!inside.empty())
-      return "thread " + std::to_string(thread.GetIndexID()) + " stands inside of " + inside +
-             ": a call there could hang; let it go on to another place first";
+      return "thread " + std::to_string(thread.GetIndexID()) + " is stopped inside " + inside +
+             ": a call from there could hang; let it run to another location first";
   }
   return {};
 }
@@ -50,7 +52,7 @@ lldb::addr_t address_of(lldb::SBTarget target, const char *function) {
 
 std::string load_agent(Session &session, lldb::SBProcess process, const Words &words) {
   if (!is_stopped(process))
-    return "the process runs: stop it first";
+    return "the process is running: stop it first";
   lldb::SBTarget target = process.GetTarget();
   if (address_of(target, "dlopen") == LLDB_INVALID_ADDRESS)
     return "the program has no dlopen: it is static, or its libraries are not loaded yet";

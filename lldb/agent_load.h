@@ -1,4 +1,4 @@
-// The agent, loaded into a process that stands.
+// Loads the agent into a stopped process.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tally_lldb {
 
-// The library words[0], started with words[1]; "" or why not.
+// Loads the library words[0] and starts it with words[1]. Returns "", or the reason if that failed.
 std::string load_agent(Session &session, lldb::SBProcess process, const Words &words);
 
 } // namespace tally_lldb

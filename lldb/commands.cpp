@@ -7,7 +7,7 @@ namespace tally_lldb {
 
 namespace {
 
-// Ends sampling when the last command that holds it is gone.
+// Ends sampling when the last command that holds it is destroyed.
 struct Closer {
   explicit Closer(std::shared_ptr<Front> owned) : front(std::move(owned)) {}
   Closer(const Closer &) = delete;
@@ -20,7 +20,7 @@ public:
   Command(std::string name, std::shared_ptr<Closer> owner)
       : name_(std::move(name)), owner_(std::move(owner)) {}
 
-  // An exception that left this would end LLDB.
+  // An exception that propagates from here would terminate LLDB.
   bool DoExecute(lldb::SBDebugger debugger, char **words,
                  lldb::SBCommandReturnObject &result) override {
     try {
@@ -38,7 +38,7 @@ private:
   std::shared_ptr<Closer> owner_;
 };
 
-// What follows the first line: LLDB shows that and the usage by itself.
+// Returns the help text after the summary and the usage, which LLDB shows by itself.
 std::string rest_of_help(const std::string &help, const std::string &usage) {
   const size_t at = help.find(usage);
   return at == help.npos ? std::string() : help.substr(at + usage.size() + 1);
@@ -52,7 +52,7 @@ void register_commands(lldb::SBDebugger &debugger, const Library &library,
   const std::string all = library.tally_profile_help();
   lldb::SBCommand profile =
       interpreter.AddMultiwordCommand("profile", all.substr(0, all.find('\n')).c_str());
-  // LLDB lists the commands by itself.
+  // LLDB appends the list of the commands by itself.
   const size_t rest = all.find('\n') + 1;
   profile.SetHelpLong(all.substr(rest, all.find("\n\n") - rest).c_str());
   const auto owner = std::make_shared<Closer>(front);

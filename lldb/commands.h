@@ -1,4 +1,4 @@
-// `profile` and its sub-commands; names and help come from the library.
+// `profile` and its subcommands. The library supplies their names and help.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace tally_lldb {
 
-// The commands own the front: it ends with the debugger that they belong to.
+// Registers the commands. They own the front end, so that it ends with the debugger.
 void register_commands(lldb::SBDebugger &debugger, const Library &library,
                        const std::shared_ptr<Front> &front);
 

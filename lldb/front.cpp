@@ -14,7 +14,8 @@ namespace tally_lldb {
 
 namespace {
 
-// By the debugger's id. They stay for ever: LLDB keeps pointers into them.
+// The front ends by the debugger's id. They are never destroyed, because LLDB keeps pointers into
+// them.
 struct Fronts {
   std::mutex mutex;
   std::map<lldb::user_id_t, std::shared_ptr<Front>> by_debugger;
@@ -25,14 +26,14 @@ Fronts &fronts() {
   return *all;
 }
 
-// No thread of ours may be there when the process that LLDB is in ends.
+// Joins all threads of the plug-in. None may exist when LLDB's process exits.
 void close_all() {
   const std::lock_guard lock(fronts().mutex);
   for (const auto &[id, front] : fronts().by_debugger)
     front->close();
 }
 
-// What was typed before the plug-in was there means the same with it.
+// Defines the abbreviation `pro` of `process`, which the command `profile` makes ambiguous.
 void keep_abbreviation(lldb::SBDebugger &debugger) {
   lldb::SBCommandInterpreter interpreter = debugger.GetCommandInterpreter();
   if (interpreter.AliasExists("pro") || interpreter.CommandExists("pro"))
@@ -40,7 +41,7 @@ void keep_abbreviation(lldb::SBDebugger &debugger) {
   interpret(debugger, "command alias pro process");
 }
 
-// LLDB has one setting, use-color. The colours are those that its frames have.
+// LLDB has only the setting use-color. The colours are those of its frame format.
 void set_styles(Session &session, bool coloured) {
   static constexpr struct {
     const char *role, *sgr;
@@ -75,7 +76,7 @@ bool load(lldb::SBDebugger &debugger) noexcept {
     front->connect(debugger);
     return true;
   } catch (...) {
-    return false; // LLDB says that we refused
+    return false; // LLDB then reports that the plug-in could not be loaded
   }
 }
 
@@ -95,7 +96,7 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **word
                 lldb::SBCommandReturnObject &result) {
   const std::unique_lock lock(inferior_.mutex(), std::try_to_lock);
   if (!lock) {
-    result.SetError("profile: another thread of LLDB's is at it");
+    result.SetError("profile: another thread of LLDB is using the profile: try again");
     return;
   }
   std::string line = name;
@@ -120,7 +121,7 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **word
   if (outcome.ok()) {
     result.SetStatus(lldb::eReturnStatusSuccessFinishResult);
   } else if (debugger.GetCommandInterpreter().WasInterrupted()) {
-    print_error(debugger, "error: " + outcome.error + "\n"); // LLDB 14 and 16 drop the result's
+    print_error(debugger, "error: " + outcome.error + "\n"); // LLDB 14 and 16 drop result's error
     result.SetStatus(lldb::eReturnStatusFailed);
   } else {
     result.SetError(outcome.error.c_str());

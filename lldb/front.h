@@ -1,4 +1,4 @@
-// What the plug-in is for one debugger: its session, and what follows the process.
+// The plug-in's state for one debugger: the session, and the code that follows the process.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace tally_lldb {
 
-// Registers `profile` in this debugger; a second time it does nothing. False: refused, and said
-// why.
+// Registers `profile` in this debugger; a second call does nothing. Returns false if that failed,
+// after a message to the user.
 bool load(lldb::SBDebugger &debugger) noexcept;
 
 class Front {
 public:
   explicit Front(const Library &library);
-  void connect(lldb::SBDebugger &debugger); // to its commands
-  // Ends sampling and all threads; harmless when done twice.
+  void connect(lldb::SBDebugger &debugger); // hooks into the debugger's commands
+  // Ends sampling and all threads. A second call does nothing.
   void close() noexcept;
 
-  // `profile NAME WORDS`, on the debugger's thread.
+  // Runs `profile NAME WORDS`. Call it on the debugger's thread.
   void run(lldb::SBDebugger &debugger, const std::string &name, char **words,
            lldb::SBCommandReturnObject &result);
 

@@ -1,4 +1,4 @@
-// The commands that change the process, looked at before LLDB does them.
+// Handles the commands that change the process, before LLDB executes them.
 #include "inferior.h"
 
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 namespace tally_lldb {
 
-// Aliases (`run`, `next`, `gdb-remote`) become one of these.
+// LLDB resolves aliases (`run`, `next`, `gdb-remote`) to these commands.
 const Inferior::Watched Inferior::watched[] = {
     {"process launch", Change::launch},
     {"process continue", Change::run_on},
@@ -33,13 +33,13 @@ const Inferior::Watched Inferior::watched[] = {
     {"process attach", Change::nothing},
     {"process connect", Change::nothing},
     {"target delete", Change::nothing},
-    // Why it stopped is asked before that is gone.
+    // These commands may remove the reason of the last stop, so it is read before.
     {"breakpoint delete", Change::nothing},
     {"breakpoint disable", Change::nothing},
     {"watchpoint delete", Change::nothing},
     {"watchpoint disable", Change::nothing},
     {"thread select", Change::nothing},
-    // The user's environment is there again before it is looked at.
+    // The user's environment must be restored before these commands read or change it.
     {"settings show", Change::nothing},
     {"settings set", Change::nothing},
     {"settings append", Change::nothing},
@@ -50,7 +50,7 @@ const Inferior::Watched Inferior::watched[] = {
 
 namespace {
 
-constexpr int words_of_command = 2; // "process launch", before its arguments
+constexpr int words_of_command = 2; // the words of "process launch" before its arguments
 
 std::string line_with(const std::string &text, const char *words) {
   const size_t at = text.find(words);
@@ -60,7 +60,7 @@ std::string line_with(const std::string &text, const char *words) {
   return text.substr(begin, text.find('\n', at) + 1 - begin);
 }
 
-// As LLDB says it.
+// Returns the text that LLDB itself prints at the end of a `process continue`.
 std::string end_of_run(lldb::SBDebugger &debugger, lldb::SBProcess &process) {
   if (process.GetState() != lldb::eStateExited)
     return interpret(debugger, "process status").text;
@@ -92,13 +92,14 @@ bool Inferior::before(void *hook, const char **words) noexcept {
         lldb::SBDebugger::FindDebuggerWithID(static_cast<int>(each.debugger));
     return debugger.IsValid() && each.owner->before_command(debugger, each, words);
   } catch (...) {
-    return false; // whatever is wrong with us, the command is the user's
+    return false; // after an error in the plug-in, LLDB executes the user's command as usual
   }
 }
 
-// True: the command has been done.
+// Returns true if the command has been executed here.
 bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, const char **words) {
-  const std::unique_lock lock(mutex_, std::try_to_lock); // breakpoints' commands have a thread
+  // A breakpoint's commands run on another thread of LLDB, which must not wait here.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || !used_ || within_ > 0)
     return false;
   const Within within(within_);
@@ -109,7 +110,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
   bool done = false;
   switch (hook.change) {
   case Change::launch:
-    actions_.region().process_gone(); // `run` over a live process ends that
+    actions_.region().process_gone(); // `run` kills a live process first
     actions_.region().refresh(debugger);
     done = before_launch(debugger, words);
     break;
@@ -124,13 +125,13 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
     }
     break;
   case Change::call:
-    watch_.forget(); // what runs then is the call
+    watch_.forget(); // the next resume is that of the call
     called_at_ns_ = now_ns();
     break;
   case Change::detach:
     if (sampled) {
       actions_.interrupter().take_pending(debugger, process);
-      // Afterwards LLDB tells of a stopped process for a while.
+      // After the command, LLDB still reports a stopped process for a while.
       detached_ = process.GetUniqueID();
       Event event;
       event.kind = TALLY_EVENT_DETACHED;
@@ -154,7 +155,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
   lldb::SBTarget target = debugger.GetSelectedTarget();
   lldb::SBProcess sampled = process_of(debugger, session_.sampled_pid());
   if (sampled.IsValid() && sampled.GetTarget() != target)
-    return false; // that goes on being sampled
+    return false; // the process of the other target is still being sampled
   if (session_.is_armed())
     session_.set_passed_stops(passed_stops(target));
   if (!actions_.interrupter().is_on()) {
@@ -163,7 +164,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
     watch_.expect(launch_.program, [this, target](int pid) { return found(target, pid); });
     return false;
   }
-  // Interrupts are within our own `process continue`.
+  // The interrupt backend works only within run_interrupted(), so the process stops at its entry.
   std::string command = "process launch --stop-at-entry";
   bool is_option = true;
   for (const char **word = words + words_of_command; *word; ++word) {
@@ -180,7 +181,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
     launched = interpret(debugger, command);
   }
   if (!launched.ok())
-    return false; // and LLDB fails by itself
+    return false; // LLDB executes the command again and reports the error itself
   print(debugger, line_with(launched.text, " launched: "));
   lldb::SBProcess process = target.GetProcess();
   wait_until([&] { return is_stopped(process); });
@@ -201,7 +202,7 @@ void Inferior::run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess proce
   print(debugger, end_of_run(debugger, process));
   if (!refused.empty())
     print_error(debugger, "error: " + refused + "\n");
-  look_at_sampled(debugger, session_.sampled_pid()); // when it stopped is known now
+  look_at_sampled(debugger, session_.sampled_pid()); // the time of the stop is known now
 }
 
 void Inferior::show(lldb::SBDebugger &debugger, const News &news) {

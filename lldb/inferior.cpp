@@ -10,8 +10,9 @@
 
 namespace tally_lldb {
 
-// When our launch has failed, another debugger of this process may launch the same program. LLDB
-// knows whose it is while it still stands, and takes no lock to tell the id.
+// If this debugger's launch has failed, another debugger in LLDB's process may launch the same
+// program. The target's process id, which LLDB returns without a lock, shows whose process it is
+// while it is still stopped.
 bool Inferior::found(lldb::SBTarget target, int pid) {
   if (!wait_until(
           [&] { return target.GetProcess().GetProcessID() == static_cast<lldb::pid_t>(pid); }))
@@ -22,8 +23,8 @@ bool Inferior::found(lldb::SBTarget target, int pid) {
   return runs(event);
 }
 
-// A process that no command has launched or resumed: a client of LLDB's API did. What LLDB's own
-// objects would tell of it takes a lock that the client's thread may hold.
+// Handles a process that a client of LLDB's API, not a command, has launched or resumed. It takes
+// the facts from /proc, because LLDB's objects take a lock that the client's thread may hold.
 bool Inferior::found_unasked(int id, int pid) {
   lldb::SBDebugger debugger = lldb::SBDebugger::FindDebuggerWithID(id);
   if (!wait_until([&] { return process_of(debugger, pid).IsValid(); }))
@@ -41,8 +42,8 @@ bool Inferior::runs(const Event &event) {
   LaterPerformer performer(actions_);
   const int32_t before = session_.sampled_pid();
   if (before != 0 && before != pid && watch_.seen().died_ns == 0)
-    return true;                    // another target's, which is sampled on
-  if (before != 0 && before != pid) // `run` has killed it
+    return true;                    // another target's process is alive and stays the sampled one
+  if (before != 0 && before != pid) // `run` has killed the previous process
     note(session_.event({.kind = TALLY_EVENT_KILLED, .at_ns = watch_.seen().died_ns}, performer));
   if (before == pid)
     return true;
@@ -55,7 +56,7 @@ bool Inferior::runs(const Event &event) {
   return true;
 }
 
-// The process is sampled from its next resume on, or from the launch, whoever asks for that.
+// Makes the watch report a launch or resume that no command causes, if sampling is armed.
 void Inferior::watch_for_unasked(lldb::SBDebugger &debugger) {
   if (!session_.is_armed() || session_.sampled_pid() != 0 || actions_.interrupter().is_on())
     return;
@@ -129,7 +130,7 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
     process = target.GetProcess();
   Event event = facts_of(target, process, TALLY_EVENT_TARGET);
   if (detached_ != 0 && process.GetUniqueID() == detached_ && event.target == TALLY_TARGET_NATIVE)
-    detached_ = 0; // LLDB has refused to
+    detached_ = 0; // LLDB has failed to detach
   if (event.pid != 0 && process.GetUniqueID() == detached_) {
     event.pid = 0;
     event.target = TALLY_TARGET_NONE;
@@ -139,8 +140,8 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
   return take_news();
 }
 
-// LLDB may hear of an end earlier or later than the kernel tells of it, and of a kill later than
-// the command is over.
+// Waits until LLDB and the kernel agree whether the process has ended. LLDB may notice the end
+// before or after the kernel reports it, and may notice a kill after the command has returned.
 void Inferior::settle(lldb::SBProcess process) {
   wait_until([&] {
     const ProcessWatch::Seen seen = watch_.seen();
@@ -189,7 +190,7 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
       actions_.region().process_gone();
     running_ = false;
     last_signal_ = signal_of(process);
-  } else if (running_ && seen.left_ns == 0) { // LLDB has refused the command
+  } else if (running_ && seen.left_ns == 0) { // the command that was to resume it has failed
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
     event.at_ns = seen.stopped_ns;
     tell(debugger, event);
@@ -209,7 +210,8 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
   watch_.reset();
 }
 
-// Of a remote process the id means another one here.
+// The id of a remote process denotes another process on this machine, so only a local one is
+// watched.
 void Inferior::watch(lldb::SBProcess process) {
   const bool is_here = kind_of(process) == TALLY_TARGET_NATIVE;
   watch_.follow(is_here ? static_cast<int>(process.GetProcessID()) : 0);

@@ -1,6 +1,7 @@
-// What happens to the process, told to the session. LLDB tells a plug-in nothing while a command
-// waits for the process, so we look: before each command that lets it run on, and before each of
-// ours. What must not wait for that, a thread sees through the kernel.
+// Reports to the session what happens to the process. LLDB sends a plug-in no events while a
+// command waits for the process. This class therefore looks at the process's state before each
+// command that resumes it, and before each `profile` command. Where that is too late, a thread
+// watches the process through the kernel (ProcessWatch).
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,7 @@
 
 namespace tally_lldb {
 
-// What LLDB is told by us is no command of the user's.
+// Marks a scope in which the plug-in itself gives LLDB commands, which the hooks must ignore.
 class Within {
 public:
   explicit Within(int &depth) : depth_(depth) { ++depth_; }
@@ -29,20 +30,21 @@ private:
 class Inferior {
 public:
   explicit Inferior(Session &session) : session_(session), actions_(session) {}
-  void connect(lldb::SBDebugger &debugger); // to the commands that change the process
+  void connect(lldb::SBDebugger &debugger); // hooks into the commands that change the process
   void close();                             // joins the threads
 
-  // On the debugger's thread. Tells the session what has happened since it last looked; `news` are
-  // the texts to be printed.
+  // Reports to the session what has happened since the last call, and returns the texts to print.
+  // Call it on the debugger's thread.
   struct News {
     std::string text, errors;
   };
   News look(lldb::SBDebugger &debugger);
-  // After a command of ours: it may have begun or ended sampling, and the process may be running.
+  // Updates the state after a `profile` command, which may have begun or ended sampling while the
+  // process was running.
   News follow(lldb::SBDebugger &debugger);
 
   Actions &actions() { return actions_; }
-  // Held by the thread of LLDB's that is in here. The watch's never is.
+  // Held by the thread of LLDB that uses this object. The watch's thread never takes it.
   std::recursive_mutex &mutex() { return mutex_; }
 
 private:
@@ -63,7 +65,7 @@ private:
   void before_resume(lldb::SBDebugger &debugger);
   void run_interrupted(lldb::SBDebugger &debugger, lldb::SBProcess process);
   static void show(lldb::SBDebugger &debugger, const News &news);
-  // On the watch's thread; false: it is not the one.
+  // Called on the watch's thread. Return false if `pid` is not the expected process.
   bool found(lldb::SBTarget target, int pid);
   bool found_unasked(int debugger, int pid);
   bool runs(const Event &resumed);
@@ -80,17 +82,17 @@ private:
   Actions actions_;
   ProcessWatch watch_;
   std::vector<Hook> hooks_; // LLDB holds pointers to them
-  bool used_ = false;       // a command of ours was given
+  bool used_ = false;       // a `profile` command was given
 
-  std::atomic<bool> running_ = false; // the session was told that it runs
-  std::atomic<uint32_t> told_stop_ = 0;
-  uint32_t told_calls_ = 0; // stop id that counts stops of expressions, too
-  uint64_t called_at_ns_ = 0;
-  int last_signal_ = 0; // it last stopped by
-  bool killing_ = false;
-  uint32_t detached_ = 0; // the unique id of the newest process that was left
-  int within_ = 0;        // a piece of our own work, in which LLDB is given commands
-  Event launch_;          // of the process that is to come
+  std::atomic<bool> running_ = false;   // the last event reported was a resume
+  std::atomic<uint32_t> told_stop_ = 0; // stop id of the last stop that was reported
+  uint32_t told_calls_ = 0;             // the same, with the stops of expressions counted
+  uint64_t called_at_ns_ = 0;           // when a command that may call a function began; 0 if none
+  int last_signal_ = 0;                 // the signal of the last stop; 0 if there was none
+  bool killing_ = false;                // the user has entered `process kill`
+  uint32_t detached_ = 0;               // the unique id of the last detached process; 0 if none
+  int within_ = 0;                      // nesting depth of Within
+  Event launch_;                        // what to report when the launched process is found
   std::mutex news_mutex_;
   News news_;
 };

@@ -24,11 +24,12 @@ Outcome interpret(lldb::SBDebugger &debugger, const std::string &command) {
   return interpret(debugger, debugger.GetSelectedTarget(), command);
 }
 
-// The context is not that of the command that we are within: it may have begun without a process.
+// Sets the context explicitly. Within a command, the default is the context of that command, which
+// may have begun without a process.
 Outcome interpret(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::string &command) {
   lldb::SBCommandReturnObject result;
   lldb::SBProcess process = target.GetProcess();
-  // One that has exited can no longer be asked for the value of an expression.
+  // A process that has exited cannot evaluate expressions.
   const bool is_there = process.IsValid() && process.GetState() != lldb::eStateExited;
   lldb::SBExecutionContext context = is_there           ? lldb::SBExecutionContext(process)
                                      : target.IsValid() ? lldb::SBExecutionContext(target)
@@ -38,7 +39,7 @@ Outcome interpret(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::
   if (!result.Succeeded()) {
     out.error = text_of(result.GetError());
     if (out.error.empty())
-      out.error = "LLDB refuses: " + command;
+      out.error = "LLDB cannot execute the command: " + command;
   }
   return out;
 }
@@ -54,7 +55,7 @@ std::string quoted(const std::string &text, std::string_view escaped) {
 }
 
 std::string as_word(const std::string &word) {
-  constexpr std::string_view plain = // a quoted "--" would end no options
+  constexpr std::string_view plain = // "--" must stay unquoted to end the options
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=/.,:+@%";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos)
     return word;

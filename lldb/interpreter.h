@@ -1,4 +1,4 @@
-// Commands given to LLDB, and text written to the user.
+// Executes LLDB commands and prints text for the user.
 #pragma once
 
 #include <string>
@@ -10,11 +10,13 @@
 
 namespace tally_lldb {
 
+// Executes a command for a target and returns its output. The default is the selected target.
 Outcome interpret(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::string &command);
-Outcome interpret(lldb::SBDebugger &debugger, const std::string &command); // the selected target
-std::string quoted(const std::string &text, std::string_view escaped); // a backslash before those
-std::string as_word(const std::string &word);                          // of such a command
-// Commands wait for the process, for the length of a scope.
+Outcome interpret(lldb::SBDebugger &debugger, const std::string &command);
+// Encloses the text in double quotes, and puts a backslash before each of the characters `escaped`.
+std::string quoted(const std::string &text, std::string_view escaped);
+std::string as_word(const std::string &word); // quotes a word of a command if necessary
+// Makes commands wait for the process within a scope.
 class Synchronous {
 public:
   explicit Synchronous(lldb::SBDebugger &debugger)
@@ -29,7 +31,8 @@ private:
   bool before_;
 };
 
-// The process of that id, which one of the debugger's targets holds; invalid: none does.
+// Returns the process with this id if one of the debugger's targets has it, otherwise an invalid
+// one.
 lldb::SBProcess process_of(lldb::SBDebugger &debugger, int32_t pid);
 bool is_terminal(lldb::SBDebugger &debugger);
 void print(lldb::SBDebugger &debugger, const std::string &text);

@@ -15,8 +15,8 @@ namespace tally_lldb {
 namespace {
 
 constexpr uint32_t most_frames = 128;
-constexpr int most_pending = 1000; // signals, a thread each
-constexpr std::chrono::milliseconds longest_look_away{50};
+constexpr int most_pending = 1000;                         // signals, at most one for each thread
+constexpr std::chrono::milliseconds longest_look_away{50}; // between two checks for Ctrl-C
 constexpr std::chrono::milliseconds between_requests{200}; // LLDB loses one that comes too early
 
 bool is_signal_frame(lldb::SBFrame frame) {
@@ -24,18 +24,20 @@ bool is_signal_frame(lldb::SBFrame frame) {
   return name && std::strstr(name, "restore_rt");
 }
 
-// At breakpoints of LLDB's own alone: a library that comes or goes.
+// Returns whether the thread is only at LLDB's internal breakpoints, for example the one for loaded
+// libraries.
 bool is_at_lldbs_own(lldb::SBThread &thread) {
   const auto count = static_cast<uint32_t>(thread.GetStopReasonDataCount());
-  // None: it has gone with this stop, and was the user's.
+  // If there are none, the breakpoint was a one-shot breakpoint of the user, now deleted.
   bool own = thread.GetStopReason() == lldb::eStopReasonBreakpoint && count > 0;
-  for (uint32_t i = 0; own && i < count; i += 2) // number and location
+  for (uint32_t i = 0; own && i < count; i += 2) // pairs of breakpoint id and location id
     own = static_cast<lldb::break_id_t>(thread.GetStopReasonDataAtIndex(i)) < 0;
   return own;
 }
 
-// A remote process that is interrupted shows the signal of its stub, or what LLDB did within the
-// run: a breakpoint of its own, a step over that.
+// Returns whether an interrupt may have stopped this thread of a remote process. The thread's stop
+// reason is then the signal that the stub reports, an internal breakpoint of LLDB, a step over that
+// breakpoint, or nothing.
 bool may_be_interrupt(lldb::SBThread thread) {
   const int number = signal_of(thread);
   return number == SIGINT || number == SIGSTOP ||
@@ -53,7 +55,7 @@ void Interrupter::begin(const std::vector<int32_t> &signals, bool with_callers) 
 
 void Interrupter::end() { on_ = false; }
 
-// The ticker's thread, for the length of a scope: it ends whatever happens there.
+// Runs the ticker's thread within a scope. The thread ends even if an exception is thrown there.
 class Interrupter::Ticking {
 public:
   Ticking(Interrupter &owner, const lldb::SBProcess &process) : owner_(owner) {
@@ -87,15 +89,16 @@ std::string Interrupter::run(lldb::SBDebugger &debugger, lldb::SBProcess process
     const Ticking ticking(*this, process);
     do {
       if (const lldb::SBError error = process.Continue(); error.Fail()) {
-        refused = error.GetCString() ? error.GetCString() : "the process cannot run on";
+        refused = error.GetCString() ? error.GetCString() : "the process cannot be resumed";
         break;
       }
       if (given_up_)
-        signals_.restore(); // it is the program's own, from now on
-      // After Ctrl-C one of ours may come first; a remote one cannot be told from that.
+        signals_.restore(); // the program gets the signal again
+      // After Ctrl-C, an interrupt that was already sent may arrive first. In a remote process the
+      // two cannot be distinguished.
     } while (is_ours(process, performer) && !(asked_by_user_ && signal_ == 0));
   }
-  // One that is still on its way is to reach neither the user nor the program.
+  // A signal that is still on its way must reach neither the user nor the program.
   if (signal_ != 0 && !given_up_)
     signals_.handle(process, signal_, {true, false, false});
   return refused;
@@ -129,7 +132,7 @@ void Interrupter::tick(lldb::SBProcess process) {
       changed_.wait_for(lock, between_requests);
       continue;
     }
-    lock.unlock(); // it takes as long as the round does
+    lock.unlock(); // the call lasts as long as the round of interrupts
     const size_t sent = session_.tick_interrupt();
     lock.lock();
     given_up_ = sent == SIZE_MAX;
@@ -162,7 +165,8 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
       const int whose = signal_of(thread) == signal_
                             ? session_.tick_take(static_cast<int32_t>(thread.GetThreadID()))
                             : TALLY_TICK_THEIRS;
-      // The program's own, which it does not handle: it stops for the user who wants that.
+      // If the signal is not from the interrupter, the process stops for the user only if the
+      // user's setting for the signal says so.
       ours_alone &= whose != TALLY_TICK_THEIRS ||
                     (signal_of(thread) == signal_ && !signals_.stops(process, signal_));
       if (whose == TALLY_TICK_OURS)
@@ -180,16 +184,16 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
   return ours_alone;
 }
 
-// Leaf first; callers as return address - 1.
+// Returns the thread's pcs, leaf first. A caller's pc is its return address - 1.
 std::vector<uint64_t> Interrupter::pcs_of(lldb::SBThread thread) const {
   std::vector<uint64_t> out;
-  bool returned_to = false; // the frame before was called from this one
+  bool returned_to = false; // whether the previous (inner) frame was called from this one
   for (uint32_t i = 0; i < (with_callers_ ? most_frames : 1); ++i) {
     lldb::SBFrame frame = thread.GetFrameAtIndex(i);
     if (!frame.IsValid())
       break;
     if (with_callers_ && frame.IsInlined())
-      continue; // the library tells those by itself
+      continue; // the library finds inlined frames itself
     const bool is_signal = is_signal_frame(frame);
     out.push_back(frame.GetPC() - (returned_to && !is_signal ? 1 : 0));
     returned_to = !is_signal;

@@ -1,8 +1,9 @@
-// Interrupts the process in a running `process continue`, and looks where it stands.
+// Samples a process by interrupting it periodically within a running `process continue`.
 //
-// Of a process of this machine each thread gets a signal that stops it, which it never sees; a
-// remote one is interrupted as Ctrl-C does it. The command is done by us: on over each stop that is
-// only ours, back to the user at the first that is not.
+// In a local process each thread gets a signal that stops it and that LLDB does not pass on to the
+// program. A remote process is interrupted as Ctrl-C does. The plug-in executes the command itself:
+// it resumes the process after each stop that only its interrupts have caused, and returns to the
+// user at the first other stop.
 #pragma once
 
 #include <atomic>
@@ -21,32 +22,35 @@ namespace tally_lldb {
 class Interrupter {
 public:
   Interrupter(Session &session, Signals &signals) : session_(session), signals_(signals) {}
+  // Interrupts local processes by signals[0]; `signals` is empty for a remote process.
   void begin(const std::vector<int32_t> &signals, bool with_callers);
   void end();
   bool is_on() const { return on_; }
 
-  // Before the process is left: a signal of ours that waits for a thread could end it then.
+  // Removes the interrupter's pending signals before a detach, after which they could end the
+  // process.
   void take_pending(lldb::SBDebugger &debugger, lldb::SBProcess process);
-  // Lets the process run on until it stops for the user; "" or why it could not run on.
+  // Resumes the process until it stops for the user. Returns "", or the reason if it could not be
+  // resumed.
   std::string run(lldb::SBDebugger &debugger, lldb::SBProcess process, Performer &performer);
 
 private:
   class Ticking;
-  void tick(lldb::SBProcess process); // the thread
-  // Whether all threads stopped by our own doing; what they were at then is counted.
+  void tick(lldb::SBProcess process); // the body of the ticker's thread
+  // Returns whether only interrupts have stopped the threads, and records where they are stopped.
   bool is_ours(lldb::SBProcess &process, Performer &performer);
   std::vector<uint64_t> pcs_of(lldb::SBThread thread) const;
 
   Session &session_;
   Signals &signals_;
   bool on_ = false;
-  int signal_ = 0; // 0: of a remote process
+  int signal_ = 0; // 0 for a remote process
   bool with_callers_ = true;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool over_ = false;
-  std::atomic<bool> asked_by_user_ = false;
-  std::atomic<bool> given_up_ = false;
+  bool over_ = false;                       // the ticker's thread is to end
+  std::atomic<bool> asked_by_user_ = false; // Ctrl-C was pressed
+  std::atomic<bool> given_up_ = false;      // the program uses the signal itself
 };
 
 } // namespace tally_lldb

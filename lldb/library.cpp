@@ -9,8 +9,8 @@ namespace tally_lldb {
 
 namespace {
 
-// Told by the environment, beside the installed plug-in, in the build folder, or where the loader
-// looks.
+// Returns the paths to try: $TALLY_LIBRARY alone if it is set; otherwise those relative to the
+// plug-in in an installation and in the build directory, and then the dynamic loader's search path.
 std::vector<std::string> candidates() {
   if (const char *told = std::getenv("TALLY_LIBRARY"); told && *told)
     return {told};
@@ -29,15 +29,16 @@ bool fill(Library &library, void *handle, const std::string &path, std::string &
 #define TALLY_LLDB_LOOK_UP(name)                                                                   \
   library.name = reinterpret_cast<decltype(library.name)>(::dlsym(handle, #name));                 \
   if (!library.name) {                                                                             \
-    why = "plug-in and library differ: " + path + " has no " #name;                                \
+    why = "plug-in and library do not match: " + path + " has no " #name;                          \
     return false;                                                                                  \
   }
   TALLY_LLDB_FUNCTIONS(TALLY_LLDB_LOOK_UP)
 #undef TALLY_LLDB_LOOK_UP
   if (library.tally_abi() == TALLY_ABI)
     return true;
-  why = "plug-in and library differ: " + path + " has interface " +
-        std::to_string(library.tally_abi()) + ", the plug-in is for " + std::to_string(TALLY_ABI);
+  why = "plug-in and library do not match: " + path + " has interface version " +
+        std::to_string(library.tally_abi()) + ", the plug-in needs version " +
+        std::to_string(TALLY_ABI);
   return false;
 }
 

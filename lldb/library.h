@@ -1,5 +1,6 @@
-// libtally's C interface, loaded by the plug-in itself: where it is missing, a sentence says so,
-// and not the loader's refusal of the plug-in, which LLDB does not show.
+// libtally's C interface. The plug-in loads the library itself instead of linking to it. If the
+// library is missing, the plug-in can then print a message, whereas LLDB would not show the dynamic
+// loader's error.
 #pragma once
 
 #include <string>
@@ -54,7 +55,7 @@ struct Library {
 #undef TALLY_LLDB_POINTER
 };
 
-// The one of this process, for ever; null: `why` tells.
+// Loads the library once per process and never unloads it. Returns null and sets `why` on failure.
 const Library *load_library(std::string &why);
 
 } // namespace tally_lldb

@@ -7,8 +7,8 @@ namespace tally_lldb {
 
 namespace {
 
-// An SBBreakpoint, or an SBBreakpointLocation: without a thread, the index of one is UINT32_MAX,
-// that of the other 0.
+// Returns whether LLDB may pass an SBBreakpoint or an SBBreakpointLocation. If it is not restricted
+// to a thread, one of the two types has the thread index UINT32_MAX and the other has 0.
 template <class Breakpoint> bool may_be_passed(Breakpoint &each) {
   const auto given = [](const char *text) { return text && *text; };
   const uint32_t thread = each.GetThreadIndex();

@@ -1,4 +1,4 @@
-// The user's breakpoints that LLDB may pass by itself.
+// Finds the user's breakpoints that LLDB may pass without a stop for the user.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace tally_lldb {
 
-// tally_place, with its text.
+// A tally_place that owns its text.
 struct StopPlace {
   std::string file;
   uint64_t address = 0;
 };
 
-// What tally_session_set_passed_stops() is told: by file where one is known, for before a launch no
-// address is.
+// Returns the addresses for tally_session_set_passed_stops(). They are offsets in files where the
+// file is known, because run-time addresses are unknown before a launch.
 std::vector<StopPlace> passed_stops(lldb::SBTarget target);
 
 } // namespace tally_lldb

@@ -1,4 +1,4 @@
-// What LLDB does for the session, on its request.
+// Performs the session's requests in LLDB.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace tally_lldb {
 
 class Actions;
 
-// For the debugger's own thread.
+// Performs requests on the debugger's own thread.
 class LldbPerformer : public Performer {
 public:
   LldbPerformer(lldb::SBDebugger &debugger, int32_t sampled_pid, Actions &actions)
@@ -23,7 +23,7 @@ public:
   std::string symbol(uint64_t address) override;
   std::string instructions(const std::vector<uint64_t> &ranges) override;
   std::string act(int request, const Words &words, const std::vector<int32_t> &signals) override;
-  // By LLDB, of what it was asked to show.
+  // The output of LLDB's commands that have set breakpoints and listed source.
   const std::string &said() const { return said_; }
 
 private:
@@ -34,7 +34,7 @@ private:
   std::string said_;
 };
 
-// For any other thread: LLDB is not asked, what can wait is put off.
+// Answers requests on any other thread. It does not call LLDB, and queues what can be done later.
 class LaterPerformer : public Performer {
 public:
   explicit LaterPerformer(Actions &actions) : actions_(actions) {}

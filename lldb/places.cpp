@@ -11,8 +11,8 @@ namespace tally_lldb {
 
 namespace {
 
-constexpr uint64_t longest_instruction = 15; // of x86
-// LLDB shows lines from the one named on.
+constexpr uint64_t longest_instruction = 15; // bytes on x86
+// `source list -l` begins at the line given, so the listing starts some lines earlier.
 constexpr unsigned long lines_before = 5, lines_shown = 10;
 
 std::string command_for(int request, const Words &words) {
@@ -70,9 +70,9 @@ std::string disassemble(lldb::SBDebugger &debugger, lldb::SBProcess process,
   std::string out;
   for (size_t i = 0; i + 1 < ranges.size(); i += 2) {
     const uint64_t high = ranges[i + 1], wanted = high - ranges[i];
-    // The last instruction may reach beyond.
+    // The last instruction may extend beyond the range.
     std::vector<uint8_t> bytes(wanted + longest_instruction);
-    lldb::SBError error; // LLDB's own breakpoints are not in what is read
+    lldb::SBError error; // LLDB removes its breakpoint instructions from what it reads
     size_t size = process.ReadMemory(ranges[i], bytes.data(), bytes.size(), error);
     if (error.Fail() || size < wanted)
       size = process.ReadMemory(ranges[i], bytes.data(), wanted, error);
@@ -88,7 +88,7 @@ std::string disassemble(lldb::SBDebugger &debugger, lldb::SBProcess process,
       out += hex(each.GetAddress().GetLoadAddress(target)) + "\t" + text_of(each, target) + "\n";
     }
   }
-  return out.empty() ? "LLDB knows no instructions there" : out;
+  return out.empty() ? "LLDB finds no instructions at these addresses" : out;
 }
 
 } // namespace tally_lldb

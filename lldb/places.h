@@ -1,4 +1,4 @@
-// From what the session knows of code to what LLDB shows of it.
+// Sets breakpoints, lists source and disassembles code at addresses that the session names.
 #pragma once
 
 #include <lldb/API/LLDB.h>
@@ -7,13 +7,13 @@
 
 namespace tally_lldb {
 
-// TALLY_REQUEST_BREAK and TALLY_REQUEST_LIST: what LLDB says, or one line of why it does not.
+// Performs TALLY_REQUEST_BREAK or TALLY_REQUEST_LIST. Returns LLDB's output, or one line of error.
 Outcome show_place(lldb::SBDebugger &debugger, int request, const Words &words);
 
-// Of x86: "default", "att" or "intel".
+// Returns LLDB's setting for x86: "default", "att" or "intel".
 std::string disassembly_flavor(lldb::SBDebugger &debugger);
 
-// The answer to TALLY_REQUEST_DISASSEMBLE.
+// Returns the answer to TALLY_REQUEST_DISASSEMBLE.
 std::string disassemble(lldb::SBDebugger &debugger, lldb::SBProcess process,
                         const std::vector<uint64_t> &ranges);
 

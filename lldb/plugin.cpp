@@ -1,4 +1,4 @@
-// Tally in LLDB: `plugin load` this, then type `help profile`.
+// Tally in LLDB: load this plug-in with `plugin load`, then type `help profile`.
 #include "front.h"
 
 namespace lldb {

@@ -28,14 +28,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A new process stands for more than ten milliseconds while LLDB reads where it is.
+// A new process is stopped for more than ten milliseconds while LLDB reads where it is loaded.
 constexpr milliseconds between_looks_for_child{1};
 constexpr milliseconds between_looks_at_process{5};
-// A run that is over within a look is taken to be as long as that.
+// A run that begins and ends between two looks is assumed to last as long as their interval.
 constexpr uint64_t shortest_seen_ns = std::chrono::nanoseconds(between_looks_at_process).count();
-constexpr uint64_t longest_launch_ns = 20'000'000'000; // that is waited for: it may have failed
+constexpr uint64_t longest_launch_ns = 20'000'000'000; // a launch that takes longer has failed
 
-// linux/pidfd.h's since 6.13, the exit's code since 6.15.
+// A copy of struct pidfd_info in linux/pidfd.h, which exists since Linux 6.13. The kernel supplies
+// the exit code since 6.15.
 struct PidfdInfo {
   uint64_t mask;
   uint64_t cgroup;
@@ -60,7 +61,7 @@ template <class T = int> T number_after(const std::string &text, const char *nam
   return number;
 }
 
-// Of the thread that bears the process's id. 0: there is none.
+// Returns the state letter of the process's main thread, or 0 if there is none.
 char state_of(int pid) {
   const std::string id = std::to_string(pid);
   const std::string stat = text_of("/proc/" + id + "/task/" + id + "/stat");
@@ -68,7 +69,8 @@ char state_of(int pid) {
   return at == stat.npos || at + 2 >= stat.size() ? '\0' : stat[at + 2];
 }
 
-// Not yet: it is still the server's copy, or the shell that is to become it.
+// Returns whether the process runs `program`. Before its exec, it is still a copy of the server, or
+// the shell that starts the program.
 bool runs(int pid, const std::string &program) {
   struct stat here {
   }, there{};
@@ -165,7 +167,7 @@ void ProcessWatch::start_thread() {
   try {
     thread_ = quiet_thread([this] { run(); });
   } catch (const std::exception &) {
-    // Without it a process is heard of when the debugger's thread looks.
+    // Without the thread, the debugger's thread notices changes when it calls seen().
   }
 }
 
@@ -269,7 +271,7 @@ void ProcessWatch::run() {
           const uint64_t expected = expected_;
           telling_ = true;
           lock.unlock();
-          const bool is_it = found(pid); // which may ask us to follow it
+          const bool is_it = found(pid); // it may call follow()
           lock.lock();
           telling_ = false;
           if (!is_it && expected == expected_) {
@@ -285,7 +287,7 @@ void ProcessWatch::run() {
       } else {
         changed_.wait(lock);
       }
-    } catch (const std::exception &) { // no memory, or no descriptor
+    } catch (const std::exception &) { // out of memory or of file descriptors
       if (!lock.owns_lock())
         lock.lock();
       telling_ = false;

@@ -1,5 +1,5 @@
-// A thread that watches a process through the kernel alone. LLDB tells a plug-in of no resume, stop
-// or exit while a command waits for them, and its own objects are not for another thread then.
+// A thread that watches a process through the kernel alone. LLDB reports no resume, stop or exit to
+// a plug-in while a command waits for them, and another thread must not use LLDB's objects then.
 #pragma once
 
 #include <condition_variable>
@@ -16,21 +16,23 @@ namespace tally_lldb {
 
 uint64_t now_ns(); // CLOCK_MONOTONIC
 
-// A thread that gets no signals: the debugger's must find the debugger's own threads.
+// Starts a thread with all signals blocked, so that the debugger's own threads receive its signals.
 std::thread quiet_thread(std::function<void()> run);
 
-// Looks again and again, for at most a second; whether it came true.
+// Polls a condition for at most one second. Returns whether it became true.
 bool wait_until(const std::function<bool()> &is_true);
 
-// Whether a signal waits for one of its threads.
+// Returns whether the signal is pending for one of the process's threads.
 bool has_pending(int pid, int signal);
 
-int tracer_of(int pid); // 0: none
+int tracer_of(int pid); // 0 if it is not traced
 
-// How the process of a debugger of this process is debugged: by a server that is our child.
+// Returns whether a child of this process traces `pid`. LLDB debugs a local process through a
+// server, which is its child.
 bool is_traced_by_child(int pid);
 
-// Its path, and its command line with blanks between the words; empty where it has gone.
+// Returns the path of the process's program, and its command line with blanks between the words.
+// They are empty if the process is gone.
 std::pair<std::string, std::string> program_of(int pid);
 
 class ProcessWatch {
@@ -39,33 +41,33 @@ public:
   ProcessWatch(const ProcessWatch &) = delete;
   ~ProcessWatch() { end(); }
 
-  // From now on, until it has come or forget() is called: the first process that a new child of
-  // ours traces. `found` is called by the thread while that stands at its very first instruction,
-  // and is over when forget() returns; false: it is not the one, and is waited for on. It runs
-  // `program`; empty: any.
+  // Waits for the first process that a new child of this process traces and that runs `program`
+  // (empty means any). The wait ends after 20 seconds, or at forget(). The thread calls `found`
+  // while the process is still stopped at its first instruction. If `found` returns false, the
+  // process is not the expected one, and the wait continues.
   void expect(const std::string &program, std::function<bool(int pid)> found);
-  // The same without a limit of time, for what no command launches; or, of a process that stands,
-  // until it runs on.
+  // Do the same without a time limit, for a launch that no command causes, and for the next resume
+  // of a stopped process.
   void expect_any(std::function<bool(int pid)> found);
   void expect_run(int pid, std::function<bool(int pid)> found);
-  void forget();
-  bool follows(int pid); // and the kernel tells of its end
-  void follow(int pid);  // looks for what is below; 0: at nothing
+  void forget();         // ends the wait; no call of `found` is running when it returns
+  bool follows(int pid); // returns whether it is followed, and a pidfd will report its end
+  void follow(int pid);  // begins to update seen(); 0 follows no process
   void end();            // joins the thread
 
   struct Seen {
-    uint64_t left_ns = 0;    // when it first ran on since the last reset(); 0: it did not
-    uint64_t stopped_ns = 0; // when it last stopped; after a run too short to be seen, about then;
-                             // 0: it looks at nothing
-    uint64_t died_ns = 0;    // 0: it lives
-    std::optional<int> exit_code; // as waitpid() has it, where the kernel tells
+    uint64_t left_ns = 0;    // when it first resumed since the last reset(); 0 if it has not
+    uint64_t stopped_ns = 0; // when it last stopped; an estimate after a run too short to be seen;
+                             // 0 if no process is followed
+    uint64_t died_ns = 0;    // 0 if it is alive
+    std::optional<int> exit_code; // the status of waitpid(), if the kernel reports it
   };
   Seen seen();
-  void reset(); // it is about to run on
+  void reset(); // call it before the process resumes
 
 private:
   void run();
-  int expected_process() const; // 0: not yet
+  int expected_process() const; // returns 0 if there is none yet
   int new_child() const;
   void look_at_process();
   void begin_to_expect(std::function<bool(int pid)> found);
@@ -75,17 +77,17 @@ private:
   std::condition_variable changed_;
   std::thread thread_;
   bool over_ = false;
-  std::function<bool(int)> found_; // null: none is expected
-  uint64_t expected_ = 0;          // changes with found_, but for its call
+  std::function<bool(int)> found_; // null if no process is expected
+  uint64_t expected_ = 0;          // counts the changes of found_, except those around its call
   bool telling_ = false;           // `found` is being called
   std::string program_;
-  int expected_pid_ = 0; // 0: a new one
+  int expected_pid_ = 0; // 0 means a new process
   bool for_ever_ = false;
   uint64_t expected_since_ns_ = 0;
-  std::set<int> servers_before_;
+  std::set<int> servers_before_; // children whose processes are not the expected one
   int pid_ = 0;
   int pidfd_ = -1;
-  bool stands_ = true;
+  bool stands_ = true; // it is in a tracing stop
   Seen seen_;
 };
 

@@ -21,7 +21,7 @@ uint64_t register_of(lldb::SBFrame frame, const char *name) {
   return value.IsValid() ? value.GetValueAsUnsigned() : 0;
 }
 
-// What leaves a function but its return, by the names that the program or its libraries have.
+// The functions by which the program leaves a function without a return, and their kinds of hits.
 constexpr std::pair<const char *, int32_t> leaves[] = {
     {"__cxa_begin_catch", TALLY_HIT_CAUGHT}, {"longjmp", TALLY_HIT_JUMPED},
     {"_longjmp", TALLY_HIT_JUMPED},          {"siglongjmp", TALLY_HIT_JUMPED},
@@ -128,16 +128,15 @@ void Region::refresh(lldb::SBDebugger &debugger) {
   if (whole)
     return;
   if (!begin(debugger, Words(words_)).empty()) {
-    print_error(debugger,
-                "profile region: its breakpoints were deleted, and cannot be set again\n");
+    print_error(debugger, "profile region: its breakpoints were deleted and cannot be set again\n");
     return;
   }
-  for (const auto &each : places_) // a pass between two places may be open
+  for (const auto &each : places_) // a pass between two locations may have begun
     each->stops = stops[each->kind];
 }
 
-// A breakpoint that is deleted while the process runs may have been hit already, and would stop it
-// for nobody.
+// Moves breakpoints to dead_, and deletes them if the process is stopped. If a breakpoint were
+// deleted while the process runs, a hit that has already happened would stop it for the user.
 void Region::bury(Places &places) {
   for (auto &each : places) {
     each->alive = false;
@@ -186,7 +185,8 @@ void Region::process_gone() {
   await_first();
 }
 
-// Nobody is inside.
+// Resets the breakpoints to the state in which no thread is inside the region. The session then
+// needs only the hits that may begin a pass.
 void Region::await_first() {
   for (const auto &each : places_) {
     each->stops = each->kind == TALLY_HIT_FIRST;
@@ -201,13 +201,14 @@ bool Region::on_hit(void *place, lldb::SBProcess &process, lldb::SBThread &threa
     if (each.alive)
       each.owner->hit(each, process, thread, location);
   } catch (...) {
-    // A hit that cannot be told is none.
+    // A hit that cannot be reported does not count.
   }
-  return false; // the process goes on
+  return false; // the process continues
 }
 
-// At the first hit, when the libraries that have them are there: LLDB tells the user of a place
-// that a breakpoint finds later.
+// Sets the breakpoints of leaves_. This happens at the first hit, when the libraries that define
+// these functions are loaded, because LLDB prints a message when a breakpoint gets a new location
+// later.
 void Region::watch_leaves(const Place &like) {
   {
     const std::lock_guard lock(mutex_);
@@ -222,7 +223,8 @@ void Region::watch_leaves(const Place &like) {
   leaves_stop_ = true;
 }
 
-// A program may throw thousands of exceptions while no thread is inside of the region.
+// Enables or disables leaves_. They are disabled while no thread is inside the region, where a
+// program may throw thousands of exceptions.
 void Region::stop_at_leaves(bool stop) {
   std::vector<lldb::SBBreakpoint> breakpoints;
   {
@@ -257,7 +259,8 @@ void Region::stop_at_return(const Place &like, uint64_t address) {
   returns_.emplace(address, std::move(one.front()));
 }
 
-// The callbacks of one stop come one after the other, each with its thread.
+// Notes that this thread's callback has been called. LLDB calls the callbacks of one stop one after
+// the other. The first one of a new stop re-enables the locations in lifted_.
 void Region::enter_stop(lldb::SBProcess &process, lldb::SBThread &thread) {
   const uint32_t id = process.GetStopID(true);
   const lldb::tid_t tid = thread.GetThreadID();
@@ -275,8 +278,8 @@ void Region::enter_stop(lldb::SBProcess &process, lldb::SBThread &thread) {
     each.SetEnabled(true);
 }
 
-// Where the threads stand. A thread that another callback of this stop is yet to come for stops for
-// the user if its breakpoint is gone by then.
+// Returns the threads with their pcs. LLDB may still have to call another thread's callback for
+// this stop (is_untold). If that thread's breakpoint is disabled by then, it stops for the user.
 std::vector<Region::Standing> Region::standing(lldb::SBProcess &process) {
   std::vector<Standing> out;
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
@@ -312,7 +315,7 @@ Region::Stand Region::stand_at(uint64_t address) {
   return {};
 }
 
-// Whether the step of the thread off its place may end at another one that is enabled.
+// Returns whether the thread's step off its breakpoint may end at another one that is enabled.
 bool Region::leads_to_place(lldb::SBProcess &process, const Standing &thread, const Place &place) {
   const std::vector<uint64_t> behind = steps_.behind(thread.pc);
   const uint64_t to = place.is_x86_64 ? steps_.from(process, thread.thread, thread.pc) : 0;
@@ -320,11 +323,12 @@ bool Region::leads_to_place(lldb::SBProcess &process, const Standing &thread, co
          std::ranges::any_of(behind, [&](uint64_t each) { return stand_at(each).place; });
 }
 
-// Sees to it that no step that LLDB would make off a place ends at another one. A place at which a
-// hit would mean nothing is then disabled. Another one is disabled until the next callback, which
-// usually is that of the place the step leads to. This is done anew in each callback, which may
-// have changed where passes end; and only where two places are that near, because it takes long to
-// read where many threads stand.
+// Ensures that no step that LLDB makes off a breakpoint of the region ends at another one (see
+// steps.h). It disables the breakpoint that the step would leave. If the session does not need hits
+// there, the breakpoint stays disabled. Otherwise only the location is disabled, until the first
+// callback of the next stop, which is usually that of the breakpoint the step leads to. Each
+// callback repeats this, because it may have changed where passes end. It is done only if two
+// breakpoints are that near, because reading the pcs of many threads is slow.
 void Region::steer_steps(lldb::SBProcess &process) {
   if (!steps_.are_any_near())
     return;
@@ -335,7 +339,7 @@ void Region::steer_steps(lldb::SBProcess &process) {
     Stand here = stand_at(each.pc);
     if (!here.place || !leads_to_place(process, each, *here.place))
       continue;
-    // All locations, or the one.
+    // Another thread's hit is pending at what would be disabled: all locations, or this one.
     if (std::ranges::any_of(threads, [&](const Standing &other) {
           return other.is_untold &&
                  (other.pc == each.pc ||
@@ -353,8 +357,8 @@ void Region::steer_steps(lldb::SBProcess &process) {
   }
 }
 
-// Makes all places known at the first hit in a process. A place of a library that is loaded later
-// becomes known when it is hit.
+// Adds the addresses of all breakpoints to steps_ at the first hit in a process. The address of a
+// breakpoint in a library that is loaded later is added when it is hit.
 void Region::note_places(const Place &place, lldb::SBProcess &process,
                          lldb::SBBreakpointLocation &location) {
   const bool is_first = !steps_.has_places();
@@ -383,7 +387,7 @@ bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) 
   }
   lldb::SBAddress address = location.GetAddress();
   lldb::SBAddress start = start_of(address);
-  const bool is_named = !place.function.empty(); // else the user has given the address of an entry
+  const bool is_named = !place.function.empty(); // otherwise the user gave an entry's address
   const bool entry = place.is_x86_64 &&
                      (!is_named || (start.IsValid() && start.GetLoadAddress(place.target) == at &&
                                     !is_inlined(address, place.function)));
@@ -391,7 +395,8 @@ bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) 
   return entries_[at] = entry;
 }
 
-// Between two places, a hit of the first means nothing until one of the second, and vice versa.
+// Enables the breakpoint at the other location of a region between two. After a hit of one, only a
+// hit of the other has an effect.
 void Region::stop_at_other(const Place &place) {
   Place *other = nullptr;
   {
@@ -432,7 +437,8 @@ void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread
     hit.return_address = caller.IsValid() ? caller.GetPC() : 0;
   };
   if (place.is_function) {
-    // The library then reads the registers itself: not every LLDB unwinds from a `.cold` part.
+    // If at_entry is set, the library reads the registers itself. Not every LLDB can unwind from a
+    // `.cold` part.
     const bool at_entry = place.kind == TALLY_HIT_CAUGHT
                               ? place.is_x86_64 && is_start(location.GetAddress())
                               : place.kind == TALLY_HIT_FIRST && is_entry(place, location);
@@ -445,7 +451,7 @@ void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread
   const uint64_t at = location.GetLoadAddress();
   if (place.is_function && place.kind == TALLY_HIT_FIRST) {
     if (hit.return_address == 0 && hit.at_entry == 0 && !is_untold(standing(process), at))
-      location.SetEnabled(false); // an inlined copy may be a loop's begin: once is enough
+      location.SetEnabled(false); // an inlined copy may begin a loop, and one hit is enough
     watch_leaves(place);
   }
   const auto pid = static_cast<int32_t>(process.GetProcessID());
@@ -471,7 +477,8 @@ void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread
   }
 }
 
-// A function that is a return and nothing else: its pass ends with this step.
+// Returns whether the function's first instruction is its return, so that the pass ends with the
+// next step. The return has then been reported to the session.
 bool Region::is_over(int32_t pid, tally_hit hit, uint64_t returns_to, lldb::SBProcess &process,
                      lldb::SBThread &thread, uint64_t entry) {
   if (hit.at_entry == 0 || steps_.from(process, thread, entry) != returns_to)

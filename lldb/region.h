@@ -1,5 +1,6 @@
-// Breakpoints where a region begins and where it may end. Their callbacks tell the session and let
-// the process go on. LLDB has none that a plug-in can hide: they bear the name region_name.
+// Breakpoints where a region begins and where it may end. Their callbacks report the hits to the
+// session and let the process continue. LLDB gives plug-ins no internal breakpoints, so these are
+// visible to the user, with the name region_name.
 #pragma once
 
 #include <atomic>
@@ -26,12 +27,14 @@ public:
   explicit Region(Session &session) : session_(session) {}
   Region(const Region &) = delete;
 
-  // In place of the region before; "" or why not. On the debugger's thread, as the next three.
+  // Replaces the region. Returns "", or the reason if that is not possible; the previous region
+  // then stays. Call this and the next three functions on the debugger's thread.
   std::string begin(lldb::SBDebugger &debugger, const Words &words);
-  // Before the process runs on: `breakpoint delete` means the user's own.
+  // Restores the breakpoints if the user has deleted or disabled them, for example by `breakpoint
+  // delete` without arguments. Call it before the process resumes.
   void refresh(lldb::SBDebugger &debugger);
   void end();
-  void process_gone(); // its addresses mean nothing in the next one
+  void process_gone(); // forgets the process's addresses, which the next process does not share
 
 private:
   struct Place {
@@ -39,21 +42,21 @@ private:
     lldb::SBTarget target;
     lldb::SBBreakpoint breakpoint;
     int32_t kind;     // tally_hit_kind
-    uint64_t address; // TALLY_HIT_RETURNED: where it stands
-    bool is_function; // it is of
+    uint64_t address; // the breakpoint's address if kind is TALLY_HIT_RETURNED, otherwise 0
+    bool is_function; // the region is a function, not two locations
     bool is_x86_64;
-    std::string function; // its name, without scopes and parameters
+    std::string function; // the function's name, without scopes and parameters
     std::atomic<bool> alive = true;
-    std::atomic<bool> stops = true; // a hit would mean something now
+    std::atomic<bool> stops = true; // the session needs its hits now
   };
   using Places = std::vector<std::unique_ptr<Place>>;
-  struct Standing {
+  struct Standing { // a stopped thread
     lldb::SBThread thread;
     uint64_t pc;
-    bool is_untold; // its hit has not been told yet
+    bool is_untold; // its hit has not been reported yet
   };
-  struct Stand {
-    Place *place = nullptr; // null: no breakpoint of the region is enabled there
+  struct Stand {            // the breakpoint at an address
+    Place *place = nullptr; // null if no breakpoint of the region is enabled there
     lldb::SBBreakpointLocation location;
   };
 
@@ -86,22 +89,23 @@ private:
                lldb::SBThread &thread, uint64_t entry);
 
   Session &session_;
-  // Callbacks come on a thread of LLDB's, which must not wait for the debugger's own: that may wait
-  // for LLDB meanwhile. Nothing of LLDB's and of the session's is called under the lock.
+  // LLDB calls the callbacks on a thread of its own. That thread must not wait for the debugger's
+  // thread, which may itself be waiting for LLDB. Therefore no function of LLDB or of the session
+  // is called while this lock is held.
   std::mutex mutex_;
   Words words_;
   Places places_;
-  Places leaves_; // what leaves a function but its return; of this process
-  bool leaves_stop_ = false;
-  Places dead_; // for ever: a callback that LLDB has begun may still look at one
-  std::map<uint64_t, std::unique_ptr<Place>> returns_;
-  std::map<uint64_t, bool> entries_; // by address: the first instruction of a function
-  // These describe one stop of the process. told_ holds the threads whose hits were told; lifted_
-  // holds the locations that stay disabled until the next stop.
+  Places leaves_;            // breakpoints in the functions that leave a function without a return
+  bool leaves_stop_ = false; // leaves_ are enabled
+  Places dead_; // never destroyed, because a callback that LLDB has begun may still use one
+  std::map<uint64_t, std::unique_ptr<Place>> returns_; // by return address
+  std::map<uint64_t, bool> entries_; // whether the address is the first instruction of a function
+  // These describe one stop of the process. told_ holds the threads whose hits have been reported;
+  // lifted_ holds the locations that stay disabled until the next stop.
   uint32_t stop_id_ = 0;
   std::set<lldb::tid_t> told_;
   std::vector<lldb::SBBreakpointLocation> lifted_;
-  Steps steps_; // of this process
+  Steps steps_; // for the current process
 };
 
 } // namespace tally_lldb

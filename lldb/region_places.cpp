@@ -10,7 +10,8 @@ namespace tally_lldb {
 
 namespace {
 
-// "parse.c:10", with a path or without; a colon of C++'s is none.
+// Splits "parse.c:10", with or without a path. Returns false for other words; C++'s "::" does not
+// separate a line.
 bool split_place(const std::string &word, std::string &file, uint32_t &line) {
   const size_t colon = word.rfind(':');
   if (colon == word.npos || colon == 0 || word[colon - 1] == ':')
@@ -24,8 +25,8 @@ bool split_place(const std::string &word, std::string &file, uint32_t &line) {
 }
 
 // Looks "parse" or "parse+4" up in the symbols. The result is invalid if the expression has another
-// form, or if it names several functions. LLDB 14 cannot evaluate "parse+4" of C++'s functions, and
-// LLDB 19 no name once the process has exited.
+// form, or if it names several functions. LLDB 14 cannot evaluate "parse+4" for C++ functions, and
+// LLDB 19 cannot evaluate a name after the process has exited.
 lldb::SBAddress address_by_name(lldb::SBTarget target, const std::string &expression) {
   const size_t plus = std::min(expression.find('+'), expression.size());
   uint64_t offset = 0;
@@ -47,8 +48,9 @@ lldb::SBAddress address_by_name(lldb::SBTarget target, const std::string &expres
   return at.IsValid() && at.OffsetAddress(offset) ? at : lldb::SBAddress();
 }
 
-// The value of what LLDB takes for an address: "0x1234", "parse", "parse+4". A breakpoint at the
-// number alone would not follow the program to where it is loaded.
+// Evaluates an address expression of LLDB ("0x1234", "parse", "parse+4"). The result is relative to
+// a section if possible, because a breakpoint at a mere number would not follow the program to its
+// load address.
 lldb::SBAddress address_of(lldb::SBDebugger &debugger, lldb::SBTarget target,
                            const std::string &expression) {
   if (lldb::SBAddress named = address_by_name(target, expression); named.IsValid())

@@ -1,5 +1,4 @@
-// Turns the words of `profile region` into breakpoints, and says what kind of code an address is
-// in.
+// Sets breakpoints for the words of `profile region`, and classifies the code at an address.
 #pragma once
 
 #include <string>
@@ -10,30 +9,32 @@ namespace tally_lldb {
 
 bool is_address(const std::string &word); // "*0x1234", "*parse", "0x1234"
 
-// Takes the places that GDB's `break` takes: an address, "file:line" or a function. Returns an
-// invalid breakpoint if there is no such place.
+// Sets a breakpoint at an address, "file:line" or a function, as for GDB's `break`. Returns an
+// invalid breakpoint if there is no such location.
 lldb::SBBreakpoint breakpoint_at(lldb::SBDebugger &debugger, lldb::SBTarget target,
                                  const std::string &word);
 
-// "ns::parse(int)" is "parse"; an address has no name.
+// Returns a function's name without scopes and parameters: "parse" for "ns::parse(int)", "" for an
+// address.
 std::string base_name_of(const std::string &word);
 
-// A function that is split begins where its symbol does; LLDB takes the lowest address.
+// Returns the start of the function at the address: that of its symbol if there is one. LLDB itself
+// takes the lowest address of a function that is split.
 lldb::SBAddress start_of(lldb::SBAddress address);
 
-// Whether a call may begin there: at the symbol, or where none is known.
+// Returns whether a call may enter here: at the function's start, or where no function is known.
 bool is_start(lldb::SBAddress address);
 
-// Whether the compiler has moved this part of a function elsewhere. No call enters such a part, but
-// newer LLDBs set a breakpoint of the function there, too.
+// Returns whether this is a part of a function that the compiler has moved away (".cold"). No call
+// enters such a part, but newer LLDBs set a breakpoint of the function there, too.
 bool is_moved_part(lldb::SBAddress address);
 
-// Whether it lies in a copy of something that is inlined; not, where the function itself begins
-// with such a copy of another.
+// Returns whether the address is in inlined code. The start of `function` itself does not count,
+// even if its code begins with an inlined copy of another function.
 bool is_inlined(lldb::SBAddress address, const std::string &function);
 
-// Breakpoints of functions stand at their very first instruction, for the length of a scope: one
-// behind the prologue is not passed by a call that leaves early.
+// Within a scope, makes LLDB set breakpoints of functions at their first instruction. A call that
+// returns early does not reach one after the prologue.
 class AtEntries {
 public:
   AtEntries(lldb::SBDebugger &debugger, lldb::SBTarget target);

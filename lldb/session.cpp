@@ -98,7 +98,7 @@ void Session::set_passed_stops(const std::vector<StopPlace> &places) {
     told.push_back({place.file.c_str(), place.address});
   if (tally_error *const error =
           library_.tally_session_set_passed_stops(handle_, told.data(), told.size(), 0))
-    refusal(error); // no memory: the ticks are counted
+    refusal(error); // out of memory: the ticks at these breakpoints are counted
 }
 
 Outcome Session::tick(const std::vector<SeenThread> &seen, Performer &performer) {

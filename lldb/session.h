@@ -1,4 +1,4 @@
-// One tally_session, with C++'s types. Knows nothing of LLDB.
+// Wraps a tally_session in C++ types. It does not depend on LLDB.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,23 @@ namespace tally_lldb {
 
 using Words = std::vector<std::string>;
 
-// What a front does for the session while a command or an event is worked on.
+// The requests of the session that the front end performs while it handles a command or an event.
 class Performer {
 public:
   virtual ~Performer() = default;
-  virtual bool progress(const std::string &text) = 0; // false: the user has interrupted
-  virtual std::string symbol(uint64_t address) = 0;   // tally.h's answer for it, or ""
-  // tally.h's answer for the ranges that these are pairs of
+  virtual bool progress(const std::string &text) = 0; // returns false after the user's interrupt
+  // Answers TALLY_REQUEST_SYMBOLS for one address.
+  virtual std::string symbol(uint64_t address) = 0;
+  // Answers TALLY_REQUEST_DISASSEMBLE. `ranges` holds pairs of addresses.
   virtual std::string instructions(const std::vector<uint64_t> &ranges) = 0;
+  // Performs one of the other requests. Returns "", or the reason if that failed.
   virtual std::string act(int request, const Words &words, const std::vector<int32_t> &signals) = 0;
 };
 
-// What came of it: whole lines, or a refusal.
+// The result of a command: the text to print, in whole lines, or an error.
 struct Outcome {
   std::string text;
-  std::string error; // empty: none
+  std::string error; // empty on success
   bool ok() const { return error.empty(); }
 };
 
@@ -40,7 +42,7 @@ struct Event {
   int32_t number = 0;
   uint32_t line = 0;
   std::string text = {}, file = {}, command = {}, program = {};
-  uint64_t at_ns = 0; // 0: now
+  uint64_t at_ns = 0; // 0 means now
 };
 
 struct SeenThread {
@@ -49,13 +51,13 @@ struct SeenThread {
   std::vector<uint64_t> pcs;
 };
 
-// Any thread; one call at a time.
+// Any thread may call the functions; a lock serializes the calls.
 class Session {
 public:
   explicit Session(const Library &library);
   Session(const Session &) = delete;
   ~Session();
-  void close(); // ends sampling, joins the reader; what is called later does nothing
+  void close(); // ends sampling and joins the reader thread; later calls do nothing
 
   Outcome command(const std::string &line, Performer &performer);
   Outcome event(const Event &event, Performer &performer);
@@ -64,21 +66,21 @@ public:
   bool is_armed();
   void set_passed_stops(const std::vector<StopPlace> &places);
   void set_width(uint32_t columns);
-  void set_disassembly_flavor(const char *flavor);   // as tally.h has it
-  void set_style(const char *role, const char *sgr); // as tally.h has it
+  void set_disassembly_flavor(const char *flavor);
+  void set_style(const char *role, const char *sgr);
 
-  // Tells the session of a hit in process `pid`; see tally_session_region_hit(). A command that
+  // Reports a hit in process `pid` to the session; see tally_session_region_hit(). A command that
   // holds the session may itself wait for this stop. Therefore a hit waits for the session for a
-  // tenth of a second at most. Returns nothing if the hit was not told, or if another process is
-  // sampled.
+  // tenth of a second at most. Returns nothing if the hit was not reported, or if another process
+  // is sampled.
   std::optional<uint64_t> region_hit(int32_t pid, const tally_hit &hit);
 
-  // Of InterruptClock, which has a lock of its own.
+  // These call the library's InterruptClock, which has its own lock.
   uint64_t tick_wait_ns() { return library_.tally_session_tick_wait_ns(handle_); }
   size_t tick_interrupt() { return library_.tally_session_tick_interrupt(handle_); }
   void tick_withdraw() { library_.tally_session_tick_withdraw(handle_); }
   int tick_take(int32_t tid) { return library_.tally_session_tick_take(handle_, tid); }
-  // They need no session, and no lock.
+  // These need neither a session nor a lock.
   void watch_sigint(bool on) { library_.tally_sigint_watch(on ? 1 : 0); }
   bool sigint_seen() { return library_.tally_sigint_seen() != 0; }
   std::string unsafe_frame(const std::string &module, const std::string &function, bool innermost,
@@ -92,11 +94,11 @@ private:
   Outcome perform(tally_error *error, tally_reply *reply, Performer &performer);
 
   const Library &library_;
-  std::recursive_timed_mutex mutex_; // a performer may look at the session
+  std::recursive_timed_mutex mutex_; // recursive, because a performer may call the session
   tally_session *handle_ = nullptr;
 };
 
-// The rows of `profile`'s commands: name, summary, usage, help.
+// Returns a row for each command of `profile`, with the columns name, summary, usage and help.
 std::vector<std::map<std::string, std::string>> command_table(const Library &library);
 
 } // namespace tally_lldb

@@ -16,7 +16,7 @@ void set(lldb::SBUnixSignals signals, int number, Handling handling) {
 
 void Signals::handle(lldb::SBProcess process, int number, Handling handling) {
   if (process_.GetUniqueID() != process.GetUniqueID())
-    before_.clear(); // they went with the process
+    before_.clear(); // the previous process's settings ended with it
   process_ = process;
   lldb::SBUnixSignals signals = process.GetUnixSignals();
   before_.try_emplace(number,

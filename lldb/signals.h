@@ -1,4 +1,4 @@
-// `process handle SIGNAL …`, and back.
+// Changes how LLDB handles signals, like `process handle SIGNAL …`, and restores it.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@ struct Handling {
   bool suppress, stop, notify;
 };
 
-// Those that were changed, with what they were.
+// Changes the handling of signals, and keeps their previous settings.
 class Signals {
 public:
   void handle(lldb::SBProcess process, int number, Handling handling);
   void restore();
-  // As the user has it.
+  // Returns whether the signal stops the process by the user's setting.
   bool stops(lldb::SBProcess process, int number) const;
 
 private:

@@ -9,7 +9,7 @@ namespace tally_lldb {
 
 namespace {
 
-constexpr uint64_t longest_instruction = 15; // of x86; others have 2 or 4
+constexpr uint64_t longest_instruction = 15; // bytes on x86; 2 or 4 elsewhere
 
 template <class Value> Value value_at(const unsigned char *bytes) {
   Value out;
@@ -17,10 +17,11 @@ template <class Value> Value value_at(const unsigned char *bytes) {
   return out;
 }
 
-// Intel's manual, volume 2, appendix A: the maps of one and two bytes.
+// Decodes the target of a jump or call. The opcodes are from Intel's manual, volume 2, appendix A,
+// the one-byte and two-byte opcode maps.
 uint64_t decoded(const unsigned char *code, uint64_t pc) {
   const unsigned char first = *code;
-  // bnd, notrack, REX; rep, before a return
+  // skips a prefix: bnd, notrack, REX, or rep before a return
   if (first == 0xf2 || first == 0xf3 || first == 0x3e || (first & 0xf0) == 0x40) {
     ++code;
     ++pc;
@@ -36,7 +37,7 @@ uint64_t decoded(const unsigned char *code, uint64_t pc) {
     return relative(6, value_at<int32_t>(code + 2));
   if (*code == 0xc2 || *code == 0xc3) // ret
     return Steps::caller;
-  constexpr unsigned char near_call = 2; // the middle field of the byte behind
+  constexpr unsigned char near_call = 2; // the reg field of the ModR/M byte
   if (*code == 0xff && (code[1] >> 3 & 7) == near_call)
     return Steps::anywhere;
   return 0;

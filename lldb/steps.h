@@ -1,6 +1,6 @@
-// Steps off breakpoints. LLDB, 14 to 19 at least, makes a step of its own where a thread goes on
-// from a breakpoint that is enabled. When that step ends at another breakpoint, LLDB takes it for a
-// step of the user's, and stops for the user whatever the callback of that breakpoint returns.
+// Predicts LLDB's steps off breakpoints. When a thread resumes at an enabled breakpoint, LLDB (at
+// least 14 to 19) steps it over that instruction. If the step ends at another breakpoint, LLDB
+// takes it for a step of the user and stops, regardless of what that breakpoint's callback returns.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,27 @@ namespace tally_lldb {
 class Steps {
 public:
   static constexpr uint64_t anywhere = UINT64_MAX;   // a call through a register or memory
-  static constexpr uint64_t caller = UINT64_MAX - 1; // a return, of no thread
+  static constexpr uint64_t caller = UINT64_MAX - 1; // a return, if no thread is given
 
-  // A breakpoint of a region is set at `pc`, at times. `is_x86_64`: its instruction can be read.
+  // Adds an address at which a breakpoint of the region is set at times. `is_x86_64` means that the
+  // instruction there can be decoded.
   void add_place(lldb::SBProcess &process, uint64_t pc, bool is_x86_64);
   bool has_places();
-  bool are_any_near(); // a step off a place may end at another one
-  bool is_near(uint64_t pc);
-  // The places right behind `pc`: at one of them the next instruction may be.
+  bool are_any_near();       // returns whether a step off some added address may end at another one
+  bool is_near(uint64_t pc); // returns whether a step off this added address may do so
+  // Returns the added addresses that may be the next instruction after the one at `pc`.
   std::vector<uint64_t> behind(uint64_t pc);
 
-  // Where the instruction of x86-64 at `pc` leads by a jump, a call or a return of `thread`, which
-  // may be invalid. 0: nowhere but to the next instruction, or not known.
+  // Returns where the x86-64 instruction at `pc` leads by a jump, a call, or a return of `thread`,
+  // which may be invalid. Returns 0 if it leads only to the next instruction or if that is unknown.
   uint64_t from(lldb::SBProcess &process, lldb::SBThread thread, uint64_t pc);
-  void clear(); // the code has changed
+  void clear(); // forgets everything, because the code has changed
 
 private:
-  std::mutex mutex_;                   // nothing of LLDB's is called under it
-  std::map<uint64_t, uint64_t> known_; // by pc
+  std::mutex mutex_;                   // no function of LLDB is called while it is held
+  std::map<uint64_t, uint64_t> known_; // the results of decoding, by pc
   std::set<uint64_t> places_, near_;
-  std::multimap<uint64_t, uint64_t> from_; // the places whose instruction leads there
+  std::multimap<uint64_t, uint64_t> from_; // by target address, the places that lead there
 };
 
 } // namespace tally_lldb

@@ -17,7 +17,7 @@ std::string signal_name(int number) {
   return name ? std::string("SIG") + name : "signal " + std::to_string(number);
 }
 
-// LLDB stops a process for Ctrl-C by a SIGSTOP that its server sends.
+// Returns whether LLDB has stopped the process for Ctrl-C. Its server then sends a SIGSTOP.
 bool is_interrupted_by_lldb(lldb::SBProcess &process, lldb::SBThread &thread) {
   if (signal_of(thread) != SIGSTOP || kind_of(process) != TALLY_TARGET_NATIVE)
     return false;
@@ -26,7 +26,8 @@ bool is_interrupted_by_lldb(lldb::SBProcess &process, lldb::SBThread &thread) {
          sender.GetValueAsSigned() == tracer_of(static_cast<int>(process.GetProcessID()));
 }
 
-// The user may have selected another thread since the stop.
+// Returns the selected thread if it has a stop reason, otherwise the first one that has. The user
+// may have selected another thread since the stop.
 lldb::SBThread stopped_thread(lldb::SBProcess &process) {
   const auto has_reason = [](lldb::SBThread &thread) {
     return thread.IsValid() && thread.GetStopReason() > lldb::eStopReasonNone;
@@ -101,8 +102,8 @@ Event stop_of(lldb::SBProcess process) {
   const auto number = [&] { return static_cast<int32_t>(thread.GetStopReasonDataAtIndex(0)); };
   switch (thread.GetStopReason()) {
   case lldb::eStopReasonBreakpoint:
-    // A number and a location for each that is there: LLDB's own are negative, a region's stop
-    // nothing by themselves.
+    // The data are pairs of a breakpoint id and a location id. LLDB's own ids are negative. A
+    // region's breakpoints never stop the process by themselves.
     for (uint32_t i = 0; i < thread.GetStopReasonDataCount(); i += 2) {
       const auto id = static_cast<lldb::break_id_t>(thread.GetStopReasonDataAtIndex(i));
       if (id <= 0 || process.GetTarget().FindBreakpointByID(id).MatchesName(region_name))
@@ -152,7 +153,7 @@ Event end_of(lldb::SBProcess process, std::optional<int> status, int last_signal
     signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
     out.number = WEXITSTATUS(*status);
   } else if (out.number == last_signal) {
-    signal = last_signal; // LLDB tells both by the same number
+    signal = last_signal; // LLDB reports an exit status and a signal by the same number
   }
   if (signal != 0) {
     out.kind = TALLY_EVENT_SIGNALLED;

@@ -1,4 +1,4 @@
-// What LLDB shows of a process, as the session's events.
+// Translates the state of a process in LLDB to events of the session.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,19 @@
 
 namespace tally_lldb {
 
-std::string path_of(lldb::SBFileSpec spec); // "" where it has none
-int32_t kind_of(lldb::SBProcess process);   // tally_target_kind
-Event facts_of(lldb::SBTarget target, lldb::SBProcess process, int32_t kind); // no place, no number
+std::string path_of(lldb::SBFileSpec spec); // returns "" if there is no path
+int32_t kind_of(lldb::SBProcess process);   // returns a tally_target_kind
+// Returns an event with the target, the process id, the program and its command line.
+Event facts_of(lldb::SBTarget target, lldb::SBProcess process, int32_t kind);
 bool is_stopped(lldb::SBProcess process);
 bool is_running(lldb::SBProcess process);
-// Why it stands, and where.
+// Returns an event with the reason and the source location of the last stop.
 Event stop_of(lldb::SBProcess process);
-int signal_of(lldb::SBThread thread); // that it stopped by; 0: none
+// Return the signal that stopped the thread or process, 0 if there was none.
+int signal_of(lldb::SBThread thread);
 int signal_of(lldb::SBProcess process);
-// status: as waitpid() has it, where it is known. last_signal: it was stopped by before it ended.
+// Returns the event for the end of a process. `status` is that of waitpid(), if it is known, and
+// `last_signal` the signal of the last stop before the end.
 Event end_of(lldb::SBProcess process, std::optional<int> status, int last_signal);
 
 } // namespace tally_lldb

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""import('tally'): settings of coverage, and a target that prints the table.
+"""The Meson module import('tally'): stores coverage settings, and makes a target that prints the
+table.
 
-Stands on what modules had in common from Meson 1.0 to 1.12. The hook loads it as
-mesonbuild.modules.tally.
+Uses only the part of Meson's module interface that is the same in Meson 1.0 to 1.12. The hook loads
+this file as mesonbuild.modules.tally, and so does lent_meson.py.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class TallyModule(ExtensionModule):
         super().__init__(interpreter)
         if not getattr(interpreter, 'subproject', ''):
             settings.mark(interpreter.environment.get_build_dir())
-        self._configured: T.Set[str] = set()  # subprojects; '': the main project
+        self._configured: T.Set[str] = set()  # names of subprojects; '' is the main project
         self.methods.update({
             'enabled': self.enabled,
             'configure': self.configure,
@@ -44,20 +45,20 @@ class TallyModule(ExtensionModule):
     def enabled(self, state: ModuleState, args: T.List[TYPE_var], kwargs: TYPE_kwargs) -> bool:
         try:
             return bool(state.get_option('b_coverage'))
-        except Exception:  # no compiler has the option; each Meson says so in its own way
+        except Exception:  # no compiler has the option; the type depends on the version of Meson
             return False
 
     @noPosargs
     def configure(self, state: ModuleState, args: T.List[TYPE_var],
-                  kwargs: TYPE_kwargs) -> T.Any:  # None, which Meson's type of methods leaves out
+                  kwargs: TYPE_kwargs) -> T.Any:  # None; Meson's type of a method omits it
         try:
             told = settings.checked(kwargs)
         except TypeError as error:
             raise InvalidArguments(f'tally.configure: {error}') from None
         if state.subproject in self._configured:
-            raise InvalidArguments('tally.configure: was called before in this project')
+            raise InvalidArguments('tally.configure: was already called in this project')
         self._configured.add(state.subproject)
-        # A subproject must not change what its parent asks for.
+        # A subproject must not change the settings of its parent.
         if not state.subproject:
             settings.store(settings.path_in(state.environment.get_build_dir()), told)
 
@@ -69,7 +70,7 @@ class TallyModule(ExtensionModule):
                                    f'target, not {args!r}')
         package = os.path.dirname(os.path.abspath(settings.__file__))
         command = [sys.executable, package, 'report', '-C', state.environment.get_build_dir()]
-        # As a meson.build would call it: that promises more than the classes below it.
+        # The function that a meson.build calls is more stable than the classes behind it.
         return self.interpreter.func_run_target(state.current_node, [args[0]],
                                                 {'command': command})
 

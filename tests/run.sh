@@ -1,14 +1,13 @@
 #!/bin/sh
-# Installs what is missing, builds, runs every test, says what was skipped and why.
+# Installs missing packages, builds, runs every test, and prints what was skipped and why.
 #
 #   sh tests/run.sh [argument of meson test]...
 #
-# TALLY_BUILD names the build folder (build/). TALLY_SETUP holds options for meson setup; if it is unset,
-# a folder that is not there yet is set up for a fast build: several sources at once, without debug
-# information.
-# TALLY_TEST_LLDBS names the LLDBs to test, paths separated by blanks. If it is unset: lldb-14, LLDB 19,
-# and the versions in TALLY_LLDB_VERSIONS ("16 22"); all but lldb-14 are unpacked into the build
-# folder.
+# TALLY_BUILD names the build directory (build/). TALLY_SETUP holds options for meson setup; if it
+# is unset, a new build directory is set up for a fast build: several sources per compilation,
+# without debug information. TALLY_TEST_LLDBS names the LLDBs to test, paths separated by blanks. If
+# it is unset, these are lldb-14, LLDB 19, and the versions in TALLY_LLDB_VERSIONS ("16 22"); all
+# but lldb-14 are unpacked into the build directory.
 set -eu
 
 tally_source=$(cd "$(dirname "$0")/.." && pwd)

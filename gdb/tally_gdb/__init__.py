@@ -1,6 +1,6 @@
-"""The GDB front: it forwards what is typed and what happens to the session in libtally.
+"""The GDB front end. It forwards commands and debugger events to the session in libtally.
 
-For scripts of your own, after `source …/tally.py`:
+Scripts can use it after `source …/tally.py`:
 
     import tally_gdb
     profile = tally_gdb.profile()
@@ -14,7 +14,7 @@ _loaded = None
 
 
 def load(folder: str) -> None:
-    """Registers the commands, settings and event handlers; a second call does nothing."""
+    """Registers the commands, settings and event handlers. A second call does nothing."""
     global _loaded
     if _loaded is not None:
         return
@@ -29,7 +29,7 @@ def load(folder: str) -> None:
     try:
         library = _abi.load(folder)
     except _abi.LibraryError as error:
-        # Not raised: GDB would print a traceback for it.
+        # GDB would print a traceback if this were raised.
         gdb.write(f"Tally is not loaded: {error}\n", gdb.STDERR)
         return
     session = Session(library)
@@ -42,12 +42,12 @@ def load(folder: str) -> None:
 
         mi.register(runner)
     watcher.connect()
-    variables.connect()  # behind what tells the session of a stop
+    variables.connect()  # after the watcher, whose handlers update the session
     _loaded = Profile(runner)
 
 
 def profile():
-    """The one Profile of this GDB."""
+    """Returns the only Profile of this GDB. Raises TallyError if Tally is not loaded."""
     if _loaded is None:
         raise TallyError("Tally is not loaded: `source` its tally.py first")
     return _loaded

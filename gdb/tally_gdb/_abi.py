@@ -1,4 +1,4 @@
-"""libtally's functions, as ctypes sees them. The only file here that imports ctypes."""
+"""Declares libtally's functions for ctypes. No other module of this package imports ctypes."""
 
 import ctypes
 import os
@@ -9,11 +9,11 @@ ABI = 1
 
 
 class LibraryError(Exception):
-    """The library is not there, or is not the one that this file was written for."""
+    """libtally cannot be loaded, or its interface is not the one that this file declares."""
 
 
 class Event(ctypes.Structure):
-    """tally_event."""
+    """Mirrors tally_event."""
 
     _fields_ = [
         ("size", c_uint32),
@@ -31,7 +31,7 @@ class Event(ctypes.Structure):
 
 
 class Stack(ctypes.Structure):
-    """tally_stack."""
+    """Mirrors tally_stack."""
 
     _fields_ = [
         ("tid", c_int32),
@@ -42,7 +42,7 @@ class Stack(ctypes.Structure):
 
 
 class Hit(ctypes.Structure):
-    """tally_hit."""
+    """Mirrors tally_hit."""
 
     _fields_ = [
         ("size", c_uint32),
@@ -57,7 +57,7 @@ class Hit(ctypes.Structure):
 
 
 class Place(ctypes.Structure):
-    """tally_place."""
+    """Mirrors tally_place."""
 
     _fields_ = [
         ("file", c_char_p),
@@ -103,11 +103,11 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
 REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN = range(1, 4)
 # enum tally_hit_kind
 HIT_FIRST, HIT_SECOND, HIT_RETURNED, HIT_CAUGHT, HIT_JUMPED = range(5)
-# tally_session_region_hit()'s UINT64_MAX and UINT64_MAX - 1
+# special results of tally_session_region_hit(): UINT64_MAX and UINT64_MAX - 1
 HIT_LOOK, HIT_NOBODY = c_uint64(-1).value, c_uint64(-2).value
 # enum tally_tick_kind
 TICK_OURS, TICK_STALE, TICK_THEIRS = range(3)
-# tally_session_tick_interrupt()'s SIZE_MAX
+# special result of tally_session_tick_interrupt(): SIZE_MAX
 TICK_GIVEN_UP = c_size_t(-1).value
 # enum tally_column_kind
 COLUMN_TEXT, COLUMN_COUNT = range(2)
@@ -116,7 +116,7 @@ _text = c_char_p
 _handle = c_void_p
 _out = POINTER(c_void_p)
 
-# (name, argument types, result type); a test compares it with tally.h.
+# (name, argument types, result type); a test compares this table with tally.h.
 FUNCTIONS = [
     ("tally_version", [], _text),
     ("tally_abi", [], c_uint32),
@@ -179,14 +179,15 @@ FUNCTIONS = [
 
 
 def _candidates(folder: str) -> List[str]:
-    """Where the library may be: told by the environment, beside the installed plug-in, in a build
-    folder beside the sources, or where the loader looks."""
+    """Returns the paths to try. TALLY_LIBRARY, if it is set, is the only one. Otherwise the first
+    is the installed library, or the one in the directory `build` of the source tree, and the second
+    is a bare name, which the dynamic loader searches for. `folder` is tally.py's directory."""
     told = os.environ.get("TALLY_LIBRARY")
     if told:
         return [told]
     out = []
     try:
-        from . import _paths  # written by the installation
+        from . import _paths  # exists only in an installation
 
         out.append(os.path.normpath(os.path.join(folder, _paths.LIBRARY)))
     except ImportError:
@@ -209,13 +210,13 @@ def load(folder: str) -> ctypes.CDLL:
         try:
             function = getattr(library, name)
         except AttributeError:
-            raise LibraryError(f"bindings and library differ: {path} has no {name}")
+            raise LibraryError(f"bindings and library do not match: {path} has no {name}")
         function.argtypes = arguments
         function.restype = result
     if library.tally_abi() != ABI:
         raise LibraryError(
-            f"bindings and library differ: {path} has interface {library.tally_abi()}, "
-            f"these are for {ABI}"
+            f"bindings and library do not match: {path} has interface version "
+            f"{library.tally_abi()}, the bindings need version {ABI}"
         )
     return library
 
@@ -233,14 +234,14 @@ def texts(values: List[bytes]):
 
 
 def stacks(seen: Sequence[Tuple[int, bytes, Sequence[int]]]):
-    """An array of Stack of (tid, name, pcs)."""
+    """Returns an array of Stack, built from (tid, name, pcs) tuples."""
     return (Stack * len(seen))(*[
         Stack(tid, len(pcs), (c_uint64 * len(pcs))(*pcs), name) for tid, name, pcs in seen
     ])
 
 
 def places(addresses: Sequence[int]):
-    """An array of Place, of run-time addresses."""
+    """Returns an array of Place, built from run-time addresses."""
     return (Place * len(addresses))(*[Place(None, address) for address in addresses])
 
 

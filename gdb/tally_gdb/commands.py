@@ -1,4 +1,4 @@
-"""`profile` and its sub-commands; names, help and completion come from the library."""
+"""`profile` and its subcommands. The library supplies their names, help and completions."""
 
 import re
 import sys
@@ -13,11 +13,12 @@ from .session import Session, TallyError
 
 
 def _is_typed() -> bool:
-    """Whether GDB called our caller; else a script did by gdb.execute(), and may take the text."""
+    """Returns whether GDB itself called the caller of this function. Otherwise a script called it
+    with gdb.execute(), and may capture the output."""
     return sys._getframe(1).f_back is None
 
 
-# A quote that is still open begins it, or it has no blanks.
+# The last word of a line. It either begins with a quote that is still open, or has no blanks.
 _LAST_WORD = re.compile(r"""(?:^|\s)(?:(['"])(?P<quoted>((?!\1).)*)|(?P<plain>\S*))$""")
 
 
@@ -34,8 +35,9 @@ class _Console:
             gdb.write(printable(text))
 
     def complete(self, line: str, text: str, word: Optional[str]) -> List[str]:
-        """GDB replaces `word`, which begins later than the last word of `text` where a '-', '/' or
-        ':' stands. None: it only asks how words end."""
+        """Returns what may replace `word`, which GDB passes as the last part of `text`. GDB ends it
+        at a '-', '/' or ':', so it may begin later than the last word of `text`; the completions
+        then lose the same prefix. `word` is None when GDB only asks where words end."""
         last = _LAST_WORD.search(text)
         if word is None or last is None:
             return []
@@ -54,7 +56,7 @@ class _Prefix(gdb.Command):
     def __init__(self, console: _Console, session: Session) -> None:
         self._console = console
         self._help = printable(session.help())
-        self.__doc__ = self._help.partition("\n\n")[0]  # GDB lists the commands by itself
+        self.__doc__ = self._help.partition("\n\n")[0]  # GDB appends a list of the commands
         super().__init__("profile", gdb.COMMAND_DATA, prefix=True)
 
     def invoke(self, argument: str, from_tty: bool) -> None:

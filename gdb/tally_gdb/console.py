@@ -1,18 +1,19 @@
-"""Text as GDB can show it, and what it raises."""
+"""Text that GDB can print, and the exceptions that GDB raises."""
 
 import gdb
 
-# What GDB may raise. UnicodeError: a path that is not UTF-8.
+# The exceptions that GDB's functions may raise; UnicodeError is for a path that is not UTF-8.
 FAULTS = (gdb.error, RuntimeError, UnicodeError)
 
 
 def printable(text: str) -> str:
-    """GDB raises for what its character set does not hold: ASCII, where no locale is set."""
+    """Returns `text` with the characters escaped that GDB's host character set lacks. GDB raises an
+    exception for such characters, and its character set is ASCII if no locale is set."""
     charset = gdb.host_charset() if hasattr(gdb, "host_charset") else "ascii"
     try:
         text.encode(charset)
     except UnicodeError:
         return text.replace("…", "...").encode(charset, "backslashreplace").decode(charset)
-    except LookupError:  # one that Python does not know
+    except LookupError:  # Python does not know this character set
         return text.replace("…", "...").encode("ascii", "backslashreplace").decode("ascii")
     return text

@@ -1,4 +1,4 @@
-"""What happens to the inferior, told to the session."""
+"""Reports to the session what happens to the inferior."""
 
 import atexit
 import os
@@ -24,7 +24,7 @@ _CATCHPOINT = getattr(gdb, "BP_CATCHPOINT", None)
 
 
 def _target(inferior: gdb.Inferior) -> Tuple[int, int]:
-    """What is debugged: a tally_target_kind and the process id (0: none)."""
+    """Returns the inferior's tally_target_kind and its process id (0 if there is no process)."""
     connection = getattr(inferior, "connection", None)
     kind = connection.type if connection is not None else "native"
     if kind == "core":
@@ -54,10 +54,12 @@ def _hit_counts() -> Dict[int, int]:
 
 
 def _stopper(event, counts_before: Dict[int, int], own: int):
-    """The break-, watch- or catchpoint that stopped the process; None: nothing of the user's."""
+    """Returns the user's breakpoint, watchpoint or catchpoint that stopped the process, or None.
+    `own` is the number of the interrupter's catchpoint."""
     hit = [each for each in getattr(event, "breakpoints", ())
-           if each.number > 0 and each.number != own]  # others are a region's
-    # All at that place are told. Those whose condition is false do not count it as a hit.
+           if each.number > 0 and each.number != own]  # those of a region are negative
+    # The event lists all breakpoints at the address. If the condition of one is false, GDB does not
+    # increase its hit count.
     true = [each for each in hit if each.hit_count != counts_before.get(each.number, 0)]
     return next(iter(true or hit), None)
 
@@ -80,7 +82,7 @@ def _tracer(pid: int) -> int:
 
 
 def _program(inferior: gdb.Inferior) -> Dict[str, str]:
-    """Its file, and that with its arguments."""
+    """Returns the path of the inferior's program, and its command line."""
     try:
         program = inferior.progspace.filename or ""
         arguments = getattr(inferior, "arguments", None)
@@ -92,16 +94,16 @@ def _program(inferior: gdb.Inferior) -> Dict[str, str]:
 
 
 class Watcher:
-    """GDB's events, as the session's. Nothing that goes wrong here may reach GDB."""
+    """Translates GDB's events into events of the session. No error may propagate to GDB."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._actions = Actions(session)
         self._passed_stops = PassedStops(session)
-        self._running_pid = 0  # of the process that was heard to run on; 0: none
-        self._hit_counts: Dict[int, int] = {}  # when it was last resumed
-        self._called_pid = 0  # of the process that runs a function called from the prompt
-        self._told_to_stay = 0  # the process beside which the sampled one was said to stay behind
+        self._running_pid = 0  # the process whose resume was reported last; 0 if it has stopped
+        self._hit_counts: Dict[int, int] = {}  # the breakpoints' hit counts at the last resume
+        self._called_pid = 0  # the process that runs a function called from the prompt; 0 if none
+        self._told_to_stay = 0  # the other checkpoint's process about which the user was warned
 
     def connect(self) -> None:
         self._passed_stops.connect()
@@ -117,7 +119,7 @@ class Watcher:
         exiting = getattr(gdb.events, "gdb_exiting", None)
         if exiting is not None:
             exiting.connect(lambda _event: self._close())
-        # GDB without that event; and a reader thread must never outlive the interpreter.
+        # Older GDBs lack that event, and a reader thread must not outlive the Python interpreter.
         atexit.register(self._close)
 
     def _close(self) -> None:
@@ -128,12 +130,13 @@ class Watcher:
         return GdbPerformer(self._session, self._actions, shows_progress)
 
     def sync(self) -> None:
-        """Tells the session what is there now; before each command."""
+        """Reports the current target to the session. Call it before each command."""
         self._is_behind(tell=True)
         self._push(_abi.EVENT_TARGET, **_program(self._inferior()))
 
     def tell_running(self) -> None:
-        """After each command: what it began may have found the process running (`continue &`)."""
+        """Reports the resume again if the process is running. Call it after each command, because
+        a command may begin sampling while the process runs in the background (`continue &`)."""
         inferior = self._inferior()
         if self._running_pid and self._running_pid == inferior.pid:
             self._push(_abi.EVENT_RESUMED, **_program(inferior))
@@ -143,8 +146,9 @@ class Watcher:
         return next((each for each in gdb.inferiors() if pid and each.pid == pid), None)
 
     def _is_behind(self, tell: bool = False) -> bool:
-        """`restart` puts the process of another checkpoint into the inferior of the sampled one,
-        which stands until GDB goes back to it."""
+        """Returns whether the sampled process is stopped at a checkpoint that GDB has left.
+        `restart` puts the process of another checkpoint into the inferior, and the sampled process
+        stays stopped until GDB returns to it. With `tell`, warns the user once for each process."""
         pid = self._session.sampled_pid
         if not pid or self._sampled() is not None or _tracer(pid) != os.getpid():
             self._told_to_stay = 0
@@ -157,7 +161,8 @@ class Watcher:
         return True
 
     def _inferior(self) -> gdb.Inferior:
-        """The one to tell of: that is sampled, while it is there; else the selected one."""
+        """Returns the inferior whose events are reported: the sampled one if it exists, otherwise
+        the selected one."""
         return self._sampled() or gdb.selected_inferior()
 
     def _push(self, kind: int, target: Optional[int] = None, pid: Optional[int] = None,
@@ -194,9 +199,9 @@ class Watcher:
 
     def _on_cont(self, event) -> None:
         try:
-            thread = getattr(event, "inferior_thread", None)  # None: GDB is not in non-stop mode
+            thread = getattr(event, "inferior_thread", None)  # None unless GDB is in non-stop mode
             if thread is None and 0 != self._running_pid == gdb.selected_inferior().pid:
-                return  # as below, told at once: a region's breakpoints let it go on very often
+                return  # a fast path of the test below, as a region's breakpoints resume very often
             if self._is_behind(tell=True):
                 return
             inferior = self._inferior()
@@ -205,7 +210,7 @@ class Watcher:
             if resumed.num != inferior.num and not together:
                 return
             if inferior.pid == self._running_pid:
-                return  # within a step, or past a breakpoint whose condition is false
+                return  # it resumes within a step, or after a breakpoint whose condition is false
             self._running_pid = inferior.pid
             self._hit_counts = _hit_counts()
             self._push(_abi.EVENT_RESUMED, **_program(inferior))
@@ -213,8 +218,8 @@ class Watcher:
             pass
 
     def _on_call(self, event) -> None:
-        """A function called from the prompt: GDB tells of no resume and of no stop. One that a
-        breakpoint's condition calls is within a run that goes on."""
+        """Reports a resume and a stop for a function called from the prompt, for which GDB sends no
+        such events. A call in a breakpoint's condition is part of a run that has not ended."""
         try:
             if self._is_behind():
                 return
@@ -233,7 +238,7 @@ class Watcher:
             self._called_pid = 0
 
     def _on_stop(self, event) -> None:
-        thread = getattr(event, "inferior_thread", None)  # None: all threads have stopped
+        thread = getattr(event, "inferior_thread", None)  # None if all threads have stopped
         try:
             if self._is_behind():
                 return
@@ -249,7 +254,8 @@ class Watcher:
             return
         stopper = _stopper(event, self._hit_counts, self._actions.interrupter.number)
         if stopper is None:
-            # What is left are steps of all kinds; a finish ends at a breakpoint that is GDB's own.
+            # Only the various kinds of steps remain. `finish` ends at a temporary breakpoint of
+            # GDB's own, which is deleted by now.
             stepped = re.search(r"being stepped|has since been deleted", _info_program())
             self._push(_abi.EVENT_STEP if stepped else _abi.EVENT_OTHER, **place)
             return
@@ -269,12 +275,12 @@ class Watcher:
         if pid == sampled:
             self._actions.region.process_gone()
         if pid != sampled:
-            if not sampled:  # what was changed for it is undone now
+            if not sampled:  # the session now restores what it changed for the process
                 self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0)
-            return  # else another process, which GDB debugs too
+            return  # if there is a sampled process, another one has exited
         facts = {"target": _abi.TARGET_NONE, "pid": 0}
         if not was_running:
-            # It left at the prompt. GDB's $_exitcode may be of an earlier run.
+            # It was detached or killed at the prompt. GDB's $_exitcode may be of an earlier run.
             self._push(_abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED, **facts)
         elif hasattr(event, "exit_code"):
             self._push(_abi.EVENT_EXITED, number=event.exit_code, **facts)
@@ -287,7 +293,7 @@ class Watcher:
             self._push(_abi.EVENT_SIGNALLED, text=name, **facts)
 
     def _on_exec(self, _event) -> None:
-        """Other commands clear the symbols, too, but not while the program runs."""
+        """Handles an exec. Other commands clear the symbols too, but not while the program runs."""
         if self._running_pid:
             self._actions.program_replaced()
             self._passed_stops.process_replaced()

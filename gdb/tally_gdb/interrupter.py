@@ -1,8 +1,9 @@
-"""Interrupts the process in a running `continue`, and looks where it stands.
+"""Samples a process by interrupting it periodically within a running `continue`.
 
-A catchpoint whose condition is a function of ours: GDB stops the process, asks the function, and
-goes on, all inside of the command that the user waits for. Of a process of this machine each thread
-gets a signal of its own, which it never sees; a remote one is interrupted as Ctrl-C does it.
+It uses a signal catchpoint whose condition calls a Python function. GDB stops the process and
+evaluates the condition, which records where the threads are. GDB then resumes the process, all
+within the command that the user waits for. In a local process each thread gets its own signal,
+which GDB does not pass on to the program. A remote process is interrupted as Ctrl-C does.
 """
 
 import os
@@ -20,32 +21,33 @@ from .signals import Signals, is_passed, signal_name
 
 _FUNCTION = "_tally_tick"
 _MOST_FRAMES = 128
-_ON_ITS_WAY = 0.1  # seconds
-_LONGEST_LOOK_AWAY = 0.05
+_ON_ITS_WAY = 0.1  # seconds in which an interrupt that was already sent arrives
+_LONGEST_LOOK_AWAY = 0.05  # seconds between two checks for Ctrl-C
 
 
 def _pcs(with_callers: bool) -> List[int]:
-    """Of the selected thread, leaf first; callers as return address - 1."""
+    """Returns the selected thread's pcs, leaf first. A caller's pc is its return address - 1."""
     frame: Optional[gdb.Frame] = gdb.newest_frame()
     if not with_callers:
         return [frame.pc()] if frame is not None else []
     pcs: List[int] = []
-    returned_to = False  # the frame before was called from this one
+    returned_to = False  # whether the previous (inner) frame was called from this one
     try:
         while frame is not None and len(pcs) < _MOST_FRAMES:
             kind = frame.type()
-            if kind != gdb.INLINE_FRAME:  # the library tells those by itself
+            if kind != gdb.INLINE_FRAME:  # the library finds inlined frames itself
                 called = returned_to and kind != gdb.SIGTRAMP_FRAME
                 pcs.append(frame.pc() - 1 if called else frame.pc())
                 returned_to = kind != gdb.SIGTRAMP_FRAME
             frame = frame.older()
     except gdb.error:
-        pass  # memory that cannot be read: the stack ends here
+        pass  # the stack ends where its memory cannot be read
     return pcs
 
 
 class _Tick(gdb.Function):
-    """The catchpoint's condition. Whatever happens in it, the process goes on."""
+    """The catchpoint's condition. It is always false, so that the process resumes even after an
+    error."""
 
     def __init__(self, owner: "Interrupter") -> None:
         self._owner = owner
@@ -73,11 +75,12 @@ class Interrupter:
         self._over = threading.Event()
         self._running = threading.Event()
         self._asked_by_user = False
-        self._name = ""  # of the signal
-        self.number = 0  # of the catchpoint; 0: none
+        self._name = ""  # the signal's name
+        self.number = 0  # the catchpoint's number; 0 if there is none
 
     def begin(self, numbers: Sequence[int], with_callers: bool) -> str:
-        """"" or why not."""
+        """Begins to interrupt the process by the signal numbers[0], or as Ctrl-C does if `numbers`
+        is empty. Returns "", or the reason if that is not possible."""
         self.end()
         try:
             refusal = self._begin(numbers, with_callers)
@@ -89,10 +92,10 @@ class Interrupter:
 
     def _begin(self, numbers: Sequence[int], with_callers: bool) -> str:
         if gdb.parameter("non-stop"):
-            return "in non-stop mode a process is not interrupted as a whole"
+            return "GDB cannot interrupt a whole process in non-stop mode"
         self._remote = not numbers
         if self._remote and is_passed("SIGINT"):
-            return "SIGINT is passed to the program: `handle SIGINT nopass` first"
+            return "SIGINT is passed to the program: enter `handle SIGINT nopass` first"
         self._with_callers = with_callers
         if self._function is None:
             self._function = _Tick(self)
@@ -101,7 +104,7 @@ class Interrupter:
         self._catch()
         self._over.clear()
         self._thread = threading.Thread(target=self._run, name="tally-ticker", daemon=True)
-        # The debugger's signals must find the debugger's own threads.
+        # The new thread inherits this mask, so that GDB's own threads receive GDB's signals.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             self._thread.start()
@@ -120,22 +123,22 @@ class Interrupter:
         self._running.clear()
 
     def end(self) -> None:
-        """Harmless when done twice."""
+        """Ends the interrupts and deletes the catchpoint. A second call does nothing."""
         self.end_thread()
         if self.number:
             try:
                 gdb.execute(f"delete {self.number}", to_string=True)
             except gdb.error:
-                pass  # the user has deleted it
+                pass  # the user has already deleted it
             self.number = 0
 
     def resumed(self) -> None:
         if not self.number:
             return
         ours = next((each for each in gdb.breakpoints() or () if each.number == self.number), None)
-        if ours is None:  # `delete` means the user's own
+        if ours is None:  # `delete` without arguments is meant for the user's own breakpoints
             self._catch()
-        elif not ours.enabled:  # a stop of ours would be one for the user
+        elif not ours.enabled:  # without the catchpoint an interrupt would stop for the user
             gdb.write(f"profile: catchpoint {self.number} is disabled: nothing is sampled\n",
                       gdb.STDERR)
             return
@@ -160,14 +163,14 @@ class Interrupter:
         self._session.tick(self._performer(), self._seen(thread))
 
     def stop_for_user(self) -> None:
-        """After Ctrl-C. The process is stopped without the catchpoint, so that GDB tells of it as it
-        always does. Any thread."""
+        """Stops the process after Ctrl-C. The catchpoint is disabled first, so that GDB reports the
+        stop in the usual way. Any thread may call this."""
         if not self._asked_by_user:
             self._asked_by_user = True
             gdb.post_event(self._disable_for_user)
 
     def _disable_for_user(self) -> None:
-        if self._asked_by_user:  # else it has stopped meanwhile
+        if self._asked_by_user:  # otherwise the process has stopped meanwhile
             self._enable("disable")
 
     def _catch(self) -> None:
@@ -184,7 +187,8 @@ class Interrupter:
             pass
 
     def _seen(self, thread: gdb.InferiorThread) -> List[Tuple[int, str, List[int]]]:
-        """A signal stops one thread, the others still run; a remote process stops as a whole."""
+        """Returns (tid, name, pcs) of each thread to record: that of `thread` alone if a signal
+        stopped it, or those of all threads of a remote process, which stops as a whole."""
         threads = gdb.selected_inferior().threads() if self._remote else ()
         if len(threads) < 2:
             return [(thread.ptid[1], thread.name or "", _pcs(self._with_callers))]
@@ -197,18 +201,18 @@ class Interrupter:
             thread.switch()
         return out
 
-    # --- the thread: it never touches gdb, but for post_event
+    # --- the ticker's thread: of GDB's functions it may call only gdb.post_event()
     def _run(self) -> None:
         while True:
             self._running.wait()
             if not self._wait(self._session.tick_wait_seconds()):
                 return
             if self._asked_by_user:
-                # An interrupt of ours may be on its way, and two would stop it twice.
+                # A tick's interrupt may already be on its way; a second one would stop it twice.
                 if not self._over.wait(_ON_ITS_WAY) and self._running.is_set():
                     gdb.post_event(self._interrupt_for_user)
                 self._running.clear()
-                if self._over.is_set():  # end_thread() had set both
+                if self._over.is_set():  # end_thread() has set both events
                     return
                 continue
             sent = self._session.tick_interrupt() if self._running.is_set() else 0
@@ -219,7 +223,7 @@ class Interrupter:
                 gdb.post_event(self._ask)
 
     def _wait(self, seconds: float) -> bool:
-        """Not longer than until Ctrl-C. False: it is all over."""
+        """Waits for `seconds`, or until Ctrl-C. Returns False if the thread is to end."""
         end = time.monotonic() + seconds
         while not self._asked_by_user and not self._over.is_set():
             if self._remote and self._session.sigint_seen():
@@ -244,7 +248,7 @@ class Interrupter:
 
     def _interrupt_for_user(self) -> None:
         if not self._asked_by_user:
-            return  # it has stopped
+            return  # the process has already stopped
         if self._remote:
             self._interrupt()
             return

@@ -1,4 +1,4 @@
-"""`-profile-…`: each command of `profile`, for programs that drive GDB by MI."""
+"""`-profile-…`: an MI command for each subcommand of `profile`."""
 
 from typing import List
 
@@ -9,7 +9,7 @@ from .runner import TOO_DEEP, Runner, quoted
 from .session import TallyError
 
 def _result(value):
-    """MI knows texts, lists and tuples: a flag becomes 1 or 0."""
+    """Converts a value to MI's strings, lists and tuples. A bool becomes 1 or 0."""
     if isinstance(value, dict):
         return {name: _result(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""The user's breakpoints that GDB may pass by itself, told to the session."""
+"""Reports to the session the user's breakpoints that GDB may pass without a stop for the user."""
 
 from typing import Iterator, List, Optional
 
@@ -20,7 +20,8 @@ def _may_be_passed(breakpoint: gdb.Breakpoint) -> bool:
 
 
 def _addresses(inferior: int) -> Iterator[int]:
-    """Before GDB 13 a breakpoint does not tell its locations: there is none then."""
+    """Yields the addresses of these breakpoints in the inferior of this number. Before GDB 13,
+    Python cannot ask for a breakpoint's locations, and there are no addresses."""
     for breakpoint in gdb.breakpoints() or ():
         try:
             if _may_be_passed(breakpoint):
@@ -34,11 +35,12 @@ def _addresses(inferior: int) -> Iterator[int]:
 
 
 class PassedStops:
-    """GDB tells of no resume where it passes a breakpoint, but of each change of a breakpoint."""
+    """Keeps the session's set of passed breakpoints current. GDB sends no event when it resumes
+    after such a breakpoint, but it sends one for each change of a breakpoint."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._inferior = 0  # that runs and is sampled
+        self._inferior = 0  # number of the inferior that runs and is sampled; 0 if none
         self._told: Optional[List[int]] = None
 
     def connect(self) -> None:
@@ -57,7 +59,7 @@ class PassedStops:
                 self._session.set_passed_stops(addresses)
                 self._told = addresses
         except (*FAULTS, TallyError):
-            pass  # these ticks are counted
+            pass  # the ticks that the kernel spends on these breakpoints are then counted
 
     def resumed(self, inferior: int) -> None:
         self._inferior = inferior
@@ -67,7 +69,7 @@ class PassedStops:
         self._inferior = 0
 
     def process_replaced(self) -> None:
-        """Its addresses mean something else now."""
+        """Forgets the addresses, which have another meaning after an exec."""
         self._told = None
         try:
             self._session.set_passed_stops([])

@@ -1,4 +1,4 @@
-"""What GDB does for the session, on its request."""
+"""Performs the session's requests in GDB."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from .signals import Signals
 
 
 class Actions:
-    """What is changed in GDB for as long as sampling needs it."""
+    """Makes the changes in GDB that sampling needs, and undoes them."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -25,8 +25,8 @@ class Actions:
         self.interrupter = Interrupter(session, self._signals,
                                        lambda: GdbPerformer(session, self))
         self.region = Region(session)
-        self.calling = False  # the program, for ourselves
-        self._loaded_late: Sequence[int] = ()  # the signals of an agent that was
+        self.calling = False  # whether a call into the program, for loading the agent, is running
+        self._loaded_late: Sequence[int] = ()  # signals of an agent that was not preloaded
 
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
         try:
@@ -59,15 +59,15 @@ class Actions:
             elif request == _abi.REQUEST_LIST:
                 return places.list_source(words)
             else:
-                return "this front does not know how to"
+                return "this GDB plug-in does not support the request"
         except FAULTS as error:
             return str(error) or "GDB does not allow it"
         return ""
 
 
     def program_replaced(self) -> None:
-        """By an exec: a signal of the old program's agent may wait for the new one, and end it. An
-        agent that was preloaded sees to that itself."""
+        """Handles an exec. A pending signal of the old program's agent would end the new program,
+        which has no handler for it. A preloaded agent prevents that itself."""
         try:
             self._signals.hide(self._loaded_late, deliver=False)
         except FAULTS:
@@ -75,7 +75,7 @@ class Actions:
 
 
 class GdbPerformer(Performer):
-    """Answers the session's requests while a command runs."""
+    """Answers the session's requests while it handles a command or an event."""
 
     def __init__(self, session: Session, actions: Actions, shows_progress: bool = True) -> None:
         self._session = session
@@ -96,11 +96,11 @@ class GdbPerformer(Performer):
 
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
         if request in (_abi.REQUEST_BREAK, _abi.REQUEST_LIST) and not words[0] and self._elsewhere():
-            return "is an address of another inferior than the selected one"
+            return "the address belongs to another inferior than the selected one"
         return self._actions.act(request, words, signals)
 
     def _elsewhere(self) -> bool:
-        """GDB would look in another program than the sampled one."""
+        """Returns whether the selected inferior is not the sampled one."""
         sampled = self._session.sampled_pid
         return bool(sampled) and gdb.selected_inferior().pid != sampled
 
@@ -120,10 +120,10 @@ class GdbPerformer(Performer):
             block = gdb.block_for_pc(address)
             file, line, frames = place.symtab.filename if place.symtab else "", place.line, []
             while block is not None and not block.is_static and not block.is_global:
-                if block.function is not None:  # inlined ones are blocks of their caller's
+                if block.function is not None:  # an inlined function is a block of its caller
                     file = file if line else block.function.symtab.filename
                     frames.append(f"{block.function.print_name}\t{file}\t{line}")
-                    line = 0  # of the call of an inlined one: GDB's Python does not tell
+                    line = 0  # GDB's Python does not give the line of an inlined function's call
                 block = block.superblock
             if frames:
                 return "\n".join(frames)

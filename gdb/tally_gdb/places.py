@@ -1,4 +1,4 @@
-"""From what the session knows of code to what GDB shows of it."""
+"""Sets breakpoints, lists source and disassembles code at addresses that the session names."""
 
 from typing import Sequence
 
@@ -8,7 +8,7 @@ from .console import FAULTS
 
 
 def set_breakpoint(words: Sequence[str]) -> str:
-    """GDB tells the user about it."""
+    """Sets a breakpoint at (file, line) or ("", address). GDB itself prints a message about it."""
     file, place = words
     if file:
         gdb.Breakpoint(source=file, line=place)
@@ -24,7 +24,7 @@ def list_source(words: Sequence[str]) -> str:
 
 
 def disassembly_flavor() -> str:
-    """Of x86; a GDB that is for other machines only has no such setting."""
+    """Returns GDB's setting for x86. A GDB without support for x86 lacks it; "att" is then used."""
     try:
         return str(gdb.parameter("disassembly-flavor"))
     except FAULTS:
@@ -32,8 +32,9 @@ def disassembly_flavor() -> str:
 
 
 def instructions(ranges: Sequence[int]) -> str:
-    """"0xADDRESS\\ttext" a line, of ranges that are pairs of addresses."""
-    # Of a thread's newest frame: that of another architecture would be another inferior's.
+    """Returns a line "0xADDRESS\\ttext" for each instruction. `ranges` holds pairs of addresses,
+    low and high, each a half-open range. The selected inferior must be the sampled one."""
+    # The architecture is that of the newest frame of the selected thread.
     architecture = gdb.newest_frame().architecture()
     lines = []
     for low, high in zip(ranges[::2], ranges[1::2]):

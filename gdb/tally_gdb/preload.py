@@ -1,4 +1,4 @@
-"""The agent in the program: loaded before all others at the next run, or into one that stands."""
+"""Gets the agent into the program: preloaded at the next run, or loaded into a stopped process."""
 
 import os
 import shlex
@@ -12,7 +12,7 @@ _RTLD_NOW = 2
 
 
 def _variable(name: str) -> Optional[str]:
-    """Of the environment that the next run gets."""
+    """Returns the variable's value in the environment of the next run, or None if it is not set."""
     told = gdb.execute(f"show environment {name}", to_string=True) or ""
     return told.rstrip("\n").partition(" = ")[2] if told.startswith(f"{name} = ") else None
 
@@ -22,36 +22,39 @@ def _preload(library: str, theirs: Optional[str]) -> str:
 
 
 class Preload:
-    """What the next run is started with, and how that was before."""
+    """Sets the exec-wrapper or the environment for preloading, and restores the user's setting."""
 
     def __init__(self) -> None:
-        self._wrapper: Optional[str] = None  # ours, while it is set
+        self._wrapper: Optional[str] = None  # Tally's exec-wrapper while it is set, otherwise None
         self._user_wrapper = ""
-        self._variables: Dict[str, Tuple[str, Optional[str]]] = {}  # ours, and the user's
+        self._variables: Dict[str, Tuple[str, Optional[str]]] = {}  # Tally's value and the user's
 
     def begin(self, library: str, variable: str) -> str:
-        """"" or why not."""
+        """Makes the next run preload `library` with `variable` ("NAME=VALUE") in its environment.
+        Returns "", or the reason if that is not possible."""
         self.end()
         theirs = _variable("LD_PRELOAD")
         if not gdb.parameter("startup-with-shell"):
-            # GDB ignores a wrapper then, and no shell is in between that would be armed, too.
+            # GDB then ignores an exec-wrapper. Setting the environment is safe, because there is no
+            # shell into which the agent would be preloaded, too.
             for each in (_preload(library, theirs), variable):
                 name, _, value = each.partition("=")
                 self._variables[name] = (value, _variable(name))
                 gdb.execute(f"set environment {name} = {value}", to_string=True)
             return ""
         self._user_wrapper = gdb.parameter("exec-wrapper") or ""
-        # GDB waits for one more program, and no second wrapper fits in.
+        # GDB expects a wrapper to add exactly one exec, so a second one cannot be added.
         wrapper, _, rest = self._user_wrapper.strip().partition(" ")
         if wrapper and os.path.basename(wrapper) != "env":
-            return f"the exec-wrapper '{wrapper}' leaves no room for another"
+            return f"the exec-wrapper '{wrapper}' cannot be combined with another one"
         try:
             for word in shlex.split(rest):
                 if word.startswith("LD_PRELOAD="):
                     theirs = word.partition("=")[2]
         except ValueError as error:
-            return f"the exec-wrapper cannot be read: {error}"
-        # Behind the user's own: options of env come first, and of two values the last one holds.
+            return f"the exec-wrapper cannot be parsed: {error}"
+        # Tally's variables follow the user's words, because env takes its options first, and the
+        # last of two values of a variable counts.
         words = [wrapper or "env", rest, shlex.quote(_preload(library, theirs)),
                  shlex.quote(variable)]
         self._wrapper = " ".join(word for word in words if word)
@@ -59,7 +62,7 @@ class Preload:
         return ""
 
     def end(self) -> None:
-        # What the user has set meanwhile stays.
+        # A value that the user has set meanwhile stays.
         if self._wrapper is not None and gdb.parameter("exec-wrapper") == self._wrapper:
             gdb.execute(f"set exec-wrapper {self._user_wrapper}" if self._user_wrapper else
                         "unset exec-wrapper", to_string=True)
@@ -71,11 +74,12 @@ class Preload:
         self._variables.clear()
 
 
-_LONGEST_SYSTEM_CALL = 4  # bytes of the instruction
+_LONGEST_SYSTEM_CALL = 4  # size of the longest system call instruction in bytes
 
 
 def _unsafe_frame(session: Session, thread: gdb.InferiorThread) -> str:
-    """Where the thread must not be interrupted by a call of ours; "" when it may."""
+    """Returns the reason why a call into the program is unsafe while this thread, which must be
+    selected, is stopped here. Returns "" if it is safe."""
     frame: Optional[gdb.Frame] = gdb.newest_frame()
     pc = frame.pc() - _LONGEST_SYSTEM_CALL
     before: Optional[bytes] = bytes(gdb.selected_inferior().read_memory(pc, _LONGEST_SYSTEM_CALL))
@@ -84,7 +88,7 @@ def _unsafe_frame(session: Session, thread: gdb.InferiorThread) -> str:
             break
         inside = session.unsafe_frame(gdb.solib_name(frame.pc()) or "", frame.name() or "", before)
         if inside:
-            return f"thread {thread.num} stands inside of {inside}"
+            return f"thread {thread.num} is stopped inside {inside}"
         frame, before = frame.older(), None
     return ""
 
@@ -96,7 +100,8 @@ def _why_unsafe(session: Session) -> str:
             thread.switch()
             found = _unsafe_frame(session, thread)
             if found:
-                return f"{found}: a call there could hang; let it go on to another place first"
+                return (f"{found}: a call from there could hang; "
+                        "let it run to another location first")
     finally:
         selected.switch()
         frame.select()
@@ -108,7 +113,7 @@ def _string(text: str) -> str:
 
 
 class _Settings:
-    """GDB's settings for a call into the program, for the length of a `with`."""
+    """Sets GDB's settings for a call into the program within a `with` statement."""
 
     _WANTED = (("scheduler-locking", "on"), ("unwindonsignal", "on"))
 
@@ -132,10 +137,11 @@ class _Settings:
 
 
 def load(session: Session, words: Sequence[str]) -> str:
-    """The library words[0] into the process that stands, started with words[1]; "" or why not."""
+    """Loads the library words[0] into the stopped process and starts it with words[1]. Returns "",
+    or the reason if that failed."""
     try:
         if gdb.selected_thread().is_running():
-            return "the process runs: stop it first"
+            return "the process is running: stop it first"
         try:
             gdb.parse_and_eval("(long) &dlopen")
         except gdb.error:

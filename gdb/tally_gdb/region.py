@@ -1,8 +1,8 @@
-"""Breakpoints that the user does not see, where a region begins and where it may end.
+"""Internal breakpoints at the locations where a region begins and where it may end.
 
-Their stop() tells the session and lets the program go on, all inside of the command that the user
-waits for. It runs at each pass, so it asks GDB for as little as it can: what has a price there is
-the frame.
+Their stop() reports the hit to the session and lets the program continue, all within the command
+that the user waits for. It runs at each pass, so it asks GDB for as little as it can. The expensive
+operation is to compute a frame.
 """
 
 import re
@@ -14,7 +14,7 @@ from . import _abi
 from .console import FAULTS
 from .session import Session
 
-# What leaves a function but its return, by the names that the program or its libraries have.
+# The functions by which the program leaves a function without a return, and their kinds of hits.
 _LEAVES = {
     "__cxa_begin_catch": _abi.HIT_CAUGHT,
     "longjmp": _abi.HIT_JUMPED,
@@ -23,17 +23,17 @@ _LEAVES = {
     "__longjmp_chk": _abi.HIT_JUMPED,
 }
 _X86_64 = "i386:x86-64"
-# GDB's words for a place that does not exist.
+# matches GDB's messages for a location that does not exist
 _UNKNOWN = re.compile(r" not defined|^No (symbol|source file|line|function|file)\b")
 
 
 class _Refused(Exception):
-    """The answer to the session."""
+    """The region cannot be set. The text is the answer to the session."""
 
 
 class _Place(gdb.Breakpoint):
-    """`address`: HIT_RETURNED, where it stands. `is_entry`: of a function, at its very first
-    instruction."""
+    """A breakpoint of a region. `kind` is a HIT_ of _abi. `address` is the breakpoint's address if
+    `kind` is HIT_RETURNED, otherwise 0. `is_entry` means the first instruction of a function."""
 
     def __init__(self, owner: "Region", spec: str, kind: int, address: int = 0,
                  is_entry: bool = False) -> None:
@@ -48,9 +48,9 @@ class _Place(gdb.Breakpoint):
         try:
             self._owner.hit(self, self._kind, self._address, self._is_entry)
         except KeyboardInterrupt:
-            return True  # it was meant for the program
+            return True  # Ctrl-C is meant to stop the program
         except FAULTS:
-            pass  # of a process that is gone, or of memory that cannot be read: no hit
+            pass  # the process is gone, or its memory cannot be read: the hit does not count
         return False
 
 
@@ -59,7 +59,8 @@ def _register(name: str) -> int:
 
 
 def _functions_at(pc: int) -> List[gdb.Block]:
-    """Their blocks, innermost first; all but the last one are inlined."""
+    """Returns the blocks of the functions at `pc`, innermost first. All except the last one are
+    inlined."""
     out, block = [], gdb.block_for_pc(pc)
     while block is not None and not block.is_static and not block.is_global:
         if block.function is not None:
@@ -69,14 +70,14 @@ def _functions_at(pc: int) -> List[gdb.Block]:
 
 
 def _symbol_at(pc: int) -> str:
-    """"parse", "parse + 4", or ""."""
+    """Returns the symbol and offset at `pc` ("parse", "parse + 4"), or ""."""
     told = gdb.execute(f"info symbol {pc:#x}", to_string=True) or ""
     return told.partition(" in section ")[0] if " in section " in told else ""
 
 
 def _is_inlined(pc: int, word: str) -> bool:
-    """Whether it is in a copy of the function that `word` names, inlined into another one. A
-    function may itself begin with a copy of another that is inlined."""
+    """Returns whether `pc` is in an inlined copy of the function that `word` names. The entry of
+    that function itself does not count, even if its code begins with an inlined copy of another."""
     functions = _functions_at(pc)
     if len(functions) < 2:
         return False
@@ -85,8 +86,8 @@ def _is_inlined(pc: int, word: str) -> bool:
 
 
 def _begins_at(function: gdb.Block, pc: int) -> bool:
-    """Where a function is split, its block begins at the lowest address, and its symbol at the
-    entry."""
+    """Returns whether `pc` is the function's entry. The block of a function that is split begins at
+    its lowest address, so the symbol is looked at too: it begins at the entry."""
     return function.start == pc or " + " not in (_symbol_at(pc) or " + ")
 
 
@@ -98,8 +99,8 @@ def _address_of(expression: str) -> int:
 
 
 def _is_code(pc: int) -> bool:
-    """Whether there is memory: of the process, or of the program's file where none runs. After an
-    exec GDB knows the symbols of a program before it knows where that is loaded."""
+    """Returns whether `pc` can be read from the process, or from the program's file if no process
+    runs. After an exec, GDB knows a program's symbols before it knows the load address."""
     try:
         gdb.selected_inferior().read_memory(pc, 1)
     except FAULTS:
@@ -108,25 +109,27 @@ def _is_code(pc: int) -> bool:
 
 
 def _named(word: str) -> str:
-    """Where no process runs, an address of the file becomes that of a symbol, which moves with it."""
+    """Replaces the address of a symbol ("*0x1234") by its name if no process runs, because such an
+    address is one of the file, and the name follows the program to its load address."""
     if gdb.selected_inferior().pid or not re.fullmatch(r"\*(0x[0-9a-fA-F]+|[0-9]+)", word):
         return word
     symbol = _symbol_at(int(word[1:], 0))
     try:
         if symbol and _address_of(f"'{symbol}'") == int(word[1:], 0):
             return f"*'{symbol}'"
-    except FAULTS:  # a name of something else
+    except FAULTS:  # the name means something else in an expression
         pass
     return word
 
 
 def _addresses(word: str) -> List[int]:
-    """Of functions, the entries: a breakpoint by name would stand behind the prologue."""
-    if word.startswith("*"):  # GDB 13's decode_line() crashes on one that it refuses
+    """Returns the addresses of a location. They are exact for functions, whereas a breakpoint by
+    name would be set after the prologue."""
+    if word.startswith("*"):  # decode_line() of GDB 13 crashes on an expression that it rejects
         return [_address_of(word[1:])]
-    rest, found = gdb.decode_line(word)  # refuses what a breakpoint would wait for
+    rest, found = gdb.decode_line(word)  # fails if a breakpoint would be pending
     if rest:
-        raise gdb.error(f"not a place: '{word}' (quote what has blanks)")
+        raise gdb.error(f"not a location: '{word}' (quote a word that contains blanks)")
     return list(dict.fromkeys(each.pc for each in found or ()))
 
 
@@ -143,11 +146,11 @@ def _look_up(word: str) -> List[int]:
 
 
 class _Function:
-    """The places where a function is entered, kept at the addresses that it has now. That of a copy
-    that is inlined is entered once: it may be the begin of a loop."""
+    """The breakpoints where a function is entered, at the addresses that it has in the current
+    process. One in an inlined copy is hit only once, because the address may begin a loop."""
 
     def __init__(self, owner: "Region", word: str, kind: int, enabled: bool = True) -> None:
-        if word.startswith("*") and "$" in word:  # its value is the one of now
+        if word.startswith("*") and "$" in word:  # the variable is evaluated once, now
             word = f"*{_look_up(word)[0]:#x}"
         word = _named(word)
         self._owner = owner
@@ -157,7 +160,7 @@ class _Function:
         self._places: Dict[int, _Place] = {}
 
     def entries(self) -> Dict[int, bool]:
-        """By address, whether it is an entry; else it is a copy that is inlined."""
+        """Returns the addresses. The value is True for an entry, False for an inlined copy."""
         found = _look_up(self._word)
         if self._word.startswith("*"):
             if not _is_code(found[0]):
@@ -169,11 +172,12 @@ class _Function:
         return {pc: not _is_inlined(pc, self._word) for pc in found}
 
     def follow(self, taken: Sequence[int] = ()) -> None:
-        """After the program or its libraries have changed. `taken`: where another place stands."""
+        """Updates the breakpoints after the program or its libraries have changed. `taken` holds
+        the addresses of other functions' breakpoints, which get no second one."""
         try:
             entries = self.entries()
         except (*FAULTS, _Refused):
-            entries = {}  # not there, or not yet
+            entries = {}  # the function does not exist, or is not loaded yet
         entries = {pc: is_entry for pc, is_entry in entries.items()
                    if pc not in taken and _is_code(pc)}
         _delete([place for pc, place in self._places.items() if pc not in entries])
@@ -201,11 +205,11 @@ class _Function:
 class Region:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._places: List[_Place] = []  # two, or none
-        self._functions: List[_Function] = []  # the region's, and what leaves it
-        self._returns: Dict[int, _Place] = {}
+        self._places: List[_Place] = []  # two for a region between locations, otherwise none
+        self._functions: List[_Function] = []  # the region's function, then those of _LEAVES
+        self._returns: Dict[int, _Place] = {}  # by return address
         self._is_x86_64 = False
-        self._follows = False  # the addresses of a process
+        self._follows = False  # whether the breakpoints are at the addresses of a process
         self._leaves_stop = False
         self._hit = _abi.Hit(size=0)
         self._hit.size = _abi.size_of(self._hit)
@@ -213,7 +217,8 @@ class Region:
         gdb.events.stop.connect(self._on_stop)
 
     def begin(self, words: Sequence[str]) -> str:
-        """In place of the region before; "" or why not."""
+        """Replaces the region by one function or by two locations. Returns "", or the reason if
+        that is not possible; the previous region then stays."""
         places: List[_Place] = []
         functions: List[_Function] = []
         try:
@@ -236,14 +241,14 @@ class Region:
         return ""
 
     def end(self) -> None:
-        """Harmless when done twice."""
+        """Deletes all breakpoints. A second call does nothing."""
         _delete(self._places)
         self._places = []
         self.process_gone()
         self._functions = []
 
     def process_gone(self) -> None:
-        """Or replaced by an exec. Its addresses mean nothing in the next one."""
+        """Forgets the process's addresses, after its end or an exec: the next one has others."""
         _delete(list(self._returns.values()))
         self._returns.clear()
         for function in self._functions:
@@ -279,14 +284,16 @@ class Region:
                                                    returns_to)
 
     def _stop_at_leaves(self, stop: bool) -> None:
-        """A program may throw thousands of exceptions while no thread is inside of the region."""
+        """Enables or disables the breakpoints in the functions of _LEAVES. They are disabled while
+        no thread is inside the region, where a program may throw thousands of exceptions."""
         if stop != self._leaves_stop:
             self._leaves_stop = stop
             for leaf in self._functions[1:]:
                 leaf.enable(stop)
 
     def _look(self, hit: _abi.Hit) -> None:
-        """As GDB sees it, which takes long."""
+        """Fills in the caller's stack pointer and the return address from GDB's frames, which is
+        slow."""
         frame = gdb.newest_frame()
         if hit.kind == _abi.HIT_RETURNED:
             hit.caller_sp = int(frame.read_register("sp"))
@@ -297,7 +304,8 @@ class Region:
             hit.at_entry = 0
 
     def _follow(self) -> None:
-        """A program that is not loaded yet has other addresses."""
+        """Sets the functions' breakpoints if there is a process. Before it is loaded, a program has
+        other addresses."""
         if not gdb.selected_inferior().pid:
             return
         self._follows = True
@@ -307,7 +315,7 @@ class Region:
             self._is_x86_64 = False
         taken: Set[int] = set()
         for function in self._functions:
-            function.follow(list(taken))  # the leaves are names of one function in most libraries
+            function.follow(list(taken))  # longjmp() has several names in most libraries
             taken.update(function.addresses())
 
     def _on_new_objfile(self, _event) -> None:
@@ -318,7 +326,7 @@ class Region:
                 pass
 
     def _on_stop(self, event) -> None:
-        if not self._follows:  # the process of a remote target may bring no symbols of its own
+        if not self._follows:  # a remote target may start a process without a new_objfile event
             self._on_new_objfile(event)
 
 
@@ -327,4 +335,4 @@ def _delete(places: Sequence[_Place]) -> None:
         try:
             place.delete()
         except FAULTS:
-            pass  # gone with its program
+            pass  # GDB has already deleted it with its program

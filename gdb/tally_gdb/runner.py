@@ -1,4 +1,4 @@
-"""What each way of asking has in common: a line typed, an MI command, a script."""
+"""Runs a `profile` command, for the command line, for MI and for scripts."""
 
 import json
 from typing import Dict, Iterable, Sequence
@@ -12,11 +12,11 @@ from .styles import styles
 from .variables import Variables
 
 
-TOO_DEEP = "the tree is deeper than Python can take: --limit leaves out light branches"
+TOO_DEEP = "the tree is too deep for Python: use --limit to leave out light branches"
 
 
 def quoted(words: Iterable[object]) -> str:
-    """As one line, from which the session takes the same words."""
+    """Returns one line, quoted so that the session splits it into the same words."""
     return " ".join("'" + str(word).replace("'", "'\\''") + "'" for word in words)
 
 
@@ -29,7 +29,8 @@ class Runner:
         self._variables = variables
 
     def run(self, line: str, to_console: bool) -> str:
-        """What follows the word `profile`; the text to print. Raises TallyError."""
+        """Runs `line`, the words after `profile`, and returns the text to print. `to_console` is
+        False if a script takes the text. Raises TallyError."""
         performer = self._watcher.performer(shows_progress=to_console)
         try:
             self._watcher.sync()
@@ -46,7 +47,7 @@ class Runner:
         return text
 
     def run_json(self, line: str) -> Dict:
-        """Of a command that has --json."""
+        """Runs a command that has the option --json, and returns the parsed JSON."""
         text = self.run(f"{line} --json", to_console=False)
         try:
             return json.loads(text)

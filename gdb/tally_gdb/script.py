@@ -1,4 +1,4 @@
-"""`profile`, for scripts in GDB's Python: see tally_gdb.profile()."""
+"""The interface for scripts in GDB's Python; see tally_gdb.profile()."""
 
 from typing import Dict, List, NamedTuple, Optional, Union
 
@@ -6,96 +6,100 @@ from .runner import Runner, quoted
 
 
 class Row(NamedTuple):
-    """Of Profile.report(). Texts are "" and numbers 0 where they are not known."""
+    """A row of Profile.report(). Unknown texts are "", unknown numbers are 0."""
 
-    name: str  # of the function; of the thread; of what ended the part
-    file: str  # of the function's declaration; by line: of the line
+    name: str  # the name of the function or thread, or the event that ended the part
+    file: str  # the file of the line, or of the function's declaration
     object: str  # the program or library
-    line: int  # by line: the line; by function: where it is declared
-    id: int  # by thread: its number; by part: the same
+    line: int  # the line, or the line of the function's declaration
+    id: int  # the number of the thread or part
     self: int  # samples in the row's own code
-    inclusive: int  # samples whose stack holds the row
+    inclusive: int  # samples whose stack contains the row
 
 
 class Profile:
-    """What was sampled in this GDB, or was loaded from a file.
+    """The profile that was sampled in this GDB, or was loaded from a file.
 
-    Each method does what the command of its name does, and raises tally_gdb.TallyError, with one
-    line of text, where that refuses. Nothing is printed. Use it on GDB's own thread, as all of
-    GDB's Python."""
+    Each method does the same as the command of its name. It prints nothing, and raises
+    tally_gdb.TallyError with one line of text if the command fails. Call the methods on GDB's main
+    thread only, like all of GDB's Python functions."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
     def start(self, *, frequency: Optional[int] = None, stacks: Optional[str] = None,
               clock: Optional[str] = None, backend: Optional[str] = None) -> str:
-        """Begins to sample this process or the next; what is not told is as `set profile` has it.
-        Returns the line that says how."""
+        """Begins to sample the current process, or the next one if there is none. Arguments default
+        to the values of `set profile`. Returns a line that describes the sampling."""
         return self._text("start", frequency=frequency, stacks=stacks, clock=clock,
                           backend=backend)
 
     def stop(self) -> str:
-        """Ends sampling; what was collected stays."""
+        """Ends sampling and keeps the samples."""
         return self._text("stop")
 
     def clear(self) -> str:
-        """Forgets what was loaded; else, what was collected."""
+        """Discards the loaded profile if there is one, otherwise the samples."""
         return self._text("clear")
 
     def load(self, path: str) -> str:
-        """Shows a file's profile in place of what was sampled, until clear()."""
+        """Loads a profile from a file. It replaces the sampled profile in reports until clear()."""
         return self._text("load", path)
 
     def dump(self, path: str, format: Optional[str] = None, *, parts: bool = False) -> str:
-        """Writes a file, in the format that its name calls for, or the one named. Returns lines
-        that tell what was written, and what the format cannot hold."""
+        """Writes the profile to a file in `format`, or in the format that the file's name implies.
+        Returns lines that describe what was written and what the format cannot represent."""
         return self._text("dump", path, format=format, parts=parts)
 
     def status(self) -> Dict[str, Union[str, int, float]]:
-        """The lines of `profile status`: counts and "4096 bytes" as int, "3.21 s" as the
-        float 3.21, else text."""
-        self._text("status")  # GDB is looked at first
+        """Returns the lines of `profile status` by name. Counts and "4096 bytes" are of type int,
+        "3.21 s" is the float 3.21, and other values are text."""
+        self._text("status")  # the command first updates the session from GDB's state
         return {name: _value(text) for name, text in self._runner.session.status().items()}
 
     @property
     def samples(self) -> int:
-        """Collected so far."""
+        """The number of samples collected so far."""
         return int(self.status()["samples"])
 
     @property
     def lost(self) -> int:
-        """Samples that could not be taken or kept."""
+        """The number of samples that could not be taken or kept."""
         return int(self.status()["lost"])
 
     def report(self, by: str = "function", sort: str = "self") -> List[Row]:
-        """All rows, the costliest first; by: function, line, object, thread or part; sort: self or
-        inclusive. Of a file with several events, the first."""
-        # Looks the names up, also by GDB, and refuses where there is nothing; they are kept.
+        """Returns all rows, the most expensive first. `by` is function, line, object, thread or
+        part; `sort` is self or inclusive. If a loaded file has several events, only the first one
+        is reported."""
+        # The command fails if there are no samples. It also looks up the names, some of them in
+        # GDB, and the session keeps them for the table.
         self._text("report", by=by, sort=sort, limit=1)
         table = self._runner.session.report(by, sort)
         return [Row(*cells) for cells in zip(*(table[name] for name in Row._fields))]
 
     def tree(self, function: Optional[str] = None, *, callers: bool = False,
              limit: Optional[int] = None) -> Dict:
-        """The call tree, as `profile tree --json` prints it: {"events", "totals", "tree": [node],
-        "left_out"}, a node being {"name", "file", "object", "self", "inclusive", "calls",
-        "estimated", "recursive", "children": [node]}; costs are lists, one for each event."""
+        """Returns the call tree as `profile tree --json` prints it: {"events", "totals", "tree":
+        [node], "left_out"}. A node is {"name", "file", "object", "self", "inclusive", "calls",
+        "estimated", "recursive", "children": [node]}. Costs are lists with an item per event."""
         return self._json("tree", *([] if function is None else [function]), callers=callers,
                           limit=limit)
 
     def annotate(self, what: str) -> Dict:
-        """A function, FILE or FILE:LINE: {"events", "totals", "files": [{"file", "source", "self",
-        "lines": [{"line", "text", "self", "inclusive", "calls"}]}]}."""
+        """Returns the annotated source of a function, FILE or FILE:LINE: {"events", "totals",
+        "files": [{"file", "source", "self", "lines": [{"line", "text", "self", "inclusive",
+        "calls"}]}]}."""
         return self._json("annotate", what)
 
     def histogram(self, what: Optional[str] = None, *, scale: Optional[int] = None) -> Dict:
-        """LOW-HIGH or a function: {"object", "event", "total", "outside", "bins": [{"low", "high",
-        "ticks", "function", "lines"}]}; bins without a tick are left out."""
+        """Returns a histogram of the addresses LOW-HIGH or of a function: {"object", "event",
+        "total", "outside", "bins": [{"low", "high", "ticks", "function", "lines"}]}. Bins without
+        a tick are left out."""
         return self._json("histogram", *([] if what is None else [what]), scale=scale)
 
     def diff(self, before: str = "previous", *, limit: Optional[int] = None) -> Dict:
-        """What changed since a file's profile, or the last run's, as `profile diff --json` prints
-        it."""
+        """Returns what has changed since the profile of a file, or of the previous run, as `profile
+        diff --json` prints it."""
         return self._json("diff", before, limit=limit)
 
     def _text(self, command: str, *arguments: str, **options) -> str:

@@ -1,4 +1,4 @@
-"""One tally_session, with Python's types. Knows nothing of GDB."""
+"""Wraps a tally_session in Python types. This module does not depend on GDB."""
 
 from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -6,30 +6,31 @@ from . import _abi
 
 
 class TallyError(Exception):
-    """A refusal: one line for the user."""
+    """A command or an operation failed. The text is one line for the user."""
 
 
 class Performer:
-    """What a front does for the session while a command runs."""
+    """The requests of the session that the front end performs while a command runs."""
 
     def progress(self, text: str) -> None:
-        """Shows how far long work is; raises KeyboardInterrupt to end it."""
+        """Shows the progress of long work. Raises KeyboardInterrupt to cancel that work."""
 
     def symbol(self, address: int) -> str:
-        """"function\\tfile\\tline" for a run-time address, or ""."""
+        """Returns "function\\tfile\\tline" for a run-time address, or "" if it is unknown."""
         return ""
 
     def instructions(self, ranges: Sequence[int]) -> str:
-        """"0xADDRESS\\ttext" a line, of ranges that are pairs of addresses; or why not."""
-        return "this debugger has no way to"
+        """Returns a line "0xADDRESS\\ttext" for each instruction of the ranges, which are pairs of
+        addresses. If that is not possible, returns the reason."""
+        return "this debugger does not support it"
 
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
-        """Does what the other requests ask for; "", or why it could not be done."""
-        return "this debugger has no way to"
+        """Performs one of the other requests. Returns "", or the reason if that failed."""
+        return "this debugger does not support it"
 
 
 def _decode(text: Optional[bytes]) -> str:
-    # Names and paths are bytes as they were found. GDB prints no lone surrogates.
+    # Names and paths may be any bytes. Lone surrogates are not used, because GDB cannot print them.
     return (text or b"").decode("utf-8", "backslashreplace")
 
 
@@ -43,7 +44,7 @@ class Session:
         self._handle = self._made(library.tally_session_new)
 
     def close(self) -> None:
-        """Ends sampling, joins the reader; harmless when done twice."""
+        """Ends sampling and joins the reader thread. A second call does nothing."""
         handle, self._handle = self._handle, None
         if handle is not None:
             self._lib.tally_session_free(handle)
@@ -53,7 +54,7 @@ class Session:
         return self._handle is not None
 
     def command(self, line: str, performer: Performer) -> str:
-        """Runs what follows the word `profile`; the text to print."""
+        """Runs `line`, the words after `profile`. Returns the text to print."""
         reply = self._made(self._lib.tally_session_command, self._handle, _encode(line))
         return self._perform(reply, performer)
 
@@ -75,8 +76,9 @@ class Session:
         return self._lib.tally_session_tick_interrupt(self._handle)
 
     def unsafe_frame(self, module: str, function: str, before: Optional[bytes]) -> str:
-        """What the frame stands inside of, if a call there could hang; before: the bytes up to the
-        innermost frame's pc, None: it is a caller."""
+        """Returns the library or allocator that the frame is inside, if a call into the program
+        could hang there, otherwise "". `before` holds the bytes before the pc of the innermost
+        frame; it is None for a caller."""
         return _decode(self._lib.tally_unsafe_frame(_encode(module), _encode(function),
                                                     before is not None, before, len(before or b"")))
 
@@ -87,34 +89,36 @@ class Session:
         self._lib.tally_sigint_watch(int(on))
 
     def tick_take(self, tid: int) -> int:
-        """A TICK_ of _abi: whose the stop is."""
+        """Returns a TICK_ constant of _abi, which says to whom the thread's stop belongs."""
         return self._lib.tally_session_tick_take(self._handle, tid)
 
     def tick_withdraw(self) -> None:
-        """The interrupt that tick_interrupt() wanted was not sent."""
+        """Reports that the interrupt which tick_interrupt() requested was not sent."""
         self._lib.tally_session_tick_withdraw(self._handle)
 
     def tick(self, performer: Performer, seen: Sequence[Tuple[int, str, Sequence[int]]]) -> None:
-        """(tid, name, pcs) of each thread that can be seen."""
+        """Records (tid, name, pcs) of each thread that is visible at this stop."""
         stacks = _abi.stacks([(tid, _encode(name), pcs) for tid, name, pcs in seen])
         self._perform(self._made(self._lib.tally_session_tick, self._handle, stacks, len(seen)),
                       performer)
 
     def region_hit(self, hit: _abi.Hit) -> int:
-        """Where HIT_RETURNED is to be told of from now on; 0: nowhere. Cheap: `hit` is reused."""
+        """Reports a hit. Returns the address at which HIT_RETURNED is to be reported from now on, 0
+        for none, or HIT_LOOK or HIT_NOBODY. The caller may reuse `hit`, which saves time."""
         if self._handle is None:
             return 0
         return self._lib.tally_session_region_hit(self._handle, _abi.by_reference(hit))
 
     def set_passed_stops(self, addresses: Sequence[int]) -> None:
-        """Of breakpoints that GDB may pass by itself; they replace the previous ones."""
+        """Sets the addresses of the breakpoints that GDB may pass without a stop for the user. They
+        replace the previous ones."""
         if self._handle is not None:
             self._check(self._lib.tally_session_set_passed_stops(
                 self._handle, _abi.places(addresses), len(addresses), 1))
 
     @property
     def sampled_pid(self) -> int:
-        """Of the process that is sampled; 0: none."""
+        """The id of the sampled process, 0 if there is none."""
         return self._lib.tally_session_sampled_pid(self._handle) if self.is_open else 0
 
     def complete(self, line: str) -> List[str]:
@@ -122,12 +126,12 @@ class Session:
         return [str(word) for word in table["word"]]
 
     def symbol_to_complete(self, line: str) -> str:
-        """The beginning of a name that GDB may know, where the profile knows none; else ""."""
+        """Returns the prefix of a name that only GDB may know, or "" if GDB need not be asked."""
         return _decode(self._lib.tally_session_symbol_to_complete(self._handle, _encode(line)))
 
     def complete_symbol(self, line: str, functions: Sequence[str],
                         files: Sequence[str]) -> List[str]:
-        """complete(), of what GDB knows."""
+        """Does the same as complete(), for the functions and source files that GDB knows."""
         table = self._table(self._lib.tally_session_complete_symbol, self._handle, _encode(line),
                             _abi.texts([_encode(each) for each in functions]), len(functions),
                             _abi.texts([_encode(each) for each in files]), len(files))
@@ -140,35 +144,36 @@ class Session:
         self._check(self._lib.tally_session_set(self._handle, _encode(name), _encode(value)))
 
     def set_width(self, columns: int) -> None:
-        """Of the terminal; 0: any."""
+        """Sets the width of the terminal; 0 means unlimited."""
         self._lib.tally_session_set_width(self._handle, columns)
 
     def set_disassembly_flavor(self, flavor: str) -> None:
-        """Of the code of a process that is gone: "att" or "intel"."""
+        """Sets how the library disassembles code without a process: "att" or "intel"."""
         self._lib.tally_session_set_disassembly_flavor(self._handle, _encode(flavor))
 
     def set_styles(self, styles: Dict[str, str]) -> None:
-        """What a terminal is sent before a piece of each role of a table; "": nothing."""
+        """Sets the escape sequence, by role, that precedes a table's text of that role; "" for
+        plain text."""
         for role, sgr in styles.items():
             self._check(self._lib.tally_session_set_style(self._handle, _encode(role),
                                                           _encode(sgr)))
 
     def status(self) -> Dict[str, str]:
-        """What `status` prints, by name."""
+        """Returns the values that `status` prints, by name."""
         table = self._table(self._lib.tally_session_status, self._handle)
         return {str(name): str(value) for name, value in zip(table["name"], table["value"])}
 
     def report(self, by: str, sort: str) -> Dict[str, Sequence[Union[str, int]]]:
-        """Columns name, file, object, line, id, self, inclusive."""
+        """Returns the columns name, file, object, line, id, self and inclusive."""
         return self._table(self._lib.tally_session_report, self._handle, _encode(by),
                            _encode(sort))
 
     def commands(self) -> Dict[str, Sequence[Union[str, int]]]:
-        """Columns name, summary, usage, help."""
+        """Returns the columns name, summary, usage and help."""
         return self._table(self._lib.tally_commands)
 
     def settings(self) -> Dict[str, Sequence[Union[str, int]]]:
-        """Columns name, values, fallback, summary."""
+        """Returns the columns name, values, fallback and summary."""
         return self._table(self._lib.tally_settings)
 
     def help(self) -> str:

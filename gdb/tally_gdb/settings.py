@@ -1,4 +1,4 @@
-"""`set profile …` and `show profile …`: the session's settings as GDB's parameters."""
+"""`set profile …` and `show profile …`: the session's settings as GDB parameters."""
 
 from typing import List
 
@@ -15,7 +15,7 @@ class _Setting(gdb.Parameter):
         self._name = name
         self.set_doc = f"Set {summary} ({values.replace('|', ', ')}; default {fallback})."
         self.show_doc = f"Show {summary}."
-        self.__doc__ = "What `profile start` takes when its own option does not tell."
+        self.__doc__ = "The value that `profile start` uses if its own option is not given."
         choices = values.split("|")
         if len(choices) > 1:
             super().__init__(f"profile {name}", gdb.COMMAND_DATA, gdb.PARAM_ENUM, choices)
@@ -41,7 +41,7 @@ class _Setting(gdb.Parameter):
 class _Prefix(gdb.Command):
     def __init__(self, word: str) -> None:
         self._word = word
-        self.__doc__ = f"{word.capitalize()} what `profile start` takes when not told otherwise."
+        self.__doc__ = f"{word.capitalize()} the defaults of the options of `profile start`."
         super().__init__(f"{word} profile", gdb.COMMAND_DATA, prefix=True)
 
     def invoke(self, argument: str, from_tty: bool) -> None:

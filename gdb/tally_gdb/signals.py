@@ -1,4 +1,4 @@
-"""`handle SIGNAL …`, and back."""
+"""Changes how GDB handles signals (`handle SIGNAL …`), and restores it."""
 
 import re
 import signal
@@ -8,7 +8,7 @@ import gdb
 
 
 def signal_name(number: int) -> str:
-    """GDB's; real-time signals have a number only."""
+    """Returns GDB's name for the signal. The name of a real-time signal is "SIG" and its number."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -16,7 +16,7 @@ def signal_name(number: int) -> str:
 
 
 def _told(name: str) -> str:
-    """"stop print pass", as the user has it."""
+    """Returns the current setting as arguments of `handle`, for example "stop print pass"."""
     text = gdb.execute(f"info signals {name}", to_string=True) or ""
     found = re.search(rf"^{name}\s+(Yes|No)\s+(Yes|No)\s+(Yes|No)\s", text, re.MULTILINE)
     if not found:
@@ -30,13 +30,14 @@ def is_passed(name: str) -> bool:
 
 
 class Signals:
-    """Those that were changed, with what they were."""
+    """Changes the handling of signals, and keeps their previous settings."""
 
     def __init__(self) -> None:
         self._before: Dict[str, str] = {}
 
     def hide(self, numbers: Sequence[int], deliver: bool) -> None:
-        """They neither stop nor print; the program gets them or not."""
+        """Makes GDB neither stop nor print for these signals. The program gets them if `deliver` is
+        set."""
         for number in numbers:
             name = signal_name(number)
             self._before.setdefault(name, _told(name))

@@ -1,4 +1,4 @@
-"""`set style …`, as what a terminal is sent."""
+"""Converts the settings of `set style …` to escape sequences for the terminal."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ import gdb
 
 from .console import FAULTS
 
-# Of tally_session_set_style(), and of GDB's `set style`.
+# tally_session_set_style() and GDB's `set style` have the same names for these roles.
 ROLES = ("function", "filename", "address", "variable", "title", "highlight", "metadata")
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _INTENSITIES = {"bold": "1", "dim": "2"}
@@ -32,14 +32,15 @@ def _pipes(paths: Iterable[str]) -> Iterator[int]:
     for path in paths:
         try:
             found = os.stat(path)
-        except OSError:  # closed meanwhile, or another user's
+        except OSError:  # it is closed by now, or belongs to another user
             continue
         if stat.S_ISFIFO(found.st_mode):
             yield found.st_ino
 
 
 def _is_piped() -> bool:
-    """Within `pipe COMMAND | SHELL`: a child of GDB's own reads what GDB writes."""
+    """Returns whether a child process of GDB reads a pipe that GDB has open. This is so within
+    `pipe COMMAND | SHELL`."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as children:
             read = set(_pipes(f"/proc/{child}/fd/0" for child in children.read().split()))
@@ -50,8 +51,9 @@ def _is_piped() -> bool:
 
 
 def _is_shown() -> bool:
-    """GDB styles what it writes to a terminal itself, and tells no plug-in where a command's text
-    goes. Line editing is on for the one console that is a terminal, and off in MI."""
+    """Returns whether the output goes to a terminal with styles. GDB's Python cannot ask where a
+    command's output goes. Line editing, however, is on for the only console that is a terminal, and
+    off in MI."""
     if not gdb.parameter("style enabled") or os.environ.get("TERM", "dumb") in ("", "dumb"):
         return False
     editing = gdb.execute("show editing", to_string=True) or ""
@@ -59,7 +61,8 @@ def _is_shown() -> bool:
 
 
 def styles(to_console: bool) -> Dict[str, str]:
-    """What each role begins with, now. to_console: no script takes the text."""
+    """Returns the current escape sequence of each role. `to_console` is False if a script takes the
+    text, which is then plain."""
     try:
         if to_console and _is_shown():
             return {role: _begin(role) for role in ROLES}

@@ -1,4 +1,4 @@
-"""Functions and source files that GDB knows, for completion."""
+"""Completes the names of functions and source files that GDB knows."""
 
 from typing import List, Tuple
 
@@ -6,14 +6,14 @@ import gdb
 
 from .console import FAULTS
 
-# In a program with 200,000 functions GDB finds so many in half a second.
+# In a program with 200,000 functions, GDB finds this many completions in half a second.
 _MOST = 2000
 _CUT = " *** List may be truncated, max-completions reached. ***"
 
 
 def _completed(option: str, prefix: str) -> List[str]:
-    """What GDB offers behind `break -function PREFIX`. Where it stops early, `prefix` is among
-    them: the others are not all that there are, and nothing follows from what they share."""
+    """Returns GDB's completions of `break OPTION PREFIX`. If GDB reaches its limit, `prefix` itself
+    is one of them. The list is then incomplete, and must not be extended to its common prefix."""
     command = f"break {option} "
     try:
         told = gdb.execute(f"with max-completions {_MOST} -- complete {command}{prefix}",
@@ -25,7 +25,8 @@ def _completed(option: str, prefix: str) -> List[str]:
 
 
 def like(prefix: str) -> Tuple[List[str], List[str]]:
-    """Functions of which a component of the name begins so, and source files."""
-    if not prefix.isprintable():  # a line break would begin another command
+    """Returns the functions whose name has a component that begins with `prefix`, and the source
+    files whose name begins so."""
+    if not prefix.isprintable():  # a newline would begin another command
         return [], []
     return _completed("-function", prefix), _completed("-source", prefix)

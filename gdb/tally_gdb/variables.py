@@ -1,5 +1,5 @@
-"""$_profile_samples and $_profile_lost. GDB has no variables that are computed when they are looked
-at: they are set anew at each stop, after each command, and before each prompt."""
+"""Sets $_profile_samples and $_profile_lost. GDB's Python cannot define a variable whose value is
+computed on access, so they are set at each stop, after each command, and before each prompt."""
 
 from typing import Dict
 
@@ -22,7 +22,7 @@ class Variables:
         self.refresh()
 
     def refresh(self, *_event) -> None:
-        """Never raises: it runs between the user's commands."""
+        """Sets the variables. It never raises, because it runs between the user's commands."""
         try:
             status = self._session.status() if self._session.is_open else {}
             for variable, name in _NAMES.items():

@@ -37,7 +37,7 @@ Result<void> show_instructions(const AnnotateArguments &options, const Profile &
     const auto flavor =
         options.flavor == "intel" ? DisassemblyFlavor::intel : DisassemblyFlavor::att;
     if (auto done = disassemble(code, *symbolizer, flavor); !done) {
-      show(findings); // why a file is not to be had
+      show(findings); // they say why a file is not available
       return fail(std::move(done.error()));
     }
     return disassembly(each, code, function, *symbolizer);
@@ -53,7 +53,7 @@ Result<void> run(AnnotateArguments options) {
     const size_t equals = map.find('=');
     if (equals == map.npos || equals == 0)
       return fail(ErrorCode::invalid_argument,
-                  "expected FROM=TO, the beginning of a path and what it is here, found '" + map +
+                  "expected FROM=TO, the beginning of a path and its replacement, found '" + map +
                       "'",
                   "--source-map");
     options.annotate.sources.replaced.emplace_back(map.substr(0, equals), map.substr(equals + 1));
@@ -78,36 +78,39 @@ Result<void> run(AnnotateArguments options) {
 void add_annotate(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<AnnotateArguments>();
   CLI::App &command =
-      add_command(app, "annotate", "print source text with costs and calls beside",
+      add_command(app, "annotate", "print source text with costs and calls beside it",
                   "tally annotate callgrind.out.4711 parse.c:120 --source-dir ~/src/parse");
   add_input(command, "FILE", options->file, options->input);
   command
       .add_option("WHAT", options->what,
-                  "a function, a source file, or FILE:LINE with the ten lines before and behind it")
+                  "a function, a source file, or FILE:LINE with the\n"
+                  "ten lines before and after it")
       ->type_name("")
       ->check(file_name())
       ->required();
   command
       .add_option("--source-dir", options->annotate.sources.folders,
-                  "where sources are, found by the ends of their paths")
+                  "a directory to search for sources, by the last\n"
+                  "components of their paths")
       ->type_name("DIR")
       ->allow_extra_args(false)
       ->check(folder());
-  command
-      .add_option("--source-map", options->maps, "paths that begin with FROM begin with TO here")
+  command.add_option("--source-map", options->maps, "replace FROM by TO at the beginning of paths")
       ->type_name("FROM=TO")
       ->allow_extra_args(false);
   command
       .add_option("--context", options->annotate.context,
-                  "lines without cost shown around others (default 3)")
+                  "lines without cost to show around others (default 3)")
       ->type_name("N")
       ->check(whole_number_from(0, 1000000));
   auto *const instructions =
       command.add_flag("--asm", options->instructions,
-                       "the instructions of a function, from the files that were profiled");
+                       "show the instructions of a function, from the files\n"
+                       "that were profiled");
   command
       .add_option("--disassembly-flavor", options->flavor,
-                  "how instructions of x86 are written with --asm (default att)")
+                  "the syntax of x86 instructions with --asm\n"
+                  "(default att)")
       ->type_name("att|intel")
       ->check(one_of({"att", "intel"}))
       ->needs(instructions);

@@ -15,7 +15,7 @@ namespace tally::cli {
 
 namespace {
 
-// "--frequency", or "-o OUT" with what it takes.
+// Returns the name of an argument, or the name and type of an option: "-o OUT".
 std::string shown(const CLI::Option &option) {
   if (option.get_positional())
     return option.get_name();
@@ -83,7 +83,7 @@ CLI::Validator folder() {
         struct stat info {};
         return ::stat(text.c_str(), &info) == 0 && S_ISDIR(info.st_mode)
                    ? std::string()
-                   : fmt::format("'{}' is no folder", text);
+                   : fmt::format("'{}' is not a directory", text);
       },
       {});
 }
@@ -98,7 +98,8 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   const std::string what = error.what();
   if (dynamic_cast<const CLI::RequiredError *>(&error) ||
       dynamic_cast<const CLI::ExtrasError *>(&error)) {
-    // What is wrong is told before what is missing: it may have been meant to be that.
+    // Report unknown words before missing ones: a wrong word may have been meant as the missing
+    // one.
     std::string text = unexpected_in(command);
     if (text.empty())
       text = missing_in(command);
@@ -113,7 +114,7 @@ std::string explain(const CLI::App &app, const CLI::ParseError &error) {
   }
   if (dynamic_cast<const CLI::ArgumentMismatch *>(&error)) {
     std::string name = what.substr(0, what.find_first_of(": "));
-    if (!name.starts_with('-')) // flags are named without
+    if (!name.starts_with('-')) // CLI11 omits the dashes of flags
       name.insert(0, "--");
     if (const CLI::Option *option = command.get_option_no_throw(name)) {
       if (option->get_items_expected_max() == 0)

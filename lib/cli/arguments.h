@@ -1,4 +1,4 @@
-// Values on the command line, and refusals of it: in the words of the debugger's commands.
+// Checks values on the command line. Error messages are worded as those of the debugger's commands.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 namespace tally::cli {
 
 CLI::Validator whole_number_from(uint64_t least, uint64_t most);
-CLI::Validator one_of(std::vector<std::string> words); // an option's "a|b|c", too
+CLI::Validator one_of(std::vector<std::string> words);
 CLI::Validator known_format();
-CLI::Validator file_name(); // that is one
-CLI::Validator folder();    // that is there
+CLI::Validator file_name(); // not empty
+CLI::Validator folder();    // an existing directory
 
-// The sub-command that was given, or `app` itself.
+// Returns the subcommand that was given, or `app` itself.
 const CLI::App &command_given(const CLI::App &app);
-// One line: which word is wrong, and why.
+// Returns a line that says which word is wrong, and why.
 std::string explain(const CLI::App &app, const CLI::ParseError &error);
 
 } // namespace tally::cli

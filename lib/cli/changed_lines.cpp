@@ -31,7 +31,7 @@ std::string first_line(int fd) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-// What git prints; an error has the first line of what it says about it.
+// Returns the output of a git command. An error contains the first line of its error message.
 Result<std::string> output_of_git(std::vector<std::string> command) {
   const UniqueFd said(::memfd_create("git", MFD_CLOEXEC));
   int ends[2];
@@ -58,7 +58,8 @@ Result<std::string> output_of_git(std::vector<std::string> command) {
   while ((ended = ::waitpid(child.pid, &status, 0)) < 0 && errno == EINTR)
     ;
   if (read_fault != 0 || ended < 0)
-    return fail_errno(read_fault != 0 ? read_fault : errno, "git's answer cannot be had", "--diff");
+    return fail_errno(read_fault != 0 ? read_fault : errno, "cannot read the output of git",
+                      "--diff");
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     std::string why = first_line(said.get());
     for (const std::string_view prefix : {"fatal: ", "error: "})
@@ -69,8 +70,8 @@ Result<std::string> output_of_git(std::vector<std::string> command) {
   return out;
 }
 
-// git quotes names with control characters, quotes or backslashes, as C does (git-config(1),
-// core.quotePath).
+// Returns a file name without git's quoting. git quotes names with control characters, quotes or
+// backslashes as C does (git-config(1), core.quotePath).
 std::string unquoted(std::string_view name) {
   if (!name.starts_with('"') || name.size() < 2)
     return std::string(name);
@@ -97,7 +98,7 @@ std::string unquoted(std::string_view name) {
   return out;
 }
 
-// "@@ -12,0 +13,2 @@ …"
+// The header of a hunk: "@@ -12,0 +13,2 @@ …".
 struct Hunk {
   uint32_t old_lines = 1, new_line = 0, new_lines = 1;
 };
@@ -127,11 +128,11 @@ std::optional<Hunk> hunk_of(std::string_view line) {
   return out;
 }
 
-// Whatever context the user's configuration asks for, lines with '+' are those.
+// Returns the lines marked with '+', whatever number of context lines the user has configured.
 ChangedLines changed_lines(std::string_view diff, const std::string &root) {
   ChangedLines out;
   std::vector<LineRange> *lines = nullptr;
-  Hunk hunk{0, 0, 0}; // what is left of it
+  Hunk hunk{0, 0, 0}; // the rest of the current hunk
   while (!diff.empty()) {
     const size_t end = diff.find('\n');
     const std::string_view line = diff.substr(0, end);
@@ -156,7 +157,7 @@ ChangedLines changed_lines(std::string_view diff, const std::string &root) {
   return out;
 }
 
-// All lines but those.
+// Returns all lines except the given ones.
 std::vector<LineRange> others(const std::vector<LineRange> &lines) {
   std::vector<LineRange> out;
   uint32_t next = 0;
@@ -186,7 +187,8 @@ Result<void> keep_changed(Coverage &coverage, const std::string &root,
   if (revision.empty() || revision.starts_with('-'))
     return fail(ErrorCode::invalid_argument,
                 fmt::format("expected a revision, found '{}'", revision), "--diff");
-  // Outside a repository `git diff` compares two files, and complains about those.
+  // Check this first: outside a repository, `git diff` compares two files, and reports these as
+  // missing.
   if (auto top = output_of_git({"git", "-C", root, "rev-parse", "--show-toplevel"}); !top)
     return fail(top.error().code, fmt::format("{}: {}", root, top.error().message), "--diff");
   TALLY_TRY(diff,

@@ -1,4 +1,4 @@
-// Coverage of what changed: `tally coverage --diff REV`.
+// Restricts coverage to changed lines: `tally coverage --diff REV`.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tally::cli {
 
-// Leaves the lines that `git diff REV` names as added or changed in the files below `root` (real
-// and absolute), of which git is asked there. Lines of tests, too.
+// Keeps only the lines that `git diff REV`, run in `root` (real and absolute), shows as added or
+// changed in files below `root`; also in the coverage of the tests.
 Result<void> keep_changed(Coverage &coverage, const std::string &root, const std::string &revision);
 
 } // namespace tally::cli

@@ -1,4 +1,4 @@
-// Another program, whose output is read.
+// Starts another program whose output is read.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@
 namespace tally::cli {
 
 struct Child {
-  int fault = 0; // errno: it could not be started
+  int fault = 0; // errno if the program could not be started
   pid_t pid = 0;
 };
-// The program that PATH has under command[0], with nothing on standard input. errors: -1, to
-// nowhere.
+// Starts command[0], searched for in PATH, with empty standard input. `output` and `errors` are the
+// descriptors for its standard output and standard error; errors = -1 discards the latter.
+// `in_own_group` puts it into a new process group.
 Child start_child(std::vector<std::string> command, int output, int errors, bool in_own_group);
 
 } // namespace tally::cli

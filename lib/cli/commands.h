@@ -1,4 +1,4 @@
-// The commands of `tally`. Each adds itself to the parser and is one function of its options.
+// The commands of `tally`. Each adds itself to the parser.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace tally::cli {
 
-// What the shell sees (also for other programs: these numbers are fixed).
+// Exit statuses. Other programs rely on these numbers.
 enum Exit {
   done = 0,
   input_at_fault = 1,
@@ -37,14 +37,14 @@ void add_tree(CLI::App &app, Outcome &outcome);
 void add_validate(CLI::App &app, Outcome &outcome);
 void add_zero(CLI::App &app, Outcome &outcome);
 
-// A line on standard error. Where nobody reads it any more, the work goes on.
+// Prints a line on standard error. Ignores write errors.
 void say(const std::string &line);
-// Says "tally: …"; the status that goes with the error.
+// Prints "tally: …" and returns the exit status for the error.
 int complain(const Error &error);
-// Findings that reading went on after are warnings, whatever a validator calls them.
+// Prints the diagnostics. Prints errors as warnings, because reading continued after them.
 void show(const Diagnostics &findings);
 
-// For a program that is run: as they were when we were.
+// Restores the signal actions that tally was started with, for a program that it starts.
 void restore_signals();
 
 } // namespace tally::cli

@@ -1,18 +1,18 @@
-# bash completions of tally and tally-meson. All words come from what these print with --help.
+# bash completions for tally and tally-meson. All words come from the output of their --help.
 
-# The commands of a program.
+# Prints the commands of a program, one per line.
 _tally_commands() {
   "$@" --help 2>/dev/null | awk '/^Commands:/ { on = 1; next } /^$/ { on = 0 }
                                  on && /^  [^ ]/ { print $1 }'
 }
 
-# The options of a command: what stands before the description.
+# Prints the options of a command, which --help lists before their descriptions.
 _tally_options() {
   "$@" --help 2>/dev/null | sed -nE 's/^ +(-.*)$/\1/p' | sed -E 's/  .*//' |
     grep -oE -- '(^|[ ,])--?[[:alnum:]][-[:alnum:]]*' | tr -d ' ,'
 }
 
-# What an option takes, where its help says "--option this|that".
+# Prints the values of an option whose help reads "--option this|that".
 _tally_values() {
   local option=$1
   shift
@@ -30,19 +30,19 @@ _tally() {
   local program=$1 current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} i words=
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   COMPREPLY=()
-  if [[ $current == = ]]; then # --option=, which bash takes apart
+  if [[ $current == = ]]; then # bash splits --option=VALUE at the =
     current=
   elif [[ $previous == = ]]; then
     previous=${COMP_WORDS[COMP_CWORD - 2]}
   fi
   for ((i = 1; i < COMP_CWORD; ++i)); do
-    [[ ${COMP_WORDS[i]} == -- ]] && return # another program's words
+    [[ ${COMP_WORDS[i]} == -- ]] && return # words after -- belong to another program
   done
   if ((COMP_CWORD == 1)); then
     words="$(_tally_commands "$program") $(_tally_options "$program")"
   elif [[ $current == -* ]]; then
     words=$(_tally_options "$program" "$command")
-    # Which takes all that Meson's own command does.
+    # This command also accepts the options of `meson test`.
     if [[ ${program##*/} == tally-meson && $command == test ]]; then
       words+=" $(_tally_options meson test)"
     fi
@@ -52,5 +52,5 @@ _tally() {
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current" | LC_ALL=C sort -u)
 }
 
-# Files where there is no such word.
+# Completes file names if no word matches.
 complete -o bashdefault -o default -F _tally tally tally-meson

@@ -22,7 +22,7 @@ Result<void> run(const ConvertArguments &options) {
     if (std::holds_alternative<std::unique_ptr<CounterFile>>(all.files[i].content) &&
         all.files[i].format != to)
       return fail(profile_of(all.paths[i], std::move(all.files[i])).error());
-  if (all.files.size() == 1) // its parts stay
+  if (all.files.size() == 1) // adding it up would lose its parts
     return write_output(all.files[0].content, *to, options.output, options.input);
   TALLY_TRY(sum, sum_of(std::move(all), options.input));
   return write_output(sum, *to, options.output, options.input);
@@ -32,12 +32,11 @@ Result<void> run(const ConvertArguments &options) {
 
 void add_convert(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<ConvertArguments>();
-  CLI::App &command =
-      add_command(app, "convert", "read profiles, write their sum in another format",
-                  "tally convert a.folded b.folded.gz -o sum.callgrind");
+  CLI::App &command = add_command(app, "convert", "write the sum of profiles in another format",
+                                  "tally convert a.folded b.folded.gz -o sum.callgrind");
   add_inputs(command, "IN", options->files, options->input);
   add_output(command, options->output);
-  command.add_option("--to", options->to, "the format of OUT, when its name does not tell")
+  command.add_option("--to", options->to, "the format of OUT, if its name does not imply it")
       ->type_name("FORMAT")
       ->check(known_format());
   command.callback([options, &outcome] { outcome.end(run(*options)); });

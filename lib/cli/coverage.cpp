@@ -35,7 +35,8 @@ struct CoverageArguments {
        demangle = false;
 };
 
-// Those of one kind may be as many as there are objects.
+// Prints the diagnostics. Unless `all` is set, prints no notes and at most 20 warnings, because
+// each object may cause one.
 void show_some(const Diagnostics &findings, bool all) {
   constexpr size_t most = 20;
   size_t shown = 0;
@@ -56,7 +57,7 @@ std::string counted(uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// What the table does not say by itself.
+// Prints what the table does not show: objects that could not be used or never ran.
 void summarize(const CollectedCoverage &collected, bool all) {
   std::vector<std::string> parts;
   if (collected.skipped > 0)
@@ -79,16 +80,17 @@ std::string why_no_line(const CollectedCoverage &collected, const CoverageArgume
                                        counted(collected.sources_left_out, "source"));
   if (!options.filters.empty())
     return left + "match no filter or are excluded";
-  return left + fmt::format("lie outside {} or are excluded (--root or --filter takes them in)",
+  return left + fmt::format("lie outside {} or are excluded (--root or --filter includes them)",
                             collected.root);
 }
 
-// what: "lines ran", "branches were taken".
+// Sets the exit status if less than `least` percent of `whole` was reached. `what` is "lines ran"
+// or "branches were taken".
 void check_threshold(std::string_view what, std::optional<double> least, uint64_t part,
                      uint64_t whole, Outcome &outcome) {
   if (!least)
     return;
-  // In millionths of a percent: 16.1 is no sum of powers of two.
+  // Compare in millionths of a percent, because a value such as 16.1 is not exact in binary.
   const auto wanted = static_cast<uint64_t>(std::llround(*least * 1e6));
   if (static_cast<double>(part) * 1e8 >= static_cast<double>(wanted) * static_cast<double>(whole))
     return;
@@ -99,8 +101,8 @@ void check_threshold(std::string_view what, std::optional<double> least, uint64_
     outcome.status = below_threshold;
 }
 
-// The file that people mean: below the current folder, below the root as tables show it, or by an
-// end that only one has.
+// Finds the file that the user names: relative to the current directory, relative to the root as
+// tables show it, or by the last components of a path, if only one file has these.
 Result<std::string> file_named(const CollectedCoverage &collected, const std::string &name) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -120,8 +122,8 @@ Result<std::string> file_named(const CollectedCoverage &collected, const std::st
   if (found.empty())
     return fail(ErrorCode::invalid_input, fmt::format("there are no counts of {}", name),
                 "--which-tests");
-  return fail(ErrorCode::invalid_input, fmt::format("may be {}", fmt::join(found, " or ")),
-              "--which-tests");
+  return fail(ErrorCode::invalid_input,
+              fmt::format("is ambiguous: it may be {}", fmt::join(found, " or ")), "--which-tests");
 }
 
 struct LinePlace {
@@ -141,7 +143,8 @@ Result<LinePlace> line_place(const std::string &text) {
   return out;
 }
 
-// Sources of that name wherever they lie: the root need not be that of the project.
+// Returns a pattern that matches sources of that name in any directory, because the root need not
+// be that of the project.
 std::string named_so(const std::filesystem::path &path) {
   std::string out = "(^|/)";
   for (const char c : path.filename().string()) {
@@ -157,7 +160,8 @@ Result<void> print_tests(const CollectedCoverage &collected, const LinePlace &pl
   if (collected.coverage.tests.empty())
     return fail(
         ErrorCode::invalid_input,
-        "no tests are told apart: give --per-test, or a tracefile of lcov with TN: sections",
+        "the counts are not separated by test: give --per-test, or an lcov tracefile with TN: "
+        "sections",
         "--which-tests");
   TALLY_TRY(path, file_named(collected, place.file));
   std::string names;
@@ -208,7 +212,8 @@ Result<CollectOptions> collecting(const CoverageArguments &options) {
     TALLY_TRY(place, line_place(options.which_tests));
     std::error_code ignored;
     filters.push_back(named_so(place.file));
-    filters.push_back(named_so(std::filesystem::weakly_canonical(place.file, ignored))); // a link's
+    // The file may be a symbolic link to one of another name.
+    filters.push_back(named_so(std::filesystem::weakly_canonical(place.file, ignored)));
   }
   TALLY_TRY(filter, PathFilter::make(filters, options.excludes));
   out.filter = std::move(filter);
@@ -232,21 +237,21 @@ Result<void> run(const CoverageArguments &options, Outcome &outcome) {
   if (options.harvest)
     return harvest(*options.harvest);
   if (!options.which_tests.empty() && options.changed_since)
-    return fail(ErrorCode::invalid_argument, "is of no use beside --which-tests", "--diff");
+    return fail(ErrorCode::invalid_argument, "cannot be used with --which-tests", "--diff");
   if (!options.which_tests.empty() &&
       (!options.reports.empty() || options.fail_under || options.fail_under_branch))
     return fail(ErrorCode::invalid_argument,
-                "prints names of tests: there is no report and no threshold with it",
+                "prints the names of tests: it cannot be used with reports or thresholds",
                 "--which-tests");
   std::vector<ReportRequest> requests;
   for (const std::string &word : options.reports) {
     TALLY_TRY(request, report_request(word));
     if (std::ranges::find(requests, request.path, &ReportRequest::path) != requests.end())
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("two reports are to be written to {}", request.path), "--report");
+                  fmt::format("two reports would be written to {}", request.path), "--report");
     requests.push_back(std::move(request));
   }
-  // What else goes to standard output takes the table's place.
+  // A report on standard output replaces the table.
   if (std::ranges::none_of(requests, [](const auto &request) { return request.path == "-"; }))
     requests.insert(requests.begin(), {"text", "-"});
   TALLY_TRY(how, collecting(options));
@@ -296,9 +301,9 @@ Result<void> run(const CoverageArguments &options, Outcome &outcome) {
     return fail(ErrorCode::no_data, "nothing was counted: was no program run?",
                 fmt::format("{}", fmt::join(how.paths, " ")));
   if (nothing_changed)
-    return {}; // whatever the thresholds
+    return {}; // the thresholds do not apply
   if (options.fail_under_branch && totals.branches == 0)
-    say("tally: there are no branches: --fail-under-branch holds");
+    say("tally: there are no branches, so --fail-under-branch is met");
   check_threshold("lines ran", options.fail_under, totals.lines_executed, totals.lines, outcome);
   check_threshold("branches were taken", options.fail_under_branch, totals.branches_taken,
                   totals.branches, outcome);
@@ -314,8 +319,9 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
                   "tally coverage build --report html --report lcov:all.info --fail-under 80");
   command
       .add_option("PATH", options->paths,
-                  "folders with counters (.gcda, .da) and notes (.gcno, .bbg) anywhere below, "
-                  "such files, or reports: lcov's, gcovr's JSON (default: .)")
+                  "directories to search for counters (.gcda, .da) and\n"
+                  "notes (.gcno, .bbg), such files, or reports (lcov's,\n"
+                  "gcovr's JSON) (default: .)")
       ->type_name("")
       ->check(file_name());
   const CLI::Validator not_empty(
@@ -340,78 +346,86 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
       {});
   command
       .add_option("--fail-under", options->fail_under,
-                  "status 3 where a smaller part of the lines ran")
+                  "exit with status 3 if a smaller part of the lines ran")
       ->type_name("PCT")
       ->check(percent);
   command
-      .add_option("--fail-under-branch", options->fail_under_branch, "… of the branches was taken")
+      .add_option("--fail-under-branch", options->fail_under_branch,
+                  "exit with status 3 if a smaller part of the branches\n"
+                  "was taken")
       ->type_name("PCT")
       ->check(percent);
   command
       .add_option("--filter", options->filters,
-                  "sources that a pattern (PCRE2) is found in, as the table shows them (default: "
-                  "all below the root)")
+                  "count only sources whose path, as in the table,\n"
+                  "matches RE, a PCRE2 pattern (default: all sources\n"
+                  "below the root)")
       ->type_name("RE")
       ->check(not_empty)
       ->allow_extra_args(false);
-  command.add_option("--exclude", options->excludes, "leave out sources that it is found in")
+  command.add_option("--exclude", options->excludes, "leave out sources whose path matches RE")
       ->type_name("RE")
       ->check(not_empty)
       ->allow_extra_args(false);
   command
       .add_option("--exclude-objects", options->exclude_objects,
-                  "leave out objects whose path matches RE; the path is relative to the build "
-                  "folder with --build, and as given otherwise")
+                  "leave out objects whose path matches RE; the path is\n"
+                  "relative to the build directory with --build, and as\n"
+                  "given otherwise")
       ->type_name("RE")
       ->check(not_empty)
       ->allow_extra_args(false);
   command
       .add_option("--substitute", options->substitutes,
-                  "sources that were recorded below FROM lie below TO (where -ffile-prefix-map, or "
-                  "another machine, recorded another path)")
+                  "look below TO for sources that were recorded below\n"
+                  "FROM, by -ffile-prefix-map or on another machine")
       ->type_name("FROM=TO")
       ->check(not_empty)
       ->allow_extra_args(false);
-  command.add_option("--root", options->root, "the project's folder (default: .)")
+  command.add_option("--root", options->root, "the project's directory (default: .)")
       ->type_name("DIR")
       ->check(folder());
-  command.add_option("-j", options->threads, "threads (default: one for each processor)")
+  command.add_option("-j", options->threads, "number of threads (default: one per processor)")
       ->type_name("N")
       ->check(whole_number_from(1, 1024));
   command
       .add_option("--build", options->build,
-                  "a build folder: only the objects that its compile_commands.json names; PATH is "
-                  "this folder, unless it is given")
+                  "a build directory: count only the objects that its\n"
+                  "compile_commands.json names; it is also the default\n"
+                  "of PATH")
       ->type_name("DIR")
       ->check(folder());
   command
       .add_option("--diff", options->changed_since,
-                  "only the lines that `git diff REV` names as added or changed")
+                  "count only lines that `git diff REV` shows as added\n"
+                  "or changed")
       ->type_name("REV");
   command
       .add_option("--per-test", options->per_test,
-                  "tell tests apart: a folder with what --harvest made of their counters, and "
-                  "tests.json: [{\"n\": 1, \"name\": \"of 1.counters\"}, …]")
+                  "count each test separately; DIR holds the counters\n"
+                  "that --harvest packed, and tests.json:\n"
+                  "[{\"n\": 1, \"name\": \"of 1.counters\"}, …]")
       ->type_name("DIR")
       ->check(folder());
   command
       .add_option("--harvest", options->harvest,
-                  "only pack the counters below a folder that was a test's GCOV_PREFIX into "
-                  "FOLDER.counters, and remove the folder")
+                  "only pack the counters below FOLDER, which was the\n"
+                  "GCOV_PREFIX of a test, into FOLDER.counters, and\n"
+                  "remove FOLDER")
       ->type_name("FOLDER");
   command
-      .add_option(
-          "--which-tests", options->which_tests,
-          "print the tests that reached a line, from tracefiles of lcov with TN: sections, or with "
-          "--per-test")
+      .add_option("--which-tests", options->which_tests,
+                  "print the tests that reached a line; needs --per-test\n"
+                  "or lcov tracefiles with TN: sections")
       ->type_name("FILE:LINE");
-  command.add_option("--limit", options->limit, "files in the table; 0 shows all (default)")
+  command.add_option("--limit", options->limit, "show at most N files; 0 shows all (default)")
       ->type_name("N")
       ->check(whole_number_from(0, UINT32_MAX));
   command
       .add_option("--sort", options->sort,
-                  "order of the files in the text report: by path, by the smallest percentage, or "
-                  "by the most lines not run (default: file)")
+                  "the order of files in the text report: by path, by\n"
+                  "the smallest percentage, or by the most lines that\n"
+                  "did not run (default: file)")
       ->type_name(file_order_words())
       ->check(CLI::Validator(
           [](std::string &word) {
@@ -421,25 +435,29 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
           {}));
   command
       .add_option("--gcovr-version", options->gcovr_version,
-                  "of the layout of gcovr's JSON (default: that of the gcovr on PATH)")
+                  "the version of gcovr's JSON layout\n"
+                  "(default: that of the gcovr on PATH)")
       ->type_name("V");
   command
       .add_flag("--throw-branches", options->throw_branches,
-                "branches that exceptions take count, too")
+                "also count the branches that exceptions take")
       ->disable_flag_override();
   command
       .add_flag("--no-markers", options->no_markers,
-                "do not look for exclusion markers (GCOVR_EXCL_LINE, LCOV_EXCL_START, …)")
+                "ignore exclusion markers in sources (GCOVR_EXCL_LINE,\n"
+                "LCOV_EXCL_START, …)")
       ->disable_flag_override();
   command
       .add_flag("--strict", options->strict,
-                "objects that cannot be used, or that disagree about a source, are an error")
+                "fail if an object cannot be used, or if objects\n"
+                "disagree about a source")
       ->disable_flag_override();
   command
       .add_flag("--demangle", options->demangle,
-                "names of functions as their source has them, also in tracefiles")
+                "print function names as in the source, also in\n"
+                "tracefiles")
       ->disable_flag_override();
-  command.add_flag("--verbose", options->verbose, "show all findings")->disable_flag_override();
+  command.add_flag("--verbose", options->verbose, "show all diagnostics")->disable_flag_override();
   command.callback([options, &outcome] { outcome.end(run(*options, outcome)); });
 }
 

@@ -23,7 +23,7 @@ namespace tally::cli {
 
 namespace {
 
-// Reports that are for people's eyes, not files that programs read.
+// A report for people, as opposed to a file format that programs read.
 struct Page {
   std::string_view name;
   std::string (*draw)(const CollectedCoverage &, const TextOptions &, FileOrder);
@@ -38,7 +38,7 @@ constexpr std::array<Page, 3> pages{{
     {"github", [](const CollectedCoverage &collected, const TextOptions &,
                   FileOrder) { return to_github(collected.coverage, collected.root); }},
 }};
-constexpr std::string_view html = "html"; // a folder
+constexpr std::string_view html = "html"; // writes a directory
 
 const Page *page_by_name(std::string_view name) {
   for (const Page &page : pages)
@@ -49,7 +49,8 @@ const Page *page_by_name(std::string_view name) {
 
 bool holds_coverage(const Format &format) { return format.write_coverage || format.write_costs; }
 
-// When the newest object was compiled: a source that was changed later is not what was counted.
+// Returns when the newest object was compiled. A source that was changed later is not the one that
+// was counted.
 int64_t when_compiled(const CollectedCoverage &collected) {
   int64_t newest = 0;
   for (const ObjectFiles &files : collected.objects) {
@@ -60,7 +61,8 @@ int64_t when_compiled(const CollectedCoverage &collected) {
   return newest;
 }
 
-// Pages of sources that are no longer there, by an earlier report: what write_html() names so.
+// Removes the pages that an earlier report left for sources that no longer exist. All files of this
+// directory with the names of pages were made by write_html().
 void remove_old_pages(const std::filesystem::path &folder, const std::set<std::string> &kept) {
   std::error_code fault;
   for (auto at = std::filesystem::directory_iterator(folder, fault);
@@ -77,7 +79,7 @@ Result<void> write_folder(const CollectedCoverage &collected, const std::string 
   const auto make = [](const fs::path &path) -> Result<void> {
     std::error_code fault;
     fs::create_directories(path, fault);
-    return fault ? fail_errno(fault.value(), "cannot make the folder", path.string())
+    return fault ? fail_errno(fault.value(), "cannot create the directory", path.string())
                  : Result<void>();
   };
   TALLY_CHECK(make(folder));
@@ -85,7 +87,7 @@ Result<void> write_folder(const CollectedCoverage &collected, const std::string 
   options.root = collected.root;
   options.title = fmt::format("Coverage of {}", fs::path(collected.root).filename().string());
   options.counted = when_compiled(collected);
-  std::string made; // the folder that is there
+  std::string made; // the newest directory that was created
   std::set<std::string> written_pages;
   const auto put = [&](const std::string &path, std::string_view bytes) -> Result<void> {
     const fs::path target = fs::path(folder) / path;
@@ -99,8 +101,7 @@ Result<void> write_folder(const CollectedCoverage &collected, const std::string 
   if (auto written = write_html(collected.coverage, options, diagnostics, put); !written)
     return written;
   remove_old_pages(fs::path(folder) / "source", written_pages);
-  say(fmt::format("tally: {} is to be opened in a browser",
-                  (fs::path(folder) / "index.html").string()));
+  say(fmt::format("tally: open {} in a browser", (fs::path(folder) / "index.html").string()));
   return {};
 }
 
@@ -122,13 +123,15 @@ Result<ReportRequest> report_request(const std::string &word) {
   const std::string name = word.substr(0, colon);
   const std::string path = colon == word.npos ? "" : word.substr(colon + 1);
   if (colon != word.npos && path.empty())
-    return fail(ErrorCode::invalid_argument, fmt::format("'{}' names no file", word), "--report");
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' does not name a file", word),
+                "--report");
   if (page_by_name(name))
     return ReportRequest{name, path.empty() ? "-" : path};
   if (name == html && path == "-")
-    return fail(ErrorCode::invalid_argument, "is a folder: it cannot go to standard output", word);
+    return fail(ErrorCode::invalid_argument,
+                "writes a directory, which cannot go to standard output", word);
   if (unpacked_name(path).size() < path.size())
-    return fail(ErrorCode::invalid_argument, "what is written is not packed", word);
+    return fail(ErrorCode::invalid_argument, "output is not compressed", word);
   if (name == html)
     return ReportRequest{name, path.empty() ? "coverage-html" : path};
   const auto format = format_by_name(name);
@@ -158,7 +161,7 @@ Result<void> write_report(const CollectedCoverage &collected, const ReportReques
               return write_coverage(collected.coverage, *format, how);
             }));
   TALLY_CHECK(write_file(request.path, written.bytes));
-  // What a report cannot hold is known to who asks for it each day.
+  // These are only notes, because they are the same each time a report of this format is written.
   for (const std::string &what : written.lost)
     diagnostics.add(Severity::note, fmt::format("not in {}: {}", format->name, what), request.path);
   return {};

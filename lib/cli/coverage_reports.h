@@ -1,4 +1,4 @@
-// What `tally coverage --report` writes.
+// Writes the reports of `tally coverage --report`.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@ namespace tally::cli {
 
 struct ReportRequest {
   std::string format;
-  std::string path; // "-": standard output
+  std::string path; // "-" is standard output
 };
 struct ReportSettings {
-  std::string gcovr_version; // "": that of the gcovr on PATH
+  std::string gcovr_version; // "" means that of the gcovr on PATH
   TextOptions text;
-  FileOrder order = FileOrder::file; // of tables as text
+  FileOrder order = FileOrder::file; // of the text report
 };
 
-// "FORMAT" or "FORMAT:FILE". Without a file, what people read goes to standard output, all else
-// into a file named after the format. An unknown format is invalid_argument.
+// Parses "FORMAT" or "FORMAT:FILE". Without a file, text, markdown and github go to standard
+// output, and all others to a file named after the format. An unknown format is invalid_argument.
 Result<ReportRequest> report_request(const std::string &word);
 std::string report_names(); // "text, lcov, …"
 

@@ -22,13 +22,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What an earlier harvest of the folder made: a process that the test left behind may end later.
+// Returns what earlier harvests of the directory packed; empty if there were none. There may be
+// several, because a process that the test left behind may write its counters later.
 Result<std::string> harvested(const std::string &path) {
   TALLY_TRY(source, ByteSource::open_if_there(path));
   return source ? source->rest() : Result<std::string>();
 }
 
-// The counters, and the folders that are empty then; what else lies there is not ours.
+// Removes the counters, and the directories that are empty then. Other files are not ours.
 Result<void> remove_counters(const std::string &folder) {
   std::error_code fault;
   std::vector<fs::path> files, folders{folder};
@@ -46,7 +47,7 @@ Result<void> remove_counters(const std::string &folder) {
   if (fault)
     return fail_errno(fault.value(), "cannot remove counters", folder);
   for (auto each = folders.rbegin(); each != folders.rend(); ++each)
-    fs::remove(*each, fault); // one that is not empty stays
+    fs::remove(*each, fault); // fails if it is not empty, which is intended
   return {};
 }
 
@@ -67,14 +68,14 @@ Result<void> harvest(const std::string &folder) {
     name.pop_back();
   const std::string last = fs::path(name).filename().string();
   if (last.empty() || last == "." || last == "..")
-    return fail(ErrorCode::invalid_argument, fmt::format("'{}' is no folder of one test", folder),
-                "--harvest");
-  // Under another name: what still comes goes into a folder of its own, and two that harvest the
-  // same one have not the same.
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("'{}' is not the directory of a test", folder), "--harvest");
+  // Rename the directory first: counters that are still being written go into a new directory, and
+  // two processes that harvest the same directory do not process the same files.
   const std::string taken = fmt::format("{}.harvest-{}", name, ::getpid());
   if (!fs::is_directory(name)) {
     std::error_code ignored;
-    return fs::exists(name, ignored) ? fail(ErrorCode::invalid_input, "is no folder", name)
+    return fs::exists(name, ignored) ? fail(ErrorCode::invalid_input, "is not a directory", name)
                                      : Result<void>();
   }
   if (::rename(name.c_str(), taken.c_str()) != 0)
@@ -82,7 +83,7 @@ Result<void> harvest(const std::string &folder) {
   auto done = pack(taken, name + ".counters");
   std::error_code ignored;
   if (fs::exists(taken, ignored) && ::rename(taken.c_str(), name.c_str()) != 0)
-    say(fmt::format("tally: {}: what it held besides is in {}", name, taken));
+    say(fmt::format("tally: {}: its other files are in {}", name, taken));
   return done;
 }
 
@@ -106,7 +107,7 @@ Result<std::vector<TestRun>> runs_of_tests(const std::string &folder) {
                   path);
     const auto n = number->get<uint64_t>();
     if (!numbers.insert(n).second)
-      return fail(ErrorCode::invalid_input, fmt::format("n {} is there twice", n), path);
+      return fail(ErrorCode::invalid_input, fmt::format("n {} occurs twice", n), path);
     out.push_back(
         {name->get<std::string>(), (fs::path(folder) / fmt::format("{}.counters", n)).string()});
   }

@@ -1,4 +1,4 @@
-// Tests told apart: `tally coverage --harvest` and `--per-test`.
+// Coverage of each test: `tally coverage --harvest` and `--per-test`.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace tally::cli {
 
-// The counters below FOLDER go to FOLDER.counters, to those that were harvested before; what is
-// empty then is removed, and what is no counters stays. A folder that is not there has none.
+// Appends the counters below FOLDER to FOLDER.counters, and removes them and the directories that
+// are empty then. Other files stay. A directory that does not exist is the same as an empty one.
 Result<void> harvest(const std::string &folder);
 
-// Of a folder with tests.json and harvested counters.
+// Reads the runs of a directory with tests.json and harvested counters.
 Result<std::vector<TestRun>> runs_of_tests(const std::string &folder);
 
 Result<void> print_table_of_tests(const CollectedCoverage &collected, const TextOptions &options);

@@ -31,7 +31,7 @@ Result<void> run(const DiffArguments &options) {
   if (before.events[0] != after.events[0])
     return fail(ErrorCode::invalid_input,
                 "counts " + after.events[0] + ", but " + options.before + " counts " +
-                    before.events[0] + "; --event NAME takes one that both have",
+                    before.events[0] + "; --event NAME selects one that both have",
                 options.after);
   const DiffTable changes = diff_tables(before, after, sort);
   return write_file("-", options.table.json ? to_json(changes, options.table.limit.value_or(0))
@@ -45,7 +45,7 @@ void add_diff(CLI::App &app, Outcome &outcome) {
   CLI::App &command = add_command(app, "diff", "print what changed from one profile to another",
                                   "tally diff before.callgrind after.callgrind");
   add_input(command, "BEFORE", options->before, options->input);
-  command.add_option("AFTER", options->after, "the profile to compare with it")
+  command.add_option("AFTER", options->after, "the profile to compare with BEFORE")
       ->type_name("")
       ->required();
   add_by_and_sort(command, "diff", options->by, options->sort);

@@ -28,7 +28,7 @@ Result<std::string> json_of(const std::string &file, const GcovArguments &option
   show(findings);
   if (!object)
     return fail(object.error());
-  if (object->foreign_counters) // all counts are 0; gcov, too, prints them and fails
+  if (object->foreign_counters) // print counts of 0 and fail, as gcov does
     outcome.status = input_at_fault;
   return to_gcov_json({.compiler = object->compiler,
                        .data_file = file,
@@ -42,7 +42,7 @@ Result<std::string> json_of(const std::string &file, const GcovArguments &option
 
 void run(const GcovArguments &options, Outcome &outcome) {
   Progress progress("counters");
-  const bool to_terminal = ::isatty(STDOUT_FILENO) == 1; // a bar would stand in the middle
+  const bool to_terminal = ::isatty(STDOUT_FILENO) == 1; // a bar would disturb the output
   size_t done = 0;
   for (const std::string &file : options.files) {
     if (!to_terminal)
@@ -52,7 +52,7 @@ void run(const GcovArguments &options, Outcome &outcome) {
       outcome.end(fail(json.error()));
       continue;
     }
-    // One document after another: all together may be far larger than the files.
+    // Write one document after another, because together they may be far larger than the files.
     if (auto written = write_file("-", *json); !written)
       return outcome.end(written);
   }
@@ -62,13 +62,14 @@ void run(const GcovArguments &options, Outcome &outcome) {
 
 void add_gcov(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<GcovArguments>();
-  CLI::App &command = add_command(app, "gcov", "print what the compiler's gcov would, as JSON",
-                                  "tally gcov -b build/*.gcda");
+  CLI::App &command =
+      add_command(app, "gcov", "print the JSON that the compiler's gcov would print",
+                  "tally gcov -b build/*.gcda");
   command.add_option("FILE", options->files, "counters (.gcda, .da), or notes (.gcno, .bbg)")
       ->type_name("")
       ->required();
-  command.add_flag("-b", options->branches, "with branches")->disable_flag_override();
-  command.add_flag("-g", options->conditions, "with conditions (GCC 14, -fcondition-coverage)")
+  command.add_flag("-b", options->branches, "include branches")->disable_flag_override();
+  command.add_flag("-g", options->conditions, "include conditions (GCC 14, -fcondition-coverage)")
       ->disable_flag_override();
   command.callback([options, &outcome] { run(*options, outcome); });
 }

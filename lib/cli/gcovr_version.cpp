@@ -18,7 +18,8 @@ namespace tally::cli {
 
 namespace {
 
-// Its output, as far as it comes within ten seconds; "" where it cannot be run.
+// Returns the output that the command writes within ten seconds, at most about 4 KiB; "" if it
+// cannot be run.
 std::string output_of(std::vector<std::string> command) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
@@ -42,14 +43,15 @@ std::string output_of(std::vector<std::string> command) {
         break;
       out.append(bytes, static_cast<size_t>(got));
     }
-    ::kill(-child.pid, SIGKILL); // with all that it started: it has said what it has to say
+    ::kill(-child.pid, SIGKILL); // and all its children; the output is complete, or too late
     ::waitpid(child.pid, nullptr, 0);
   }
   ::close(ends[0]);
   return out;
 }
 
-// gcovr reads no version of its JSON but its own. It tells that in a report about nothing.
+// Returns the version of gcovr's JSON format. gcovr reads only its own version, which it writes
+// into the report of an empty directory.
 std::string version_of_gcovr() {
   std::string empty = std::filesystem::temp_directory_path() / "tally-XXXXXX";
   if (!::mkdtemp(empty.data()))

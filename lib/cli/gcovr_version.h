@@ -7,9 +7,9 @@
 
 namespace tally::cli {
 
-// Writes with WriteOptions::gcovr_version as it is to be: `given`, or, where that is "" and the
-// format is gcovr's, the version of the gcovr on PATH, which reads no other. The newest that is
-// known here, where there is none, or where that one is not known.
+// Calls `write` with WriteOptions::gcovr_version set to `given`. If that is "" and the format is
+// gcovr's, uses the version of the gcovr on PATH, which reads no other. If there is no gcovr, or
+// its version is unknown here, uses the newest known version.
 Result<Written> write_for_gcovr(const Format &format, WriteOptions options,
                                 const std::string &given,
                                 const std::function<Result<Written>(const WriteOptions &)> &write);

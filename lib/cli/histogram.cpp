@@ -67,12 +67,13 @@ void add_histogram(CLI::App &app, Outcome &outcome) {
   add_input(command, "FILE", options->file, options->input);
   command
       .add_option("RANGE", options->histogram.what,
-                  "a function, or addresses LOW-HIGH (default: all that has ticks)")
+                  "a function, or addresses LOW-HIGH\n"
+                  "(default: all addresses with ticks)")
       ->type_name("");
   command
       .add_option("--scale", options->scale,
-                  "as profil() has it: 0xFFFF bins of 2 bytes, 0x7FFF of 4 (default: what fits a "
-                  "screen)")
+                  "as for profil(): 0xFFFF is 2 bytes per bin, 0x7FFF\n"
+                  "is 4 (default: the bins fit a screen)")
       ->type_name("S");
   add_table_options(command, options->table, 0);
   command.callback([options, &outcome] { outcome.end(run(*options)); });

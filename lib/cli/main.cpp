@@ -62,8 +62,8 @@ constexpr Command commands[] = {
     {"zero", add_zero},
 };
 
-// The command that the first word names, alone: to describe all of them takes longer than small
-// files do. All of them otherwise, for help and for messages; none for the version.
+// Adds only the command that the first word names, because adding all of them takes longer than
+// processing a small file. Adds all commands for help and error messages, and none for --version.
 void add_commands(CLI::App &app, Outcome &outcome, std::string_view first_word) {
   if (first_word == "--version")
     return;
@@ -86,14 +86,14 @@ bool flushed() {
 
 int main(int argc, char **argv) {
   using namespace tally::cli;
-  // A file that grows beyond the limit is an error of writing, which leaves nothing behind. SIGPIPE
-  // stays: `tally report FILE | head` ends without a word.
+  // Without SIGXFSZ, a file that exceeds the size limit causes a write error, which leaves no file
+  // behind. SIGPIPE keeps its effect, so that `tally report FILE | head` ends silently.
   struct sigaction ignored {};
   ignored.sa_handler = SIG_IGN;
   ::sigaction(SIGXFSZ, &ignored, &file_too_large_before);
   CLI::App app{"Tally counts what a program does: where its time goes, by function, line and\n"
                "call path. It reads perf's recordings, the text of `perf script`, Callgrind's\n"
-               "files, gmon.out, pprof's files, folded stacks and coverage counters, packed\n"
+               "files, gmon.out, pprof's files, folded stacks and coverage counters, compressed\n"
                "or not.",
                "tally"};
   app.set_help_flag("-h,--help", "print this and exit");
@@ -103,10 +103,10 @@ int main(int argc, char **argv) {
   app.get_formatter()->label("Positionals", "Arguments");
   app.get_formatter()->label("REQUIRED", "(required)");
   app.footer("Example: tally record -o out.folded -- ./program && tally report out.folded\n"
-             "`tally COMMAND --help` tells more of each.");
+             "Type `tally COMMAND --help` for more about a command.");
   app.require_subcommand(1);
   app.fallthrough(false);
-  // CLI11 would take the next word for the value.
+  // CLI11 would use the next word as the value of "--option=".
   for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
     if (const std::string_view word = argv[i];
         word.starts_with("--") && word.ends_with('=') && word.find('=') + 1 == word.size()) {

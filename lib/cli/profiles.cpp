@@ -26,7 +26,7 @@ namespace tally::cli {
 
 namespace {
 
-// A file or a pipe is as wide as names are.
+// Returns the terminal's columns; 0, which means unlimited, for a file or a pipe.
 uint32_t terminal_width() {
   winsize size{};
   return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
@@ -41,17 +41,18 @@ Style terminal_style() {
 }
 
 void add_input_options(CLI::App &command, InputOptions &options) {
-  command.add_option("--from", options.from, "the format, when the content does not tell")
+  command.add_option("--from", options.from, "the format, if the content does not imply it")
       ->type_name("FORMAT")
       ->check(known_format());
   command
       .add_option("--program", options.program,
-                  "the program that a gmon.out is of, for the names of its functions")
+                  "the program of a gmon.out, for the names of functions")
       ->type_name("FILE")
       ->check(file_name());
   command
       .add_option("--max-unpacked", options.max_unpacked_bytes,
-                  "what a packed file may unpack to (default 8 GiB)")
+                  "the most that a compressed file may expand to\n"
+                  "(default 8 GiB)")
       ->type_name("BYTES")
       ->check(whole_number_from(1, INT64_MAX));
 }
@@ -85,19 +86,21 @@ void add_inputs(CLI::App &command, const std::string &name, std::vector<std::str
 }
 
 void add_output(CLI::App &command, OutputOptions &options) {
-  command.add_option("-o", options.path, "what to write; - is standard output")
+  command.add_option("-o", options.path, "the output file; - is standard output")
       ->type_name("OUT")
       ->check(file_name())
       ->required();
-  command.add_flag("--full-names", options.full_names, "Callgrind: no (id) in place of a name")
+  command
+      .add_flag("--full-names", options.full_names, "Callgrind: write names in full, not as (id)")
       ->disable_flag_override();
   command
       .add_flag("--full-positions", options.full_positions,
-                "Callgrind: no position relative to the one before")
+                "Callgrind: write absolute positions, not relative ones")
       ->disable_flag_override();
   command
       .add_option("--gcovr-version", options.gcovr_version,
-                  "of the layout of gcovr's JSON (default: that of the gcovr on PATH)")
+                  "the version of gcovr's JSON layout\n"
+                  "(default: that of the gcovr on PATH)")
       ->type_name("VERSION");
 }
 
@@ -121,27 +124,30 @@ TextOptions TableOptions::text(uint32_t fallback) const {
 
 void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows) {
   command
-      .add_option("--event", options.event, "the event shown, also a derived one (default: first)")
+      .add_option("--event", options.event,
+                  "the event to show; it may be a derived one\n"
+                  "(default: the first)")
       ->type_name("NAME");
   command
       .add_option("--limit", options.limit,
-                  rows == 0 ? std::string("rows shown; 0 shows all")
-                            : fmt::format("rows shown; 0 shows all (default {})", rows))
+                  rows == 0 ? std::string("show at most N rows; 0 shows all")
+                            : fmt::format("show at most N rows; 0 shows all (default {})", rows))
       ->type_name("N")
       ->check(whole_number_from(0, UINT32_MAX));
-  command.add_flag("--json", options.json, "as JSON, all rows unless --limit is given")
+  command.add_flag("--json", options.json, "print JSON, with all rows unless --limit is given")
       ->disable_flag_override();
 }
 
 void add_filter(CLI::App &command, SampleFilter &filter) {
-  command.add_option("--thread", filter.thread, "samples of that alone: its name, or its TID")
+  command
+      .add_option("--thread", filter.thread, "only samples of this thread (its name or its TID)")
       ->type_name("THREAD");
-  command.add_option("--part", filter.part, "samples of that alone: its number")
+  command.add_option("--part", filter.part, "only samples of the part with this number")
       ->type_name("N")
       ->check(whole_number_from(0, UINT32_MAX));
 }
 
-// The debuggers' table of options tells values and help here, too.
+// Finds an option in the debuggers' table of commands, whose values and help are used here, too.
 static const OptionSpec &option_of(std::string_view profile_command, std::string_view name) {
   const auto &options =
       std::ranges::find(profile_commands(), profile_command, &CommandSpec::name)->options;
@@ -170,7 +176,7 @@ void add_by_and_sort(CLI::App &command, std::string_view profile_command, std::s
 
 Result<StackProfile> name_shown(StackProfile raw, Symbolization::Processes processes,
                                 Diagnostics &findings) {
-  Progress progress("looking up names");
+  Progress progress("names");
   return name_all(std::move(raw), processes, findings,
                   [&](uint64_t done, uint64_t all) { progress.items(done, all); });
 }
@@ -189,8 +195,8 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   reading.progress = [&](uint64_t position, uint64_t size) { progress->bytes(position, size); };
   return read_named_file(path, findings, from, reading, [&](uint64_t done, uint64_t all) {
     if (!std::exchange(naming, true)) {
-      progress.reset(); // its line is taken away first
-      progress.emplace("looking up names");
+      progress.reset(); // clears the old line first
+      progress.emplace("names");
     }
     progress->items(done, all);
   });
@@ -316,8 +322,8 @@ Result<void> write_output(const Content &content, const Format &format,
   if (const size_t size = unpacked_name(options.path).size();
       size < options.path.size() && !named_as_packed)
     return fail(ErrorCode::invalid_argument,
-                fmt::format("what is written is not packed: leave {} out, or write to - and pack "
-                            "that",
+                fmt::format("output is not compressed: remove {} from the name, or write to - and "
+                            "compress that",
                             options.path.substr(size)),
                 options.path);
   TALLY_TRY(program, names_of_program(input));
@@ -337,8 +343,8 @@ Result<void> write_output(const Content &content, const Format &format,
 
 Result<void> check_inputs(const std::vector<std::string> &files, const std::string &command) {
   if (std::ranges::count(files, "-") > 1)
-    return fail(ErrorCode::invalid_argument, "'-' stands more than once: it can be read only once",
-                command);
+    return fail(ErrorCode::invalid_argument,
+                "'-' is given more than once, but standard input can be read only once", command);
   return {};
 }
 

@@ -1,4 +1,4 @@
-// What commands over profiles share: their arguments, reading with progress, and writing.
+// The code that commands for profiles share: arguments, reading with a progress bar, and writing.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,11 @@ namespace tally::cli {
 CLI::App &add_command(CLI::App &app, const std::string &name, const std::string &summary,
                       const std::string &example);
 
-inline constexpr std::string_view no_names_remedy = "--program FILE gives them";
+inline constexpr std::string_view no_names_remedy = "use --program FILE to name the functions";
 
 struct InputOptions {
   std::string from;
-  std::string program; // that addresses of a gmon.out are of
+  std::string program; // the program that the addresses of a gmon.out belong to
   uint64_t max_unpacked_bytes = ReadOptions().max_unpacked_bytes;
 };
 void add_input(CLI::App &command, const std::string &name, std::string &file,
@@ -31,8 +31,9 @@ void add_input(CLI::App &command, const std::string &name, std::string &file,
 void add_inputs(CLI::App &command, const std::string &name, std::vector<std::string> &files,
                 InputOptions &options);
 
-// Of what is written: now; or what builds that are to be repeated say instead
-// (https://reproducible-builds.org/specs/source-date-epoch/), in seconds since 1970.
+// Returns the time to record in output, in seconds since 1970: SOURCE_DATE_EPOCH if that is set,
+// for reproducible builds (https://reproducible-builds.org/specs/source-date-epoch/), otherwise
+// now.
 int64_t time_told();
 
 struct OutputOptions {
@@ -43,7 +44,7 @@ struct OutputOptions {
 };
 void add_output(CLI::App &command, OutputOptions &options);
 
-// Of a table that is printed.
+// The options of a table that is printed.
 struct TableOptions {
   std::string event;
   std::optional<uint32_t> limit;
@@ -52,53 +53,54 @@ struct TableOptions {
 };
 void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows);
 void add_filter(CLI::App &command, SampleFilter &filter);
-// A flag of a debugger's command, with its help.
+// Adds a flag of a `profile` command, with its help.
 void add_flag_of(CLI::App &command, std::string_view profile_command, std::string_view name,
                  bool &flag);
-// `--by` and `--sort` of a debugger's command, and what they may be.
+// Adds --by and --sort of a `profile` command, with their values, defaults and help.
 void add_by_and_sort(CLI::App &command, std::string_view profile_command, std::string &by,
                      std::string &sort);
 
-// Of --program; none where the option was not given.
+// Returns the names of the functions of --program; empty if the option was not given.
 Result<ProgramNames> names_of_program(const InputOptions &options);
 
-// With a bar on a terminal where it takes longer than a second.
+// Reads a profile. Shows a progress bar on a terminal if this takes longer than a second.
 Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
                                Diagnostics &findings);
-// name_all() with a bar as well.
+// Calls name_all() and shows a progress bar.
 Result<StackProfile> name_shown(StackProfile raw, Symbolization::Processes processes,
                                 Diagnostics &findings);
-// … or a file of notes or counters.
+// Reads a profile, or a notes or counters file, and shows a progress bar.
 Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
                           Diagnostics &findings);
-// All of them; findings are shown as each has been read. `one_format`: errors out at the first that
-// is of another than the first.
+// Reads all files, and prints the diagnostics of each. With `one_format`, fails at the first file
+// whose format differs from that of the first.
 struct ReadFiles {
   std::vector<ReadFile> files;
   std::vector<std::string> paths;
-  const Format *format = nullptr; // of the first
+  const Format *format = nullptr; // of the first file
 };
 Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
                               bool one_format);
 Result<Content> sum_of(ReadFiles all, const InputOptions &options);
-// Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
+// Reports whether FILE is empty and FILE-01 exists, as Valgrind's --separate-threads=yes leaves it.
 bool is_empty_beside_threads(const std::string &path);
-// The same for what is looked at: findings are shown as warnings, and one event is taken where
-// `event` names it, and what `filter` takes. `unfolds_kernel`: with the kernel's own functions.
+// Reads a profile for a table, and prints the diagnostics as warnings. Keeps only the event that
+// `event` names ("" keeps all) and the samples that `filter` selects. `unfolds_kernel` shows the
+// kernel's own functions.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
                                const std::string &event, const SampleFilter &filter = {},
                                bool unfolds_kernel = false);
-// One event of it, or all where none is named.
+// Returns the costs of one event, or of all if `event` is empty.
 Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event);
 Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options, const InputOptions &input);
-// Whose fault an error is, where it does not say so itself.
+// Sets the source of an error that has none to `file`.
 template <class T> Result<T> about(const std::string &file, Result<T> result) {
   if (!result && result.error().source.empty())
     result.error().source = file;
   return result;
 }
-// '-' can be read once.
+// Fails if "-" is given more than once, because standard input can be read only once.
 Result<void> check_inputs(const std::vector<std::string> &files, const std::string &command);
 
 } // namespace tally::cli

@@ -1,4 +1,4 @@
-// How far long work has come.
+// Shows the progress of long operations.
 #pragma once
 
 #include <chrono>
@@ -7,15 +7,15 @@
 
 namespace tally::cli {
 
-// A line on the terminal that is drawn over, and taken away at the end. It begins after a second;
-// where standard error is no terminal nothing is shown.
+// A line on the terminal that is updated in place and cleared at the end. It appears after a
+// second; if standard error is not a terminal, nothing is shown.
 class Progress {
 public:
   explicit Progress(std::string what);
   ~Progress();
   Progress(const Progress &) = delete;
 
-  void bytes(uint64_t position, uint64_t size); // size 0: not known
+  void bytes(uint64_t position, uint64_t size); // size is 0 if unknown
   void items(uint64_t done, uint64_t all);
 
 private:

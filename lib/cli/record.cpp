@@ -40,9 +40,10 @@ struct RecordArguments {
   std::vector<std::string> program;
 };
 
-// Signals that end a recording come as reads of a descriptor, so that what was sampled is written.
-// An interactive Ctrl-C reaches the program by itself: it is one of the terminal's group. SIGPIPE
-// waits until the end: that nobody reads our messages any more is no reason to lose the samples.
+// Receives the signals that end a recording through a descriptor, so that the samples can still be
+// written. A Ctrl-C on the terminal also reaches the program, which is in the same process group.
+// SIGPIPE stays blocked until the end, because samples must not be lost if nobody reads our
+// messages.
 class EndSignals {
 public:
   EndSignals() {
@@ -71,10 +72,10 @@ private:
   sigset_t before_;
 };
 
-// A child that waits until it is told to become the program.
+// A child process that waits for release() before it executes the program.
 class Child {
 public:
-  // `environment` is the program's; it ends with a null pointer.
+  // `environment` is the program's environment, terminated by a null pointer.
   static Result<Child> make(const std::vector<std::string> &program, const sigset_t &mask,
                             char *const *environment) {
     Child child;
@@ -106,7 +107,7 @@ public:
     child.failed_ = failed[0];
     return child;
   }
-  // Becomes the program; an error when it could not.
+  // Lets the child execute the program. Fails if the program cannot be executed.
   Result<void> release(const std::string &name) {
     static_cast<void>(!::write(go_, "g", 1));
     ::close(std::exchange(go_, -1));
@@ -131,7 +132,7 @@ private:
   int go_ = -1, failed_ = -1;
 };
 
-// Our own environment, and what makes a program load the agent.
+// Our own environment, with the variables that make a program load the agent.
 class Environment {
 public:
   void add(const AgentLaunch &launch) {
@@ -155,7 +156,7 @@ private:
   std::vector<char *> pointers_;
 };
 
-// Where execvp() finds a program; empty: nowhere.
+// Returns the path at which execvp() finds a program; empty if it finds none.
 std::string path_of_program(const std::string &name) {
   if (name.find('/') != name.npos)
     return ::access(name.c_str(), X_OK) == 0 ? name : "";
@@ -168,7 +169,7 @@ std::string path_of_program(const std::string &name) {
   return "";
 }
 
-// The agent for a program that is about to be started; an error names the program.
+// Returns the agent's sampler for a program that is about to be started.
 Result<std::unique_ptr<AgentSampler>> agent_for(const std::string &program,
                                                 const SamplerOptions &sampling) {
   if (const std::string path = path_of_program(program); !path.empty())
@@ -183,13 +184,12 @@ std::string ending(int status) {
   return fmt::format("exited, status {}", WEXITSTATUS(status));
 }
 
-// Waits until the program ends, or until the user has had enough. What ended it.
+// Waits until the program ends or the user interrupts the recording. Returns what ended it.
 std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
   const int process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   std::string end = "ended";
   std::array<pollfd, 2> polled{{{process, POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
-  // Where it has no descriptor (before Linux 5.3, or forbidden by a filter) we look from time to
-  // time.
+  // Without a descriptor (before Linux 5.3, or forbidden by a seccomp filter), poll the process.
   const int look_ms = process < 0 ? 50 : -1;
   while (true) {
     if (::poll(polled.data(), polled.size(), look_ms) < 0 && errno != EINTR)
@@ -200,7 +200,7 @@ std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
         end = signal_name(signal);
         break;
       }
-      if (signal != SIGINT && signal != SIGQUIT) // those two it has got from the terminal
+      if (signal != SIGINT && signal != SIGQUIT) // the terminal has sent these two to the program
         ::kill(pid, signal);
     }
     if (process >= 0 && polled[0].revents == 0)
@@ -222,14 +222,14 @@ std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
   return end;
 }
 
-// Told before the program runs: afterwards the samples would be lost.
+// Checks before the program runs that the output can be written; later the samples would be lost.
 Result<void> check_output(const std::string &path) {
   struct stat info {};
   if (path == "-")
     return {};
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode))
-      return fail(ErrorCode::io, "is a folder", path);
+      return fail(ErrorCode::io, "is a directory", path);
     if (::access(path.c_str(), W_OK) != 0)
       return fail_errno(errno, "cannot write", path);
     return {};
@@ -241,13 +241,13 @@ Result<void> check_output(const std::string &path) {
   return {};
 }
 
-// The flag PF_KTHREAD of proc_pid_stat(5): there are no user's instructions to sample.
+// Reports whether PF_KTHREAD is set in proc_pid_stat(5). Kernel threads run no user code to sample.
 bool is_kernel_thread(pid_t pid) {
   const auto file = ByteSource::open(fmt::format("/proc/{}/stat", pid));
   const auto text = file ? (*file)->rest() : Result<std::string>("");
   if (!text)
     return false;
-  // Behind the name, which may hold anything: state, ppid, pgrp, session, tty_nr, tpgid, flags.
+  // After the name, which may contain anything: state, ppid, pgrp, session, tty_nr, tpgid, flags.
   std::istringstream fields(text->substr(text->rfind(')') + 1));
   std::string skipped;
   uint64_t flags = 0;
@@ -261,8 +261,8 @@ struct Started {
   AgentSampler *agent = nullptr;
 };
 
-// Starts the program under the sampler that was asked for, or under the first that can; `pid` is
-// its process.
+// Starts the program under the requested sampler or, with "auto", under the first that works. Sets
+// `pid` to its process.
 Result<Started> start(const RecordArguments &options, SamplerOptions sampling,
                       const EndSignals &signals, pid_t &pid) {
   Environment environment;
@@ -286,7 +286,7 @@ Result<Started> start(const RecordArguments &options, SamplerOptions sampling,
     auto agent = agent_for(options.program[0], sampling);
     if (!agent) {
       Error both = std::move(perf.error());
-      both.message += fmt::format("; nor by the agent: {}", agent.error().text());
+      both.message += fmt::format("; nor can the agent be used: {}", agent.error().text());
       return fail(std::move(both));
     }
     say(fmt::format("tally: sampled by an agent inside the program, because {}",
@@ -313,7 +313,7 @@ std::string why_none(const SamplerStatus &status, const AgentFacts &facts) {
     return fmt::format("{} lost, and none was kept{}{}",
                        counted(status.lost, "ticks") + (status.lost == 1 ? " was" : " were"),
                        facts.conflict.empty() ? "" : ": ", facts.conflict);
-  return "it has hardly used any CPU time, or the frequency is too low for it";
+  return "the program used hardly any CPU time, or the frequency is too low for it";
 }
 
 void say_facts(const AgentFacts &facts) {
@@ -339,7 +339,7 @@ Result<void> run(const RecordArguments &options) {
   };
   TALLY_CHECK(check_output(path_for(options.pid)));
   if (options.pid != 0 && is_kernel_thread(options.pid))
-    return fail(ErrorCode::unsupported, "is a thread of the kernel: it runs no program to sample",
+    return fail(ErrorCode::unsupported, "is a kernel thread, which runs no program to sample",
                 fmt::format("process {}", options.pid));
 
   EndSignals signals;
@@ -350,7 +350,7 @@ Result<void> run(const RecordArguments &options) {
     sampling.unwinder = make_unwinder();
   const bool ours = options.pid == 0;
   std::unique_ptr<Sampler> sampler;
-  AgentSampler *agent = nullptr; // the same, when it is one
+  AgentSampler *agent = nullptr; // the sampler, if it is an agent's
   pid_t pid = options.pid;
   std::string command;
   if (ours) {
@@ -362,8 +362,8 @@ Result<void> run(const RecordArguments &options) {
   } else {
     if (options.backend == "agent")
       return fail(ErrorCode::unsupported,
-                  "the agent is for programs that are started here: give a program in place of -p, "
-                  "or attach a debugger");
+                  "the agent works only in programs that `tally record` starts: give a program "
+                  "instead of -p, or attach a debugger");
     TALLY_TRY(started, start_perf_sampler(pid, sampling));
     sampler = std::move(started);
     say(fmt::format("tally: sampling process {}; Ctrl-C ends it", pid));
@@ -389,7 +389,7 @@ Result<void> run(const RecordArguments &options) {
   TALLY_TRY(written, write_profile(std::move(profile), *format));
   const std::string path = path_for(pid);
   TALLY_CHECK(write_file(path, written.bytes));
-  if (format->write_pcs) // samples themselves are left out
+  if (format->write_pcs) // such a format may leave out samples
     for (const std::string &what : written.lost)
       say(fmt::format("tally: not in {}: {}", format->name, what));
   say(fmt::format("tally: {}; {} in {:.2f} s of CPU time, {} lost; wrote {}", end,
@@ -414,36 +414,36 @@ Result<void> run(const RecordArguments &options) {
 void add_record(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<RecordArguments>();
   CLI::App *command =
-      app.add_subcommand("record", "sample a program, or a process, and write its profile\n"
-                                   "All its threads count; processes that it forks do not.");
+      app.add_subcommand("record", "sample a program or a process, and write its profile\n"
+                                   "All its threads are sampled, but no forked processes.");
   command->group("Commands");
   command->footer("Example: tally record -o out.folded -F 4000 -- xz -9 --keep file");
-  command
-      ->add_option("-o", options->output, "where to write (default callgrind.out.PID, PID.folded)")
+  command->add_option("-o", options->output, "output file (default callgrind.out.PID, PID.folded)")
       ->type_name("FILE")
       ->check(file_name());
-  command->add_option("--format", options->format, "when the file's name does not tell it")
+  command->add_option("--format", options->format, "the format, if the file name does not imply it")
       ->type_name("FORMAT")
       ->check(known_format());
   command
       ->add_option("-F,--frequency", options->frequency_hz,
-                   "samples for each second of CPU time (default 1000)")
+                   "samples per second of CPU time (default 1000)")
       ->type_name("HZ")
       ->check(whole_number_from(1, 1000000));
   command
       ->add_option("--stacks", options->stacks,
-                   fmt::format("callers: not recorded, by frame pointers, by unwind\n"
-                               "data (default {})",
+                   fmt::format("how callers are found: not at all, by frame pointers,\n"
+                               "by unwind data (default {})",
                                default_stack_mode))
       ->type_name("none|fp|dwarf")
       ->check(one_of({"none", "fp", "dwarf"}));
   command
       ->add_option("--backend", options->backend,
-                   "who samples: the kernel, or an agent inside the\n"
-                   "program where the kernel refuses (default auto)")
+                   "the sampler: perf in the kernel, or an agent in the\n"
+                   "program; auto uses the agent if perf is refused\n"
+                   "(default auto)")
       ->type_name("auto|perf|agent")
       ->check(one_of({"auto", "perf", "agent"}));
-  command->add_option("-p,--pid", options->pid, "a process that runs already; Ctrl-C ends it")
+  command->add_option("-p,--pid", options->pid, "sample a running process; Ctrl-C ends sampling")
       ->type_name("PID")
       ->check(whole_number_from(1, INT32_MAX));
   command->add_option("PROGRAM", options->program, "the program and its arguments")->type_name("");

@@ -23,7 +23,7 @@ Result<void> run(const RewriteArguments &options) {
 void add_rewrite(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<RewriteArguments>();
   CLI::App &command =
-      add_command(app, "rewrite", "write a profile anew in its format, in a fixed order",
+      add_command(app, "rewrite", "rewrite a profile in its own format, in a fixed order",
                   "tally rewrite callgrind.out.4711 -o sorted.callgrind");
   add_input(command, "IN", options->file, options->input);
   add_output(command, options->output);

@@ -50,11 +50,13 @@ void add_tree(CLI::App &app, Outcome &outcome) {
   add_input(command, "FILE", options->file, options->input);
   command
       .add_option("FUNCTION", options->tree.function,
-                  "where the tree begins (default: as the program does)")
+                  "the function at the root of the tree\n"
+                  "(default: where the program begins)")
       ->type_name("");
-  command.add_flag("--callers", options->tree.callers, "who calls FUNCTION, and not whom it calls")
+  command
+      .add_flag("--callers", options->tree.callers, "show the callers of FUNCTION, not its callees")
       ->disable_flag_override();
-  command.add_option("--by", options->by, "a tree for each")
+  command.add_option("--by", options->by, "show one tree per thread or part")
       ->type_name("thread|part")
       ->check(one_of({"thread", "part"}));
   add_filter(command, options->filter);

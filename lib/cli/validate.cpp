@@ -17,13 +17,13 @@ struct ValidateArguments {
   InputOptions input;
 };
 
-// All that is wrong with a file, a line each.
+// The problems of a file, one per line.
 struct Findings {
   std::string text;
   bool sound = true;
 };
 
-// Notes and counters are held against each other, where both are there.
+// Checks notes and counters against each other if both exist, and adds what is wrong to `found`.
 void look_at_object(const std::string &file, Findings &found) {
   if (!is_counters_name(file) && !is_notes_name(file) && !file.ends_with(".bb"))
     return;
@@ -57,7 +57,7 @@ Result<Findings> look_at(const std::string &file, const InputOptions &options) {
     found.sound = true;
     return found;
   }
-  // Not the file's fault.
+  // These errors are not problems of the file's content.
   for (ErrorCode code : {ErrorCode::io, ErrorCode::permission, ErrorCode::not_found,
                          ErrorCode::invalid_argument, ErrorCode::internal})
     if (error.code == code)
@@ -75,7 +75,7 @@ void run(const ValidateArguments &options, Outcome &outcome) {
       outcome.end(fail(found.error()));
       continue;
     }
-    // On standard output: it is what was asked for.
+    // The problems are this command's result, so they go to standard output.
     if (auto written = write_file("-", found->text); !written)
       return outcome.end(written);
     if (!found->sound && outcome.status == done)
@@ -88,7 +88,7 @@ void run(const ValidateArguments &options, Outcome &outcome) {
 void add_validate(CLI::App &app, Outcome &outcome) {
   auto options = std::make_shared<ValidateArguments>();
   CLI::App &command =
-      add_command(app, "validate", "print what is wrong with files; status 1 for an error",
+      add_command(app, "validate", "print what is wrong with files; status 1 on an error",
                   "tally validate callgrind.out.*");
   add_inputs(command, "FILE", options->files, options->input);
   command.callback([options, &outcome] { run(*options, outcome); });

@@ -19,7 +19,7 @@ namespace tally::cli {
 
 namespace {
 
-// Files as they are named; of folders all counters below.
+// Returns the named file or, for a directory, all counters below it.
 Result<std::vector<std::string>> files_under(const std::string &path) {
   std::error_code fault;
   const auto status = std::filesystem::status(path, fault);
@@ -40,15 +40,15 @@ Result<void> zero(const std::string &path) {
   auto *counters = std::get_if<std::unique_ptr<CounterFile>>(&file.content);
   if (!counters)
     return fail(ErrorCode::invalid_input,
-                fmt::format("is {}, no file of counters", file.format->name), path);
+                fmt::format("is {}, not a file of counters", file.format->name), path);
   if (unpacked_name(path).size() < path.size())
-    return fail(ErrorCode::unsupported, "is packed: what is written is not", path);
+    return fail(ErrorCode::unsupported, "is compressed, but output is not", path);
   TALLY_CHECK(about(path, (*counters)->zero()));
   TALLY_TRY(bytes, (*counters)->bytes());
   return write_file(path, bytes);
 }
 
-// As a build leaves them: no counters.
+// Removes the counters of the build's objects, so that they are as after a build.
 void zero_build(const std::string &folder, Outcome &outcome) {
   const auto notes = notes_of_build(folder);
   if (!notes)
@@ -56,7 +56,7 @@ void zero_build(const std::string &folder, Outcome &outcome) {
   std::error_code fault;
   const std::string below = std::filesystem::canonical(folder, fault).string() + '/';
   for (const std::string &each : notes->paths) {
-    // Else the counters are of something else, or not this build's alone.
+    // Counters elsewhere belong to something else, or not to this build alone.
     if (!each.starts_with(below) || !std::filesystem::exists(each, fault))
       continue;
     const std::string data = files_of_object(each).data;
@@ -94,16 +94,15 @@ void run(const std::vector<std::string> &paths, const std::string &build, Outcom
 
 void add_zero(CLI::App &app, Outcome &outcome) {
   auto paths = std::make_shared<std::vector<std::string>>();
-  CLI::App &command =
-      add_command(app, "zero", "set coverage counters back to 0", "tally zero build");
-  command.add_option("PATH", *paths, "files of counters, or folders with such anywhere below")
+  CLI::App &command = add_command(app, "zero", "reset coverage counters to 0", "tally zero build");
+  command.add_option("PATH", *paths, "counter files, or directories to search for them")
       ->type_name("")
       ->check(file_name());
   auto build = std::make_shared<std::string>();
   command
       .add_option("--build", *build,
-                  "a build folder: remove the counters of the objects that its "
-                  "compile_commands.json names, and no others")
+                  "a build directory: remove the counters of the objects\n"
+                  "that its compile_commands.json names, and no others")
       ->type_name("DIR")
       ->check(folder());
   command.callback([paths, build, &outcome] { run(*paths, *build, outcome); });

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Coverage in the build: what `tally-meson`, the hook in Meson and import('tally') share."""
+"""Coverage in a Meson build: the code that `tally-meson`, the hook and import('tally') share."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""The flags, in one list for `meson test` and `tally-meson`; the parser of the latter."""
+"""Lists the flags of `meson test` and `tally-meson`, and defines the parser of `tally-meson`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typing as T
 
 from .refusal import Refusal
 
-# In `tally-meson report`, which runs no tests, only those that are marked so mean something.
+# Marks the flags of `tally-meson report`, which runs no tests.
 _REPORTING = 'reporting'
 
 
@@ -24,43 +24,45 @@ class _Flag(T.NamedTuple):
 
 SWITCHES = ('--coverage', '--coverage-off')
 FLAGS: T.Tuple[_Flag, ...] = (
-    _Flag('--coverage', 'switch', '', 'Measure what the tests reach, and print it as a table.'),
+    _Flag('--coverage', 'switch', '', 'Measure which lines the tests reach, and print a table.'),
     _Flag('--coverage-report', 'list', 'FMT[:FILE]',
           'Also write a report: html, lcov, gcovr, cobertura, sonarqube, markdown, github, '
-          'callgrind or text. FILE is relative to the current directory; without it, '
-          'meson-logs/coverage.* in the build directory. May be repeated.', _REPORTING),
+          'callgrind or text. FILE is relative to the current directory; the default '
+          'is meson-logs/coverage.* in the build directory. May be repeated.', _REPORTING),
     _Flag('--coverage-fail-under', 'value', 'PCT',
-          'Exit status 3 when a smaller part of the lines was reached.', _REPORTING),
+          'Exit with status 3 if less than PCT percent of the lines were reached.', _REPORTING),
     _Flag('--coverage-fail-under-branch', 'value', 'PCT',
-          'Exit status 3 when a smaller part of the branches was taken.', _REPORTING),
+          'Exit with status 3 if less than PCT percent of the branches were taken.', _REPORTING),
     _Flag('--coverage-filter', 'list', 'RE',
-          'Only files in whose path RE is found, also such as are left out by default. '
-          'May be repeated.', _REPORTING),
+          'Show only files whose path matches the regular expression RE, including files that '
+          'are left out by default. May be repeated.', _REPORTING),
     _Flag('--coverage-exclude', 'list', 'RE',
-          'Leave out files in whose path RE is found. May be repeated.', _REPORTING),
+          'Leave out files whose path matches RE. May be repeated.', _REPORTING),
     _Flag('--coverage-substitute', 'list', 'FROM=TO',
-          'Sources that the compiler recorded below FROM lie below TO. May be repeated.',
+          'Look below TO for sources that the compiler recorded below FROM. May be repeated.',
           _REPORTING),
     _Flag('--coverage-no-native', 'switch', '',
           'Leave out what is compiled for the build machine (native: true).', _REPORTING),
-    _Flag('--coverage-limit', 'value', 'N', 'Show only N files in the table.', _REPORTING),
+    _Flag('--coverage-limit', 'value', 'N',
+          'Show only N files in the table; the totals include all.', _REPORTING),
     _Flag('--coverage-sort', 'value', 'file|lines|functions|branches|missed',
-          'Order of the files in the table: by path, by the smallest percentage, or by the most '
-          'lines not run.', _REPORTING),
+          'Order of the files in the table: by path (file), by the smallest percentage, or by the '
+          'most lines not run (missed).', _REPORTING),
     _Flag('--coverage-diff', 'optional', 'REV',
-          'Count only lines that `git diff REV` (default: HEAD) names as added or changed.',
+          'Count only lines that `git diff REV` (default: HEAD) shows as added or changed.',
           _REPORTING),
-    _Flag('--coverage-per-test', 'switch', '', 'Count each test by itself.'),
+    _Flag('--coverage-per-test', 'switch', '', 'Count each test separately.'),
     _Flag('--coverage-keep', 'switch', '', 'Add to the counts of earlier runs.'),
     _Flag('--coverage-no-reconfigure', 'switch', '',
           'Never switch the option b_coverage on.'),
     _Flag('--coverage-off', 'switch', '',
-          'Switch the option b_coverage off again, and measure nothing.'),
+          'Switch the option b_coverage off again, and run the tests without measuring '
+          'them.'),
 )
 
 
 class Flags(T.NamedTuple):
-    """What was typed; None: not given."""
+    """The values of the flags; None, False or () if a flag is not given."""
 
     coverage: bool = False
     report: T.Tuple[str, ...] = ()
@@ -88,7 +90,7 @@ class Flags(T.NamedTuple):
         return cls(**values)
 
     def first_given(self) -> T.Optional[str]:
-        """The first flag that was typed, but for those that switch measuring on or off."""
+        """Returns the name of the first flag in FLAGS that is given and not in SWITCHES."""
         for flag in FLAGS:
             if flag.name not in SWITCHES and getattr(self, _field(flag)) not in (None, False, ()):
                 return flag.name
@@ -121,7 +123,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, reporting_only: bool = Fal
 
 
 class Parser(argparse.ArgumentParser):
-    """Of a command of `tally-meson`: what is wrong is told in one line."""
+    """The parser of a command of `tally-meson`. Reports an error in one line, as a Refusal."""
 
     def __init__(self, command: str, *, usage: str = '', add_help: bool = True) -> None:
         super().__init__(f'tally-meson {command}', add_help=add_help,

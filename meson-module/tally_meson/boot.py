@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Lies beside tally_meson.pth in a site directory as tally_meson_boot.py: `tally-meson enable` puts
-it there, `tally-meson disable` removes it. Runs at every start of that Python: it must be quick,
-and silent whatever happens.
+"""The boot module. `tally-meson enable` installs it as tally_meson_boot.py beside tally_meson.pth
+in a site directory, and `tally-meson disable` removes it. It runs at every start of that Python, so
+it must be fast, and must not print anything even if it fails.
 """
 import sys
 
-FOLDER = ''  # holds tally.py and tally_meson/
-MADE = ()  # folders that were made for this one
+FOLDER = ''  # the directory that contains tally.py and tally_meson/
+MADE = ()  # directories that `enable` made to hold this file, the innermost first
 
 
 class Finder:
-    """Of import('tally'), and of the module behind `meson test`; of no others."""
+    """Finds the module of import('tally') and the one behind `meson test`, and no others."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):  # type: ignore[no-untyped-def]
@@ -27,7 +27,7 @@ class Finder:
                     sys.path.remove(FOLDER)
             from tally_meson import hook
             return hook.find_spec(FOLDER, Finder, name, path, target)
-        except Exception:  # the folder has gone, or cannot be read by this Python
+        except Exception:  # FOLDER was removed, or this Python cannot read it
             return None
 
 

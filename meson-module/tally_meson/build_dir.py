@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""What a build directory tells of itself: only what Meson documents, and ninja's file."""
+"""Reads a build directory: the introspection files that Meson documents, build.ninja and Meson's
+log."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class BuildDir:
             self.source = os.path.realpath(info['directories']['source'])
             self.meson_version = str(info['meson_version']['full'])
         except (Refusal, KeyError):
-            raise Refusal(f'{folder} is no build directory of Meson: name one with -C') from None
+            raise Refusal(f'{folder} is not a build directory of Meson: name one with -C') from None
 
     def _introspection(self, name: str) -> T.Any:
         path = os.path.join(self.path, 'meson-info', name)
@@ -37,7 +38,7 @@ class BuildDir:
                           f'{self.path})') from None
 
     def coverage(self) -> T.Optional[bool]:
-        """The option b_coverage; None: no compiler here has it."""
+        """Returns the value of the option b_coverage, or None if no compiler has the option."""
         for option in self._introspection('intro-buildoptions.json'):
             if option['name'] == 'b_coverage':
                 return bool(option['value'])
@@ -48,18 +49,19 @@ class BuildDir:
                    or 'subprojects')
 
     def subprojects(self) -> T.List[str]:
-        """Those of the last configuration."""
+        """Returns the names of the subprojects of the last configuration."""
         told = self._introspection('intro-projectinfo.json').get('subprojects', [])
         return sorted(str(each['name']) for each in told)
 
     def knows_subproject(self, name: str) -> bool:
-        """Also one that this configuration does without."""
+        """Reports whether the subproject exists, even if the last configuration does not use it."""
         path = os.path.join(self.source, self.subproject_folder(), name)
         return name in self.subprojects() or \
             name != '' and (os.path.isdir(path) or os.path.isfile(path + '.wrap'))
 
     def folder_of_subproject(self, name: str) -> str:
-        """Below subproject_folder(); a wrap file may name another than that of the subproject."""
+        """Returns the subproject's directory below subproject_folder(). A wrap file may specify a
+        directory that differs from the subproject's name."""
         wrap = configparser.ConfigParser(interpolation=None)
         path = os.path.join(self.source, self.subproject_folder(), name + '.wrap')
         try:
@@ -72,26 +74,26 @@ class BuildDir:
         return name
 
     def own_build_files(self) -> T.Iterator[str]:
-        """The texts of the project's meson.build files, without its subprojects'."""
+        """Yields the texts of the project's meson.build files, except those of subprojects."""
         others = os.path.join(self.source, self.subproject_folder()) + os.sep
         for path in self._introspection('intro-buildsystem_files.json'):
             if os.path.basename(path) == 'meson.build' and not path.startswith(others):
                 try:
                     with open(path, encoding='utf-8', errors='replace') as file:
                         yield file.read()
-                except OSError:  # gone: the next configuration tells
+                except OSError:  # it was removed; the next configuration reports that
                     pass
 
     def native_object_folders(self) -> T.List[str]:
-        """Relative to the build directory: where objects lie that are compiled for the build
-        machine."""
-        # build.ninja tells it of cross builds, and with Meson 1.0 of all. Ninja puts "$" before a
-        # blank or a colon of a path.
+        """Returns the directories of objects that are compiled for the build machine, relative to
+        the build directory."""
+        # build.ninja identifies these objects in cross builds, and with Meson 1.0 in all builds. In
+        # a path, ninja escapes a blank or a colon with "$".
         with self._ninja_file() as file:
             found = [re.sub(r'\$(.)', r'\1', path) for path in re.findall(
                 r'^build ((?:[^\s$]|\$.)+)/(?:[^/\s$]|\$.)+: \w+_COMPILER_FOR_BUILD ', file.read(),
                 re.MULTILINE)]
-        # Of other builds only the sources do.
+        # In other builds only the project's meson.build files identify them.
         told = subprocess.run([*self.meson(), 'introspect', '--targets',
                                os.path.join(self.source, 'meson.build')], check=False,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -107,8 +109,8 @@ class BuildDir:
         return sorted(set(found))
 
     def names_for_meson(self) -> T.Dict[str, str]:
-        """Of each test, by the name that Meson shows: one that `meson test` takes, which has its
-        project's where several tests have the same."""
+        """Returns, for each name of a test that Meson shows, a name that `meson test` accepts. It
+        includes the project's name if several projects have a test of that name."""
         tests = [(test['name'], str(test['suite'][0]).partition(':')[0],
                   '+'.join(filter(None, (suite.partition(':')[2] for suite in test['suite']))))
                  for kind in ('tests', 'benchmarks')
@@ -118,19 +120,19 @@ class BuildDir:
             projects.setdefault(name, set()).add(project)
         out = {}
         for name, project, suites in tests:
-            # Since Meson 1.2 it is a pattern.
+            # Since Meson 1.2 the argument is a pattern.
             taken = name if self.meson_version.startswith(('1.0.', '1.1.')) else \
                 name.replace('[', '[[]')
             if len(projects[name]) > 1:
                 taken = f'{project}:{taken}'
-            # TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12.
+            # As TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12 shows it.
             for shown in (name, f'{project}:{suites} / {name}' if suites else f'{project} / {name}',
                           f'{suites} - {project}:{name}' if suites else f'{project}:{name}'):
                 out[shown] = taken
         return out
 
     def built_here(self, name: str) -> str:
-        """A program of that name among the targets: '' or its path."""
+        """Returns the path of the executable target `name`, or '' if none is built."""
         for target in self._introspection('intro-targets.json'):
             if target['name'] == name and target['type'] == 'executable':
                 for path in target['filename']:
@@ -150,12 +152,12 @@ class BuildDir:
         return os.path.join(self.path, 'meson-logs')
 
     def configured_at(self) -> float:
-        """When the last configuration began, in seconds since the epoch; 0: not known."""
+        """Returns when the last configuration began, in seconds since the epoch; 0 if unknown."""
         try:
             with open(os.path.join(self.logs, 'meson-log.txt'), encoding='utf-8',
                       errors='replace') as log:
                 told = re.match(r'Build started at (\S+)', log.readline())
-                # A configuration that failed has left everything as it was.
+                # A configuration that failed has changed nothing.
                 if not any(line.startswith('Build targets in project') for line in log):
                     return 0.0
             if not told:
@@ -165,13 +167,13 @@ class BuildDir:
             ended = os.stat(os.path.join(self.path, 'build.ninja')).st_mtime
         except (OSError, ValueError):
             return 0.0
-        # It is told in some local time, and zones differ by quarters of an hour: the last such
-        # time before the end.
+        # The log holds a local time in an unknown time zone. Zones differ by multiples of 15
+        # minutes, so the beginning is the last such time before the end.
         return ended - (ended - begun) % (15 * 60)
 
     def meson(self) -> T.List[str]:
-        """The command of the Meson that made it, which alone can read its test data; else that on
-        PATH."""
+        """Returns the command of the Meson that configured this build, because no other version can
+        read its test data. If that Meson is gone, returns the one on PATH."""
         with self._ninja_file() as file:
             text = file.read()
         told = re.search(r'^rule REGENERATE_BUILD\n command = (.*?) "?--internal"? ', text,

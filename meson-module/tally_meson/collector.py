@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""`tally`: where it is, and what it is asked to do. It alone reads counters."""
+"""Finds and runs the collector, the program `tally`. Only the collector reads counters."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _installed() -> T.Tuple[str, str]:
-    """The collector beside an installation, and its version; empty in the source tree."""
+    """Returns the installed collector's path and version; both are empty in the source tree."""
     try:
-        from . import _paths  # type: ignore  # written by the installation
+        from . import _paths  # type: ignore  # exists only in an installation
     except ImportError:
         return '', ''
     return os.path.normpath(os.path.join(_HERE, _paths.COLLECTOR)), _paths.VERSION
 
 
 def expected_version() -> str:
-    """Of this helper; '' when it cannot be told."""
+    """Returns the version of tally-meson; '' if it is not known."""
     version = _installed()[1]
     if version:
         return version
@@ -46,7 +46,7 @@ def expected_version() -> str:
 
 
 def _said_by_git(folder: str, *words: str) -> T.Optional[str]:
-    """Why `git rev-parse` refuses these words; None: it does not."""
+    """Returns why `git rev-parse` rejects these words, or None if it accepts them."""
     done = subprocess.run(['git', '-C', folder, 'rev-parse', *words], check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE)
@@ -56,8 +56,8 @@ def _said_by_git(folder: str, *words: str) -> T.Optional[str]:
 
 class Collector:
     def __init__(self, build: T.Optional[BuildDir] = None) -> None:
-        """Raises Refusal where there is none, or one of another version. build: may have made one,
-        as a subproject."""
+        """Raises Refusal if there is no collector, or if it has another version. `build` may have
+        built one, with Tally as a subproject."""
         path = _installed()[0] or shutil.which('tally') or \
             (build.built_here('tally') if build else '')
         if not path:
@@ -74,8 +74,8 @@ class Collector:
             raise Refusal(f'the collector {path} does not start')
         wanted = expected_version()
         if wanted and self.version != wanted:
-            raise Refusal(f'the collector {path} is {self.version}, this helper {_HERE} is '
-                          f'{wanted}: install them together')
+            raise Refusal(f'the collector {path} has version {self.version}, but tally-meson in '
+                          f'{_HERE} has version {wanted}: install both together')
 
     def coverage_words(self, build: BuildDir, plan: Plan, *,
                        per_test: T.Optional[str] = None) -> T.List[str]:
@@ -83,7 +83,7 @@ class Collector:
         for option, values in (('--report', plan.reports), ('--filter', plan.filter),
                                ('--exclude', plan.exclude), ('--substitute', plan.substitute),
                                ('--exclude-objects', plan.exclude_objects)):
-            # One word: a value may begin with -.
+            # Option and value form one word, because a value may begin with -.
             words += [f'{option}={value}' for value in values]
         for option, value in (('--fail-under', plan.fail_under),
                               ('--fail-under-branch', plan.fail_under_branch),
@@ -94,7 +94,7 @@ class Collector:
         return words
 
     def check(self, build: BuildDir, plan: Plan) -> None:
-        """Raises Refusal where its command line would be at fault, before anything is done."""
+        """Raises Refusal if the collector would reject its command line. Changes nothing."""
         if plan.diff is not None:
             if shutil.which('git') is None:
                 raise Refusal('--coverage-diff: git is not on PATH')
@@ -102,10 +102,10 @@ class Collector:
                 raise Refusal(f"--coverage-diff: expected a revision, found '{plan.diff}'")
             if _said_by_git(build.source, plan.diff, '--') is not None:
                 outside = _said_by_git(build.source, '--show-toplevel')
-                raise Refusal(f"--coverage-diff: git knows no '{plan.diff}' in {build.source}"
+                raise Refusal(f"--coverage-diff: git finds no '{plan.diff}' in {build.source}"
                               if outside is None else
                               f'--coverage-diff: {build.source}: git: {outside}')
-        # A folder without counters: it ends right after its arguments were read.
+        # In a directory without counters the collector ends right after it has read its arguments.
         nowhere = os.path.join(build.path, 'meson-info')
         status, _, errors = self._run(*self.coverage_words(build, plan), nowhere)
         if status == REFUSED:
@@ -113,31 +113,31 @@ class Collector:
                                  (errors or [''])[0]))
 
     def zero(self, build: BuildDir) -> None:
-        """Counters of this build back to 0."""
+        """Resets the counters of this build."""
         status, _, errors = self._run('zero', '--build', build.path)
         if status != 0:
             for line in errors:
                 say(re.sub('^tally: ', '', line))
-            say('not all counters are back at 0: counts of earlier runs are in the table')
+            say('not all counters could be reset: the table includes counts of earlier runs')
 
     def collect(self, build: BuildDir, plan: Plan, *, per_test: T.Optional[str] = None) -> int:
-        """Prints the table, writes the reports; its exit status."""
+        """Prints the table and writes the reports. Returns the collector's exit status."""
         for report in plan.reports:
             folder = os.path.dirname(report.partition(':')[2])
             try:
                 if folder:
                     os.makedirs(folder, exist_ok=True)
             except OSError:
-                pass  # the collector tells of the file that it cannot write
+                pass  # the collector reports the file that it cannot write
         words = self.coverage_words(build, plan, per_test=per_test)
         return self._run(*words, captured=False)[0]
 
     def _run(self, *words: str, captured: bool = True) -> T.Tuple[int, T.List[str], T.List[str]]:
-        """Its status and the lines that it printed."""
+        """Returns the exit status, and the lines of standard output and standard error."""
         out = subprocess.PIPE if captured else None
         environment = dict(os.environ)
         with contextlib.ExitStack() as stack:
-            if self._is_of_build:  # it may count itself: its counts are no test's
+            if self._is_of_build:  # keeps its own counters apart
                 environment['GCOV_PREFIX'] = stack.enter_context(tempfile.TemporaryDirectory())
             done = subprocess.run([self.path, *words], check=False, stdin=subprocess.DEVNULL,
                                   stdout=out, stderr=out, env=environment)

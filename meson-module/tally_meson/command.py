@@ -18,14 +18,17 @@ Usage: tally-meson test [-C BUILD] [--coverage-*]... [arguments of meson test]..
        tally-meson doctor
 
 Commands:
-  test     runs the tests as `meson test` does, and prints what they reached
+  test     runs the tests as `meson test` does, and prints which lines they reached
   report   prints the table of the counters on disk
   enable   makes `meson test --coverage` and import('tally') work in the Meson that is on PATH
-  disable  undoes that, and leaves nothing
-  doctor   tells whether they work, and why not
+  disable  removes everything that enable wrote
+  doctor   reports whether they work, and if not, why
 
-Exit status: that of a failing test; else 125 the build failed, 1 a report cannot be written or an
-input is at fault, 2 the command line is at fault, 3 below a threshold, 4 no data.
+Exit status: that of `meson test` if a test failed; otherwise 125 the build failed, 1 a report
+cannot be written or an input cannot be used, 2 the command line is wrong, 3 below a threshold,
+4 no data.
+
+Example: tally-meson test -C build --coverage-fail-under 80
 """
 
 
@@ -56,8 +59,8 @@ def _run(words: T.List[str]) -> int:
         from . import sites
         parser = Parser(command)
         group = parser.add_mutually_exclusive_group()
-        group.add_argument('--user', action='store_true', help="The user's own site directory.")
-        group.add_argument('--site', metavar='DIR', help='This site directory.')
+        group.add_argument('--user', action='store_true', help="Use the user's own site directory.")
+        group.add_argument('--site', metavar='DIR', help='Use the site directory DIR.')
         told = parser.parse_args(words[1:])
         if told.site == '':
             raise Refusal(f"{command}: --site: expected a directory, found ''")

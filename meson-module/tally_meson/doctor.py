@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""doctor: what is as it should be, what is not, and what to type."""
+"""The command doctor, which reports what works, what does not, and how to solve it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def doctor() -> int:
     for meson in mesons[1:]:
         _row('also on PATH', f'{meson.path} ({meson.version}), Python: '
              f'{" ".join(meson.python) or "not known"}, hook: '
-             f'{"live" if meson.hook else "not live"}')
+             f'{"active" if meson.hook else "not active"}')
     for text in wrong:
-        _row('wrong', text)
+        _row('problem', text)
     if wrong and mesons:
         print('`tally-meson test` works without a hook, with any Meson.')
     return 1 if wrong else 0
@@ -57,20 +57,20 @@ def _tell_meson(meson: Meson, wrong: T.List[str]) -> None:
     trouble = str(meson.told.get('mtest', ''))
     folder = str(meson.told.get('hook_folder', ''))
     if not meson.hook:
-        _row('hook', 'not live')
+        _row('hook', 'not active')
         wrong.append('the hook is not in a site directory of this Python: type tally-meson enable')
     elif not os.path.isdir(os.path.join(folder, 'tally_meson')):
-        _row('hook', f'{meson.hook}, dead')
-        wrong.append(f'the hook looks for {folder}, which has gone: type tally-meson enable, or '
-                     'disable')
+        _row('hook', f'{meson.hook}, does not work')
+        wrong.append(f'the hook loads {folder}, which no longer exists: type tally-meson enable, '
+                     'or tally-meson disable')
     elif not meson.told.get('hooked') and not trouble:
-        _row('hook', f'{meson.hook}, dead')
-        wrong.append('the hook is loaded, but Meson does not go through it')
+        _row('hook', f'{meson.hook}, does not work')
+        wrong.append('the hook is loaded, but Meson does not use it')
     else:
-        _row('hook', f'{meson.hook}, of {folder}')
-    _row('meson test', 'is one that the hook understands' if not trouble else 'is not understood')
+        _row('hook', f'{meson.hook}, which loads {folder}')
+    _row('meson test', 'supported by the hook' if not trouble else 'not supported by the hook')
     if trouble:
-        wrong.append(f'its `meson test` is not one that the hook understands: {trouble}')
+        wrong.append(f'the hook does not support `meson test` of this Meson: {trouble}')
 
 
 def _tell_compilers() -> None:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Of gcovr's configuration files, what says the same thing here: filters and thresholds.
+"""Reads filters and thresholds from gcovr's configuration file; its other options have no
+equivalent here.
 
-gcovr's patterns match from the beginning, of the path relative to the file's folder or, where the
-pattern begins with /, of the absolute one (gcovr 5.2, utils.py, FilterOption). Here they are
-searched in the path as the table shows it.
+gcovr's patterns match from the beginning of a path. The path is relative to the directory of the
+configuration file, or absolute if the pattern begins with / (gcovr 5.2, utils.py, FilterOption).
+Tally searches for patterns in the path as the table shows it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ class Entries(T.NamedTuple):
 
 
 def searched(pattern: str, root: str) -> str:
-    """The same for a search in the path as shown; root: the file's folder, which is the source
-    root."""
+    """Returns the equivalent pattern for a search in the path as the table shows it. `root` is the
+    source root, which is the directory of gcovr's file."""
     for beginning in (root + '/', re.escape(root) + '/'):
         pattern = re.sub(r'(^|\||\()' + re.escape(beginning), r'\1', pattern)
     return f'^(?:{pattern})'
@@ -55,21 +56,21 @@ def _pairs_of_toml(path: str, *tables: str) -> T.Iterator[T.Tuple[str, str]]:
     for table in tables:
         content = content.get(table, {})
         if not isinstance(content, dict):
-            raise ValueError(f'{table} is no table')
+            raise ValueError(f'{table} is not a table')
     for key, value in content.items():
         for each in value if isinstance(value, list) else [value]:
             yield key, str(each)
 
 
 def _names_table(path: str, name: str) -> bool:
-    """A file of many programs: has it a word for this one? As far as can be told without a
-    parser."""
+    """Reports whether the file seems to have the table `name` or one below it; approximate, because
+    no parser is available."""
     with open(path, encoding='utf-8', errors='replace') as file:
         return any(re.match(rf'\s*\[\s*{re.escape(name)}\s*[].]', line) for line in file)
 
 
 def read(root: str) -> Entries:
-    """Of the first file that gcovr would take in this folder; none: nothing."""
+    """Returns the entries of the first file in `root` that gcovr would read; empty without one."""
     out = Entries([], [], None, None)
     readers: T.Tuple[T.Tuple[str, T.Callable[[str], T.Iterator[T.Tuple[str, str]]]], ...] = (
         ('gcovr.cfg', _pairs_of_cfg),

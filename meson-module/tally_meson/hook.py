@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Puts the flags into `meson test`, and import('tally') where Meson finds it.
+"""Adds the flags to `meson test`, and makes import('tally') available.
 
-Stands on internals of Meson: all that it relies on is looked at before it is used (trouble()), and
-without a flag on the command line nothing is changed but the list of flags.
+The hook relies on internals of Meson. trouble() checks each of them before it is used. Without a
+coverage flag on the command line, the hook changes nothing but the list of flags.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def find_spec(folder: str, finder: object, name: str, path: T.Any,
 
 
 class _Loader:
-    """Another loader, after which the module is changed."""
+    """Wraps a loader, and changes the module after that loader has executed it."""
 
     def __init__(self, loader: T.Any) -> None:
         self._loader = loader
@@ -58,17 +58,17 @@ class _Loader:
         self._loader.exec_module(module)
         try:
             attach(module)
-        except Exception:  # Meson is to go on whatever is amiss here
+        except Exception:  # Meson must not fail because of the hook
             pass
 
 
 def attach(mtest: T.Any) -> None:
-    """To mesonbuild.mtest, before Meson asks it for its flags."""
+    """Wraps functions of mesonbuild.mtest. Call this before Meson asks the module for its flags."""
     theirs: T.Any = getattr(mtest, 'add_arguments', None)
     run: T.Any = getattr(mtest, 'run', None)
     if not callable(theirs) or not callable(run):
         return
-    flags = 'ours'  # or 'some': of them, with --coverage; or 'none'
+    flags = 'ours'  # all flags were added; 'some': not all, but --coverage; 'none': not --coverage
 
     @functools.wraps(theirs)
     def add_arguments(parser: argparse.ArgumentParser, *more: T.Any, **keywords: T.Any) -> T.Any:
@@ -77,7 +77,7 @@ def attach(mtest: T.Any) -> None:
         try:
             arguments.add_arguments(parser)
         except (argparse.ArgumentError, AttributeError, TypeError):
-            # It has such flags of its own.
+            # Meson has a flag of its own with the same name.
             flags = 'some' if any('--coverage' in getattr(action, 'option_strings', ())
                                   and getattr(action, 'help', None) == arguments.FLAGS[0].help
                                   for action in getattr(parser, '_actions', ())) else 'none'
@@ -105,7 +105,7 @@ def attach(mtest: T.Any) -> None:
 
 
 def trouble(mtest: T.Any) -> str:
-    """What of mesonbuild.mtest is not as this hook knows it; '': nothing."""
+    """Returns how mesonbuild.mtest differs from what the hook supports; '' if it does not."""
     import inspect
     harness = getattr(mtest, 'TestHarness', None)
     for owner, where, name, known in (
@@ -120,7 +120,7 @@ def trouble(mtest: T.Any) -> str:
         try:
             parameters = tuple(inspect.signature(function).parameters)
         except (TypeError, ValueError):
-            return f'{where}.{name} is no function'
+            return f'{where}.{name} is not a function'
         if known[-1] == '...':
             parameters = (*parameters[:len(known) - 1], '...')
         if parameters != known:
@@ -146,8 +146,8 @@ def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
         raise Refusal(f'{flags.first_given()} is given without --coverage')
     found = trouble(mtest)
     if found:
-        raise Refusal(f'this Meson ({_version()}) has another `meson test` than the hook knows '
-                      f'({found}): type tally-meson test -C {folder}')
+        raise Refusal(f'this Meson ({_version()}) has a `meson test` that the hook does not '
+                      f'support ({found}): type tally-meson test -C {folder}')
     build = BuildDir(folder)
     if getattr(options, 'list', False):
         return run(options)
@@ -162,7 +162,7 @@ def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
         return measurement.finish(status)
     except _Stopped as stopped:
         raise T.cast(Refusal, stopped.__cause__) from None
-    except Exception:  # Meson's own: a test that cannot be started
+    except Exception:  # raised by Meson, for example if a test cannot be started
         if harness.tests_ran:
             measurement.finish(1)
         raise
@@ -178,7 +178,7 @@ def _version() -> str:
 
 
 class _Harness:
-    """TestHarness with changed methods, for the length of a `with`."""
+    """Replaces methods of TestHarness for the duration of a `with` statement."""
 
     def __init__(self, harness: T.Any, measurement: Measurement) -> None:
         self._class = harness
@@ -200,7 +200,7 @@ class _Harness:
 
         def run_measured_tests(harness: T.Any, runners: T.Any) -> T.Any:
             self._begin()
-            # After the rebuild: generators that count, too, do not count as tests.
+            # Zeroed after the rebuild, so that instrumented generators do not count as tests.
             self._measurement.zero()
             self.tests_ran = True
             return run_tests(harness, runners)
@@ -215,7 +215,7 @@ class _Harness:
             except Exception as error:
                 raise _Stopped() from Refusal(str(error), BUILD_FAILED)
 
-        if load is not None:  # it configures anew; nothing else rests on it
+        if load is not None:  # it may configure again; nothing else relies on it
             self._class.load_metadata = load_or_stop
 
     def __exit__(self, *_: T.Any) -> None:
@@ -240,7 +240,7 @@ class _Harness:
         if not callable(run) or (trees and not isinstance(environment, dict)):
             if trees:
                 raise _Stopped() from Refusal(
-                    f'this Meson ({_version()}) gives no test an environment of its own: type '
+                    f'this Meson ({_version()}) does not give each test an environment: type '
                     f'tally-meson test -C {measurement.build.path}')
             return
         if trees:
@@ -261,10 +261,10 @@ class _Harness:
 
 
 async def _harvest(words: T.List[str]) -> None:
-    """What cannot be packed now is packed at the end, or says why then."""
+    """Packs one test's counters. If that fails, Trees.complete() packs them or reports why not."""
     import asyncio
     try:
         process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.DEVNULL)
         await process.wait()
-    except OSError:  # no process, or no descriptor, is to be had now
+    except OSError:  # no process or file descriptor is available now
         pass

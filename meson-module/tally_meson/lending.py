@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""import('tally') where no hook provides it: a project is configured again with the module lent to
-its Meson, which then stores the project's settings.
+"""Provides import('tally') where no hook does: configures a project again in a Meson that can load
+the module for this one run, so that the project's settings are stored.
 
-The build directory does not depend on the loan: its files name Meson itself. Any other
-configuration is done without the module, and settings.are_missing() tells so.
+The build directory does not depend on this: its files refer to Meson itself. Later configurations
+are done without the module again, which settings.are_missing() detects.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ WHY = "the project was configured without import('tally'), so its settings are n
 
 
 def _command(build: BuildDir) -> T.List[str]:
-    """Python, perhaps with options, and the script that Meson is."""
+    """Returns Python, possibly with options, followed by the path of the Meson script."""
     words = build.meson()
     if len(words) == 1:
         words = [*interpreter(words[0]), words[0]]
     if len(words) == 1 or not os.path.isfile(words[-1]):
-        raise Refusal(f'{WHY}: {" ".join(words)} is no script of Python that the module could be '
-                      'lent to')
+        raise Refusal(f'{WHY}: {" ".join(words)} is not a Python script, so tally-meson cannot '
+                      'make the module available to it')
     return words
 
 
 def configure(build: BuildDir) -> None:
-    """Again, with the options that it has."""
+    """Configures the build directory again with its current options and with the module."""
     words = _command(build)
     done = subprocess.run([*words[:-1], _LENT_MESON, words[-1], 'setup', '--reconfigure',
                            build.path, build.source], check=False, stdin=subprocess.DEVNULL,
@@ -47,8 +47,9 @@ def configure(build: BuildDir) -> None:
     if done.returncode != 0:
         sys.stderr.write(done.stdout.decode(errors='replace'))
         raise Refusal(f'{build.path} could not be configured', BUILD_FAILED)
-    # Else ninja, whose log has an older build.ninja, configures once more, without the module.
+    # Ninja's log holds the time of the old build.ninja. Without this update, ninja would configure
+    # again, without the module.
     subprocess.run([*ninja(), '-C', build.path, '-t', 'restat', 'build.ninja'], check=False,
                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    # Where it has not asked for the module now, it has nothing to say.
+    # If the project did not import the module this time, it has no settings: nothing is missing.
     settings.mark(build.path)

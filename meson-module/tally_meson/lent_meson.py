@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Meson with import('tally'), for one run:
+"""Runs Meson once with import('tally') available:
 
     lent_meson.py MESON ARGUMENTS...
 
-MESON is the script that would be started otherwise, and takes itself for started so.
+MESON is the Meson script to run. It runs as if it had been started directly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import runpy
 import sys
 import typing as T
 
-_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # of tally.py
+_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the directory of tally.py
 
 
 class _Finder:
@@ -30,7 +30,7 @@ class _Finder:
 def main() -> None:
     script = sys.argv[1]
     sys.path[0] = _FOLDER
-    import tally_meson.settings  # noqa: F401  (what tally.py needs of this folder)
+    import tally_meson.settings  # noqa: F401  (tally.py imports it)
     sys.path[0] = os.path.dirname(os.path.realpath(script))
     sys.meta_path.insert(0, _Finder)
     sys.argv = sys.argv[1:]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""One measured run: what both doors do around the tests."""
+"""One measured run: the steps before and after the tests that both front ends share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ran(T.NamedTuple):
     returncode: int
 
     def why_no_data(self) -> str:
-        """A program that ends so writes no counters; '': it ended by itself."""
+        """Returns why the program wrote no counters; '' if it ended by itself."""
         if self.result == 'TIMEOUT':
             return 'it was stopped after its timeout'
         if self.result == 'INTERRUPT':
@@ -36,7 +36,8 @@ class Ran(T.NamedTuple):
         return f'it was killed by signal {self._signal()}' if self._signal() else ''
 
     def _signal(self) -> int:
-        # A shell in between makes 128 + n of it; other such numbers are a program's own status.
+        # A shell that runs the program reports signal n as status 128 + n. A status that does not
+        # match one of these signals is the program's own.
         number = -self.returncode if self.returncode < 0 else self.returncode - 128
         return number if self.returncode < 0 or number in (4, 6, 7, 8, 9, 11, 15) else 0
 
@@ -57,8 +58,8 @@ class Measurement:
     def _made_plan(self) -> settings.Plan:
         plan = settings.plan(self.build, self._flags, self._typed_in)
         if plan.per_test and self._flags.keep:
-            raise Refusal('--coverage-keep with --coverage-per-test: earlier counts belong to no '
-                          'test')
+            raise Refusal('--coverage-keep cannot be combined with --coverage-per-test: earlier '
+                          'counts belong to no test')
         return plan
 
     @property
@@ -67,8 +68,9 @@ class Measurement:
 
     @refused_by_system()
     def prepare(self, *, may_rebuild: bool) -> None:
-        """Before the rebuild, and before Meson reads its build data. No other run measures here
-        from now on: it would change the objects and the counters of this one."""
+        """Switches coverage on and ensures that the settings are stored. Call this before the
+        rebuild, and before Meson reads its build data. From here on no other run measures in this
+        build directory, because it would change the objects and the counters of this one."""
         self._exclude_others()
         self._switch_on(may_rebuild)
         if not may_rebuild and settings.are_missing(self.build):
@@ -77,8 +79,8 @@ class Measurement:
         self.hold_settings()
 
     def hold_settings(self) -> bool:
-        """What the project says with import('tally') is stored, if need be by configuring again,
-        which makes it True."""
+        """Ensures that the project's settings are stored. Returns True if it had to configure the
+        build directory again."""
         if not settings.are_missing(self.build):
             return False
         say(f'{lending.WHY}: it is configured again')
@@ -90,10 +92,10 @@ class Measurement:
         if on:
             return
         if on is None:
-            raise Refusal('this build has no option b_coverage: no compiler of it can count')
+            raise Refusal('this build has no option b_coverage: none of its compilers supports it')
         if self._flags.no_reconfigure or not may_rebuild:
             flag = '--coverage-no-reconfigure' if self._flags.no_reconfigure else '--no-rebuild'
-            raise Refusal(f'the option b_coverage is off, and {flag} is given: '
+            raise Refusal(f'the option b_coverage is off, and {flag} is given: type '
                           f'{_typed(self.build, True)}')
         say('the option b_coverage is off: it is switched on, and everything is compiled again; it '
             'stays on until a run with --coverage-off')
@@ -101,9 +103,10 @@ class Measurement:
 
     @refused_by_system()
     def begin(self) -> None:
-        """After the rebuild, which may have stored other settings; before the first test."""
+        """Reads the settings again, which the rebuild may have changed. Call this after the rebuild
+        and before the first test."""
         if settings.are_missing(self.build):
-            raise Refusal(f'{lending.WHY}: the rebuild has configured it again')
+            raise Refusal(f'{lending.WHY}: the rebuild has configured it again; repeat the command')
         self._plan = self._made_plan()
         settings.refuse_unknown_subprojects(self.build)
         if self._plan.per_test:
@@ -116,10 +119,12 @@ class Measurement:
             self._collector.zero(self.build)
 
     def finish(self, status: int) -> int:
-        """status: of the tests, which wins."""
+        """Prints the table and writes the reports. Returns the exit status; `status`, that of the
+        tests, takes precedence if it is not 0."""
         try:
             own = self._collected()
-            return status if status % 256 else own or status  # Meson 1.0 counts failures
+            # Meson 1.0 returns the number of failures, and a multiple of 256 would mean success.
+            return status if status % 256 else own or status
         except Refusal as refusal:
             say(str(refusal))
             return status or refusal.status
@@ -160,7 +165,7 @@ class Measurement:
 
 
 def _typed(build: BuildDir, on: bool) -> str:
-    """The command that sets the option, as one would type it."""
+    """Returns the command that sets the option, as a user types it."""
     command = build.meson()
     name = os.path.basename(command[-1]) if len(command) == 1 else ' '.join(command)
     return f'{name} configure {build.path} -Db_coverage={str(on).lower()}'
@@ -178,24 +183,26 @@ def _set_coverage(build: BuildDir, on: bool) -> None:
 
 @refused_by_system()
 def switch_off(build: BuildDir, flags: Flags, given: T.Mapping[str, bool]) -> None:
-    """The way back: --coverage-off. `given`: options of `meson test` by which nothing is built."""
+    """Implements --coverage-off. `given` maps those options of `meson test` that prevent a rebuild
+    to whether they are given."""
     other = '--coverage' if flags.coverage else flags.first_given()
     if other:
-        raise Refusal(f'--coverage-off with {other}: nothing is measured')
+        raise Refusal(f'--coverage-off cannot be combined with {other}: it measures nothing')
     for option in (name for name, is_given in given.items() if is_given):
-        raise Refusal(f'--coverage-off with {option}: nothing would be compiled without counters')
+        raise Refusal(f'--coverage-off cannot be combined with {option}: the programs must be '
+                      'compiled again')
     if not build.coverage():
-        say('the option b_coverage is off already')
+        say('the option b_coverage is already off')
         return
     _set_coverage(build, False)
     say('the option b_coverage is switched off, and everything is compiled again')
 
 
 def refuse_stale(build: BuildDir) -> None:
-    """The counters of a build without b_coverage are those of an earlier one."""
+    """Raises Refusal if b_coverage is off: the counters on disk then come from an earlier build."""
     if build.coverage() is False:
-        raise Refusal('the option b_coverage is off: the counters on disk are those of an earlier '
-                      f'build; tally-meson test -C {build.path} counts anew')
+        raise Refusal('the option b_coverage is off: the counters on disk come from an earlier '
+                      f'build; type tally-meson test -C {build.path} to count again')
 
 
 def nothing_ran() -> int:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Which Mesons there are, and which Python runs each: that one alone reads a hook."""
+"""Finds the Mesons on PATH, and the Python that runs each of them, which must load the hook."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _PACKAGES = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Meson:
-    """One file named meson."""
+    """A file named meson, and what its Python reports."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.python = interpreter(path)  # a command; empty: it cannot be told
+        self.python = interpreter(path)  # a command; empty if it is not known
         self.told: T.Dict[str, T.Any] = _ask(self.python, path) if self.python else {}
 
     @property
     def trouble(self) -> str:
         if not self.python:
-            return f'{self.path} does not tell which Python runs it'
+            return f'{self.path} does not specify which Python runs it'
         return '' if self.told else \
             f'{" ".join(self.python)}, which runs {self.path}, does not start'
 
@@ -37,16 +37,16 @@ class Meson:
 
     @property
     def hook(self) -> str:
-        """The boot module that its Python has loaded; '': none."""
+        """The path of the boot module that its Python has loaded; '' if there is none."""
         return str(self.told.get('hook', ''))
 
     @property
     def sites(self) -> T.List[str]:
-        """What its Python reads .pth files in."""
+        """The directories in which its Python reads .pth files."""
         return list(self.told.get('sites', []))
 
     def site_for_hook(self) -> str:
-        """The first that may be written, and that no package manager owns; '': none."""
+        """Returns the first writable site directory that no package manager owns, or ''."""
         for site in self.sites:
             if not is_distributions(site, self.told.get('prefix', '')) and may_write(site):
                 return site
@@ -54,7 +54,8 @@ class Meson:
 
 
 def all_on_path() -> T.List[Meson]:
-    """The first is the one that a shell starts. Two links to one file are one."""
+    """Returns the Mesons on PATH; the first is the one that a shell starts. Links to the same file
+    count once."""
     found: T.Dict[str, str] = {}
     for folder in os.environ.get('PATH', os.defpath).split(os.pathsep):
         path = shutil.which('meson', path=folder or os.curdir)
@@ -64,8 +65,8 @@ def all_on_path() -> T.List[Meson]:
 
 
 def is_distributions(site: str, prefix: str = '') -> bool:
-    """The package manager's: all below /usr but /usr/local, and but for a virtual environment
-    there, which is the prefix of its Python."""
+    """Reports whether the package manager owns the directory. It owns everything below /usr, except
+    /usr/local and a virtual environment there, which is the prefix of its Python."""
     site, prefix = os.path.realpath(site), os.path.realpath(prefix) if prefix else ''
     if site.startswith('/usr/local/') or not site.startswith('/usr/'):
         return False
@@ -74,7 +75,7 @@ def is_distributions(site: str, prefix: str = '') -> bool:
 
 
 def may_write(folder: str) -> bool:
-    """Or may make it."""
+    """Reports whether the directory is writable, or can be made if it does not exist."""
     while not os.path.exists(folder) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
     return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
@@ -86,7 +87,7 @@ def interpreter(script: str) -> T.List[str]:
             head = [file.readline(4096).decode(errors='replace').rstrip('\r\n') for _ in range(2)]
     except OSError:
         return []
-    # A path too long for the kernel, as pip writes it.
+    # pip writes this if the interpreter's path is too long for the kernel.
     told = re.match(r'\'\'\'exec\' (.*) "\$0" "\$@"', head[1])
     line = told.group(1) if told and head[0] == '#!/bin/sh' else head[0][2:]
     if not told and not head[0].startswith('#!'):
@@ -104,7 +105,7 @@ def interpreter(script: str) -> T.List[str]:
 
 
 def _ask(python: T.List[str], meson: str) -> T.Dict[str, T.Any]:
-    """By starting it."""
+    """Starts the Python and returns what probe.py prints; empty if that fails."""
     code = 'import sys; sys.path.insert(0, sys.argv[1])\n' \
         'from tally_meson import probe; probe.tell()'
     environment = {**os.environ, 'PYTHONDONTWRITEBYTECODE': '1'}

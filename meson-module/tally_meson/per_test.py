@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""A tree of counters for each test, in memory where there is room."""
+"""Keeps a tree of counters for each test, in memory if there is enough room."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _LEAST_ROOM = 64 << 20  # bytes
 
 
 def _room_for(build: BuildDir) -> int:
-    """Counters are smaller than the notes; a few tests may run at once."""
+    """Returns the bytes that the counters may need: a few tests run at once, and the counters of
+    one are smaller than the notes."""
     notes = 0
     for folder, _, names in os.walk(build.path):
         for name in names:
@@ -50,12 +51,12 @@ class Trees:
     def __init__(self, collector: Collector, build: BuildDir) -> None:
         self.collector = collector.path
         self.folder = _folder(build)
-        self.names: T.Dict[str, str] = {}  # by those that Meson shows: what tests are called
+        self.names: T.Dict[str, str] = {}  # the name to write, by the name that Meson shows
         self._rows: T.List[T.Dict[str, T.Any]] = []
         self._last = 0
 
     def next(self) -> int:
-        """A number that no test has."""
+        """Returns a number that no test has."""
         self._last += 1
         return self._last
 
@@ -66,8 +67,8 @@ class Trees:
         return os.path.join(self.folder, str(number))
 
     def harvest_words(self) -> T.List[str]:
-        """The command that packs what a test has left, which is to be followed by its tree. Where
-        the collector counts itself, its counts are no test's."""
+        """Returns the command that packs a test's counters; the caller appends the test's tree.
+        GCOV_PREFIX keeps the collector's own counters, if it has any, out of the tests' trees."""
         return ['env', f'GCOV_PREFIX={self.folder}/collector', self.collector, 'coverage',
                 '--harvest']
 
@@ -76,7 +77,7 @@ class Trees:
         self._rows.append({'n': number, 'name': self.names.get(test.name, test.name)})
 
     def complete(self) -> None:
-        """What was interrupted is packed, too; the names are written."""
+        """Packs the trees of interrupted tests, too, and writes the names of the tests."""
         for row in self._rows:
             tree = self.tree(row['n'])
             if os.path.isdir(tree):
@@ -86,7 +87,7 @@ class Trees:
         try:
             with open(path, 'w', encoding='utf-8') as file:
                 json.dump(sorted(self._rows, key=lambda row: int(row['n'])), file, indent=1)
-        except OSError as error:  # one of writing does not tell the file
+        except OSError as error:  # an error of write() does not contain the path
             raise OSError(error.errno, error.strerror, path) from None
 
     def remove(self) -> None:

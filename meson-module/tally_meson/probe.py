@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Runs in the Python of some Meson and tells what a hook would find there, as JSON."""
+"""Runs in the Python of one Meson and prints, as JSON, what a hook would find there."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def tell() -> None:
 
 
 def _tell_of_meson(script: str, out: T.Dict[str, T.Any]) -> None:
-    # As Python itself does for a script, and for a zip file with one inside.
+    # As Python itself sets sys.path[0] for a script, and for a zip file that contains one.
     sys.path[0] = script if zipfile.is_zipfile(script) else os.path.dirname(script)
     try:
-        # Where the hook is live this goes through it.
+        # If the hook is active, it handles the import of mtest.
         from mesonbuild import coredata, mtest  # type: ignore[import]
     except Exception as error:
         out['mtest'] = f'it cannot be loaded: {error}'

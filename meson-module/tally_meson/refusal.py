@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""One line for the user, and how it ends."""
+"""One-line messages for the user, and the exit statuses that go with them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import contextlib
 import sys
 import typing as T
 
-BUILD_FAILED = 125  # what `git bisect run` skips, as Meson has it
+BUILD_FAILED = 125  # `git bisect run` skips this status; Meson uses it for the same purpose
 NO_DATA = 4
 REFUSED = 2
 
@@ -22,7 +22,7 @@ class Refusal(Exception):
 
 @contextlib.contextmanager
 def refused_by_system() -> T.Iterator[None]:
-    """A full disk, a missing permission: one line, too."""
+    """Turns an OSError, such as a full disk or a missing permission, into a Refusal (status 1)."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""`tally-meson test`: any Meson, no hook."""
+"""The commands `tally-meson test` and `report`, which work with any Meson and without a hook."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test(words: T.Sequence[str]) -> int:
     try:
         measurement.prepare(may_rebuild=not told.no_rebuild)
         if not told.no_rebuild:
-            # What ninja configures anew it configures without what was lent.
+            # If ninja configures again, it does so without the module.
             if not _is_built(build, told) or \
                     measurement.hold_settings() and not _is_built(build, told):
                 return BUILD_FAILED
@@ -56,21 +56,21 @@ def test(words: T.Sequence[str]) -> int:
         measurement.zero()
         meson_test.append('--no-rebuild')
         if measurement.trees:
-            _one_wrapper(measurement, told)  # the rebuild may have stored other settings
+            _one_wrapper(measurement, told)  # the rebuild may have changed per_test
             meson_test.append('--wrapper=' + wrapped_test.wrapper(measurement.trees))
         before = _logs(build)
         status = _run([*meson_test, *told.meson], only_wrapper=bool(measurement.trees))
         log = _log_since(build, before)
         if status != 0 and log is None and '--gdb' not in told.meson \
                 and '--interactive' not in told.meson:
-            return status  # it did not come to a test
+            return status  # no test was run
         entries = _entries(log)
         measurement.ran = [ran for ran, _, _ in entries]
         if measurement.trees:
             alike = wrapped_test.tell(measurement.trees, entries)
             if alike:
-                say(f'the same command under several names: {", ".join(alike)}: told apart by '
-                    'their order; `meson test --coverage` knows (tally-meson enable)')
+                say(f'several tests run the same command: {", ".join(alike)}: only their order '
+                    'distinguishes them; `meson test --coverage` knows each (tally-meson enable)')
         return measurement.finish(status)
     finally:
         measurement.close()
@@ -78,11 +78,11 @@ def test(words: T.Sequence[str]) -> int:
 
 def _one_wrapper(measurement: Measurement, told: told_apart.Words) -> None:
     if measurement.per_test and {'--gdb', '--interactive'} & set(told.meson):
-        raise Refusal('--coverage-per-test with --gdb or --interactive: the tests have no '
-                      'environments of their own then')
+        raise Refusal('--coverage-per-test cannot be combined with --gdb or --interactive: Meson '
+                      'then writes no log that names the tests')
     if measurement.per_test and told.wrapper:
-        raise Refusal('--coverage-per-test with --wrapper: only `meson test --coverage` has both '
-                      '(tally-meson enable)')
+        raise Refusal('--coverage-per-test cannot be combined with --wrapper: only `meson test '
+                      '--coverage` supports both (tally-meson enable)')
 
 
 def _is_built(build: BuildDir, told: told_apart.Words) -> bool:
@@ -90,12 +90,12 @@ def _is_built(build: BuildDir, told: told_apart.Words) -> bool:
     return subprocess.run([*ninja(), '-C', build.path, target], check=False).returncode == 0
 
 
-# Meson's line where a test setup has an exe_wrapper and --wrapper is given.
+# Meson prints this line if --wrapper is given and the test setup has an exe_wrapper.
 _CONFLICT = b'Conflict: both test setup and command line specify an exe wrapper.'
 
 
 def _pass_on(errors: T.Optional[T.IO[bytes]], refused: threading.Event) -> None:
-    """What Meson says on standard error, but for that line."""
+    """Copies Meson's standard error, except for that line, which sets `refused`."""
     for line in errors or ():
         if line.strip() == _CONFLICT:
             refused.set()
@@ -105,31 +105,34 @@ def _pass_on(errors: T.Optional[T.IO[bytes]], refused: threading.Event) -> None:
 
 
 def _run(words: T.List[str], *, only_wrapper: bool = False) -> int:
-    """What ends it early is Meson's: what was counted until then is told. only_wrapper: its
-    --wrapper is ours, and a setup that has one is refused."""
-    # Not in a `with`, which would wait for all that hold its standard error open.
+    """Runs Meson and returns its exit status. Passes signals on to it, so that Meson ends the tests
+    and the counts up to then are still reported. With only_wrapper, the --wrapper in `words` is
+    Tally's own, and a test setup that has an exe_wrapper is refused."""
+    # Not in a `with`, which would wait for every process that holds standard error open.
     process = subprocess.Popen(words, stderr=subprocess.PIPE if only_wrapper else None)
     before = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
             before[number] = signal.signal(number, lambda *_: process.terminate())
     refused = threading.Event()
     reader = threading.Thread(target=_pass_on, args=(process.stderr, refused), daemon=True)
     try:
         reader.start()
         status = process.wait()
-        reader.join(timeout=5)  # a process that a test has left may write there
+        reader.join(timeout=5)  # a process that a test left behind may hold it open
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     if refused.is_set():
-        raise Refusal('--coverage-per-test with a test setup that has an exe_wrapper: only `meson '
-                      'test --coverage` has both (tally-meson enable)')
+        raise Refusal('--coverage-per-test cannot be combined with a test setup that has an '
+                      'exe_wrapper: only `meson test --coverage` supports both (tally-meson '
+                      'enable)')
     return 128 - status if status < 0 else status
 
 
 def _logs(build: BuildDir) -> T.Dict[str, int]:
-    """Of tests, as Meson writes them: {path: when, in ns}. Their names depend on options."""
+    """Returns the JSON logs in meson-logs as {path: time of last change in ns}. The name of the
+    tests' log depends on Meson's options."""
     out = {}
     for path in glob.glob(os.path.join(glob.escape(build.logs), '*.json')):
         try:
@@ -145,7 +148,7 @@ def _log_since(build: BuildDir, before: T.Dict[str, int]) -> T.Optional[str]:
 
 
 def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
-    """Each test of the log, its command, and when it started."""
+    """Returns each test of the log, its command, and when it started in seconds."""
     if log is None:
         return []
     try:
@@ -158,14 +161,14 @@ def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
         try:
             entries.append(json.loads(line))
         except ValueError:
-            say(f'{log}: a line is damaged: its test is not known')
+            say(f'{log}: a damaged line is ignored, and its test is not known')
     return [(Ran(str(entry.get('name')), str(entry.get('result')),
                  int(entry.get('returncode') or 0)),
              entry.get('command') or [], float(entry.get('starttime') or 0)) for entry in entries]
 
 
 def report(words: T.Sequence[str]) -> int:
-    """The table of the counters that are there."""
+    """Prints the table of the counters on disk."""
     told = told_apart.split(words)
     if told is None:
         raise Refusal('-C: expected a build directory')

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""What configure() of import('tally') stores, and how it joins with flags and gcovr's files."""
+"""Stores and reads the settings of configure() of import('tally'), and joins them with the flags
+and gcovr's configuration file."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if T.TYPE_CHECKING:
     from .arguments import Flags
     from .build_dir import BuildDir
 
-# A report's file below meson-logs, where none is named.
+# The default file of each report format, relative to meson-logs.
 _DEFAULT_FILES = {
     'callgrind': 'coverage.callgrind',
     'cobertura': 'coverage.xml',
@@ -32,7 +33,7 @@ _DEFAULT_FILES = {
     'text': 'coverage.txt',
 }
 
-# In a meson.build, but not behind a comment's beginning.
+# Matches import('tally') in a meson.build, but not in a comment.
 _IMPORT = re.compile(r"^[^#\n]*\bimport\s*\(\s*'tally'", re.MULTILINE)
 
 _LISTS = ('exclude', 'filter', 'include_subprojects', 'reports')
@@ -42,7 +43,7 @@ KEYWORDS = (*_LISTS, *_PERCENTAGES, *_BOOLEANS)
 
 if sys.version_info >= (3, 8):
     class Settings(T.TypedDict, total=False):
-        """What configure() was told, checked."""
+        """The keyword arguments of configure(), after they were checked."""
 
         exclude: T.List[str]
         filter: T.List[str]
@@ -62,17 +63,19 @@ def _is_report(word: str) -> bool:
 
 
 def checked(keywords: T.Mapping[str, T.Any]) -> Settings:
-    """The keyword arguments of configure(), lists as lists; a TypeError says what is wrong."""
+    """Returns the keyword arguments of configure(), with a single value of a list option as a list.
+    Raises a TypeError that says what is wrong."""
     out: T.Dict[str, T.Any] = {}
     for name, value in keywords.items():
         if name in _LISTS:
             out[name] = value if isinstance(value, list) else [value]
-            good, wanted = all(isinstance(each, str) for each in out[name]), 'strings'
+            good, wanted = all(isinstance(each, str) for each in out[name]), \
+                'a string or a list of strings'
             if good and name == 'reports':
                 good = all(_is_report(word) for word in out[name])
-                wanted = f'FMT or FMT:FILE with one of {", ".join(_DEFAULT_FILES)}'
+                wanted = f'FMT or FMT:FILE, where FMT is one of {", ".join(_DEFAULT_FILES)}'
         elif name in _PERCENTAGES:
-            # Meson has no fractions; '79.5' is one.
+            # Meson has no fractional numbers, so a fraction is given as a string such as '79.5'.
             out[name] = str(value)
             good = not isinstance(value, bool) and isinstance(value, (int, str)) and \
                 bool(re.match(r'^(100(\.0*)?|\d\d?(\.\d*)?)$', out[name]))
@@ -103,7 +106,7 @@ def _mark_in(build: str) -> str:
 
 
 def mark(build: str) -> None:
-    """This configuration has import('tally'), or goes without it by its own choice."""
+    """Records that this configuration imported the module, or could have but did not."""
     with open(_mark_in(build), 'w', encoding='utf-8'):
         pass
 
@@ -116,13 +119,13 @@ def _is_of_last_configuration(path: str, build: BuildDir) -> bool:
 
 
 def are_missing(build: BuildDir) -> bool:
-    """The project asks for import('tally'), and its last configuration was done without it."""
+    """Reports whether the project imports the module, but was last configured without it."""
     return not _is_of_last_configuration(_mark_in(build.path), build) and \
         any(_IMPORT.search(text) for text in build.own_build_files())
 
 
 def stored(build: BuildDir) -> Settings:
-    """Empty where the last configuration stored none."""
+    """Returns the settings that the last configuration stored; empty if it stored none."""
     path = path_in(build.path)
     try:
         if not _is_of_last_configuration(path, build):
@@ -137,7 +140,8 @@ def stored(build: BuildDir) -> Settings:
 
 
 def refuse_unknown_subprojects(build: BuildDir) -> None:
-    """To be asked after the rebuild: what is stored before it may have been mended since."""
+    """Raises Refusal if include_subprojects has an unknown name. Call this after the rebuild, which
+    may have stored corrected settings."""
     for name in stored(build).get('include_subprojects', []):
         if not build.knows_subproject(name):
             there = ', '.join(build.subprojects()) or 'none'
@@ -146,7 +150,7 @@ def refuse_unknown_subprojects(build: BuildDir) -> None:
 
 
 def report_word(word: str, folder: str, build: BuildDir) -> str:
-    """FMT:FILE with the whole path; folder: what FILE is relative to."""
+    """Returns FMT:FILE with the absolute path of FILE; `folder` is what FILE is relative to."""
     name, colon, path = word.partition(':')
     if path == '-':
         return word
@@ -158,7 +162,7 @@ def report_word(word: str, folder: str, build: BuildDir) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What the collector is to do."""
+    """Parameters of one run of the collector."""
 
     reports: T.Tuple[str, ...]
     filter: T.Tuple[str, ...]
@@ -174,11 +178,12 @@ class Plan:
 
 
 def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
-    """Single values: the flag, else configure(), else gcovr's file; lists are joined."""
+    """Returns the parameters. For a single value the flag takes precedence over configure(), and
+    configure() over gcovr's file; lists are joined. Paths in flags are relative to `typed_in`."""
     own, gcovr = stored(build), gcovr_config.read(build.source)
     chosen = [*flags.filter, *own.get('filter', []), *gcovr.filter]
     exclude = [*flags.exclude, *own.get('exclude', []), *gcovr.exclude]
-    if not chosen:  # a filter brings back what it matches
+    if not chosen:  # a filter also selects files that are left out by default
         exclude += left_out_by_default(build, own.get('include_subprojects', []))
     reports = [report_word(word, typed_in, build) for word in flags.report] + \
         [report_word(word, build.path, build) for word in own.get('reports', [])]
@@ -200,13 +205,14 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
 
 
 def _substitute(word: str, folder: str) -> str:
-    """FROM=TO with the whole path of TO, which is relative to the folder."""
+    """Returns FROM=TO with the absolute path of TO, which is relative to `folder`."""
     name, equals, path = word.partition('=')
     return f'{name}={os.path.join(folder, path)}' if equals and path else word
 
 
 def left_out_by_default(build: BuildDir, include_subprojects: T.Iterable[str]) -> T.List[str]:
-    """Patterns for subprojects and, below the source root, for generated files."""
+    """Returns patterns for subprojects that do not count and for generated files. Generated files
+    need a pattern only if the build directory is below the source root."""
     folders = [re.escape(build.folder_of_subproject(name)) for name in include_subprojects]
     but = f'(?!(?:{"|".join(folders)})/)' if folders else ''
     out = [f'^{re.escape(build.subproject_folder())}/{but}']

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""enable and disable: two files in a site directory, and nothing else."""
+"""The commands enable and disable, which write and remove two files in a site directory."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ def enable(site: T.Optional[str], user: bool) -> int:
             raise Refusal('there is no meson on PATH: name a site directory with --site')
         if meson.trouble:
             raise Refusal(f'{meson.trouble}: name its site directory with --site, or use '
-                          'tally-meson test, which needs none')
+                          'tally-meson test, which needs no hook')
         if meson.hook and not user and \
                 os.path.realpath(str(meson.told.get('hook_folder'))) == os.path.dirname(_HERE):
-            print(f'Is enabled already in {os.path.dirname(meson.hook)}')
+            print(f'Already enabled in {os.path.dirname(meson.hook)}')
             return 0
         site = _user_site(meson) if user else meson.site_for_hook()
         if not site:
-            raise Refusal(f'no site directory of {_name(meson)} may be written by you '
+            raise Refusal(f'no site directory of {_name(meson)} is writable '
                           f'({", ".join(meson.sites)}): use --user, or tally-meson test, which '
-                          'needs none')
+                          'needs no hook')
     site = os.path.abspath(site)
-    # Whose it is, is known of the Mesons on PATH alone.
+    # Only for the Mesons on PATH is it known which site directories they read.
     owners = [each for each in mesons if _among(site, each.sites)]
     if is_distributions(site, owners[0].told.get('prefix', '') if owners else ''):
         raise Refusal(f'{site} belongs to the package manager: name another with --site')
     changed = _write(site)
-    print(f'{"Enabled" if changed else "Is enabled already"} in {site}')
+    print(f'{"Enabled" if changed else "Already enabled"} in {site}')
     for each in owners:
         again = Meson(each.path)
         hook, trouble = again.hook, str(again.told.get('mtest', ''))
         if hook and trouble.startswith('it cannot be loaded'):
-            say(f'but {each.path}: {trouble}')
+            say(f'but the hook does not work with {each.path}: {trouble}')
             return 1
         if not hook:
-            say(f'but {_name(each)} has not loaded it: tally-meson doctor may tell more')
+            say(f'but {_name(each)} has not loaded the hook: tally-meson doctor may show why')
             return 1
         if os.path.realpath(os.path.dirname(hook)) != os.path.realpath(site):
             say(f'but {_name(each)} loads {hook} first: tally-meson disable removes both')
@@ -57,7 +57,7 @@ def enable(site: T.Optional[str], user: bool) -> int:
               f'{" ".join(each.python)} runs')
     if not owners:
         of = f': {_name(meson)} does not read it' if meson and not meson.trouble else ''
-        print('It works for a Meson whose Python has this site directory, which none on PATH has'
+        print('Only a Meson whose Python reads this site directory uses the hook; none on PATH does'
               f'{of}')
     return 0
 
@@ -75,13 +75,13 @@ def disable(site: T.Optional[str], user: bool) -> int:
             found = True
             try:
                 _remove(os.path.abspath(each))
-            except Refusal as refusal:  # the others are ours to remove all the same
+            except Refusal as refusal:  # the hook is still removed from the others
                 say(str(refusal))
                 status = refusal.status
                 continue
             print(f'Disabled in {os.path.abspath(each)}')
     if not found:
-        print('Is not enabled' + (f' in {os.path.abspath(site)}' if site is not None else ''))
+        print('Not enabled' + (f' in {os.path.abspath(site)}' if site is not None else ''))
     return status
 
 
@@ -92,7 +92,7 @@ def _name(meson: Meson) -> str:
 def _user_site(meson: Meson) -> str:
     site = str(meson.told.get('user_site', ''))
     if not site:
-        raise Refusal(f'{_name(meson)} reads no user site: leave out --user')
+        raise Refusal(f'{_name(meson)} does not read the user site directory: leave out --user')
     return site
 
 
@@ -105,7 +105,7 @@ def _among(site: str, sites: T.Iterable[str]) -> bool:
 
 
 def boot_text(made: T.Sequence[str]) -> str:
-    """The boot module for this installation."""
+    """Returns the text of the boot module for this installation; made: its MADE."""
     with open(os.path.join(_HERE, 'boot.py'), encoding='utf-8') as file:
         text = file.read()
     for line, value in (("FOLDER = ''", repr(os.path.dirname(_HERE))),
@@ -118,9 +118,9 @@ def boot_text(made: T.Sequence[str]) -> str:
 
 
 def _write(site: str) -> bool:
-    """False: it was there."""
+    """Writes the two files. Returns False if they exist already with the same content."""
     if not may_write(site):
-        raise Refusal(f'{site} may not be written by you')
+        raise Refusal(f'{site} is not writable')
     made: T.List[str] = []
     folder = site
     while not os.path.isdir(folder):
@@ -134,7 +134,7 @@ def _write(site: str) -> bool:
     if _read(boot) == text and _read(pth) == line:
         return False
     os.makedirs(site, exist_ok=True)
-    # The line comes last: at no time does it import what is not there.
+    # The .pth file is written last, so that it never imports a module that does not exist.
     for path, content in ((boot, text), (pth, line)):
         part = f'{path}.{os.getpid()}'
         with open(part, 'w', encoding='utf-8') as file:
@@ -166,7 +166,7 @@ def _remove(site: str) -> None:
     boot = os.path.join(site, _BOOT)
     made = _made_before(boot)
     cache = os.path.join(site, '__pycache__')
-    # The line comes first, for the same reason.
+    # The .pth file is removed first, for the same reason.
     try:
         for path in [os.path.join(site, _PTH), boot,
                      *glob.glob(os.path.join(glob.escape(cache), _BOOT[:-len('py')] + '*.pyc'))]:
@@ -177,5 +177,5 @@ def _remove(site: str) -> None:
     for folder in [cache, *made]:
         try:
             os.rmdir(folder)
-        except OSError:  # not there, or others' files are in it
+        except OSError:  # it does not exist, or contains other files
             pass

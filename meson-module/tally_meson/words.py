@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""The arguments of `tally-meson test`, told apart."""
+"""Splits the arguments of `tally-meson test` into Tally's flags and those of `meson test`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .arguments import FLAGS
 
 
 class Words(T.NamedTuple):
-    coverage: T.List[str]  # ours
-    meson: T.List[str]  # all others, as they were, without -C and --no-rebuild
+    coverage: T.List[str]  # Tally's flags and their values
+    meson: T.List[str]  # all others, unchanged and in order, without -C, --no-rebuild, -h
     build: str
     no_rebuild: bool
     list_only: bool
@@ -23,22 +23,23 @@ class Words(T.NamedTuple):
 
 
 def _abbreviates(word: str, name: str, least: str) -> bool:
-    """As argparse has it: any beginning that no other option of `meson test` shares."""
+    """Reports whether argparse accepts the word as an abbreviation of the option `name`. `least` is
+    the shortest prefix that no other option of `meson test` has."""
     return word.startswith(least) and name.startswith(word)
 
 
 def _takes_value(word: str) -> str:
-    """The kind of our flag that the word begins or is."""
+    """Returns the kind of the flag in FLAGS that the word names or abbreviates."""
     found = [flag for flag in FLAGS if flag.name.startswith(word)]
     exact = [flag for flag in found if flag.name == word]
     return (exact or found or [FLAGS[0]])[0].kind
 
 
 def split(words: T.Sequence[str]) -> T.Optional[Words]:
-    """None: -C without a directory.
+    """Splits the words; returns None if -C has no directory.
 
-    A word that begins with - is never the value of another, so nothing has to be known of Meson's
-    own options; none of them begins with --c.
+    A word that begins with - is never the value of an option, and none of Meson's own options
+    begins with --c. Meson's options therefore need not be known here.
     """
     ours: T.List[str] = []
     rest: T.List[str] = []

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright 2026 The Tally authors
 
-"""Counting each test by itself where no test's environment can be reached: by a wrapper, which is
-this file as a program:
+"""Counts each test separately if the tests' environments cannot be changed, by means of a wrapper.
+The wrapper is this file, run as a program:
 
     wrapped_test.py FOLDER COMMAND-THAT-HARVESTS... -- COMMAND...
 """
@@ -23,19 +23,19 @@ if T.TYPE_CHECKING:
     from .measurement import Ran
     from .per_test import Trees
 
-_MESONS_OWN = ('--gtest_output=',)  # that it adds to the command, which its log does not have
-_CLAIM = '.claim'  # FOLDER/N.claim: number N is taken, and by which command
+_MESONS_OWN = ('--gtest_output=',)  # options that Meson adds to the command but omits in its log
+_CLAIM = '.claim'  # FOLDER/N.claim: number N is in use; the file holds the command
 
 
 def wrapper(trees: Trees) -> str:
-    """For meson test --wrapper."""
+    """Returns the value for `meson test --wrapper`."""
     words = [sys.executable, os.path.abspath(__file__), trees.folder, *trees.harvest_words(), '--']
     return ' '.join(map(shlex.quote, words))
 
 
 def tell(trees: Trees, tests: T.Sequence[T.Tuple[Ran, T.Sequence[str], float]]) -> T.List[str]:
-    """Gives the numbers their tests, of which Meson's log has the command and when it started.
-    Returns the names of those that only their order told apart."""
+    """Assigns the claimed numbers to tests. For each test of Meson's log, `tests` holds its command
+    and when it started. Returns the names of tests that only their order distinguishes."""
     claims: T.List[T.Tuple[float, int, T.List[str]]] = []
     for name in os.listdir(trees.folder):
         if name.endswith(_CLAIM):
@@ -71,7 +71,7 @@ def _is_of(argv: T.Sequence[str], command: T.Sequence[str], more: T.Tuple[str, .
 
 
 def _claimed(folder: str, command: T.List[str]) -> str:
-    """A tree that no other test has."""
+    """Returns a tree that no other test has, and records which command claims it."""
     number = 1
     while True:
         path = os.path.join(folder, str(number))
@@ -81,7 +81,7 @@ def _claimed(folder: str, command: T.List[str]) -> str:
             return path
         except FileExistsError:
             number += 1
-        except OSError as error:  # the test is to run nevertheless: it will have no data
+        except OSError as error:  # the test runs nevertheless, and has no data
             print(f'tally: {path}: {error.strerror}', file=sys.stderr)
             return path
 
@@ -90,7 +90,8 @@ def main() -> int:
     folder, *words = sys.argv[1:]
     harvest, command = words[:words.index('--')], words[words.index('--') + 1:]
     tree = _claimed(folder, [sys.executable, *sys.argv])
-    # What ends the test ends this, too, but not before the test has written its counters.
+    # A signal that ends the test also reaches this process, which must wait until the test has
+    # written its counters.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: None)
     try:
@@ -100,7 +101,7 @@ def main() -> int:
         print(f'{command[0]}: {error.strerror}', file=sys.stderr)
         return 127
     subprocess.run([*harvest, tree], check=False, stdin=subprocess.DEVNULL)
-    if status < 0:  # Meson is to see what happened, but no second core file
+    if status < 0:  # end in the same way so that Meson sees it, but without a second core file
         import resource
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with contextlib.suppress(OSError):  # SIGKILL has no handler

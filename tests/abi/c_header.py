@@ -1,8 +1,8 @@
-"""Reads tally.h: functions, structures and constants, as far as its plain style needs it.
+"""Parses tally.h: functions, structures and constants, in the plain style in which it is written.
 
 A type is a nested tuple: ("int", size, signed), ("float", size), ("void",), ("char",),
-("struct", name), ("pointer", type). Names of sizes are those of a 64-bit machine's ABI as ctypes
-has it here.
+("struct", name), ("pointer", type). Sizes of types such as long are those of this machine's ABI,
+from ctypes.
 """
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class CFunction:
 @dataclass(frozen=True)
 class CHeader:
     functions: dict[str, CFunction]
-    structs: dict[str, tuple[tuple[str, Type], ...]]  # fields; opaque ones are absent
-    constants: dict[str, int]  # of enums, and #define NAME NUMBER
+    structs: dict[str, tuple[tuple[str, Type], ...]]  # the fields; opaque structures are absent
+    constants: dict[str, int]  # enumerators, and #define NAME NUMBER
 
 
 def parse_header(text: str) -> CHeader:
-    """Raises ValueError for what it cannot read: nothing is passed over."""
+    """Parses a header. Raises ValueError for what it cannot read: nothing is skipped."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
     constants = {match[1]: int(match[2], 0) for match in re.finditer(
         r"^#define[ \t]+(\w+)(?:[ \t]|\\\n)+(\w+)[ \t]*$", text, re.MULTILINE)}
@@ -67,7 +67,7 @@ def parse_header(text: str) -> CHeader:
         for entry in filter(None, (each.strip() for each in match[1].split(","))):
             value = re.fullmatch(r"(\w+)\s*=\s*(\d+|0[xX][0-9a-fA-F]+)", entry)
             if not value:
-                raise ValueError(f"an enum's entry without a number of its own: {entry}")
+                raise ValueError(f"an enumerator without an explicit number: {entry}")
             constants[value[1]] = int(value[2], 0)
     return CHeader(functions, structs, constants)
 
@@ -75,7 +75,7 @@ def parse_header(text: str) -> CHeader:
 def _function(declaration: str) -> CFunction:
     match = re.fullmatch(r"(.*?)\b(tally_\w+) ?\((.*)\)", declaration)
     if not match:
-        raise ValueError(f"not a function as this header writes them: {declaration}")
+        raise ValueError(f"not a function in this header's style: {declaration}")
     result, name, arguments = match[1], match[2], match[3].strip()
     types = () if arguments in ("", "void") else tuple(
         _named(argument)[1] for argument in arguments.split(","))
@@ -87,7 +87,7 @@ def _field(text: str) -> tuple[str, Type]:
 
 
 def _named(text: str) -> tuple[str, Type]:
-    """`const char *const *names` -> its name and its type. An argument always has a name."""
+    """Splits `const char *const *names` into its name and its type. Every argument has a name."""
     text = text.strip()
     match = re.fullmatch(r"(.*?[ *])(\w+)(\[\d*\])?", text)
     if not match or text in _SCALARS:
@@ -115,16 +115,16 @@ def _type(text: str) -> Type:
 
 
 def disagreement(kind: Type, python: object, structs: dict) -> str | None:
-    """Why a ctypes type does not stand for a C type; None when it does.
+    """Returns why a ctypes type does not represent a C type, or None if it does.
 
-    c_void_p stands for any pointer, c_char_p for one to char, unsigned char or void.
+    c_void_p represents any pointer, c_char_p a pointer to char, unsigned char or void.
     """
     shown = getattr(python, "__name__", repr(python))
     wrong = f"{describe(kind)} is not {shown}"
     if python is None:
         return None if kind == ("void",) else wrong
     if not isinstance(python, type):
-        return f"{shown} is no ctypes type"
+        return f"{shown} is not a ctypes type"
     if kind[0] == "pointer":
         target = kind[1]
         if issubclass(python, ctypes.c_void_p):
@@ -132,7 +132,7 @@ def disagreement(kind: Type, python: object, structs: dict) -> str | None:
         if issubclass(python, ctypes.c_char_p):
             plain = (("char",), ("void",), ("int", 1, False))
             return None if target in plain else wrong
-        if issubclass(python, ctypes._Pointer):  # what POINTER() makes has no public base
+        if issubclass(python, ctypes._Pointer):  # POINTER()'s types have no public base
             return disagreement(target, python._type_, structs)
         return wrong
     if kind[0] == "struct":
@@ -156,7 +156,7 @@ def disagreement(kind: Type, python: object, structs: dict) -> str | None:
 
 def _struct_disagreement(name: str, python: type, structs: dict) -> str | None:
     fields = structs.get(name)
-    if fields is None:  # opaque: nothing may be known of it
+    if fields is None:  # opaque: Python must not define its fields
         return f"{name} is opaque, {python.__name__} has fields" \
             if getattr(python, "_fields_", None) else None
     theirs = list(getattr(python, "_fields_", ()))

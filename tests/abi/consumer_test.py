@@ -1,7 +1,8 @@
-"""What is installed can be used: by pkg-config from C and C++, and as a Meson subproject.
+"""Tests that the installed files can be used: by pkg-config from C and C++, and as a Meson
+subproject.
 
-That builds the library a second time, in TALLY_CONSUMER_FOLDER if it is set: what is built there
-already, or is being built by another run of this test, is not built again.
+The latter builds the library a second time, in TALLY_CONSUMER_FOLDER if that is set. Then it reuses
+what is built there, and waits for another run of this test that builds there.
 """
 import fcntl
 import os
@@ -68,7 +69,7 @@ class ConsumerTest(unittest.TestCase):
         self.assertEqual(run([str(program)], env=environment).strip(), "accepted")
 
     def install(self, build: str) -> Path:
-        """The prefix, below a folder of ours: nothing else is written to."""
+        """Installs below this test's own directory, and returns the prefix."""
         root = self.folder / "root"
         run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", str(root)])
         headers = [path for path in root.rglob("tally.h") if path.parent.name == "include"]
@@ -79,8 +80,8 @@ class ConsumerTest(unittest.TestCase):
         folder = Path(os.environ.get("TALLY_CONSUMER_FOLDER", self.folder))
         project, build = folder / "project", folder / "build"
         lock = self.enterContext(open(folder / "lock", "w", encoding="utf-8"))
-        fcntl.flock(lock, fcntl.LOCK_EX)  # somebody may be building it
-        # With its times: what has not changed is not built again.
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be building it
+        # copy2 and copytree keep file times, so that unchanged files are not built again.
         shutil.copytree(CONSUMER / "subproject", project, dirs_exist_ok=True)
         for source in ("consumer.c", "consumer.cpp", "consumer_mon.c"):
             shutil.copy2(CONSUMER / source, project)
@@ -88,9 +89,9 @@ class ConsumerTest(unittest.TestCase):
         if not (project / "subprojects/tally").exists():
             (project / "subprojects/tally").symlink_to(SOURCE_ROOT, target_is_directory=True)
         run(["meson", "setup", str(build), str(project), "--force-fallback-for=tally",
-             "-Dbuildtype=plain",  # the quickest to compile
+             "-Dbuildtype=plain",  # the fastest to compile
              "-Dtally:tests=disabled", "-Dtally:benchmarks=disabled"])
-        # Only what the two need: a subproject's own programs are not ours to build.
+        # Build only what the consumers need: a subproject's own programs are not required.
         run(["ninja", "-C", str(build), "consumer-c", "consumer-cpp", "consumer-mon"])
         for name, output in (("consumer-c", VERSION), ("consumer-cpp", "42"), ("consumer-mon", "accepted")):
             self.assertEqual(run([str(build / name)]).strip(), output)

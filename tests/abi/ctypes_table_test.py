@@ -1,8 +1,8 @@
-"""The ctypes table of the GDB front end says what tally.h says.
+"""Tests that the ctypes table of the GDB front end agrees with tally.h.
 
-The table: FUNCTIONS in gdb/tally_gdb/_abi.py, a list of (name, [argument types], result type), and
-the constants beside it, named as in tally.h without TALLY_; they can be imported without GDB and
-without the library.
+The table is FUNCTIONS in gdb/tally_gdb/_abi.py, a list of (name, [argument types], result type).
+The module also holds constants, named as in tally.h without TALLY_. It can be imported without GDB
+and without the library.
 """
 import ctypes
 import importlib.util
@@ -19,7 +19,7 @@ from support.skips import run_unittests
 HEADER = SOURCE_ROOT / "lib/include/tally.h"
 TABLE = SOURCE_ROOT / "gdb/tally_gdb/_abi.py"
 
-# The constants that the module mirrors, all of a kind or none.
+# The prefixes of the constants that the module mirrors. It holds all constants of a prefix.
 KINDS = ("ABI", "TARGET_", "EVENT_", "REQUEST_", "COLUMN_")
 
 TOY_HEADER = """
@@ -67,7 +67,7 @@ TOY_TABLE = [
 def differences(header: CHeader, table: list) -> list:
     found = []
     names = [row[0] for row in table]
-    found += [f"{name} stands twice in the table" for name in set(names) if names.count(name) > 1]
+    found += [f"{name} is twice in the table" for name in set(names) if names.count(name) > 1]
     found += [f"{name} is not in the table" for name in header.functions if name not in names]
     for name, arguments, result in (row[:3] for row in table):
         function = header.functions.get(name)

@@ -1,4 +1,4 @@
-"""libtally.so exports the functions of tally.h and namespace tally, and nothing else."""
+"""Tests that libtally.so exports the functions of tally.h and namespace tally, and nothing else."""
 import os
 import re
 import subprocess
@@ -12,13 +12,14 @@ from support.programs import SOURCE_ROOT, library
 from support.skips import need_tools, run_unittests
 
 HEADER = SOURCE_ROOT / "lib/include/tally.h"
-# In namespace tally, with what belongs to its types; a name of std:: over ours is not ours.
+# Names in namespace tally, with the tables and thunks of its types. Instances of std:: templates
+# with Tally's types do not match.
 CPP_NAME = re.compile(r"(?:(?:vtable|VTT|typeinfo|typeinfo name|guard variable) for "
                       r"|(?:non-virtual|virtual) thunk to |construction vtable for )*tally::")
 
 
 def exported(path: str) -> set:
-    """Demangled names; versions are left out."""
+    """Returns the demangled names, without versions."""
     names = subprocess.run(["nm", "-D", "--defined-only", "--no-demangle", "--format=posix", path],
                            capture_output=True, text=True, check=True).stdout
     mangled = [line.split()[0].split("@")[0] for line in names.splitlines()
@@ -30,12 +31,12 @@ def exported(path: str) -> set:
 
 def differences(names: set, declared: set) -> list:
     foreign = sorted(name for name in names if name not in declared and not is_ours(name))
-    return [f"exported, and not to be: {name}" for name in foreign] + \
-        [f"in tally.h, and not exported: {name}" for name in sorted(declared - names)]
+    return [f"exported, but must not be: {name}" for name in foreign] + \
+        [f"in tally.h, but not exported: {name}" for name in sorted(declared - names)]
 
 
 def is_ours(name: str) -> bool:
-    # A template's instance is demangled with its result in front.
+    # The demangled name of a template's instance begins with its result type.
     return bool(CPP_NAME.match(name)) or \
         ("<" in name and bool(re.search(r"^[\w:<>, *&]+ tally::", name)))
 
@@ -46,7 +47,7 @@ class ExportsTest(unittest.TestCase):
 
     def test_the_library(self) -> None:
         if os.environ.get("TALLY_SANITIZE", "none") != "none":
-            self.skipTest("sanitizers export symbols of their own")
+            self.skipTest("sanitizers export their own symbols")
         if not os.environ.get("TALLY_LIBRARY"):
             self.skipTest("there is no libtally.so yet")
         declared = set(parse_header(HEADER.read_text(encoding="utf-8")).functions)
@@ -74,10 +75,10 @@ class ExportsTest(unittest.TestCase):
             subprocess.run(["g++", "-shared", "-fPIC", "-O2", "-x", "c++", "-", "-o", path],
                            input=code, text=True, check=True)
             found = differences(exported(path), {"tally_abi", "tally_absent"})
-        self.assertEqual(found, ["exported, and not to be: f()",
-                                 "exported, and not to be: tally_undeclared",
-                                 "exported, and not to be: tallying::x",
-                                 "in tally.h, and not exported: tally_absent"])
+        self.assertEqual(found, ["exported, but must not be: f()",
+                                 "exported, but must not be: tally_undeclared",
+                                 "exported, but must not be: tallying::x",
+                                 "in tally.h, but not exported: tally_absent"])
 
 
 if __name__ == "__main__":

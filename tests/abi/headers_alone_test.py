@@ -1,5 +1,5 @@
-"""Each public header compiles alone, twice, without a warning: in C++20, and in C11 where it is C's;
-by the other compiler all together."""
+"""Tests that each public header compiles alone, twice, without a warning: as C++20, and the C
+headers also as C11. A second C++ compiler compiles all of them together."""
 import os
 import shutil
 import subprocess
@@ -25,13 +25,13 @@ def compilers(*names: str) -> list:
 
 
 def twice(header: str) -> str:
-    # C wants at least one declaration in a file
+    # C requires at least one declaration in a file.
     return f"#include <{header}>\n" * 2 + "extern int alone;\n"
 
 
 class HeadersAloneTest(unittest.TestCase):
     def test_cpp(self) -> None:
-        first, *others = compilers("clang++", "g++")  # the quicker one first
+        first, *others = compilers("clang++", "g++")  # the faster one first
         texts = [(first, header, twice(header)) for header in headers()]
         everything = "".join(f"#include <{header}>\n" for header in headers())
         texts += [(compiler, "all", everything) for compiler in others]
@@ -44,7 +44,7 @@ class HeadersAloneTest(unittest.TestCase):
     def test_c(self) -> None:
         for header in set(headers()) & set(C_HEADERS):
             self.compile_alone(header, compilers("gcc", "clang"), "c", ["c11"])
-            # C++ of any age: a debugger's plug-in is built as its debugger wants
+            # Any version of C++, because a debugger's plug-in is built as the debugger requires.
             self.compile_alone(header, compilers("g++", "clang++"), "c++", ["c++11", "c++17"])
 
     def test_mon_beside_unistd(self) -> None:

@@ -1,14 +1,14 @@
-"""Who may include whom, and the lines that do otherwise.
+"""The rules about which directory may include which, and a search for violations.
 
-The rule of the folders, as the design has it:
+The layers, as designed:
 
     support <- model <- {formats, coverage, symbolize, collect} <- report <- session <- {capi, cli}
     tally.h <- {gdb, lldb}
 
-Siblings never include each other, formats/a never formats/b. Only symbolize/ knows elfutils. The
-agent, which runs inside the inferior, includes only its own headers and mon's arithmetic. In gdb/,
-only tally_gdb/_abi.py imports ctypes; it imports nothing of ours but the path that the installation
-wrote.
+Siblings never include each other, nor formats/a formats/b. Only symbolize/ uses elfutils. The
+agent, which runs inside the inferior, includes only its own headers and mon's arithmetic. In gdb/
+only tally_gdb/_abi.py imports ctypes; it imports no other module of Tally but _paths, which the
+installation wrote.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from typing import Iterator, NamedTuple
 _MIDDLE = {"formats", "coverage", "symbolize", "collect"}
 _BELOW_REPORT = {"support", "model", "mon"} | _MIDDLE
 
-# A folder of lib/src (or lib/cli) -> the others that it may include.
+# A directory of lib/src (or lib/cli) -> the other directories that it may include.
 MAY_INCLUDE: dict[str, set[str]] = {
     "mon": set(),
     "agent": {"mon"},
@@ -37,8 +37,8 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "cli": _BELOW_REPORT | {"report", "session"},
 }
 
-# A header of lib/include -> the folder it belongs to: interfaces are the model's, whoever
-# implements them.
+# A header of lib/include -> the layer it belongs to. Interfaces belong to the model, whichever
+# layer implements them.
 HEADER_LAYERS = {
     "tally.h": "capi",
     "tally/agent.h": "collect",
@@ -97,9 +97,9 @@ HEADER_LAYERS = {
     "tally/version.h": "support",
 }
 
-# (who, what) that go against the table, and why.
+# (includer, included file) pairs that the table forbids but that are allowed, with the reason.
 EXCEPTIONS = {
-    # What the agent and its reader share: one header of plain data.
+    # The agent and its reader share one header of plain data.
     ("collect", "agent/wire.h"),
 }
 
@@ -118,7 +118,7 @@ class Violation(NamedTuple):
 
 
 def violations(root: Path) -> list[Violation]:
-    """Every include and import below `root` that runs back."""
+    """Returns every include and import below `root` that breaks the rules."""
     return [*_in_lib(root), *_in_lldb(root), *_in_gdb(root)]
 
 
@@ -127,7 +127,7 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 
 def _includes(path: Path) -> Iterator[tuple[int, bool, str]]:
-    """(line, whether in quotes, what)"""
+    """Yields (line, whether in quotes, the name) of each include."""
     text = path.read_text(encoding="utf-8")
     for match in _INCLUDE.finditer(text):
         yield text.count("\n", 0, match.start(1)) + 1, match[1] == '"', match[2]
@@ -139,7 +139,7 @@ def _in_lib(root: Path) -> Iterator[Violation]:
         name = path.relative_to(root).as_posix()
         own = _layer(lib, path)
         if own not in MAY_INCLUDE:
-            yield Violation(name, 1, "in no folder of MAY_INCLUDE and no header of HEADER_LAYERS "
+            yield Violation(name, 1, "in no directory of MAY_INCLUDE and not in HEADER_LAYERS "
                                      "(include_directions.py)")
             continue
         for line, quoted, what in _includes(path):
@@ -148,7 +148,7 @@ def _in_lib(root: Path) -> Iterator[Violation]:
             target = _resolve(lib, path, quoted, what)
             if target is None:
                 if quoted or what.startswith("tally/"):
-                    yield Violation(name, line, f"{what} is no file of lib")
+                    yield Violation(name, line, f"{what} is not a file of lib")
                 continue
             message = _judge(lib, own, path, target)
             if message and not {(name, what), (own, what)} & EXCEPTIONS:
@@ -165,19 +165,19 @@ def _layer(lib: Path, path: Path) -> str | None:
 
 
 def _resolve(lib: Path, path: Path, quoted: bool, what: str) -> Path | None:
-    """The file of lib that is included; None: another's."""
+    """Returns the file of lib that is included, or None if it is not a file of lib."""
     folders = ([path.parent, lib / "src", lib] if quoted else []) + [lib / "include"]
     return next((file.resolve() for folder in folders if (file := folder / what).is_file()), None)
 
 
 def _judge(lib: Path, own: str, path: Path, target: Path) -> str | None:
-    """What is wrong with `path` including `target`."""
+    """Returns why `path` may not include `target`, or None if it may."""
     other = _layer(lib.resolve(), target)
     if other is None:
         return f"{target.name} is in no layer: name it in HEADER_LAYERS (include_directions.py)"
     if other != own:
         return None if other in MAY_INCLUDE[own] else f"{own} includes {other} ({target.name})"
-    # formats/a and formats/b are siblings; what lies in formats itself joins them.
+    # formats/a and formats/b are siblings. Files directly in formats may include either.
     if own == "formats" and "src" in path.relative_to(lib).parts:
         formats = (lib / "src" / "formats").resolve()
         if target.is_relative_to(formats):
@@ -196,7 +196,7 @@ def _in_lldb(root: Path) -> Iterator[Violation]:
             ours = quoted or what.startswith("tally")
             if ours and not own and what != "tally.h":
                 yield Violation(path.relative_to(root).as_posix(), line,
-                                f"lldb stands on tally.h alone, and includes {what}")
+                                f"lldb may include tally.h alone, but includes {what}")
 
 
 def _in_gdb(root: Path) -> Iterator[Violation]:
@@ -207,11 +207,11 @@ def _in_gdb(root: Path) -> Iterator[Violation]:
         for line, module in _imports(path):
             top = module.split(".")[0]
             if top in ("ctypes", "_ctypes", "cffi") and not is_abi:
-                yield Violation(name, line, f"imports {module}: only tally_gdb/_abi.py does")
+                yield Violation(name, line, f"imports {module}, but only tally_gdb/_abi.py may")
             elif is_abi and top in ("gdb", "tally_gdb") and module != "tally_gdb._paths":
-                yield Violation(name, line, f"_abi.py is below all others, and imports {module}")
+                yield Violation(name, line, f"_abi.py is below all others, but imports {module}")
             elif len(known) > 2 and top not in known:
-                yield Violation(name, line, f"imports {module}: neither Python's, GDB's nor "
+                yield Violation(name, line, f"imports {module}, which is not Python's, GDB's or "
                                             "tally_gdb's")
 
 
@@ -223,6 +223,6 @@ def _imports(path: Path) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             if not node.level:
                 yield node.lineno, node.module or ""
-            else:  # of tally_gdb, the one package there
+            else:  # relative to tally_gdb, the only package there
                 for name in [node.module] if node.module else [a.name for a in node.names]:
                     yield node.lineno, f"tally_gdb.{name}"

@@ -1,4 +1,5 @@
-"""No include and no import runs back; and each kind of bad arrow is found when there is one."""
+"""Tests that the tree breaks no rule about includes, and that each kind of violation is
+reported."""
 import os
 import shutil
 import sys
@@ -11,7 +12,7 @@ from abi.include_directions import HEADER_LAYERS, violations
 from support.programs import SOURCE_ROOT
 from support.skips import run_unittests
 
-# File, its text, a word of the message. Each is planted alone.
+# File, its text, and part of the message. Each is created alone in an otherwise correct tree.
 BAD = [
     ("lib/src/support/planted.cpp", "#include <tally/stack_profile.h>", "support includes model"),
     ("lib/src/model/planted.h", "#include <tally/formats.h>", "model includes formats"),
@@ -22,7 +23,7 @@ BAD = [
     ("lib/src/capi/planted.cpp", '#include "cli/planted.h"', "capi includes cli"),
     ("lib/src/model/planted.cpp", "#include <elfutils/libdw.h>", "elfutils"),
     ("lib/src/agent/planted.c", "#include <tally/result.h>", "agent includes support"),
-    ("lib/src/model/planted.cpp", '#  include  "model/absent.h"', "no file"),
+    ("lib/src/model/planted.cpp", '#  include  "model/absent.h"', "not a file of lib"),
     ("lib/src/planted.cpp", "int x;", "MAY_INCLUDE"),
     ("lib/include/tally/planted.h", "int x;", "HEADER_LAYERS"),
     ("lib/include/tally/result.h", "#include <tally/strings.h>\n#include <tally/report.h>",
@@ -41,7 +42,7 @@ GOOD = [
     ("gdb/tally_gdb/_abi.py", "import ctypes\nfrom . import _paths"),
     ("gdb/tally_gdb/planted.py", "import gdb\nfrom . import _abi\nfrom tally_gdb import _abi"),
 ]
-# There for the planted lines to find.
+# Files that the lines above include.
 TARGETS = ["lib/src/symbolize/planted.h", "lib/src/formats/two/planted.h", "lib/cli/planted.h",
            "lib/include/tally.h", *(f"lib/include/{name}" for name in HEADER_LAYERS)]
 

@@ -1,5 +1,5 @@
-/* Plays a debugger through tally.h alone: pushes events, performs what is requested, goes through
- * every command. The program is a child that spins in C and in code made at run time. */
+/* A debugger that uses only tally.h: it reports events, performs requests and runs every command.
+ * The program is a child that spins in C and in code made at run time. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
   ((truth) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #truth), exit(1)))
 
 static tally_session *session;
-static int symbols_asked, places_asked; /* requests that were performed */
+static int symbols_asked, places_asked; /* numbers of requests that were performed */
 static void spin_in_c(double seconds) {
   const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
   while (clock() < end)
@@ -23,7 +23,7 @@ static void spin_in_c(double seconds) {
       ;
 }
 
-/* mov ecx, 100'000'000; 1: dec ecx; jnz 1b; ret: code that no file holds. */
+/* Makes code that no file holds: mov ecx, 100'000'000; 1: dec ecx; jnz 1b; ret. */
 static void spin_in_code_made_now(void) {
   static const unsigned char code[] = {0xB9, 0x00, 0xE1, 0xF5, 0x05, 0xFF, 0xC9, 0x75, 0xFC, 0xC3};
   void *page =
@@ -34,7 +34,7 @@ static void spin_in_code_made_now(void) {
   ((void (*)(void))(uintptr_t)page)();
 }
 
-/* Stops before it begins and in the middle. */
+/* Starts the child. It stops before it begins and in the middle. */
 static pid_t spawn(void) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -50,7 +50,7 @@ static pid_t spawn(void) {
   return pid;
 }
 
-/* Performs requests until there are none; returns the text, which lives until the next call. */
+/* Performs requests until there are none. Returns the text, which is valid until the next call. */
 static const char *perform(tally_error *error, tally_reply *reply) {
   static char text[1 << 16];
   CHECK(!error);
@@ -108,7 +108,7 @@ static void refused(const char *line, int code, const char *part) {
   tally_error_free(error);
 }
 
-/* On to its next stop, or to its end. */
+/* Resumes the child, until its next stop or its end. */
 static void resume(pid_t pid) {
   int status = 0;
   push(TALLY_EVENT_RESUMED, pid);
@@ -117,7 +117,7 @@ static void resume(pid_t pid) {
        WIFSTOPPED(status) ? pid : 0);
 }
 
-/* The self cost of the rows of `report` whose name is `name` (NULL: any). */
+/* Returns the self cost of the rows of `report` with this name (NULL means all rows). */
 static uint64_t self(const char *by, const char *name) {
   tally_table *table = NULL;
   uint64_t total = 0;
@@ -130,7 +130,7 @@ static uint64_t self(const char *by, const char *name) {
   return total;
 }
 
-/* The value of a row of `status`; "": there is none. Valid until the next call. */
+/* Returns the value of a row of `status`, or "" if there is none. Valid until the next call. */
 static const char *status(const char *name) {
   static char value[256];
   tally_table *table = NULL;
@@ -194,7 +194,7 @@ int main(void) {
   for (size_t i = 0; i < tally_table_rows(commands); ++i) {
     const char *name = tally_table_texts(commands, 0)[i];
     if (strcmp(name, "start") == 0) {
-      refused("start --backend perf", TALLY_ERROR_BAD_STATE, "already"); /* goes on over runs */
+      refused("start --backend perf", TALLY_ERROR_BAD_STATE, "already"); /* continues over runs */
     } else if (strcmp(name, "status") == 0) {
       snprintf(line, sizeof line, "\nsamples %llu\n", (unsigned long long)total);
       CHECK(strstr(command("status"), line) && strstr(command("status"), "\nparts 2\n"));
@@ -206,7 +206,7 @@ int main(void) {
     } else if (strcmp(name, "break") == 0 || strcmp(name, "list") == 0) {
       const int before = places_asked;
       const char *const table = command("report --limit 0");
-      const char *row = strstr(table, "made_now"); /* its line was told by us */
+      const char *row = strstr(table, "made_now"); /* this test answered its line */
       CHECK(row);
       while (row[-1] != '\n')
         --row;
@@ -233,8 +233,7 @@ int main(void) {
       CHECK(access(line, R_OK) == 0 && unlink(line) == 0);
       refused("dump /dev/full --format folded", TALLY_ERROR_IO, "ENOSPC");
     } else if (strcmp(name, "diff") == 0) {
-      CHECK(strstr(command("diff previous --json"),
-                   "made_now")); /* the text leaves out what is equal */
+      CHECK(strstr(command("diff previous --json"), "made_now")); /* the text omits equal rows */
     } else if (strcmp(name, "config") == 0) {
       CHECK(strcmp(command("config frequency"), "frequency 2000\n") == 0);
       CHECK(strcmp(tally_session_setting(session, "frequency"), "2000") == 0);

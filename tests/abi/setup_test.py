@@ -1,4 +1,4 @@
-"""What `meson setup` says of parts that cannot be built here."""
+"""Tests what `meson setup` reports about parts that cannot be built."""
 import os
 import subprocess
 import sys
@@ -10,11 +10,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import SOURCE_ROOT
 from support.skips import need_tools, run_unittests
 
-LACKING = r"LLDB's headers are not there"
+LACKING = r"LLDB's headers were not found"
 
 
 class LldbHeadersTest(unittest.TestCase):
-    """LLDB is not there to be built for."""
+    """LLDB's headers are missing."""
 
     def setUp(self) -> None:
         need_tools("meson")
@@ -39,7 +39,7 @@ class LldbHeadersTest(unittest.TestCase):
     def test_where_it_is_asked_for_setup_fails(self) -> None:
         done = self.set_up("-Dlldb=enabled")
         self.assertNotEqual(done.returncode, 0, done.stdout)
-        self.assertRegex(done.stdout, rf"ERROR: .*\blldb\b.*: {LACKING} .*-Dlldb_headers=FOLDER")
+        self.assertRegex(done.stdout, rf"ERROR: .*\blldb\b.*: {LACKING} .*-Dlldb_headers=DIR")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Programs with the agent inside: what it counts, and what they notice of it.
+"""Tests programs with the agent inside: what the agent counts, and what the programs notice.
 
-`tally record --backend agent` is the debugger here. Each case runs where the kernel refuses
-perf_event_open (the clock is the ticker then), and some where it does not. Nothing depends on how
-long things take; shares are those of `seventy` and `thirty` to each other, because on a busy machine
-a signal arrives late, at the program's next system call.
+`tally record --backend agent` plays the debugger's part. Each case runs with perf_event_open
+refused (the clock is then the ticker or a timer), and some run also with it allowed. No test
+depends on how long things take. Shares are those of `seventy` and `thirty` relative to each other,
+because on a busy machine a signal arrives late, at the program's next system call.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.skips import need_perf, run_unittests
 
 
 class Recorded(NamedTuple):
-    status: int  # of tally
+    status: int  # the exit status of tally
     out: str
     messages: str
     stacks: dict[str, int]
@@ -30,18 +30,18 @@ class Recorded(NamedTuple):
         return sum(self.stacks.values())
 
     def of(self, *functions: str) -> int:
-        """Samples with all of these on their stacks."""
+        """Returns the number of samples whose stack holds all of these functions."""
         return sum(count for stack, count in self.stacks.items()
                    if set(functions) <= set(stack.split(";")))
 
     def number(self, name: str) -> int:
-        """What the program printed as `name N`."""
+        """Returns the number N of a line `name N` that the program printed."""
         found = re.search(rf"^{name} (\d+)$", self.out, re.MULTILINE)
         assert found, (name, self.out, self.messages)
         return int(found[1])
 
     def summary(self) -> tuple[int, float, int]:
-        """samples, CPU seconds, lost"""
+        """Returns samples, CPU seconds, and lost samples."""
         found = re.search(r"(\d+) samples in ([0-9.]+) s of CPU time, (\d+) lost", self.messages)
         assert found, self.messages
         return int(found[1]), float(found[2]), int(found[3])
@@ -63,7 +63,7 @@ def record(*command: str, perf: bool = False, frequency: int = 1000, backend: st
                 for line in file:
                     stack, count = line.rsplit(" ", 1)
                     stacks[stack] = int(count)
-        assert not any("tally_agent" in stack for stack in stacks), stacks  # no frame of its own
+        assert not any("tally_agent" in stack for stack in stacks), stacks  # it has no frames
     return Recorded(done.returncode, done.stdout, done.stderr, stacks)
 
 
@@ -74,7 +74,7 @@ class Counts(unittest.TestCase):
         return seventy / (seventy + thirty)
 
     def split_is_right(self, *command: str, **more) -> Recorded:
-        """Chance enters: one repetition."""
+        """Repeats the measurement once, because it depends on chance."""
         for last in (False, True):
             run = record(*command, **more)
             self.assertEqual(run.status, 0, run.messages)
@@ -100,7 +100,7 @@ class Counts(unittest.TestCase):
         need_perf()
         run = self.split_is_right("spin7030", "1.5", frequency=4000, perf=True)
         self.assertIn("the agent's clock was ring", run.messages)
-        # A hypervisor that takes the processor away makes the kernel's ticks fewer.
+        # Under a hypervisor that preempts the processor the kernel delivers fewer ticks.
         self.assert_delivered(run, 4000, 0.6)
 
     def test_timer(self) -> None:
@@ -112,7 +112,7 @@ class Counts(unittest.TestCase):
     def test_threads(self) -> None:
         run = self.split_is_right("spin7030_threads", "0.5")
         self.assert_delivered(run, 1000, 0.9)
-        # Stacks of threads reach libc's outermost frame, whichever name it has.
+        # Stacks of threads are unwound to libc's outermost frame, which has different names.
         cut = [stack for stack in run.stacks if "[cut" in stack and "seventy" in stack]
         self.assertEqual(cut, [], run.stacks)
 
@@ -162,7 +162,7 @@ class Choice(unittest.TestCase):
         done = subprocess.run([command_line(), "record", "--backend", "agent", "-p", "1"],
                               capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("give a program in place of -p", done.stderr)
+        self.assertIn("give a program instead of -p", done.stderr)
 
     def test_a_library_that_is_not_there(self) -> None:
         run = record("spin7030", "0.3", environment={"TALLY_AGENT_LIBRARY": "/nonexistent"})
@@ -170,7 +170,7 @@ class Choice(unittest.TestCase):
         self.assertIn("looked for /nonexistent", run.messages)
 
     def test_a_library_that_cannot_be_loaded(self) -> None:
-        """ld.so says so on the program's standard error, and goes on."""
+        """ld.so reports this on the program's standard error, and continues."""
         run = record("spin7030", "0.5", environment={"TALLY_AGENT_LIBRARY": __file__})
         self.assertEqual(run.status, 4, run.messages)
         self.assertIn("cpu_seconds", run.out)
@@ -178,7 +178,7 @@ class Choice(unittest.TestCase):
 
 
 class Noticed(unittest.TestCase):
-    """What the program notices. At 4000 Hz, so that it would."""
+    """Tests what the program notices, at 4000 Hz to make effects likely."""
 
     def inside(self, *words: str, least: int = 100, **more) -> Recorded:
         run = record("inside", *words, frequency=4000, **more)
@@ -211,7 +211,7 @@ class Noticed(unittest.TestCase):
     def test_who_waits_for_signals_does_not_get_the_agents(self) -> None:
         run = record("inside", "waits", frequency=4000)
         self.assertEqual(run.number("foreign"), 0)
-        if run.status != 0:  # it blocks the signal all of the time, and nothing is kept
+        if run.status != 0:  # the program blocks the signal all the time, so that no sample is kept
             self.assertIn("ticks were lost", run.messages)
 
     def test_the_last_thread_ends_the_program(self) -> None:
@@ -221,14 +221,14 @@ class Noticed(unittest.TestCase):
 
     def test_a_program_that_takes_the_signal(self) -> None:
         run = self.inside("taken")
-        self.assertIn("has taken the agent's signal", run.messages)
+        self.assertIn("has changed the handler of the agent's signal", run.messages)
 
     def test_a_program_that_resets_all_signals(self) -> None:
         for frequency in (4000, 100):
             for _ in range(20):
                 run = record("inside", "resets", "0.05", frequency=frequency)
                 self.assertIn("exited, status 0", run.messages)
-                self.assertIn("has taken the agent's signal", run.messages)
+                self.assertIn("has changed the handler of the agent's signal", run.messages)
 
     def test_a_program_that_asks_for_handlers(self) -> None:
         self.assertEqual(self.inside("asks").number("handled"), 0)
@@ -279,13 +279,13 @@ class Noticed(unittest.TestCase):
 
 class Exec(unittest.TestCase):
     def test_none_is_killed(self) -> None:
-        """A signal that is pending survives an exec, its handler does not."""
+        """A signal that is pending survives an exec, but its handler does not."""
         for _ in range(200):
             run = record("inside", "chain", "0.01", "1", frequency=4000)
             self.assertEqual(run.out, "end of the chain\n", run.messages)
 
     def test_no_timer_of_another_thread_kills(self) -> None:
-        """Timers go by the CPU time of their threads, whoever is within an exec."""
+        """Timers count the CPU time of their threads, and may expire while another thread execs."""
         for _ in range(20):
             run = record("inside", "searches", "0.1", "300", frequency=100,
                          environment={"PATH": ":".join(["/nonexistent"] * 20)})

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What the agent delivers, what it disturbs, what it costs; in interleaved runs.
+"""Measures what the agent delivers, disturbs and costs, in interleaved runs.
 
 usage: agent_bench.py TALLY PROGRAMS COLLECT_BENCH [--runs N] [--seconds S]
 
-PROGRAMS is the build's tests/programs. Prints, as least, median and most of N runs:
-  delivered     ticks counted, over those that the program's own CPU time asks for
-  places        interruptions (distinct places sampled), over the same
-  share         of `seventy`, in percent of it and `thirty`; the truth is 70
-and for a fixed amount of work, the CPU time of the program with the agent's in it, over that of the
-program alone; for a program of short polls, how many of them failed with EINTR.
+PROGRAMS is the build's tests/programs. Prints the least, median and greatest value of N runs:
+  delivered     ticks counted, relative to those due for the program's own CPU time
+  places        interruptions (distinct pcs sampled), relative to the same
+  share         of `seventy`, in percent of the sum of it and `thirty`; the true value is 70
+Also prints, for a fixed amount of work, the CPU time of the program with the agent inside, relative
+to that of the program alone; and for a program of short polls, how many of them failed with EINTR.
 """
 import argparse
 import json
@@ -34,7 +34,7 @@ class Bench:
         return os.path.join(self.options.programs, name)
 
     def record(self, refused, frequency, *command):
-        """What tally said, and what the program printed."""
+        """Records a program. Returns what tally reported, and the program's output."""
         path = os.path.join(self.folder.name, "out.folded")
         words = [self.program("seccomp_run"), "eperm"] if refused else []
         words += [self.options.tally, "record", "--backend", "agent", "-F", str(frequency), "-o",

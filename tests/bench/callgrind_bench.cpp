@@ -1,8 +1,8 @@
-// One way of going through a profile, timed from within, for callgrind_bench.py.
+// Measures one way of processing a profile, for callgrind_bench.py.
 //   callgrind-bench raw|read|write|memory FILE
-// raw: a loop of read(2). read: into the model. write: out of the model into memory. These print
-// processor time and time on the clock in seconds, and the bytes. memory: bytes that reading into
-// the model takes at its peak, beyond those of a process that does nothing.
+// raw: a loop of read(2). read: reads the file into the model. write: writes the model into memory.
+// These three print CPU time and wall time in seconds, and the number of bytes. memory: prints the
+// peak memory of reading into the model, in bytes, less that of a process that does nothing.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -56,7 +56,8 @@ tally::ReadProfile read_model(const char *path) {
   return std::move(*read);
 }
 
-// ru_maxrss is in KiB (getrusage(2)).
+// Returns the peak memory of a child that does the work, in bytes. ru_maxrss is in KiB
+// (getrusage(2)).
 template <class Work> long peak_of_child(Work work) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -84,7 +85,7 @@ int main(int argc, char **argv) {
       return size_t{0};
     });
     std::fflush(stdout);
-    ::_exit(0); // taking the model down is no reading
+    ::_exit(0); // destroying the model is not part of reading
   } else if (mode == "write") {
     const tally::ReadProfile read = read_model(path);
     timed([&] {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""How long reading and writing Callgrind files takes beside others: ratios, from runs that alternate.
+"""Measures reading and writing Callgrind files relative to other programs, in alternating runs.
 
   callgrind_bench.py path/to/callgrind-bench FILE [--sizes 1,4,16] [--rounds N]
 
-FILE is unpacked. Larger inputs hold its body again with every function renamed, so that the model
-grows, too. Beside: `wc -l` (the whole process), a loop of read(2), and once, at 1x,
-callgrind_annotate. Times are user + system, and on the clock; the smallest and the median of the
-rounds. Memory: the peak of a child that reads into the model, less that of one that does nothing.
+FILE must not be compressed. Larger inputs repeat its body with every function renamed, so that the
+model grows, too. The references are `wc -l` (the whole process), a loop of read(2), and once, at
+1x, callgrind_annotate. Times are CPU time (user + system) and wall time; printed are the least and
+the median of the rounds. Memory is the peak of a child that reads into the model, less that of one
+that does nothing.
 """
 import argparse
 import os
@@ -24,12 +25,12 @@ COUNTS = ("summary:", "totals:")
 
 
 def renamed(line, copy, ids):
-    """The line's function as that of another copy: other ids, another name."""
+    """Returns the line with its function renamed for another copy: other ids, another name."""
     key, name = line.rstrip("\n").split("=", 1)
     text = ID.sub(lambda match: f"({int(match[1]) + copy * ids})", name, count=1) \
         if re.match(r"\(\d", name) else name
     words = text.split(" ", 1)
-    if words[-1].startswith("(") and len(words) == 2: # a name that is made of ids
+    if words[-1].startswith("(") and len(words) == 2: # a name composed of ids
         words[1] = ID.sub(lambda match: f"({int(match[1]) + copy * ids})", words[1])
         return f"{key}={' '.join(words)}\n"
     defines = len(words) == 2 or not re.match(r"\(\d", text)
@@ -37,7 +38,8 @@ def renamed(line, copy, ids):
 
 
 def grow(path, times, out):
-    """The file with its body `times` over, the copies' functions renamed; sums are multiplied."""
+    """Writes the file with its body repeated `times` times. Renames the functions of the copies,
+    and multiplies the totals."""
     with open(path, encoding="latin-1", newline="\n") as file:
         ids = 1 + max((int(match[1]) for line in file if line.startswith(KEYS)
                        for match in ID.finditer(line)), default=0)
@@ -61,7 +63,7 @@ def grow(path, times, out):
 
 
 def process(command):
-    """(processor time, time on the clock) of a whole process."""
+    """Returns (CPU time, wall time) of a whole process, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
@@ -92,7 +94,7 @@ def main():
             bytes_read = os.path.getsize(path)
             times = {"wc -l": [], "read(2)": [], "read": [], "write": []}
             written = 0
-            process(["wc", "-l", path]) # into the page cache
+            process(["wc", "-l", path]) # fills the page cache
             for round_number in range(options.rounds):
                 times["wc -l"].append(process(["wc", "-l", path]))
                 for name, mode in (("read(2)", "raw"), ("read", "read"), ("write", "write")):
@@ -103,7 +105,7 @@ def main():
                     times["callgrind_annotate"] = [process([annotate, path])]
             memory = int(output(options.bench, "memory", path)[0])
             print(f"\n{size}x: {bytes_read / 1e6:.1f} MB, written {written / bytes_read:.3f} of it; "
-                  f"the model takes {memory / bytes_read:.2f} bytes a byte; load "
+                  f"the model takes {memory / bytes_read:.2f} bytes per byte; load "
                   f"{os.getloadavg()[0]:.2f}")
             for name, taken in times.items():
                 for kind, at in (("cpu", 0), ("wall", 1)):

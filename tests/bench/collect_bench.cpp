@@ -1,11 +1,11 @@
-// For overhead_bench.py: a program with a fixed amount of work, and the sampler without anything
-// around it, which says what it cost.
+// For overhead_bench.py: a program with a fixed amount of work, and the sampler alone, which prints
+// its own cost.
 //
-//   collect-bench work ROUNDS              works, prints its own processor time
-//   collect-bench run COMMAND [ARGUMENT]...   runs it, prints its processor time
+//   collect-bench work ROUNDS                 works, and prints its own CPU time
+//   collect-bench run COMMAND [ARGUMENT]...   runs the command, and prints its CPU time
 //   collect-bench sample HZ none|fp|dwarf|unwind[:STACK_BYTES] COMMAND [ARGUMENT]...
 //
-// `dwarf` brings registers and stacks, `unwind` unwinds them too.
+// `dwarf` collects registers and stack dumps, `unwind` also unwinds them.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -52,7 +52,7 @@ __attribute__((noinline)) uint64_t tree(uint64_t x, int depth) {
   if (depth == 0)
     return leaf(x, 2000);
   x = tree(x + 1, depth - 1);
-  return tree(x ^ 3, depth - 1) + 1; // not a tail call
+  return tree(x ^ 3, depth - 1) + 1; // prevents a tail call
 }
 
 int work(uint64_t rounds) {
@@ -79,7 +79,7 @@ int run(char **command) {
   return status == 0 ? 0 : 1;
 }
 
-// No unwinding: the cost of bringing registers and stack here.
+// Does not unwind: it leaves only the cost of collecting registers and stack dumps.
 class NoUnwinder : public tally::Unwinder {
 public:
   tally::ModuleId module(const tally::ModuleKey &) override { return {}; }

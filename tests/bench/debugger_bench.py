@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What sampling in GDB costs: wall time of the same `continue` with and without, in interleaved runs.
+"""Measures what sampling in GDB costs: wall time of a `continue` with and without it, interleaved.
 
 usage: debugger_bench.py PROGRAMS [--runs N] [--seconds S]
 
-PROGRAMS is the build's tests/programs; TALLY_LIBRARY and TALLY_AGENT_LIBRARY name what is loaded.
-For each way of sampling: least, median and most of N runs of
-  slow-down     over the time without sampling, under the same debugger
-  a second      samples for each second that the program ran
-  share         of `seventy`, in percent of it and `thirty`; the truth is 70
+PROGRAMS is the build's tests/programs; TALLY_LIBRARY and TALLY_AGENT_LIBRARY name the libraries to
+load. Prints for each way of sampling the least, median and greatest value of N runs:
+  slow-down     relative to the time without sampling, under the same debugger
+  a second      samples per second that the program ran
+  share         of `seventy`, in percent of the sum of it and `thirty`; the true value is 70
 """
 import argparse
 import os

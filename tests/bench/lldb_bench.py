@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What sampling in LLDB costs: the same work under LLDB with and without, in interleaved runs.
+"""Measures what sampling in LLDB costs: the same work under LLDB with and without it, interleaved.
 
 usage: lldb_bench.py COLLECT_BENCH [--runs N] [--rounds R] [--start 'profile start …']
 
-TALLY_LLDB, TALLY_LIBRARY and TALLY_TEST_LLDBS name what is run. For each LLDB: least, median and
-most of N runs of
-  slow-down     processor time and wall time of the program, over those without sampling
-  a second      samples for each second of its processor time
+TALLY_LLDB, TALLY_LIBRARY and TALLY_TEST_LLDBS name what is run. Prints for each LLDB the least,
+median and greatest value of N runs:
+  slow-down     CPU time and wall time of the program, relative to those without sampling
+  a second      samples per second of the program's CPU time
 """
 import argparse
 import os

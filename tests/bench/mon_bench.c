@@ -1,8 +1,8 @@
-/* mon-bench: what one tick costs inside of the program, beside glibc's profil().
+/* mon-bench: what one tick costs inside the program, compared with glibc's profil().
  *
- * glibc's counting is not exported, so its formula stands here once more. The signal itself, which
- * both have, is not in these numbers. One line each: name, best and worst of the rounds in
- * nanoseconds, and the ratio of the best to glibc's. */
+ * glibc does not export its counting function, so its formula is repeated here. The cost of the
+ * signal, which is the same for both, is not included. Prints one line per way: name, best and
+ * worst round in nanoseconds, the best round's difference from glibc's and their ratio. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -32,7 +32,7 @@ __attribute__((noinline)) static void count_as_glibc(uint64_t pc) {
     ++glibc.samples[i];
 }
 
-/* What any counting by several threads costs: one locked instruction. */
+/* The least cost of counting by several threads: one locked instruction. */
 __attribute__((noinline)) static void count_as_glibc_atomically(uint64_t pc) {
   size_t i = (pc - glibc.offset) / 2;
   i = i / 65536 * glibc.scale + i % 65536 * glibc.scale / 65536;
@@ -107,6 +107,6 @@ int main(void) {
   target->bins = (struct mon_bins){glibc.offset, 65536 / 4, 2, words, NULL};
   measure("monstartup", count, reference);
   set_ranges(1, (unsigned char *)buffer);
-  measure("form 2, and is the page there?", probe_and_count, reference);
+  measure("form 2, with a probe of the page", probe_and_count, reference);
   return 0;
 }

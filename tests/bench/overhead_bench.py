@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What sampling costs, beside perf record, in interleaved runs.
+"""Measures what sampling costs, compared with perf record, in interleaved runs.
 
 usage: overhead_bench.py COLLECT_BENCH [--runs N] [--seconds S]
 
-Prints, as minimum and median of N runs:
-  own CPU       processor time of the profiler itself (start, reading, stop; not symbolizing)
-  overhead      processor time of the program, over its time alone
-  lost          samples that had no room, of all runs together
+Prints the least, median and greatest value of N runs:
+  own CPU       CPU time of the profiler itself (start, reading, stop; not symbolizing)
+  overhead      additional CPU time of the program, in percent of its time alone
+  lost          samples that were lost for lack of space, in all runs together
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ import tempfile
 
 
 def run(command):
-    """The JSON line that the command printed, and the processor time of it and its children."""
+    """Returns the JSON lines that the command printed, and the CPU time of it and its children."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         out = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)

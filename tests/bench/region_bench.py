@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a switch of `profile region` costs in GDB beyond the breakpoint's own stop.
+"""Measures what a switch of `profile region` costs in GDB beyond the breakpoint's own stop.
 
 usage: region_bench.py PROGRAMS [--runs N] [--passes N]
 
-PROGRAMS is the build's tests/programs; TALLY_LIBRARY names what is loaded. Interleaved runs of a
-program that calls a short function many times: with `profile region` on it, and with breakpoints
-at the same places whose stop() only returns False, while the program is sampled too. A pass is two
-switches. Prints least, median and most of N runs, in microseconds a switch: wall time and GDB's own
-CPU time of both, their difference, and what our stop() takes by itself.
+PROGRAMS is the build's tests/programs; TALLY_LIBRARY names the library to load. It runs a program
+that calls a short function many times, alternately with `profile region` on the function, and with
+breakpoints at the same addresses whose stop() only returns False, while sampling. A pass is two
+switches. Prints the least, median and greatest value of N runs, in microseconds per switch: wall
+time and GDB's own CPU time of both, their difference, and the time of Tally's stop() itself.
 """
 import argparse
 import os
@@ -37,7 +37,7 @@ END = ("python print('took', time.monotonic() - begin[0], time.process_time() - 
 
 
 def lines(script):
-    """As -ex takes it: one line."""
+    """Converts a script to one line, as -ex requires."""
     body = script.removeprefix("python\n")
     return f"python exec({body!r})"
 

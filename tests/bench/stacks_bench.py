@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Stacks by unwinding beside `perf record --call-graph dwarf`, in interleaved runs, and their table
-beside `perf report`.
+"""Compares unwinding with `perf record --call-graph dwarf`, in interleaved runs, and the table of
+the stacks with `perf report`.
 
 usage: stacks_bench.py COLLECT_BENCH TALLY [--runs N] [--part overhead|memory|table]
                        [--frequencies HZ,…] [--sizes BYTES,…] [-- COMMAND ARGUMENT…]
 
-COMMAND is what is sampled; without one it is GCC's compiler proper at a file of the C++ library.
-Every figure is the least, the median and the most of the runs; processor time throughout, but for
-the table's time, which is what a user waits. Ratios are of the medians. Other load on the machine
-widens the spread: look at it before you believe a ratio.
+COMMAND is the program to sample; the default is GCC's compiler proper on a file that uses the C++
+library. Every figure is the least, median and greatest value of the runs. Times are CPU times,
+except the table's, which is wall time. Ratios are of the medians. Other load on the machine widens
+the spread: check it before you trust a ratio.
 """
 import argparse
 import json
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
 
 
 def compiler(folder):
-    """The compiler proper at work, without its driver."""
+    """Returns the command of the compiler proper, without its driver."""
     source = os.path.join(folder, "stl.cpp")
     with open(source, "w", encoding="utf-8") as out:
         out.write(SOURCE)
@@ -56,7 +56,7 @@ def compiler(folder):
 
 
 def run(command):
-    """The JSON lines that the command printed, and the processor time of it and its children."""
+    """Returns the JSON lines that the command printed, and the CPU time of it and its children."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         out, errors = process.stdout.read(), process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -99,7 +99,7 @@ def overhead(args, command, folder):
             values = [100 * (row["child_cpu"] / base - 1) for row in rows]
             own = [row["own_cpu"] for row in rows]
             samples = sum(row["samples"] for row in rows)
-            print(f"{hz} Hz, Tally, copies of {rows[-1]['stack_bytes']}, rings of "
+            print(f"{hz} Hz, Tally, stack dumps of {rows[-1]['stack_bytes']} bytes, rings of "
                   f"{rows[-1]['ring_bytes'] >> 10} KiB\n"
                   f"  overhead, %  {spread(values, 1)}   ratio "
                   f"{statistics.median(values) / max(0.01, statistics.median(their_overhead)):.2f}\n"
@@ -110,7 +110,7 @@ def overhead(args, command, folder):
 
 
 def memory(args, command, folder):
-    """What stacks at 4 kHz take: the goal is that of eight seconds."""
+    """Prints the memory that stacks at 4 kHz take; the goal is stated for eight seconds."""
     (result,), _ = run([args.bench, "sample", "4000", "unwind"] + command)
     print(f"memory of {result['samples']} stacks, {result['cpu']:.1f} s: "
           f"{result['memory'] / 1e3:.0f} KB")
@@ -139,7 +139,7 @@ def table(args, command, folder):
             try:
                 subprocess.run(words, check=True, capture_output=True, timeout=args.limit)
             except subprocess.TimeoutExpired:
-                pass  # it counts as the limit, which is less than it took
+                pass  # counts as the limit, which is less than the true time
             taken[name].append(time.perf_counter() - begin)
     print(f"table of a perf.data of {os.path.getsize(data) / 1e6:.0f} MB, s")
     ours = statistics.median(taken["tally report"])
@@ -156,12 +156,13 @@ def main():
     parser.add_argument("--part", choices=["overhead", "memory", "table"])
     numbers = lambda text: [int(word) for word in text.split(",")]
     parser.add_argument("--frequencies", type=numbers, default=[1000, 4000])
-    parser.add_argument("--limit", type=float, default=60, help="s, for one table")
-    parser.add_argument("--sizes", type=numbers, default=[0], help="0: as the sampler chooses")
+    parser.add_argument("--limit", type=float, default=60, help="seconds for one table")
+    parser.add_argument("--sizes", type=numbers, default=[0],
+                        help="bytes of a stack dump; 0 lets the sampler choose")
     at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
     args = parser.parse_args(sys.argv[1:at])
     if not shutil.which("perf"):
-        raise SystemExit("perf is not there")
+        raise SystemExit("perf is not installed")
     with tempfile.TemporaryDirectory() as folder:
         command = sys.argv[at + 1:] or compiler(folder)
         for part in (overhead, memory, table):

@@ -1,4 +1,4 @@
-// Reads link-time addresses on standard input, prints their frames as llvm-symbolizer does.
+// Reads link-time addresses from standard input, and prints their frames as llvm-symbolizer does.
 //   symbolize-bench [--no-cache] [--no-demangle] [--debug-dir=DIR]... FILE
 #include <cstdio>
 #include <cstdlib>

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""How long the symbolizer takes beside llvm-symbolizer: ratios, from runs that alternate.
+"""Measures the symbolizer relative to llvm-symbolizer, in alternating runs.
 
   symbolize_bench.py path/to/symbolize-bench [--program PROGRAM] [--addresses N] [--rounds N]
 
-Without --program one is generated and compiled in a temporary folder: template-heavy C++ with
--O2 -g, beyond 10 MB. Cold: no cache. First: the cache is written too. Warm: a new process reads
-the cache. Times are user + system of the whole process, the smallest and the median of the rounds.
+Without --program a program is generated and compiled in a temporary directory: template-heavy C++
+with -O2 -g, larger than 10 MB. Cold: without a cache. First: the cache is written, too. Warm: a new
+process reads the cache. Times are CPU time (user + system) and wall time of the whole process; the
+least, median and greatest of the rounds.
 """
 import argparse
 import os
@@ -104,7 +105,7 @@ def main():
     options = parser.parse_args()
     llvm = shutil.which("llvm-symbolizer") or shutil.which("llvm-symbolizer-14")
     if not llvm:
-        sys.exit("llvm-symbolizer is not installed: nothing to compare with")
+        sys.exit("llvm-symbolizer is not installed, so there is nothing to compare with")
     with tempfile.TemporaryDirectory(prefix="tally-bench-") as folder:
         program = options.program or generate(folder, options.units)
         low, size = text_section(program)

@@ -1,33 +1,34 @@
-"""Plays each *.scenario of this folder with GDB, or with each LLDB: both must match the same file.
+"""Plays each *.scenario of this directory in GDB, or in each LLDB; all must match the same file.
 
     conformance_test.py gdb|lldb [argument of unittest]...
 
-A scenario begins with comments (`# …`) and with what it needs, a line each:
+A scenario begins with comments (`# …`) and with what it needs, one per line:
 
     program NAME [ARGUMENT]...    the program to debug, of tests/programs
-    attached NAME [ARGUMENT]...   a process that runs already, for `attach`
-    core NAME [ARGUMENT]...       its core file, made at `checkpoint`, for `core`
-    under NAME [ARGUMENT]...      the program that the debugger itself is run by
-    needs watchpoints             hardware's
+    attached NAME [ARGUMENT]...   a process that is already running, for `attach`
+    core NAME [ARGUMENT]...       the program's core file, made at `checkpoint`, for `core`
+    under NAME [ARGUMENT]...      the program that runs the debugger itself
+    needs watchpoints             hardware watchpoints work
     needs kernel                  perf samples the kernel, too
 
-Then come commands (`> …`), each followed by what Tally prints to it. `profile …` goes to both
-debuggers as it stands; players.py translates the other words. Blank lines mean nothing.
+Then come commands (`> …`), each followed by what Tally prints for it. Commands `profile …` go to
+both debuggers unchanged; players.py translates the others. Blank lines are ignored.
 
-Of what a debugger printed, all that follows a `profile` command is Tally's; what follows another
-is passed over, but for lines that begin as Tally's news do. LLDB's `error: ` and its own lines on
-events (`Process 7 exited …`) are taken off, blanks are counted as one, and of paths the last name
-is left. Where perf may sample user code only, what Tally says of that is taken off, too. Then each
-line must be as the scenario has it, where
+After a `profile` command, all output of the debugger is compared. After another command, only the
+lines that begin like Tally's messages are. LLDB's `error: ` and its own lines about events
+(`Process 7 exited …`) are removed, runs of blanks become one blank, and of a path only the last
+name remains. If perf may sample user code only, Tally's remarks about that are removed, too. Then
+each line must match the scenario's line, in which
 
-    N    stands for any number: 7, 0.25, -1.5, 0x1168; every other number is meant
-    …    stands for any text; alone on its line, for any number of lines, none too
-    ~    before each of some lines: they come in any order
+    N    matches any number: 7, 0.25, -1.5, 0x1168; every other number matches itself only
+    …    matches any text; alone on a line it matches any number of lines, including none
+    ~    before each of several lines lets these come in any order
 
-and is nothing that depends on chance: of a table the file has the heavy rows (`--limit`).
+A scenario holds nothing that depends on chance: of a table it has the heavy rows (`--limit`).
 
-One rule is for LLDB alone: it has no event that tells a plug-in at once what another command did,
-so what Tally says to `run` or `detach` may stand at the head of the next `profile` command.
+One rule is for LLDB alone. LLDB has no event that tells a plug-in at once what another command did.
+Therefore what Tally prints about `run` or `detach` may come first in the output of the next
+`profile` command.
 """
 import os
 import re
@@ -64,7 +65,7 @@ class ConformanceTest(unittest.TestCase):
         for name in scenario.head.get("needs", []):
             NEEDS[name]()
         if "core" in scenario.head:
-            need_tools("gdb")  # makes it
+            need_tools("gdb")  # GDB makes the core file
         if self.debugger == "gdb":
             self.hold(scenario, "gdb", play_in_gdb)
         else:

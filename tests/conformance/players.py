@@ -1,4 +1,4 @@
-"""Plays a scenario's steps with GDB or with one LLDB; both say what each step printed."""
+"""Plays the steps of a scenario in GDB or in one LLDB, and returns what each step printed."""
 from __future__ import annotations
 
 import contextlib
@@ -16,7 +16,8 @@ from support.lldb_driver import lldb_name, run_lldb
 from support.programs import program
 from support.terminal import DebuggerResult
 
-# What a scenario says, and how GDB and LLDB say it. {pid}, {core}, {program}: of its head.
+# A scenario's command as a pattern, and the commands of GDB and of LLDB for it. {pid}, {core} and
+# {program} are replaced from the scenario's head.
 _VERBS = (
     (r"(run|continue|next|step|finish|kill|detach)", r"\1", r"\1"),
     (r"break (\S+)", r"break \1", r"breakpoint set -n \1"),
@@ -37,13 +38,13 @@ _VERBS = (
 
 @dataclass(frozen=True)
 class Played:
-    printed: tuple[str, ...]  # a step each
+    printed: tuple[str, ...]  # one text per step
     result: DebuggerResult
 
 
 @dataclass(frozen=True)
 class _Stage:
-    """What a scenario's head asks for, made."""
+    """The programs and files that a scenario's head asks for."""
     program: str | None
     args: list[str]
     wrapper: list[str]
@@ -55,7 +56,7 @@ class _Stage:
             if match := re.fullmatch(verb[0], step):
                 said = match.expand(verb[which])
                 return said.format(**self.names) if verb[which] != r"\1" else said
-        raise ValueError(f"no debugger is told how to {step!r}")
+        raise ValueError(f"no translation of the command {step!r}")
 
 
 @contextlib.contextmanager
@@ -75,7 +76,7 @@ def _stage(scenario: Scenario) -> Iterator[_Stage]:
             process = subprocess.Popen([program(attached[0]), *attached[1:]],
                                        stdout=subprocess.DEVNULL)
             names["pid"] = str(process.pid)
-            time.sleep(0.2)  # into main()
+            time.sleep(0.2)  # wait until it is in main()
         try:
             yield _Stage(names["program"] if words else None, words[1:],
                          [program(wrapper[0]), *wrapper[1:]] if wrapper else [], names, folder)
@@ -94,7 +95,7 @@ def play_in_gdb(scenario: Scenario) -> Played:
                          cwd=stage.folder, one_stream=True)
     pieces = re.split(r"\n@\d+@\n", result.stdout)
     if len(pieces) != len(scenario.steps) + 1:
-        raise AssertionError(f"GDB did not come to all commands\n{result}")
+        raise AssertionError(f"GDB did not reach all commands\n{result}")
     return Played(tuple(pieces[1:]), result)
 
 
@@ -102,16 +103,16 @@ def play_in_lldb(scenario: Scenario, lldb: str) -> Played:
     with _stage(scenario) as stage:
         commands = [stage.command(step.command, 2) for step in scenario.steps]
         settings = ["settings set term-width 1000",
-                    "settings set target.output-path /dev/null",  # shown at any time
-                    "settings set plugin.jit-loader.gdb.enable on",  # as GDB
-                    "settings set target.process.stop-on-exec false"]  # as GDB
+                    "settings set target.output-path /dev/null",  # printed at arbitrary times
+                    "settings set plugin.jit-loader.gdb.enable on",  # as in GDB
+                    "settings set target.process.stop-on-exec false"]  # as in GDB
         result = run_lldb([*settings, *commands], stage.program, stage.args, lldb=lldb,
                           wrapper=stage.wrapper, cwd=stage.folder, one_stream=True)
     rest, printed = result.stdout, []
     for command in commands:
         before, found, rest = rest.partition(f"\n(lldb) {command}\n")
         if not found:
-            raise AssertionError(f"{lldb_name(lldb)} did not come to {command!r}\n{result}")
+            raise AssertionError(f"{lldb_name(lldb)} did not reach {command!r}\n{result}")
         printed.append(before)
         rest = "\n" + rest
     return Played((*printed[1:], rest), result)

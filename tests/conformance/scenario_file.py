@@ -1,4 +1,5 @@
-"""Reads *.scenario, and holds what a debugger printed to one; conformance_test.py tells how."""
+"""Reads *.scenario files, and compares debuggers' output with them by conformance_test.py's
+rules."""
 from __future__ import annotations
 
 import difflib
@@ -12,11 +13,11 @@ ANY = "…"
 ANY_ORDER = "~ "
 _WILD = re.compile(rf"({ANY}|\bN\b)")
 _NUMBER = r"[+-]?(?:0x[0-9a-f]+|\d+(?:\.\d+)?|N)"
-# An absolute or dotted path, but for its last name.
+# The directories of an absolute path or of one that begins with a dot.
 _FOLDERS = re.compile(r"""(?<![^\s'"(=,:])\.{0,2}/(?:[^\s/'"]+/)*(?=[^\s/'"])""")
-# How Tally's own news begin, between the lines of the debugger and the program.
+# The beginnings of Tally's messages among the lines of the debugger and the program.
 _NEWS = re.compile(r"Sampling |profile: |Nothing was sampled|The next run ")
-# LLDB's, of an event that it comes to hear of late.
+# LLDB's lines about an event that it reports late.
 _EVENT = re.compile(r"Process \d+ (?:detached|exited|launched|resuming|stopped)")
 
 
@@ -33,7 +34,7 @@ class Step:
 @dataclass(frozen=True)
 class Scenario:
     name: str
-    head: dict[str, list[str]]  # program, under, attached, core, needs: their words
+    head: dict[str, list[str]]  # the words behind program, under, attached, core and needs
     steps: tuple[Step, ...]
 
 
@@ -51,13 +52,13 @@ def read_scenario(path: Path) -> Scenario:
             word, *rest = line.split()
             head[word] = rest
         else:
-            raise ValueError(f"{path.name}:{number}: {line!r} stands before the first command")
+            raise ValueError(f"{path.name}:{number}: {line!r} is invalid before the commands")
     return Scenario(path.name, head,
                     tuple(Step(command, tuple(lines)) for command, lines in commands))
 
 
 def tallys_lines(step: Step, printed: str) -> list[str]:
-    """What of that is Tally's, as a scenario writes it."""
+    """Returns Tally's lines of the output, in the form in which a scenario has them."""
     lines = [" ".join(_FOLDERS.sub("", line.removeprefix("error: ")).split())
              for line in printed.splitlines()]
     return [line for line in lines if line and not _EVENT.match(line)
@@ -73,14 +74,15 @@ def _pattern(line: str) -> str:
 
 
 def _any_order(lines: Sequence[str]) -> str:
-    """As many lines, and among them each of these."""
+    """Returns a pattern for as many lines as given, in any order, in which each pattern occurs."""
     patterns = [_pattern(line) for line in lines]
     among = "".join(rf"(?=(?:.*\n){{0,{len(lines) - 1}}}{pattern})" for pattern in patterns)
     return f"{among}(?:{'|'.join(patterns)}){{{len(lines)}}}"
 
 
 def _slots(expected: Sequence[str]) -> Iterator[list[str]]:
-    """Lines that come in any order stand in one; every other in one of its own."""
+    """Yields groups of lines: consecutive lines that may come in any order form one group, and
+    every other line forms a group of its own."""
     for loose, group in itertools.groupby(expected, lambda line: line.startswith(ANY_ORDER)):
         if loose:
             yield list(group)
@@ -96,13 +98,13 @@ def matches(expected: Sequence[str], lines: Sequence[str]) -> bool:
 
 
 def _as_said(expected: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """Those lines, in the words of the scenario as far as they are expected: then a difference
-    shows the others."""
+    """Returns `lines`, with each line that matches replaced by the scenario's line, so that a diff
+    shows only the others."""
     if matches(expected, lines):
         return list(expected)
     slots = list(_slots(expected))
     seen: list[str] = []
-    found: list[str] = []  # of the slot that we are at
+    found: list[str] = []  # lines of the current slot that have matched
     strange: list[str] = []
     here = 0
 
@@ -132,10 +134,10 @@ def _as_said(expected: Sequence[str], lines: Sequence[str]) -> list[str]:
 
 def difference(scenario: Scenario, printed: Sequence[str], debugger: str,
                late_news: bool) -> str:
-    """Of what each step printed to what the scenario says; "" when there is none.
+    """Returns a diff from the scenario to what each step printed; "" if they match.
 
-    `late_news`: what follows from a command that is not Tally's may as well be told at the head
-    of the next that is.
+    With `late_news`, Tally's messages about a command that is not Tally's may come first in the
+    output of the next command that is.
     """
     said: list[str] = []
     seen: list[str] = []
@@ -148,5 +150,5 @@ def difference(scenario: Scenario, printed: Sequence[str], debugger: str,
             late, expected = expected, ()
         said += [f"> {step.command}", *expected]
         seen += [f"> {step.command}", *_as_said(expected, lines)]
-    said += late  # there was no command that could have told it
+    said += late  # no later command could have printed it
     return "\n".join(difflib.unified_diff(said, seen, scenario.name, debugger, n=100, lineterm=""))

@@ -1,4 +1,4 @@
-"""How scenarios are read, and when what was printed is as they say."""
+"""Tests how scenarios are read, and which output matches them."""
 import os
 import sys
 import tempfile

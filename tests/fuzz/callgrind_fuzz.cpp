@@ -1,6 +1,6 @@
-// Callgrind from any bytes: read or refused with a place, in pieces of any size the same; tables of
-// it add up; what was read is written so that it reads back as the same, and merges into its
-// double.
+// Reads arbitrary bytes as Callgrind. They are read or rejected with a position, with the same
+// result in pieces of any size. Tables of a profile that was read must add up. It is written such
+// that it reads back as the same, and it can be merged with itself.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -20,7 +20,7 @@ using namespace tally;
 
 namespace {
 
-// What is longer is a bomb of nested names: right to read, but slow to write a dozen times.
+// Longer names come from nested ids. Such a file is valid, but slow to write a dozen times.
 constexpr size_t most_name_bytes = size_t{1} << 18;
 
 std::string joined(const std::vector<std::string> &lines) {
@@ -45,7 +45,7 @@ Reading read(std::string_view bytes, size_t piece = size_t{256} << 10) {
   return out;
 }
 
-// Sums may leave 64 bits; nothing else is wrong with a profile that was read.
+// Returns whether there is a result. A sum may exceed 64 bits; no other error is permitted.
 template <class T> bool fits(const Result<T> &result, std::string_view what) {
   require(result.has_value() || result.error().code == ErrorCode::overflow, what,
           result ? std::string() : result.error().text());
@@ -54,7 +54,7 @@ template <class T> bool fits(const Result<T> &result, std::string_view what) {
 
 // --- tables
 
-// `factor` times each number of `a` is `b`.
+// Requires that each number of `b` is `factor` times that of `a`.
 void require_multiple(const FlatTable &a, const FlatTable &b, uint64_t factor) {
   const auto times = [&](std::span<const uint64_t> x, std::span<const uint64_t> y) {
     return std::ranges::equal(x, y, [&](uint64_t v, uint64_t w) { return v * factor == w; });
@@ -132,7 +132,7 @@ void check_tree(const CostProfile &p) {
 
 // --- writing
 
-// Both in canonical order.
+// Compares two profiles, both in canonical order.
 class Comparison {
 public:
   Comparison(const CostProfile &a, const CostProfile &b) : a_(a), b_(b) {}
@@ -218,13 +218,13 @@ private:
 
 Result<std::string> write(const CostProfile &p, const WriteOptions &options = {}) {
   TALLY_TRY(written, callgrind::write(p, options));
-  // Only what cannot be read needs a change to be written.
+  // The only permitted change is that of calls whose number is 0.
   for (const std::string &lost : written.lost)
     require(lost.find("calls whose number is 0") != lost.npos, "lost", lost);
   return written.bytes;
 }
 
-// Nothing is found in what we wrote, but that ids that were not defined still are not.
+// Reads what Tally wrote. The only permitted diagnostic is about ids that were undefined before.
 Reading read_own(std::string_view bytes, size_t piece) {
   require(callgrind::probe(bytes.substr(0, 4096)), "probe", bytes);
   Reading out = read(bytes, piece);
@@ -245,7 +245,7 @@ void check_writing(const CostProfile &p, const CostProfile &sorted, size_t piece
   require(second.has_value() && *second == *written, "written again",
           *written + "\n--- is now ---\n" + second.value_or(""));
 
-  // Whose rule for the base of relative positions holds is told by the creator.
+  // The creator determines which rule for the base of relative positions applies.
   for (std::string_view creator : {"callgrind-3.19.0", "another"}) {
     CostProfile told = sorted;
     told.creator = told.strings.intern(creator);
@@ -282,7 +282,7 @@ void check_merging(const CostProfile &p, size_t piece) {
   require(again.has_value() && *again == *written, "sum written again",
           *written + "\n--- is now ---\n" + again.value_or(""));
 
-  // With fewer events.
+  // Merge with a profile that has fewer events.
   const auto narrow = one_event(p, p.strings[p.events().back().name]);
   require(narrow.has_value(), "last event");
   const auto some = canonical(*narrow);
@@ -310,7 +310,7 @@ void check_merging(const CostProfile &p, size_t piece) {
   require(*a == *c, "grouping from the right", *a + "\n--- is now ---\n" + *c);
 }
 
-// Lines may end in CR LF.
+// Reads the input with CR LF line ends, which must change nothing but one warning.
 void check_crlf(std::string_view bytes, const Reading &plain) {
   std::string with_cr;
   for (const char c : bytes) {
@@ -323,7 +323,7 @@ void check_crlf(std::string_view bytes, const Reading &plain) {
   std::erase_if(out.findings, [](const std::string &finding) {
     return finding.ends_with(": warning: lines end in CR LF");
   });
-  require(out.findings == plain.findings, "findings with CR LF",
+  require(out.findings == plain.findings, "diagnostics with CR LF",
           joined(plain.findings) + "--- are now ---\n" + joined(out.findings));
   if (out.profile)
     Comparison(plain.costs(), out.costs()).run();
@@ -337,7 +337,7 @@ void check_crlf(std::string_view bytes, const Reading &plain) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   static_cast<void>(callgrind::probe(bytes.substr(0, 4096)));
-  // Not packed, as far as a CR tells.
+  // Leave out compressed input, and input that already has a CR.
   const bool is_text = bytes.find('\r') == bytes.npos && !bytes.starts_with("\x1f\x8b") &&
                        !bytes.starts_with("\x28\xb5\x2f\xfd");
   const size_t piece = 1 + std::hash<std::string_view>()(bytes) % 16;
@@ -347,7 +347,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const Error &error = whole.profile.error(), &other = parts.profile.error();
     require(error.code != ErrorCode::internal && error.code != ErrorCode::invalid_argument,
             "error's kind", error.text());
-    // Where packed data is damaged is known to a piece only, and so is what was found before.
+    // The offset of damage in compressed data, and the diagnostics before it, depend on the piece
+    // size.
     require(error.where.kind == Position::Kind::offset ||
                 (error.text() == other.text() && whole.findings == parts.findings),
             "error in pieces", error.text() + "\n" + other.text());
@@ -355,7 +356,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       check_crlf(bytes, whole);
     return 0;
   }
-  require(whole.findings == parts.findings, "findings in pieces");
+  require(whole.findings == parts.findings, "diagnostics in pieces");
   const CostProfile &p = whole.costs();
   size_t name_bytes = 0;
   for (const CostFunction &f : p.functions())
@@ -365,7 +366,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 
   for (const CostPart &part : p.parts())
-    require(part.summary.size() <= p.events().size(), "summary of no event");
+    require(part.summary.size() <= p.events().size(), "number of costs of a summary");
   if (is_text)
     check_crlf(bytes, whole);
   check_graph(p);

@@ -1,5 +1,5 @@
-// Folded stacks from any bytes: read or refused with a place; what was read is written so that it
-// reads back as the same, and is written in all other formats of stacks, too.
+// Reads arbitrary bytes as folded stacks. They are read or rejected with a position. What was read
+// is written such that it reads back as the same, and is also written in all other stack formats.
 #include <string_view>
 
 #include "formats/folded/folded.h"
@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!first) {
     require(first.error().text().find('\n') == std::string::npos || bytes.find('\n') != bytes.npos);
     require(first.error().code != ErrorCode::internal);
-    // Where packed data is damaged is known to a piece only, and a line may be refused before.
+    // The offset of damage in compressed data depends on the piece size, and an invalid line may be
+    // rejected before it.
     require(first.error().where.kind == Position::Kind::offset ||
             in_pieces.error().where.kind == Position::Kind::offset ||
             first.error().text() == in_pieces.error().text());
@@ -31,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const auto same = folded::write(std::get<StackProfile>(*in_pieces), {});
   require(same.has_value() && written.has_value() && same->bytes == written->bytes);
   require(folded::probe(written->bytes));
-  for (const Format &format : formats()) // what else holds stacks
+  for (const Format &format : formats()) // the other formats of stacks
     if (format.write_stacks) {
       const auto other = format.write_stacks(stacks, {});
       require(other.has_value() || other.error().code == ErrorCode::no_data);
@@ -39,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const auto second = read(written->bytes, 5);
   require(second.has_value());
   const auto &again = std::get<StackProfile>(*second);
-  // Fractions that add up to whole numbers need no smaller unit any more.
+  // Fractions whose sums are whole numbers do not need a smaller unit any more.
   const auto name = [](const StackProfile &of) { return of.strings[of.value_types()[0].type]; };
   require(name(again) != name(stacks) || again.totals() == stacks.totals());
   const auto rewritten = folded::write(again, {});

@@ -1,6 +1,6 @@
-// Files of GCC 3 from any bytes: read or refused, and what was read is written as it was. A file of
-// the corpus may hold all three of an object: it begins with the number of bytes of the graph and
-// of the lines, two bytes each; the counters are the rest.
+// Reads arbitrary bytes as files of GCC 3. They are read or rejected, and what was read is written
+// unchanged. A file of the corpus may hold all three files of an object: it begins with the sizes
+// of the graph and of the lines in bytes, two bytes each; the rest are the counters.
 #include <optional>
 #include <string_view>
 
@@ -26,8 +26,8 @@ template <class File> std::optional<File> read(std::string_view bytes, std::stri
   return std::move(*file);
 }
 
-// Of the counters alone: one block after add(), which can be read and has no other totals than its
-// counters'.
+// Changes the counters. add() leaves at most one block, which can be read again at the same
+// offsets; if it fails, it changes nothing.
 void change(std::string_view bytes) {
   auto data = read<Gcov3Data>(bytes, "x.da"), other = read<Gcov3Data>(bytes, "y.da");
   if (!data)

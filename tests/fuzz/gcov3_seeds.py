@@ -1,7 +1,7 @@
-"""Writes the fuzzer's first inputs: python3 tests/fuzz/gcov3_seeds.py FOLDER
+"""Writes the first inputs of the fuzzer: python3 tests/fuzz/gcov3_seeds.py FOLDER
 
-A function that branches and one that calls, in both forms, each file alone and all three together
-(gcov3_fuzz.cpp says how), and the oddities that a file may have.
+A function with branches and one with calls, in both forms, each file alone and all three together
+(see gcov3_fuzz.cpp), and unusual contents that a file may have.
 """
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-// Notes and counters from any bytes: read or refused with a place; what was read is matched,
-// counted and printed as JSON that parses; counters are written as they were read.
+// Reads arbitrary bytes as notes and counters. They are read or rejected with an offset. What was
+// read is matched, counted and printed as valid JSON; counters are written unchanged.
 //
-// The first byte parts the rest: the counters begin with the first "adcg" or "gcda" (a data file's
-// magic in either byte order) that lies 8 times that byte or further in; where there is none, 8
-// times that byte in. All before it are the notes.
+// The first byte divides the rest: the counters begin with the first "adcg" or "gcda" (the magic of
+// a data file in either byte order) at an offset of at least 8 times that byte; if there is none,
+// they begin at that offset. The bytes before them are the notes.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -21,9 +21,9 @@ using namespace tally;
 namespace {
 
 void require_place(const Error &error, size_t size) {
-  require(error.code == ErrorCode::invalid_input, "error's kind");
+  require(error.code == ErrorCode::invalid_input, "the kind of an error");
   require(error.where.kind == Position::Kind::offset && error.where.offset <= size,
-          "error's place");
+          "the offset of an error");
 }
 
 void check_graph(const CoverageGraph &graph) {
@@ -47,7 +47,7 @@ void check_graph(const CoverageGraph &graph) {
 void check_counts(const GcovNotes &notes, const GcovData *data, bool branches) {
   Diagnostics diagnostics;
   const CoverageCounters counters = match_counters(notes, data, "input.gcda", diagnostics);
-  require(counters.of.size() == notes.graph.functions.size(), "a range a function");
+  require(counters.of.size() == notes.graph.functions.size(), "one range per function");
   GcovOptions options;
   options.branches = branches;
   options.blocks = notes.header.version >= GcovVersion::v14;
@@ -127,7 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
   if (data) {
     check_counts(*notes, &*data, true);
     check_counts(*notes, &*data, false);
-    // And where the stamps agree, which few mutations leave.
+    // Also test equal stamps, which few mutations produce.
     notes->header.stamp = data->header.stamp;
     check_counts(*notes, &*data, true);
   }

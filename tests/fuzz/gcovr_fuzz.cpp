@@ -1,5 +1,6 @@
-// gcovr's JSON from any bytes: read or refused with a place; what was read is in order, and is
-// written in each version's layout so that it reads back as the same but for what that cannot hold.
+// Reads arbitrary bytes as gcovr's JSON. They are read or rejected with a position. What was read
+// is in order. It is written in the format of each version such that it reads back as the same,
+// except for what that version cannot represent.
 #include <string>
 #include <string_view>
 
@@ -47,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(first.error().code != ErrorCode::internal, "error's kind");
     require(first.error().where.kind != Position::Kind::offset ||
                 first.error().where.offset <= size,
-            "error's place");
+            "the offset of an error");
     require(first.error().where.kind == Position::Kind::offset ||
                 first.error().text() == in_pieces.error().text(),
             "pieces, error");
@@ -57,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (const auto &[version, name] : gcovr::versions) {
     const WriteOptions options{.gcovr_version = std::string(name)};
     const auto written = gcovr::write(*first, options);
-    if (!written) { // functions of one name add up
+    if (!written) { // functions of one name are summed
       require(written.error().code == ErrorCode::overflow, "written");
       continue;
     }

@@ -1,5 +1,6 @@
-// A gmon.out from any bytes: read or refused with a place; what was read is written so that it
-// reads back as the same, merges into its double, and keeps its ticks when functions share them.
+// Reads arbitrary bytes as a gmon.out. They are read or rejected with an offset. What was read is
+// written such that it reads back as the same, it can be merged with itself, and the ticks remain
+// when functions share them.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@ using namespace tally;
 
 namespace {
 
-// A function each 37 bytes, with lines of 5.
+// Has a function every 37 bytes, with lines of 5 bytes.
 class Functions final : public Symbolizer {
 public:
   explicit Functions(const PcHistogram &histogram) {
@@ -89,17 +90,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static_cast<void>(gmon::probe(bytes.substr(0, 4096)));
   const auto first = read(bytes);
   if (!first) {
-    require(first.error().code != ErrorCode::internal, "an error of ours");
+    require(first.error().code != ErrorCode::internal, "no internal error");
     require(first.error().text().find('\n') == std::string::npos, "a message of one line");
     require(first.error().where.kind == Position::Kind::offset ||
                 first.error().code != ErrorCode::invalid_input,
-            "an error without a place");
+            "the offset of an error");
     return 0;
   }
   const auto written = gmon::write(*first, {});
   require(written.has_value(), "writing");
   const auto second = read(written->bytes);
-  // Nothing marks a mon.out; one without calls may be taken for one of other pointers.
+  // A mon.out has no magic number; one without calls may be read as one with another pointer size.
   if (first->layout().flavour != PcFlavour::mon) {
     require(second.has_value() && same(*first, *second), "reading what was written");
     const auto again = gmon::write(*second, {});

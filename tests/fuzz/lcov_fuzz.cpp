@@ -1,5 +1,6 @@
-// A tracefile from any bytes: read or refused with a place; what was read is in order, is the sum
-// of its tests, and is written so that it reads back as the same but for what the form cannot hold.
+// Reads arbitrary bytes as a tracefile. They are read or rejected with a position. What was read is
+// in order and is the sum of its tests. It is written such that it reads back as the same, except
+// for what the format cannot represent.
 #include <string>
 #include <string_view>
 
@@ -53,8 +54,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(first.error().code != ErrorCode::internal, "error's kind");
     require(first.error().code != ErrorCode::invalid_input ||
                 first.error().where.kind != Position::Kind::none,
-            "error's place");
-    // Where packed data is damaged is known to a piece only.
+            "the position of an error");
+    // The offset of damage in compressed data depends on the piece size.
     require(first.error().where.kind == Position::Kind::offset ||
                 first.error().text() == in_pieces.error().text(),
             "pieces, error");
@@ -65,7 +66,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const auto written = lcov::write(*first, {});
   const auto same = lcov::write(*in_pieces, {});
   require(written.has_value() == same.has_value(), "pieces, written");
-  if (!written) { // names that were changed may be the same
+  if (!written) { // names that are changed for the format may become equal
     require(written.error().code == ErrorCode::overflow, "written");
     return 0;
   }

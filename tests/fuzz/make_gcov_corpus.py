@@ -1,5 +1,5 @@
 """Makes the fuzzer's corpus of gcov files from two small programs: notes and counters of GCC and,
-where it is installed, Clang, in several layouts.
+if it is installed, of Clang, in several layouts.
 
     python3 tests/fuzz/make_gcov_corpus.py tests/fuzz/corpus/gcov
 """
@@ -16,7 +16,7 @@ from support.gcc_14 import data_as_gcc_14, notes_as_gcc_14
 
 SOURCES = Path(__file__).resolve().parents[1] / "programs" / "coverage"
 
-# Name: compiler, source, options.
+# Name -> compiler, source, options.
 BUILDS = {
     "gcc_loop_o0": ("gcc", "corpus_loop.c", ["-O0"]),
     "gcc_loop_o2": ("gcc", "corpus_loop.c", ["-O2"]),
@@ -40,7 +40,7 @@ def files_of(compiler: str, source: str, options: list[str]) -> tuple[bytes, byt
         subprocess.run([os.path.join(folder, "x")], cwd=folder, check=False)
         notes = (Path(folder) / "x.gcno").read_bytes()
         data = (Path(folder) / "x.gcda").read_bytes()
-    # The working directory, in a string of the same length.
+    # Replace the working directory by a string of the same length.
     return notes.replace(folder.encode(), b"/f".ljust(len(folder), b"/")), data
 
 
@@ -49,7 +49,7 @@ def write(out: Path, name: str, notes: bytes, data: bytes) -> None:
 
 
 def swapped(data: bytes) -> bytes:
-    """Files of whole words without strings, in the other byte order."""
+    """Swaps the byte order of a file that consists of whole words without strings."""
     count = len(data) // 4
     return struct.pack(f">{count}I", *struct.unpack_from(f"<{count}I", data)) + data[4 * count:]
 

@@ -1,5 +1,5 @@
-// A perf.data from any bytes: read or refused; the same whole and in pieces, with an unwinder that
-// looks at what it is given and without one.
+// Reads arbitrary bytes as perf.data. They are read or rejected, with the same result whole and in
+// pieces, and with an unwinder, which reads all its input, and without one.
 #include <string>
 #include <string_view>
 
@@ -46,15 +46,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const auto leaves = read(size + 1, nullptr);
   require(whole.has_value() == leaves.has_value(), "the same without an unwinder");
   if (!whole) {
-    require(whole.error().code != ErrorCode::internal, "no fault of ours");
+    require(whole.error().code != ErrorCode::internal, "no internal error");
     require(whole.error().text().find('\n') == std::string::npos, "one line");
     return 0;
   }
-  // A packed file's damage may be met in one way earlier than in the other.
+  // Damage to a compressed file may be detected earlier in one of the two ways.
   if (in_pieces) {
     const auto &a = std::get<StackProfile>(*whole), &b = std::get<StackProfile>(*in_pieces);
     require(a.totals() == b.totals() && a.stack_count() == b.stack_count(), "the same in pieces");
   }
-  require(validate(std::get<StackProfile>(*whole)).has_value(), "a profile by its own rules");
+  require(validate(std::get<StackProfile>(*whole)).has_value(), "a valid profile");
   return 0;
 }

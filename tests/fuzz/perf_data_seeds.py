@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the seeds of perf_data_fuzz.cpp: perf_data_seeds.py FOLDER. They are small files made by
-hand, of both byte orders, as a file and as perf writes it into a pipe."""
+"""Writes the seeds of perf_data_fuzz.cpp: perf_data_seeds.py FOLDER. They are small hand-made files
+of both byte orders, in the layout of a file and in the one that perf writes to a pipe."""
 from __future__ import annotations
 
 import struct
@@ -120,7 +120,7 @@ def main() -> None:
             (folder / f"{kind}-{name}-piped").write_bytes(perf.piped())
     perf = Perf("<", base | CHAIN).fill()
     (folder / "cut").write_bytes(perf.file()[:700])
-    # A record of packed records: one zstd frame of a single raw block.
+    # A record of compressed records: one zstd frame of a single raw block.
     raw = perf.records
     frame = (bytes.fromhex("28b52ffd") + b"\x00\x58" +
              struct.pack("<I", len(raw) << 3 | 1)[:3] + raw)

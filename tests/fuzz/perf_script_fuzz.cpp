@@ -1,5 +1,5 @@
-// perf script's text from any bytes: read or refused, in pieces the same; tables of it add up, and
-// it is written in all formats of stacks.
+// Reads arbitrary bytes as perf script's text. They are read or rejected, with the same result in
+// pieces. Tables of what was read add up, and it is written in all stack formats.
 #include <string_view>
 
 #include <tally/report.h>
@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(first.has_value() == in_pieces.has_value());
   if (!first) {
     require(first.error().code != ErrorCode::internal);
-    // Where packed data is damaged is known to a piece only, and a line may be refused before.
+    // The offset of damage in compressed data depends on the piece size, and an invalid line may be
+    // rejected before it.
     require(first.error().where.kind == Position::Kind::offset ||
             in_pieces.error().where.kind == Position::Kind::offset ||
             first.error().text() == in_pieces.error().text());

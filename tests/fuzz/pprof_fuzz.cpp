@@ -1,5 +1,5 @@
-// profile.proto from any bytes: read or refused with a place; what was read is written so that it
-// reads back as the same.
+// Reads arbitrary bytes as profile.proto. They are read or rejected with an offset. What was read
+// is written such that it reads back as the same.
 #include <string_view>
 
 #include "formats/pprof/pprof.h"
@@ -18,12 +18,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!first) {
     require(first.error().code != ErrorCode::internal);
     const bool packed = bytes.starts_with("\x1f\x8b") || bytes.starts_with("\x28\xb5\x2f\xfd");
-    require(packed || first.error().where.offset <= size); // it is one in what was unpacked
+    require(packed || first.error().where.offset <= size); // packed: in the unpacked data
     return 0;
   }
   const auto &stacks = std::get<StackProfile>(*first);
   const auto written = pprof::write(stacks, {});
-  if (!written) { // negative values, times that are too long
+  if (!written) { // negative values, or times that are too long
     require(written.error().code == ErrorCode::invalid_input ||
             written.error().code == ErrorCode::overflow);
     return 0;

@@ -1,6 +1,6 @@
-"""Writes the fuzzer's first inputs: python3 tests/fuzz/pprof_seeds.py FOLDER
+"""Writes the first inputs of the fuzzer: python3 tests/fuzz/pprof_seeds.py FOLDER
 
-Files as several programs write them, and each way in which one may be wrong.
+Files as several programs write them, and one file for each way in which a file may be invalid.
 """
 from __future__ import annotations
 

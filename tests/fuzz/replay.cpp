@@ -1,5 +1,5 @@
-// Runs a fuzz target over the files of folders: what fuzzing found is a test everywhere, with any
-// compiler.
+// Runs a fuzz target over the files of directories, so that inputs found by fuzzing are tests in
+// every build, with any compiler.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// How a fuzz target says that a promise is broken.
+// Reports a violated requirement of a fuzz target.
 #pragma once
 
 #include <cstdlib>
@@ -7,8 +7,8 @@
 
 namespace tally {
 
-// `line` is the caller's.
-inline void require(bool truth, std::string_view what = "what is required",
+// Aborts with a message unless `truth` holds. `line` is the caller's line.
+inline void require(bool truth, std::string_view what = "a requirement",
                     std::string_view detail = {}, int line = __builtin_LINE()) {
   if (truth)
     return;

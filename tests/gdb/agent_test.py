@@ -1,4 +1,4 @@
-"""The backend `agent`: preloaded at `run` where perf is refused, or loaded into a process."""
+"""Tests the backend `agent`, preloaded at `run` if perf is refused, or loaded into a process."""
 import os
 import subprocess
 import sys
@@ -12,7 +12,7 @@ from support.gdb_driver import GdbTerminal
 from support.programs import program
 from support.skips import need_perf, need_tools, run_unittests
 
-REFUSED = [program("seccomp_run"), "eperm"]  # perf, for GDB and what it runs
+REFUSED = [program("seccomp_run"), "eperm"]  # refuses perf, for GDB and its children
 SIGNAL = "info signals SIG61"
 WRAPPER = "show exec-wrapper"
 
@@ -55,10 +55,10 @@ class PreloadTest(AgentCase):
             self.assertEqual(ended.count("samples"), play.report().total)
             self.assertEqual(play.parts(), ["breakpoint 1, spin7030.c:20", "exited, status 7"])
             self.assert_seventy(play)
-            # But for the time in the vDSO, which keeps no frame pointer: some clocks are slow.
+            # The rest is time in the vDSO, which has no frame pointers: some clocks are slow.
             self.assertGreater(play.report().row("main").inclusive_ticks,
                                0.8 * play.report().total)
-            # Ours is there while the next run is waited for, and only then.
+            # The agent's wrapper is set only while the next run is waited for.
             before, armed, during, rearmed, after = play.all(WRAPPER)
             self.assertIn("LD_PRELOAD=", armed)
             self.assertEqual((during, after), (before, before))
@@ -93,7 +93,7 @@ class PreloadTest(AgentCase):
             self.assertGreater(play.status(which).count("samples"), 300, play)
 
     def test_the_users_own_wrapper_and_environment(self) -> None:
-        """Without a shell GDB ignores wrappers, and loses the program where one is set."""
+        """With startup-with-shell off GDB ignores wrappers, but loses the program if one is set."""
         for settings, own in ((["set exec-wrapper env -u DISPLAY OWN=1"], '"1"'),
                               (["set startup-with-shell off"], "0x0")):
             with self.subTest(settings):
@@ -115,7 +115,8 @@ class PreloadTest(AgentCase):
                 self.assertGreater(play.status().count("samples"), 300, play)
 
     def test_a_wrapper_that_leaves_no_room(self) -> None:
-        """GDB counts the programs before ours; auto goes on to the next backend."""
+        """GDB expects exactly one exec by a wrapper, so that Tally cannot add its own to one other
+        than `env`. `auto` then selects the next backend."""
         play = play_gdb(["set exec-wrapper nice", "profile start --backend agent", "profile start",
                          WRAPPER, "run", "profile status"], program("spin7030"), ["0.5"],
                         wrapper=REFUSED)
@@ -125,7 +126,7 @@ class PreloadTest(AgentCase):
         self.assertGreater(play.status().count("samples"), 20, play)
 
     def test_a_static_program(self) -> None:
-        """Refused before the run; auto goes on to the next."""
+        """The agent is refused before the run; `auto` selects the next backend."""
         static = program("spin7030_static")
         play = play_gdb(["profile start --backend agent", "profile start", "run",
                          "profile status"], static, ["0.5"], wrapper=REFUSED)
@@ -134,7 +135,7 @@ class PreloadTest(AgentCase):
         self.assertGreater(play.status().count("samples"), 20, play)
 
     def test_stop_while_it_runs_on(self) -> None:
-        """A signal that is on its way when sampling ends is never seen."""
+        """A signal of the agent's that is pending when sampling ends is not reported."""
         play = play_gdb(["profile start --frequency 4000", "break checkpoint", "run",
                          "profile stop", SIGNAL, "profile status", "continue", "continue", SIGNAL,
                          "profile status"],
@@ -160,7 +161,8 @@ class PreloadTest(AgentCase):
         self.assertRegex(play.text("run"), "Sampling ended before the process did: .*exec")
 
     def test_the_programs_own_signals(self) -> None:
-        """Its SIGPROF is its own; that its clock also counts the agent is told."""
+        """The program's SIGPROF remains its own. The agent reports that the program, too, has a
+        profiling timer."""
         play = play_gdb(["handle SIGALRM SIGPROF nostop noprint pass", "profile start", "run",
                          "profile status"], program("own_timers"), ["300"], wrapper=REFUSED)
         self.assertIn("exited normally", play.text("run"))
@@ -202,7 +204,7 @@ class LoadTest(AgentCase):
         play = play_gdb(["break main", "run", "break malloc", "continue",
                          "profile start --backend agent", "delete", "profile status", "kill"],
                         program("own_timers"))
-        self.assertRegex(play.stderr, r"--backend agent: thread 1 stands inside of "
+        self.assertRegex(play.stderr, r"--backend agent: thread 1 is stopped inside "
                                       r"(the allocator|libc|the dynamic loader)")
         self.assertEqual(play.status()["state"], "idle")
         play = play_gdb(["starti", "profile start --backend agent", "kill"], program("spin7030"))
@@ -212,7 +214,7 @@ class LoadTest(AgentCase):
         self.assertRegex(play.stderr, r"--backend agent: .*static")
 
     def test_exec_after_a_late_load(self) -> None:
-        """A signal that waits for the program that comes must not end it."""
+        """A signal that is pending at the exec must not kill the new program."""
         for _ in range(5):
             play = play_gdb(["break before_exec", "run", "delete",
                              "profile start --backend agent --frequency 4000", "continue", SIGNAL],

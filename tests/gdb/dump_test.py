@@ -1,4 +1,4 @@
-"""`profile dump`: what other readers make of the files, and files that cannot be written."""
+"""Tests `profile dump`: how other tools read the files, and files that cannot be written."""
 import glob
 import os
 import re
@@ -26,13 +26,13 @@ class DumpCase(GdbCase):
         return os.path.join(self.folder, name)
 
     def assert_left_alone(self, *names: str) -> None:
-        """Nothing but these is in the folder: no half-written file either."""
+        """Asserts that the directory holds only these files, and no half-written one."""
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(names))
 
 
 class CallgrindTest(DumpCase):
     def compare(self, play: Play, path: str, *, total: int, report: str | None) -> CallgrindRows:
-        """Our file, as callgrind_annotate and the second reader see it."""
+        """Compares Tally's file with callgrind_annotate and with the second reader."""
         rows = read_callgrind(path)
         self.assertEqual(rows.events, ("ticks",))
         self.assertEqual(rows.totals(), (total,), play)
@@ -59,7 +59,8 @@ class CallgrindTest(DumpCase):
                     self.assertEqual(len(mine), len(theirs), f"{name}: {mine}\n{play}")
                     self.assertEqual(sorted(own.get(each, (0,))[0] for each in mine),
                                      sorted(row.self_ticks for row in theirs))
-                    # Self and what it calls; but ld.so has one that is inlined into itself.
+                    # A row's inclusive cost is its self cost and its calls. Functions that call
+                    # themselves are left out: ld.so has one that is inlined into itself.
                     if not any((each, each) in arcs for each in mine):
                         inclusive = [own.get(each, (0,))[0] +
                                      sum(arc.costs[0] for (caller, _), arc in arcs.items()
@@ -80,7 +81,7 @@ class CallgrindTest(DumpCase):
                          rf"\AWrote {total} ticks to {re.escape(out)} \(callgrind\)\.\n")
         rows = self.compare(play, out, total=total, report="--limit 0")
 
-        # Exact where nothing recurs: what callers pay for a function is its inclusive cost.
+        # Without recursion a function's inclusive cost is exactly the sum of the calls to it.
         report = play.report("--limit 0")
         seventy = next(each for each in rows.functions() if each.name == "seventy")
         self.assertEqual(os.path.basename(seventy.object), "spin7030")
@@ -88,11 +89,11 @@ class CallgrindTest(DumpCase):
         for name in ("seventy", "thirty", "main"):
             paid = [arc for (_, callee), arc in rows.arcs_by_function().items()
                     if callee.name == name]
-            # A tick in a breakpoint's trap has the pc behind it, which may be the next function's:
-            # main, as if it were called by itself.
+            # After a breakpoint trap the pc is behind the trap, where the next function may begin:
+            # main, which then seems to call itself.
             twice = sum(arc.costs[0] for arc in paid) - report.row(name).inclusive_ticks
             self.assertIn(twice, range(3 if name == "main" else 1), f"{name}\n{play}")
-            # An arc's calls are the samples that hold it: never 0.
+            # The calls of an arc are the number of samples that hold it, and thus never 0.
             self.assertTrue(all(arc.calls > 0 for arc in paid))
         headers = dict(rows.headers)
         self.assertIn("spin7030", headers["cmd"])
@@ -142,7 +143,7 @@ class CallgrindTest(DumpCase):
             self.assertEqual(headers["part"], str(number), file)
             self.assertRegex(rows.descriptions("Trigger")[0], trigger)
             self.assertIn(f"{number} {rows.descriptions('Trigger')[0]}", by_part)
-            # Of the time that the program ran: each part begins where the one before ended.
+            # Times at which the program ran: each part begins where the previous one ended.
             times = [float(text) for text in
                      re.findall(r"[0-9]+(?:\.[0-9]+)?", rows.descriptions("Timerange")[0])]
             self.assertEqual(len(times), 2, rows.headers)
@@ -155,7 +156,7 @@ class CallgrindTest(DumpCase):
                          {k: v[0] for k, v in whole.self_by_function().items() if v[0]})
 
     def test_fewer_parts_than_before(self) -> None:
-        """What an earlier dump wrote is left, and told of."""
+        """The files of an earlier dump remain, and the dump names them."""
         out = self.path("run.cg")
         dump = f"profile dump --parts {out}"
         play = play_gdb(["profile start", *STOPS, dump, "run", dump], program("spin7030"),
@@ -183,7 +184,7 @@ class CallgrindTest(DumpCase):
         with open(named, encoding="utf-8") as file:
             self.assertEqual(file.read().splitlines(), lines)
         self.assertEqual(read_callgrind(self.path("two words")).totals(), (total,))
-        # What the format cannot hold is told.
+        # The reply names what the format cannot represent.
         self.assertIn("Not in this format:", play.text(f"profile dump {folded}"))
 
 
@@ -227,7 +228,7 @@ class FaultsTest(DumpCase):
         before = "what was there\n" * 3
         with open(out, "w", encoding="utf-8") as file:
             file.write(before)
-        # No file may grow beyond 8 KiB: enough for what GDB prints, to a file too, here.
+        # Limit files to 8 KiB, which is enough for GDB's output, because that is a file here, too.
         limited = ("python import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
                    "resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))")
         unlimited = ("python resource.setrlimit(resource.RLIMIT_FSIZE, "

@@ -1,4 +1,4 @@
-"""`profile histogram`, and a gmon.out of what was sampled, as gprof reads it."""
+"""Tests `profile histogram`, and that gprof can read a gmon.out of sampled ticks."""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ from support.skips import run_unittests
 
 
 def ticks_of(text: str) -> int:
-    """The ticks of all bins that are shown."""
+    """Returns the sum of the ticks of all bins in the output."""
     return sum(int(found) for found in re.findall(r"(?m)^ *0x[0-9a-f]+ +(\d+) +[\d.]+%", text))
 
 
@@ -54,11 +54,11 @@ class HistogramTest(GdbCase):
     def test_refusals(self) -> None:
         play = self.play("profile histogram nowhere", "profile histogram seventy --scale 1",
                          "profile histogram 0x20-0x10")
-        self.assert_refused(play, "^nowhere: no function of spin7030 is named so",
+        self.assert_refused(play, "^nowhere: no such function in spin7030",
                             r"^--scale: expected a scale from 2 to 0xFFFF, found '1'",
-                            "^0x20-0x10: a range of no bytes")
+                            "^0x20-0x10: the range is empty")
 
-    @unittest.skipUnless(shutil.which("gprof"), "there is no gprof")
+    @unittest.skipUnless(shutil.which("gprof"), "not installed: gprof")
     def test_a_dump_that_gprof_reads(self) -> None:
         path = os.path.join(self.folder, "x.gmon")
         play = self.play("profile report --json", f"profile dump {path}")

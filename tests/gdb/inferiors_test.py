@@ -1,4 +1,4 @@
-"""Several inferiors in one GDB: the process that is sampled goes on being told of."""
+"""Tests several inferiors in one GDB: events of the others do not affect the sampled process."""
 import os
 import sys
 
@@ -19,7 +19,7 @@ class InferiorsTest(GdbCase):
             self.assertRegex(part, f"^{pattern}$")
 
     def test_another_is_selected_and_run(self) -> None:
-        """Neither its runs nor its stops nor its end are the sampled one's."""
+        """The runs, stops and end of another inferior are not attributed to the sampled one."""
         play = play_gdb(["profile start", "break checkpoint", "run", *SECOND, "profile status",
                          "break here", "profile start", "run", "profile status",
                          "profile report --limit 0", PARTS, "print here(1)", "kill", "inferior 1",
@@ -28,7 +28,7 @@ class InferiorsTest(GdbCase):
         refusals = [line for line in play.stderr.splitlines() if line.startswith("profile")]
         self.assertEqual(len(refusals), 1, play)
         selected, other_ran, ended = (play.status(which) for which in range(3))
-        self.assertRegex(refusals[0], rf"^profile start: process {selected['pid']} is sampled already")
+        self.assertRegex(refusals[0], rf"^profile start: process {selected['pid']} is already being sampled")
         self.assertEqual((selected["state"], other_ran["state"]), ("sampling", "sampling"))
         for name in ("pid", "samples", "running", "parts", "cpu"):
             self.assertEqual(other_ran[name], selected[name], f"{name}\n{play}")
@@ -40,7 +40,7 @@ class InferiorsTest(GdbCase):
         self.assert_parts(play.parts(), CHECKPOINT, "exited, status 0")
 
     def test_both_go_on_together(self) -> None:
-        """With schedule-multiple each stop of either is one of both."""
+        """With schedule-multiple, a stop of either inferior stops both."""
         play = play_gdb(["profile start", "break checkpoint", "run", *SECOND, "break here", "run",
                          "set schedule-multiple on", "delete", "continue", "profile status",
                          "shell sleep 1", "profile status", PARTS],
@@ -70,7 +70,7 @@ class InferiorsTest(GdbCase):
                 self.assertEqual(play.stderr, "", play)
                 self.assertRegex(play.status()["state"], f"^{state}")
                 self.assertEqual("ended: detached" in play.text(leave), state == "stopped", play)
-                # A tick may fall into the kernel's work on its end.
+                # The kernel may record a tick while it ends the process.
                 self.assertLessEqual(play.report().total - play.status(0).count("samples"), 2, play)
 
     def test_another_may_be_sampled_after_the_first(self) -> None:

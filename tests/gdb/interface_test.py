@@ -1,4 +1,4 @@
-"""Words, help, completion, settings: what GDB users find without reading anything."""
+"""Tests command names, help, completion and settings."""
 import os
 import re
 import sys
@@ -31,7 +31,7 @@ class HelpTest(GdbCase):
             self.assertRegex(text, rf"--{name} \S+(.|\n)*?\(default {fallback}\)")
 
     def test_examples_of_the_help_work(self) -> None:
-        """Each is typed as it stands, in an order that has sense."""
+        """Runs each example as written, in a meaningful order."""
         texts = play_gdb([f"help profile {each}" for each in COMMANDS])
         examples = {each: re.search(r"Example: (.*)", texts.text(f"help profile {each}"))[1]
                     for each in COMMANDS}
@@ -131,7 +131,7 @@ class CompletionTest(GdbCase):
                 self.assertEqual(got, expected[line])
 
     def test_functions_of_the_program(self) -> None:
-        """GDB's, before anything was sampled; then those with samples."""
+        """Completes GDB's functions before anything was sampled, then those with samples."""
         lines = ["profile annotate split", "profile tree inlines::measure_sh",
                  "profile tree --callers sort_n", "profile annotate 'even_steps(",
                  "profile annotate inlines_sh", "profile annotate --asm nowhere",
@@ -169,7 +169,7 @@ class CompletionTest(GdbCase):
 
 class PaginationTest(GdbCase):
     def test_batch_with_pagination_on(self) -> None:
-        """Long tables neither wait for a key nor are cut."""
+        """Long tables neither wait for a key nor are truncated."""
         result = run_gdb(["set height 5", "profile start", "run", "profile report --limit 0",
                           "print 6 * 7"], program("many_functions"), ["1"], pagination=True,
                          timeout_s=60)

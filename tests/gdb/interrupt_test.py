@@ -1,4 +1,4 @@
-"""The backend `interrupt`: GDB stops the program and looks, here and over gdbserver."""
+"""Tests the backend `interrupt`, which stops the program to sample it: natively, and remotely."""
 import os
 import re
 import signal
@@ -27,8 +27,8 @@ class InterruptCase(unittest.TestCase):
         need_tools("gdb", "gdbserver")
 
     def assert_seventy(self, play: Play, which: int = -1) -> None:
-        """Of the two functions' own samples: a signal also finds the program where the scheduler
-        took the processor away, and that is often a system call."""
+        """Compares the self ticks of the two functions only. A signal often stops the program where
+        the scheduler preempted it, and that is often a system call."""
         report = play.report(which=which)
         seventy, thirty = report.row("seventy").self_ticks, report.row("thirty").self_ticks
         self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=10, msg=play)
@@ -60,7 +60,7 @@ class NativeTest(InterruptCase):
             self.assert_seventy(play)
             self.assertGreater(play.report().row("main").inclusive_ticks,
                                0.9 * play.report().total)
-            # As it was, once nothing of ours can be on its way any more.
+            # The signal's handling is restored, once no signal of Tally's can be pending any more.
             before, armed, after = play.all("info signals SIGURG")
             self.assertRegex(armed, r"SIGURG\s+No\s+No\s+No")
             self.assertEqual(before, after)
@@ -80,21 +80,21 @@ class NativeTest(InterruptCase):
         with_one_retry(measure)
 
     def test_short_system_calls(self) -> None:
-        """The calls take 2 % of the time. They had half of the ticks where the signal was sent from
-        another processor, for they end while it is on its way."""
+        """The calls take 2 % of the time. They would get half of the ticks if the signal were sent
+        from another processor, because they end while the signal is on its way."""
         def measure() -> None:
             play = play_gdb(["profile start --backend interrupt", "run", "profile report",
                              "profile status"], program("asks_often"), ["2"])
             self.assertEqual(play.stderr, "", play)
             report = play.report()
             self.assertGreater(report.total, 40, play)
-            # A round in which no processor was held may stop a thread anywhere.
+            # A round that could not hold the processor may stop a thread anywhere.
             self.assertGreater(report.row("work").self_ticks + play.status().count("unheld"),
                                0.8 * report.total, play)
         with_one_retry(measure)
 
     def test_rounds_that_hold_no_processor_are_counted(self) -> None:
-        """Here because the kernel lets nobody choose a processor."""
+        """The wrapper's seccomp filter refuses to set the processor affinity."""
         play = play_gdb(["profile start --backend interrupt", "run", "profile report",
                          "profile status"], program("asks_often"), ["0.5"],
                         wrapper=[program("seccomp_run"), "affinity"])
@@ -105,7 +105,7 @@ class NativeTest(InterruptCase):
                          rf"\({status['unheld']} of \d+ rounds stopped the threads late: ")
 
     def test_the_programs_own_signals(self) -> None:
-        """Its clocks and handlers go on as without us, and nothing else interrupts it."""
+        """The program's timers and handlers work as without Tally; no other signal reaches it."""
         play = play_gdb([START, "handle SIGALRM SIGPROF nostop noprint pass", "run",
                          "profile status"], program("own_timers"))
         self.assertIn("exited normally", play.text("run"))
@@ -115,7 +115,7 @@ class NativeTest(InterruptCase):
         self.assertGreater(play.status().count("samples"), 5, play)
 
     def test_auto_says_why(self) -> None:
-        """A process that stands, where perf is refused: the agent is not forced upon it."""
+        """`auto` does not load the agent into a stopped process if perf is refused."""
         play = play_gdb(["break main", "run", "profile start", "continue", "profile status"],
                         program("spin7030"), ["0.5"], wrapper=[program("seccomp_run"), "eperm"])
         self.assertEqual(play.stderr, "", play)
@@ -124,7 +124,7 @@ class NativeTest(InterruptCase):
         self.assertGreater(play.status().count("samples"), 20, play)
 
     def test_wall_clock(self) -> None:
-        """`--clock wall` sees a sleeping program."""
+        """`--clock wall` samples a sleeping program."""
         play = play_gdb(["profile start --clock wall --frequency 200", "run", "profile status",
                          "profile report --sort inclusive"], program("sleeper"), ["1"])
         self.assertEqual(play.stderr, "", play)
@@ -135,7 +135,8 @@ class NativeTest(InterruptCase):
         self.assertGreater(asleep, 0.5 * report.total, play)
 
     def test_the_users_delete_and_disable(self) -> None:
-        """`delete` means the user's own; what is disabled stays so, and nothing stops the program."""
+        """After `delete` Tally sets its catchpoint again. After `disable` the catchpoint remains
+        disabled, and nothing is sampled. Neither stops the program."""
         for word, least in (("delete", 20), ("disable", 0)):
             play = play_gdb(["break main", "run", START, word, "continue", "profile status",
                              "info breakpoints"], program("spin7030"), ["0.5"])
@@ -153,7 +154,7 @@ class NativeTest(InterruptCase):
         self.assertAlmostEqual(rate, play.status().count("delivered_hz"), delta=0.1 * rate)
 
     def test_a_program_that_handles_the_signal(self) -> None:
-        """Another one is taken; or, if it is too late for that, sampling ends."""
+        """Tally selects another signal or, if it is too late for that, ends sampling."""
         play = play_gdb(["break main", "run", "delete",
                          "break raised", "continue", START, "profile status", "continue",
                          "profile status"], program("own_signal"))
@@ -169,7 +170,7 @@ class NativeTest(InterruptCase):
         self.assertEqual(play.report().total, play.status(0).count("samples"))
 
     def test_detach(self) -> None:
-        """A signal that is still on its way ends nobody."""
+        """A signal that is still pending does not kill the process."""
         for _ in range(6):
             process = subprocess.Popen([program("spin7030"), "60"], stdout=subprocess.DEVNULL)
             try:
@@ -248,7 +249,7 @@ class RemoteTest(InterruptCase):
         self.assertGreater(play.status().count("samples"), 10, play)
 
     def test_ctrl_c(self) -> None:
-        """The user's own is told as ever, among ours."""
+        """The user's own interrupts are reported as usual, among Tally's."""
         with_one_retry(self.press_ctrl_c)
 
     def press_ctrl_c(self) -> None:

@@ -1,4 +1,4 @@
-"""From the first run to `quit`: run again, detach, kill, exec, fork, attach, and what is left over."""
+"""Tests the life of a profile from first run to `quit`: rerun, detach, kill, exec, fork, attach."""
 import os
 import re
 import signal
@@ -22,13 +22,13 @@ class RunsTest(GdbCase):
         self.assert_refused(play, "^previous: there is no run before this one")
         first, second, stopped = (play.status(which) for which in range(3))
         for status in (first, second):
-            self.assertLess(abs(status.count("samples") - 500), 80, play)  # a new profile each
+            self.assertLess(abs(status.count("samples") - 500), 80, play)  # a profile per run
             self.assertEqual(status.count("parts"), 1, play)
         self.assertEqual(stopped["state"], "stopped")
         self.assertEqual(stopped.count("samples"), second.count("samples"))
         diff = play.text("profile diff previous", -1)
         self.assertRegex(diff, "seventy")
-        # The same program twice: no share moves by more than chance does (6 deviations).
+        # Both runs are of the same program: no share moves by more than chance (6 deviations).
         for moved in re.findall(r"([+-][0-9.]+)%", diff):
             self.assertLess(abs(float(moved)), 18, play)
 
@@ -39,14 +39,15 @@ class RunsTest(GdbCase):
         self.assertEqual(play.stderr, "", play)
         self.assertNotEqual(play.status(0)["pid"], play.status(1)["pid"])
         self.assertLess(abs(play.status(1).count("samples") - 300), 60, play)
-        # Dying takes the kernel some time on the program's account: a tick or two, as a part.
+        # The kernel charges its work of ending the process to it: one or two ticks, as a part.
         more = play.status(2).count("samples") - play.status(1).count("samples")
         self.assertIn(more, (0, 1, 2), play)
         self.assertEqual(len(play.parts()), 2 if more else 1, play)
 
     def test_restart_of_a_checkpoint(self) -> None:
-        """Sampling stays with the process that it began with, and goes on when GDB goes back."""
-        # GDB puts back the offsets of the files that the process shares with it.
+        """Sampling stays with the process that it began with, and resumes when GDB goes back."""
+        # The streams are redirected, because GDB restores file offsets, also of files that the
+        # process shares with it.
         play = play_gdb(["profile start", "break checkpoint",
                          "run 0.3 2 </dev/null >/dev/null 2>&1", "profile status", "checkpoint",
                          "restart 1", "profile status", "continue", "profile status", "restart 0",
@@ -57,7 +58,7 @@ class RunsTest(GdbCase):
         self.assertRegex(told[0], r"^profile: process \d+ is not sampled: sampling stays with "
                                   rf"process {begun['pid']}, which was left at a checkpoint$")
         self.assertEqual(left["pid"], begun["pid"], play)
-        # `checkpoint` calls fork() in the process, which may take a tick: compare what follows.
+        # `checkpoint` calls fork() in the process, which may get a tick: compare only what follows.
         for name in ("state", "pid", "samples", "parts"):
             self.assertEqual(other_ran[name], left[name], play)
         self.assertEqual(back["pid"], begun["pid"], play)
@@ -73,7 +74,7 @@ class RunsTest(GdbCase):
         stopped, unsampled, again, cleared, ended = (play.status(which) for which in range(5))
         self.assertEqual((stopped["state"], unsampled["state"]), ("stopped", "stopped"))
         self.assertEqual(stopped.count("samples"), unsampled.count("samples"))
-        # The same process, options and all: the profile goes on.
+        # The process and the options are the same: the profile continues.
         self.assertGreater(again.count("samples"), unsampled.count("samples") + 100, play)
         self.assertEqual((again.count("threads"), again.count("parts")), (1, 2), play)
         self.assertEqual(play.report("", 0).total, again.count("samples"))
@@ -92,12 +93,12 @@ class RunsTest(GdbCase):
                 self.assertEqual(play.stderr, "", play)
                 before, after, later = (play.status(which) for which in range(3))
                 self.assertRegex(after["state"], f"^{state}")
-                # GDB tells of a kill by itself; that sampling ends with a detach, it does not know.
+                # GDB itself reports a kill, but not that a detach ends sampling.
                 told = re.findall("(?m)^Sampling of process (.*)$", play.text(leave))
                 self.assertEqual(told, [f"{before['pid']} ended: detached; {after['samples']} ticks "
                                         "are kept."] if leave == "detach" else [], play)
-                # Ticks may fall into the kernel's work on its end, and into the moment in which GDB
-                # has let it go; half a second of it comes behind that.
+                # The kernel's work of ending the process may get ticks, as may the moment in which
+                # GDB has released it. It then runs for half a second more, which must not count.
                 self.assertLess(after.count("samples") - before.count("samples"), 30, play)
                 self.assertEqual(later.count("samples"), after.count("samples"), play)
                 self.assertEqual(later["running"], after["running"])
@@ -120,12 +121,12 @@ class RunsTest(GdbCase):
         self.assert_parent_alone(play)
 
     def test_a_child_that_gdb_holds_too(self) -> None:
-        """Its end is not the end of the process that is sampled."""
+        """The end of the child is not the end of the sampled process."""
         play = play_gdb(["set detach-on-fork off", "set schedule-multiple on", "profile start",
                          "run", "inferior 1", "profile status", "continue", "profile status",
                          "profile report --limit 0"], program("forker"), ["0.4"])
         self.assertRegex(play.text("run"), "Inferior 2 .*exited normally")
-        # On a busy machine the parent, too, may have ended by then, and GDB not have said so yet.
+        # On a busy machine the parent, too, may have ended by then, before GDB reports it.
         self.assertRegex(play.status(0)["state"], "^(sampling|ended)", play)
         self.assertRegex(play.status(1)["state"], "^armed")
         self.assert_parent_alone(play)
@@ -137,7 +138,7 @@ class RunsTest(GdbCase):
         self.assertNotIn("child_spin", [row.name for row in report.rows])
 
     def test_the_child_that_is_followed(self) -> None:
-        """The parent is let go, and then not sampled any more: the child is."""
+        """GDB detaches from the parent, which is then not sampled any more; the child is."""
         play = play_gdb(["set follow-fork-mode child", "profile start", "run", "profile status",
                          "profile report --limit 0"], program("forker"), ["0.4"])
         self.assertNotIn("Python", play.stderr, play)
@@ -163,7 +164,8 @@ class SameAsWithoutTest(GdbCase):
                 self.assertEqual(sampled.stderr, "", sampled)
 
     def test_what_the_program_sees(self) -> None:
-        """Its own timers' signals, all of them, no others; its descriptors, limits and masks."""
+        """The program gets exactly its own timers' signals; its descriptors, limits and signal mask
+        are the same."""
         commands = ["handle SIGALRM SIGPROF nostop noprint pass", "run"]
         values = ("descriptors", "limit", "alarms", "profs", "others")
         plain = play_gdb(commands, program("own_timers"), ["100"], plugin=False)
@@ -180,7 +182,7 @@ class SameAsWithoutTest(GdbCase):
         self.assertGreater(sampled.status().count("samples"), 100)
 
     def test_output_while_nothing_is_sampled(self) -> None:
-        """The plug-in is loaded but not used: not a word more."""
+        """The plug-in is loaded but not used: it prints nothing."""
         commands = ["break checkpoint if number == 2", "run", "next", "print checkpoint(7)",
                     "delete", "continue", "info breakpoints"]
         texts = []
@@ -191,7 +193,7 @@ class SameAsWithoutTest(GdbCase):
         self.assertEqual(texts[0], texts[1])
 
     def test_output_while_sampling(self) -> None:
-        """Only the replies to `profile` are more."""
+        """Sampling adds only the replies to `profile` commands."""
         commands = ["break checkpoint", "run", "next", "print checkpoint(7)", "delete", "continue"]
         texts = []
         for first in ([], ["profile start"]):
@@ -214,7 +216,7 @@ class QuitTest(GdbCase):
                     self.assertEqual(sampled.stderr, plain.stderr, sampled)
 
     def test_quit_when_attached(self) -> None:
-        """Nothing is kept then, and nothing told."""
+        """Nothing is kept in this case, and nothing reported."""
         with subprocess.Popen([program("sleeper")], stdout=subprocess.DEVNULL) as process:
             time.sleep(0.2)
             result = run_gdb([f"attach {process.pid}", "profile start", "quit"])
@@ -236,7 +238,7 @@ class AttachTest(GdbCase):
             process.wait()
             process.stdout.close()
         self.addCleanup(end)
-        time.sleep(0.2)  # into main()
+        time.sleep(0.2)  # wait until it is in main()
         return process
 
     def test_attach_then_start(self) -> None:

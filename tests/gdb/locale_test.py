@@ -1,4 +1,4 @@
-"""Names and words that GDB's character set does not hold: no locale set, bytes that are no UTF-8."""
+"""Tests names that GDB's character set cannot represent: without a locale, and invalid UTF-8."""
 import os
 import shutil
 import sys
@@ -12,7 +12,8 @@ from support.skips import run_unittests
 
 class LocaleTest(GdbCase):
     def test_no_locale(self) -> None:
-        """As in a bare container. The help holds an ellipsis, which ASCII does not."""
+        """There is no locale, as in a minimal container. The help has an ellipsis, which is not
+        ASCII."""
         play = play_gdb(["help profile dump", "profile start", "run", "profile status",
                          "profile report --limit 3"], program("spin7030"), ["0.2"],
                         environment={"LC_ALL": "C"})

@@ -1,4 +1,4 @@
-"""`-profile-…`, as programs that drive GDB by MI see it."""
+"""Tests `-profile-…`, as programs that drive GDB by MI use it."""
 import json
 import os
 import re
@@ -19,7 +19,7 @@ FOLDED = "main;parse;lex 30\nmain;parse 20\nmain;write 'öut' \\\"x 49\nmain 1\n
 
 
 class Mi:
-    """A reader of MI's output records, by the grammar of GDB's manual ("GDB/MI Output Syntax")."""
+    """Parses MI output records, by the grammar of GDB's manual ("GDB/MI Output Syntax")."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -68,7 +68,8 @@ class Mi:
 
 def play(lines: list[str], program: str | None = None, args: list[str] | None = None
          ) -> list[tuple[str, dict[str, Any]]]:
-    """The result record of each line. What runs the program is answered when it has stopped."""
+    """Returns the result record of each line. GDB answers a line that runs the program before the
+    program stops, but executes the next line only after the stop."""
     argv = [gdb_program(), "-nx", "-nh", "-q", "-i=mi", "-iex", "set confirm off",
             "-iex", "set disable-randomization off", "-ex", f"source {gdb_plugin()}"]
     with tempfile.TemporaryDirectory(prefix="gdb-home-") as home:
@@ -83,7 +84,7 @@ def play(lines: list[str], program: str | None = None, args: list[str] | None = 
 
 
 def plain(value: Any) -> Any:
-    """As MI has it: all are texts, and flags are 0 and 1."""
+    """Converts values to MI's form: all are strings, and flags are 0 and 1."""
     if isinstance(value, dict):
         return {name: plain(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -92,7 +93,7 @@ def plain(value: Any) -> Any:
 
 
 class LoadedTest(GdbCase):
-    """Of a profile that was loaded: all its numbers are known."""
+    """Tests of a loaded profile, all of whose numbers are known."""
 
     def test_tables_are_those_of_the_json(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -126,7 +127,7 @@ class LoadedTest(GdbCase):
                               ("parse", ["20"], ["50"]), ("main", ["1"], ["100"])])
             kind, status = records[-3]
             self.assertEqual((kind, status["state"], status["loaded"]), ("done", "idle", path))
-            self.assertRegex(records[-2][1]["message"][0], "^Forgot ")
+            self.assertRegex(records[-2][1]["message"][0], "^Closed ")
             kind, refused = records[-1]
             self.assertEqual(kind, "error")
             self.assertRegex(refused["msg"], "^nothing was collected yet")
@@ -148,7 +149,7 @@ class LoadedTest(GdbCase):
             self.assertEqual(len(refused["msg"].splitlines()), 1, refused)
 
     def test_a_deep_tree_is_refused(self) -> None:
-        """Python's recursion ends before MI's, and before GDB's stack."""
+        """Python's recursion limit is reached before MI's, and before the end of GDB's stack."""
         with tempfile.TemporaryDirectory() as folder:
             for depth, refused in (150, False), (30000, True):
                 path = os.path.join(folder, f"{depth}.folded")

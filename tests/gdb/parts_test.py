@@ -1,4 +1,4 @@
-"""Parts: each from a resume to the next stop that the user sees, named after what ended it."""
+"""Tests parts: each ends at the next stop that the user sees, and is named after its cause."""
 import os
 import re
 import sys
@@ -10,14 +10,14 @@ from support.skips import need_hardware_watchpoints, run_unittests
 
 
 def line_of(text: str) -> int:
-    """Where that is in stops.c."""
+    """Returns the number of the line of stops.c that has this text."""
     lines = (SOURCE_ROOT / "tests/programs/stops.c").read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if line.strip() == text)
 
 
 class PartNamesTest(GdbCase):
     def assert_parts(self, play: Play, *patterns: str) -> None:
-        """Of the parts with work in them; a tick or two may fall into any other."""
+        """Checks the parts of at least 5 ticks; any other part may have a tick or two."""
         parts = play.parts(least=5)
         self.assertEqual(len(parts), len(patterns), f"{parts}\n{play}")
         for part, pattern in zip(parts, patterns):
@@ -49,7 +49,7 @@ class PartNamesTest(GdbCase):
              "next", "continue", "profile status", PARTS],
             program("stops"), ["0.1"])
         self.assertEqual(play.stderr, "", play)
-        # Hardly anything runs until `work` is entered, and behind its last call.
+        # Hardly anything runs before `work` is entered, and after its last call.
         self.assert_parts(play, rf"breakpoint 1, stops\.c:{first}", rf"step, stops\.c:{first + 1}",
                           r"(?:step|finish), stops\.c:\d+", rf"(?:step|advance), stops\.c:{first + 3}",
                           rf"step, stops\.c:{first + 4}")
@@ -87,7 +87,7 @@ class PartNamesTest(GdbCase):
         self.assertEqual(play.stderr, "", play)
         self.assertIn("SIGSEGV", play.text("run"))
         self.assert_parts(play, "SIGSEGV")
-        # Dying takes hardly a tick.
+        # The kernel's work of ending the process takes hardly a tick.
         self.assertIn(play.status(1).count("samples") - play.status(0).count("samples"), range(4))
         self.assertIn("Program terminated with signal SIGSEGV", play.text("continue"))
 
@@ -98,7 +98,7 @@ class PartNamesTest(GdbCase):
     def test_parts_without_samples_are_not_kept(self) -> None:
         play = play_gdb(["profile start", "break 26", "run"] + ["stepi"] * 20 +
                         ["delete", "continue", "profile status", PARTS], program("stops"), ["0.05"])
-        # A step takes a tick at times, more often where the machine is busy.
+        # A step takes a tick at times, more often if the machine is busy.
         self.assertLess(play.status().count("parts"), 20, play)
         self.assertEqual(play.status().count("parts"), len(play.parts()), play)
 
@@ -114,7 +114,7 @@ class CallsTest(GdbCase):
         self.assertLess(called.number("running"), 0.5, play)
         self.assertEqual(later.number("running"), called.number("running"))
         self.assertGreaterEqual(later.number("stopped"), called.number("stopped") + 0.99)
-        # A call runs the program: its time is time running, in a part of its own.
+        # A call runs the program: its time counts as running, in a part of its own.
         self.assertGreaterEqual(worked.number("running"), later.number("running") + 0.25, play)
         self.assertEqual(play.parts(), ["call"], play)
 

@@ -1,4 +1,4 @@
-"""What cannot be done is refused in one line that names the cause; what went on goes on."""
+"""Tests that each refusal is one line that names the cause, and that running sessions continue."""
 import os
 import re
 import resource
@@ -79,7 +79,7 @@ class WordsTest(GdbCase):
                          "run", "profile status", "profile start", "continue", "profile status"],
                         program("spin7030"), ["0.4", "1"])
         self.assert_refused(play, "^profile start: .*already.* at 1000 Hz; `profile stop` first",
-                            r"^profile start: process \d+ is sampled already, [a-z ]+$")
+                            r"^profile start: process \d+ is already being sampled$")
         self.assertGreater(play.status(0).count("samples"), 50)
         self.assertGreater(play.status(1).count("samples"), play.status(0).count("samples") + 50)
         self.assertEqual(play.status().count("requested_hz"), 1000)
@@ -92,20 +92,22 @@ class WordsTest(GdbCase):
         self.assertNotIn("seventy", play.result.stdout)
 
     def test_no_samples(self) -> None:
-        """What is said is why there are none."""
+        """The message says why there are no samples."""
         process = ["profile start --frequency 1", "profile report", "break main", "run",
                    "profile report", "profile stop", "profile clear", "continue", "profile report"]
         play = play_gdb(process, program("spin7030"), ["0.1"])
         self.assert_refused(
             play, "^nothing was collected yet: since `profile start` no process has run$",
-            r"^profile report: no samples yet: the program ran for \S+ s, in which 1 Hz tick 0 times",
+            r"^profile report: no samples yet: the program ran for \S+ s, in which a clock of 1 Hz "
+            r"ticks 0 times",
             "^nothing was collected yet: `profile start`, then run")
         play = play_gdb(["break main", "run", "profile start", "profile report", "profile stop",
                          "continue", "profile dump x.folded"], program("spin7030"), ["0.1"])
         self.assert_refused(play, *["no samples yet: the program has not run while it was sampled"] * 2)
 
     def test_errors_are_the_commands_own(self) -> None:
-        """A refusal ends a script, as any error of GDB's; its status is that of the last command."""
+        """A refusal ends a script, as any error of GDB's does. GDB's exit status is that of the
+        last command."""
         self.assertEqual(run_gdb(["profile start --frequency 0"]).status, 1)
         self.assertEqual(run_gdb(["profile status"]).status, 0)
         play = play_gdb(["python\ntry:\n  gdb.execute('profile stop')\n"
@@ -141,7 +143,7 @@ class PerfDeniedTest(GdbCase):
                 self.assertIn("exited with code 07", play.text("continue"))
 
     def test_descriptors(self) -> None:
-        """Five threads take more descriptors than GDB may open."""
+        """Five threads need more descriptors than GDB may open."""
         def few() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (26, 26))
         play = play_gdb(["break late_thread", "run", "info threads",
@@ -156,7 +158,8 @@ class PerfDeniedTest(GdbCase):
         self.assertIn("exited normally", play.text("continue"))
 
     def test_an_ordinary_user(self) -> None:
-        """What the kernel lets nobody do is said; what it lets him do is done."""
+        """As an ordinary user, Tally samples what the kernel permits, and reports what it does not
+        permit."""
         if os.geteuid() != 0:
             self.skipTest("only root can become another user")
         def nobody() -> None:
@@ -183,7 +186,7 @@ class PerfDeniedTest(GdbCase):
         told = [play.text("profile start"), play.status()["clock"], play.text("profile report")]
         self.assertEqual([text for text in told if "user code only" in text],
                          told if paranoid > 1 else [], play)
-        # Of the time that is sampled.
+        # delivered_hz counts only time that may be sampled.
         self.assertGreater(play.status().count("delivered_hz"), 600, play)
 
 
@@ -200,7 +203,8 @@ class LoadingTest(GdbCase):
 
     def test_library_that_is_not_there(self) -> None:
         for library, said in (("/nonexistent/libtally.so", "cannot load libtally: .*nonexistent"),
-                              ("libm.so.6", "bindings and library differ: libm.so.6 has no tally_")):
+                              ("libm.so.6",
+                               "bindings and library do not match: libm.so.6 has no tally_")):
             result = run_gdb(["print 6 * 7"], environment={"TALLY_LIBRARY": library})
             self.assertRegex(result.stderr, rf"\ATally is not loaded: {said}\S*.*\n\Z")
             self.assertEqual((result.stdout, result.status), ("$1 = 42\n", 0), result)

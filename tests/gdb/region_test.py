@@ -1,4 +1,4 @@
-"""`profile region`: what is counted, and how passes are told, however a function is left."""
+"""Tests `profile region`: what is counted, and how passes are recognized, however they end."""
 import json
 import os
 import re
@@ -27,7 +27,7 @@ def play_region(*places: str, calls: str, start: str = "", passes: int = 3, **op
 
 class RegionTest(GdbCase):
     def assert_region(self, play: Play, function: str, passes: int, seconds: float) -> None:
-        """All of its samples lie below the function, and make up its time."""
+        """Asserts that all samples are below the function, and that they account for its time."""
         self.assertEqual(play.stderr, "", play)
         status = play.status()
         self.assertEqual(status.count("passes"), passes, play)
@@ -61,7 +61,7 @@ class RegionTest(GdbCase):
         self.assertEqual(play.status().count("passes"), 500, play)
 
     def test_what_the_stops_take_is_not_counted(self) -> None:
-        """3000 calls of nanoseconds, each of which the debugger stops twice."""
+        """Makes 3000 calls of a few nanoseconds each; the debugger stops twice for each."""
         play = play_region("short_call", calls="short", passes=3000)
         self.assertEqual(play.status().count("passes"), 3000, play)
         self.assertLessEqual(play.status().count("samples"), 10, play)
@@ -80,7 +80,7 @@ class RegionTest(GdbCase):
         self.assertEqual(play.status().count("inside"), 0, play)
 
     def test_it_goes_on_after_an_exec(self) -> None:
-        """The new program's symbols are known before it is known where that is loaded."""
+        """GDB reads the new program's symbols before it knows the address at which it is loaded."""
         play = play_gdb(["profile region after_exec", "run", "profile status"], program("execer"),
                         ["0.3"])
         self.assertEqual(play.stderr, "", play)
@@ -96,7 +96,7 @@ class RegionTest(GdbCase):
         self.assertEqual(play.status().count("passes"), 3, play)
         play = play_gdb(["profile region *0x10", "break main", "run", "profile region *0x10"],
                         program("regions"), ["0.1"])
-        self.assert_refused(play, *2 * [r"there is no function or place '\*0x10'"])
+        self.assert_refused(play, *2 * [r"there is no function or location '\*0x10'"])
 
     def test_two_places(self) -> None:
         play = play_region(f"regions.cpp:{line_of('// the second')}",
@@ -111,7 +111,7 @@ class RegionTest(GdbCase):
                 status = play.status()
                 self.assertEqual(status.count("passes"), 1, play)
                 self.assertGreater(status.count("outside"), status.count("samples"), play)
-                # The debugger does not unwind all that the program calls.
+                # The debugger cannot unwind from everything that the program calls.
                 others = sum(sum(_samples_below(play, each)) for each in
                              ("first_phase", "third_phase", "recurse", "between", "worker"))
                 self.assertLessEqual(others, 0.01 * status.count("samples"), play)
@@ -178,12 +178,12 @@ class RegionTest(GdbCase):
     def test_places_that_are_none_are_refused(self) -> None:
         play = play_gdb(["profile region pasted", "profile region regions.cpp:30",
                          "profile region main main"], program("regions"))
-        self.assert_refused(play, "all copies of pasted are inlined", "one place is a function",
-                            "ends at another place")
+        self.assert_refused(play, "all copies of pasted are inlined",
+                            "a single location must be a function", "end at different locations")
 
 
 def _samples_below(play: Play, function: str) -> list[int]:
-    """Inclusive samples of the outermost calls of the function in the tree."""
+    """Returns the inclusive samples of the function's outermost calls in the tree."""
     text = play.text("profile tree --json --limit 0")
     out = []
 

@@ -1,4 +1,4 @@
-"""Profiles that must come out right: shares, rates, threads."""
+"""Tests that profiles are correct: shares, rates, threads."""
 import json
 import os
 import sys
@@ -43,7 +43,7 @@ class MainJobTest(GdbCase):
         self.assertEqual(ended.count("lost"), 0)
 
     def test_words_of_the_reports(self) -> None:
-        """Rows of every kind add up to the same total, and their percentages to 100."""
+        """Rows of every kind sum to the same total, and their percentages to 100."""
         kinds = ["function", "line", "object", "thread", "part"]
         reports = [f"--by {kind} --limit 0" for kind in kinds]
         play = play_gdb(["profile start", "break 44", "run", "profile status"] +
@@ -94,13 +94,13 @@ class MainJobTest(GdbCase):
         first, stopped, second = (play.status(which) for which in range(3))
         self.assertEqual(first.count("requested_hz"), 4000)
         self.assertEqual((first["backend"], first["stacks"]), ("perf", "none"))
-        # It calls nothing but the kernel, for page faults.
+        # `seventy` calls nothing but enters the kernel for page faults.
         seventy = play.report().row("seventy")
         self.assertLessEqual(seventy.inclusive_ticks - seventy.self_ticks,
                              first.count("in_kernel"))
         self.assertEqual((stopped["state"], stopped.count("samples")),
                          ("stopped", first.count("samples")))
-        # The options were those of one start.
+        # The options apply to one start only.
         self.assertEqual(second.count("requested_hz"), 1000)
         self.assertEqual(second["stacks"], "dwarf")
 
@@ -130,14 +130,15 @@ class ShareTest(GdbCase):
         with_one_retry(lambda: self.shares(10000, 1.5))
 
     def test_every_kind_of_program(self) -> None:
-        """Without position-independent code, static, without debug information, without symbols."""
+        """Programs that are not position-independent, static, without debug information, or without
+        symbols."""
         for name in ("spin7030_nopie", "spin7030_static", "spin7030_nodebug"):
             with self.subTest(name):
                 def measure(name: str = name) -> None:
                     play = play_gdb(["profile start", "run", "profile report"], program(name),
                                     ["1"])
                     self.assertEqual(play.stderr, "", play)
-                    # 1000 samples: one deviation is 1.4 points.
+                    # With 1000 samples one standard deviation is 1.4 points.
                     self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=6,
                                            msg=play)
                 with_one_retry(measure)
@@ -158,7 +159,7 @@ class ThreadsTest(GdbCase):
             ticks = report.row(function).inclusive_ticks
             self.assertGreaterEqual(ticks, 0.9 * 1000 * cpu, f"{function}\n{play}")
             self.assertLessEqual(ticks, 1.15 * 1000 * cpu, f"{function}\n{play}")
-        # Of a hundred threads with five ticks each, hardly one is hit by none.
+        # There are a hundred threads of five ticks each: hardly any of them gets no tick.
         threads = play.report("--by thread --limit 0").rows
         self.assertEqual(len(threads), play.status().count("threads"))
         self.assertGreaterEqual(len(threads), 1 + 4 + 90, play)
@@ -168,7 +169,7 @@ class ThreadsTest(GdbCase):
         with_one_retry(self.late)
 
     def test_threads_that_are_there_already(self) -> None:
-        """Sampling begins at a stop in a process of five threads: all of them are sampled."""
+        """Sampling begins at a stop of a process with five threads: all of them are sampled."""
         play = play_gdb(["break late_thread", "run", "delete", "profile start", "continue",
                          "profile status", "profile report --limit 0"],
                         program("threads_late"), ["late"])
@@ -179,14 +180,14 @@ class ThreadsTest(GdbCase):
 
 
 class PassedBreakpointsTest(GdbCase):
-    """What a breakpoint costs that GDB passes by itself is not the program's time."""
+    """Breakpoints that GDB passes by itself: their cost is not counted as the program's time."""
 
     def setUp(self) -> None:
         super().setUp()
         asked = run_gdb(["python print(hasattr(gdb.Breakpoint, 'locations'))"], plugin=False)
         if "True" not in asked.stdout:
-            self.skipTest("GDB before 13 does not report where its breakpoints are")
-        need_kernel_samples()  # that is where their time goes
+            self.skipTest("GDB before 13 does not report breakpoint locations")
+        need_kernel_samples()  # because that time is spent in the kernel
 
     def play(self, breakpoint: str, name: str, *args: str) -> Play:
         play = play_gdb([f"break {breakpoint}", "profile start --backend perf", "run",

@@ -1,4 +1,5 @@
-"""What the tests here share: GDB in batch, its output told apart by command.
+"""Helpers for the tests in this directory: they run GDB in batch mode, and split its output by
+command.
 
     play = play_gdb(["profile start", "run", "profile status"], program("spin7030"), ["1"])
     play.status()["samples"]
@@ -26,7 +27,7 @@ class GdbCase(unittest.TestCase):
         need_perf()
 
     def assert_refused(self, play: "Play", *patterns: str) -> None:
-        """Standard error holds one line for each pattern, in order, and nothing else."""
+        """Asserts that standard error holds one line for each pattern, in order, and no more."""
         lines = play.stderr.splitlines()
         self.assertEqual(len(lines), len(patterns), f"refusals: {lines}\n{play}")
         for line, pattern in zip(lines, patterns):
@@ -35,7 +36,7 @@ class GdbCase(unittest.TestCase):
 
 @dataclass(frozen=True)
 class Status:
-    """`profile status`."""
+    """The values of `profile status`, by name."""
     values: dict[str, str]
 
     def __getitem__(self, name: str) -> str:
@@ -54,24 +55,24 @@ def read_status(text: str) -> Status:
         raise AssertionError(f"not lines of `name value`: {text!r}")
     values = {line[1]: line[2] for line in lines if line}
     if len(values) != len(lines):
-        raise AssertionError(f"a name stands twice: {text!r}")
+        raise AssertionError(f"two lines have the same name: {text!r}")
     return Status(values)
 
 
 @dataclass(frozen=True)
 class Play:
-    """What GDB said, by command."""
+    """The output of GDB, split by command."""
     result: GdbResult
-    sections: tuple[tuple[str, str], ...]  # (command, what standard output got)
+    sections: tuple[tuple[str, str], ...]  # (command, its standard output)
 
     @property
     def stderr(self) -> str:
-        """Without GDB's own notes on sources of libraries that are not there."""
+        """Returns standard error without GDB's messages about missing library sources."""
         return re.sub(r"^\d+\t.*: No such file or directory\.\n", "", self.result.stderr,
                       flags=re.MULTILINE)
 
     def all(self, command: str) -> list[str]:
-        """What each use of that command printed."""
+        """Returns the output of each use of the command."""
         return [text for said, text in self.sections if said == command]
 
     def text(self, command: str, which: int = 0) -> str:
@@ -93,14 +94,15 @@ class Play:
             raise AssertionError(f"{error}\n{self}") from None
 
     def parts(self, which: int = -1, least: int = 1) -> list[str]:
-        """What ended each part of that many ticks, in order of time, by `PARTS`."""
+        """Returns what ended each part of at least `least` ticks, in order, from the PARTS
+        table."""
         rows = self.report("--by part --limit 0", which).rows
         numbered = sorted((int(row.name.split(" ", 1)[0]), row.name.split(" ", 1)[1])
                           for row in rows if row.self_ticks >= least)
         return [name for _, name in numbered]
 
     def program_value(self, name: str, which: int = -1) -> float:
-        """`name 1.234`, a line that the program printed."""
+        """Returns the value of a line `name 1.234` that the program printed."""
         found = re.findall(rf"^{name} ([0-9.]+)$", self.result.stdout, re.MULTILINE)
         if not found:
             raise AssertionError(f"the program printed no {name}\n{self}")
@@ -115,14 +117,15 @@ PARTS = "profile report --by part --limit 0"
 
 def play_gdb(commands: Sequence[str], program: str | None = None, args: Sequence[str] = (),
              **options: object) -> Play:
-    """run_gdb() with a mark before each command. The plug-in itself must say nothing."""
+    """Calls run_gdb() with a mark before each command. Raises AssertionError if loading the plug-in
+    prints anything."""
     marked = []
     for number, command in enumerate(commands):
         marked += [f"echo \\n@{number}@\\n", command]
     result = run_gdb(marked, program, args, **options)  # type: ignore[arg-type]
     pieces = re.split(r"\n@(\d+)@\n", result.stdout)
     if len(pieces) != 2 * len(commands) + 1:
-        raise AssertionError(f"GDB did not come to all {len(commands)} commands\n{result}")
+        raise AssertionError(f"GDB did not reach all {len(commands)} commands\n{result}")
     if pieces[0].strip():
         raise AssertionError(f"loading the plug-in printed {pieces[0]!r}\n{result}")
     return Play(result, tuple(zip(commands, pieces[2::2])))

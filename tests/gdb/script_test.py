@@ -1,4 +1,4 @@
-"""`tally_gdb.profile()` and the convenience variables, for people's own scripts."""
+"""Tests `tally_gdb.profile()` and the convenience variables, which are for users' own scripts."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ from support.skips import run_unittests
 from support.tables import status_number
 
 README = Path(__file__).resolve().parents[2] / "README.md"
-# All numbers of it are known.
+# A profile all of whose numbers are known.
 FOLDED = "main;parse;lex 30\nmain;parse 20\nmain;write 49\nmain 1\n"
 
 
@@ -30,7 +30,7 @@ class ScriptCase(GdbCase):
 
 class SourceTest(ScriptCase):
     def test_by_a_script(self) -> None:
-        """GDB leaves `__file__` as the outer script has it."""
+        """A script sources the plug-in: GDB keeps the outer script's `__file__` then."""
         played = self.play_script(f"""
 import gdb
 gdb.execute("source {os.environ['TALLY_GDB']}")
@@ -42,7 +42,7 @@ print(gdb.execute("profile status", to_string=True))
 
 class ProfileTest(ScriptCase):
     def test_a_run(self) -> None:
-        """What a script gets is what the commands print."""
+        """A script gets the same values that the commands print."""
         played = self.play_script("""
 import json, gdb, tally_gdb
 profile = tally_gdb.profile()
@@ -177,7 +177,8 @@ print(len(profile.tree(limit=3)["tree"]), len(profile.report()))
 
 class VariablesTest(GdbCase):
     def test_they_follow_the_samples(self) -> None:
-        """At a stop, without a command in between; in a breakpoint's condition, too."""
+        """The variables are current at a stop without a command in between, also in the condition
+        of a breakpoint."""
         played = play_gdb(["print $_profile_samples", "profile start", "break checkpoint",
                            "print $_profile_samples + $_profile_lost", "run",
                            "print $_profile_samples > 0 ? 11 : 12", "profile status",

@@ -1,4 +1,4 @@
-"""Colours: GDB's own styles, where GDB would use them, and nowhere else."""
+"""Tests colours: GDB's own styles are used exactly where GDB itself would use them."""
 import os
 import pty
 import re
@@ -49,7 +49,7 @@ class StylesTest(GdbCase):
         return gdb
 
     def raw(self, gdb: GdbTerminal, command: str) -> str:
-        """What the command wrote, with its escapes."""
+        """Returns the output of the command, with its escape sequences."""
         before = len(gdb.raw)
         gdb.command("echo [[[\\n")
         gdb.command(command)
@@ -61,7 +61,7 @@ class StylesTest(GdbCase):
         return text.replace("\r", "")
 
     def test_escapes_move_nothing(self) -> None:
-        """Without them a table is the same as when there are none."""
+        """With the escape sequences removed, a table is the same as one printed without styles."""
         with self.terminal() as gdb:
             commands = [f"profile {each.format(other=self.other)}" for each in TABLES]
             coloured = [self.raw(gdb, each) for each in commands]
@@ -72,7 +72,7 @@ class StylesTest(GdbCase):
                     self.assertNotIn("\x1b", without)
                     self.assertIn("\x1b", with_colours)
                     self.assertRegex(with_colours, r"\x1b\[m")
-                    if "status" not in command:  # time passes
+                    if "status" not in command:  # times differ
                         self.assertEqual(plain(with_colours), without)
 
     def test_styles_are_obeyed_at_the_next_command(self) -> None:
@@ -83,7 +83,7 @@ class StylesTest(GdbCase):
             gdb.command("set style function intensity bold")
             text = self.raw(gdb, "profile report")
             self.assertIn("\x1b[31;44;1mwrite\x1b[m", text)
-            self.assertIn("\x1b[31m48.00%\x1b[m", text)  # highlighted; what is light is not
+            self.assertIn("\x1b[31m48.00%\x1b[m", text)  # hot rows are highlighted, light ones not
             self.assertRegex(text, r"(?m)^\d+ +1\.00% ")
             for kind in "foreground", "background":
                 gdb.command(f"set style function {kind} none")
@@ -118,7 +118,8 @@ class StylesTest(GdbCase):
             self.assertNotIn("\x1b", self.raw(gdb, "profile report"))
 
     def on_a_terminal(self, *options: str) -> str:
-        """All that GDB writes to a terminal when it reads commands there, with these options."""
+        """Returns all that GDB writes to a terminal from which it reads commands, with these
+        options."""
         master, slave = pty.openpty()
         argv = [gdb_program(), "-nx", "-nh", "-q", *options, "-iex", "set confirm off",
                 "-ex", f"source {gdb_plugin()}", "-ex", f"profile load {self.profile}",
@@ -142,7 +143,7 @@ class StylesTest(GdbCase):
 
 class NewerGdbTest(unittest.TestCase):
     def test_colours_that_are_objects(self) -> None:
-        """GDB 17 tells colours as gdb.Color, which may be one of 2^24."""
+        """GDB 17 represents colours as gdb.Color, which may be one of 2^24."""
         class Color:
             def __init__(self, number: str) -> None:
                 self._number = number

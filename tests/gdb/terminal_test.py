@@ -1,4 +1,4 @@
-"""A user at a terminal: Ctrl-C, keys, pages, a program in the background."""
+"""Tests GDB with a user at a terminal: Ctrl-C, keys, pages, a program in the background."""
 import os
 import re
 import subprocess
@@ -35,7 +35,7 @@ class InterruptTest(GdbCase):
             self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=12)
             parts = parse_report(gdb.command("profile report --by part"))
             self.assertEqual(sorted(row.name for row in parts.rows), ["1 SIGINT", "2 SIGINT"])
-            # The prompt was held for some time: nothing was counted.
+            # Some time has passed at the prompt: nothing was counted.
             self.assertEqual(status(gdb).count("samples"), now.count("samples"))
             gdb.send("quit")
             self.assertEqual(gdb.wait(), 0, gdb.transcript)
@@ -75,7 +75,7 @@ class InterruptTest(GdbCase):
 
 class BackgroundTest(GdbCase):
     def test_a_program_in_the_background(self) -> None:
-        """Sampling is begun, looked at and ended while the program runs."""
+        """Begins sampling, displays it and ends it while the program runs."""
         with GdbTerminal(program("spin7030"), ["60"]) as gdb:
             gdb.command("break main")
             gdb.command("run")
@@ -92,7 +92,7 @@ class BackgroundTest(GdbCase):
             report = parse_report(gdb.command("profile report"))
             self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=15)
             gdb.send("interrupt")
-            gdb.expect("SIGINT, Interrupt")  # told behind a prompt
+            gdb.expect("SIGINT, Interrupt")  # printed after a prompt
             gdb.command("echo")
             third = status(gdb)
             time.sleep(0.5)
@@ -120,7 +120,7 @@ class KeysTest(GdbCase):
                                 ("profile report --by th\t", "profile report --by thread")):
                 with self.subTest(typed):
                     gdb.send_keys(typed)
-                    # The first TAB may ring, as nothing is sure yet.
+                    # The first TAB may ring, because the word is still ambiguous.
                     gdb.expect("\a?".join(map(re.escape, line)), timeout_s=10)
                     gdb.interrupt()
                     gdb.expect_prompt()
@@ -131,7 +131,7 @@ class KeysTest(GdbCase):
             self.assertEqual(gdb.command(""), "")
 
     def test_pages(self) -> None:
-        """GDB stops a long table at each page, and `q` leaves it out."""
+        """GDB pauses a long table at each page, and `q` skips the rest of it."""
         with GdbTerminal(program("many_functions"), ["1"], pagination=True, rows=24) as gdb:
             gdb.command("set height 20")
             gdb.command("profile start")
@@ -143,7 +143,7 @@ class KeysTest(GdbCase):
                 gdb.expect(r"\n\(gdb\) $")
                 self.assertGreaterEqual(
                     len(re.findall(r"many_\d{4} ", gdb.transcript)), shown - 6)
-            # Nothing was harmed.
+            # Quitting a page lost nothing.
             self.assertGreater(status(gdb).count("samples"), 300)
             gdb.command("set height 0")
             self.assertGreater(len(parse_report(

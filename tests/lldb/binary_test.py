@@ -1,4 +1,4 @@
-"""The plug-in's file: what it is linked to, what it exports, what it needs of LLDB."""
+"""Tests the plug-in's file: its dependencies, its exports, and the functions it needs of LLDB."""
 import os
 import re
 import subprocess
@@ -15,7 +15,8 @@ def output_of(*argv: str) -> str:
 
 
 def lldb_names(path: str, *options: str) -> set[str]:
-    """Mangled names of namespace lldb in a file's dynamic symbol table, without versions."""
+    """Returns the mangled names of namespace lldb in a file's dynamic symbol table, without
+    versions."""
     lines = output_of("nm", "-D", "--format=posix", *options, path).splitlines()
     names = {line.split()[0].split("@")[0] for line in lines if line}
     return {name for name in names if re.match(r"_ZNK?4lldb", name)}

@@ -1,4 +1,4 @@
-// libtally, but for `profile dump`: it is at work for as long as nobody interrupts it.
+// A libtally whose `profile dump` works until it is interrupted.
 #include <cstring>
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 
 namespace {
 
-char busy; // its address is a reply
+char busy; // its address stands for a reply
 const auto *const busy_reply = reinterpret_cast<const tally_reply *>(&busy);
 
 template <class Function> Function *real(Function *, const char *name) {
@@ -20,7 +20,7 @@ template <class Function> Function *real(Function *, const char *name) {
 #define REAL(function, ...) real(&(function), #function)(__VA_ARGS__)
 
 tally_error *tally_session_command(tally_session *session, const char *line, tally_reply **reply) {
-  if (std::strncmp(line, "dump", 4) != 0 || tally_abi() == 0) // which is libtally's
+  if (std::strncmp(line, "dump", 4) != 0 || tally_abi() == 0) // never 0; links libtally
     return REAL(tally_session_command, session, line, reply);
   *reply = const_cast<tally_reply *>(busy_reply);
   return nullptr;
@@ -28,7 +28,7 @@ tally_error *tally_session_command(tally_session *session, const char *line, tal
 
 tally_error *tally_session_answer(tally_session *session, const char *const *answers, size_t count,
                                   tally_reply **reply) {
-  if (count > 0) // those to progress have no text, and are of ours alone
+  if (count > 0) // answers to progress requests have no text, and only busy_reply requests them
     return REAL(tally_session_answer, session, answers, count, reply);
   ::usleep(50'000);
   *reply = const_cast<tally_reply *>(busy_reply);

@@ -1,4 +1,4 @@
-"""What the tests here share: each LLDB in turn, and its output told apart by command.
+"""Helpers for the tests in this directory: they run each LLDB, and split its output by command.
 
     def measure(lldb: str) -> None:
         result = run_lldb(["profile start", "run", "profile status"], program("spin7030"), ["1"],
@@ -27,7 +27,7 @@ PARTS = "profile report --by part --limit 0"
 
 
 class LldbCase(unittest.TestCase):
-    """A case that drives each LLDB."""
+    """A test case that drives each LLDB."""
 
     samples_by_perf = True
 
@@ -37,7 +37,8 @@ class LldbCase(unittest.TestCase):
             need_perf()
 
     def in_each(self, measure: Callable[[str], None], *, by_chance: bool = False) -> None:
-        """`by_chance`: chance, or a busy machine, may break what is measured; once in each."""
+        """Calls `measure` with each LLDB. With `by_chance`, retries it once for each LLDB, because
+        chance or a busy machine may break it."""
         if by_chance:
             in_each_lldb(self, lambda lldb: with_one_retry(lambda: measure(lldb)))
         else:
@@ -45,7 +46,7 @@ class LldbCase(unittest.TestCase):
 
 
 def wait_for_cpu(launched: str, seconds: float) -> None:
-    """Until the process of that text has used so much: how long a launch takes is chance."""
+    """Waits until the launched process has used that CPU time: a launch takes a varying time."""
     pid = re.search(r"Process (\d+) launched", launched)[1]
     deadline = time.monotonic() + 60
     used = 0.0
@@ -56,7 +57,7 @@ def wait_for_cpu(launched: str, seconds: float) -> None:
 
 
 def text_of(result: LldbResult, command: str, which: int = 0) -> str:
-    """What standard output got from a use of that command on, up to the next one."""
+    """Returns standard output from the given use of the command up to the next command."""
     uses = result.stdout.split(f"(lldb) {command}\n")[1:]
     if which >= len(uses):
         raise AssertionError(f"{command!r} was played {len(uses)} times\n{result}")

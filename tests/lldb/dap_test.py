@@ -1,4 +1,4 @@
-"""LLDB driven by an editor: nothing is launched or resumed by a command."""
+"""Tests LLDB driven by an editor: no command launches or resumes the program."""
 import os
 import sys
 import unittest
@@ -21,7 +21,7 @@ class DapTest(LldbCase):
             raise unittest.SkipTest(f"not installed: lldb-dap or lldb-vscode of {absent}")
 
     def in_each_server(self, measure: Callable[[DapSession], None], **options: bool) -> None:
-        """In a session with each server that is installed."""
+        """Calls `measure` in a session with each installed server."""
         def serve(lldb: str) -> None:
             server = dap_server(lldb)
             if server is not None:
@@ -30,7 +30,7 @@ class DapTest(LldbCase):
         self.in_each(serve, **options)
 
     def test_sampled_from_the_launch_on(self) -> None:
-        """The commands come before the launch; none follows until the process has ended."""
+        """The commands run before the launch, and no other command until the process has ended."""
         def measure(dap: DapSession) -> None:
             dap.launch(program("spin7030"), ["0.7"], commands=["profile start"],
                        exit_commands=["profile status", REPORT])
@@ -46,7 +46,7 @@ class DapTest(LldbCase):
         self.in_each_server(measure, by_chance=True)
 
     def test_resumed_by_the_client(self) -> None:
-        """At a stop it is armed only; the client's own request lets the process run on."""
+        """Sampling is armed before the launch, and continues when the client resumes."""
         def measure(dap: DapSession) -> None:
             dap.launch(program("spin7030"), ["0.6", "2"], commands=["profile start"],
                        functions=["checkpoint"])

@@ -1,4 +1,4 @@
-"""What goes wrong in us, or in the process that LLDB is in, does not end LLDB."""
+"""Tests that defects of Tally, or of the process that LLDB is in, do not end LLDB."""
 import os
 import subprocess
 import sys
@@ -36,12 +36,12 @@ print("the end")
 
 
 def python_with_lldb(lldb: str, folder: str) -> dict[str, str]:
-    """The environment in which Python finds this LLDB's module; skips where there is none."""
+    """Returns the environment in which Python finds this LLDB's module. Skips if there is none."""
     modules = sorted(Path("/usr/lib", lldb_name(lldb).replace("lldb", "llvm")).glob(
         "lib/python3.*/dist-packages/lldb/__init__.py"))
     if not modules:
         raise unittest.SkipTest(f"not installed: python3-{lldb_name(lldb)}")
-    # Debian's package points at a liblldb that is elsewhere.
+    # The link in Debian's package points at a liblldb that is elsewhere.
     shown = Path(folder, "lldb")
     shown.mkdir()
     for each in modules[0].parent.iterdir():
@@ -88,7 +88,7 @@ class PythonHostTest(LldbCase):
         self.assertEqual(shown.count("seventy"), 2, shown)
 
     def test_a_module_that_hides_its_functions(self) -> None:
-        """The loader finds nothing for the plug-in: LLDB says so, and goes on."""
+        """The loader cannot resolve the plug-in's symbols: LLDB reports this, and continues."""
         shown = self.host("0")
         self.assertIn("['plugin', 'load'] False", shown)
         self.assertIn("['run'] True", shown)

@@ -1,4 +1,4 @@
-"""Loading the plug-in, its help, and how a refusal ends a batch; in each LLDB."""
+"""Tests loading the plug-in, its help, and how a refusal ends a batch, in each LLDB."""
 import os
 import re
 import sys
@@ -18,7 +18,7 @@ SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "d
 
 class LoadingTest(LldbCase):
     def test_loaded_twice(self) -> None:
-        """Each tick is counted once."""
+        """A plug-in that is loaded twice counts each tick once."""
         again = f"plugin load {lldb_plugin()}"
 
         def measure(lldb: str) -> None:
@@ -30,7 +30,7 @@ class LoadingTest(LldbCase):
         self.in_each(measure)
 
     def test_the_line_for_lldbinit(self) -> None:
-        """README's, with the folder of this build."""
+        """Tests README's line, with the directory of this build."""
         readme = (SOURCE_ROOT / "README.md").read_text(encoding="utf-8")
         told = re.search(r"`(plugin load )(\S+/liblldb_tally\.so)` \(put the line into "
                          r"`~/(\.\w+)`", readme)
@@ -50,7 +50,7 @@ class LoadingTest(LldbCase):
     def test_library_that_is_not_there(self) -> None:
         def measure(lldb: str) -> None:
             for library, said in (("/nonexistent/libtally.so", "cannot load .*nonexistent"),
-                                  ("libm.so.6", "differ: libm.so.6 has no tally_")):
+                                  ("libm.so.6", "do not match: libm.so.6 has no tally_")):
                 result = run_lldb(["version"], lldb=lldb, environment={"TALLY_LIBRARY": library})
                 self.assertRegex(result.stderr, f"Tally is not loaded: .*{said}", library)
                 self.assertLessEqual(len(result.stderr.splitlines()), 2, result)
@@ -58,7 +58,7 @@ class LoadingTest(LldbCase):
         self.in_each(measure)
 
     def test_abbreviations_of_process(self) -> None:
-        """`pro` means what it meant before there was a `profile`."""
+        """`pro` still abbreviates `process`, although there is a `profile` command."""
         def measure(lldb: str) -> None:
             result = run_lldb(["pro status"], program("spin7030"), lldb=lldb)
             self.assertNotIn("ambiguous", result.output.lower(), result)
@@ -85,7 +85,7 @@ class HelpTest(LldbCase):
     def test_tally_is_found_in_the_list_of_all(self) -> None:
         def measure(lldb: str) -> None:
             if lldb_name(lldb) == "lldb-14":
-                return  # lists no commands that have words of their own below them
+                return  # LLDB 14 does not list multiword commands here
             result = run_lldb(["help"], lldb=lldb)
             self.assertRegex(result.stdout, r"(?m)^ +profile +-- +\S")
         self.in_each(measure)

@@ -1,4 +1,5 @@
-"""The backend `interrupt` in LLDB: within `process continue`, natively and of a remote process."""
+"""Tests the backend `interrupt` in LLDB, which samples during `process continue`, natively and
+remotely."""
 import contextlib
 import os
 import re
@@ -45,7 +46,7 @@ class NativeTest(LldbCase):
         self.in_each(measure, by_chance=True)
 
     def test_a_program_that_handles_the_signal(self) -> None:
-        """Another one is taken, or sampling ends; the program gets all of its own."""
+        """Tally selects another signal, or ends sampling; the program gets all its own signals."""
         def measure(lldb: str) -> None:
             result = run_lldb(["breakpoint set -n main", "run", "breakpoint delete -f",
                                "process handle SIGURG --stop false --notify false",
@@ -74,7 +75,7 @@ class NativeTest(LldbCase):
         self.in_each(measure, by_chance=True)
 
     def test_nothing_is_left_behind_by_a_detach(self) -> None:
-        """A signal that is still on its way ends nobody."""
+        """A signal that is still pending does not kill the process."""
         def measure(lldb: str) -> None:
             for _ in range(5):
                 self.detach(lldb)
@@ -99,10 +100,10 @@ class RemoteTest(LldbCase):
 
     @contextlib.contextmanager
     def server(self, lldb: str, *argv: str) -> Iterator[int]:
-        """The port at which this LLDB's own server has the program."""
+        """Starts this LLDB's own server with the program, and yields its port."""
         path = Path(lldb).resolve().with_name("lldb-server")
         if not path.exists():
-            self.skipTest(f"{path} is not there")
+            self.skipTest(f"{path} is not installed")
         with socket.socket() as free:
             free.bind(("localhost", 0))
             port = free.getsockname()[1]
@@ -116,8 +117,8 @@ class RemoteTest(LldbCase):
             stub.wait()
 
     def test_of_a_server(self) -> None:
-        """LLDB needs a tenth of a second for each interrupt: few, but these are told from the
-        user's stops."""
+        """LLDB needs a tenth of a second for each interrupt. There are thus few, but they are
+        distinguished from the user's stops."""
         def measure(lldb: str) -> None:
             with self.server(lldb, program("spin7030"), "3", "1") as port:
                 result = run_lldb(["profile start", f"gdb-remote localhost:{port}",
@@ -128,14 +129,15 @@ class RemoteTest(LldbCase):
                                             r"target cannot be sampled: ")
             self.assertRegex(text_of(result, "process status"), r"stop reason = breakpoint 1\.1")
             self.assertRegex(status_of(result)["backend"], "^interrupt")
-            # Half of its 3 s of CPU time, and LLDB's own work at each interrupt.
+            # The first half of its 3 s of CPU time, plus LLDB's own work at each interrupt.
             self.assertGreater(status_number(status_of(result), "running"), 1.4, result)
             self.assertGreater(int(status_of(result, 1)["samples"]), 0, result)
             self.assertRegex(status_of(result, 1)["state"], "^armed")
         self.in_each(measure, by_chance=True)
 
     def test_libraries_that_come_and_go(self) -> None:
-        """LLDB stops at each, and an interrupt may fall there: that is none of the user's stops."""
+        """LLDB stops at each load and unload, and an interrupt may coincide with it. Such a stop is
+        not one of the user's."""
         def measure(lldb: str) -> None:
             with self.server(lldb, program("reloads"), "300") as port:
                 result = run_lldb(["profile start", f"gdb-remote localhost:{port}", "continue",
@@ -145,7 +147,7 @@ class RemoteTest(LldbCase):
         self.in_each(measure)
 
     def test_a_stop_that_a_server_calls_an_exception(self) -> None:
-        """Those of other systems do; this one's is made to."""
+        """Servers of other systems report exceptions; here a proxy makes the server do so."""
         def as_exception(packet: bytes) -> bytes:
             if b'"signal":11' in packet:  # the JSON of jThreadsInfo
                 packet = packet.replace(b'"reason":"signal"', b'"reason":"exception"')

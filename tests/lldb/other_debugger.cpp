@@ -1,4 +1,4 @@
-// A plug-in for LLDB: `other COMMAND` is a command to a second debugger of the same process.
+// An LLDB plug-in: `other COMMAND` runs a command in a second debugger of the same process.
 #include <string>
 
 #include <lldb/API/LLDB.h>

@@ -1,4 +1,4 @@
-"""Profiles that must come out right in LLDB: shares beside GDB's, inlined frames, files."""
+"""Tests that profiles in LLDB are correct: shares compared with GDB's, inlined frames, files."""
 import os
 import re
 import subprocess
@@ -25,7 +25,7 @@ class SamplingTest(LldbCase):
             shown = run_gdb(commands, program("spin7030"), ["2"]).stdout
             in_gdb = parse_report(shown[re.search(r"(?m)^\d+ ticks in total$", shown).start():])
             for function, share in (("seventy", 70), ("thirty", 30)):
-                # 2000 samples: one deviation is a point.
+                # With 2000 samples one standard deviation is a point.
                 self.assertAlmostEqual(in_lldb.self_percent(function), share, delta=4)
                 self.assertAlmostEqual(in_lldb.self_percent(function),
                                        in_gdb.self_percent(function), delta=5)
@@ -33,7 +33,7 @@ class SamplingTest(LldbCase):
         self.in_each(measure, by_chance=True)
 
     def test_inlined_frames_of_functions_in_two_pieces(self) -> None:
-        """LLDB 14 and 16 lose both by themselves."""
+        """LLDB 14 and 16 by themselves show neither."""
         def measure(lldb: str) -> None:
             result = run_lldb(["profile start", "run", REPORT],
                               program("inlines"), ["1"], lldb=lldb)

@@ -1,4 +1,4 @@
-"""Several targets, launches that fail, what is preloaded: whose process is sampled, and what stays."""
+"""Tests which process is sampled with several targets, failed launches and preloading."""
 import os
 import re
 import sys
@@ -15,7 +15,7 @@ VARIABLES = "settings show target.env-vars"
 
 class SeveralTargetsTest(LldbCase):
     def test_the_sampled_process_goes_on_being_it(self) -> None:
-        """Another target is run meanwhile, by either backend that waits for launches."""
+        """Another target runs meanwhile, with either backend that arms for launches."""
         for backend in ("perf", "interrupt"):
             def measure(lldb: str, backend: str = backend) -> None:
                 result = run_lldb(
@@ -34,7 +34,7 @@ class SeveralTargetsTest(LldbCase):
 
 
 class OtherDebuggerTest(LldbCase):
-    """A process of another debugger of this process is none of ours."""
+    """A process of another debugger in the same LLDB process is not sampled."""
 
     def play(self, lldb: str, *commands: str, then: str) -> None:
         other = os.environ["TALLY_OTHER_DEBUGGER"]
@@ -72,7 +72,7 @@ class ExecTest(LldbCase):
             self.assertEqual((first["state"], first["parts"]), ("sampling", "1"), result)
             self.assertRegex(last["state"], "^armed", result)
             self.assertEqual(sorted(row.name for row in report_of(result, PARTS).rows),
-                             ["1 exec", "2 exited, status 0"], result)  # as heavy as each other
+                             ["1 exec", "2 exited, status 0"], result)  # of about equal weight
             report = report_of(result)
             for function in ("before_exec", "after_exec"):
                 self.assertLess(abs(report.row(function).inclusive_ticks - 500), 100, result)
@@ -102,7 +102,7 @@ class LaunchTest(LldbCase):
         self.in_each(measure)
 
     def test_only_the_time_that_it_ran_counts(self) -> None:
-        """Short steps, a launch that stops at once, a resume that LLDB refuses."""
+        """Tests short steps, a launch that stops at once, and a resume that LLDB refuses."""
         def measure(lldb: str) -> None:
             result = run_lldb(
                 ["profile start", "process launch -s", "platform shell sleep 1",
@@ -138,7 +138,7 @@ class AgentTest(LldbCase):
                      for each in range(4)]
             self.assertEqual(len(shown[0]), 2, result)
             self.assertEqual(shown, [shown[0]] * 4, result)
-            self.assertIn("theirs.so", result.stderr + result.stdout, result)  # the loader's words
+            self.assertIn("theirs.so", result.stderr + result.stdout, result)  # from the loader
             self.assertGreater(int(status_of(result)["samples"]), 200, result)
         self.in_each(measure)
 
@@ -157,7 +157,7 @@ class AgentTest(LldbCase):
             inside = run_lldb(["breakpoint set -n main", "run", "breakpoint set -n malloc",
                                "continue", "profile start --backend agent", "profile status"],
                               program("own_timers"), lldb=lldb)
-            self.assertRegex(inside.stderr, r"--backend agent: thread 1 stands inside of "
+            self.assertRegex(inside.stderr, r"--backend agent: thread 1 is stopped inside "
                                             r"(the allocator|libc|the dynamic loader)")
             self.assertEqual(status_of(inside)["state"], "idle")
             static = run_lldb(["breakpoint set -n checkpoint", "run",

@@ -1,4 +1,4 @@
-"""A user at a terminal: Ctrl-C, looks in between, `quit`; in each LLDB."""
+"""Tests LLDB with a user at a terminal: Ctrl-C, status displays, `quit`; in each LLDB."""
 import contextlib
 import os
 import re
@@ -14,14 +14,14 @@ from support.programs import program
 from support.skips import run_unittests
 from support.tables import parse_report, parse_status, status_number
 
-# What nothing of Tally's may be: LLDB's ways to say that it broke.
+# Output of a broken LLDB, which Tally must not cause.
 BROKEN = "PLEASE submit a bug report|Stack dump|terminate called|Aborted|Segmentation fault"
-# Between the user's commands Tally is silent.
+# Messages of Tally, which must not appear unless the user's command is one of Tally's.
 TALLYS = re.compile(r"^(?:error: )?(?:Sampling |profile|Nothing was sampled|The next run )", re.M)
 
 
 def go_on(lldb: LldbTerminal, command: str, until: str) -> str:
-    """Resumes the program; what was shown up to the prompt after `until`."""
+    """Resumes the program, and returns the output up to the prompt after `until`."""
     lldb.send(command)
     return lldb.expect(until) + lldb.expect_prompt()
 
@@ -32,7 +32,7 @@ def interrupt(lldb: LldbTerminal) -> str:
 
 
 def processes_with(mark: dict[str, str]) -> list[str]:
-    """The names of those that have it in their environment."""
+    """Returns the names of the processes that have `mark` in their environment."""
     entry = "".join(f"{name}={value}" for name, value in mark.items()).encode()
     names = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -43,7 +43,7 @@ def processes_with(mark: dict[str, str]) -> list[str]:
 
 
 def left_of(mark: dict[str, str]) -> list[str]:
-    """Those that do not end by themselves."""
+    """Returns the names of the processes with `mark` that do not end by themselves within 10 s."""
     deadline = time.monotonic() + 10
     while (names := processes_with(mark)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -93,7 +93,7 @@ class TerminalTest(LldbCase):
                 first = parse_status(lldb.command("profile status"))
                 self.assertEqual((first["state"], first["parts"]), ("sampling", "1"))
                 self.assertGreater(int(first["samples"]), 200, lldb.transcript)
-                # The prompt is held for some time: nothing is counted.
+                # Some time passes at the prompt, in which nothing is counted.
                 time.sleep(0.5)
                 second = parse_status(lldb.command("profile status"))
                 for name in ("samples", "running", "parts"):
@@ -162,7 +162,7 @@ class TerminalTest(LldbCase):
 
 class LongWorkTest(LldbCase):
     def test_ctrl_c_ends_the_command_alone(self) -> None:
-        """A library that would be at it for ever."""
+        """The library's command would never end."""
         busy = {"TALLY_LIBRARY": os.environ["TALLY_BUSY"]}
 
         def measure(path: str) -> None:
@@ -185,10 +185,11 @@ class LongWorkTest(LldbCase):
 
 
 class QuitTest(LldbCase):
-    """The session ends as it does without Tally, whatever is going on."""
+    """LLDB ends as it does without Tally, whatever the state of sampling."""
 
     def ended(self, path: str, start: str, at: str) -> int:
-        """The status. `start`: what of ours is going on; none: LLDB is without us."""
+        """Returns LLDB's exit status. `start` is the command that starts sampling; if it is empty,
+        LLDB runs without the plug-in."""
         mark = {"TALLY_TEST_MARK": f"{os.getpid()}-{time.monotonic_ns()}"}
         with LldbTerminal(program("spin7030"), ["60", "600"], lldb=path, plugin=bool(start),
                           environment=mark) as lldb:

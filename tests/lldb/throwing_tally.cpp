@@ -1,10 +1,10 @@
-// libtally with a defect: its commands throw, which tally.h says nothing there does.
+// A libtally with a defect: its commands throw, although tally.h promises that nothing throws.
 #include <stdexcept>
 
 #include <tally.h>
 
 tally_error *tally_session_command(tally_session *, const char *, tally_reply **) {
-  if (tally_abi() != 0) // which is libtally's
+  if (tally_abi() != 0) // never 0; links libtally
     throw std::runtime_error("thrown on purpose");
   return nullptr;
 }

@@ -1,4 +1,4 @@
-"""The completions for bash, which ask the programs themselves."""
+"""Tests the completions for bash, which run the programs to get the words."""
 from __future__ import annotations
 
 import os
@@ -21,7 +21,7 @@ ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.pathsep.
 
 
 def completed(*words: str) -> list[str]:
-    """What Tab offers after these words; the last one is being typed."""
+    """Returns what Tab offers after these words; the last one is being typed."""
     done = subprocess.run(
         ["bash", "--norc", "-c",
          'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tally "$1"; '
@@ -56,7 +56,7 @@ class Completions(unittest.TestCase):
         for command in filter(str.isalpha, completed("tally", "")):
             told = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", help_of("tally", command),
                                   re.MULTILINE))
-            # Its short options, too.
+            # Short options are offered, too.
             offered = set(completed("tally", command, "-"))
             self.assertLessEqual({"-h", *told}, offered, command)
             self.assertEqual(set(completed("tally", command, "--")), told, command)
@@ -85,7 +85,7 @@ class Completions(unittest.TestCase):
             self.assertEqual(completed("tally-meson", command, "--coverage-sort", ""), wanted)
 
     def test_nothing(self) -> None:
-        """Then files are offered."""
+        """Without a completion, bash offers files."""
         self.assertEqual(completed("tally", "report", ""), [])
         self.assertEqual(completed("tally", "report", "--limit", ""), [])
         self.assertEqual(completed("tally", "record", "--", "./program", "--f"), [])

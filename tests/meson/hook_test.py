@@ -1,4 +1,4 @@
-"""`meson test --coverage`, after `tally-meson enable`."""
+"""Tests `meson test --coverage` after `tally-meson enable`."""
 from __future__ import annotations
 
 import os
@@ -31,12 +31,12 @@ class Hook(BuiltProject):
 
     def test_both_doors_print_the_same(self) -> None:
         flags = [*GOOD, "--coverage-filter", "demo", "--coverage-fail-under=99",
-                 "--coverage-report", "lcov:doors.info"]
+                 "--coverage-report", "lcov:both.info"]
         outputs = []
         for words in (["meson", "test", "--coverage"], ["tally-meson", "test"]):
             done = self.expect(3, *words, "-C", "build", *flags)
             text = without_times(done.stdout)
-            report = (self.project / "doors.info").read_text(encoding="utf-8")
+            report = (self.project / "both.info").read_text(encoding="utf-8")
             outputs.append((text[text.index("Full log"):], done.stderr, report))
         self.assertEqual(*outputs)
 
@@ -45,8 +45,8 @@ class Hook(BuiltProject):
             out = []
             for words in ([], ["--list"], ["one"], ["--suite", "bad"], ["--nonsense"], ["nobody"]):
                 done = self.run_in("meson", "test", "-C", "build", "--num-processes", "1", *words,
-                                   PYTHONHASHSEED="0", MALLOC_PERTURB_="7")  # it prints sets
-                # A usage lists the flags, and they are there.
+                                   PYTHONHASHSEED="0", MALLOC_PERTURB_="7")  # Meson prints sets
+                # The usage differs, because it lists the hook's flags.
                 errors = done.stderr if words != ["--nonsense"] else ""
                 out.append((words, done.returncode, without_times(done.stdout), errors))
             return out
@@ -95,7 +95,7 @@ class Hook(BuiltProject):
         self.assertRegex(told[1], r"hangs: no data: it was stopped after its timeout$")
 
     def test_each_test_by_itself(self) -> None:
-        """Also such as share a command, and under a wrapper."""
+        """Separates also tests that share a command, and runs under a wrapper."""
         done = self.run_in("meson", "test", "-C", "build", "--coverage", "--coverage-per-test",
                            "--repeat", "2", "--wrapper", "env X=1", *GOOD, "--coverage-report",
                            "lcov:each.info")
@@ -114,7 +114,7 @@ class Hook(BuiltProject):
         self.assert_no_trees()
 
     def test_no_room_for_counters(self) -> None:
-        """One line for what went wrong at the end, whatever was told before."""
+        """The failure at the end is reported in one line, after any earlier messages."""
         path = self.project / "meson.build"
         path.write_text(PROJECT["meson.build"] + NO_ROOM, encoding="utf-8")
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
@@ -127,7 +127,7 @@ class Hook(BuiltProject):
 
     def test_interrupted(self) -> None:
         for flag in ("--coverage-keep", "--coverage-per-test"):
-            self.measured(0, *GOOD)  # what is kept
+            self.measured(0, *GOOD)  # counters that --coverage-keep must keep
             out = self.interrupted("meson", "test", "-C", "build", "--coverage", flag)
             self.assertEqual(rows(out), BOTH)
         self.assertRegex(out, r"(?m)long +no data$")
@@ -163,8 +163,8 @@ class HookAfterChanges:
                          "test", "-C", "build", "--coverage", flag)
         done = self.measured(0)
         self.assertEqual(rows(done.stdout), BOTH)
-        self.refused(2, "--coverage-off with --coverage: nothing is measured", "meson", "test",
-                     "-C", "build", "--coverage", "--coverage-off")
+        self.refused(2, "--coverage-off cannot be combined with --coverage: it measures nothing",
+                     "meson", "test", "-C", "build", "--coverage", "--coverage-off")
         done = self.expect(0, "meson", "test", "-C", "build", *GOOD, "--coverage-off")
         self.assertEqual(rows(done.stdout), {})
         self.assertIn("the option b_coverage is switched off", done.stderr)
@@ -185,7 +185,7 @@ class HookAfterChanges:
         self.assertRegex(done.stderr, r"(?m)^tally: Could not configure '.*/build'\n\Z")
 
     def test_a_generator_that_counts(self) -> None:
-        """A program that runs while it is built, and is a test as well."""
+        """The counted program runs during the build, and is a test as well."""
         path = self.project / "meson.build"
         path.write_text(PROJECT["meson.build"] +
                         "custom_target('ran', output: 'ran.txt', command: [prog, '2'], "

@@ -1,4 +1,4 @@
-"""import('tally') in a meson.build."""
+"""Tests import('tally') in a meson.build."""
 from __future__ import annotations
 
 import json
@@ -55,19 +55,19 @@ class Module:
         for target in ("reached", "helped"):
             done = self.run_in("ninja", "-C", "build", target)
             self.assertEqual(rows(done.stdout), wanted)
-            self.assertEqual(done.returncode, 1)  # of ninja, whose command ended with 3
+            self.assertEqual(done.returncode, 1)  # ninja's status; its command exited with 3
         self.assertTrue((self.project / "build" / "own" / "x.info").is_file())
-        # A flag beats a single value; lists are joined.
+        # A flag overrides a single value; lists are joined.
         done = self.expect(0, "meson", "test", "-C", "build", "--coverage", "--suite", "good",
                            "--coverage-fail-under=10", "--coverage-exclude=sub")
         self.assertEqual(set(rows(done.stdout)), {"src/demo.c", "TOTAL"})
-        # Settings that are gone hold no longer, though nothing of the module is run.
+        # Removed settings no longer apply, although the module does not run any more.
         write_project(self.project, PROJECT)
         done = self.expect(0, "meson", "test", "-C", "build", "--coverage", "--suite", "good")
         self.assertEqual(set(rows(done.stdout)), {"src/demo.c", "src/main.c", "TOTAL"})
 
     def test_changed_settings(self) -> None:
-        """They hold for the run that configures anew, also for each test by itself."""
+        """Changed settings apply to the run that reconfigures, also for per-test coverage."""
         self.must("meson", "setup", "build", "-Db_coverage=true")
         self.write("per_test: true, fail_under: '12.5'")
         for words in (["meson", "test", "--coverage"], ["tally-meson", "test"]):
@@ -75,7 +75,7 @@ class Module:
             self.assertRegex(done.stdout, r"(?m)one +8 +1$")
 
     def test_an_unknown_subproject(self) -> None:
-        """One that is not used now, or comes in by a wrap file, is known."""
+        """Subprojects that are not used now, or that come from a wrap file, are known."""
         (self.project / "subprojects" / "wrapped.wrap").write_text("[wrap-file]\n",
                                                                    encoding="utf-8")
         (self.project / "subprojects" / "unused").mkdir()
@@ -86,7 +86,7 @@ class Module:
         for words in (["meson", "test", "--coverage"], ["tally-meson", "test"],
                       ["tally-meson", "report"]):
             self.refused(2, line, *words, "-C", "build")
-        # What was mended holds at once.
+        # The corrected setting applies at once.
         self.write("include_subprojects: ['sub', 'wrapped', 'unused']")
         done = self.expect(0, "meson", "test", "-C", "build", "--coverage", "--suite", "good")
         self.assertIn("subprojects/sub/sub.c", rows(done.stdout))
@@ -105,10 +105,11 @@ class Module:
                 ("nonsense: 1", 'tally.configure: unknown keyword argument "nonsense" (there are:'),
                 ("fail_under: 101", 'keyword argument "fail_under" must be a number from 0 to 100'),
                 ("fail_under: true", '"fail_under" must be a number from 0 to 100'),
-                ("exclude: [1]", '"exclude" must be strings'),
+                ("exclude: [1]", '"exclude" must be a string or a list of strings'),
                 ("per_test: 'yes'", '"per_test" must be a boolean'),
-                ("reports: ['lcov', 'x:y']", '"reports" must be FMT or FMT:FILE with one of'),
-                ("per_test: true)\n  tally.configure(", "was called before in this project"),
+                ("reports: ['lcov', 'x:y']",
+                 '"reports" must be FMT or FMT:FILE, where FMT is one of'),
+                ("per_test: true)\n  tally.configure(", "was already called in this project"),
                 (")\n  tally.report_target(1", "tally.report_target: expected one argument"),
                 (")\n  tally.report_target('a', command: 'x'", "tally"),
                 (")\n  tally.enabled(1", "tally")):
@@ -126,7 +127,8 @@ class Module:
     WHY = r"the project was configured without import\('tally'\), so its settings are not known"
 
     def test_without_the_hook(self) -> None:
-        """tally-meson lends the module to Meson: the settings hold behind this door, too."""
+        """tally-meson provides the module to Meson, so that the settings apply without a hook,
+        too."""
         self.disable()
         self.must("meson", "setup", "build", "-Db_coverage=true")
         ninja = self.project / "build" / "build.ninja"
@@ -140,10 +142,10 @@ class Module:
         self.assertEqual(rows(done.stdout), wanted)
         self.assertRegex(done.stderr, rf"\Atally: {self.WHY}: it is configured again\n"
                          r"tally: 7 of 8 lines ran: 87.50%, less than 90%\n\Z")
-        # The build directory names Meson itself, nothing of what was lent.
+        # build.ninja names Meson itself, and nothing that tally-meson provided.
         self.assertEqual([line for line in ninja.read_text(encoding="utf-8").splitlines()
                           if "--internal regenerate" in line], rule)
-        # Once is enough, for all doors.
+        # It is configured again only once, for all commands.
         for words in (door, [*door, "--no-rebuild"], ["tally-meson", "report", "-C", "build"]):
             done = self.expect(3, *words)
             self.assertEqual(rows(done.stdout), wanted)
@@ -151,7 +153,7 @@ class Module:
         self.assertEqual(rows(self.run_in("ninja", "-C", "build", "reached").stdout), wanted)
 
     def test_changes_without_the_hook(self) -> None:
-        """ninja configures without the module, whoever starts it."""
+        """ninja reconfigures without the module, whoever starts ninja."""
         self.disable()
         self.must("meson", "setup", "build", "-Db_coverage=true")
         door = ["tally-meson", "test", "-C", "build", "--suite", "good"]
@@ -167,7 +169,7 @@ class Module:
         self.assertRegex(done.stderr, r"(?m)^tally: .*/build could not be configured\n\Z")
 
     def test_a_hook_that_came_later(self) -> None:
-        """What was configured before it is configured again."""
+        """Projects that were configured before the hook existed are configured again."""
         self.disable()
         self.must("meson", "setup", "build", "-Db_coverage=true")
         self.must("tally-meson", "enable")
@@ -176,7 +178,7 @@ class Module:
         self.assertIn("subprojects/sub/sub.c", rows(done.stdout))
 
     def test_a_module_that_is_not_asked_for(self) -> None:
-        """In a comment, in a branch that is not taken, or by a subproject."""
+        """import('tally') is in a comment, in a branch that is not executed, or in a subproject."""
         self.disable()
         write_project(self.project, PROJECT)
         with open(self.project / "meson.build", "a", encoding="utf-8") as file:

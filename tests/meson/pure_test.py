@@ -1,4 +1,4 @@
-"""The helper's logic, without Meson; and that it is typed."""
+"""Tests the helper's logic without Meson, and its types with mypy."""
 from __future__ import annotations
 
 import argparse
@@ -73,9 +73,9 @@ class Arguments(unittest.TestCase):
             told = split(line)
             self.assertEqual((told.build, told.meson), ("b", ["one"]), line)
         self.assertEqual(split("one").build, ".")
-        # What is one word stays Meson's.
+        # A single word that contains a flag belongs to Meson.
         self.assertEqual(split("--test-args=--coverage").coverage, [])
-        # Abbreviations, as argparse has them.
+        # Abbreviations are accepted, as argparse does.
         self.assertTrue(split("--no-re").no_rebuild)
         self.assertFalse(split("--no-suite x").no_rebuild)
         self.assertTrue(split("--lis").list_only)
@@ -84,7 +84,7 @@ class Arguments(unittest.TestCase):
         self.assertTrue(split("--wrap=env").wrapper)
         self.assertEqual(split("--coverage-filt x y").coverage, ["--coverage-filt", "x"])
         self.assertEqual(split("--cov one").meson, ["one"])
-        # The revision may be left out.
+        # The revision may be omitted.
         self.assertEqual(split("--coverage-diff -v").coverage, ["--coverage-diff"])
         self.assertEqual(split("--coverage-diff=main one").meson, ["one"])
         self.assertIsNone(words.split(["-C"]))
@@ -92,7 +92,7 @@ class Arguments(unittest.TestCase):
 
 
 class Folder(unittest.TestCase):
-    """A build directory's files, as far as they are read."""
+    """A build directory with the files that the helper reads."""
     inside = "build"
 
     def setUp(self) -> None:
@@ -129,7 +129,7 @@ class Settings(Folder):
         self.assertEqual(self.plan("--coverage-filter", "x").exclude, ())
 
     def test_included_subprojects(self) -> None:
-        """By the folder that a wrap file names, too."""
+        """A subproject may also be named by the directory that its wrap file states."""
         self.put("deps/one.wrap", "[wrap-git]\ndirectory = one-1.0\n")
         self.store(include_subprojects=["one", "two"])
         pattern = self.plan().exclude[0]
@@ -169,7 +169,7 @@ class Settings(Folder):
         log.write_text(begun + "Build targets in project: 1\n", encoding="utf-8")
         (self.path / "build.ninja").touch()
         os.utime(self.path / "build.ninja", (time.time(), time.time() + 62))
-        for zone in ("UTC", "America/New_York", "Asia/Kathmandu"):  # at the tests; told by another
+        for zone in ("UTC", "America/New_York", "Asia/Kathmandu"):  # may differ from the log's zone
             with unittest.mock.patch.dict(os.environ, TZ=zone):
                 time.tzset()
                 self.assertIsNone(self.plan().fail_under)
@@ -204,7 +204,7 @@ class Settings(Folder):
         self.assertFalse(settings.are_missing(self.build))
 
     def test_names_of_tests(self) -> None:
-        """By what each Meson shows: what it takes."""
+        """Maps the names that each Meson displays to the names that it accepts."""
         def names(version: str, *tests: tuple) -> dict:
             self.build.meson_version = version
             for kind, these in (("tests", tests), ("benchmarks", ())):
@@ -282,7 +282,7 @@ class Gcovr(Folder):
                 self.put("pyproject.toml", bad)
                 with self.assertRaisesRegex(Refusal, "pyproject.toml: "):
                     gcovr_config.read(str(self.source))
-        # gcovr's own file is the first that counts.
+        # gcovr's own file has priority.
         self.put("gcovr.cfg", "exclude = y\n")
         self.assertEqual(gcovr_config.read(str(self.source)).exclude, ["^(?:y)"])
 
@@ -303,11 +303,12 @@ class Builds(Folder):
             self.build.meson()
 
     def test_no_build_directory(self) -> None:
-        with self.assertRaisesRegex(Refusal, "is no build directory of Meson: name one with -C"):
+        with self.assertRaisesRegex(Refusal, "is not a build directory of Meson: name one with "
+                                             "-C"):
             BuildDir(str(self.source))
 
     def test_a_collector_that_it_has_made(self) -> None:
-        """Tally as a subproject. Where another is on PATH that is taken."""
+        """Tally is a subproject. A collector on PATH is preferred."""
         targets = [{"name": "tally", "type": "executable", "filename": [command_line()]}]
         self.put("build/meson-info/intro-targets.json", json.dumps(targets))
         nowhere = mock.patch.dict(os.environ, {"PATH": str(self.source)})
@@ -341,7 +342,7 @@ class Tests(Folder):
             self.assertEqual(test.why_no_data(), why, test)
 
     def test_claims(self) -> None:
-        """Numbers go by command; where that is the same, by the order of the starts."""
+        """Tests get numbers by command; equal commands get them in the order of their starts."""
         class Collector:
             path = command_line()
 

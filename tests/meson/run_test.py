@@ -1,4 +1,4 @@
-"""`tally-meson test`: the door that needs no hook."""
+"""Tests `tally-meson test`, which needs no hook."""
 from __future__ import annotations
 
 import fcntl
@@ -25,13 +25,13 @@ class Run(BuiltProject):
         self.refused(2, pattern, "tally-meson", "test", "-C", "build", *words, **more)
 
     def counts(self, *words: str) -> list[str]:
-        """Each line's count in src/demo.c."""
+        """Returns the count of each line of src/demo.c."""
         self.measured(0, *words, "--coverage-report", "lcov:all.info", "--coverage-filter", "demo")
         text = (self.project / "all.info").read_text(encoding="utf-8")
         return re.findall(r"^DA:\d+,(\d+)", text, re.MULTILINE)
 
     def test_table(self) -> None:
-        """Neither the subproject nor what was generated is in it."""
+        """The table holds neither the subproject nor generated sources."""
         done = self.measured(0, *GOOD)
         self.assertEqual((rows(done.stdout), done.stderr), (BOTH, ""))
         only = rows(self.measured(0, "one").stdout)
@@ -64,7 +64,7 @@ class Run(BuiltProject):
         self.measured(0, *GOOD, "--coverage-fail-under", "71", "--coverage-fail-under-branch=10")
 
     def test_a_failing_test_wins(self) -> None:
-        """With what `meson test` alone returns, which differs from Meson to Meson."""
+        """The status is that of `meson test` alone, which depends on Meson's version."""
         alone = self.run_in("meson", "test", "-C", "build", "--suite", "bad").returncode
         self.assertIn(alone, (1, 2))
         done = self.measured(alone, "--suite", "bad", "--coverage-fail-under", "99")
@@ -87,7 +87,7 @@ class Run(BuiltProject):
                                       r"filter or are excluded$")
 
     def test_filters(self) -> None:
-        """A filter brings back what it matches; an exclude wins."""
+        """A filter includes what it matches again; an exclude takes precedence."""
         done = rows(self.measured(0, *GOOD, "--coverage-filter", "sub", "--coverage-filter=made",
                                 "--coverage-filter", r"demo\.c$").stdout)
         self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "src/demo.c",
@@ -97,7 +97,8 @@ class Run(BuiltProject):
         self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "TOTAL"})
 
     def test_what_the_table_shows(self) -> None:
-        """The order, how much of it, and sources elsewhere: relative to where it was typed."""
+        """Tests order, limit, and substituted sources, which are relative to the current
+        directory."""
         done = self.measured(0, *GOOD, "--coverage-sort=missed", "--coverage-limit", "1")
         self.assertEqual(rows(done.stdout), {"src/main.c": "5/8", "TOTAL": "10/14"})
         done = self.expect(0, "tally-meson", "test", "-C", "../build", "--no-rebuild", *GOOD,
@@ -117,13 +118,13 @@ class Run(BuiltProject):
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
         self.assertEqual(rows(self.measured(0, *GOOD, "--setup=wrapped").stdout), BOTH)
         done = self.measured(2, *GOOD, "--setup", "wrapped", "--coverage-per-test")
-        self.assertRegex(done.stderr, r"\Atally: --coverage-per-test with a test setup that has an "
-                         r"exe_wrapper: [^\n]*\n\Z")
+        self.assertRegex(done.stderr, r"\Atally: --coverage-per-test cannot be combined with a "
+                         r"test setup that has an exe_wrapper: [^\n]*\n\Z")
         done = self.measured(0, *GOOD, "--setup=plain", "--coverage-per-test")
         self.assertEqual((rows(done.stdout), done.stderr), (BOTH, ""))
 
     def test_reports(self) -> None:
-        """FILE is relative to where the command was typed; without one, below meson-logs."""
+        """FILE is relative to the current directory; without FILE, reports go below meson-logs."""
         self.expect(0, "tally-meson", "test", "-C", "../build", *GOOD, "--coverage-report",
                     "cobertura:new/here.xml", "--coverage-report=html", "--coverage-report",
                     "lcov", folder="src")
@@ -133,7 +134,7 @@ class Run(BuiltProject):
         shutil.rmtree(self.project / "src" / "new")
 
     def test_a_full_disk(self) -> None:
-        """A line for each report that cannot be written; the table is there nevertheless."""
+        """Each report that cannot be written is one line of errors; the table is printed anyway."""
         small = self.project / "small"
         left = self.project / "left.txt"
         self.addCleanup(left.unlink, missing_ok=True)
@@ -144,11 +145,11 @@ class Run(BuiltProject):
         self.assertEqual(rows(done.stdout), BOTH)
         self.assertRegex(done.stderr, rf"\Atally: {small}/x.info: cannot write: No space left[^\n]*"
                          rf"\ntally: {small}/x/[^\n]*: cannot write: No space left[^\n]*\n\Z")
-        # No half of a report.
+        # No partial report remains.
         self.assertEqual(left.read_text(encoding="utf-8"), "small/filler\n")
 
     def test_no_room_for_counters(self) -> None:
-        """Tests end as they would without being measured."""
+        """Tests end as they would without coverage."""
         path = self.project / "meson.build"
         path.write_text(PROJECT["meson.build"] + NO_ROOM, encoding="utf-8")
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
@@ -170,22 +171,22 @@ class Run(BuiltProject):
         self.measured(0, *GOOD, "--coverage-fail-under=80")
 
     def test_bad_command_lines(self) -> None:
-        """One line each, before anything is done."""
+        """Each is reported in one line, before anything is done."""
         self.is_refused(r"--coverage-report: there is no report 'nonsense' .*",
                         "--coverage-report=nonsense")
         self.is_refused(r"--coverage-filter: .*", "--coverage-filter", "(")
         self.is_refused(r"--coverage-fail-under: expected 0 to 100, found '101'",
                         "--coverage-fail-under=101")
         self.is_refused(r"unrecognized arguments: --coverage-nonsense", "--coverage-nonsense")
-        self.is_refused(r"--coverage-keep with --coverage-per-test: .*", "--coverage-keep",
-                        "--coverage-per-test")
-        self.is_refused(r"--coverage-per-test with --wrapper: .*", "--coverage-per-test",
-                        "--wrapper", "env")
+        self.is_refused(r"--coverage-keep cannot be combined with --coverage-per-test: .*",
+                        "--coverage-keep", "--coverage-per-test")
+        self.is_refused(r"--coverage-per-test cannot be combined with --wrapper: .*",
+                        "--coverage-per-test", "--wrapper", "env")
         self.is_refused(r"--coverage-diff: .*/project: git: not a git repository.*",
                         "--coverage-diff", GIT_CEILING_DIRECTORIES=str(self.home))
         self.is_refused(r"--coverage-fail-under: .*", "--coverage-fail-under=")
-        self.refused(2, r"/ is no build directory of Meson: name one with -C", "tally-meson",
-                     "test", "-C", "/")
+        self.refused(2, r"/ is not a build directory of Meson: name one with -C",
+                     "tally-meson", "test", "-C", "/")
         self.refused(2, r"-C: expected a build directory", "tally-meson", "test", "-C")
 
     def test_collectors_that_do_not_fit(self) -> None:
@@ -196,7 +197,8 @@ class Run(BuiltProject):
         self.is_refused("the collector, tally, is not on PATH", PATH=f"{path}:/usr/bin:/bin")
         (other / "tally").write_text("#!/bin/sh\necho tally 9.9\n", encoding="utf-8")
         (other / "tally").chmod(0o755)
-        self.is_refused(rf"the collector {other}/tally is 9\.9, this helper .* is .*",
+        self.is_refused(rf"the collector {other}/tally has version 9\.9, but tally-meson in .* "
+                        r"has version .*",
                         PATH=f"{other}:{path}:/usr/bin:/bin")
 
     def test_what_is_mesons_stays_mesons(self) -> None:
@@ -218,7 +220,7 @@ class Run(BuiltProject):
                                   "src/demo.c:3"], cwd=self.project, stdout=subprocess.PIPE,
                                  text=True, check=True).stdout
         self.assertEqual(reached, "one\n")
-        # These names are ones that `meson test` takes, and say the project where they must.
+        # `meson test` accepts these names; they include the project if they must.
         done = self.run_in("tally-meson", "test", "-C", "build", "--coverage-per-test",
                            "--coverage-report", "lcov:each.info", "fails", "fails too")
         names = self.must("tally", "coverage", "../each.info", "--which-tests", "main.c:6",
@@ -237,7 +239,7 @@ class Run(BuiltProject):
         self.assert_no_trees()
 
     def test_killed_outright(self) -> None:
-        """By a signal that has no handler, as when memory has run out."""
+        """The signal has no handler, as when the system is out of memory."""
         path = self.project / "meson.build"
         path.write_text(PROJECT["meson.build"] + "test('dies', find_program('sh'), args: ['-c', "
                         "'kill -9 $$'], suite: 'dies')\n", encoding="utf-8")
@@ -252,11 +254,11 @@ class Run(BuiltProject):
     def test_the_same_command_under_two_names(self) -> None:
         done = self.run_in("tally-meson", "test", "-C", "build", "--suite", "bad",
                            "--coverage-per-test")
-        self.assertRegex(done.stderr, r"(?m)^tally: the same command under several names: "
-                         r".*fails, .*fails too: told apart by their order; .*$")
+        self.assertRegex(done.stderr, r"(?m)^tally: several tests run the same command: "
+                         r".*fails, .*fails too: only their order distinguishes them; .*$")
 
     def test_interrupted(self) -> None:
-        """What was counted until then is told; the build directory is as good as before."""
+        """Counts up to the interruption are reported; the build directory remains usable."""
         out = self.interrupted("tally-meson", "test", "-C", "build")
         self.assertEqual(rows(out), BOTH)
         self.assertEqual(rows(self.measured(0, *GOOD).stdout), BOTH)
@@ -269,7 +271,7 @@ class Run(BuiltProject):
                 self.assertEqual(rows(out), BOTH)
 
     def test_two_at_once(self) -> None:
-        """The second waits: they would count into the same files."""
+        """The second run waits, because both would count into the same files."""
         words = ["tally-meson", "test", "-C", "build", "--no-rebuild", *GOOD]
         runs = [subprocess.Popen(words, cwd=self.project, env=self.environment(), text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -280,7 +282,7 @@ class Run(BuiltProject):
 
 
 class RunAfterChanges:
-    """Each test has a build directory that it may spoil."""
+    """Each test gets a build directory that it may change."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -305,9 +307,11 @@ class RunAfterChanges:
                          "--coverage-off\n")
         self.assertEqual(rows(done.stdout), BOTH)
         self.assertEqual(rows(self.must("tally-meson", "report", "-C", "build")), BOTH)
-        # The way back. What is on disk then was counted by another build.
-        for words, text in ((["--coverage-keep"], "--coverage-off with --coverage-keep: .*"),
-                            (["--coverage"], "--coverage-off with --coverage: .*")):
+        # Switch coverage off again. The counters on disk are then those of another build.
+        for words, text in ((["--coverage-keep"],
+                             "--coverage-off cannot be combined with --coverage-keep: .*"),
+                            (["--coverage"],
+                             "--coverage-off cannot be combined with --coverage: .*")):
             self.refused(2, text, "tally-meson", "test", "-C", "build", "--coverage-off", *words)
         done = self.measured(0, "--coverage-off")
         self.assertEqual((rows(done.stdout), done.stderr), (
@@ -315,13 +319,14 @@ class RunAfterChanges:
         self.assertNotIn("--coverage", (self.project / "build" / "compile_commands.json").read_text(
             encoding="utf-8"))
         self.assertEqual(self.measured(0, "--coverage-off").stderr,
-                         "tally: the option b_coverage is off already\n")
-        self.refused(2, "the option b_coverage is off: the counters on disk are those of an earlier "
-                     r"build; tally-meson test -C \S+ counts anew", "tally-meson", "report", "-C",
-                     "build")
+                         "tally: the option b_coverage is already off\n")
+        self.refused(2, "the option b_coverage is off: the counters on disk come from an earlier "
+                     r"build; type tally-meson test -C \S+ to count again", "tally-meson", "report",
+                     "-C", "build")
 
     def test_one_run_at_a_time(self) -> None:
-        """Before the rebuild: it would change the programs that another run counts."""
+        """A run waits before the rebuild, which would change the programs that another run
+        counts."""
         self.must("meson", "setup", "build", "-Db_coverage=true")
         self.measured(0)
         path = self.project / "src" / "demo.c"
@@ -360,7 +365,7 @@ class RunAfterChanges:
         path.write_text("no C\n", encoding="utf-8")
         done = self.measured(125)
         self.assertEqual(rows(done.stdout), {})
-        # What is left of the earlier build is not this one's.
+        # Counters that the earlier build left are not used.
         path.write_text(PROJECT["src/demo.c"] + "int more(void) { return 1; }\n", encoding="utf-8")
         self.assertEqual(rows(self.measured(0).stdout)["src/demo.c"], "5/7")
         with open(self.project / "meson.build", "a", encoding="utf-8") as file:
@@ -390,9 +395,9 @@ class RunAfterChanges:
             done = self.measured(3, *words)
             self.assertEqual(rows(done.stdout), {"src/demo.c": "1/2", "TOTAL": "1/2"})
         for name in ("nonsense", ""):
-            self.refused(2, rf"--coverage-diff: git knows no '{name}' in .*", "tally-meson", "test",
+            self.refused(2, rf"--coverage-diff: git finds no '{name}' in .*", "tally-meson", "test",
                          "-C", "build", f"--coverage-diff={name}")
-        # The collector says so, too, whose own option it is.
+        # The collector's own option reports the same.
         shutil.rmtree(self.project / ".git")
         done = self.expect(1, "tally", "coverage", "--build", "build", "--diff=HEAD",
                            GIT_CEILING_DIRECTORIES=str(self.home))
@@ -403,7 +408,7 @@ class RunAfterChanges:
         shutil.rmtree(self.project)
         write_project(self.project, {"meson.build": "project('empty')\n"})
         self.must("meson", "setup", "build")
-        self.refused(2, "this build has no option b_coverage: no compiler of it can count",
+        self.refused(2, "this build has no option b_coverage: none of its compilers supports it",
                      "tally-meson", "test", "-C", "build")
 
     def test_a_test_that_deletes_its_counters(self) -> None:

@@ -1,4 +1,4 @@
-"""`tally-meson enable`, `disable` and `doctor`: what they write, undo, and tell."""
+"""Tests `tally-meson enable`, `disable` and `doctor`: what they write, remove and report."""
 from __future__ import annotations
 
 import os
@@ -13,7 +13,7 @@ from support.meson_builds import MODULE, MesonCase, for_each_meson, make_venv
 from support.programs import command_line
 from support.skips import run_unittests
 
-MOST_US = 3000  # that the boot module may take at a start of Python
+MOST_US = 3000  # limit of the boot module's time at each start of Python
 
 
 class Sites:
@@ -31,7 +31,7 @@ class Sites:
         return sorted(str(path) for path in self.venv.rglob("*"))
 
     def test_leaves_nothing(self) -> None:
-        """Also of the byte code that Python has made meanwhile, and nothing of others."""
+        """Byte code that Python wrote meanwhile is removed, too, but nothing of others is."""
         before = self.tree()
         done = self.expect(0, "tally-meson", "enable")
         self.assertIn(f"Enabled in {self.site}\n", done.stdout)
@@ -39,10 +39,10 @@ class Sites:
         self.assertLessEqual({"tally_meson.pth", "tally_meson_boot.py"}, files)
         self.must("meson", "--version", PYTHONDONTWRITEBYTECODE="")
         self.assertTrue(list(self.site.glob("__pycache__/tally_meson_boot.*")))
-        self.assertIn("Is enabled already", self.expect(0, "tally-meson", "enable").stdout)
+        self.assertIn("Already enabled", self.expect(0, "tally-meson", "enable").stdout)
         self.assertIn(f"Disabled in {self.site}\n", self.expect(0, "tally-meson", "disable").stdout)
         self.assertEqual(self.tree(), before)
-        self.assertEqual(self.expect(0, "tally-meson", "disable").stdout, "Is not enabled\n")
+        self.assertEqual(self.expect(0, "tally-meson", "disable").stdout, "Not enabled\n")
         cache = self.site / "__pycache__"
         cache.mkdir()
         (cache / "others.pyc").touch()
@@ -55,21 +55,21 @@ class Sites:
     def test_a_named_folder(self) -> None:
         folder = self.home / "some" / "site"
         done = self.expect(0, "tally-meson", "enable", "--site", str(folder))
-        self.assertIn("which none on PATH has", done.stdout)
+        self.assertIn("none on PATH does", done.stdout)
         self.assertEqual(sorted(os.listdir(folder)), ["tally_meson.pth", "tally_meson_boot.py"])
         self.expect(0, "tally-meson", "disable", f"--site={folder}")
         self.assertFalse((self.home / "some").exists())
 
     def test_the_user_site(self) -> None:
-        """Of a Python that reads none it is refused."""
+        """--user is refused if Python reads no user site."""
         before = sorted(self.home.rglob("*.pth"))
         config = self.venv / "pyvenv.cfg"
         text = config.read_text(encoding="utf-8")
         self.addCleanup(config.write_text, text, encoding="utf-8")
         config.write_text(text.replace("= true", "= false"), encoding="utf-8")
-        if self.script != "/usr/bin/meson":  # which needs the system's packages
-            self.refused(2, r".* reads no user site: leave out --user", "tally-meson", "enable",
-                         "--user")
+        if self.script != "/usr/bin/meson":  # this one needs the system's packages
+            self.refused(2, r".* does not read the user site directory: leave out --user",
+                         "tally-meson", "enable", "--user")
         config.write_text(text, encoding="utf-8")
         self.assertIn(f"Enabled in {self.home}/.local/lib/", self.expect(
             0, "tally-meson", "enable", "--user").stdout)
@@ -79,21 +79,22 @@ class Sites:
 
     def test_doctor(self) -> None:
         done = self.expect(1, "tally-meson", "doctor")
-        self.assertRegex(done.stdout, r"(?m)^hook +not live$")
-        self.assertRegex(done.stdout, r"(?m)^wrong .*type tally-meson enable$")
+        self.assertRegex(done.stdout, r"(?m)^hook +not active$")
+        self.assertRegex(done.stdout, r"(?m)^problem .*type tally-meson enable$")
         self.assertIn("`tally-meson test` works without a hook", done.stdout)
         self.must("tally-meson", "enable")
         done = self.expect(0, "tally-meson", "doctor")
         for pattern in (rf"^meson +{self.venv}/bin/meson \(1\.\d+\.\d+\)$",
                         rf"^python +{self.venv}/bin/python3 \(3\.\d+\.\d+\)$",
-                        rf"^site +{self.site}$", rf"^hook +{self.site}/tally_meson_boot.py, of ",
-                        r"^meson test +is one that the hook understands$",
+                        rf"^site +{self.site}$",
+                        rf"^hook +{self.site}/tally_meson_boot.py, which loads ",
+                        r"^meson test +supported by the hook$",
                         r"^collector +/.*tally \(\d+\.\d+\.\d+\)$", r"^its gcov +/.*gcov .*\d"):
             self.assertRegex(done.stdout, "(?m)" + pattern)
-        self.assertNotRegex(done.stdout, "(?m)^wrong")
+        self.assertNotRegex(done.stdout, "(?m)^problem")
 
     def test_another_meson(self) -> None:
-        """Hook and doctor speak of the one on PATH; others are listed."""
+        """enable and doctor handle the Meson that is first on PATH; others are listed."""
         other = self.home / "other"
         make_venv(other, self.script)
         self.addCleanup(shutil.rmtree, other)
@@ -101,13 +102,14 @@ class Sites:
         path = f"{other}/bin:{self.environment()['PATH']}"
         done = self.expect(1, "tally-meson", "doctor", PATH=path)
         self.assertRegex(done.stdout, rf"(?m)^meson +{other}/bin/meson")
-        if self.script == "/usr/bin/meson":  # of the other, both are links to one file
-            self.assertRegex(done.stdout, rf"(?m)^also on PATH +{self.venv}/bin/meson.*hook: live$")
+        if self.script == "/usr/bin/meson":  # for the other Meson, both are links to one file
+            self.assertRegex(done.stdout,
+                             rf"(?m)^also on PATH +{self.venv}/bin/meson.*hook: active$")
         self.expect(0, "tally-meson", "enable", PATH=path)
         self.expect(0, "tally-meson", "doctor", PATH=path)
 
     def test_a_prefix_that_has_gone(self) -> None:
-        """The hook that is left says nothing."""
+        """The remaining hook prints nothing."""
         copy = self.home / "copy"
         shutil.copytree(MODULE, copy)
         self.must(str(copy / "tally-meson"), "enable", TALLY="")
@@ -119,7 +121,8 @@ class Sites:
         self.assertEqual(done.returncode, 2)
         self.assertIn("unrecognized arguments: --coverage", done.stderr)
         done = self.expect(1, "tally-meson", "doctor", PATH=collector)
-        self.assertRegex(done.stdout, r"(?m)^wrong .*which has gone: type tally-meson enable")
+        self.assertRegex(done.stdout,
+                         r"(?m)^problem .*which no longer exists: type tally-meson enable")
 
     def test_what_a_start_costs(self) -> None:
         self.must("tally-meson", "enable")
@@ -136,7 +139,7 @@ class Sites:
 
 
 class Installed(MesonCase):
-    """What the installation puts where, wherever that is moved."""
+    """Tests the installed layout, and that it works after it is moved."""
     script = "/usr/bin/meson"
 
     def test_it_finds_itself_and_the_collector(self) -> None:
@@ -155,12 +158,12 @@ class Installed(MesonCase):
         self.expect(0, "tally-meson", "enable", PATH=path)
         done = self.expect(0, "tally-meson", "doctor", PATH=path)
         self.assertRegex(done.stdout, rf"(?m)^collector +{second}/bin/tally \(")
-        self.assertRegex(done.stdout, rf"(?m)^hook .* of {second}/share/tally/meson$")
+        self.assertRegex(done.stdout, rf"(?m)^hook .*, which loads {second}/share/tally/meson$")
         self.expect(0, "tally-meson", "disable", PATH=path)
 
 
 class WrongPython(MesonCase):
-    """Mesons that no hook can be put into, or whose `meson test` is another."""
+    """Mesons that cannot have a hook, because their Python is unknown or unsuitable."""
     script = "/usr/bin/meson"
 
     @classmethod
@@ -178,25 +181,25 @@ class WrongPython(MesonCase):
 
     def test_no_python(self) -> None:
         path = self.with_meson("#!/bin/sh\nexec something\n")
-        self.refused(2, r"\S+/meson does not tell which Python runs it: name its site directory "
-                     r"with --site, or use tally-meson test, .*", "tally-meson", "enable",
+        self.refused(2, r"\S+/meson does not specify which Python runs it: name its site "
+                     r"directory with --site, or use tally-meson test, .*", "tally-meson", "enable",
                      PATH=path)
         self.assertRegex(self.expect(1, "tally-meson", "doctor", PATH=path).stdout,
-                         r"(?m)^wrong .*does not tell which Python runs it$")
+                         r"(?m)^problem .*does not specify which Python runs it$")
 
     def test_a_python_without_site(self) -> None:
-        """It loads no hook, wherever that is: told, and undone by disable."""
+        """This Python loads no hook at all: enable reports that, and disable removes the hook."""
         path = self.with_meson(f"#!{self.venv}/bin/python3 -S\n")
         done = self.run_in("tally-meson", "enable", PATH=path)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, r"^tally: but .* has not loaded it")
+        self.assertRegex(done.stderr, r"^tally: but .* has not loaded the hook: ")
         self.expect(0, "tally-meson", "disable", PATH=path)
         self.assertEqual([], list(self.venv.rglob("tally_meson*")))
 
     def test_a_python_that_is_not_there(self) -> None:
         path = self.with_meson("#!/nowhere/python3\n")
-        self.refused(2, ".* does not tell which Python runs it.*", "tally-meson", "enable",
-                     PATH=path)
+        self.refused(2, ".* does not specify which Python runs it.*", "tally-meson",
+                     "enable", PATH=path)
 
     def test_the_package_managers_folders(self) -> None:
         from tally_meson import meson_on_path
@@ -243,7 +246,7 @@ def main():
 
 
 class OtherMtest(MesonCase):
-    """A Meson of the future."""
+    """Future versions of Meson."""
     script = "/usr/bin/meson"
 
     def setUp(self) -> None:
@@ -267,7 +270,7 @@ class OtherMtest(MesonCase):
         self.path = f"{self.fake}/bin:{self.environment()['PATH']}"
 
     def with_mtest(self, *changes: tuple) -> tuple:
-        """What it prints without a flag, without the hook and with it."""
+        """Returns what Meson prints for a run without a flag, without the hook and with it."""
         text = FAKE_MTEST
         for old, new in changes:
             self.assertIn(old, text)
@@ -291,18 +294,18 @@ class OtherMtest(MesonCase):
                  "mtest.run has other parameters")):
             plain, hooked = self.with_mtest(change)
             self.assertEqual(plain, hooked)
-            self.refused(2, re.escape("this Meson (9.9) has another `meson test` than the hook "
-                                      f"knows ({told}): type tally-meson test -C x"),
+            self.refused(2, re.escape("this Meson (9.9) has a `meson test` that the hook does "
+                                      f"not support ({told}): type tally-meson test -C x"),
                          "meson", "-C", "x", "--coverage", PATH=self.path)
             done = self.expect(1, "tally-meson", "doctor", PATH=self.path)
             self.assertIn(told, done.stdout)
 
     def test_no_seam_at_all(self) -> None:
-        """Then there are no flags, and that Meson says so."""
+        """Then the hook adds no flags, and Meson reports the unknown flag itself."""
         for change in (("def run(", "def start("), ("def add_arguments(", "def arguments(")):
             plain, hooked = self.with_mtest(change)
             self.assertEqual(plain[0], hooked[0])
-            self.assertIn("AttributeError", hooked[2])  # its own, as this fake is
+            self.assertIn("AttributeError", hooked[2])  # raised by the fake itself
 
     def test_flags_of_its_own(self) -> None:
         plain, hooked = self.with_mtest(
@@ -312,7 +315,7 @@ class OtherMtest(MesonCase):
         self.assertIn("ran", done.stdout)
 
     def test_another_flag_of_its_own(self) -> None:
-        """Where --coverage is ours, and one of the others is not."""
+        """--coverage is the hook's, but another --coverage flag is Meson's own."""
         plain, hooked = self.with_mtest(
             ("dest='wd')", "dest='wd')\n    parser.add_argument('--coverage-filter')"))
         self.assertEqual(plain, hooked)

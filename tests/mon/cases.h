@@ -1,7 +1,9 @@
-/* Cases of a C test: each runs in a process of its own, as what profil() does is to the process.
+/* The framework of C tests. Each case runs in its own process, because profil() affects the whole
+ * process.
  *
- * main() of a test is RUN_CASES(table). Without arguments it runs every case and prints TAP; with a
- * case's name, only that, in this process. TALLY_TEST_CLOCK (perf, timer) says which clock. */
+ * main() of a test is RUN_CASES(table). Without arguments it runs every case and prints TAP; with
+ * the name of a case it runs only that case, in this process. TALLY_TEST_CLOCK (perf, timer)
+ * selects the clock. */
 #ifndef CASES_H
 #define CASES_H
 
@@ -21,7 +23,7 @@
 
 enum { SKIPPED = 77 };
 
-/* Slower, and with a thread of its own. */
+/* Whether a sanitizer is built in, which is slower and may have its own thread. */
 enum { SANITIZED = TALLY_SANITIZED };
 
 #define CHECK(condition)                                                                           \
@@ -46,7 +48,7 @@ struct test_case {
 
 /* --- code at known addresses ------------------------------------------------------------------ */
 
-/* Alone in a section, whose bounds the linker tells. */
+/* The only function in its section, whose bounds the linker defines. */
 __attribute__((section("tally_spin"), noinline, no_instrument_function))
 __attribute__((no_sanitize("thread", "address", "undefined"))) static uint64_t
 spin_here(uint64_t steps) {
@@ -83,7 +85,8 @@ static inline struct tally_profil_status status_now(void) {
   return status;
 }
 
-/* Until so many more ticks came. By CPU time: a busy machine makes it longer, not wrong. */
+/* Spins until `count` more ticks have come. The time limit is CPU time, so that a busy machine
+ * delays the test but does not break it. */
 static inline void spin_ticks(uint64_t count) {
   const uint64_t end = status_now().ticks + count;
   const double late = cpu_seconds() + 60;
@@ -93,7 +96,7 @@ static inline void spin_ticks(uint64_t count) {
   }
 }
 
-/* --- the clock that is tested ----------------------------------------------------------------- */
+/* --- the clock under test --------------------------------------------------------------------- */
 
 static inline void skip(const char *why) {
   printf("# SKIP %s\n", why);
@@ -114,7 +117,7 @@ static inline struct tally_profil_options options_of(uint32_t rate_hz) {
   return options;
 }
 
-/* Skips the case where the kernel refuses the clock. */
+/* Sets the rate. Skips the case if the kernel refuses the clock. */
 static inline void set_rate(uint32_t rate_hz) {
   const struct tally_profil_options options = options_of(rate_hz);
   CHECK(tally_profil_options(&options) == 0);
@@ -170,7 +173,7 @@ static inline int run_cases(const struct test_case *cases, size_t count, int arg
     status = status_of(child);
     failed |= status != 0 && status != SKIPPED;
     printf("%s %zu - %s%s\n", status == 0 || status == SKIPPED ? "ok" : "not ok", i + 1,
-           cases[i].name, status == SKIPPED ? " # SKIP as said above" : "");
+           cases[i].name, status == SKIPPED ? " # SKIP for the reason above" : "");
     if (status != 0 && status != SKIPPED)
       printf("# status %d\n", status);
   }

@@ -1,9 +1,9 @@
-/* gmon_program monstartup|monitor|large|gone FILE: a program with no -pg whose gmon.out gprof
+/* gmon_program monstartup|monitor|large|gone FILE: a program without -pg whose gmon.out gprof
  * reads.
  *
  * monstartup, monitor: `counted` runs while profiling is on, `not_counted` while it is paused.
  * large: made-up counts: 200000 ticks in `counted` and 100000 in `not_counted`, in one bin each.
- * gone: monitor()'s buffer is read-only, then no longer there, in part and at exit. */
+ * gone: monitor()'s buffer becomes read-only, then is unmapped, first in part and then entirely. */
 #include "cases.h"
 #include "mon/gmon.h"
 
@@ -45,11 +45,11 @@ static void write_large(const char *path) {
   CHECK(mon_gmon_write(path, &bins, 100) == 0);
 }
 
-/* Leaves standard output to exit(), and a profile that is on. */
+/* Makes the buffer inaccessible while profiling is on, and leaves the output to exit(). */
 static void lose_buffer(const char *path, uint64_t low) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = 4 * page;
   char *const shorts = pages(bytes);
-  /* As much code as uses every page. */
+  /* Profile enough code to use every page of the buffer. */
   CHECK(monitor(low, low + 2 * bytes, (HISTCOUNTER *)(void *)shorts, bytes / 2, 0) == 0);
   CHECK(mprotect(shorts, bytes, PROT_READ) == 0);
   CHECK(tally_mon_write(path) == 0);
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
     monstartup(low, high);
     monstartup(low, high);
   }
-  /* profil() is the same clock: on while on, and off in another form, have no effect. */
+  /* profil() uses the same clock. Turning on while on, and off in another form, have no effect. */
   CHECK(tally_profil(shorts, 2, 0, 2) == 0 && tally_profil(shorts, 2, 0, 0) == 0);
   run_both();
   CHECK(tally_mon_write(argv[2]) == 0);

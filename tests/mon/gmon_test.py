@@ -1,4 +1,4 @@
-"""gmon.out of programs without -pg, read by gprof; and libtally-mon from outside."""
+"""Tests gmon.out of programs without -pg, read by gprof, and libtally-mon as a library."""
 import os
 import re
 import subprocess
@@ -22,7 +22,7 @@ SANITIZED = os.environ.get("TALLY_SANITIZE", "none") != "none"
 
 
 def flat(executable: str, path: Path) -> dict:
-    """Function -> (percent, seconds), as gprof has it."""
+    """Returns function -> (percent, seconds), as gprof prints them."""
     done = subprocess.run(["gprof", "-b", "-p", executable, str(path)], capture_output=True,
                           text=True, env={**os.environ, "LC_ALL": "C"}, check=False)
     if done.returncode != 0 or done.stderr:
@@ -45,12 +45,13 @@ class GmonTest(unittest.TestCase):
 
     def preloaded(self, argv: list, **variables: str) -> subprocess.CompletedProcess:
         if SANITIZED:
-            self.skipTest("a sanitizer wants to be loaded first")
+            self.skipTest("a sanitizer must be loaded first")
         return self.run_in_folder(argv, LD_PRELOAD=LIBRARY, TALLY_MON="1", **variables)
 
     def check_shares(self, argv: list, executable: str, rate: str, tolerance: float,
                      **variables: str) -> None:
-        """70 to 30, and the seconds that the program says; chance has a second try."""
+        """Checks for 70 to 30, and for the CPU time that the program reports. Retries once, because
+        samples depend on chance."""
         for attempt in (1, 2):
             for old in self.folder.iterdir():
                 old.unlink()
@@ -74,20 +75,21 @@ class GmonTest(unittest.TestCase):
                 self.check_shares([program(name), "2"], program(name), "1000", 0.04)
 
     def test_without_perf(self) -> None:
-        """The file states the rate that the timers delivered, which may be 100 Hz: 2.3 points."""
+        """The file states the rate that the timers delivered, which may be 100 Hz. The standard
+        deviation of a share is then 2.3 points."""
         self.check_shares([program("seccomp_run"), "eperm", program("spin7030"), "4"],
                           program("spin7030"), "1000", 0.08,
                           GMON_OUT_PREFIX=str(self.folder / "out"))
 
     def test_default_rate(self) -> None:
-        """400 ticks: one sigma of a share is 2.3 points."""
+        """At 400 ticks the standard deviation of a share is 2.3 points."""
         self.check_shares([program("spin7030"), "4"], program("spin7030"), "100", 0.08)
 
     def test_children_have_files_of_their_own(self) -> None:
         self.preloaded(["/bin/sh", "-c", f"{program('spin7030')} 0.3; {program('spin7030')} 0.3"],
                        GMON_OUT_PREFIX="out")
         names = sorted(path.name for path in self.folder.iterdir())
-        # The shell, if it exits as others do, and two programs.
+        # Files of two programs, and of the shell if it exits by exit().
         self.assertGreaterEqual(len(names), 2)
         self.assertTrue(all(re.fullmatch(r"out\.\d+", name) for name in names), names)
 
@@ -119,13 +121,14 @@ class GmonTest(unittest.TestCase):
                 for path in (copy, self.folder / "gmon.out"):
                     rows = flat(GMON_PROGRAM, path)
                     self.assertGreater(rows["counted"][1], 0.3, rows)
-                    # Bins have their neighbour's bytes: little, if not nothing.
+                    # A bin may include bytes of a neighbouring function, so that there may be a
+                    # few.
                     self.assertLess(rows.get("not_counted", (0, 0))[1], 0.1, rows)
                 self.assertEqual(sorted(path.name for path in self.folder.iterdir()),
                                  ["copy", "gmon.out"])
 
     def test_a_buffer_that_is_gone_at_exit(self) -> None:
-        """The program ends as it would have, with all of its output."""
+        """The program ends normally, with all of its output."""
         done = self.run_in_folder([GMON_PROGRAM, "gone", str(self.folder / "copy")])
         self.assertEqual((done.returncode, done.stdout, done.stderr),
                          (0, "not lost\n", "libtally-mon: gmon.out: Bad address\n"))
@@ -160,7 +163,7 @@ class ClockTest(unittest.TestCase):
 class LibraryTest(unittest.TestCase):
     def setUp(self) -> None:
         if SANITIZED:
-            self.skipTest("sanitizers have symbols and libraries of their own")
+            self.skipTest("sanitizers add their own symbols and libraries")
 
     def test_exports(self) -> None:
         need_tools("nm")
@@ -178,7 +181,8 @@ class LibraryTest(unittest.TestCase):
                             for name in needed), needed)
 
     def test_comes_before_libcs_profil(self) -> None:
-        """A program that knows only <unistd.h>: on while on keeps the buffer, unlike glibc's."""
+        """The program includes only <unistd.h>. Turning on while on keeps the buffer, other than in
+        glibc."""
         need_tools("cc")
         code = """
             #include <unistd.h>

@@ -1,5 +1,6 @@
-/* What a program of 1990 and one of today write. Included by header_*_test after the headers. */
-/* -1 of int is what such a program writes for a size. */
+/* Code as a program of 1990 and a current one contain it. header_*_test include it after the
+ * headers. */
+/* Old programs pass -1, an int, as a size. */
 #pragma GCC diagnostic ignored "-Wsign-conversion"
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* profil() beside what a process does: threads, fork, exec, signals, memory that goes away. */
+/* Tests profil() together with threads, fork, exec, signals, and memory that is unmapped. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ static int spin_until_finished_thrd(void *unused) {
   return 0;
 }
 
-/* Of a thread's own: what the process used in the meantime says nothing of it. */
+/* Returns the CPU time of one thread, in seconds. The process's would include other threads. */
 static double thread_cpu(pthread_t thread) {
   clockid_t clock;
   struct timespec now;
@@ -45,7 +45,7 @@ static void threads_count(void) {
   pthread_t early[4], late[3];
   thrd_t late_thrd;
   uint64_t before;
-  uint32_t others; /* a sanitizer's, which comes with the first thread, and this thread */
+  uint32_t others; /* a sanitizer's, which starts with the first thread, and this thread */
   set_rate(250);
   CHECK(pthread_create(&late[0], NULL, nothing, NULL) == 0);
   pthread_join(late[0], NULL);
@@ -58,10 +58,11 @@ static void threads_count(void) {
   CHECK(status_now().threads == others + 4);
   for (int i = 0; i < 3; ++i)
     CHECK(pthread_create(&late[i], NULL, spin_until_finished, NULL) == 0);
-  /* ThreadSanitizer does not know this function, and falls over its threads. */
+  /* ThreadSanitizer does not know this function, and fails because of its threads. */
   if (!SANITIZED)
     CHECK(thrd_create(&late_thrd, spin_until_finished_thrd, NULL) == thrd_success);
-  /* This thread sleeps: what comes is theirs. Until each had its time, however few processors. */
+  /* This thread sleeps, so that all ticks are the others'. Wait until each of those has had CPU
+   * time, however few processors there are. */
   for (int ready = 0; !ready;) {
     usleep(20000);
     ready = 1;
@@ -78,13 +79,13 @@ static void threads_count(void) {
   if (!SANITIZED)
     thrd_join(late_thrd, NULL);
   CHECK(before > 30);
-  /* The four that pthread_create() made before are wrapped as well: none is left. */
+  /* The four threads that pthread_create() made earlier are tracked as well: none is left. */
   CHECK(status_now().threads == others);
   off();
   CHECK(buffer[0] == status_now().ticks - status_now().saturated);
 }
 
-/* A tick a thread and period, not one a process: two threads have twice the ticks of one. */
+/* Each thread gets a tick per period, not the process: two threads have twice the ticks of one. */
 static void a_late_thread_has_a_clock(void) {
   pthread_t thread;
   double cpu;
@@ -97,7 +98,7 @@ static void a_late_thread_has_a_clock(void) {
   finish();
   pthread_join(thread, NULL);
   off();
-  /* Of a hundred; far from what would be no clock, or two. */
+  /* About a hundred are due; the bounds exclude both no clock and two. */
   CHECK((double)status_now().ticks > 50 * cpu && (double)status_now().ticks < 150 * cpu + 20);
 }
 
@@ -160,7 +161,7 @@ static void fork_goes_on_in_both(void) {
     CHECK(buffer[0] >= before + 20);
     _exit(42);
   }
-  /* Not a tick of the child's is here. */
+  /* The child's ticks are not counted here. */
   CHECK(status_of(child) == 42);
   spin_ticks(20);
   off();
@@ -190,7 +191,8 @@ static void fork_shares_shared_memory(void) {
 
 /* --- exec ------------------------------------------------------------------------------------- */
 
-/* The new program: takes any signal that came along, and has no descriptor or timer of ours. */
+/* Runs in the new program. It accepts any signal that is still pending, and checks that there is no
+ * descriptor of the library. */
 static void exec_target(void) {
   sigset_t all;
   struct sigaction action;
@@ -253,8 +255,8 @@ static void exec_turns_off(void) {
     if (child == 0) {
       pthread_t thread;
       on();
-      /* Threads that spin meanwhile, an exec by one that is not the first, and ticks that are
-       * pending as every signal is blocked. */
+      /* Cover threads that spin meanwhile, an exec by another than the first thread, and ticks that
+       * are pending because every signal is blocked. */
       if (round % 3 == 1)
         pthread_create(&thread, NULL, spin_until_finished, NULL);
       if (round % 3 == 2) {
@@ -313,7 +315,7 @@ static void block_all_and_spin(rlim_t queue) {
   CHECK(setrlimit(RLIMIT_SIGPENDING, &limit) == 0);
   sigfillset(&all);
   if (tally_profil(buffer, sizeof buffer, 0, 2) != 0)
-    skip("perf is not used where the queue is short");
+    skip("perf is not used if the signal queue is short");
   sigprocmask(SIG_BLOCK, &all, &before);
   spin_seconds(1);
   sigprocmask(SIG_SETMASK, &before, NULL);
@@ -401,7 +403,7 @@ static void truncated_file(void) {
   CHECK(status_now().lost >= 4);
 }
 
-/* For gmon_test.py: which clock it is when nobody says which. */
+/* For gmon_test.py: prints which clock is used if none is requested. */
 static void print_clock(void) {
   struct tally_profil_options options = options_of(1000);
   options.clock = TALLY_MON_CLOCK_AUTO;

@@ -1,4 +1,4 @@
-/* profil(): which short counts, what is refused, what has no effect. */
+/* Tests profil(): which short it counts in, what it refuses, and what has no effect. */
 #include <limits.h>
 
 #include "cases.h"
@@ -10,7 +10,7 @@ static int is_on(void) { return (int)status_now().on; }
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* Every tick is in a short that a pc of spin_here() counts into, or outside. */
+/* Checks that every tick is in a short for some pc of spin_here(), or outside the buffer. */
 static void check_counts(const unsigned short *shorts, struct tally_profil_map map) {
   const struct tally_profil_status status = status_now();
   uint64_t sum = 0;
@@ -32,7 +32,7 @@ static void counts_by_scale(void) {
   CHECK(bytes <= sizeof buffer);
   set_rate(1000);
   for (size_t i = 0; i < sizeof scales / sizeof *scales; ++i) {
-    /* The buffer ends where the function does: what is called beside it is outside. */
+    /* The buffer ends where the function does, so that the functions it calls are outside. */
     struct tally_profil_map map = {spin_low(), 0, 0, scales[i], TALLY_PROFIL_AIX, 0, 0};
     map.bytes = bytes * (scales[i] & 0xFFFF) / 0x10000 / 2 * 2 + 2;
     memset(buffer, 0, sizeof buffer);
@@ -41,7 +41,7 @@ static void counts_by_scale(void) {
     spin_ticks(40);
     CHECK(profil(buffer, map.bytes, spin_low(), 0) == 0);
     CHECK(is_on() == 0);
-    if (scales[i] != 3) /* whose one short reaches far behind the function */
+    if (scales[i] != 3) /* its only short reaches far beyond the function */
       check_counts(buffer, map);
     CHECK(sum_of(buffer + map.bytes / 2, 4096 - map.bytes / 2) == 0);
   }
@@ -131,7 +131,8 @@ static void ranges_count(void) {
   struct prof ranges[5];
   memset(ranges, 0, sizeof ranges);
   set_rate(1000);
-  /* One that no pc is in, one that is off, ours, and one that overlaps it: the first wins. */
+  /* A range without any pc, one that is off, the tested one, and one that overlaps it: the first
+   * one wins. */
   ranges[0] = range(4096, 8192, other, 64, 0xFFFF);
   ranges[1] = range(spin_low(), spin_high() - 1, other, 64, 1);
   ranges[2] = range(spin_low(), spin_high(), buffer, bytes, 0xFFFF);
@@ -148,7 +149,7 @@ static void ranges_count(void) {
 
 static void computed_scales(void) {
   const size_t span = spin_high() - spin_low();
-  /* Odd ranges and sizes, too; a buffer larger than the range, and one short for everything. */
+  /* Includes odd ranges and sizes, a buffer larger than the range, and one short for everything. */
   const int sizes_tried[] = {2, 3, 7, 16, (int)span, (int)span * 3};
   set_rate(1000);
   for (size_t i = 0; i < sizeof sizes_tried / sizeof *sizes_tried; ++i) {
@@ -178,10 +179,10 @@ static void ranges_refused(void) {
   CHECK(munmap((void *)hole, 4096) == 0);
   CHECK_FAILS(profil((struct prof *)NULL, -1, 0, 0), EFAULT);
   CHECK_FAILS(profil((struct prof *)hole, -1, 0, 0), EFAULT);
-  /* An array without an end. */
+  /* The array has no end. */
   *at_the_end = range(1, 2, buffer, 2, 0xFFFF);
   CHECK_FAILS(profil(at_the_end, -1, 0, 0), EFAULT);
-  /* A buffer that is none, one below zero, and two with a hole between them. */
+  /* A buffer that is not mapped, one of negative size, and two with a hole between them. */
   ranges[0] = range(4096, 8192, (void *)hole, 2, 0xFFFF);
   CHECK_FAILS(profil(ranges, -1, 0, 0), EFAULT);
   ranges[0] = range(4096, 8192, buffer, -2, 0xFFFF);
@@ -193,7 +194,7 @@ static void ranges_refused(void) {
   CHECK(profil(ranges, -1, 0, 0) == 0);
   ranges[0].p_high = NULL;
   CHECK(profil(ranges, -1, 0, 0) == 0 && is_on() == 0);
-  /* Ends ascend, and a range has a length. */
+  /* The ends must ascend, and a range must not be empty. */
   ranges[0] = range(4096, 8192, buffer, 64, 0xFFFF);
   ranges[1] = range(1000, 4096, buffer, 64, 0xFFFF);
   CHECK_FAILS(profil(ranges, -1, 0, 0), EINVAL);
@@ -203,13 +204,13 @@ static void ranges_refused(void) {
   CHECK_FAILS(profil(ranges, -1, 0, 0), EINVAL);
   ranges[1] = range(9001, 9000, buffer, 64, 0);
   CHECK_FAILS(profil(ranges, -1, 0, 0), EINVAL);
-  /* EFAULT comes first. */
+  /* EFAULT takes precedence. */
   ranges[2] = range(9100, 9200, (void *)hole, 2, 0xFFFF);
   CHECK_FAILS(profil(ranges, -1, 0, 0), EFAULT);
   CHECK(is_on() == 0);
 }
 
-/* --- what is refused, and what has no effect -------------------------------------------------- */
+/* --- refusals, and calls without effect ------------------------------------------------------- */
 
 static void shorts_refused(void) {
   char *const page = pages(2 * 4096);
@@ -227,7 +228,7 @@ static void shorts_refused(void) {
 }
 
 static void large_buffers(void) {
-  const size_t bytes = (size_t)1 << 30; /* sparse: nobody touches it */
+  const size_t bytes = (size_t)1 << 30; /* sparse: no page is touched */
   char *const space = pages(bytes);
   set_rate(100);
   CHECK(profil((unsigned short *)(void *)space, bytes, 0, 2) == 0);
@@ -242,12 +243,12 @@ static void toggles(void) {
   struct prof ranges[2];
   memset(ranges, 0, sizeof ranges);
   set_rate(1000);
-  /* Off while off: no pointer is looked at, whatever says off. */
+  /* Turning off while off ignores pointers, whichever scale means off. */
   CHECK(profil(bad, 100, 0, 0) == 0 && profil(bad, 100, 0, 1) == 0);
   CHECK(profil(bad, 100, 0, 0x10000) == 0 && status_now().scale_warning == 1);
   CHECK(profil(bad, 100, 0, 0x20001) == 0);
   CHECK(profil(ranges, -1, 0, 0) == 0 && is_on() == 0);
-  /* On while on keeps the buffer; form 2 has no effect on form 1. */
+  /* Turning on while on keeps the buffer; form 2 has no effect on form 1. */
   CHECK(profil(buffer, 64, 0, 2) == 0);
   CHECK(profil(bad, 64, 0, 2) == 0 && profil(other, 64, 0, 2) == 0);
   CHECK(profil(bad_ranges, -1, 0, 0) == 0 && profil(ranges, -1, 0, 0) == 0);
@@ -255,7 +256,7 @@ static void toggles(void) {
   spin_ticks(5);
   CHECK(profil(bad, 64, 0, 0) == 0 && is_on() == 0);
   CHECK(buffer[0] >= 5 && other[0] == 0);
-  /* And form 1 none on form 2. */
+  /* Nor has form 1 an effect on form 2. */
   ranges[0] = range(1, UINTPTR_MAX, buffer, 2, 2);
   CHECK(profil(ranges, -1, 0, 0) == 0 && is_on() == 2);
   CHECK(profil(bad, 64, 0, 0) == 0 && profil(bad, 64, 0, 2) == 0 && is_on() == 2);
@@ -271,8 +272,8 @@ static void other_systems(void) {
   set_rate(1000);
   options.abi = TALLY_MON_ABI_BSD;
   CHECK(tally_profil_options(&options) == 0);
-  CHECK(profil(buffer, 2, 0, 1) == 0 && is_on() == 1);      /* 0 alone is off */
-  CHECK(profil(other, 2 * 4096, spin_low(), 0x10000) == 0); /* takes the other's place */
+  CHECK(profil(buffer, 2, 0, 1) == 0 && is_on() == 1);      /* only 0 is off */
+  CHECK(profil(other, 2 * 4096, spin_low(), 0x10000) == 0); /* replaces the other buffer */
   spin_ticks(20);
   CHECK(profil(other, 2, 0, 0) == 0 && is_on() == 0);
   CHECK(sum_of(other, 4096) > 0);
@@ -310,7 +311,7 @@ static void options_and_status(void) {
 }
 
 static void by_name(void) {
-  /* The plain function, by its name alone; -1 in any width. */
+  /* profil as a plain function, through its address and its name; -1 as size_t and as unsigned. */
   int (*const function)(unsigned short *, size_t, size_t, unsigned) = profil;
   struct prof ranges[2];
   memset(ranges, 0, sizeof ranges);

@@ -1,7 +1,7 @@
-"""Every file of the Callgrind corpus: what it reports, what becomes of it when it is written anew,
-and what a second reader makes of it.
+"""Tests every file of the Callgrind corpus: its report, the file that `rewrite` makes of it, and
+how a second reader sees it.
 
-TALLY_CORPUS names the corpus; without it, the folder beside the sources is looked for.
+TALLY_CORPUS names the corpus; without it, the directory shared/corpus beside the sources is used.
 """
 import functools
 import gzip
@@ -22,7 +22,7 @@ from support.skips import run_unittests, skip_script
 CORPUS = Path(os.environ.get("TALLY_CORPUS") or
               SOURCE_ROOT.parent / "shared" / "corpus") / "callgrind"
 
-# Why the second reader, which forgives nothing, gives a file up.
+# Errors with which the second reader, which is not lenient, rejects a file.
 UNREADABLE = {
     "undefid.callgrind": r"\('fn', '1'\)",
     "nomangle.callgrind": r"\('f[ln]', '\d+'\)",
@@ -52,7 +52,7 @@ def sound() -> list[Path]:
 
 
 def unpackable() -> list[Path]:
-    """Those whose bytes can be had here."""
+    """Returns the valid files that can be decompressed on this machine."""
     return [path for path in sound() if path.suffix != ".zst" or shutil.which("zstd")]
 
 
@@ -97,7 +97,7 @@ class CorpusTest(ProfileCase):
                 else:
                     self.assertEqual(done.returncode, 1)
                     self.assertRegex(done.stderr, rf"^tally: {re.escape(str(path))}:\d+:\d+: \w")
-                # The validator finds the same, on its standard output.
+                # `validate` reports the same error on its standard output.
                 done = run_tally("validate", str(path))
                 self.assertEqual((done.returncode, done.stderr), (1, ""))
                 self.assertRegex(done.stdout, rf"(?m)^{re.escape(str(path))}(:\d+:\d+)?: error: ")
@@ -134,7 +134,8 @@ class CorpusTest(ProfileCase):
         return sums
 
     def test_written_anew(self) -> None:
-        """The same report; the same bytes when written once more; nothing for the validator."""
+        """Rewriting keeps the report, a second rewrite gives the same bytes, and `validate` reports
+        nothing."""
         for path in sound():
             with self.subTest(path.name):
                 once = self.rewritten(str(path), "once.callgrind")
@@ -158,7 +159,7 @@ class CorpusTest(ProfileCase):
 
     def test_written_with_full_names_and_positions(self) -> None:
         for path in sound():
-            if path.suffix == ".zst" or stem(path) in UNDEFINED:  # long; no name but an id
+            if path.suffix == ".zst" or stem(path) in UNDEFINED:  # long, or without names
                 continue
             with self.subTest(path.name):
                 full = self.rewritten(str(path), "full.callgrind", "--full-names",
@@ -169,7 +170,7 @@ class CorpusTest(ProfileCase):
                 self.assertIsNone(short)
 
     def test_size(self) -> None:
-        """No larger than Valgrind writes it."""
+        """The rewritten file is at most 5 % larger than Valgrind's."""
         seen = 0
         for path in unpackable():
             if b"\ncreator: callgrind-" not in unpacked(path)[:2000].replace(b"\r", b""):
@@ -177,7 +178,8 @@ class CorpusTest(ProfileCase):
             seen += 1
             with self.subTest(path.name):
                 size = os.path.getsize(self.rewritten(str(path), "once.callgrind"))
-                # Names made of ids are written in full: other readers do not know them.
+                # Names composed of ids are written in full, because other readers cannot expand
+                # them: 15 %.
                 nested = path.name.startswith("compress_mangled")
                 self.assertLessEqual(size, (1.15 if nested else 1.05) * len(unpacked(path)))
         self.assertGreater(seen, 15)
@@ -197,7 +199,7 @@ class CorpusTest(ProfileCase):
     def compare_rows(self, path: Path, rows: CallgrindRows) -> None:
         report = self.report(str(path))
         self.assertEqual(rows.totals(), tuple(report["totals"]))
-        # JSON has no other bytes.
+        # JSON replaces bytes that are not UTF-8.
         shown = {tuple(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
                        for text in (each.name, each.file, each.object)): each
                  for each in rows.functions()}
@@ -209,12 +211,12 @@ class CorpusTest(ProfileCase):
         for key, (self_costs, _, count) in by_key(report).items():
             self.assertEqual((tuple(self_costs), count),
                              (own.get(shown[key], zero), calls.get(shown[key], 0)), key)
-        # Row for row, by the file that we write.
+        # Compare row by row with the file that Tally writes.
         with open(self.rewritten(str(path), "rows.callgrind"), "rb") as file:
             again = second_reader(file.read())
         self.assertEqual(again.events, rows.events)
         for seen, wanted in ((again.self_costs, rows.self_costs), (again.arcs, rows.arcs)):
-            # No assertEqual of the whole: a difference in a million rows is not to be printed.
+            # Not assertEqual, which would print all of a million rows if one differs.
             wrong = [key for key in {**seen, **wanted}
                      if seen.get(key, zero) != wanted.get(key, zero)]
             self.assertEqual(wrong[:3], [])
@@ -222,5 +224,5 @@ class CorpusTest(ProfileCase):
 
 if __name__ == "__main__":
     if not CORPUS.is_dir():
-        skip_script(f"there is no corpus in {CORPUS} (TALLY_CORPUS names another)")
+        skip_script(f"there is no corpus in {CORPUS} (TALLY_CORPUS can name another)")
     run_unittests()

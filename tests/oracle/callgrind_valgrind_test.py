@@ -1,5 +1,5 @@
-"""Profiles that Valgrind makes now: ours against callgrind_annotate, of the file and of the file
-written anew."""
+"""Profiles Valgrind at test time, and compares Tally's reports with callgrind_annotate's, for the
+original and for the rewritten file."""
 import functools
 import glob
 import os
@@ -30,8 +30,8 @@ RUNS = {
 
 
 def annotate(path: str, *, inclusive: bool = False) -> tuple[Annotation, str]:
-    """Its table, and its standard error."""
-    with tempfile.TemporaryDirectory() as elsewhere:  # where no source is: names stay whole
+    """Returns the table of callgrind_annotate, and its standard error."""
+    with tempfile.TemporaryDirectory() as elsewhere:  # no sources: names are not shortened
         done = subprocess.run(
             ["callgrind_annotate", f"--inclusive={'yes' if inclusive else 'no'}", "--threshold=100",
              "--auto=no", "--show-percs=no", os.path.abspath(path)], cwd=elsewhere,
@@ -45,7 +45,7 @@ def costs_of(annotation: Annotation) -> dict:
 
 
 def in_cycles(rows: CallgrindRows) -> set[Function]:
-    """Functions that call themselves, by whatever way."""
+    """Returns the functions that call themselves, directly or indirectly."""
     callees: dict[Function, set[Function]] = {}
     for caller, callee in rows.arcs_by_function():
         callees.setdefault(caller, set()).add(callee)
@@ -102,8 +102,8 @@ class ValgrindTest(ProfileCase):
         base = self.files("separate_threads")[0].removesuffix("-01")
         self.assertEqual(os.path.getsize(base), 0)
         done = self.tally("report", base, status=4)
-        self.assertEqual(done.stderr, f"tally: {base}: is empty; the threads are in files of their "
-                         f"own: {os.path.basename(base)}-01, …\n")
+        self.assertEqual(done.stderr, f"tally: {base}: is empty; the threads are in separate "
+                         f"files: {os.path.basename(base)}-01, …\n")
 
     def test_equals_annotate(self) -> None:
         for name, path in self.each_file():
@@ -120,10 +120,11 @@ class ValgrindTest(ProfileCase):
         self.assertGreater(len(rows.stated_totals), 1 if several_parts else 0)
 
         plain, errors = annotate(path)
-        # It does not know that a file may have parts.
+        # callgrind_annotate does not support several parts, and reports errors.
         self.assertEqual(errors != "", several_parts, errors)
         self.assertEqual(plain.events, events)
-        # It takes the lines of a file for the function; so by line, then by file and name.
+        # callgrind_annotate identifies functions by the file of the lines: sum Tally's lines so,
+        # too.
         own: dict[tuple[str, str], tuple[int, ...]] = {}
         for row in lines["lines"]:
             key = row["file"], row["function"]
@@ -131,15 +132,16 @@ class ValgrindTest(ProfileCase):
         own = {key: cost for key, cost in own.items() if any(cost)}
         self.assertEqual(own, {key: cost for key, cost in rows.annotate_self().items()
                                if any(cost)})
-        # A call that goes on from one part to the next is written there with calls=0, and it takes
-        # the cost of such a call for self cost.
+        # Valgrind writes a call that continues from one part into the next with calls=0, and
+        # callgrind_annotate counts the cost of such a call as self cost.
         if several_parts:
             return
         self.assertEqual(plain.totals, rows.stated_summaries[0])
         self.assertEqual(costs_of(plain), own)
 
-        # What its callers pay for a function is its inclusive cost, where nothing recurs. It knows no
-        # objects, and takes the file of inlined lines for that of a caller: only what is called.
+        # Without recursion the inclusive cost of a function is the sum of the calls to it. Compare
+        # only functions that are called: callgrind_annotate knows no objects, and takes the file of
+        # inlined lines for the caller's.
         recursive = {each.name for each in in_cycles(rows)}
         self.assertTrue({"fibonacci'2", "even'2", "odd'2"} <= recursive, recursive)
         called = {(callee.file, callee.name) for _, callee in rows.arcs_by_function()}
@@ -157,7 +159,7 @@ class ValgrindTest(ProfileCase):
             compared.add(key[1])
             self.assertEqual(inclusive[key], shown.get(key, (0,) * len(events)), key)
         self.assertTrue({"work", "back", "called_back", "helper"} <= compared, compared)
-        # Valgrind may count a little in calls (and in its summary) that it books on no line.
+        # Valgrind may count a little cost in calls (and in its summary) that belongs to no line.
         most = tuple(map(max, totals, rows.stated_summaries[0]))
         for key, costs in inclusive.items():
             for cost, total in zip(costs, most):

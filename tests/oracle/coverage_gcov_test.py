@@ -1,5 +1,5 @@
-"""`tally coverage` beside the compiler's gcov: what gcov prints for each object, added up here by
-source and line, is what the tracefile holds."""
+"""Compares `tally coverage` with the compiler's gcov: the tracefile must equal gcov's output for
+all objects, summed here by source and line."""
 from __future__ import annotations
 
 import collections
@@ -29,7 +29,7 @@ static inline int shared(int x) {
 
 
 def summed_by_gcov(folder: Path) -> dict:
-    """{source: ({line: count}, {(line, name): count}, {line: [count of each branch]})}"""
+    """Returns {source: ({line: count}, {(line, name): count}, {line: [count of each branch]})}."""
     files: dict = {}
     for data in sorted(folder.rglob("*.gcda")):
         text = run(["gcov", "--json-format", "--stdout", "--branch-probabilities", str(data)],
@@ -51,7 +51,7 @@ def summed_by_gcov(folder: Path) -> dict:
                     for row in rows:
                         add_by_place(branches.setdefault(number, []), row)
                 for function in file["functions"]:
-                    # Variants of a constructor or destructor are one function of the source.
+                    # Variants of a constructor or destructor are one function in the source.
                     name = re.sub(r"(?<=[CD])[0-5](?=Ev|Ei)", "2", function["name"])
                     functions[function["start_line"], name] += function["execution_count"]
     return files
@@ -122,7 +122,8 @@ class CoverageTest(unittest.TestCase):
         self.compare("-j", "1")
 
     def test_any_number_of_threads_gives_the_same(self) -> None:
-        """Also what is found: of objects whose build was moved, that do not match or are cut."""
+        """Diagnostics must be the same, too: for objects whose build directory was moved, and for
+        those that do not match or are truncated."""
         folder = self.folder / "build"
         folder.mkdir()
         (folder / "shared.h").write_text(SHARED, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Coverage that lcov and gcovr captured goes through `tally`, and they read it as what it was."""
+"""Converts coverage that lcov and gcovr captured by `tally`, and reads it by these tools again."""
 from __future__ import annotations
 
 import json
@@ -55,7 +55,7 @@ int main(int argc, char **) {
 }
 """
 KINDS = ("lines", "functions", "branches")
-# lcov 2 renamed its settings, and tells so.
+# lcov 2 renamed its settings, and warns about the old names.
 LCOV_BRANCHES = ("--rc", "lcov_branch_coverage=1")
 
 
@@ -73,14 +73,14 @@ def tally(folder: Path, *words: str) -> str:
 
 
 def numbers_of_lcov(folder: Path, file: str) -> dict[str, tuple[int, int]]:
-    """What `lcov --summary` says: of each kind how many ran, of how many."""
+    """Returns the numbers of `lcov --summary`: for each kind (executed, total)."""
     text = run(["lcov", "--summary", file, *LCOV_BRANCHES], folder)
     return {kind: (int(ran), int(all_)) for kind, ran, all_ in
             re.findall(r"^ *(\w+)\.+: .*\((\d+) of (\d+) ", text, re.MULTILINE)}
 
 
 def numbers_of_file(path: Path) -> dict[str, tuple[int, int]]:
-    """What the records themselves say; where tests are told apart, not their sum."""
+    """Returns the numbers of the records themselves. Records of several tests are not summed."""
     rows: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for line in path.read_text().splitlines():
         key, _, value = line.partition(":")
@@ -107,7 +107,7 @@ def numbers_of_gcovr(folder: Path, *words: str) -> dict[str, tuple[int, int]]:
 
 
 def counted(path: Path) -> dict:
-    """gcovr's tracefile without the lines that it does not count."""
+    """Returns gcovr's tracefile without the lines that gcovr does not count."""
     document = json.loads(path.read_text())
     for file in document["files"]:
         file["lines"] = [line for line in file["lines"]
@@ -122,7 +122,7 @@ class Program(unittest.TestCase):
         need_tools("g++")
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        # gcovr and lcov write it without links.
+        # gcovr and lcov write the path with symbolic links resolved.
         self.folder = Path(folder.name).resolve()
         (self.folder / "twice.h").write_text(HEADER)
         (self.folder / "program.cpp").write_text(PROGRAM)
@@ -136,7 +136,7 @@ class Program(unittest.TestCase):
         return "theirs.info"
 
     def capture_by_gcovr(self) -> tuple[str, str]:
-        """Its tracefile, and the version of its layout."""
+        """Returns gcovr's tracefile, and the version of its format."""
         need_tools("gcovr")
         run(["gcovr", "-r", ".", "--json", "theirs.gcovr.json"], self.folder)
         theirs = json.loads((self.folder / "theirs.gcovr.json").read_text())
@@ -151,7 +151,7 @@ class Program(unittest.TestCase):
         self.assertGreater(expected["branches"][1], 0)
         self.assertEqual(numbers_of_lcov(self.folder, "ours.info"), expected)
         self.assertEqual(numbers_of_file(self.folder / "ours.info"), expected)
-        # Written again it is the same.
+        # Rewriting it changes nothing.
         tally(self.folder, "rewrite", "ours.info", "-o", "again.info")
         self.assertEqual((self.folder / "again.info").read_bytes(),
                          (self.folder / "ours.info").read_bytes())
@@ -170,7 +170,7 @@ class Program(unittest.TestCase):
         need_tools("genhtml")
         theirs = self.capture_by_lcov()
         tally(self.folder, "convert", theirs, "-o", "ours.info")
-        # What the compiler's own headers hold is left out: they may not be here.
+        # Leave out the compiler's own headers, whose sources may not be installed.
         run(["lcov", "-q", "-e", "ours.info", str(self.folder / "*"), "-o", "some.info",
              *LCOV_BRANCHES], self.folder)
         tally(self.folder, "rewrite", "some.info", "-o", "ours.info")
@@ -185,7 +185,7 @@ class Program(unittest.TestCase):
         expected = numbers_of_gcovr(self.folder, "-a", theirs)
         self.assertGreater(expected["branches"][1], 0)
         self.assertEqual(numbers_of_gcovr(self.folder, "-a", "ours.gcovr.json"), expected)
-        # Both as gcovr writes them: only what does not count is gone.
+        # Compare both as gcovr writes them, without the lines that it does not count.
         for name in ("theirs", "ours"):
             run(["gcovr", "-r", ".", "-a", f"{name}.gcovr.json", "--json", f"{name}.json"],
                 self.folder)
@@ -200,7 +200,7 @@ class Program(unittest.TestCase):
               version)
         self.assertEqual(numbers_of_gcovr(self.folder, "-a", "from_lcov.gcovr.json"),
                          numbers_of_lcov(self.folder, theirs))
-        # And back.
+        # Convert it back.
         tally(self.folder, "convert", "from_lcov.gcovr.json", "-o", "back.info")
         self.assertEqual(numbers_of_lcov(self.folder, "back.info"),
                          numbers_of_lcov(self.folder, theirs))

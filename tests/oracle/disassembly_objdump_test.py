@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tally annotate --asm` against objdump: the same instructions, with all of a function's samples."""
+"""Compares `tally annotate --asm` with objdump: the same instructions, with all the samples."""
 from __future__ import annotations
 
 import json
@@ -51,7 +51,7 @@ class ObjdumpTest(unittest.TestCase):
         return json.loads(tally("report", profile, "--by", by, "--json"))["functions"]
 
     def test_each_sampled_function(self) -> None:
-        """Its samples are at its instructions, and these are objdump's, none left out."""
+        """All samples are at the function's instructions, and these are among objdump's."""
         for name in ("inlines", "spin7030", "spin7030_nodebug"):
             path = program(name)
             profile = self.recorded(path, "1")
@@ -82,7 +82,7 @@ class ObjdumpTest(unittest.TestCase):
         ranges = [(int(low, 16), int(low, 16) + int(size, 16)) for low, size in
                   re.findall(r"(?m)^(\w+) (\w+) t inlines::.*split_hot_cold\(.*$", symbols)]
         if len(ranges) < 2:
-            self.skipTest("this compiler splits no function")
+            self.skipTest("this compiler does not split the function")
         profile = self.recorded(path, "1")
         (found,) = self.code(profile, "split_hot_cold")["objects"]
         ours = {each["address"] for each in found["instructions"]}
@@ -93,7 +93,7 @@ class ObjdumpTest(unittest.TestCase):
     def test_costs_with_addresses_and_profiles_without(self) -> None:
         path = program("spin7030")
         profile = self.recorded(path, "0.5")
-        # With link-time addresses: pprof's are of the run.
+        # A callgrind file has link-time addresses, a pprof file those of the run.
         costs = self.recorded(path, "0.5", name="x.callgrind")
         for each in (profile, costs):
             (found,) = self.code(each, "seventy")["objects"]

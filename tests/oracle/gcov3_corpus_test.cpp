@@ -1,6 +1,8 @@
-// Files that GCC 3.2 and 3.3 and their programs wrote, and what their gcov printed of them.
+// Tests files that GCC 3.2 and 3.3 and their programs wrote, against what their gcov printed for
+// them.
 //
-// TALLY_CORPUS names the corpus; without it, the folder beside the sources is looked for.
+// TALLY_CORPUS names the corpus; without it, the directory shared/corpus beside the sources is
+// used.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -98,8 +100,8 @@ Counted counted(const fs::path &stem, Texts expected_findings = {}) {
 
 enum class Branches { none, percent, count };
 
-// By the last part of the source's name: its lines with code, "count:number", each followed by its
-// branches, as gcov 3.3 printed them.
+// Returns for each source, by the last part of its name, the lines with code as "count:number",
+// each followed by its branches, as gcov 3.3 printed them.
 std::map<std::string, Texts> printed(const Counted &in, Branches branches) {
   std::map<std::string, Texts> out;
   for (const Gcov3Source &source : in.counts.sources) {
@@ -126,7 +128,7 @@ std::map<std::string, Texts> printed(const Counted &in, Branches branches) {
   return out;
 }
 
-// The same of gcov's text.
+// Returns the same from gcov's text.
 std::map<std::string, Texts> printed_by_gcov(const std::string &text) {
   std::map<std::string, Texts> out;
   Texts *texts = nullptr;
@@ -148,7 +150,7 @@ std::string share(uint32_t some, uint32_t all, std::string_view what, std::strin
              : std::string();
 }
 
-// What gcov printed of a function or of a file.
+// Returns what gcov printed for a function or a file.
 Texts summary(const Gcov3Totals &t, const std::string &where, bool with_branches) {
   Texts out{share(t.lines_executed, t.lines, "lines executed", where)};
   if (!with_branches)
@@ -172,8 +174,8 @@ Texts lines_of(const std::string &text) {
   return out;
 }
 
-// What gcov printed to its standard output: files from the last that the compiler named to the
-// first, each with its functions.
+// Returns what gcov printed to its standard output: the files in reverse order of the compiler's
+// names, each with its functions.
 Texts summaries(const Counted &in, bool with_branches, bool with_functions) {
   Texts out;
   const auto put = [&](const Gcov3Totals &totals, const std::string &where) {
@@ -205,7 +207,7 @@ TEST(Gcov3Corpus, EveryFileIsWrittenAsItIs) {
     const std::string bytes = bytes_of(path);
     const auto &counters = std::get<std::unique_ptr<CounterFile>>(file->content);
     ASSERT_TRUE(*counters->bytes() == bytes);
-    // By content alone; and what it holds shows in its class.
+    // Only the contents identify the format, and the reader's class identifies the kind of file.
     const std::string ending = path.extension();
     for (const Format &format : formats())
       if (format.probe) {
@@ -248,7 +250,7 @@ TEST(Gcov3Corpus, CountsAreWhatGcovPrinted) {
   EXPECT_EQ(texts, files({".gz"}).size());
 }
 
-// gcov 3.2: blanks stand elsewhere.
+// gcov 3.2 prints blanks at different positions.
 TEST(Gcov3Corpus, TheFormWithoutNames) {
   const fs::path folder = corpus() / "nameless";
   const auto got = printed(counted(folder / "demo"), Branches::percent);
@@ -302,8 +304,8 @@ TEST(Gcov3Corpus, Variants) {
   const std::string bad_checksum = bytes_of(folder / "badchecksum.da");
   const Counted got =
       counted(bb, bbg, &bad_checksum,
-              {"x.da:0x34: warning: the counters of clampv are left out: their checksum is "
-               "123, and 276208096 in file: compiled anew in between"});
+              {"x.da:0x34: warning: the counters of clampv are ignored: their checksum is "
+               "123, but 276208096 in file: recompiled in between"});
   EXPECT_EQ(summaries(got, true, false), lines_of(bytes_of(folder / "badchecksum.stdout")));
 
   Diagnostics diagnostics;
@@ -323,8 +325,8 @@ TEST(Gcov3Corpus, MergedAsByTheRuntime) {
   const std::string merged_bytes = bytes_of(folder / "demo.run1+run2.merged-by-libgcc.da");
   const auto merged = read<Gcov3Data>(merged_bytes);
 
-  // The second run is the difference: written here word by word, 64-bit numbers that are not
-  // negative.
+  // Make the second run's file as the difference, word by word. All are non-negative 64-bit
+  // numbers.
   std::string second_bytes = merged_bytes;
   const auto put = [&](uint64_t offset, int64_t value) {
     for (int i = 0; i < 8; ++i)
@@ -352,7 +354,7 @@ TEST(Gcov3Corpus, MergedAsByTheRuntime) {
     ASSERT_TRUE(reversed ? two.add(one) : one.add(two));
     EXPECT_TRUE(*(reversed ? two : one).bytes() == merged_bytes);
   }
-  // Two blocks are the same run twice.
+  // The file of two blocks holds the same run twice.
   auto twice = read<Gcov3Data>(bytes_of(folder / "demo.appended-2-blocks.da"));
   EXPECT_EQ(twice.blocks().size(), 2u);
   auto none = read<Gcov3Data>(bytes_of(folder / "demo.run1.da"));
@@ -375,7 +377,7 @@ TEST(Gcov3Corpus, CutFiles) {
       Diagnostics diagnostics;
       if (ending == ".da") {
         const auto file = Gcov3Data::read(cut, "cut", diagnostics);
-        // Between its two blocks, one file holds another.
+        // One file has two blocks, and is valid if it is truncated between them.
         ASSERT_EQ(file.has_value(),
                   path.filename() == "demo.appended-2-blocks.da" && size == bytes.size() / 2);
       } else if (ending == ".bb") {
@@ -397,7 +399,8 @@ TEST(Gcov3Corpus, CutFiles) {
 int main(int argc, char **argv) {
   testing::InitGoogleTest(&argc, argv);
   if (!std::filesystem::is_directory(tally::corpus())) {
-    std::printf("SKIP: no corpus at %s (TALLY_CORPUS)\n", tally::corpus().c_str());
+    std::printf("SKIP: there is no corpus in %s (TALLY_CORPUS can name another)\n",
+                tally::corpus().c_str());
     return 77;
   }
   return RUN_ALL_TESTS();

@@ -1,4 +1,4 @@
-"""Programs that are compiled and run now: `tally gcov` prints what the compiler's gcov prints."""
+"""Compiles and runs programs at test time, and compares `tally gcov` with the compiler's gcov."""
 from __future__ import annotations
 
 import functools
@@ -21,7 +21,7 @@ from support.skips import missing_tool, need_tools, run_unittests, skip_script
 
 ATOMIC = "-fprofile-update=atomic"
 
-# Source: options of each of its builds.
+# For each source the options of its builds.
 BUILDS = {
     "shapes.cpp": (["-O0"], ["-O2"]),
     "jumps.c": (["-O0"], ["-O2"]),
@@ -36,7 +36,8 @@ def documents(text: str) -> list[dict]:
 
 
 def function_records(data: bytes) -> list[tuple[int, int, int]]:
-    """Where each function of a .gcda begins, its arc counters, and what follows these."""
+    """Returns for each function of a .gcda the offsets of its record, of its arc counters, and of
+    the record after these."""
     found, at = [], 16
     while at + 8 <= len(data):
         tag, length = struct.unpack_from("<Ii", data, at)
@@ -51,7 +52,7 @@ def function_records(data: bytes) -> list[tuple[int, int, int]]:
 
 
 def gcov(folder: Path, *words: str) -> list[dict]:
-    # Of counters of another compilation it prints all, and ends with 5.
+    # For counters of another compilation gcov prints all the same, and exits with status 5.
     return documents(run(["gcov", "--json-format", "--stdout", *words], folder, None).stdout)
 
 
@@ -71,7 +72,8 @@ class CompilerTest(unittest.TestCase):
     @classmethod
     @functools.lru_cache(maxsize=None)
     def folder(cls, source: str, options: tuple[str, ...]) -> Path:
-        """Where it was compiled and run. What is there must not be changed."""
+        """Returns the directory in which the source was compiled and run. Tests must not change
+        it."""
         folder = cls.built / "-".join([source.replace(".", "_"), *(o.lstrip("-") for o in options)])
         shutil.copytree(SOURCES, folder)
         (folder / "linked").symlink_to("inc")
@@ -97,7 +99,7 @@ class CompilerTest(unittest.TestCase):
                 folder = self.folder(source, tuple(options))
                 with tempfile.TemporaryDirectory(prefix="gcov-") as name:
                     not_run = Path(name) / "copy"
-                    # Names are judged by the folders that are there.
+                    # Copy all sources, because gcov's names depend on which directories exist.
                     shutil.copytree(folder, not_run, symlinks=True)
                     (not_run / "x.gcda").unlink()
                     for branches in ([], ["-b"]):
@@ -112,7 +114,8 @@ class CompilerTest(unittest.TestCase):
                                                  for line in file["lines"]))
 
     def test_several_files(self) -> None:
-        """A document each, in the order of the command line; twice the same is twice printed."""
+        """There is a document for each file, in the order of the command line. A file that is named
+        twice is printed twice."""
         one = self.folder("jumps.c", ("-O0",))
         with tempfile.TemporaryDirectory(prefix="gcov-") as name:
             for stem, source in (("a", one), ("b", self.folder("unity.cpp", ("-O0",)))):
@@ -164,7 +167,7 @@ class CompilerTest(unittest.TestCase):
             run(["gcc", "--coverage", "-O0", "-c", "jumps.c", "-o", "x.o"], folder)
             (folder / "x.gcda").write_bytes(kept)
             done = tally(folder, "-b", "x.gcda", status=1)
-            self.assertRegex(done.stderr, r"^x\.gcda: warning: the stamp is another[^\n]*\n$")
+            self.assertRegex(done.stderr, r"^x\.gcda: warning: the stamp differs[^\n]*\n$")
             self.assertEqual(documents(done.stdout), gcov(folder, "-b", "x.gcda"))
             functions = [f for file in documents(done.stdout)[0]["files"]
                          for f in file["functions"]]
@@ -172,8 +175,8 @@ class CompilerTest(unittest.TestCase):
             self.assertEqual({f["execution_count"] for f in functions}, {0})
 
     def test_functions_that_do_not_match(self) -> None:
-        """Of each function in turn the identity, a checksum, the number of counters; its record
-        empty, or not there at all."""
+        """For each function, changes its ident, a checksum or the number of counters, or empties or
+        removes its record."""
         built = self.folder("jumps.c", ("-O0",))
         whole = (built / "x.gcda").read_bytes()
         with tempfile.TemporaryDirectory(prefix="gcov-") as name:
@@ -220,7 +223,7 @@ class CompilerTest(unittest.TestCase):
 
 
 class ClangTest(unittest.TestCase):
-    """Clang has no tool that prints JSON: lines are held to the text of llvm-cov."""
+    """Clang has no tool that prints JSON, so that lines are compared with the text of llvm-cov."""
 
     def build(self, folder: Path, source: str, options: list[str]) -> None:
         shutil.copytree(SOURCES, folder)
@@ -249,12 +252,13 @@ class ClangTest(unittest.TestCase):
                     self.assertTrue(of_text)
                     self.assertEqual({os.path.normpath(file): line for file, line in of_seen},
                                      {os.path.normpath(file): line for file, line in of_text})
-                    # llvm-cov prints them as often as their block names the line.
+                    # llvm-cov repeats branches as often as their block names the line.
                     self.assertLessEqual(sum(map(len, of_seen.values())),
                                          sum(map(len, of_text.values())))
 
     def test_whatever_version_it_claims(self) -> None:
-        """llvm-cov 14 refuses what Clang 14 writes as version B22*; the counts are those of B13*."""
+        """llvm-cov 14 rejects what Clang 14 writes as version B22*; its counts are those of
+        B13*."""
         need_tools("clang")
         seen = []
         for version in ("B13*", "B22*"):

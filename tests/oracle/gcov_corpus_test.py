@@ -1,7 +1,7 @@
-"""Every oracle of the corpus of coverage files: `tally gcov` prints what the compiler's own gcov
-printed.
+"""Compares `tally gcov`, for every expected output of the coverage corpus, with what the compiler's
+own gcov printed.
 
-TALLY_CORPUS names the corpus; without it, the folder beside the sources is looked for.
+TALLY_CORPUS names the corpus; without it, the directory shared/corpus beside the sources is used.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.skips import run_unittests, skip_script
 
 CORPUS = Path(os.environ.get("TALLY_CORPUS") or
               SOURCE_ROOT.parent / "shared" / "corpus") / "gcov"
-LONG_LISTS = 3  # differences that are shown
+LONG_LISTS = 3  # the number of differences to print
 
 
 def tally_gcov(folder: Path, *words: str) -> subprocess.CompletedProcess:
@@ -40,7 +40,7 @@ def unpacked(path: Path) -> str:
 
 
 def without_patch_level(document: dict) -> dict:
-    """A notes file does not hold it."""
+    """Removes the patch level of GCC's version, which a notes file does not hold."""
     return {**document, "gcc_version": re.sub(r"^(\d+\.\d+)\.\d+$", r"\1",
                                               document["gcc_version"])}
 
@@ -49,7 +49,7 @@ class GccTest(unittest.TestCase):
     maxDiff = 4000
 
     def run_of(self, oracle: Path) -> dict:
-        """What is printed in the place where the oracle was."""
+        """Returns what `tally gcov` prints in the directory in which gcov ran."""
         folder, name = oracle.parents[1], oracle.name.removesuffix(".json.xz")
         words = ["-b"] if name.endswith(".b") else []
         name = name.removesuffix(".b")
@@ -60,7 +60,7 @@ class GccTest(unittest.TestCase):
                 folder = Path(elsewhere)
             done = tally_gcov(folder, *words, stem + (".gcda" if stem == name else ".gcno"))
         self.assertEqual(done.returncode, 0, done.stderr)
-        # Of setjmp() and longjmp(): nothing else is found, and nothing without counters.
+        # setjmp() and longjmp() cause this warning. There are no others, and none without counters.
         found = re.sub(r"(?m)^\S+\.gcno: warning: negative counts in [^\n]*\n", "", done.stderr)
         self.assertEqual((found, name != stem and done.stderr != ""), ("", False))
         return json.loads(done.stdout)
@@ -72,7 +72,8 @@ class GccTest(unittest.TestCase):
             with self.subTest(str(oracle.relative_to(CORPUS))):
                 seen = without_patch_level(self.run_of(oracle))
                 wanted = without_patch_level(json.loads(unpacked(oracle)))
-                # No assertEqual of the whole: it takes minutes to print what differs.
+                # Not assertEqual of the whole documents: it would take minutes to print a
+                # difference.
                 for s, w in zip(seen["files"], wanted["files"]):
                     for rows in ("functions", "lines"):
                         wrong = [(a, b) for a, b in zip(s[rows], w[rows]) if a != b]
@@ -88,8 +89,8 @@ class GccTest(unittest.TestCase):
 
 
 class Gcc14Test(unittest.TestCase):
-    """No files of GCC 14 are there: these are GCC 12's with its version word, and with conditions
-    that are made up. What gcov has told before must stay the same."""
+    """There are no files of GCC 14. The tests use GCC 12's with the version word of GCC 14, and
+    with made-up conditions. The fields that both versions print must stay the same."""
     maxDiff = 4000
 
     def test_format_2(self) -> None:
@@ -129,7 +130,8 @@ class Gcc14Test(unittest.TestCase):
         return len(conditions)
 
     def check_blocks(self, line: dict) -> int:
-        """What is left is what format 1 tells."""
+        """Checks and removes the fields of format 2, so that those of format 1 remain. Returns the
+        number of calls."""
         blocks, calls = line.pop("block_ids"), line.pop("calls")
         for branch in line["branches"]:
             self.assertIn(branch.pop("source_block_id"), blocks)
@@ -141,9 +143,10 @@ class Gcc14Test(unittest.TestCase):
 
 
 class ClangTest(unittest.TestCase):
-    """Where longjmp() leaves a function, or ends it twice, Clang's counters contradict each other
-    (it has no arcs for that, as GCC has) and no count is right: there llvm-cov takes counts below 0
-    as if they had no sign, and we keep and report them. Their lines are not compared."""
+    """If longjmp() leaves a function, or makes it return twice, Clang's counters contradict each
+    other, because Clang has no arcs for that, as GCC has. Then no count is right: llvm-cov shows
+    negative counts as unsigned numbers; Tally keeps and reports them. Lines of such functions are
+    not compared."""
 
     def test_clang_14(self) -> None:
         oracles = sorted(CORPUS.glob("clang14/*/oracle/*.bc.gcov.xz"))
@@ -172,7 +175,7 @@ class ClangTest(unittest.TestCase):
                     branches += len(of_seen[key])
                     if key[1] in doubtful:
                         continue
-                    # llvm-cov prints them as often as their block names the line.
+                    # llvm-cov repeats branches as often as their block names the line.
                     repeated += len(of_seen[key]) != len(counts)
                     self.assertEqual(set(of_seen[key]), set(counts), key)
                     self.assertLessEqual(collections.Counter(of_seen[key]),
@@ -189,5 +192,5 @@ class ClangTest(unittest.TestCase):
 
 if __name__ == "__main__":
     if not CORPUS.is_dir():
-        skip_script(f"there is no corpus in {CORPUS} (TALLY_CORPUS names another)")
+        skip_script(f"there is no corpus in {CORPUS} (TALLY_CORPUS can name another)")
     run_unittests()

@@ -1,7 +1,8 @@
-// Real files of coverage, cut short at every byte: each is refused with a place, or is whole as far
-// as it goes; none is read as something else.
+// Truncates real coverage files at every byte. Each is rejected with an offset, or is a valid file
+// as far as it goes; none is misread.
 //
-// TALLY_CORPUS names the corpus; without it, the folder beside the sources is looked for.
+// TALLY_CORPUS names the corpus; without it, the directory shared/corpus beside the sources is
+// used.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -28,8 +29,8 @@ fs::path corpus() {
                          : fs::path(sources ? sources : ".") / ".." / "shared" / "corpus";
 }
 
-// Of each folder and kind the smallest, for the time is as the square of the size; none beyond
-// that.
+// Returns the smallest file of each directory and extension, because the time grows with the square
+// of the size. Files larger than `largest` are left out.
 constexpr uintmax_t largest = 24 * 1024;
 std::vector<fs::path> chosen(std::string_view below, const std::set<std::string> &endings) {
   std::map<std::pair<fs::path, std::string>, fs::path> smallest;
@@ -50,7 +51,7 @@ std::vector<fs::path> chosen(std::string_view below, const std::set<std::string>
 
 using Read = Result<std::unique_ptr<CounterFile>> (*)(ByteSource &, Diagnostics &);
 
-// How many of the beginnings are whole files, too.
+// Reads each proper prefix of the file. Returns how many of them are valid files.
 size_t cut(const fs::path &path, Read read) {
   auto source = ByteSource::open(path.string());
   EXPECT_TRUE(source) << path;
@@ -63,7 +64,7 @@ size_t cut(const fs::path &path, Read read) {
     if (!file) {
       EXPECT_FALSE(file.error().message.empty());
       EXPECT_EQ(file.error().source, path.filename().string());
-      // Nothing at all has no place.
+      // An empty file has no offset to report.
       EXPECT_TRUE(size == 0 || file.error().where.kind == Position::Kind::offset)
           << path << " " << size << " " << file.error().text();
       EXPECT_LE(file.error().where.offset, size) << path << " " << file.error().text();
@@ -80,7 +81,7 @@ TEST(GcovTruncation, Data) {
   const auto files = chosen("gcov", {".gcda"});
   ASSERT_GE(files.size(), 3u);
   for (const fs::path &path : files)
-    // GCC's end mark may be missing; Clang writes it twice, and nothing is lost with the second.
+    // GCC's end mark may be missing. Clang writes it twice, and nothing is lost without the second.
     EXPECT_LE(cut(path, gcov::read_data), 4u) << path;
 }
 
@@ -89,7 +90,7 @@ TEST(GcovTruncation, Notes) {
   ASSERT_GE(files.size(), 3u);
   for (const fs::path &path : files) {
     const size_t whole = cut(path, gcov::read_notes);
-    EXPECT_LE(whole, fs::file_size(path) / 8 + 5) << path; // between two records, no more
+    EXPECT_LE(whole, fs::file_size(path) / 8 + 5) << path; // at most at each record boundary
   }
 }
 
@@ -98,7 +99,7 @@ TEST(GcovTruncation, Gcc3) {
   ASSERT_GE(counters.size(), 3u);
   ASSERT_GE(notes.size(), 4u);
   for (const fs::path &path : counters)
-    EXPECT_LE(cut(path, gcov3::read), 1u) << path; // of two blocks, between these
+    EXPECT_LE(cut(path, gcov3::read), 1u) << path; // between its two blocks, if it has two
   for (const fs::path &path : notes)
     cut(path, gcov3::read);
 }
@@ -108,7 +109,7 @@ TEST(GcovTruncation, Gcc3) {
 
 int main(int argc, char **argv) {
   if (!std::filesystem::exists(tally::corpus() / "gcov")) {
-    std::printf("SKIP: there is no corpus in %s (TALLY_CORPUS names another)\n",
+    std::printf("SKIP: there is no corpus in %s (TALLY_CORPUS can name another)\n",
                 tally::corpus().c_str());
     return 77;
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Our chains of callers and GDB's frames, at a hundred stops of a running program and at each
-instruction of pieces of it: from the same registers and stack, the same addresses. Of a hundred,
-ninety-nine must be equal; each that is not is printed with GDB's names."""
+"""Compares Tally's unwinder with GDB's frames, at a hundred stops of a running program and at each
+instruction of parts of it. From the same registers and stack, both must get the same addresses at
+99 of 100 stops; each stop that differs is printed with GDB's names."""
 from __future__ import annotations
 
 import os
@@ -17,7 +17,8 @@ from support.skips import need_tools, run_unittests
 STOPS = 100
 UNWIND_STOPS = os.environ.get("TALLY_UNWIND_STOPS", "")
 
-# What GDB runs. A stop's line: the registers and the stack; its frames go to another file.
+# The script that GDB runs. It writes the registers and the stack of each stop to one file, a line
+# each, and GDB's frames to another.
 DRIVER = """
 import gdb, os
 REGISTERS = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip".split()
@@ -51,8 +52,8 @@ with open(folder + "/stops", "w") as stops, open(folder + "/frames", "w") as fra
         print(*(f"{value:x}" for value in values), stack.hex(), file=stops)
         seen = []
         while frame is not None:
-            # An inlined frame has the pc of the one that it is in, and GDB guesses from DWARF who
-            # jumped instead of calling: neither is on the stack.
+            # An inlined frame has the pc of the frame that contains it, and GDB infers tail-call
+            # frames from DWARF: neither is on the stack.
             if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
                 seen.append(f"{frame.pc():x}={(frame.name() or '?').replace(' ', '')}")
             frame = frame.older()
@@ -87,7 +88,7 @@ class Frames(unittest.TestCase):
         equal = interrupted = 0
         reached: set[str] = set()
         for number, (frames, (end, *pcs)) in enumerate(zip(theirs, ours)):
-            # A caller's pc is the address before the one that is returned to, but for one that a
+            # Tally's pc of a caller is the return address minus one, except that of a frame that a
             # signal interrupted.
             same = len(pcs) == len(frames) and all(
                 int(pc, 16) in (int(at, 16), int(at, 16) - 1) for pc, (at, _) in zip(pcs, frames))
@@ -118,8 +119,8 @@ class Frames(unittest.TestCase):
         self.compare("unwound_debug_frame", 100)
 
     def test_each_instruction(self) -> None:
-        """Prologues, epilogues with what they have popped, PLT entries, and the dynamic linker's
-        own assembly when they are met first."""
+        """Covers prologues, epilogues after pops, PLT entries, and the dynamic linker's assembly
+        when it binds a function."""
         self.compare("unwound", 1000, ("on_stack", "sorted", "tree", "collected", "timed"))
 
 

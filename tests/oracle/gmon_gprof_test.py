@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gmon.out against gprof: what we read of its files, and what it reads of ours."""
+"""Compares Tally with gprof on gmon.out: Tally reads gprof's files, and gprof reads Tally's."""
 import os
 import re
 import shutil
@@ -24,10 +24,10 @@ NOINLINE static void other(void) { for (int i = 0; i < 5000; i++) sink ^= i; }
 int main(void) { for (int i = 0; i < 30000; i++) { mid(i % 5); fact(6); other(); } return 0; }
 """
 
-# Symbols of each kind, 64 bytes each; gprof decides which of them count.
+# Symbols of each kind, 64 bytes each. gprof decides which of them are functions.
 SYMBOLS = [("aaa", "global"), ("fa", "global"), ("fb", "global"), ("local_one", "local"),
            ("local_one.cold", "local"), ("f.part.0", "local"), ("f.constprop.0", "local"),
-           # gprof 2.40 looks beyond the end of such a name: the next one must be a plain one.
+           # gprof 2.40 reads beyond the end of such a name, so that a plain name must follow.
            ("plain", "local"), ("f.clone.1", "local"), ("plainer", "local"),
            ("glob.cold", "global"), ("dol$lar", "local"), ("glob$dollar", "global"), ("weak_one", "weak"), ("_ZL4cpp1v", "local"),
            ("__gnu_compiled_c", "local"), ("last_one", "global")]
@@ -49,7 +49,7 @@ class Gmon:
         return self
 
 
-@unittest.skipUnless(shutil.which("gprof"), "there is no gprof")
+@unittest.skipUnless(shutil.which("gprof"), "not installed: gprof")
 class GprofCase(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory(prefix="gmon-")
@@ -72,7 +72,7 @@ class GprofCase(unittest.TestCase):
             return file.read()
 
     def gprof_flat(self, path: str, file: str) -> dict:
-        """Percent and seconds by function, of those with ticks."""
+        """Returns percent and seconds by function, for functions with ticks."""
         rows = {}
         for line in self.run_in("gprof", "-b", "-p", path, file).splitlines():
             found = re.match(r"\s*(\d+\.\d+)\s+\S+\s+(\d+\.\d+)\s+(.*)$", line)
@@ -82,12 +82,12 @@ class GprofCase(unittest.TestCase):
         return rows
 
     def tally_flat(self, path: str, file: str) -> dict:
-        """Percent and ticks by function, of those with ticks."""
+        """Returns percent and ticks by function, for functions with ticks."""
         rows = {}
         text = self.run_in(command_line(), "report", file, "--program", path, "--limit", "0")
         calls = " calls " in text.splitlines()[1]
         for line in text.splitlines()[2:]:
-            words = line.split(None, 4 if calls else 3)[1:]  # behind the row's number
+            words = line.split(None, 4 if calls else 3)[1:]  # after the row's number
             name = re.sub(r"  +\S+$", "", words[-1]).strip()
             if float(words[0].rstrip("%")) > 0:
                 rows[name] = (float(words[0].rstrip("%")), int(words[1]))
@@ -96,7 +96,7 @@ class GprofCase(unittest.TestCase):
     def assert_same_flat(self, path: str, file: str, rate: float) -> None:
         theirs, ours = self.gprof_flat(path, file), self.tally_flat(path, file)
         self.assertEqual(set(theirs), set(ours))
-        # gprof adds up seconds in floating point, and may say 100.16 % of few ticks.
+        # gprof sums seconds in floating point, and may print 100.16 % if there are few ticks.
         total = sum(ticks for _, ticks in ours.values())
         for name, (percent, ticks) in ours.items():
             if total > 100:
@@ -108,7 +108,7 @@ class GprofCase(unittest.TestCase):
         for name, kind in SYMBOLS:
             if kind != "local":
                 lines.append(f".{'globl' if kind == 'global' else 'weak'} {name}")
-            # 70 bytes: the next one begins within a bin of 64.
+            # 70 bytes, so that the next function begins within a bin of 64 bytes.
             lines += [f".type {name},@function", f"{name}: .fill {70 if name == 'fa' else 64},1,0x90"]
         self.put("symbols.s", "\n".join(lines) + "\n")
         self.run_in("gcc", "-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "symbols.s",
@@ -158,13 +158,13 @@ class OfGprof(GprofCase):
             counts = [ticks[i % len(ticks)] for i in range((len(SYMBOLS) + 1) * 64 // width)]
             self.put("x.gmon", Gmon().histogram(low, low + len(counts) * width, counts).bytes)
             self.assert_same_flat(path, "x.gmon", 100)
-        # A range at odd addresses.
+        # A range with odd addresses.
         self.put("x.gmon", Gmon().histogram(low + 1, low + 641, [50] * 20).bytes)
         self.assert_same_flat(path, "x.gmon", 100)
 
     def test_a_bin_is_shared_by_bytes(self) -> None:
         path = self.symbols()
-        start = 0x401040 + 64  # of fa: 70 bytes, so its last 6 and 58 of fb
+        start = 0x401040 + 64  # of fa, which has 70 bytes: the bin holds its last 6 and 58 of fb
         self.put("share.gmon", Gmon().histogram(start + 64, start + 128, [1000]).bytes)
         expected = {"fa": 9.38, "fb": 90.62}
         self.assertEqual({k: v[0] for k, v in self.gprof_flat(path, "share.gmon").items()}, expected)
@@ -214,7 +214,7 @@ class OfSamples(GprofCase):
                 self.run_in(command_line(), "record", "-o", file, "--", path, "1")
             self.assert_same_flat(path, "a.gmon", 1000)
             self.run_in(command_line(), "merge", "a.gmon", "b.gmon", "-o", "sum.gmon")
-            if name != "inlines":  # whose names gprof 2.40 miscounts, as it says, of any gmon.out
+            if name != "inlines":  # gprof 2.40 miscounts its names, and says so
                 self.run_in("gprof", "-s", path, "a.gmon", "b.gmon")
                 self.run_in(command_line(), "rewrite", "gmon.sum", "-o", "gprofs.gmon")
                 self.assertEqual(self.get("gprofs.gmon"), self.get("sum.gmon"))
@@ -231,7 +231,7 @@ class OfSamples(GprofCase):
         self.assertIn("tally: not in gmon: callers", done.stderr)
 
 
-@unittest.skipUnless(shutil.which("valgrind"), "there is no valgrind")
+@unittest.skipUnless(shutil.which("valgrind"), "not installed: valgrind")
 class OfCallgrind(GprofCase):
     def test_instructions_by_address(self) -> None:
         path = program("spin7030")

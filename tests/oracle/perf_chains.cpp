@@ -1,5 +1,5 @@
-// Prints the chains of a perf.data for perf_script_test.py: `count tid frame frame …`, leaf first,
-// a frame as object+0xoffset in its file.
+// Prints the stacks of a perf.data for perf_script_test.py: `count tid frame frame …`, leaf first.
+// A frame is object+0xoffset, with the offset in the object's file.
 #include <map>
 #include <string>
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Chains of perf.data against `perf script`: the same addresses, sample by sample.
+"""Compares the stacks of perf.data with `perf script`: the same addresses, sample by sample.
 
-Programs are run by perf itself, and not by a shell: after fork and exec perf unwinds by mappings
-that are gone. What may differ, and why, is in FORMAT.md of lib/src/formats/perf_data; a chain that
-differs in no such way is unexplained, and of those there may be 1 %.
+perf runs the programs itself, without a shell, because after fork and exec perf unwinds with
+mappings that do not exist any more. FORMAT.md of lib/src/formats/perf_data explains how stacks may
+differ, and why. Stacks that differ in another way are unexplained, and may be at most 1 %.
 """
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class PerfScript(unittest.TestCase):
             self.skipTest(f"perf record: {done.stderr.strip()[:200]}")
 
     def perfs(self, raw_returns: bool) -> Chains:
-        """By `perf script`: without the kernel's part, callers as the address before the one that is
-        returned to."""
+        """Returns the stacks of `perf script`, without the kernel's frames. A caller's address is
+        the return address minus one."""
         out = subprocess.run(["perf", "script", "-i", self.data, "--no-inline", "--max-stack",
                               "2000", "-F", "tid,time,event,ip,dso"], capture_output=True,
                              text=True, check=True).stdout
@@ -101,7 +101,7 @@ class PerfScript(unittest.TestCase):
         return chains
 
     def explain(self, theirs: Chain, ours: Chain) -> str:
-        """Why two chains from the same leaf differ; empty: nobody knows."""
+        """Returns why two stacks from the same leaf differ, or "" if the reason is unknown."""
         cut = cut_of(ours)
         if cut:
             ours = ours[:-1]
@@ -111,11 +111,11 @@ class PerfScript(unittest.TestCase):
         if same == len(theirs) == len(ours):
             return "equal"
         if same == len(theirs):
-            return "ours goes on"
+            return "ours continues"
         if same == len(ours):
             if theirs[same].startswith("0x"):
-                return "theirs goes on where no code is"
-            return f"theirs goes on {cut}"
+                return "theirs continues outside of code"
+            return f"theirs continues {cut}"
         return ""
 
     def compare(self, name: str, raw_returns: bool = False) -> None:
@@ -123,7 +123,7 @@ class PerfScript(unittest.TestCase):
         total = sum(theirs.values())
         self.assertEqual(total, sum(ours.values()), "samples")
         self.assertGreater(total, 50)
-        # A mark tells why a chain ends, and is no frame.
+        # The mark of a truncated stack says why the stack ends; it is not a frame.
         reasons: collections.Counter = collections.Counter()
         left: Chains = collections.Counter()
         for (tid, chain), count in ours.items():
@@ -133,7 +133,7 @@ class PerfScript(unittest.TestCase):
             reasons["equal"] += equal
             if count > equal:
                 left[tid, chain] += count - equal
-        # The rest by leaf, the longest beginnings that are the same first.
+        # Match the rest by leaf, those with the longest common prefix first.
         by_leaf = collections.defaultdict(list)
         for (tid, chain), count in (+theirs).items():
             by_leaf[tid, chain[:1]].extend([chain] * count)
@@ -156,13 +156,13 @@ class PerfScript(unittest.TestCase):
               ", ".join(f"{n} {why}" for why, n in reasons.most_common()))
         for other, chain in examples[:int(os.environ.get("TALLY_EXAMPLES", "2"))]:
             print("  perf:", *other, "\n  ours:", *chain)
-        # Where code has no frame pointers the kernel follows whatever lies on the stack.
-        followed = reasons["theirs goes on where no code is"] if raw_returns else 0
+        # In code without frame pointers the kernel follows arbitrary values on the stack.
+        followed = reasons["theirs continues outside of code"] if raw_returns else 0
         self.assertGreaterEqual(reasons["equal"] + followed, 0.99 * total)
         self.assertLessEqual(reasons["unexplained"], MOST_UNEXPLAINED * total)
 
     def c_plus_plus_compiler(self, source: str, *options: str) -> list[str]:
-        """The compiler proper, without its driver."""
+        """Returns the command of the compiler proper, without its driver."""
         need_tools("g++")
         done = subprocess.run(["g++", "-###", "-S", *options, "-o", os.devnull, source],
                               cwd=self.folder, capture_output=True, text=True)
@@ -207,7 +207,7 @@ class PerfScript(unittest.TestCase):
         self.compare("spin7030 dwarf, piped")
 
     def test_the_kernels_share(self) -> None:
-        """Samples in the kernel, together and function by function, against `perf report`."""
+        """Compares the samples in the kernel, in total and by function, with `perf report`."""
         need_kernel_samples()
         self.record(program("syscalls"), "0.5", graph="dwarf")
         report = subprocess.run(
@@ -222,14 +222,14 @@ class PerfScript(unittest.TestCase):
         self.assertEqual(self.self_costs("--kernel"), theirs)
 
     def self_costs(self, *options: str) -> dict[str, int]:
-        """Of the kernel's functions."""
+        """Returns the self ticks of the kernel's functions."""
         out = subprocess.run([command_line(), "report", "--json", *options, self.data],
                              capture_output=True, text=True, check=True).stdout
         return {row["name"]: row["self"][0] for row in json.loads(out)["functions"]
                 if row["object"].startswith("[") and row["object"] != "[vdso]" and row["self"][0]}
 
     def test_names(self) -> None:
-        """The functions of the leaves, which tables are made of."""
+        """Compares the function names of the leaves."""
         self.record(program("spin7030"), "1", graph="dwarf")
         out = subprocess.run([command_line(), "convert", self.data, "-o", "-", "--to", "folded"],
                              capture_output=True, text=True, check=True).stdout
@@ -256,10 +256,10 @@ class PerfScript(unittest.TestCase):
         return report
 
     def test_two_clocks(self) -> None:
-        """Neither is twice as long as its samples say."""
+        """The totals of two clocks in one file are not mixed: each equals perf's sum of periods."""
         self.record("-e", "cpu-clock,task-clock", program("spin7030"), "0.4", graph="fp")
         report = self.report(self.data)
-        # perf adds ":u" where it may not sample the kernel.
+        # perf appends ":u" if it may not sample the kernel.
         self.assertEqual([name.removesuffix(":u") for name in report["events"]],
                          ["ticks", "cpu", "task-clock"])
         script = subprocess.run(["perf", "script", "-i", self.data, "-G", "-F", "period,event"],
@@ -271,7 +271,7 @@ class PerfScript(unittest.TestCase):
         self.assertEqual(report["totals"][1:], [periods["cpu-clock"], periods["task-clock"]])
 
     def test_text(self) -> None:
-        """The text that perf script prints, with several sets of fields."""
+        """Reads the text that `perf script` prints, with several sets of fields."""
         self.record("-e", "cpu-clock", program("spin7030"), "0.4", graph="fp")
         of_data = self.report(self.data)
         text = os.path.join(self.folder, "script")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""pprof against Go's: what it reads of our files, what we read of its own, and that a file goes
-through either unchanged."""
+"""Compares Tally with Go's pprof: each reads the other's files, and rewriting a file with either
+changes nothing."""
 import collections
 import os
 import re
@@ -71,7 +71,7 @@ start;main;na\u00efve 11
 """
 
 
-@unittest.skipUnless(shutil.which("go"), "there is no go")
+@unittest.skipUnless(shutil.which("go"), "not installed: go")
 class GoCase(ProfileCase):
     def go(self, *words: str) -> str:
         env = os.environ | {"HOME": self.folder, "GOCACHE": self.path("cache"), "LC_ALL": "C",
@@ -90,7 +90,7 @@ class GoCase(ProfileCase):
         return self.path(name)
 
     def top(self, path: str, value: str, unit: str) -> dict:
-        """name -> (self, inclusive), in `unit`, which the numbers may have behind them."""
+        """Returns name -> (self, inclusive), in `unit`, which may follow the numbers."""
         text = self.pprof("-top", f"-sample_index={value}", f"-unit={unit}", "-nodecount=100000",
                           "-nodefraction=0", "-edgefraction=0", path)
         rows = collections.Counter(), collections.Counter()
@@ -111,7 +111,7 @@ class GoCase(ProfileCase):
         return out
 
     def raw(self, path: str) -> dict:
-        """The sections of -raw by their first lines; samples with their stacks as text, summed."""
+        """Returns the sections of -raw. Samples have their stacks as text, and are summed."""
         text = self.pprof("-raw", path)
         samples = re.search(r"^Samples:\n(.*\n)([^L]*(?:.*\n)*?)Locations\n", text, re.M)
         locations = {}
@@ -146,7 +146,7 @@ class Ours(GoCase):
         back = self.path("back.pb.gz")
         self.pprof("-proto", f"-output={back}", path)
         ours, theirs = self.report(path), self.report(back)
-        for report in (ours, theirs): # a file's name stands in it
+        for report in (ours, theirs): # remove the file's name
             report.pop("file", None)
         self.assertEqual(ours["totals"], theirs["totals"])
         self.assertEqual(ours["events"], theirs["events"])
@@ -184,7 +184,7 @@ class Ours(GoCase):
                          [sum(v for (_, _, i), v in raw["samples"].items() if i == 0)])
 
     def test_without_functions(self) -> None:
-        """Each file that was not symbolized is a row."""
+        """Samples of each file that was not symbolized are one row."""
         file = (Pprof().type("ticks", "count").mapping(1, 0x1000, 0x3000, "/bin/x")
                 .mapping(2, 0x8000, 0x9000, "/lib/libc-2.15.so").function(1, "main", "m.c", 3)
                 .location(1, 1, 0x1010, [(1, 5)]).location(2, 1, 0x1020)
@@ -230,7 +230,7 @@ class Theirs(GoCase):
             unit = "bytes" if value.endswith("space") else "count"
             self.assertEqual(self.top(heap, value, unit), self.rows(heap, "--event", value), value)
 
-        # Ours of theirs: the same samples to Go.
+        # Files that Tally converts have the same samples for Go.
         for path, unordered in ((cpu, False), (heap, True)):
             out = self.path("ours.pb.gz")
             self.tally("convert", path, "-o", out)
@@ -239,7 +239,7 @@ class Theirs(GoCase):
             if not unordered:
                 self.assertEqual(theirs["types"], ours["types"])
                 self.assertEqual(theirs["samples"], ours["samples"])
-                # What Go says of its names is less than is there.
+                # The flags that Go sets on a mapping claim fewer names than the file holds.
                 self.assertEqual(*(re.sub(r"  \[.*", "", raw["mappings"]) for raw in (theirs, ours)))
         for value in values:
             unit = "bytes" if value.endswith("space") else "count"

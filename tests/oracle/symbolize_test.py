@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compares the symbolizer with llvm-symbolizer (or addr2line) on programs compiled here.
 
-Needs TALLY_SYMBOLIZE_BENCH (the reader of addresses in tests/bench). For each way to compile a
-program, random addresses of its .text must give the same chain of functions, files and lines.
-Differences that FORMAT.md of lib/src/symbolize explains are counted by their reason; of the others
-there may be 0.5 %.
+Needs TALLY_SYMBOLIZE_BENCH, the program of tests/bench that symbolizes addresses. For each way to
+compile a program, random addresses of its .text must give the same functions, files and lines,
+with inlined frames. Differences that FORMAT.md of lib/src/symbolize explains are counted by reason;
+others may be at most 0.5 %.
 """
 import collections
 import os
@@ -110,7 +110,7 @@ int plain_c(int n) { if (__builtin_expect(n < 0, 0)) gone(n); return walk(n) + w
 
 
 class Elf:
-    """Just enough of a 64-bit ELF file: sections and function symbols."""
+    """Reads sections and function symbols of a 64-bit ELF file, and nothing else."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -137,7 +137,8 @@ class Elf:
 
 
 def blocks(text):
-    """Groups of (function, file, line) as llvm-symbolizer prints them."""
+    """Yields lists of (function, file, line) from llvm-symbolizer's output, one for each
+    address."""
     for block in text.strip("\n").split("\n\n"):
         lines = block.split("\n")
         yield [(lines[i],) + place(lines[i + 1]) for i in range(0, len(lines) - 1, 2)]
@@ -172,7 +173,7 @@ CLONE = re.compile(r"(\.(isra|constprop|part|cold|lto_priv|localalias|llvm|hot|w
 
 
 def same_name(ours, theirs, elf):
-    """None when the names differ; else the reason why they are the same, "" when they are equal."""
+    """Returns "" if the names are equal, the reason if they differ but mean the same, or None."""
     if ours == theirs:
         return ""
     base = CLONE.sub("", theirs)
@@ -187,7 +188,7 @@ def same_name(ours, theirs, elf):
         return None
     if ours.endswith("::" + theirs):
         return "scope is shown"
-    # Without a linkage name in DWARF the oracle takes the symbol table's for the outermost.
+    # If DWARF has no linkage name, the oracle takes the outermost name from the symbol table.
     last = ours
     while last.endswith(">") and "operator" not in last:
         depth = 0
@@ -274,7 +275,7 @@ class Oracle(unittest.TestCase):
         if mine[2] != other[2]:
             return None
         if mine[1:] == ("??", 0) and "/" not in other[1] and other[2] == 0:
-            # LLVM shows the object's name (STT_FILE), for want of a line.
+            # Without a line, LLVM shows the name of the object file's source (STT_FILE).
             return None if same_name(mine[0], other[0], elf) is None else "file of the symbol table"
         if mine[1] != other[1] and os.path.normpath(mine[1]) != os.path.normpath(other[1]):
             return None
@@ -285,7 +286,8 @@ class Oracle(unittest.TestCase):
         addresses = self.addresses(elf)
         ours = ask_us(program, addresses, options=options)
         self.compare(ours, ask_oracle(reference or program, addresses), elf, addresses, what)
-        # With a cache: the run that writes it, the run that reads it, and one of other addresses.
+        # With a cache: a run that writes it, a run with more addresses, and a run that only reads
+        # it.
         cache = program + ".cache"
         half = addresses[:len(addresses) // 2]
         self.assertEqual(ask_us(program, half, cache, options), ours[:len(half)])
@@ -379,7 +381,7 @@ class Oracle(unittest.TestCase):
         addresses = self.addresses(Elf(full))
         cache = full + ".cache-before"
         os.rename(debug, target)
-        # First without the debug file: the cache that this leaves must not hide it later.
+        # First run without the debug file: the cache of this run must not hide the file later.
         without = ask_us(stripped, addresses, cache)
         self.assertTrue(all(block[0][1] == "??" for block in without))
         options = ["--debug-dir=" + root]

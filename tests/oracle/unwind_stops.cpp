@@ -1,6 +1,6 @@
-// Unwinds stops that gdb_frames_test.py has written down: the process's maps, and for each stop its
-// registers in DWARF's order and the stack from rsp on, in hexadecimal. Prints for each how the
-// chain ends and its pcs.
+// Unwinds the stops that gdb_frames_test.py recorded: the process's maps, and for each stop the
+// registers in DWARF's order and the stack from rsp on, in hexadecimal. Prints for each stop how
+// the stack ended (a StackEnd) and its pcs.
 #include <charconv>
 #include <cstddef>
 #include <fstream>

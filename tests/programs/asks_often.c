@@ -1,7 +1,7 @@
 /* asks_often [SECONDS=2 [THREADS=1]]
  *
- * Short system calls, one about every 10 µs: `work` takes nearly all of the time. A signal that is
- * on its way is often noticed at the end of such a call. */
+ * Makes short system calls, about one every 10 µs, and spends nearly all of its time in `work`. A
+ * pending signal is often noticed at the end of such a call. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

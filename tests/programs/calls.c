@@ -1,4 +1,4 @@
-/* Calls of all kinds, for tools that count them: recursion, mutual recursion across two files, a
+/* Makes calls of all kinds, for tools that count them: recursion, mutual recursion across files, a
  * callback, an inlined function of a header, a static function whose name is in both files, and
  * (with an argument) a thread. */
 #include "calls.h"
@@ -33,5 +33,5 @@ int main(int argc, char **argv) {
   pthread_t thread;
   if (argc > 1 && pthread_create(&thread, NULL, in_thread, &second) == 0)
     pthread_join(thread, NULL);
-  return first + second == 1; /* they are used */
+  return first + second == 1; /* uses both */
 }

@@ -1,4 +1,4 @@
-/* See calls.c. */
+/* Functions shared by calls.c and calls_more.c. */
 #ifndef CALLS_H
 #define CALLS_H
 

@@ -1,4 +1,4 @@
-/* See calls.c. */
+/* The second source file of `calls`. */
 #include "calls.h"
 
 #define NOINLINE __attribute__((noinline, noclone))

@@ -1,6 +1,6 @@
 /* crasher [SECONDS=0.5]
  *
- * Ends by SIGSEGV, in `crash_here`, after SECONDS in `before_crash`. Leaves no core file. */
+ * Dies of SIGSEGV in `crash_here`, after SECONDS in `before_crash`. Leaves no core file. */
 #include <stdlib.h>
 #include <sys/resource.h>
 

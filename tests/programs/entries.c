@@ -1,5 +1,5 @@
 /* entries: calls a function `work` that was compiled in many ways (entries_work.c), three times
- * each. Its exit status is 0 where all calls have returned what they should. */
+ * each. Its exit status is 0 if all calls return the right value. */
 #define CALL(name) extern long name(long);
 #include "entries.h"
 #undef CALL

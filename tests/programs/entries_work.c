@@ -1,5 +1,5 @@
-/* Compiled once for each way of entries.h, which CALLER is the name of. What `work` has on its
- * stack are small numbers: none is an address to return to. */
+/* Compiled once for each way of entries.h; CALLER is the way's name. The values on the stack of
+ * `work` are small numbers, none of which could be a return address. */
 extern long CALLER(long first);
 
 static __attribute__((noinline, noclone)) long work(long a, long b, long c, long d, long e, long f,

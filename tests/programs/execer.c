@@ -1,7 +1,7 @@
 /* execer [SECONDS=1 [STAGE]]
  *
- * A process that becomes another program: spins for SECONDS in `before_exec`, executes itself with
- * a STAGE, which spins as long in `after_exec`. */
+ * A process that executes another program: spins for SECONDS in `before_exec`, then executes itself
+ * with a STAGE, which spins as long in `after_exec`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

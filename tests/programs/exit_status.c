@@ -1,6 +1,6 @@
 /* exit_status [STATUS=0 [SECONDS=0.2]]
  *
- * Ends with STATUS after SECONDS of CPU time in `before_exit`. */
+ * Exits with STATUS after SECONDS of CPU time in `before_exit`. */
 #include <stdlib.h>
 
 #include "spin.h"

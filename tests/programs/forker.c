@@ -1,7 +1,7 @@
 /* forker [SECONDS=1]
  *
- * A profile of the parent holds nothing of the child: forks a child that spins for SECONDS in
- * `child_spin` while the parent spins in `parent_spin`. */
+ * Forks a child that spins for SECONDS in `child_spin` while the parent spins in `parent_spin`. A
+ * profile of the parent must hold nothing of the child. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

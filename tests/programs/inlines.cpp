@@ -1,8 +1,8 @@
 // inlines [SECONDS=1]
 //
-// What is hard to name: chains of inlined functions over two source files, templates, recursion,
-// std::sort with a lambda, std::map, and a function whose cold half the compiler puts elsewhere
-// (two address ranges). Runs each for a while, by turns, for SECONDS of CPU time.
+// Code that is hard to symbolize: chains of inlined functions over two source files, templates,
+// recursion, std::sort with a lambda, std::map, and a function whose cold half has another address
+// range. Runs each for a while, in turn, for SECONDS of CPU time.
 #include "inlines.h"
 
 #include <algorithm>

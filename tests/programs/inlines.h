@@ -1,4 +1,4 @@
-// What inlines.cpp and inlines_shapes.cpp share. The small functions here are inlined into both.
+// Declarations shared by inlines.cpp and inlines_shapes.cpp, and small functions inlined into both.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace inlines {
 
-// Four levels, each of which the compiler takes into the one above.
+// Four levels of functions, each of which the compiler inlines into the next.
 inline uint64_t mix_once(uint64_t value) { return (value ^ (value >> 31)) * 0x9e3779b97f4a7c15U; }
 
 inline uint64_t mix_twice(uint64_t value) { return mix_once(mix_once(value) + 1); }

@@ -1,28 +1,28 @@
 /* inside MODE [SECONDS=0.3]
  *
- * What a program may do that something living inside it must survive. All modes spin for SECONDS in
- * `inside_spin` somewhere on the way, and end with status 0 unless they say so.
- *
- * environment  prints `own NAME=VALUE` and `child NAME=VALUE` for LD_PRELOAD and each TALLY_
- * variable errno        sets errno to a number of its own, prints `changed N`, how often it was
- * another blocked      a thread that blocks every signal, in `blocked_spin`, and one that does not
+ * Does what a library inside a program must survive. All modes spin for SECONDS in `inside_spin` at
+ * some time, and exit with status 0 unless stated otherwise. N follows SECONDS.
+ * environment  prints `own NAME=VALUE` and `child NAME=VALUE` for LD_PRELOAD and TALLY_AGENT, if
+ *              they are set, and `getenv VALUE` for LD_PRELOAD
+ * errno        sets errno to a value, and prints `changed N`: how often it had another afterwards
+ * blocked      runs a thread that blocks every signal, in `blocked_spin`, and one that does not
  * waits        blocks every signal, waits for any a thousand times, for a moment each, and prints
- *              `foreign N`, how many came or were pending
+ *              `foreign N`, how many arrived or were pending
  * altstack     spins in a handler on an alternate stack that is just large enough
  * coroutine    spins on stacks from malloc and at the edge of a mapping, by swapcontext()
- * last         the first thread leaves, the last one spins and prints `last one out`
- * taken        sets a handler for SIGRTMAX-3 after the first half of the time
- * resets       sets every signal to its default after the first half of the time
- * asks         prints `handled N`, how many signals have a handler
- * threads      prints `threads N` and `descriptors N` as /proc has them
+ * last         lets the first thread exit; the last one spins and prints `last one out`
+ * taken        sets a handler for SIGRTMAX-3 after SECONDS, then spins as long again
+ * resets       sets every signal to its default after SECONDS, then spins as long again
+ * asks         prints `handled N`, the number of signals with a handler
+ * threads      prints `threads N` and `descriptors N` from /proc
  * clones       spins in a thread that clone() made, in `clone_spin`
  * fails        calls an exec that fails, a hundred times, then spins
  * searches N   with two threads in `inside_spin`, calls N execs that fail, then executes itself to
  *              print `end of the search`
- * chain N      executes itself N times, spinning a little each time; prints `end of the chain`
- * child        a child of fork() spins in `child_spin`, then executes `true`; status of the child
- * killed [N]   is ended by signal N, else SIGKILL, after spinning
- * leaves       ends by _exit(7) after spinning
+ * chain N      executes itself N times, and spins each time; prints `end of the chain`
+ * child        lets a forked child spin in `child_spin`, then execute `true`; exits with its status
+ * killed [N]   spins, then kills itself with signal N (default: SIGKILL)
+ * leaves       spins, then calls _exit(7)
  */
 #include <dirent.h>
 #include <errno.h>
@@ -152,7 +152,7 @@ static int on_stack(void *stack, size_t size) {
 static int coroutine(void) {
   const size_t size = 64 << 10;
   char *heap = malloc(size);
-  /* Nothing follows it: to read on beyond its end is a fault. */
+  /* Nothing is mapped behind it, so that reading beyond its end is a fault. */
   char *edge = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   munmap(edge + size, size);
   const int failed = on_stack(heap, size) != 0 || on_stack(edge, size) != 0;

@@ -1,8 +1,8 @@
 /* jit [SECONDS=0.5]
  *
- * Code that no file holds: makes a function of a few bytes, `made_now`, tells debuggers of it by
- * GDB's JIT interface (an ELF file in memory: one section, one symbol), spins in it for SECONDS of
- * CPU time, and calls `checkpoint` while it is there. */
+ * Makes a function of a few bytes, `made_now`, that no file holds, and registers it by GDB's JIT
+ * interface (as an ELF file in memory: one section, one symbol). Spins in it for SECONDS of CPU
+ * time, and calls `checkpoint` while it exists. */
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* landings: calls of functions where a single step off one place of a region ends at another one: a
- * jump from one return place to the next, a call right after a call, and a function that is nothing
- * but a return. Each first by one thread, then by four at once. Its exit status is 7, and 1 where a
- * call went wrong. */
+/* landings: calls functions where a single step off one location of a region ends at another one: a
+ * jump from one return address to the next, a call right after a call, and a function that consists
+ * of a return only. One thread calls each first, then four at once. Its exit status is 7, or 1 if
+ * the number of calls is wrong. */
 #include <pthread.h>
 
 enum { rounds = 40, threads = 4 };

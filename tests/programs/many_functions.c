@@ -1,7 +1,7 @@
 /* many_functions [SECONDS=1]
  *
- * Long tables: 256 functions that take equal shares of SECONDS of CPU time, `many_0000` to
- * `many_3333`: four digits from 0 to 3. */
+ * Makes long tables: 256 functions take equal shares of SECONDS of CPU time, `many_0000` to
+ * `many_3333`, with four digits from 0 to 3. */
 #include <stdlib.h>
 
 #include "spin.h"

@@ -1,7 +1,7 @@
 /* own_signal
  *
- * A program that handles SIGURG, the first signal that the interrupt backend would take of a
- * running program: raises it 20 times, 20 ms of CPU time apart, after `raised` was called. Prints
+ * Handles SIGURG, the signal that the interrupt backend selects first in a running program. Raises
+ * it 20 times, at intervals of 20 ms of CPU time, after it has called `raised`. Prints
  * `got N of 20`. */
 #include <signal.h>
 #include <stdio.h>

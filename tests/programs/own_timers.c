@@ -1,10 +1,10 @@
 /* own_timers [TIMES=100]
  *
- * A program with clocks of its own: SIGALRM each 5 ms of real time and SIGPROF each 5 ms of CPU
- * time, until TIMES of both have come. Prints how often its handlers were called and how often its
- * code was interrupted by another signal, `alarms N`, `profs N`, `others N`, the descriptors that
- * were open when it began, `descriptors N`, how many it may open, `limit N`, and the signals that
- * were blocked or ignored, `masked HEX`. */
+ * Has its own timers: SIGALRM every 5 ms of real time and SIGPROF every 5 ms of CPU time, until
+ * TIMES of both have come. Prints how often its handlers were called and how often another signal
+ * interrupted it, `alarms N`, `profs N`, `others N`; the number of descriptors that were open at
+ * its start, `descriptors N`; how many it may open, `limit N`; and the signals that were blocked
+ * or ignored, `masked HEX`. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static void count(int number) { counts[number] += 1; }
 
 static int open_descriptors(void) {
   DIR *dir = opendir("/proc/self/fd");
-  int found = -1; /* the folder itself */
+  int found = -1; /* the directory's own descriptor */
   while (dir && readdir(dir))
     ++found;
   if (dir)

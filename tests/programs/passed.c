@@ -1,7 +1,7 @@
 /* passed [TIMES=300] [STEPS=500000]
  *
  * Calls `here`, which does nothing, TIMES times, with STEPS (about a nanosecond each) in `work`
- * before each call. For breakpoints that the debugger passes by itself. */
+ * before each call. It is for breakpoints that the debugger passes by itself. */
 #include <stdlib.h>
 
 #include "spin.h"

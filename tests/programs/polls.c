@@ -1,8 +1,8 @@
 /* polls [SECONDS=1]
  *
- * A program that sleeps more than it works: calls of poll() that wait for a millisecond, and
- * between them about a tenth of a millisecond of work. Prints how many there were and how many of
- * them a signal cut short, `polls N`, `eintr N`. */
+ * Sleeps more than it works: it calls poll() with a timeout of a millisecond, and works about a
+ * tenth of a millisecond between the calls. Prints the number of calls, `polls N`, and how many of
+ * them a signal interrupted, `eintr N`. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-// regions SECONDS [PASSES [CALLS]]: three phases, then calls that end in all ways: from within
-// themselves (recurse), by an exception (thrower), by longjmp (jumper), in several threads
-// (worker), at once (short); CALLS: only these.
+// regions SECONDS [PASSES [CALLS]]: runs three phases, then functions that end in all ways: by
+// recursion (recurse), an exception (thrower), longjmp (jumper), in several threads (worker), at
+// once (short). With CALLS it calls only that one.
 //
-// Without CALLS it prints how often each function is entered from outside of itself, a `name count`
-// a line.
+// Without CALLS it prints how often each function is entered from another function, as `name
+// count`, one per line.
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +40,7 @@ APART int recurse(int depth, double seconds) {
     return 1;
   }
   const int below = recurse(depth - 1, seconds);
-  sink = sink + 1; // or it would be a loop
+  sink = sink + 1; // prevents the compiler from making a loop
   return below + 1;
 }
 
@@ -51,7 +51,7 @@ APART void thrower(int inner, double seconds) {
   try {
     thrower(inner - 1, seconds);
   } catch (const std::runtime_error &) {
-    SPIN(seconds); // inside of the outer call still
+    SPIN(seconds); // still inside the outer call
   }
 }
 

@@ -1,7 +1,7 @@
 /* reloads [TIMES=40 [LIBRARY]]
  *
- * Debuggers have much to do: loads and unloads a library TIMES, libm.so.6 where none is given. Ends
- * with status 7. */
+ * Keeps debuggers busy: loads and unloads a library TIMES times (default: libm.so.6). Exits with
+ * status 7. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

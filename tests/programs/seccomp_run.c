@@ -1,8 +1,8 @@
 /* seccomp_run eperm|enosys|affinity PROGRAM [ARG...]
  *
- * Runs PROGRAM where the kernel refuses perf_event_open: with EPERM as containers do, or with
- * ENOSYS as kernels without it. `affinity`: where it refuses sched_setaffinity with EPERM. Ends
- * with status 125 when it cannot. */
+ * Runs PROGRAM with a kernel that refuses perf_event_open: with EPERM as in containers, or with
+ * ENOSYS as kernels without perf do. With `affinity`, sched_setaffinity fails with EPERM instead.
+ * Exits with status 125 if it cannot do so. */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -33,7 +33,7 @@ static int refuse(uint32_t call, uint16_t error) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const struct sock_fprog program = {sizeof rules / sizeof *rules, rules};
-  /* An unprivileged process may filter itself only when it can gain no rights any more. */
+  /* An unprivileged process may set a filter only if it can never gain privileges again. */
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     return -1;
   return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);

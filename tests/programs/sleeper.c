@@ -1,6 +1,6 @@
 /* sleeper [SECONDS=60]
  *
- * For Ctrl-C: uses 0.2 s of CPU time in `before_sleep`, says `asleep`, then sleeps for SECONDS. */
+ * For Ctrl-C: uses 0.2 s of CPU time in `before_sleep`, prints `asleep`, then sleeps SECONDS. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

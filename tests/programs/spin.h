@@ -1,15 +1,15 @@
-/* Burning CPU time. Macros, not functions: the time belongs to the function that uses them, whether
- * a profiler expands inlined calls or not. */
+/* Macros that use CPU time. They are not functions, so that the time belongs to the function that
+ * uses them, whether or not a profiler expands inlined calls. */
 #ifndef SPIN_H
 #define SPIN_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* One step of a chain in which each multiplication waits for the one before: its time depends
- * neither on the alignment of the loop nor on the width of the machine. A leaf that asks for the
- * address of its frame has one: GCC leaves it out otherwise, whatever its options say, and a chain
- * of frame pointers then misses the caller. */
+/* Runs a chain of steps in which each multiplication depends on the previous one, so that the time
+ * depends neither on the loop's alignment nor on the width of the machine. A leaf function that
+ * uses its frame address has a frame. Otherwise GCC omits it, whatever its options say, and a chain
+ * of frame pointers misses the caller. */
 #define SPIN_STEPS(count)                                                                          \
   do {                                                                                             \
     __asm__ volatile("" : : "r"(__builtin_frame_address(0)));                                      \
@@ -20,7 +20,7 @@
     }                                                                                              \
   } while (0)
 
-/* Until `clock` has gone on by `seconds`; it is asked a few thousand times a second. */
+/* Spins until `clock` has advanced by `seconds`. Reads it a few thousand times a second. */
 #define SPIN_CPU(clock, seconds)                                                                   \
   do {                                                                                             \
     const double spin_end_ = spin_clock(clock) + (seconds);                                        \

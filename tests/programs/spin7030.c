@@ -1,10 +1,10 @@
 /* spin7030 [SECONDS=3 [CHECKPOINTS=0 [STATUS=0]]]
  *
- * The truth to compare a profile with: `seventy` and `thirty` take 70 % and 30 % of SECONDS of CPU
- * time, by construction: the same loop, seven and three times. They alternate every few
- * microseconds, in slices of changing length, so that no tick can fall into step with them.
- * `checkpoint` is called CHECKPOINTS times, evenly spread over the CPU time: a place for
- * breakpoints. The last line on stdout is `cpu_seconds S`,
+ * A program whose true profile is known: `seventy` and `thirty` take 70 % and 30 % of SECONDS of
+ * CPU time, because they run the same loop, seven and three times as long. They alternate every
+ * few microseconds, in slices of varying length, so that ticks cannot synchronize with them.
+ * `checkpoint` is called CHECKPOINTS times, evenly spread over the CPU time, for breakpoints.
+ * The last line on stdout is `cpu_seconds S`,
  * the CPU time used. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ __attribute__((noinline, noclone)) void seventy(uint64_t unit) { SPIN_STEPS(7 * 
 
 __attribute__((noinline, noclone)) void thirty(uint64_t unit) { SPIN_STEPS(3 * unit); }
 
-/* The number is for conditions: `break checkpoint if number == 2`. */
+/* The number is for conditions such as `break checkpoint if number == 2`. */
 __attribute__((noinline, noclone)) void checkpoint(int number) {
   __asm__ volatile("" : : "r"(number) : "memory");
 }

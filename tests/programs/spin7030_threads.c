@@ -1,6 +1,6 @@
 /* spin7030_threads [SECONDS=1 [THREADS=4]]
  *
- * spin7030 in several threads at once, each for SECONDS of CPU time. The clock is asked rarely. */
+ * Runs spin7030 in several threads, each for SECONDS of CPU time. Reads the clock rarely. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* stops [SECONDS=0.15]
  *
- * Every kind of stop, with SECONDS of CPU time in `work` before each: `here`, a place for
+ * Causes every kind of stop, with SECONDS of CPU time in `work` before each: `here`, for
  * breakpoints; a write to `watched`; getppid(), for `catch syscall`; SIGUSR1, which is ignored;
  * then four lines that call `work`, for steps. */
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* syscalls [SECONDS=1]
  *
- * Time in the kernel: `ask_kernel` calls getppid() and `copy_zeros` reads from /dev/zero, by turns,
- * for SECONDS of CPU time. */
+ * Spends time in the kernel: `ask_kernel` calls getppid() and `copy_zeros` reads from /dev/zero, in
+ * turn, for SECONDS of CPU time. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* threads_late [late|short|both=both]
  *
- * Threads that are not there yet when a profile begins. `late`: main spins for 0.2 s, then starts
- * four threads that spin for 0.5 s of CPU time each in `late_thread`. `short`: a hundred threads of
- * 5 ms each in `short_thread`, four at a time. Prints the CPU time that each kind has used by the
- * threads' own clocks: `main_cpu S`, `late_cpu S`, `short_cpu S`. */
+ * Starts threads after a profile has begun. `late`: main spins for 0.2 s, then starts four threads
+ * that spin for 0.5 s of CPU time each in `late_thread`. `short`: a hundred threads of 5 ms each in
+ * `short_thread`, four at a time. Prints the CPU time of each kind by the threads' own clocks:
+ * `main_cpu S`, `late_cpu S`, `short_cpu S`. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ __attribute__((noinline, noclone)) static void *short_thread(void *cpu_seconds) 
   return NULL;
 }
 
-/* Runs `count` threads, `at_once` beside each other; their CPU time. */
+/* Runs `count` threads, `at_once` at a time. Returns their CPU time. */
 static double run_threads(void *(*body)(void *), int count, int at_once) {
   double sum = 0;
   for (int done = 0; done < count; done += at_once) {

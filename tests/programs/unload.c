@@ -1,8 +1,8 @@
 /* unload [SECONDS=1 [LIBRARY]]
  *
- * Names that are gone when the report is made: spins for SECONDS in `plugin_spin` of a library that
- * it loads and unloads, then as long in `main_spin`. LIBRARY is unload_plugin.so beside the program
- * where none is given. */
+ * Uses names that are gone when the report is made: spins for SECONDS in `plugin_spin` of a library
+ * that it loads and unloads, then as long in `main_spin`. The default LIBRARY is unload_plugin.so
+ * beside the program. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>

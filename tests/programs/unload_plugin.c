@@ -1,4 +1,4 @@
-/* The library that `unload` loads, spins in and unloads. */
+/* The library that `unload` loads and unloads. */
 #include "spin.h"
 
 __attribute__((visibility("default"))) void plugin_spin(double seconds);

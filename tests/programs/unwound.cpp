@@ -1,9 +1,9 @@
 // unwound
 //
-// Runs until it is killed, or for 60 s, through what makes stacks hard to unwind without frame
-// pointers: recursion, inlining, alloca, call-backs from the C library, exceptions, the vdso, and a
-// handler that interrupts all of it, a third of the time. A SIGPROF every 7 ms of CPU time is for a
-// debugger to stop at; ignored without one.
+// Runs until it is killed, or for 60 s, code whose stacks are hard to unwind without frame
+// pointers: recursion, inlining, alloca, callbacks from the C library, exceptions, the vDSO, and a
+// handler that interrupts all of it, a third of the time. It gets a SIGPROF every 7 ms of CPU time,
+// at which a debugger can stop; without a debugger it ignores the signal.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -99,7 +99,7 @@ OUT_OF_LINE uint64_t timed(uint64_t x) {
   return x;
 }
 
-// Not in step with the other timer: on some machine they would never meet.
+// The interval varies, because timers in step with each other might never coincide.
 void alarm_within(uint64_t by) {
   const itimerval once{{0, 0}, {0, static_cast<suseconds_t>(200 + by % 4000)}};
   setitimer(ITIMER_REAL, &once, nullptr);

@@ -1,1 +1,1 @@
-"""What Python tests share: GDB, callgrind_annotate, readers of tables and files."""
+"""Helpers that the Python tests share: debugger drivers and readers of tables and files."""

@@ -1,9 +1,10 @@
 # shellcheck shell=sh
-# Configures and builds. Sourced by the scripts, which set tally_source, the root of the sources.
+# Functions that configure and build. The scripts that source this file set tally_source, the root
+# of the source tree.
 # shellcheck disable=SC2154
 
-# tally_configure FOLDER [option of meson setup]...: configures a new folder, or changes those options
-# of one that is configured.
+# tally_configure DIRECTORY [option of meson setup]...: configures a new build directory, or changes
+# the given options of an existing one.
 tally_configure() {
   tally_folder=$1
   shift
@@ -14,23 +15,25 @@ tally_configure() {
   fi
 }
 
-# tally_build FOLDER [option of meson setup]...: configures, and builds all, or TALLY_TARGETS.
+# tally_build DIRECTORY [option of meson setup]...: configures, then builds $TALLY_TARGETS (default:
+# all targets).
 tally_build() {
   tally_configure "$@" || return
-  # shellcheck disable=SC2086 # words
+  # shellcheck disable=SC2086 # a list of words
   ninja -C "$1" ${TALLY_TARGETS:-}
 }
 
-# tally_test FOLDER [argument of meson test]...: the logs that the summary reads are of this run only.
-# TALLY_TEST_UNDER is a command to run it by (setarch -R). Samples are a matter of chance, and of what
-# else the machine does: of the tests that take some, a few that fail are run once again, alone; the
-# summary names them. What a sanitizer has found is no chance.
+# tally_test DIRECTORY [argument of meson test]...: runs the tests. It removes older logs first, so
+# that the summary reads only this run's. TALLY_TEST_UNDER is a command to run the tests by (setarch
+# -R). Sampling results depend on chance and on the load of the machine: if one to five of the tests
+# that take samples fail, these are run once more, one at a time, and the summary names them. A test
+# with a sanitizer's report is not run again, because such a report does not depend on chance.
 tally_test() {
   tally_folder=$1
   shift
   rm -f "$tally_folder/meson-logs/testlog.json" "$tally_folder/meson-logs/testlog-again.json"
   tally_test_status=0
-  # shellcheck disable=SC2086 # words
+  # shellcheck disable=SC2086 # a list of words
   ${TALLY_TEST_UNDER:-} meson test -C "$tally_folder" --no-rebuild --print-errorlogs "$@" ||
     tally_test_status=$?
   tally_failing=$(python3 "$tally_source/tests/support/summary.py" --failing "$tally_folder")
@@ -38,8 +41,8 @@ tally_test() {
     [1-5]) ;;
     *) return "$tally_test_status" ;;
   esac
-  echo "once again, alone: $tally_failing"
-  # shellcheck disable=SC2086 # words
+  echo "running again, one at a time: $tally_failing"
+  # shellcheck disable=SC2086 # a list of words
   ${TALLY_TEST_UNDER:-} meson test -C "$tally_folder" --no-rebuild --print-errorlogs \
     --num-processes 1 --logbase testlog-again $tally_failing
   python3 "$tally_source/tests/support/summary.py" "$tally_folder" >/dev/null

@@ -1,8 +1,9 @@
-"""Runs callgrind_annotate, the reader of Callgrind files that comes with Valgrind, and reads its
+"""Runs callgrind_annotate, the reader of Callgrind files that comes with Valgrind, and parses its
 table.
 
-It tells functions apart by line file and name, not by object, and takes an inlined piece for a
-function of its own under the file of its lines: compare with CallgrindRows.annotate_self().
+callgrind_annotate identifies a function by its name and the file of its lines, not by its object.
+It shows an inlined piece as a function of its own, under the file of the inlined lines. Therefore
+compare its rows with CallgrindRows.annotate_self().
 """
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from support.skips import need_tools
 class AnnotateRow:
     file: str      # "" for ???
     function: str
-    object: str    # "" for ??? and for none
+    object: str    # "" for ??? and if there is none
     costs: tuple[int, ...]
 
 
@@ -30,17 +31,18 @@ class Annotation:
     rows: tuple[AnnotateRow, ...]
 
     def costs(self) -> dict[tuple[str, str], tuple[int, ...]]:
-        """(file, function) -> costs. It prints one row for each."""
+        """Returns (file, function) -> costs; callgrind_annotate prints one row for each pair."""
         return {(row.file, row.function): row.costs for row in self.rows}
 
 
 def annotate(path: str, *, inclusive: bool = False) -> Annotation:
-    """Every function of the file. Anything on standard error, or another status than 0, is an
-    AssertionError; without the tool the unittest case is skipped."""
+    """Returns the rows of all functions of the file. Raises AssertionError if callgrind_annotate
+    writes to standard error or exits with a status other than 0. Skips the unittest case if the
+    tool is not installed."""
     need_tools("callgrind_annotate")
     argv = ["callgrind_annotate", f"--inclusive={'yes' if inclusive else 'no'}", "--threshold=100",
             "--auto=no", "--show-percs=no", os.path.abspath(path)]
-    # It shortens file names below the current folder: stand where no source is.
+    # callgrind_annotate shortens file names below the current directory: run it where no source is.
     with tempfile.TemporaryDirectory() as elsewhere:
         run = subprocess.run(argv, cwd=elsewhere, capture_output=True, text=True, errors="replace",
                              env={**os.environ, "LC_ALL": "C"}, timeout=300, check=False)
@@ -57,7 +59,7 @@ def parse_annotation(text: str) -> Annotation:
     count = len(events[1].split())
     row_start = text.index("file:function\n", totals.end())
     rows = []
-    # A cost that is not there is ".": its zero.
+    # callgrind_annotate prints "." for a cost of zero.
     row_of = re.compile(r" *((?:[0-9,]+|\.)(?: +(?:[0-9,]+|\.)){%d})  ?(.*)" % (count - 1))
     for line in text[row_start:].splitlines()[2:]:
         match = row_of.fullmatch(line)
@@ -73,7 +75,8 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _split_name(text: str) -> tuple[str, str, str]:
-    """`file:function [object]`; C++ names hold ::, blanks and brackets, files no colon."""
+    """Splits `file:function [object]`. C++ names may hold ::, blanks and brackets; files no
+    colon."""
     text = text.strip()
     object_name = ""
     match = re.fullmatch(r"(.*) \[((?:/|\?\?\?|\[)[^\[\]]*\]?)\]", text)

@@ -1,7 +1,7 @@
-"""A second reader of Callgrind files, to judge the first one and the writer by.
+"""A second reader of Callgrind files, which the tests compare Tally's reader and writer with.
 
-Simple before all: one pass, dictionaries, an error for whatever is not plain. It knows the format
-as Valgrind writes it, not what a lenient reader forgives.
+It is kept as simple as possible: one pass, dictionaries, and an error for anything unexpected. It
+reads the format as Valgrind writes it, without the leniency of Tally's reader.
 """
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Function(NamedTuple):
 
 class SelfKey(NamedTuple):
     function: Function
-    file: str     # of the line: differs from the function's for inlined code
-    address: int  # 0 where the file has no addresses, as for lines
+    file: str     # of the line; differs from the function's file for inlined code
+    address: int  # 0 if the file has no addresses; likewise for `line`
     line: int
 
 
@@ -39,38 +39,39 @@ class Arc(NamedTuple):
 
 
 class CallgrindRows:
-    """The rows of all parts of a file, added up."""
+    """The rows of all parts of a file, summed."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.events: tuple[str, ...] = ()
-        self.headers: list[tuple[str, str]] = []  # in order, `desc` split once more
+        self.headers: list[tuple[str, str]] = []  # in order; `desc: NAME: …` is ("desc", "NAME: …")
         self.self_costs: dict[SelfKey, Costs] = {}
         self.arcs: dict[ArcKey, Arc] = {}
         self.stated_totals: list[Costs] = []     # `totals:` of each part
         self.stated_summaries: list[Costs] = []
         self._functions: set[Function] = set()
         self._names: dict[tuple[str, str], str] = {}  # by table and id
-        self._base: dict[str, int] = {}               # that relative positions count from
+        self._base: dict[str, int] = {}               # the base of relative positions, by kind
         self._read(lines)
 
     def totals(self) -> Costs:
         return self._sum(self.self_costs.values())
 
     def functions(self) -> set[Function]:
-        """Those with a cost, a call or a caller."""
+        """Returns the functions that have a cost, a call or a caller."""
         return set(self._functions)
 
     def self_by_function(self) -> dict[Function, Costs]:
         return self._grouped((key.function, costs) for key, costs in self.self_costs.items())
 
     def annotate_self(self) -> dict[tuple[str, str], Costs]:
-        """As callgrind_annotate groups: (file of the lines, function's name) -> self cost."""
+        """Returns (file of the lines, function name) -> self cost, as callgrind_annotate groups."""
         return self._grouped(((key.file, key.function.name), costs)
                              for key, costs in self.self_costs.items())
 
     def annotate_inclusive(self) -> dict[tuple[str, str], Costs]:
-        """As callgrind_annotate adds up: what callers pay for a function; self and the calls it
-        makes, by file of the lines, for one that nobody calls."""
+        """Returns inclusive costs as callgrind_annotate computes them: for a function with callers,
+        the sum of the calls to it; for one without, its self cost plus the calls it makes, grouped
+        by the file of the lines."""
         own = self._grouped(
             [((key.file, key.function.name), costs) for key, costs in self.self_costs.items()] +
             [((key.file, key.caller.name), arc.costs) for key, arc in self.arcs.items()])
@@ -79,7 +80,7 @@ class CallgrindRows:
         return {**own, **called}
 
     def arcs_by_function(self) -> dict[tuple[Function, Function], Arc]:
-        """(caller, callee) -> calls and inclusive cost, over all places of the call."""
+        """Returns (caller, callee) -> calls and inclusive cost, summed over all call sites."""
         calls: DefaultDict[tuple[Function, Function], int] = defaultdict(int)
         for key, arc in self.arcs.items():
             calls[key.caller, key.callee] += arc.calls
@@ -88,11 +89,11 @@ class CallgrindRows:
         return {pair: Arc(count, costs[pair]) for pair, count in calls.items()}
 
     def descriptions(self, name: str) -> list[str]:
-        """The texts of `desc: NAME: …`, one for each part that has it."""
+        """Returns the texts of `desc: NAME: …`, one for each part that has it."""
         return [value.partition(":")[2].strip() for key, value in self.headers
                 if key == "desc" and value.startswith(name + ":")]
 
-    # What follows reads.
+    # The methods below parse the file.
 
     def _sum(self, costs: Iterable[Costs]) -> Costs:
         return tuple(map(sum, zip(*costs))) or (0,) * len(self.events)
@@ -119,7 +120,7 @@ class CallgrindRows:
         if self._calls is not None:
             raise ValueError("calls= without its cost line")
 
-    # The state of the reading.
+    # The state of the parser.
     _positions: tuple[str, ...] = ("line",)
     _object = _file = _line_file = ""
     _function: Function | None = None
@@ -128,12 +129,12 @@ class CallgrindRows:
     _callee: Function | None = None
     _calls: int | None = None
     _after_jump = False
-    _self_moves_only = False  # Valgrind: only self costs move the base of relative positions
+    _self_moves_only = False  # as Valgrind: only self costs move the base of relative positions
 
     _TABLES = {"ob": "ob", "cob": "ob", "fl": "fl", "fi": "fl", "fe": "fl", "cfi": "fl",
                "cfl": "fl", "jfi": "fl", "fn": "fn", "cfn": "fn", "jfn": "fn",
                "frfn": "fn"}
-    _SKIPPED = ("bb", "ln", "rec")  # Valgrind's, when it is asked to debug itself
+    _SKIPPED = ("bb", "ln", "rec")  # lines that Valgrind writes for debugging itself
 
     def _line(self, line: str) -> None:
         if not line.strip() or line.startswith("#"):
@@ -166,19 +167,19 @@ class CallgrindRows:
 
     def _name(self, key: str, text: str) -> str:
         table = self._TABLES[key]
-        text = text.lstrip(" \t")  # blanks at its end are its own
+        text = text.lstrip(" \t")  # blanks at the end belong to the name
         compressed = re.fullmatch(r"\((\d+)\)[ \t]*(.*)", text)
         if compressed:
             if definition := compressed[2]:
                 if re.match(r"\(\d", definition):  # ids within: (4080)'(4053)
-                    # One that nothing defines stands for itself.
+                    # An id that is not defined stands for itself.
                     definition = "'".join(
                         self._names.get((table, piece[1:-1]), piece)
                         if re.fullmatch(r"\((0|[1-9]\d*)\)", piece) else piece
                         for piece in definition.split("'"))
                 self._names[table, compressed[1]] = definition
             text = self._names[table, compressed[1]]
-        # ??? is an unknown file or object; a function keeps the word.
+        # ??? means an unknown file or object, but stays as it is for a function.
         return "" if text == "???" and table != "fn" else text or ("???" if table == "fn" else "")
 
     def _place(self, key: str, value: str) -> None:
@@ -248,6 +249,6 @@ class CallgrindRows:
 
 
 def read_callgrind(path: str) -> CallgrindRows:
-    # surrogateescape: names are bytes of any kind
+    # surrogateescape, because names may hold any bytes
     with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
         return CallgrindRows(file)

@@ -1,4 +1,4 @@
-"""Assertions on samples, which chance or a machine that is busy elsewhere may break once."""
+"""Retries assertions on samples, which can fail once by chance or because the machine is busy."""
 from __future__ import annotations
 
 from typing import Callable

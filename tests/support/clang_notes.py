@@ -1,5 +1,5 @@
-"""Clang's notes and counters (version 408*), read a second time: which functions have counters that
-contradict each other, as where longjmp() leaves a function in the middle."""
+"""A second reader of Clang's notes and counters (version 408*). It finds functions whose counters
+contradict each other, as happens when longjmp() leaves a function in the middle."""
 from __future__ import annotations
 
 import struct
@@ -19,8 +19,9 @@ class Function:
     counters: list[int] = field(default_factory=list)
 
     def flow(self) -> list[int]:
-        """The count of each arc: by cutting leaves off the tree, which holds the way back from the
-        exit to the entry."""
+        """Returns the count of each arc, in order, then that of the arc from exit to entry. The
+        arcs on the spanning tree have no counter: the method derives them by removing the leaves
+        of the tree one by one."""
         arcs = self.arcs + [(1, 0, ON_TREE)]
         counters = iter(self.counters)
         counts = [None if flags & ON_TREE else next(counters) for _, _, flags in arcs]
@@ -51,7 +52,7 @@ class Function:
             at[other].discard(i)
             leaves.append(other)
         if None in counts:
-            raise ValueError(f"{self.name}: the arcs off the tree do not tell the others")
+            raise ValueError(f"{self.name}: the counted arcs do not determine the others")
         return counts
 
     def contradicts_itself(self) -> bool:

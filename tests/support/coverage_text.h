@@ -1,4 +1,4 @@
-// Coverage as text, to be compared; and what each must hold to.
+// Formats coverage as text, for comparisons, and checks its invariants.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ inline void put_text(std::string &out, const std::vector<FileCoverage> &files) {
   }
 }
 
-// All of it: what differs, differs here.
+// Formats all of `coverage`: two texts differ if anything in the coverage differs.
 inline std::string text_of(const Coverage &coverage) {
   std::string out;
   put_text(out, coverage.files);
@@ -41,7 +41,7 @@ inline std::string text_of(const Coverage &coverage) {
   return out;
 }
 
-// What coverage.h says of order; "" where it is so.
+// Checks the order that coverage.h documents. Returns the violated rule, or "" if there is none.
 inline std::string disorder_of(const std::vector<FileCoverage> &files) {
   const auto rises = [](const auto &rows, auto key) {
     return std::ranges::adjacent_find(rows, [&](const auto &a, const auto &b) {
@@ -65,7 +65,7 @@ inline std::string disorder_of(const std::vector<FileCoverage> &files) {
       condition = line.last_condition;
     }
     if (branch != file.branches.size() || condition != file.conditions.size())
-      return "branches and conditions are of lines";
+      return "every branch and condition belongs to a line";
     for (const ConditionCoverage &c : file.conditions)
       if (c.terms > 64 || (c.terms < 64 && (c.when_true | c.when_false) >> c.terms != 0))
         return "a condition's terms";

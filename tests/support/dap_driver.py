@@ -1,4 +1,4 @@
-"""Drives LLDB's server of the Debug Adapter Protocol, as an editor does.
+"""Drives LLDB's Debug Adapter Protocol server, as an editor does.
 
     with DapSession(server) as dap:
         dap.launch(program("spin7030"), ["1", "1"], commands=["profile start"],
@@ -26,7 +26,8 @@ Message = dict[str, Any]
 
 
 def dap_server(lldb: str) -> str | None:
-    """The one that belongs to this LLDB: lldb-dap, or lldb-vscode before LLVM 18."""
+    """Returns the path of the server that belongs to this LLDB: lldb-dap, or lldb-vscode before
+    LLVM 18. Returns None if there is none."""
     folder, name = os.path.split(lldb)
     for server in ("lldb-dap", "lldb-vscode"):
         path = os.path.join(folder, server + name.removeprefix("lldb"))
@@ -46,8 +47,8 @@ class DapSession:
         self._sequence = 0
         self._unread = b""
         self._events: list[Message] = []
-        self._responses: dict[int, Message] = {}  # by the request's number
-        self.output = ""  # of the console, in which commands print
+        self._responses: dict[int, Message] = {}  # by the request's sequence number
+        self.output = ""  # of the console, to which commands print
         self.transcript = ""
 
     def __enter__(self) -> DapSession:
@@ -62,7 +63,7 @@ class DapSession:
 
     def launch(self, program: str, args: Sequence[str], *, commands: Sequence[str],
                functions: Sequence[str] = (), exit_commands: Sequence[str] = ()) -> None:
-        """`commands` follow the load of the plug-in, before there is a process."""
+        """Starts the program. `commands` run after the plug-in is loaded and before the launch."""
         self.request("initialize", adapterID="lldb", linesStartAt1=True)
         launch = self.send("launch", program=program, args=list(args), disableASLR=False,
                            initCommands=["settings set target.disable-aslr false",
@@ -75,7 +76,7 @@ class DapSession:
         self.answer(done)
 
     def command(self, line: str) -> str:
-        """What a command typed into the editor's console prints."""
+        """Runs a command as if typed into the editor's console, and returns its output."""
         result = self.request("evaluate", expression="`" + line, context="repl")["result"]
         return str(result).removeprefix(f"(lldb) {line}\n")
 
@@ -84,7 +85,7 @@ class DapSession:
         self.request("continue", threadId=threads[0]["id"])
 
     def wait_exit(self) -> str:
-        """Until the program is over, and the commands for its end are; the console's output."""
+        """Waits until program and exit commands have ended. Returns the console's output."""
         self.wait_event("terminated")
         self.request("disconnect")
         return self.output
@@ -127,7 +128,8 @@ class DapSession:
                 self.output += message["body"]["output"]
 
     def _next(self) -> Message:
-        """Anything but messages on the channel, as a print out of turn would be, is an error."""
+        """Returns the next message. Anything else on the channel, such as a stray print, raises
+        AssertionError, as does a silence of 60 s."""
         end = time.monotonic() + _TIMEOUT_S
         while True:
             head, found, rest = self._unread.partition(b"\r\n\r\n")

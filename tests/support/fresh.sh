@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs gdb/try.sh and tests/run.sh in a fresh minimal Debian 12, and prints how long each takes. This
-# is the test that the scripts name every package that they need.
+# Runs gdb/try.sh and tests/run.sh in a fresh minimal Debian 12, and prints how long each takes.
+# This verifies that the scripts install every package that they need.
 #
 #   sh tests/support/fresh.sh [option]... [try|test]...
 #
@@ -9,12 +9,12 @@
 #   --repeat N          run each command N times, each in a root of its own
 #   --no-capabilities   install the packages first; then run the command without any capability
 #
-# Without try or test it runs both. It must be run by root, and needs mmdebstrap. The packages come from
-# where this machine's apt gets Debian's. The sources are the files that Git tracks, as they are in the
-# working tree; in the root they are in /root/tally. The time that making the root takes is not counted.
-# What a run prints is in FOLDER/try-N.log and FOLDER/test-N.log. A mount namespace holds all mounts,
-# so that none is left, however this ends.
-# shellcheck disable=SC2016 # what other shells and apt-get expand
+# Without try or test it runs both. It must be run by root, and needs mmdebstrap. It downloads the
+# packages from the Debian mirrors that this machine's apt is configured for. It copies the files
+# that Git tracks, as they are in the working tree, to /root/tally in the root. The printed times do
+# not include making the root. The output of a run is in FOLDER/try-N.log and FOLDER/test-N.log. All
+# mounts are in a mount namespace of their own, so that none remains, however this script ends.
+# shellcheck disable=SC2016 # other shells and apt-get expand these variables
 set -eu
 
 tally_source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -50,7 +50,7 @@ fi
 mkdir -p "$folder"
 folder=$(cd "$folder" && pwd)
 
-# The lines of sources.list that name Debian's packages on this machine.
+# Prints the lines of sources.list for the Debian packages of a suite on this machine.
 sources() {
   apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' \
     'Created-By: Packages' 'Origin: Debian' "Codename: $1" | sed 's/^/deb /' | sort -u
@@ -69,8 +69,8 @@ if ! [ -f "$folder/base.tar" ]; then
   mv "$folder/base.tar.part" "$folder/base.tar"
 fi
 
-# in_root COMMAND...: with /dev, /sys, and a /proc of its own. The shell stays as the first process, for
-# it takes the status of orphans.
+# in_root COMMAND...: runs COMMAND in the root, with /dev, /sys and a /proc of its own. The shell
+# remains as process 1, because it reaps orphans.
 in_root() {
   unshare --mount --pid --fork --kill-child sh -c '
     mount -t proc proc "$0/proc" && mount --rbind /sys "$0/sys" && mount --rbind /dev "$0/dev" ||
@@ -79,7 +79,7 @@ in_root() {
     exit $?' "$folder/root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 "$@"
 }
 
-# install_packages NAME: what the command of that name would install.
+# install_packages NAME: installs the packages that the command NAME (try or test) would install.
 install_packages() {
   in_root sh -c '
     . /root/tally/tests/support/packages.sh
@@ -93,7 +93,7 @@ install_packages() {
     fi' sh "$1"
 }
 
-# fresh_root: a base system and the sources, in the place of the last run's.
+# fresh_root: replaces the root of the last run by the base system and the sources.
 fresh_root() {
   rm -rf --one-file-system "$folder/root"
   mkdir -p "$folder/root"
@@ -118,7 +118,7 @@ while [ "$run" -lt "$repeat" ]; do
     log=$folder/$name-$run.log
     : >"$log"
     fresh_root
-    set -- sh -c "cd /root/tally && exec sh $script" # as it is typed
+    set -- sh -c "cd /root/tally && exec sh $script" # as a user types it
     if ! $capabilities; then
       install_packages "$name" >>"$log" 2>&1 || {
         tail -n 40 "$log" >&2
@@ -132,7 +132,7 @@ while [ "$run" -lt "$repeat" ]; do
     seconds=$(($(date +%s) - started))
     printf '%s, run %d: %d min %02d s, status %d\n' "$script" "$run" $((seconds / 60)) \
       $((seconds % 60)) "$ended"
-    # Its steps, or the tests' sum.
+    # Print its steps, or the total of the tests.
     sed -n 's/^\[ *[0-9]* s\] .*/  &/p; s/^[0-9]* passed, .*/  &/p' "$log" | cut -c 1-100
     if [ "$ended" -ne 0 ]; then
       tail -n 40 "$log"

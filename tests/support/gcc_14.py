@@ -1,5 +1,6 @@
-"""Notes and counters of GCC 12 as GCC 14 would write them: its version, the same layout. With
-conditions each function of three blocks or more has one of two terms, on its block 2."""
+"""Rewrites notes and counters of GCC 12 as those of GCC 14: it changes the version; the layout is
+the same. On request it also adds conditions: each function of three blocks or more gets one
+condition of two terms, on its block 2."""
 from __future__ import annotations
 
 import struct
@@ -15,7 +16,7 @@ def _word(data: bytes, at: int) -> int:
 
 
 def _records(data: bytes, at: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """Tag, payload, and the whole record with both; what is behind the last one has tag 0."""
+    """Yields tag, payload and the whole record; at the end tag 0 with the remaining bytes."""
     while at + 8 <= len(data) and _word(data, at) != 0:
         length = struct.unpack_from("<i", data, at + 4)[0]
         end = at + 8 + max(length, 0)
@@ -25,7 +26,7 @@ def _records(data: bytes, at: int) -> Iterator[tuple[int, bytes, bytes]]:
 
 
 def notes_as_gcc_14(notes: bytes, conditions: bool = False) -> tuple[bytes, set[int]]:
-    """And the idents of the functions that have a condition."""
+    """Returns the notes and the idents of the functions that got a condition."""
     assert notes[4:8] == b"*22B", notes[4:8]
     begin = 16 + 4 + _word(notes, 16) + 4  # the working directory, and a flag
     out = notes[:4] + VERSION + notes[8:begin]
@@ -42,7 +43,8 @@ def notes_as_gcc_14(notes: bytes, conditions: bool = False) -> tuple[bytes, set[
 
 
 def data_as_gcc_14(data: bytes, with_conditions: set[int], values: tuple[int, int]) -> bytes:
-    """`values`: of each condition, which terms decided it when true, and when false."""
+    """Returns the counters. `values` holds for every condition the masks of the terms that decided
+    it: when it was true, and when it was false."""
     assert data[4:8] == b"*22B", data[4:8]
     out = data[:4] + VERSION + data[8:16]
     ident = None

@@ -1,4 +1,4 @@
-"""Counts of lines, of what gcov and tools like it print."""
+"""Parses line and branch counts from the output of gcov and similar tools."""
 from __future__ import annotations
 
 import collections
@@ -7,7 +7,7 @@ import re
 
 
 def counts_of_text(text: str) -> dict[tuple[str, int], int]:
-    """(file, line) -> count, of .gcov files one after another."""
+    """Returns (file, line) -> count, from the text of one or more concatenated .gcov files."""
     counts: dict[tuple[str, int], int] = {}
     file = ""
     for count, line, rest in re.findall(r"(?m)^ *(-|#####|=====|\d+)\*?: *(\d+):(.*)$", text):
@@ -19,7 +19,7 @@ def counts_of_text(text: str) -> dict[tuple[str, int], int]:
 
 
 def branches_of_text(text: str) -> dict[tuple[str, int], list[int]]:
-    """(file, line) -> how often each branch was taken, of `llvm-cov gcov -b -c`."""
+    """Returns (file, line) -> the count of each branch, from the output of `llvm-cov gcov -bc`."""
     branches: dict[tuple[str, int], list[int]] = {}
     file, number = "", 0
     for row in text.splitlines():
@@ -33,7 +33,7 @@ def branches_of_text(text: str) -> dict[tuple[str, int], list[int]]:
 
 
 def branches_of_json(document: dict) -> dict[tuple[str, int], list[int]]:
-    """Likewise, of gcov's JSON."""
+    """Returns (file, line) -> the count of each branch, from gcov's JSON."""
     branches: dict[tuple[str, int], list[int]] = {}
     for file in document["files"]:
         for line in file["lines"]:
@@ -44,7 +44,7 @@ def branches_of_json(document: dict) -> dict[tuple[str, int], list[int]]:
 
 
 def counts_of_json(document: dict) -> dict[tuple[str, int], int]:
-    """Likewise, of gcov's JSON: lines that stand several times are added up."""
+    """Returns (file, line) -> count, from gcov's JSON. Counts of repeated lines are summed."""
     counts: dict[tuple[str, int], int] = collections.Counter()
     for file in document["files"]:
         for line in file["lines"]:
@@ -53,7 +53,7 @@ def counts_of_json(document: dict) -> dict[tuple[str, int], int]:
 
 
 def by_plain_names(counts: dict[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-    """Those of one file together, whatever way its name takes."""
+    """Normalizes the file names, and sums the counts of names that become equal."""
     plain: dict[tuple[str, int], int] = collections.Counter()
     for (file, line), count in counts.items():
         plain[os.path.normpath(file), line] += count

@@ -1,4 +1,4 @@
-"""The programs of tests/programs/coverage, compiled and run."""
+"""Compiles and runs the programs of tests/programs/coverage."""
 from __future__ import annotations
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Drives a real GDB: in batch, or as a user at a terminal.
+"""Drives a real GDB, in batch mode or as a user at a terminal.
 
     result = run_gdb(["profile start", "run", "profile status"], program("spin7030"), ["1"])
     assert result.status == 0, result
@@ -28,7 +28,7 @@ def gdb_program() -> str:
 def _argv(wrapper: Sequence[str], batch: bool, pagination: bool, program: str | None,
           args: Sequence[str], plugin: bool, commands: Sequence[str]) -> list[str]:
     settings = ["set confirm off", "set width 0", "set style enabled off",
-                # Refused in some containers, and then GDB warns.
+                # Some containers do not permit disabling ASLR, and GDB then warns.
                 "set disable-randomization off"]
     if not pagination:
         settings += ["set pagination off", "set height 0"]
@@ -47,10 +47,10 @@ def run_gdb(commands: Sequence[str], program: str | None = None, args: Sequence[
             one_stream: bool = False, environment: Mapping[str, str | None] | None = None,
             cwd: str | None = None, before_exec: Callable[[], None] | None = None,
             timeout_s: float = DEFAULT_TIMEOUT_S) -> GdbResult:
-    """GDB's batch mode: each command by -ex; its status is that of the last one.
+    """Runs GDB in batch mode. Each command is passed by -ex; the status is that of the last one.
 
-    `wrapper` stands before gdb (seccomp_run eperm); `before_exec` runs in the child (setrlimit).
-    An environment value of None removes the variable.
+    `wrapper` is put before gdb (seccomp_run eperm); `before_exec` runs in the child (setrlimit).
+    A value of None in `environment` removes the variable.
     """
     argv = _argv(wrapper, True, pagination, program, args, plugin, commands)
     return run_batch("gdb", argv, one_stream=one_stream, environment=environment, cwd=cwd,
@@ -58,7 +58,7 @@ def run_gdb(commands: Sequence[str], program: str | None = None, args: Sequence[
 
 
 class GdbTerminal(Terminal):
-    """GDB on a terminal of its own."""
+    """GDB with its own terminal."""
 
     def __init__(self, program: str | None = None, args: Sequence[str] = (), *,
                  plugin: bool = True, wrapper: Sequence[str] = (), pagination: bool = False,

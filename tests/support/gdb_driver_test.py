@@ -1,4 +1,4 @@
-"""The driver of GDB itself, without the plug-in."""
+"""Tests the GDB driver itself, without the plug-in."""
 import os
 import resource
 import sys
@@ -48,7 +48,7 @@ class GdbDriverTest(unittest.TestCase):
     def test_resize_and_completion(self) -> None:
         with GdbTerminal(plugin=False, rows=24, columns=80) as gdb:
             gdb.resize(30, 100)
-            # readline draws its line anew: there is one prompt more, now or later
+            # readline redraws its line, so that a second prompt appears, sooner or later.
             gdb.send("shell stty size")
             gdb.expect("\n30 100\n")
             gdb.expect_prompt()

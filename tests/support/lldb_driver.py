@@ -1,4 +1,4 @@
-"""Drives real LLDBs: in batch, or as a user at a terminal.
+"""Drives real LLDBs, in batch mode or as a user at a terminal.
 
     for lldb in lldb_programs():
         result = run_lldb(["profile start", "run", "profile status"], program("spin7030"), ["1"],
@@ -24,9 +24,9 @@ from support.terminal import DEFAULT_TIMEOUT_S, DebuggerResult, Terminal, run_ba
 LldbResult = DebuggerResult
 
 _SETTINGS = ("settings set use-color false", "settings set auto-confirm true",
-             # Refused in some containers.
+             # Some containers do not permit disabling ASLR.
              "settings set target.disable-aslr false")
-# Debian's LLDB 14 to 19 ask for modules of Python that their packages do not have.
+# LLDB 14 to 19 of Debian import Python modules that their packages do not contain.
 _DEBIANS_OWN = re.compile(
     r"""Traceback \(most recent call last\):\n  File "<string>", line 1, in <module>\n"""
     r"""(?:ModuleNotFoundError: No module named 'lldb(?:\.embedded_interpreter)?'|"""
@@ -34,7 +34,8 @@ _DEBIANS_OWN = re.compile(
 
 
 def lldb_programs() -> list[str]:
-    """Those to be tested: TALLY_TEST_LLDBS, paths parted by blanks; or each `lldb-NN` on PATH."""
+    """Returns the LLDBs to test: the blank-separated paths in TALLY_TEST_LLDBS if it is set,
+    otherwise each `lldb-NN` on PATH."""
     named = os.environ.get("TALLY_TEST_LLDBS")
     if named is not None:
         return named.split()
@@ -47,13 +48,13 @@ def lldb_programs() -> list[str]:
 
 
 def lldb_name(lldb: str) -> str:
-    """What a failure calls it: lldb-19."""
+    """Returns the name for failure messages, such as lldb-19."""
     versions = re.findall(r"(?:lldb|llvm)-(\d+)", lldb)
     return f"lldb-{versions[-1]}" if versions else lldb
 
 
 def need_lldb() -> None:
-    """Skips the unittest case that calls it where there is none, or no plug-in."""
+    """Skips the calling unittest case if there is no LLDB or no plug-in."""
     if not lldb_programs():
         raise unittest.SkipTest("not installed: lldb")
     if not os.environ.get("TALLY_LLDB"):
@@ -61,8 +62,8 @@ def need_lldb() -> None:
 
 
 def in_each_lldb(case: unittest.TestCase, measure: Callable[[str], None]) -> None:
-    """`measure` with each, a sub-test each; as many at once as there are processors, in threads:
-    it makes no sub-tests itself."""
+    """Calls `measure` with each LLDB, and reports each result as a sub-test. The calls run in
+    threads, as many at once as there are processors. `measure` must not create sub-tests itself."""
     lldbs = lldb_programs()
     processors = len(os.sched_getaffinity(0))
     with concurrent.futures.ThreadPoolExecutor(min(len(lldbs), processors)) as pool:
@@ -89,11 +90,11 @@ def run_lldb(commands: Sequence[str], program: str | None = None, args: Sequence
              environment: Mapping[str, str | None] | None = None, cwd: str | None = None,
              before_exec: Callable[[], None] | None = None, home: str | None = None,
              timeout_s: float = DEFAULT_TIMEOUT_S) -> LldbResult:
-    """LLDB's batch mode. Standard output shows each command as `(lldb) COMMAND`.
+    """Runs LLDB in batch mode. Standard output shows each command as `(lldb) COMMAND`.
 
-    `stop_on_error`: each command by -o; the first that fails ends LLDB with status 1. Else they
-    are sourced from a file, all of them. `home`: of a user, whose .lldbinit is read. `wrapper` and
-    the rest as with run_gdb().
+    With `stop_on_error` each command is passed by -o, and the first that fails ends LLDB with
+    status 1. Otherwise all commands are sourced from a file, also after errors. `home` is a home
+    directory whose .lldbinit is read. `wrapper` and the rest are as for run_gdb().
     """
     own = ["--no-lldbinit"]
     if home is not None:
@@ -112,7 +113,7 @@ def run_lldb(commands: Sequence[str], program: str | None = None, args: Sequence
 
 
 class LldbTerminal(Terminal):
-    """LLDB on a terminal of its own."""
+    """LLDB with its own terminal."""
 
     def __init__(self, program: str | None = None, args: Sequence[str] = (), *, lldb: str,
                  plugin: bool = True, wrapper: Sequence[str] = (),
@@ -120,7 +121,7 @@ class LldbTerminal(Terminal):
                  before_exec: Callable[[], None] | None = None,
                  rows: int = 50, columns: int = 200,
                  timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        # Quietly: of a command that is shown the prompt may come before the rest.
+        # --source-quietly, because the prompt may appear before the rest of a command's echo.
         argv = _argv(lldb, wrapper, ["--no-lldbinit", "--source-quietly"], program, args, plugin, [])
         super().__init__("lldb", argv, "(lldb)", environment=environment, before_exec=before_exec,
                          rows=rows, columns=columns, timeout_s=timeout_s)
@@ -129,7 +130,9 @@ class LldbTerminal(Terminal):
         return self
 
     def expect_prompt(self, timeout_s: float | None = None) -> str:
-        """The prompt is shown before LLDB reads: what is typed in between would be shown twice."""
+        """Waits for the prompt. LLDB prints it before it reads keys, and the terminal would echo
+        what is typed in between, in addition to LLDB. So this also waits, at most 5 s, until the
+        terminal's echo is off."""
         shown = super().expect_prompt(timeout_s)
         deadline = time.monotonic() + 5
         while self.echoes() and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""The driver of LLDB itself, without the plug-in."""
+"""Tests the LLDB driver itself, without the plug-in."""
 import os
 import sys
 import unittest

@@ -1,6 +1,6 @@
-"""Projects for real Mesons: Debian's, and the one that TALLY_NEW_MESON names (a meson.py).
+"""Projects for tests with real Mesons: Debian's, and the meson.py that TALLY_NEW_MESON names.
 
-Each Meson gets a virtual environment of its own, so that hooks go nowhere else.
+Each Meson gets its own virtual environment, so that hooks are installed nowhere else.
 """
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ sub_dep = declare_dependency(link_with: static_library('sub', 'sub.c'))
     "subprojects/sub/sub.c": "int sub(int x) {\n  return x;\n}\n",
 }
 
-# A test, which is the first, leaves no room where counters of each test by itself go.
+# A test that runs first and fills the disk on which the per-test counters are stored.
 NO_ROOM = '''\
 test('fills', find_program('sh'), args: ['-c', 'cat /dev/zero > "$XDG_RUNTIME_DIR/filler" || true'],
   suite: 'fills', priority: 5, is_parallel: false)
 '''
 GOOD = ["--suite", "good"]
-BOTH = {"src/demo.c": "5/6", "src/main.c": "5/8", "TOTAL": "10/14"}  # lines that these reach
+BOTH = {"src/demo.c": "5/6", "src/main.c": "5/8", "TOTAL": "10/14"}  # lines that these execute
 
 
 def write_project(folder: Path, files: dict[str, str]) -> None:
@@ -85,19 +85,19 @@ def write_project(folder: Path, files: dict[str, str]) -> None:
 
 
 def rows(output: str) -> dict[str, str]:
-    """{file: "lines reached/lines"} of a table, with TOTAL."""
+    """Returns {file: "executed lines/lines"} of a table, including the row TOTAL."""
     return {file: counts for file, counts in
             re.findall(r"^(\S+) +[\d.]+% +(\d+/\d+) ", output, re.MULTILINE)}
 
 
 def without_times(output: str) -> str:
-    """Nor the number that Meson chooses by chance for each test."""
+    """Replaces times, and the random number of MALLOC_PERTURB_ that Meson chooses for each test."""
     return re.sub(r"\d+\.\d+s|(?<=MALLOC_PERTURB_=)\d+", "N", output)
 
 
 class MesonCase(unittest.TestCase):
-    """One Meson in an environment of its own; no project yet."""
-    script = ""  # the file meson that is copied or linked
+    """One Meson in its own environment, without a project."""
+    script = ""  # the meson script, which is copied or linked
     maxDiff = 4000
 
     @classmethod
@@ -141,7 +141,8 @@ class MesonCase(unittest.TestCase):
         return done
 
     def interrupted(self, *words: str, number: int = signal.SIGINT) -> str:
-        """What a run prints that gets this signal in the test `long`, after those of `good`."""
+        """Returns the output of a run that gets this signal during the test `long`, after the tests
+        of the suite `good`."""
         with subprocess.Popen([*words, "--suite", "good", "--suite", "long", "--num-processes",
                                "1"], cwd=self.project, env=self.environment(), text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -149,7 +150,7 @@ class MesonCase(unittest.TestCase):
             deadline = time.monotonic() + 60
             while not _sleeps(self.project / "build" / "prog") and time.monotonic() < deadline:
                 time.sleep(0.05)
-            time.sleep(0.5)  # Meson forgets a test that it is just about to start
+            time.sleep(0.5)  # Meson loses a test if it is interrupted while starting it
             if number == signal.SIGINT:
                 os.killpg(run.pid, number)  # as a terminal does
             else:
@@ -166,7 +167,7 @@ class MesonCase(unittest.TestCase):
         self.assertEqual(left, [])
 
     def refused(self, status: int, pattern: str, *words: str, **more: str) -> None:
-        """One line, and no test was run."""
+        """Expects an error message of one line, and that no test ran."""
         log = self.project / "build" / "meson-logs" / "testlog.txt"
         before = log.stat().st_mtime_ns if log.exists() else 0
         done = self.expect(status, *words, **more)
@@ -175,7 +176,7 @@ class MesonCase(unittest.TestCase):
 
 
 def _sleeps(program: Path) -> bool:
-    """Some process of it is there, and waits."""
+    """Returns whether a process of this program runs the test `long`, which sleeps."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             if os.readlink(entry / "exe") == str(program) and \
@@ -187,7 +188,7 @@ def _sleeps(program: Path) -> bool:
 
 
 class BuiltProject:
-    """PROJECT, built with b_coverage: to be mixed into a MesonCase."""
+    """A mix-in for MesonCase: PROJECT, built with b_coverage."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -198,12 +199,13 @@ class BuiltProject:
 
 
 def make_venv(folder: Path, script: str) -> None:
-    """With a meson that is `script`, run by this environment's Python."""
+    """Makes a virtual environment whose meson is `script`, run by the environment's Python."""
     subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages",
                     str(folder)], check=True, timeout=60)
     meson = folder / "bin" / "meson"
     if (Path(script).resolve().parent / "mesonbuild").is_dir():
-        # It finds its package beside itself, and `#!/usr/bin/env python3` this environment.
+        # This script finds its package beside itself, and `#!/usr/bin/env python3` finds the
+        # environment's Python.
         meson.symlink_to(Path(script).resolve())
     else:
         text = Path(script).read_text(encoding="utf-8").split("\n", 1)[1]
@@ -213,9 +215,9 @@ def make_venv(folder: Path, script: str) -> None:
 
 def on_small_disk(case: unittest.TestCase, folder: Path, size: str,
                   before: str = "true") -> list[str]:
-    """Words before a command for which `folder` is a disk of this size. `before` is a shell command
-    that runs there first. The folder is made, and removed after the case. Skips the case where the
-    system refuses."""
+    """Returns words to put before a command, for which `folder` is then a disk of this size.
+    `before` is a shell command that runs in it first. Creates the directory, and removes it after
+    the case. Skips the case if the system does not permit the mount."""
     need_tools("unshare", "mount")
     folder.mkdir()
     case.addCleanup(folder.rmdir)
@@ -225,12 +227,12 @@ def on_small_disk(case: unittest.TestCase, folder: Path, size: str,
     done = subprocess.run([*words, "true", "true"], capture_output=True, text=True, timeout=60,
                           check=False)
     if done.returncode != 0:
-        raise unittest.SkipTest("no disk of our own: " + " ".join(done.stderr.split()))
+        raise unittest.SkipTest("cannot mount a disk: " + " ".join(done.stderr.split()))
     return [*words, before]
 
 
 def for_each_meson(*mixins: type) -> dict[str, type]:
-    """Test cases, to be put among the globals of a test."""
+    """Returns test cases by name, to be added to the globals of a test module."""
     scripts = {"Debian": "/usr/bin/meson"}
     if os.environ.get("TALLY_NEW_MESON"):
         scripts["New"] = os.environ["TALLY_NEW_MESON"]

@@ -1,26 +1,27 @@
 # shellcheck shell=sh
-# The Debian packages that Tally needs, named here and nowhere else; and how they get there.
-# Sourced by the scripts. What is not quoted here is a list of words.
+# The only list of the Debian packages that Tally needs, and functions that install them. The
+# scripts source this file. Unquoted variables are lists of words.
 # shellcheck disable=SC2034,SC2086
 
 tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev libfmt-dev
   libexpected-dev libcli11-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev
   libpugixml-dev libprotozero-dev libcapstone-dev"
-# To see it at work: gdb/try.sh.
+# For gdb/try.sh.
 tally_try_packages="gdb xz-utils"
-# For all tests and the benchmarks: peers to compare with, and a second compiler.
+# For all tests and benchmarks: tools to compare with, and a second compiler.
 tally_test_packages="$tally_try_packages libgtest-dev libbenchmark-dev valgrind gdbserver linux-perf
   python3 binutils clang git llvm libclang-rt-dev elfutils dwz procps zstd libxml2-utils lcov gcovr
   strace lldb-14 liblldb-14-dev mypy"
-# Other versions of LLDB to test, beside lldb-14: unpacked, because two LLDBs cannot be installed.
+# Other LLDB versions to test, besides lldb-14. They are unpacked, because Debian does not permit
+# two LLDBs to be installed together.
 tally_lldb_versions=19
-# Large (450 and 300 MB), so that only .ci/run asks for them; the tests use them where they are: Go's
-# pprof, which ours is held to, and a browser that opens the pictures.
+# Large packages (450 and 300 MB), which only .ci/run installs. The tests use them if they are
+# installed: Go's pprof, for comparisons, and a browser that opens the pictures.
 tally_large_test_packages="golang-go chromium"
 
-tally_root= # what apt-get is run by
+tally_root= # the command that runs apt-get as root: sudo or empty
 
-# Those of the arguments that are not installed, one a line.
+# Prints those of the arguments that are not installed, one per line.
 tally_missing_packages() {
   for tally_package in "$@"; do
     case $(dpkg-query -W -f '${Status}' "$tally_package" 2>/dev/null) in
@@ -30,10 +31,10 @@ tally_missing_packages() {
   done
 }
 
-# Installs what is missing; what is there stays as it is.
+# Installs the packages that are missing. It does not upgrade installed ones.
 tally_install_missing() {
   if ! command -v dpkg-query >/dev/null 2>&1; then
-    echo "not a Debian system: install by hand what is missing of: $*" >&2
+    echo "not a Debian system: install these packages by hand if they are missing: $*" >&2
     return 0
   fi
   tally_missing=$(tally_missing_packages "$@")
@@ -42,13 +43,13 @@ tally_install_missing() {
   tally_root=
   if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null 2>&1; then
-      printf 'to be installed by root:\napt-get install %s\n' "$*" >&2
+      printf 'run as root:\napt-get install %s\n' "$*" >&2
       return 1
     fi
     tally_root=sudo
   fi
   echo "installing $*"
-  # The lists may be absent or old: fetched only then.
+  # The package lists may be absent or old: fetch them only then.
   for tally_package in "$@"; do
     if ! apt-cache show "$tally_package" >/dev/null 2>&1; then
       tally_apt_get update
@@ -69,22 +70,24 @@ tally_apt_get() {
     "$@" </dev/null
 }
 
-# tally_unpack_lldb VERSION FOLDER: prints the path of Debian's lldb-VERSION, which is unpacked into
-# FOLDER if it is not there yet: its package does not go beside another LLDB's; its library does.
-# Where it cannot be had that is said, and no path is printed.
+# tally_unpack_lldb VERSION DIRECTORY: prints the path of Debian's lldb-VERSION, and unpacks it into
+# DIRECTORY first if it is not there. The package of one LLDB conflicts with another's, but their
+# library packages do not, so that the library is installed. If it cannot be obtained, prints a
+# message to standard error and no path.
 tally_unpack_lldb() {
   tally_lldb=$2/usr/lib/llvm-$1/bin/lldb
   if ! command -v apt-get >/dev/null 2>&1; then
-    echo "lldb-$1 is left out: not a Debian system" >&2
+    echo "lldb-$1 is skipped: not a Debian system" >&2
   elif tally_install_missing "liblldb-$1" >&2 &&
       { [ -x "$tally_lldb" ] || tally_unpack "lldb-$1" "$2" >&2; }; then
     echo "$tally_lldb"
   else
-    echo "lldb-$1 is left out: it could not be had" >&2
+    echo "lldb-$1 is skipped: its packages could not be obtained" >&2
   fi
 }
 
-# tally_unpack PACKAGE FOLDER: what is in FOLDER is whole.
+# tally_unpack PACKAGE DIRECTORY: unpacks into a temporary directory first, so that DIRECTORY never
+# holds a partial package.
 tally_unpack() (
   mkdir -p "$2/$1.part" && cd "$2/$1.part" &&
     { apt-get -q download "$1" </dev/null ||

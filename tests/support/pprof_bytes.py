@@ -1,4 +1,4 @@
-"""profile.proto, put together field by field: what a test wants a file to hold, right or wrong."""
+"""Encodes profile.proto field by field, so that tests can write any file, valid or not."""
 from __future__ import annotations
 
 from typing import Iterable, Union
@@ -16,7 +16,7 @@ def varint(value: int) -> bytes:
 
 
 def field(number: int, value: Value) -> bytes:
-    """A number as a varint; bytes, and text, with their length before them."""
+    """Encodes a number as a varint, and bytes or text with their length before them."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     data = value.encode() if isinstance(value, str) else value
@@ -32,7 +32,7 @@ def packed(values: Iterable[int]) -> bytes:
 
 
 class Pprof:
-    """Interns strings; each method adds one message."""
+    """Builds a profile. It interns strings; each of the other methods adds one message."""
 
     def __init__(self) -> None:
         self.top = b""

@@ -1,4 +1,4 @@
-"""The `tally` program on profiles, for tests that judge what it reads and writes."""
+"""Runs the `tally` program on profiles, for tests that check what it reads and writes."""
 from __future__ import annotations
 
 import json
@@ -17,7 +17,7 @@ def run_tally(*words: str) -> subprocess.CompletedProcess:
 
 
 class ProfileCase(unittest.TestCase):
-    """With a folder of its own, and `tally` in it."""
+    """A test case with its own temporary directory, and methods that run `tally`."""
     maxDiff = 4000
 
     def setUp(self) -> None:
@@ -43,7 +43,7 @@ class ProfileCase(unittest.TestCase):
 
 
 def by_key(report: dict) -> dict:
-    """(name, file, object) -> self, inclusive, calls."""
+    """Returns (name, file, object) -> self, inclusive, calls."""
     rows = {(row["name"], row["file"], row["object"]):
             (row["self"], row["inclusive"], row["calls"]) for row in report["functions"]}
     if len(rows) != len(report["functions"]):

@@ -1,4 +1,4 @@
-"""Where the things under test are: the environment names them, as tests/meson.build sets it."""
+"""Paths of the things under test, from the environment variables that tests/meson.build sets."""
 from __future__ import annotations
 
 import os
@@ -15,28 +15,28 @@ def _from_environment(name: str) -> Path:
 
 
 def program(name: str) -> str:
-    """The path of a program of tests/programs."""
+    """Returns the path of a program of tests/programs."""
     path = _from_environment("TALLY_PROGRAMS") / name
     if not path.exists():
-        raise RuntimeError(f"no program {path}")
+        raise RuntimeError(f"missing program {path}")
     return str(path)
 
 
 def gdb_plugin() -> str:
-    """tally.py, which GDB sources."""
+    """Returns the path of tally.py, which GDB sources."""
     return str(_from_environment("TALLY_GDB"))
 
 
 def lldb_plugin() -> str:
-    """liblldb_tally.so, which LLDB loads."""
+    """Returns the path of liblldb_tally.so, which LLDB loads."""
     return str(_from_environment("TALLY_LLDB"))
 
 
 def library() -> str:
-    """libtally.so."""
+    """Returns the path of libtally.so."""
     return str(_from_environment("TALLY_LIBRARY"))
 
 
 def command_line() -> str:
-    """The `tally` program."""
+    """Returns the path of the `tally` program."""
     return str(_from_environment("TALLY_CLI"))

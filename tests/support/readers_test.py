@@ -1,4 +1,4 @@
-"""The readers that tests lean on, on small texts with known answers."""
+"""Tests the readers that other tests use, on small texts with known answers."""
 import json
 import os
 import subprocess
@@ -57,7 +57,7 @@ class CallgrindRowsTest(unittest.TestCase):
         self.assertEqual(self.rows.arcs_by_function(),
                          {(MAIN, SORT): Arc(6, (6,)), (MAIN, MAIN): Arc(1, (1,))})
         self.assertEqual(self.rows.descriptions("Trigger"), ["breakpoint 2, parse.c:10"])
-        # the base of +4 is the call's position: the creator is not Valgrind
+        # +4 counts from the call's position, because the creator is not Valgrind.
         self.assertIn((MAIN, "sort.h", 0x1008, 20), self.rows.self_costs)
 
     def test_what_valgrind_counts_positions_from(self) -> None:
@@ -117,7 +117,7 @@ class TablesTest(unittest.TestCase):
 
 
 class SummaryTest(unittest.TestCase):
-    """What .ci/run ends with."""
+    """Tests the summary that .ci/run prints last."""
 
     def summary(self, *arguments: str) -> subprocess.CompletedProcess:
         return subprocess.run(

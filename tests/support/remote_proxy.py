@@ -1,10 +1,10 @@
-"""Stands between LLDB and a server of its protocol, and changes what the server says.
+"""A proxy between LLDB and a server of its remote protocol, which changes the server's packets.
 
     with RemoteProxy(port_of_the_server, lambda packet: packet.replace(b"…", b"…")) as proxy:
         run_lldb([f"gdb-remote localhost:{proxy.port}", …], …)
 
-https://sourceware.org/gdb/current/onlinedocs/gdb.html/Overview.html: `$PACKET#SUM`, the sum of the
-packet's bytes in two digits of base 16.
+A packet is `$PACKET#SUM`; SUM is the sum of the packet's bytes, modulo 256, in two hex digits
+(https://sourceware.org/gdb/current/onlinedocs/gdb.html/Overview.html).
 """
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RemoteProxy:
             commands.join()
 
     def _rewritten(self, data: bytes) -> tuple[bytes, bytes]:
-        """What can be sent, and the beginning of a packet that is not all there."""
+        """Returns the data to send, and the beginning of an incomplete packet."""
         at = data.rfind(b"$")
         if at >= 0 and not re.search(rb"#[0-9a-f]{2}", data[at:]):
             data, rest = data[:at], data[at:]

@@ -1,5 +1,5 @@
-/* TALLY_SANITIZED: 1 where AddressSanitizer or ThreadSanitizer is built in, with a runtime that
- * handles signals, keeps memory and has a thread of its own. GCC tells by macros, Clang by
+/* TALLY_SANITIZED is 1 if AddressSanitizer or ThreadSanitizer is built in. Their runtimes handle
+ * signals, allocate memory and may start a thread. GCC shows them by macros, Clang by
  * features. */
 #pragma once
 

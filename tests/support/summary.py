@@ -1,14 +1,15 @@
-"""Sums up runs of `meson test`: failures, skips with their reasons, and how many of each.
+"""Summarizes runs of `meson test`: failures, skips with their reasons, and the number of each.
 
     summary.py [--failed WHAT]... BUILD_FOLDER...
     summary.py --failing BUILD_FOLDER...
 
-Counts test cases: those that GoogleTest and unittest print, and 1 for a Meson test that prints
-neither. A test that ends badly counts at least one failure, whatever its cases said. --failed adds
-a failure of something that is no test (a build). Reads meson-logs/testlog.json of each folder, and
-testlog-again.json: a test in there counts as it ended there. A folder without tests is a failure.
-The last line is `N passed, N failed, N skipped`; status 1 with a failure. --failing only prints the
-names of the tests that failed at first, as far as chance may have a part in it.
+Counts the test cases that GoogleTest and unittest print, and 1 for a Meson test that prints
+neither. A test that Meson reports as failed counts at least one failure, whatever its cases
+reported. --failed adds a failure of something that is not a test (a build). Reads
+meson-logs/testlog.json of each directory, and testlog-again.json, whose result replaces that of
+the same test in testlog.json. A directory without tests is a failure. The last line is `N passed,
+N failed, N skipped`; the exit status is 1 if there is a failure. --failing prints only the names of
+the tests that failed in testlog.json and whose failure may be due to chance.
 """
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def entries(folder: Path, name: str = "testlog") -> Iterator[dict]:
 
 
 def may_be_chance(test: dict) -> bool:
-    """It takes samples, and no sanitizer has found anything."""
+    """Returns whether a failure may be due to chance: the test takes samples, and no sanitizer
+    reported an error."""
     output = (test.get("stdout") or "") + (test.get("stderr") or "")
     return re.search(r"/ (?:unit-(?:collect|session)|(?:support-)?(?:gdb|lldb)-|mon-|agent|conformance-)",
                      test["name"]) is not None and not re.search(
@@ -69,7 +71,7 @@ def count_test(test: dict, total: Count) -> None:
     if result in FAILED:
         failed = max(failed, 1)
         total.failures.append(f"{test['name']}: {result}")
-    # A failing subtest counts for itself, though its case counts once.
+        # Each failing subtest counts as a failure, but its case counts only once: hence max().
     total.passed += max(cases - failed - skipped, 0)
     total.failed += failed
     total.skipped += skipped
@@ -104,7 +106,7 @@ def main() -> int:
         for name, test in again.items():
             print(f"run again, alone: {folder.name}: {name}: {test['result']}")
         if not tests:
-            total.failed, total.failures = 1, ["no test was run"]
+            total.failed, total.failures = 1, ["no test ran"]
         print(f"{folder.name}: {total.passed} passed, {total.failed} failed, "
               f"{total.skipped} skipped")
         whole.passed += total.passed

@@ -1,4 +1,4 @@
-"""Reads what `profile status` and `profile report` print."""
+"""Parses the output of `profile status` and `profile report`."""
 from __future__ import annotations
 
 import re
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 
 def parse_status(text: str) -> dict[str, str]:
-    """`name value` a line: {"samples": "3005", "running": "3.01 s", "backend": "perf (…)"}.
+    """Parses lines `name value`: {"samples": "3005", "running": "3.01 s", "backend": "perf (…)"}.
 
-    The first such table in `text`: from the line `state …` on, as far as such lines follow each
-    other. What the debugger and the inferior print before and behind it is passed over.
+    Reads the first such table in `text`: the line `state …` and the consecutive lines of this form
+    after it. Ignores what the debugger and the inferior print before and after the table.
     """
     values: dict[str, str] = {}
     for line in text.splitlines():
@@ -24,7 +24,7 @@ def parse_status(text: str) -> dict[str, str]:
 
 
 def status_number(status: dict[str, str], name: str) -> float:
-    """The number at the head of a value; a value without one, or a name that is absent, is an error."""
+    """Returns the number at the start of a value. Raises ValueError if there is none."""
     match = re.match(r"[0-9]+(?:\.[0-9]+)?(?= |$)", status.get(name, ""))
     if not match:
         raise ValueError(f"status has no number {name}: {status}")
@@ -35,7 +35,7 @@ def status_number(status: dict[str, str], name: str) -> float:
 class ReportRow:
     self_percent: float
     self_ticks: int
-    inclusive_percent: float | None  # None: the table has no such column
+    inclusive_percent: float | None  # None if the table has no such column
     inclusive_ticks: int | None
     name: str
     place: str
@@ -49,14 +49,14 @@ class Report:
     not_shown: int  # rows that a limit left out
 
     def row(self, name: str) -> ReportRow:
-        """The one row of that name."""
+        """Returns the only row of that name."""
         found = [row for row in self.rows if row.name == name]
         if len(found) != 1:
             raise ValueError(f"{len(found)} rows are named {name}: {[r.name for r in self.rows]}")
         return found[0]
 
     def self_percent(self, name: str) -> float:
-        """0 when there is no such row."""
+        """Returns 0 if there is no such row."""
         return sum(row.self_percent for row in self.rows if row.name == name)
 
 
@@ -67,7 +67,7 @@ _BOTH = re.compile(r" *\d+ +(\d+\.\d+)% +(\d+) +(\d+\.\d+)% +(\d+)  +(.*)")
 
 
 def parse_report(text: str) -> Report:
-    """The first table in `text`; lines before and behind it are passed over."""
+    """Parses the first table in `text`, and ignores the lines before and after it."""
     lines = iter(text.splitlines())
     total = next((match for line in lines if (match := _TOTAL.fullmatch(line))), None)
     if total is None:
@@ -88,7 +88,7 @@ def parse_report(text: str) -> Report:
             break
         name, place = match[match.lastindex or 0], ""
         if has_place:
-            # Two blanks part the columns; names hold single ones only.
+            # Two blanks separate the columns; names hold only single blanks.
             name, _, place = (part.strip() for part in name.rpartition("  ")) \
                 if "  " in name else (name, "", "")
         rows.append(ReportRow(float(match[1]), int(match[2]),

@@ -1,6 +1,6 @@
-"""What drivers of debuggers share: a run in batch, and a debugger on a terminal of its own.
+"""The common base of the debugger drivers: batch runs, and debuggers with their own terminals.
 
-Debuggers start with an empty home folder of their own and without anybody's configuration.
+Each debugger starts with its own empty home directory, and without any user's configuration.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Callable, Mapping, Sequence
 
 DEFAULT_TIMEOUT_S = 120.0
-# What editing libraries send a terminal that can do nothing: it is no text.
+# Escape sequences that line editing libraries send even to a dumb terminal.
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -29,20 +29,21 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 class DebuggerResult:
     stdout: str
     stderr: str
-    status: int  # negative: the signal that ended the debugger
+    status: int  # if negative, the signal that ended the debugger
     argv: tuple[str, ...]
 
     @property
     def output(self) -> str:
         return self.stdout + self.stderr
 
-    def __str__(self) -> str:  # what a failed assertion shows
+    def __str__(self) -> str:  # shown by a failed assertion
         return (f"{' '.join(self.argv)}\nstatus {self.status}\n"
                 f"--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}")
 
 
 def environment_with(home: str, changes: Mapping[str, str | None] | None) -> dict[str, str]:
-    """Ours, without what steers a debugger. A change to None removes the variable."""
+    """Returns this process's environment without the variables that affect a debugger, with
+    `changes` applied. A value of None removes the variable."""
     environment = dict(os.environ)
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "GDBHISTFILE", "DEBUGINFOD_URLS"):
         environment.pop(name, None)
@@ -56,7 +57,7 @@ def environment_with(home: str, changes: Mapping[str, str | None] | None) -> dic
 
 
 def read_to_end(master: int) -> bytes:
-    """What is written to a terminal until nobody has it open any more."""
+    """Returns what is written to a terminal until all processes have closed it."""
     out = b""
     try:
         while data := os.read(master, 65536):
@@ -73,7 +74,7 @@ def _terminal(rows: int, columns: int) -> tuple[int, int]:
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
-    """Whether it ended in time; it has ended either way."""
+    """Waits for the process, and kills it after `timeout_s`. Returns whether it ended in time."""
     try:
         process.wait(timeout_s)
         return True
@@ -81,13 +82,13 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
         return False
     finally:
         if process.poll() is None:
-            process.kill()  # the kernel ends what it traces with it
+            process.kill()  # the kernel then kills its tracees, too
             process.wait()
 
 
 def _wait_reading(process: subprocess.Popen[bytes], master: int, timeout_s: float,
                   shown: list[bytes]) -> bool:
-    """As _wait(), taking in what the terminal is shown."""
+    """Does the same as _wait(), and appends the terminal's output to `shown` meanwhile."""
     deadline = time.monotonic() + timeout_s
     while True:
         ended = process.poll() is not None
@@ -107,9 +108,9 @@ def run_batch(name: str, argv: Sequence[str], *, one_stream: bool = False,
               environment: Mapping[str, str | None] | None = None, cwd: str | None = None,
               before_exec: Callable[[], None] | None = None,
               timeout_s: float = DEFAULT_TIMEOUT_S) -> DebuggerResult:
-    """Runs a debugger that reads nothing from us.
+    """Runs a debugger without input, until it ends.
 
-    `one_stream`: stdout gets both streams, in the order in which they were written.
+    With `one_stream`, stdout of the result holds both streams, in the order they were written.
     """
     timed_in = True
     with tempfile.TemporaryDirectory(prefix=f"{name}-home-") as home, \
@@ -117,8 +118,8 @@ def run_batch(name: str, argv: Sequence[str], *, one_stream: bool = False,
         options = {"stdin": subprocess.DEVNULL, "env": environment_with(home, environment),
                    "cwd": cwd, "preexec_fn": before_exec, "start_new_session": True}
         if one_stream:
-            # To a terminal a debugger writes each line at once, to a file each stream by itself.
-            master, slave = _terminal(50, 1000)  # no line is wrapped
+            # A debugger writes each line to a terminal at once; files it would buffer separately.
+            master, slave = _terminal(50, 1000)  # wide enough that no line is wrapped
             tty.setraw(slave)
             process = subprocess.Popen(argv, stdout=slave, stderr=slave, **options)
             os.close(slave)
@@ -130,7 +131,7 @@ def run_batch(name: str, argv: Sequence[str], *, one_stream: bool = False,
             texts = [_ESCAPES.sub("", b"".join(shown).decode("utf-8", "replace")).replace("\r", ""),
                      ""]
         else:
-            # Files, not pipes: no process that is left behind keeps us waiting for their end.
+            # Files, not pipes, so that a process left behind cannot delay the end of the streams.
             process = subprocess.Popen(argv, stdout=stdout, stderr=stderr, **options)
             timed_in = _wait(process, timeout_s)
             texts = []
@@ -144,7 +145,7 @@ def run_batch(name: str, argv: Sequence[str], *, one_stream: bool = False,
 
 
 class Terminal:
-    """A debugger as a user has it: prompts, Ctrl-C, the inferior's output."""
+    """A debugger as a user sees it, with prompts, Ctrl-C and the inferior's output."""
 
     def __init__(self, name: str, argv: Sequence[str], prompt: str, *,
                  environment: Mapping[str, str | None] | None = None,
@@ -152,12 +153,12 @@ class Terminal:
                  rows: int = 50, columns: int = 200,
                  timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         self.timeout_s = timeout_s
-        self.transcript = ""  # all that was shown
-        self.raw = ""         # the same as it came, with what colours it
-        self._unread = ""     # what no expect() has passed yet
+        self.transcript = ""  # all output, without escape sequences
+        self.raw = ""         # all output, with escape sequences such as colours
+        self._unread = ""     # the output that no expect() has consumed yet
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._name = name.upper()
-        # After a resize, readline blanks its line and draws it again.
+        # After a resize, readline blanks its line and prints the prompt again.
         self._prompt = re.compile(rf"(?:^|\n)(?: *{re.escape(prompt)} +)+$")
         self._drawn_again = re.compile(rf"^(?: *{re.escape(prompt)} )+")
         self._home = tempfile.TemporaryDirectory(prefix=f"{name}-home-")
@@ -185,24 +186,24 @@ class Terminal:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def echoes(self) -> bool:
-        """Whether the terminal itself shows what is typed: the debugger does not read keys yet."""
+        """Returns whether the terminal echoes input: the debugger does not read keys yet."""
         return bool(termios.tcgetattr(self._master)[3] & termios.ECHO)
 
     def send(self, line: str) -> None:
-        """Types a line. Does not wait."""
+        """Types a line, and does not wait."""
         os.write(self._master, line.encode() + b"\n")
 
     def send_keys(self, keys: str) -> None:
-        """Types without a newline: "pro\\t" completes."""
+        """Types keys without a newline, such as "pro\\t" for completion."""
         os.write(self._master, keys.encode())
 
     def interrupt(self) -> None:
-        """Ctrl-C: to whichever process has the terminal."""
+        """Types Ctrl-C, which signals the terminal's foreground process group."""
         os.write(self._master, b"\x03")
 
     def expect(self, pattern: str | re.Pattern[str], timeout_s: float | None = None) -> str:
-        """Waits until the output that is not passed yet matches; passes up to the match's end and
-        returns that."""
+        """Waits until the output not yet consumed matches `pattern`. Consumes it up to the end of
+        the match, and returns what was consumed."""
         deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         regex = re.compile(pattern) if isinstance(pattern, str) else pattern
         while True:
@@ -218,18 +219,19 @@ class Terminal:
                                      f"{self.transcript}")
 
     def expect_prompt(self, timeout_s: float | None = None) -> str:
-        """What was shown before the next prompt, without the echo of the line that was sent."""
+        """Waits for the prompt, and returns the output before it, including echoed input."""
         shown = self._prompt.sub("", self.expect(self._prompt, timeout_s))
         return self._drawn_again.sub("", shown).lstrip("\n")
 
     def command(self, line: str, timeout_s: float | None = None) -> str:
-        """Types a line, waits for the prompt, returns what the command showed."""
+        """Types a line, waits for the prompt, and returns what the command printed."""
         self.send(line)
         shown = self.expect_prompt(timeout_s)
         return shown.removeprefix(line).lstrip("\n")
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """The debugger's status, after `quit` was sent; negative: the signal that ended it."""
+        """Returns the debugger's status after `quit` was sent; if negative, the signal that ended
+        it."""
         deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         while self.process.poll() is None:
             left = deadline - time.monotonic()
@@ -241,7 +243,7 @@ class Terminal:
 
     def close(self) -> None:
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGKILL)  # the kernel ends what it traces with it
+            self.process.send_signal(signal.SIGKILL)  # the kernel then kills its tracees, too
             self.process.wait()
         if self._master >= 0:
             os.close(self._master)
@@ -249,7 +251,8 @@ class Terminal:
         self._home.cleanup()
 
     def _read(self, timeout_s: float) -> bool:
-        """Takes in what there is, for at most timeout_s; False: nobody holds the terminal."""
+        """Reads the available output, waiting at most timeout_s. Returns False if no process has
+        the terminal open any more."""
         if not select.select([self._master], [], [], timeout_s)[0]:
             return True
         try:
@@ -258,7 +261,7 @@ class Terminal:
             return False
         text = self._decoder.decode(data)
         self.raw += text
-        # One may come in two pieces: taken out of the whole.
+        # An escape sequence may arrive in two pieces: remove them from the whole text.
         self.transcript = _ESCAPES.sub("", self.transcript + text.replace("\r", ""))
         self._unread = _ESCAPES.sub("", self._unread + text.replace("\r", ""))
         return bool(data)

@@ -1,9 +1,9 @@
-// callgrind_cases FOLDER SEED COUNT: random profiles as Callgrind files, and beside each its rows,
-// for another reader to be compared with. A row is
+// callgrind_cases FOLDER SEED COUNT writes random profiles as Callgrind files and, beside each,
+// its rows, so that another reader can be compared with ours. A row is one of
 //   self OBJECT FILE NAME LINE_FILE ADDRESS LINE COST…
 //   arc  OBJECT FILE NAME LINE_FILE ADDRESS LINE OBJECT FILE NAME CALLS COST…
 //   part COST…     the totals of each part, in order
-// parted by tabs, names in hex.
+// Tabs separate the fields; names are in hexadecimal.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
@@ -18,7 +18,7 @@
 namespace tally {
 namespace {
 
-// As the file can hold it.
+// Returns the name, in hexadecimal, in the form that the file can hold.
 std::string hex(std::string name, bool is_function = false) {
   constexpr std::string_view blanks = " \t\r\n";
   name.erase(0, name.find_first_not_of(blanks));
@@ -63,7 +63,7 @@ int run(const std::string &folder, uint64_t seed, int count) {
       std::cerr << profile.error().text() << '\n';
       return 1;
     }
-    if (pick(random, 2) == 0) // whose files are read by another rule for relative positions
+    if (pick(random, 2) == 0) // readers apply another rule to relative positions of this creator
       profile->creator = profile->strings.intern("callgrind-3.19");
     const Counted rows = rows_of(*profile);
     std::string text;

@@ -1,5 +1,5 @@
-"""What the Callgrind writer writes is, to a reader that shares no code with it, the rows that it was
-given."""
+"""Checks that a reader that shares no code with the Callgrind writer reads back the rows that the
+writer was given."""
 import glob
 import os
 import subprocess
@@ -23,7 +23,7 @@ def function(words: list) -> Function:
 
 
 def expected(path: str) -> tuple:
-    """Self costs, arcs as (calls, costs), totals of the parts."""
+    """Returns the self costs, the arcs as (calls, costs), and the totals of the parts."""
     costs, arcs, parts = {}, {}, []
     with open(path, encoding="ascii") as file:
         for line in file:
@@ -32,7 +32,7 @@ def expected(path: str) -> tuple:
                 parts.append(tuple(map(int, words)))
                 continue
             where = (name(words[3]), int(words[4]), int(words[5]))
-            # Two names may become one in the file.
+            # Two names may become one name in the file.
             if kind == "self":
                 key = SelfKey(function(words[:3]), *where)
                 row = tuple(map(int, words[6:]))

@@ -20,7 +20,7 @@ protected:
   CSession() { EXPECT_EQ(tally_session_new(&session), nullptr); }
   ~CSession() override { tally_session_free(session); }
 
-  // The error's text, and that outputs stay as they were.
+  // Returns the error's text, and checks that the command leaves its output unchanged.
   std::string refusal(const char *line) {
     tally_reply *reply = untouched<tally_reply>();
     tally_error *error = tally_session_command(session, line, &reply);
@@ -41,7 +41,7 @@ protected:
   int marker = 0;
 };
 
-TEST(CTables, CommandsAndSettings) {
+TEST(CTables, ListCommandsAndSettings) {
   tally_table *table = nullptr;
   ASSERT_EQ(tally_commands(&table), nullptr);
   ASSERT_EQ(tally_table_columns(table), 4u);
@@ -62,14 +62,14 @@ TEST(CTables, CommandsAndSettings) {
   EXPECT_EQ(tally_abi(), static_cast<uint32_t>(TALLY_ABI));
 }
 
-TEST(CTables, NothingMayBeFreed) {
+TEST(CTables, FreeFunctionsAcceptNull) {
   tally_table_free(nullptr);
   tally_error_free(nullptr);
   tally_reply_free(nullptr);
   tally_session_free(nullptr);
 }
 
-TEST_F(CSession, ErrorsHaveTheirParts) {
+TEST_F(CSession, ErrorsExposeTheirParts) {
   tally_reply *reply = nullptr;
   tally_error *error = tally_session_command(session, "report --limit x", &reply);
   ASSERT_NE(error, nullptr);
@@ -84,7 +84,7 @@ TEST_F(CSession, ErrorsHaveTheirParts) {
   EXPECT_NE(refusal(nullptr).find("expected a command"), std::string::npos);
 }
 
-TEST_F(CSession, EventsAreChecked) {
+TEST_F(CSession, ChecksEvents) {
   tally_event event{};
   const auto push = [&] {
     tally_reply *reply = nullptr;
@@ -105,11 +105,11 @@ TEST_F(CSession, EventsAreChecked) {
   tally_reply *reply = nullptr;
   EXPECT_NE(take(tally_session_event(session, nullptr, &reply)), "");
   event.target = TALLY_TARGET_NATIVE;
-  event.size = sizeof event + 8; // of a newer header
+  event.size = sizeof event + 8; // as with a newer header
   EXPECT_EQ(push(), nullptr);
 }
 
-TEST_F(CSession, ASettingsTextLivesUntilItIsSetAgain) {
+TEST_F(CSession, KeepsASettingsTextUntilItIsSetAgain) {
   const char *frequency = tally_session_setting(session, "frequency");
   const char *clock = tally_session_setting(session, "clock");
   EXPECT_STREQ(frequency, "1000");
@@ -133,7 +133,7 @@ TEST_F(CSession, Completes) {
   tally_table_free(table);
 }
 
-TEST_F(CSession, CompletesWhatTheDebuggerKnows) {
+TEST_F(CSession, CompletesSymbolsOfTheDebugger) {
   EXPECT_STREQ(tally_session_symbol_to_complete(session, "annotate ns::P"), "ns::P");
   EXPECT_STREQ(tally_session_symbol_to_complete(session, "annotate --as"), "");
   EXPECT_STREQ(tally_session_symbol_to_complete(session, "report ns::P"), "");
@@ -151,7 +151,7 @@ TEST_F(CSession, CompletesWhatTheDebuggerKnows) {
   tally_table_free(table);
 }
 
-TEST_F(CSession, ReportChecksItsWords) {
+TEST_F(CSession, ReportChecksItsArguments) {
   tally_table *table = untouched<tally_table>();
   EXPECT_EQ(take(tally_session_report(session, "shape", "self", &table)),
             "by: expected one of function, line, object, thread, part, found 'shape'");
@@ -164,7 +164,7 @@ TEST_F(CSession, ReportChecksItsWords) {
   EXPECT_EQ(table, untouched<tally_table>());
 }
 
-TEST_F(CSession, AnAnswerWithoutARequestIsRefused) {
+TEST_F(CSession, RefusesAnAnswerWithoutARequest) {
   tally_reply *reply = nullptr;
   EXPECT_EQ(take(tally_session_answer(session, nullptr, 0, &reply)), "nothing was requested");
   EXPECT_NE(take(tally_session_cancel(session)), "");

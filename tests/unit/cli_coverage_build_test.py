@@ -1,4 +1,4 @@
-"""`tally coverage` and `tally zero` of a build folder; what changed; tests told apart."""
+"""`tally coverage` and `tally zero` on a build directory; changed lines; counts by test."""
 from __future__ import annotations
 
 import json
@@ -35,7 +35,7 @@ ALL_LINES = 10
 
 
 class BuildFolderTest(unittest.TestCase):
-    """`main` calls one() with an argument and two() with two; `stale` is of no build any more."""
+    """`main` calls one() with one argument and two() with two; no build contains `stale`."""
 
     def setUp(self) -> None:
         self.project = Path(os.path.realpath(tempfile.mkdtemp(prefix="build-")))
@@ -67,7 +67,7 @@ class BuildFolderTest(unittest.TestCase):
         return done
 
     def rows(self, *words: str) -> dict[str, list[str]]:
-        """{first cell: the others}, of all tables."""
+        """Returns {first cell: the others} of all tables."""
         lines = self.tally("coverage", "--build", "build", *words).stdout.splitlines()
         cells = (line.partition("  ") for line in lines if line)
         return {name: others.split() for name, _, others in cells}
@@ -94,7 +94,7 @@ class BuildFolderTest(unittest.TestCase):
         self.assertEqual(self.rows(), alone)
 
     def test_recorded_paths(self) -> None:
-        """What the compiler's options recorded in place of the real path is found."""
+        """Sources are found although the compiler's options recorded other paths."""
         source = self.project / "main.c"
         source.write_text(MAIN.replace("return x + 2;", "return x + 2;  // LCOV_EXCL_LINE"),
                           encoding="utf-8")
@@ -124,7 +124,7 @@ class BuildFolderTest(unittest.TestCase):
             self.assertRegex(done.stdout, r"(?m)^main\.c ")
             self.assertEqual(done.stderr, "")
             compiled(f"-ffile-prefix-map={self.project}=/usr/src/demo")
-        # A root elsewhere.
+        # The recorded root does not exist here.
         done = self.tally("coverage", "build/main.c.gcno", status=4)
         self.assertRegex(done.stderr, r"\A/usr/src/demo/main.c: warning: the source does not "
                          r"exist: left out \(--substitute FROM=TO [^\n]*\)\n")
@@ -144,7 +144,7 @@ class BuildFolderTest(unittest.TestCase):
             self.assertEqual(done.stderr, f"tally: --substitute: expected FROM=TO, found '{word}'\n")
 
     def test_a_source_that_is_gone_may_be_another_of_its_name(self) -> None:
-        """The build made build/parser.c, and removed it; parser.c is another file."""
+        """The build generated build/parser.c and removed it; parser.c is a different file."""
         (self.project / "parser.c").write_text(MAIN, encoding="utf-8")
         made = self.build / "parser.c"
         made.write_text(MAIN, encoding="utf-8")
@@ -169,7 +169,7 @@ class BuildFolderTest(unittest.TestCase):
                  for path in ("x.info", "out/x.info")}
         self.assertRegex(shown["x.info"], r"(?m)^src/a\.c +100")
         self.assertEqual(shown["x.info"], shown["out/x.info"])
-        # With the default root, too, what lies below that comes first.
+        # Under the default root, too, a file below the root takes precedence.
         shutil.copytree(self.project / "below/src", self.project / "src")
         self.assertRegex(self.tally("coverage", "out/x.info").stdout, r"(?m)^src/a\.c +100")
 
@@ -186,7 +186,7 @@ class BuildFolderTest(unittest.TestCase):
             f"SF:/{'a/' * 19999}b/f.c\nDA:1,1\nend_of_record\n", encoding="utf-8")
         if os.environ.get("TALLY_SANITIZE", "none") != "none":
             self.skipTest("a sanitizer reserves more memory than the limit")
-        # The text of all folders takes 400 MB.
+        # The paths of all directories together have 400 MB of text, more than the limit.
         limited = ["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh"]
         done = subprocess.run([*limited, command_line(), "coverage", "x.info", "--root", "/"],
                               cwd=self.project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -212,7 +212,7 @@ class BuildFolderTest(unittest.TestCase):
         done = self.tally("coverage", "build", "--exclude-objects", "^build/stale")
         self.assertNotIn("stale.c", done.stdout)
         done = self.tally("coverage", "--exclude-objects", "(", status=2)
-        self.assertIn("tally: --exclude-objects: '(' is no pattern", done.stderr)
+        self.assertIn("tally: --exclude-objects: '(' is not a pattern", done.stderr)
 
     def test_order_and_limit(self) -> None:
         rows = [line.split()[0] for line in self.tally(
@@ -223,7 +223,7 @@ class BuildFolderTest(unittest.TestCase):
         self.assertIn("expected file|lines|functions|branches|missed, found 'size'", done.stderr)
 
     def test_values_that_are_none(self) -> None:
-        """An empty one never takes the next word."""
+        """An empty value is an error and never consumes the next word."""
         for option in ("--filter", "--exclude", "--report", "--fail-under", "--diff", "--build"):
             done = self.tally("coverage", "build", f"{option}=", "--fail-under", "100", status=2)
             self.assertEqual(done.stderr, f"tally: {option}: expected a value, found ''\n")
@@ -233,8 +233,8 @@ class BuildFolderTest(unittest.TestCase):
 
     def test_databases_that_are_none(self) -> None:
         database = self.build / "compile_commands.json"
-        for text, said in (("[{]", "compile_commands.json:0x2: is no JSON"), ("{}", "no array"),
-                           ("[1]", "no object"), ("[{}]", "there are no counters")):
+        for text, said in (("[{]", "compile_commands.json:0x2: is not JSON"), ("{}", "it is not an array"),
+                           ("[1]", "entry is not an object"), ("[{}]", "there are no counters")):
             database.write_text(text, encoding="utf-8")
             done = self.tally("coverage", "--build", "build", status=4 if text == "[{}]" else 1)
             self.assertIn(said, done.stderr)
@@ -243,7 +243,7 @@ class BuildFolderTest(unittest.TestCase):
             self.assertIn("cannot open", self.tally(command, "--build", "build", status=1).stderr)
 
     def test_coverage_that_was_switched_off(self) -> None:
-        """What an earlier build has left beside the objects is there still."""
+        """The counters that an earlier build left beside the objects still exist."""
         for options, warned in (("", True), ("--coverage", False), ("-fprofile-arcs", False),
                                 ("@flags", False)):
             self.describe({"command": f"cc {options} -c ../main.c -o main.c.o"})
@@ -288,7 +288,7 @@ class BuildFolderTest(unittest.TestCase):
         done = self.tally(*diff, "--fail-under", "80", status=3)
         self.assertRegex(done.stdout, r"(?m)^TOTAL +50\.0% +1/2 ")
         self.assertIn("1 of 2 lines ran", done.stderr)
-        # However the user has git show differences.
+        # The result does not depend on the user's git settings for differences.
         (self.project / ".gitattributes").write_text("*.c -diff\n", encoding="utf-8")
         subprocess.run(git + ["config", "diff.interHunkContext", "9"], check=True, timeout=60)
         subprocess.run(git + ["config", "diff.noprefix", "true"], check=True, timeout=60)
@@ -304,7 +304,8 @@ class BuildFolderTest(unittest.TestCase):
         self.assertFalse((self.project / "x").exists())
 
     def run_tests(self) -> Path:
-        """By two tests, one of them twice, and one that leaves no counters."""
+        """Returns a directory with the counters of two tests, one of which ran twice, and with a
+        third test that left no counters."""
         self.tally("zero", "--build", "build")
         tree = self.project / "tree"
         tree.mkdir()
@@ -330,7 +331,7 @@ class BuildFolderTest(unittest.TestCase):
             self.assertEqual(told, names)
         text = (self.project / "all.info").read_text(encoding="utf-8")
         self.assertEqual(text.count("TN:"), 3, text)
-        # Together they are what one run after the other would have counted.
+        # Together they equal the counts of the runs made one after the other.
         self.tally("zero", "--build", "build")
         for arguments in (["1"], ["1", "2"], ["1", "2"]):
             self.command("./main", *arguments)
@@ -345,10 +346,11 @@ class BuildFolderTest(unittest.TestCase):
     def test_what_is_harvested(self) -> None:
         harvest = ["coverage", "--harvest"]
         self.tally(*harvest, str(self.project / "none"))
-        self.assertIn("is no folder", self.tally(*harvest, "main.c", status=1).stderr)
+        self.assertIn("is not a directory", self.tally(*harvest, "main.c", status=1).stderr)
         for name in (".", "build/..", ""):
-            self.assertIn("no folder of one test", self.tally(*harvest, name, status=2).stderr)
-        # What comes late is added; what is no counters stays.
+            self.assertIn("is not the directory of a test",
+                          self.tally(*harvest, name, status=2).stderr)
+        # Counters that arrive later are added; files other than counters stay.
         tree = self.project / "tree"
         (tree / "1").mkdir(parents=True)
         (tree / "1" / "notes.txt").write_text("mine", encoding="utf-8")
@@ -362,7 +364,7 @@ class BuildFolderTest(unittest.TestCase):
         self.assertEqual(self.rows("--per-test", "tree")["both"], ["9", "9"])
 
     def test_tests_that_compiled_a_header_in_other_ways(self) -> None:
-        """What of it no test reached stands in lcov's file all the same."""
+        """The lines of it that no test reached are in lcov's file as well."""
         (self.project / "h.h").write_text(
             "#ifdef A\nstatic inline int a(void) {\n  return 1;\n}\n#else\n"
             "static inline int b(void) {\n  return 2;\n}\n#endif\n", encoding="utf-8")
@@ -387,7 +389,7 @@ class BuildFolderTest(unittest.TestCase):
 
     def test_what_no_test_told(self) -> None:
         tree = self.run_tests()
-        self.command("./main")  # by nobody: in the build folder
+        self.command("./main")  # belongs to no test: it writes into the build directory
         rows = self.rows("--per-test", str(tree))
         self.assertEqual(rows["main.c"][1], f"{ALL_LINES}/{ALL_LINES}")
         self.assertEqual(rows["(no test)"], ["4", "1"])
@@ -396,25 +398,25 @@ class BuildFolderTest(unittest.TestCase):
         tree = self.run_tests()
         packed = tree / "1.counters"
         whole = packed.read_bytes()
-        for bytes_of, said in ((b"", "no file of packed counters"), (whole[:30], "truncated"),
+        for bytes_of, said in ((b"", "not a file of packed counters"), (whole[:30], "truncated"),
                                (whole[:-1], "truncated"),
-                               (whole[:-9] + bytes(9), "cannot be inflated")):
+                               (whole[:-9] + bytes(9), "cannot be decompressed")):
             packed.write_bytes(bytes_of)
             done = self.tally("coverage", "--build", "build", "--per-test", "tree",
-                              status=0 if "inflated" in said else 1)
+                              status=0 if "decompressed" in said else 1)
             self.assertIn("1.counters:0x", done.stderr)
             self.assertIn(said, done.stderr)
-        # The others count.
+        # The other tests still count.
         self.assertRegex(done.stdout, r"(?m)^first +no data")
         self.assertRegex(done.stdout, r"(?m)^second +6 +6")
         for tests, said in ([{"n": 1}], "expected a test's n and name"), \
-                ([{"n": 2, "name": "a"}, {"n": 2, "name": "b"}], "n 2 is there twice"):
+                ([{"n": 2, "name": "a"}, {"n": 2, "name": "b"}], "n 2 occurs twice"):
             (tree / "tests.json").write_text(json.dumps(tests), encoding="utf-8")
             self.assertIn(said, self.tally("coverage", "--per-test", "tree", "build",
                                            status=1).stderr)
 
     def test_counters_of_one_test_that_cannot_be_used(self) -> None:
-        """Truncated, or of another compilation: the other tests' stay."""
+        """Truncated counters, or those of another compilation, leave the other tests' counts."""
         def with_second(change: Callable[[bytes], bytes]) -> subprocess.CompletedProcess:
             tree = self.run_tests()
             self.command("./main", "1", "2", GCOV_PREFIX=str(tree / "5"))

@@ -1,4 +1,4 @@
-"""`tally coverage`: what counts as run, and as one function."""
+"""`tally coverage`: which lines count as run, and what counts as one function."""
 from __future__ import annotations
 
 import json
@@ -43,7 +43,7 @@ int main(void) {
 }
 """
 
-# Two variants of each constructor and three of each destructor, for the base is virtual.
+# Two variants of each constructor and three of each destructor, because the base is virtual.
 VARIANTS = """\
 #define BOTH(a, b) int a(int x) { return x > 2; } int b(int x) { return x > 2 ? 3 : 1; }
 BOTH(one, two)
@@ -90,7 +90,7 @@ class CountsTest(unittest.TestCase):
         return (self.folder / "out").read_text(encoding="utf-8")
 
     def make_contradict(self, data: Path) -> int:
-        """Lowers one counter, so that the count of a line is below 0: that line."""
+        """Lowers one counter so that the count of some line is below 0, and returns that line."""
         whole = data.read_bytes()
         for at in range(16, len(whole) - 8, 4):
             count = struct.unpack_from("<q", whole, at)[0]
@@ -124,8 +124,8 @@ class CountsTest(unittest.TestCase):
         self.assertIn("negative counts", self.tally("coverage", ".", "--strict", status=1).stderr)
 
     def test_fork(self) -> None:
-        """The child starts from zero, so that the call is counted once and its return twice: every
-        line is as gcov has it."""
+        """The child's counters start from zero, so that the call is counted once and its return
+        twice. Every line's count equals gcov's."""
         self.compile_and_run("gcc", "forks.c", FORKS)
         done = self.tally("coverage", ".", "--strict", "--report", "lcov:out")
         self.assertEqual(done.stderr, "")
@@ -137,7 +137,7 @@ class CountsTest(unittest.TestCase):
                          [(line, count) for count, line in by_gcov])
 
     def test_lines_beyond_the_end(self) -> None:
-        """A warning names them, and they count."""
+        """Such lines count, and a warning names them."""
         self.compile_and_run("gcc", "loop.c", LOOP)
         (self.folder / "loop.c").write_text("".join(LOOP.splitlines(keepends=True)[:9]), "utf-8")
         self.assertRegex(self.tally("coverage", ".").stderr,
@@ -155,7 +155,7 @@ class CountsTest(unittest.TestCase):
         branches: dict[int, list[str]] = {}
         for line, count in re.findall(r"(?m)^BRDA:(\d+),0,\d+,(\S+)$", text):
             branches.setdefault(int(line), []).append(count)
-        self.assertEqual(sorted(branches[3]), ["0", "0", "1", "1"])  # of two functions
+        self.assertEqual(sorted(branches[3]), ["0", "0", "1", "1"])  # the branches of two functions
         self.assertEqual((branches[2], branches[4], branches[9]), (["1", "0"], ["1", "1"],
                                                                   ["1", "1"]))
 
@@ -173,7 +173,7 @@ class CountsTest(unittest.TestCase):
         data.write_bytes(re.sub(re.escape(head) + b"(....)", lambda found: head + bytes(
             byte ^ 0x55 for byte in found[1]), data.read_bytes(), flags=re.DOTALL))
         done = self.tally("gcov", "x.gcda", status=1)
-        self.assertIn("no function of the counters is one of the notes", done.stderr)
+        self.assertIn("the notes have none of the functions of the counters", done.stderr)
         self.assertEqual(len(json.loads(done.stdout)["files"][0]["lines"]), 9)
         self.assertIn("1 of 1 object never ran", self.tally("coverage", ".", status=4).stderr)
 

@@ -1,5 +1,5 @@
-"""Coverage of sources on the command line: an lcov tracefile where profiles are read, and the XML
-that others read."""
+"""Source coverage on the command line: an lcov tracefile read as a profile, and the XML that other
+tools read."""
 import os
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from support.profiles import ProfileCase, run_tally
 from support.programs import SOURCE_ROOT, command_line
 from support.skips import need_tools, run_unittests
 
-# f's body ends where main begins; line 9 is nobody's but main's; line 5 did not run.
+# The body of f ends where main begins; line 9 belongs to main alone; line 5 did not run.
 TRACEFILE = """\
 TN:
 SF:{folder}/src/a.c
@@ -72,7 +72,7 @@ class AsProfile(CoverageCase):
         self.assertTrue(os.path.exists(source))
 
     def test_callgrind(self) -> None:
-        """callgrind_annotate reads it, and has the same counts."""
+        """callgrind_annotate reads the file and reports the same counts."""
         out = self.path("callgrind.out.x")
         done = self.tally("convert", self.tracefile, "-o", out)
         self.assertEqual(done.stderr, "tally: not in callgrind: branches (how often lines and "
@@ -115,7 +115,7 @@ class Xml(CoverageCase):
         self.xmllint("--schema", f"{SUPPORT}/sonarqube.xsd", self.written("sonarqube"))
 
     def test_the_time_that_it_tells(self) -> None:
-        """The environment's, where that is set: builds are to be repeated."""
+        """SOURCE_DATE_EPOCH, if it is a number, is the time, so that builds are reproducible."""
         self.written("cobertura")
         for told, expected in (("86400", "86400000"), ("0", "0")):
             done = subprocess.run([command_line(), "convert", self.tracefile, "-o", "-", "--to",
@@ -133,7 +133,7 @@ class Xml(CoverageCase):
         folded = self.put("s.folded", "main;f 3\n")
         done = run_tally("convert", folded, "-o", self.path("s.xml"), "--to", "cobertura")
         self.assertEqual((done.returncode, done.stderr.splitlines()[0]),
-                         (1, "tally: the format cobertura holds coverage, and this is a profile"))
+                         (1, "tally: the format cobertura holds coverage, but this is a profile"))
         self.assertFalse(os.path.exists(self.path("s.xml")))
 
 

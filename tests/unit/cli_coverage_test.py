@@ -1,4 +1,4 @@
-"""`tally coverage`: which objects it takes, what it prints, and how it ends."""
+"""`tally coverage`: which objects it selects, what it prints, and its exit statuses."""
 from __future__ import annotations
 
 import os
@@ -76,7 +76,7 @@ class CoverageTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, parent)
         self.folder = parent / "project"
         shutil.copytree(self.made, self.folder)
-        # Notes name the folder that they were compiled in: here it is this one.
+        # Notes name the directory of their compilation, so this test compiles them again here.
         shutil.rmtree(self.folder / "build")
         (self.folder / "build").mkdir()
         self.compile(self.folder)
@@ -97,7 +97,7 @@ class CoverageTest(unittest.TestCase):
         return done.stdout.splitlines()
 
     def rows(self, *words: str, **more) -> dict[str, str]:
-        """{file: lines in percent}"""
+        """Returns {file: lines in percent}."""
         rows = {}
         for line in self.table(*words, **more)[1:]:
             words_of = line.split()
@@ -113,7 +113,7 @@ class CoverageTest(unittest.TestCase):
         self.assertRegex(table[-1], r"^TOTAL +69\.2% +9/13 +66\.7% +66\.7%$")
 
     def test_paths(self) -> None:
-        """Folders, files, one thing named twice; the root may be reached by a link."""
+        """Accepts directories, files, and an object named twice; the root may be a link."""
         everything = self.table()
         for words in (["build"], [".", "build", str(self.folder)], [str(self.data)],
                       [str(self.notes), str(self.data)], ["build/../build"]):
@@ -148,7 +148,7 @@ class CoverageTest(unittest.TestCase):
                        env={**os.environ, "GCOV_PREFIX": str(elsewhere)})
         self.assertEqual(self.table("elsewhere"), everything)
         both = self.table(".", stderr="")
-        self.assertEqual(both, everything)  # its notes alone are not another object
+        self.assertEqual(both, everything)  # notes without counters here are not a second object
         shutil.rmtree(elsewhere)
         subprocess.run(["./main"], cwd=self.folder / "build", check=True,
                        env={**os.environ, "GCOV_PREFIX": str(elsewhere), "GCOV_PREFIX_STRIP": "2"})
@@ -180,7 +180,7 @@ class CoverageTest(unittest.TestCase):
         self.compile(self.folder)
         self.data.write_bytes(before)
         done = self.run_in(status=4)
-        self.assertIn("main.c.gcda: warning: the stamp is another", done.stderr)
+        self.assertIn("main.c.gcda: warning: the stamp differs", done.stderr)
         self.run_in("--strict", status=1)
         self.assertRegex(done.stdout.splitlines()[-1], r"TOTAL +0\.0%")
 
@@ -194,18 +194,19 @@ class CoverageTest(unittest.TestCase):
         done = self.run_in("--exclude", ".", status=4)
         self.assertRegex(done.stderr, r"^tally: \.: no line is left: 2 sources")
         done = self.run_in(folder="build", status=4)
-        self.assertIn("--root or --filter takes them in", done.stderr)
-        # A filter brings in what lies elsewhere.
+        self.assertIn("--root or --filter includes them", done.stderr)
+        # A filter includes files outside the root.
         self.assertIn(str(self.folder / "src/main.c"),
                       self.table("--filter", "main.c$", folder="build")[1])
         done = self.run_in("--filter", "a(b", status=2)
-        self.assertRegex(done.stderr, r"^tally: --filter: 'a\(b' is no pattern: .* character 4\n")
+        self.assertRegex(done.stderr,
+                         r"^tally: --filter: 'a\(b' is not a pattern: .* character 4\n")
 
     def test_thresholds(self) -> None:
         self.run_in("--fail-under", "69.2")
         done = self.run_in("--fail-under", "69.3", status=3)
         self.assertEqual(done.stderr, "tally: 9 of 13 lines ran: 69.23%, less than 69.3%\n")
-        self.assertIn("TOTAL ", done.stdout)  # the table and the reports are written all the same
+        self.assertIn("TOTAL ", done.stdout)  # the table and the reports are written nevertheless
         self.run_in("--fail-under-branch", "66.6")
         self.run_in("--fail-under-branch", "67", status=3)
         for bad in ("-1", "101", "x", "nan", ""):
@@ -234,7 +235,7 @@ class CoverageTest(unittest.TestCase):
         self.folder.rename(moved)
         self.folder = moved
         self.assertEqual(self.table(), before)
-        self.assertIn("is not there, though it was compiled in: names of sources are taken from",
+        self.assertIn("the compilation's directory does not exist: its sources are looked up in",
                       self.run_in("--verbose").stderr)
 
     def test_a_folder_that_cannot_be_read(self) -> None:
@@ -244,7 +245,7 @@ class CoverageTest(unittest.TestCase):
         done = subprocess.run([*bound_by_permissions(), command_line(), "coverage"],
                               cwd=self.folder, capture_output=True, text=True, timeout=60,
                               check=False)
-        self.assertIn("closed: warning: cannot read the folder", done.stderr)
+        self.assertIn("closed: warning: cannot read the directory", done.stderr)
         self.assertIn("TOTAL ", done.stdout)
 
     def test_reports(self) -> None:
@@ -258,7 +259,7 @@ class CoverageTest(unittest.TestCase):
         self.run_in("--report", "lcov")
         self.assertEqual((self.folder / "coverage.info").read_bytes(),
                          (self.folder / "a.info").read_bytes())
-        # On standard output it takes the table's place.
+        # A report on standard output replaces the table.
         self.assertEqual(self.run_in("--report", "lcov:-").stdout,
                          (self.folder / "a.info").read_text(encoding="utf-8"))
         self.assertIn("there is no report 'pdf' (there are: text, ",
@@ -267,7 +268,7 @@ class CoverageTest(unittest.TestCase):
                       ["lcov:a.info.gz"]):
             options = [option for word in words for option in ("--report", word)]
             self.assertTrue(self.run_in(*options, status=2).stderr.startswith("tally: "))
-        self.assertIn("names no file", self.run_in("--report", "lcov:", status=2).stderr)
+        self.assertIn("does not name a file", self.run_in("--report", "lcov:", status=2).stderr)
         self.assertIn("tally: no/such/a.info: cannot",
                       self.run_in("--report", "lcov:no/such/a.info", status=1).stderr)
 
@@ -291,14 +292,14 @@ class CoverageTest(unittest.TestCase):
         for bad in ("main.c", "main.c:", "main.c:x", "main.c:0", ":3", "main.c:99999999999"):
             self.assertIn("expected FILE:LINE", which(bad, 2).stderr)
         self.assertEqual(which("./src/main.c:9").stdout, "two\n")
-        # From any folder: by its place seen from there, else by an end of its path.
+        # A path relative to the current directory selects the file, and so does the path's end.
         for folder, place in (("src", "main.c:9"), ("build", "../src/main.c:9"),
                               ("build", "src/main.c:9"), ("src/include", "main.c:9")):
             done = self.run_in("../" * len(Path(folder).parts) + "tests.info", "--which-tests",
                                place, folder=folder)
             self.assertEqual(done.stdout, "two\n", (folder, place))
         self.run_in("tests.info", "--which-tests", "main.c:6", "--fail-under", "1", status=2)
-        self.assertIn("no tests are told apart",
+        self.assertIn("the counts are not separated by test",
                       self.run_in("--which-tests", "src/main.c:6", status=1).stderr)
 
     def test_an_object_behind_a_link_is_the_same(self) -> None:
@@ -332,13 +333,13 @@ class CoverageTest(unittest.TestCase):
         (self.folder / "a.info").write_text(f"SF:{folder}/x.c\nDA:1,1\nend_of_record\n",
                                             encoding="utf-8")
         done = self.run_in("a.info", "--filter", "^(a+)+y|x.c$", status=1)
-        self.assertIn("a pattern cannot be searched here", done.stderr)
+        self.assertIn("cannot search for a pattern in this path", done.stderr)
 
     def test_no_process_is_started(self) -> None:
         if missing_tool("strace"):
             self.skipTest(missing_tool("strace"))
         log = self.folder / "strace.txt"
-        # A leak checker cannot work under a tracer.
+        # A leak checker does not work under a tracer.
         environment = {**os.environ,
                        "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
         subprocess.run(["strace", "-f", "-e", "trace=execve,fork,vfork,clone,clone3", "-o", str(log),

@@ -1,4 +1,4 @@
-"""`tally` on gmon.out: what it prints with and without the program, and what it refuses."""
+"""`tally` on gmon.out: its output with and without the program, and its errors."""
 import json
 import os
 import struct
@@ -13,7 +13,7 @@ from support.skips import run_unittests
 
 
 def gmon(*histograms, arcs=()) -> bytes:
-    """Of histograms (low, high, counts) and arcs (from, to, count)."""
+    """Returns a file of histograms (low, high, counts[, rate]) and arcs (from, to, count)."""
     out = b"gmon" + struct.pack("<i", 1) + bytes(12)
     for low, high, counts, *rate in histograms:
         out += b"\0" + struct.pack("<QQii15sc", low, high, len(counts), *(rate or [100]), b"seconds",
@@ -48,7 +48,7 @@ class WithoutNames(GmonCase):
     def test_functions_are_named_by_address(self) -> None:
         status, out, err = self.tally("report", "x.gmon")
         self.assertEqual((status, err), (0, "x.gmon: warning: holds addresses without names: "
-                                            "--program FILE gives them\n"))
+                                            "use --program FILE to name the functions\n"))
         self.assertEqual(out.splitlines(), ["7 ticks in total",
                                             "#   self%  self  calls  function  place",
                                             "1  57.14%     4      9  0x1006",
@@ -62,9 +62,10 @@ class WithoutNames(GmonCase):
     def test_a_format_of_functions_says_what_it_lacks(self) -> None:
         status, _, err = self.tally("convert", "x.gmon", "-o", "x.callgrind")
         self.assertEqual((status, err.splitlines()), (0, [
-            "tally: the functions are named by address: --program FILE gives them",
-            "tally: not in callgrind: addresses, and how long a tick took",
-            "tally: not in callgrind: that what calls cost was not measured (it is written as 0)"]))
+            "tally: the functions are named by address: use --program FILE to name the functions",
+            "tally: not in callgrind: addresses, and the length of a tick",
+            "tally: not in callgrind: that the cost of calls was not measured "
+            "(it is written as 0)"]))
         self.assertIn(b"fn=(1) 0x1000", self.get("x.callgrind"))
 
     def test_stacks_are_not_made_up(self) -> None:
@@ -113,8 +114,8 @@ class Files(GmonCase):
     def test_what_does_not_add_up(self) -> None:
         self.put("fast.gmon", gmon((0x2000, 0x2008, [1] * 4, 1000)))
         self.assertEqual(self.tally("merge", "x.gmon", "fast.gmon", "-o", "sum.gmon"), (
-            1, "", "tally: fast.gmon: a histogram has 1000 ticks for one of seconds, others 100 ticks "
-                   "for one of seconds: their bins do not add up\n"))
+            1, "", "tally: fast.gmon: a histogram has 1000 ticks per unit (seconds), others 100 ticks "
+                   "per unit (seconds): their bins cannot be added up\n"))
         self.assertNotIn("sum.gmon", os.listdir(self.folder))
 
     def test_findings_have_an_offset(self) -> None:

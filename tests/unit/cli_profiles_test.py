@@ -1,5 +1,5 @@
-"""`tally` on profiles: tree, annotate, diff, merge, validate, rewrite and convert, what they print
-and how they end."""
+"""`tally` on profiles: the output and the exit statuses of tree, annotate, diff, merge, validate,
+rewrite and convert."""
 import gzip
 import json
 import os
@@ -87,7 +87,7 @@ class Tables(ProfilesCase):
                           ("idle", [10, 0], [10, 0], 1)])
 
     def test_cycles(self) -> None:
-        """As a whole, the costliest first."""
+        """A cycle is reported as one entry, and the costliest cycle comes first."""
         def cycle(one: str, cost: int) -> str:
             return (f"fn={one}1\n1 {cost}\ncfn={one}2\ncalls=1 2\n1 {cost}\n"
                     f"fn={one}2\n2 {cost}\ncfn={one}1\ncalls=1 1\n2 1\n")
@@ -96,7 +96,7 @@ class Tables(ProfilesCase):
         self.assertLess(text.index("2: z1, z2"), text.index("2: a1, a2"))
 
     def test_objects(self) -> None:
-        """Those that call each other cost no less than their costliest function."""
+        """Objects that call each other cost no less than their costliest function."""
         self.put("objects.callgrind",
                  "events: Ir\nob=a\nfl=a\nfn=main\n1 10\ncob=b\ncfn=f\ncalls=1 1\n1 90\n"
                  "ob=b\nfn=f\n1 20\ncob=a\ncfn=g\ncalls=1 1\n1 70\nob=a\nfn=g\n1 70\n")
@@ -105,7 +105,7 @@ class Tables(ProfilesCase):
                          [("a", [80], [100]), ("b", [20], [90])])
 
     def test_event(self) -> None:
-        """A counted one, one that is derived from them, and none."""
+        """--event selects a counted event or one derived from them, and refuses any other."""
         self.assertEqual(self.json("report a.callgrind --event Miss")["totals"], [3])
         table = self.json("report a.callgrind --event Sum")
         self.assertEqual((table["events"], table["totals"]), (["Sum"], [130]))
@@ -135,10 +135,10 @@ class Tables(ProfilesCase):
                          ("work", ["main"]))
         self.refused("tree a.callgrind nothing", 1,
                      "nothing: the profile has no such function")
-        self.refused("tree a.callgrind --callers", 2, "--callers: the callers of which function?")
+        self.refused("tree a.callgrind --callers", 2, "--callers: requires the name of a function")
 
     def test_of_a_thread_or_a_part(self) -> None:
-        """As a Callgrind file tells them: some parts, each of a thread."""
+        """Selects by the parts and threads of a Callgrind file; a part belongs to a thread."""
         costs = "fl=src/main.c\nfn=main\n3 {}\nfn=idle\n9 {}\n"
         self.put("t.callgrind", "events: Ir\n" + "".join(
             f"part: {part}\nthread: {thread}\n" + costs.format(own, idle)
@@ -158,12 +158,13 @@ class Tables(ProfilesCase):
         self.refused("report t.callgrind --part 2 --thread 2", 4,
                      "t.callgrind: thread '2' has no samples in part 2")
         self.refused("tree t.callgrind --by part", 1,
-                     "--by: the profile holds calls of all threads and parts together, and no "
-                     "stacks: --thread and --part show one")
+                     "--by: the profile has the calls of all threads and parts together, and no "
+                     "stacks: select one with --thread or --part")
         self.put("a.folded", "main;a;b;a;b 3\nmain;a 1\n")
         self.refused("report a.folded --thread main", 2,
-                     "--thread: the profile tells no threads apart")
-        self.refused("tree a.folded --by thread", 2, "--by: the profile tells no threads apart")
+                      "--thread: the profile does not distinguish threads")
+        self.refused("tree a.folded --by thread", 2,
+                      "--by: the profile does not distinguish threads")
         self.refused("tree a.folded --by function", 2, "--by: expected one of thread, part, found 'function'")
 
     def test_tree_of_deep_recursion(self) -> None:
@@ -198,9 +199,9 @@ class Tables(ProfilesCase):
 
     def test_annotate_refuses(self) -> None:
         self.refused("annotate a.callgrind wor", 1,
-                     "wor: the profile has no such function or file; names that hold it: work")
+                     "wor: the profile has no such function or file; names that contain it: work")
         self.refused("annotate a.callgrind main --source-map x", 2,
-                     "--source-map: expected FROM=TO, the beginning of a path and what it is here, "
+                     "--source-map: expected FROM=TO, the beginning of a path and its replacement, "
                      "found 'x'")
         self.refused("annotate a.callgrind", 2, "annotate: expected WHAT")
 
@@ -216,7 +217,7 @@ class Tables(ProfilesCase):
                          {"before": 3, "after": 3})
         self.put("s.folded", "a;b 3\n")
         self.refused("diff s.folded a.callgrind", 1, "a.callgrind: counts Ir, but s.folded counts "
-                     "ticks; --event NAME takes one that both have")
+                     "ticks; --event NAME selects one that both have")
         self.refused("diff a.callgrind", 2, "diff: expected AFTER")
 
 
@@ -237,7 +238,7 @@ class Written(ProfilesCase):
             self.assertEqual(one.read(), two.read())
 
     def test_fractions_of_any_length(self) -> None:
-        """Folded stacks of one tool, which writes as many decimal places as a count needs."""
+        """Merges folded stacks of a tool that writes as many decimal places as a count needs."""
         self.put("one.folded", "main;f 1.5\nmain 2\n")
         self.put("two.folded", "main;f 0.2345678\n")
         self.run_in("merge one.folded two.folded -o sum.folded")
@@ -344,7 +345,7 @@ class Validate(ProfilesCase):
         said = ("wrong.callgrind:25:9: {}: totals: says 101 Ir, but the lines add up to 100\n")
         done = self.run_in("validate a.callgrind wrong.callgrind", 1)
         self.assertEqual((done.stdout, done.stderr), (said.format("error"), ""))
-        # Every other command warns and goes on.
+        # Every other command warns and continues.
         for words in ("report", "tree", "rewrite -o -", "convert -o - --to callgrind"):
             done = self.run_in(f"{words} wrong.callgrind")
             self.assertEqual(done.stderr, said.format("warning"))
@@ -382,7 +383,7 @@ class Validate(ProfilesCase):
         self.put("t", "")
         self.put("t-01", PROFILE)
         self.put("t-02", PROFILE)
-        said = "t: is empty; the threads are in files of their own: t-01, …"
+        said = "t: is empty; the threads are in separate files: t-01, …"
         self.assertEqual(self.run_in("merge t t-01 t-02 -o sum.callgrind").stderr,
                          f"tally: warning: {said}\n")
         self.assertEqual(self.json("report sum.callgrind")["totals"], [200, 6])
@@ -391,10 +392,10 @@ class Validate(ProfilesCase):
 
     def test_refused_arguments(self) -> None:
         self.refused("annotate a.callgrind main --source-dir no-such", 2,
-                     "--source-dir: 'no-such' is no folder")
+                     "--source-dir: 'no-such' is not a directory")
         self.refused("rewrite a.callgrind -o out.callgrind.gz", 2,
-                     "out.callgrind.gz: what is written is not packed: leave .gz out, or write to "
-                     "- and pack that")
+                     "out.callgrind.gz: output is not compressed: remove .gz from the name, or "
+                     "write to - and compress that")
         done = subprocess.run([command_line(), "report", ""], capture_output=True, text=True,
                               timeout=120, check=False)
         self.assertEqual((done.returncode, done.stderr.splitlines()[0]),

@@ -1,4 +1,4 @@
-"""What `tally convert` draws and writes from stacks, for browsers: an SVG, and speedscope's JSON."""
+"""The files for browsers that `tally convert` makes of stacks: an SVG, and speedscope's JSON."""
 import json
 import os
 import re
@@ -38,7 +38,7 @@ class FlameGraph(StacksCase):
         subprocess.run(["xmllint", "--noout", path], check=True, timeout=60)
 
     def test_frames(self) -> None:
-        """Their titles, where they lie, and that their names fit."""
+        """Checks the frames' titles and positions, and that their names fit."""
         root = ElementTree.parse(self.converted("x.svg")).getroot()
         self.assertEqual(root.tag, SVG + "svg")
         (frames,) = (group for group in root if group.get("id") == "frames")
@@ -87,10 +87,10 @@ class FlameGraph(StacksCase):
     def test_is_not_read(self) -> None:
         path = self.converted("x.svg")
         done = self.tally("report", path, status=1)
-        self.assertIn("the format flamegraph is written here, but not read", done.stderr)
+        self.assertIn("the format flamegraph can be written, but not read", done.stderr)
 
 
-# Run in the picture, after its own script; `result` is what it finds.
+# Runs in the picture after the picture's own script; `result` collects what it observes.
 DRIVER = """
 const result = {};
 const all = [...document.querySelectorAll('#frames > g')];
@@ -190,14 +190,14 @@ class InABrowser(StacksCase):
         self.assertEqual(result["matched"], "matched: 49.00%")
         self.assertEqual(result["capitals"], [0, "matched: 0.00%"])
         self.assertEqual(result["own"], ["print<int, char const*>(int&)"])
-        self.assertEqual(result["wrong"], [0, "no regular expression", "true"])
+        self.assertEqual(result["wrong"], [0, "invalid regular expression", "true"])
         self.assertEqual(result["ended"], [0, "", ""])
         self.assertEqual(result["status"],
                          "parse  ·  43 ticks, 43.00%; itself 3, 3.00%")
 
 
 class Speedscope(StacksCase):
-    """Held to what FORMAT.md says that the format demands."""
+    """Checks files against the requirements that FORMAT.md states for the format."""
 
     def check(self, file: dict) -> None:
         self.assertEqual(file["$schema"], "https://www.speedscope.app/file-format-schema.json")

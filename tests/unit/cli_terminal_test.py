@@ -1,4 +1,4 @@
-"""`tally` on a terminal: colours, and where there are none."""
+"""`tally` on a terminal: when it prints colours, and when it does not."""
 import os
 import pty
 import re
@@ -17,7 +17,7 @@ FOLDED = "main;parse;lex 30\nmain;parse 20\nmain;write 49\nmain 1\n"
 
 
 def shown(words: list[str], **changes: str) -> str:
-    """What a terminal is sent."""
+    """Returns the text that a terminal receives."""
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     environment.update({"TERM": "xterm", **changes})
     master, slave = pty.openpty()
@@ -47,7 +47,7 @@ class ColoursTest(unittest.TestCase):
             with self.subTest(words):
                 text = shown(words)
                 self.assertRegex(text, "\x1b\\[\\d+m")
-                # They take no column.
+                # The escape sequences take no column.
                 self.assertEqual(re.sub("\x1b\\[[0-9;]*m", "", text), shown(words, NO_COLOR="1"))
 
     def test_not_elsewhere(self) -> None:
@@ -55,7 +55,7 @@ class ColoursTest(unittest.TestCase):
             with self.subTest(words):
                 for changes in {"NO_COLOR": "1"}, {"TERM": "dumb"}:
                     self.assertNotIn("\x1b", shown(words, **changes))
-                self.assertIn("\x1b", shown(words, NO_COLOR=""))  # as no-color.org has it
+                self.assertIn("\x1b", shown(words, NO_COLOR=""))  # as no-color.org specifies
                 self.assertNotIn("\x1b", shown([words[0], *words[1:], "--json"]))
                 piped = subprocess.run([command_line(), *words], capture_output=True, text=True,
                                        check=True, env={**os.environ, "TERM": "xterm"}).stdout

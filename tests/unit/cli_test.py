@@ -1,4 +1,4 @@
-"""The `tally` program: its refusals, its names of files, what it leaves behind."""
+"""The `tally` program: its errors, the names of its files, and the files that it leaves behind."""
 import os
 import re
 import resource
@@ -82,13 +82,15 @@ class Refusals(CliCase):
                          "Try 'tally --help'.")
 
     def test_names_that_tell_no_format(self) -> None:
-        text = "tally: x: the file's name tells no format: add {} callgrind, or another"
+        text = ("tally: x: the file's name does not imply a format: "
+                "add {} callgrind, or another format")
         self.assert_says(["convert", self.put("a", "a 1\n"), "-o", "x"], 2, text.format("--to"))
         self.assert_says(["record", "-o", "x", "ls"], 2, text.format("--format"))
 
     def test_standard_input_is_read_once(self) -> None:
         self.assert_says(["convert", "-", "-", "-o", "x.cg"], 2,
-                         "tally: convert: '-' stands more than once: it can be read only once")
+                         "tally: convert: '-' is given more than once, but standard input can be "
+                         "read only once")
 
     def test_threads_of_the_kernel(self) -> None:
         try:
@@ -97,7 +99,7 @@ class Refusals(CliCase):
                     self.skipTest("process 2 is none")
         except FileNotFoundError:
             self.skipTest("there is no process 2")
-        self.assert_says(["record", "-p", "2"], 1, "tally: process 2: is a thread of the kernel: it "
+        self.assert_says(["record", "-p", "2"], 1, "tally: process 2: is a kernel thread, which "
                          "runs no program to sample")
 
 
@@ -113,7 +115,7 @@ class Files(CliCase):
     def test_beyond_the_limit_of_a_files_size(self) -> None:
         self.put("in.folded", "".join(f"function_{i} {i + 1}\n" for i in range(5000)))
         self.put("out.callgrind", "old\n")
-        # Where it is built for coverage its own counters are cut, too.
+        # In a build for coverage, the limit truncates the program's own counters, too.
         own = tempfile.TemporaryDirectory()
         self.addCleanup(own.cleanup)
         done = self.run_tally("convert", "in.folded", "-o", "out.callgrind", preexec_fn=lambda:

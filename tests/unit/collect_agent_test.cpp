@@ -1,5 +1,5 @@
-// The agent's reader against memories that no agent wrote, and the agent against memories that no
-// reader of ours made.
+// Tests the reader with memory whose contents no agent wrote, and the agent with memory that our
+// reader did not make.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -25,7 +25,7 @@
 namespace tally::collect_agent_test {
 namespace {
 
-// Another view of a memory, as the program has it.
+// Maps a memory a second time, as the sampled program does.
 class View {
 public:
   explicit View(const std::string &variable) {
@@ -65,7 +65,7 @@ AgentMemory memory_or_fail(const SamplerOptions &options = {}) {
 uint64_t head_word(uint32_t kind, uint32_t bytes) { return uint64_t{kind} << 32 | bytes; }
 uint64_t tail_word(uint32_t weight, uint32_t tid) { return uint64_t{weight} << 32 | tid; }
 
-TEST(CollectAgentRecords, AreTakenInOrder) {
+TEST(CollectAgentRecords, AreReadInOrder) {
   const std::vector<uint64_t> bytes{head_word(TALLY_RECORD_CHAIN, 32),
                                     tail_word(2, 7),
                                     111,
@@ -89,16 +89,16 @@ TEST(CollectAgentRecords, AreTakenInOrder) {
   EXPECT_EQ(bad, 0u);
 }
 
-TEST(CollectAgentRecords, AreRefusedWhereDamaged) {
+TEST(CollectAgentRecords, AreRefusedIfDamaged) {
   for (const std::vector<uint64_t> &bytes : std::vector<std::vector<uint64_t>>{
            {0},                                                        // no header
            {head_word(TALLY_RECORD_CHAIN, 24), tail_word(1, 1), 0},    // no words
            {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 1), 0},    // longer than the rest
            {head_word(TALLY_RECORD_CHAIN, 31), tail_word(1, 1), 0, 0}, // not whole words
            {head_word(9, 32), tail_word(1, 1), 0, 0},                  // no such kind
-           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(0, 1), 0, 0}, // weighs nothing
-           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 0), 0, 0}, // nobody's
-           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 0xffffffff), 0, 0}, // nobody's
+           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(0, 1), 0, 0}, // a weight of 0
+           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 0), 0, 0}, // no thread
+           {head_word(TALLY_RECORD_CHAIN, 32), tail_word(1, 0xffffffff), 0, 0}, // no thread
            {head_word(TALLY_RECORD_CHAIN, 0xfffffff8), tail_word(1, 1), 0},
        }) {
     std::span<const uint64_t> words = bytes;
@@ -110,7 +110,7 @@ TEST(CollectAgentRecords, AreRefusedWhereDamaged) {
   }
 }
 
-TEST(CollectAgentMemory, NoNumberInItIsBelieved) {
+TEST(CollectAgentMemory, ItsNumbersAreNotTrusted) {
   AgentMemory memory = memory_or_fail();
   View view(memory.variable());
   std::mt19937_64 random(1);
@@ -119,7 +119,7 @@ TEST(CollectAgentMemory, NoNumberInItIsBelieved) {
     const auto slot = static_cast<uint32_t>(random() % view.header().slots);
     const std::span<uint64_t> ring = view.ring(slot);
     for (size_t i = 0; i < 64; ++i) {
-      // Mostly nonsense, now and then what could be a record.
+      // Mostly random words, and now and then a possible record.
       const size_t at = random() % ring.size();
       ring[at] = random() % 3
                      ? random()
@@ -127,19 +127,19 @@ TEST(CollectAgentMemory, NoNumberInItIsBelieved) {
     }
     view.slot(slot).head = random() % 3 ? random() % (4 * memory.ring_bytes()) & ~7U : random();
     view.slot(slot).tail = random();
-    view.header().slots = static_cast<uint32_t>(random()); // ours is not read again
+    view.header().slots = static_cast<uint32_t>(random()); // the reader does not read it again
     memory.drain([&](const AgentRecord &record) {
       ++records;
       words += record.words.size();
     });
     view.header().slots = TALLY_WIRE_SLOTS;
-    // No more than a ring holds, whatever it says.
+    // A round yields no more than a ring holds, whatever the memory says.
     EXPECT_LE(words * sizeof(uint64_t), static_cast<uint64_t>(round + 1) * memory.ring_bytes());
   }
   EXPECT_GT(memory.bad_records(), 0u);
 }
 
-TEST(CollectAgentMemory, CannotShrinkAndIsMadeAnewUnderTheSameName) {
+TEST(CollectAgentMemory, CannotShrinkAndIsRenewedUnderTheSameName) {
   AgentMemory memory = memory_or_fail();
   const std::string name = memory.variable();
   const std::string path = name.substr(name.find('=') + 1);
@@ -151,8 +151,8 @@ TEST(CollectAgentMemory, CannotShrinkAndIsMadeAnewUnderTheSameName) {
   EXPECT_EQ(memory.header().claimed_by, 0);
 }
 
-// A program that writes whatever it likes.
-TEST(CollectAgentSampler, OutlivesAHostileProgram) {
+// The program writes random values into the memory.
+TEST(CollectAgentSampler, SurvivesAHostileProgram) {
   auto made = make_agent_sampler({}, "/proc/self/exe");
   ASSERT_TRUE(made) << made.error().text();
   AgentSampler &sampler = **made;
@@ -205,7 +205,7 @@ TEST(CollectAgentSampler, OutlivesAHostileProgram) {
   EXPECT_NE(sampler.facts().phase, AgentPhase::working);
 }
 
-TEST(CollectAgentSampler, SaysWhatItCannotDo) {
+TEST(CollectAgentSampler, RefusesUnsupportedOptions) {
   SamplerOptions options;
   EXPECT_EQ(make_agent_sampler(options, "/nonexistent").error().code, ErrorCode::not_found);
   options.frequency_hz = 0;
@@ -219,7 +219,7 @@ TEST(CollectAgentSampler, SaysWhatItCannotDo) {
   EXPECT_FALSE(make_agent_sampler(options, "/proc/self/exe"));
 }
 
-TEST(CollectAgentSampler, IsSilentWhileNobodyAnswers) {
+TEST(CollectAgentSampler, ReportsAProgramThatNeverLoadsTheAgent) {
   auto made = make_agent_sampler({}, "/proc/self/exe");
   ASSERT_TRUE(made) << made.error().text();
   EXPECT_EQ((*made)->facts().phase, AgentPhase::waiting);
@@ -236,11 +236,12 @@ TEST(CollectAgentSampler, IsSilentWhileNobodyAnswers) {
   EXPECT_TRUE((*made)->status().ended);
 }
 
-// ---- the agent itself, in a child of ours ----
+// ---- the agent itself, in a child process ----
 
 using Start = int(const char *);
 
-// What tally_agent_start() returns in a child, after `prepare` has been at the memory there.
+// Returns the result of tally_agent_start() in a child, after `prepare` has changed the memory
+// there.
 template <class Prepare> int start_in_child(const std::string &value, Prepare &&prepare) {
   const char *library = std::getenv("TALLY_AGENT_LIBRARY");
   if (!library)
@@ -260,7 +261,7 @@ template <class Prepare> int start_in_child(const std::string &value, Prepare &&
   return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
 }
 
-TEST(CollectAgentStart, RefusesWhatIsNotForIt) {
+TEST(CollectAgentStart, RefusesMemoryThatIsNotForIt) {
   if (!std::getenv("TALLY_AGENT_LIBRARY"))
     GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
   const auto nothing = [] {};
@@ -273,7 +274,7 @@ TEST(CollectAgentStart, RefusesWhatIsNotForIt) {
   const std::string variable = memory.variable();
   const std::string value = variable.substr(variable.find('=') + 1);
   View view(variable);
-  // Nobody is expected; then somebody else.
+  // First no process is expected, then another one.
   EXPECT_EQ(start_in_child(value, nothing), TALLY_REFUSED_UNEXPECTED);
   view.header().expected_pid = ::getpid();
   EXPECT_EQ(start_in_child(value, nothing), TALLY_REFUSED_UNEXPECTED);
@@ -293,7 +294,7 @@ TEST(CollectAgentStart, RefusesWhatIsNotForIt) {
   view.header().magic = 0;
   EXPECT_EQ(start_in_child(value, expected), TALLY_REFUSED_FOREIGN);
 
-  // Short, and of a kind that may shrink.
+  // A memory that is too short and of a kind that may shrink.
   const int fd = ::memfd_create("short", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_EQ(::ftruncate(fd, 100), 0);
   const std::string other = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd);
@@ -301,14 +302,14 @@ TEST(CollectAgentStart, RefusesWhatIsNotForIt) {
   ::close(fd);
 }
 
-// Looks at what an unwinder is given.
+// Checks the input that an unwinder is given.
 class Onlooker final : public Unwinder {
 public:
   ModuleId module(const ModuleKey &) override { return {}; }
   StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) override {
     ++calls;
     mapped += input.mapping_of_pc(input.registers.pc()).has_value();
-    // The copy ends where the stack does, or is of full length.
+    // The stack dump ends where the stack does, or has the full length.
     whole += !input.stack.empty() && input.stack.size() <= TALLY_WIRE_STACK_BYTES;
     pcs.push_back(input.registers.pc());
     return StackEnd::complete;
@@ -316,8 +317,8 @@ public:
   uint64_t calls = 0, mapped = 0, whole = 0;
 };
 
-// Into a process that stands, as a debugger does it. The kernel's clocks are not tried, so that the
-// ticker is.
+// Loads the agent into a process that has already started, as a debugger does. Disables the
+// kernel's clocks, so that the agent uses its ticker.
 void sample_late(SamplerOptions options) {
   const char *library = std::getenv("TALLY_AGENT_LIBRARY");
   if (!library)
@@ -354,13 +355,13 @@ void sample_late(SamplerOptions options) {
   EXPECT_EQ(counts.all, static_cast<int64_t>(sampler.status().samples));
   EXPECT_EQ(counts.second, 0);
   EXPECT_EQ(counts.no_mapping, 0);
-  EXPECT_GT(counts.first, 200); // of 1000; the ticker is a thread that others may keep waiting
+  EXPECT_GT(counts.first, 200); // of 1000; other threads may delay the ticker's thread
   EXPECT_LT(counts.all, 1100);
 }
 
 TEST(CollectAgentStart, SamplesAProcessThatLoadsItLate) { sample_late({}); }
 
-// One sampler after the other, in a process that goes on.
+// Starts one sampler after the other in a process that keeps running.
 void sample_again_and_again(uint32_t frequency_hz, const char *clock) {
   const char *library = std::getenv("TALLY_AGENT_LIBRARY");
   if (!library)
@@ -368,7 +369,7 @@ void sample_again_and_again(uint32_t frequency_hz, const char *clock) {
 #if TALLY_SANITIZED
   GTEST_SKIP() << "a sanitizer does not expect the agent's thread";
 #endif
-  constexpr int times = 5; // more than there are signals to take
+  constexpr int times = 5; // more than the signals that the agent can use
   SamplerOptions options;
   options.frequency_hz = frequency_hz;
   std::vector<std::unique_ptr<AgentSampler>> samplers;
@@ -382,7 +383,7 @@ void sample_again_and_again(uint32_t frequency_hz, const char *clock) {
     samplers.push_back(std::move(*made));
   }
   Child child([&] {
-    std::thread([] { spin_for(60); }).detach(); // its timer, too
+    std::thread([] { spin_for(60); }).detach(); // this thread has a timer, too
     auto *start = reinterpret_cast<Start *>(
         ::dlsym(::dlopen(library, RTLD_NOW | RTLD_LOCAL), "tally_agent_start"));
     for (const std::string &value : values) {
@@ -404,13 +405,11 @@ void sample_again_and_again(uint32_t frequency_hz, const char *clock) {
   }
 }
 
-TEST(CollectAgentStart, StartsAgainAfterItsTickerWasStopped) {
+TEST(CollectAgentStart, RestartsAfterItsTickerWasStopped) {
   sample_again_and_again(2000, "ticker");
 }
 
-TEST(CollectAgentStart, StartsAgainAfterItsTimersWereStopped) {
-  sample_again_and_again(100, "timer");
-}
+TEST(CollectAgentStart, RestartsAfterItsTimersWereStopped) { sample_again_and_again(100, "timer"); }
 
 TEST(CollectAgentStart, CopiesRegistersAndStack) {
 #if defined(__x86_64__)
@@ -428,7 +427,7 @@ TEST(CollectAgentStart, CopiesRegistersAndStack) {
 #endif
 }
 
-// ---- what can load it ----
+// ---- which programs can load it ----
 
 std::string elf_file(const TemporaryFolder &folder, const char *name, uint16_t machine,
                      uint32_t segment, mode_t mode = 0755) {
@@ -449,7 +448,7 @@ std::string elf_file(const TemporaryFolder &folder, const char *name, uint16_t m
   return path;
 }
 
-TEST(CollectAgentLoad, SaysWhyNot) {
+TEST(CollectAgentLoad, ReportsWhyAProgramCannotLoadIt) {
 #if defined(__x86_64__)
   constexpr uint16_t here = EM_X86_64, elsewhere = EM_AARCH64;
 #else
@@ -463,7 +462,7 @@ TEST(CollectAgentLoad, SaysWhyNot) {
   const std::string fine = elf_file(folder, "fine", here, PT_INTERP);
   EXPECT_EQ(why_agent_cannot_load(fine), "");
   says(elf_file(folder, "static", here, PT_LOAD), "statically");
-  says(elf_file(folder, "other", elsewhere, PT_INTERP), "the agent for");
+  says(elf_file(folder, "other", elsewhere, PT_INTERP), "the agent is for");
   says(elf_file(folder, "small", EM_386, PT_INTERP), "32-bit");
   says(elf_file(folder, "suid", here, PT_INTERP, 04755), "set-user-ID");
   says(folder / "none", "cannot be read");

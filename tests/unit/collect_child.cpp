@@ -18,8 +18,8 @@ extern const char __start_tally_second[], __stop_tally_second[];
 
 namespace tally {
 
-// On x86-64 nothing but these instructions, however the rest is built: no frame, no checks of a
-// sanitizer's, no counters, nothing that could not run from a copy elsewhere.
+// On x86-64 the function consists of these instructions alone, whatever the build's options are: it
+// has no frame, no sanitizer checks and no counters, and it runs correctly from a copy elsewhere.
 #if defined(__x86_64__)
 #define TALLY_SPIN(name, place)                                                                    \
   __attribute__((naked, noinline, no_profile_instrument_function, section(place))) void name(      \
@@ -76,7 +76,7 @@ Child::Child(const std::function<void()> &work) {
     char byte;
     if (::read(ends[0], &byte, 1) == 1)
       work();
-    ::syscall(SYS_exit_group, 0); // a sanitizer's _exit() would miss the parent's threads
+    ::syscall(SYS_exit_group, 0); // a sanitizer's _exit() would look for the parent's threads
   }
   ::close(ends[0]);
   go_fd_ = ends[1];

@@ -1,4 +1,4 @@
-// Processes to be sampled: forked from the test, held until told to go on.
+// Child processes to sample: each is forked from the test and waits until go() is called.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct CodeExtent {
   bool holds(uint64_t pc) const { return pc >= begin && pc < end; }
 };
 
-// Burn processor time in a function of their own; `rounds` are alike in both.
+// Spend processor time, each in code of its own; a round takes the same time in both.
 void spin_first(uint64_t rounds);
 void spin_second(uint64_t rounds);
 CodeExtent first_code();
@@ -33,19 +33,20 @@ CodeExtent second_code();
 
 double thread_cpu_seconds();
 double process_cpu_seconds();
-// Spins in spin_first until the calling thread has used so much.
+// Spins in spin_first until the calling thread has used `seconds` of processor time.
 void spin_for(double seconds);
 
 class Child {
 public:
-  // Runs `work` after go(); exits with 0, without the test's own destructors.
+  // Runs `work` after go(), then exits with status 0 without running the test's own destructors.
   explicit Child(const std::function<void()> &work);
   Child(const Child &) = delete;
   Child &operator=(const Child &) = delete;
   ~Child();
   pid_t pid() const { return pid_; }
   void go();
-  // Until it has ended; it stays a zombie, as under a debugger, until this object goes.
+  // Waits until the child has ended; it stays a zombie, as under a debugger, until this object is
+  // destroyed.
   void wait_end();
 
 private:
@@ -53,10 +54,10 @@ private:
   int go_fd_ = -1;
 };
 
-// The sampler, or a skipped test with the refusal as its reason.
+// Returns the sampler, or null after it has skipped the test with the refusal as the reason.
 std::unique_ptr<Sampler> sampler_or_skip(pid_t pid, const SamplerOptions &options);
 
-// Waits (by looking, not by a clock) until the sampler has seen the end of the process.
+// Waits until the sampler has noticed the end of the process; polls the sampler's status.
 void wait_ended(Sampler &sampler);
 
 // A child that was sampled from go() to its end.
@@ -67,7 +68,7 @@ struct SampledRun {
   StackProfile profile;
 };
 
-// None: the test is over, skipped or failed.
+// Returns no value if the test is over because it was skipped or failed.
 std::optional<SampledRun> sample_to_end(const SamplerOptions &options,
                                         const std::function<void()> &work);
 
@@ -76,7 +77,7 @@ struct Counts {
   int64_t first = 0;
   int64_t second = 0;
   int64_t no_stack = 0;
-  int64_t no_mapping = 0; // with a stack, but a leaf in no mapping
+  int64_t no_mapping = 0; // with a stack whose leaf is in no mapping
 };
 Counts count_leaves(const StackProfile &profile);
 

@@ -10,13 +10,13 @@ namespace tally::collect_gate_test {
 
 constexpr uint64_t second = 1'000'000'000;
 
-TEST(SampleGate, IsClosedToBeginWith) {
+TEST(SampleGate, IsInitiallyClosed) {
   SampleGate gate;
   EXPECT_FALSE(gate.holds(7, 0));
   EXPECT_FALSE(gate.holds(SampleGate::all_threads, 5));
 }
 
-TEST(SampleGate, HoldsFromTheSwitchOn) {
+TEST(SampleGate, HoldsFromTheTimeOfASwitch) {
   SampleGate gate;
   gate.open(7, 100);
   gate.close(7, 200);
@@ -27,7 +27,7 @@ TEST(SampleGate, HoldsFromTheSwitchOn) {
   EXPECT_FALSE(gate.holds(8, 150)) << "another thread";
 }
 
-TEST(SampleGate, TheProcessCountsForEachThread) {
+TEST(SampleGate, AppliesTheSwitchOfTheProcessToEachThread) {
   SampleGate gate;
   gate.open(SampleGate::all_threads, 100);
   EXPECT_TRUE(gate.holds(7, 100));
@@ -38,7 +38,7 @@ TEST(SampleGate, TheProcessCountsForEachThread) {
   EXPECT_TRUE(gate.holds(7, 300));
 }
 
-TEST(SampleGate, ASwitchToWhatItIsAlreadyIsNone) {
+TEST(SampleGate, IgnoresRepeatedSwitches) {
   SampleGate gate;
   gate.close(7, 50);
   gate.open(7, 100);
@@ -49,7 +49,7 @@ TEST(SampleGate, ASwitchToWhatItIsAlreadyIsNone) {
   EXPECT_FALSE(gate.holds(7, 220));
 }
 
-// Against all switches ever made, while the samples come in order, each a little late.
+// Compares with a list of all switches; the samples arrive in order, each a little late.
 TEST(SampleGate, AgreesWithAListOfAllSwitches) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     std::mt19937 random(seed);
@@ -65,7 +65,7 @@ TEST(SampleGate, AgreesWithAListOfAllSwitches) {
     };
     for (int i = 0; i < 3000; ++i) {
       now += random() % (seed % 2 == 0 ? 1'000'000 : second / 10);
-      const pid_t tid = static_cast<pid_t>(random() % 3); // 0: the process
+      const pid_t tid = static_cast<pid_t>(random() % 3); // 0 means the process
       if (const bool opens = random() % 2 == 0; opens) {
         gate.open(tid, now);
         switches[tid].emplace_back(now, true);
@@ -80,7 +80,7 @@ TEST(SampleGate, AgreesWithAListOfAllSwitches) {
   }
 }
 
-TEST(SampleGate, AnotherProgramClosesIt) {
+TEST(SampleGate, ClosesWhenAnotherProgramStarts) {
   SampleGate gate;
   gate.open(7, 100);
   gate.open(SampleGate::all_threads, 100);
@@ -92,7 +92,7 @@ TEST(SampleGate, AnotherProgramClosesIt) {
   EXPECT_FALSE(gate.stops().is_stop(0x1000)) << "its addresses mean nothing any more";
 }
 
-TEST(SampleGate, SwitchesThatNobodyAsksForAreForgotten) {
+TEST(SampleGate, ForgetsOldSwitches) {
   SampleGate gate;
   uint64_t now = 0;
   for (int i = 0; i < 1'000'000; ++i) {
@@ -105,7 +105,7 @@ TEST(SampleGate, SwitchesThatNobodyAsksForAreForgotten) {
   EXPECT_TRUE(gate.holds(7, now + 1));
 }
 
-TEST(SampleGate, ThreadsThatLeftAreForgotten) {
+TEST(SampleGate, ForgetsOldThreads) {
   SampleGate gate;
   uint64_t now = 0;
   for (pid_t tid = 1; tid < 100'000; ++tid) {

@@ -1,5 +1,5 @@
-// Real processes under the real sampler. Nothing here depends on how fast the machine is: shares
-// and sums are compared with the processor time that the kernel itself counted.
+// Samples real processes. No test here depends on the machine's speed: shares and sums are compared
+// with the processor time that the kernel itself counted.
 #include <cmath>
 #include <random>
 #include <thread>
@@ -13,8 +13,9 @@
 namespace tally::collect_live_test {
 namespace {
 
-// One tick a period, and no more. Fewer come where a hypervisor takes the processor away for longer
-// than a period: the kernel then makes one tick of several, but counts all the time.
+// Expects one tick per period and no more. There are fewer ticks if a hypervisor takes the
+// processor away for longer than a period: the kernel then makes one tick of several, but counts
+// all the time.
 void expect_full_rate(const SamplerStatus &status) {
   const double period = 1e9 / status.requested_hz * 1.003;
   const double share =
@@ -23,13 +24,13 @@ void expect_full_rate(const SamplerStatus &status) {
   EXPECT_GT(share, 0.6);
 }
 
-TEST(CollectLive, SplitsTimeAsItWasSpent) {
+TEST(CollectLive, AttributesTimeToTheFunctionsThatSpentIt) {
   for (const StackMode mode : {StackMode::none, StackMode::fp}) {
     SamplerOptions options;
     options.frequency_hz = 4000;
     options.stacks = mode;
     const auto run = sample_to_end(options, [] {
-      // Rounds of many lengths: one that is as long as a period would be in step with the ticks.
+      // The rounds have many lengths, since rounds as long as a period would be in step with ticks.
       std::minstd_rand random(1);
       while (process_cpu_seconds() < 0.7) {
         const uint64_t times = random() % 16 + 1;
@@ -51,12 +52,12 @@ TEST(CollectLive, SplitsTimeAsItWasSpent) {
     EXPECT_EQ(counts.no_mapping, 0);
     const double n = static_cast<double>(counts.first + counts.second);
     EXPECT_GT(n, 0.8 * static_cast<double>(counts.all));
-    // Six standard deviations of a sampled share, and one point for what interrupts it.
+    // Allows six standard deviations of a sampled share, and one percent for interruptions.
     EXPECT_NEAR(static_cast<double>(counts.first) / n, 0.7, 6 * std::sqrt(0.21 / n) + 0.01);
   }
 }
 
-// Ticks of the function that stands in for the kernel, and those of other leaves.
+// Returns the ticks of the function that represents the kernel, and those of other leaves.
 std::pair<int64_t, int64_t> kernel_and_others(const StackProfile &profile) {
   std::pair<int64_t, int64_t> out;
   for (size_t i = 0; i < profile.sample_count(); ++i) {
@@ -68,13 +69,13 @@ std::pair<int64_t, int64_t> kernel_and_others(const StackProfile &profile) {
                         profile.strings[profile.functions()[lines[0].function].name] == "[kernel]";
     (kernel ? out.first : out.second) += sample.values[0];
     if (kernel && profile.stack_caller(sample.stack) == none<StackId>) {
-      EXPECT_LT(sample.values[0], 10); // nobody called it
+      EXPECT_LT(sample.values[0], 10); // has no caller
     }
   }
   return out;
 }
 
-TEST(CollectLive, TimeInSystemCallsIsTheKernels) {
+TEST(CollectLive, AttributesSystemCallsToTheKernel) {
   const auto run = sample_to_end({}, [] {
     const int fd = ::open("/dev/zero", O_RDONLY);
     std::vector<char> bytes(65536);

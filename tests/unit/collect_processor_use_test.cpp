@@ -24,7 +24,7 @@ std::vector<int> allowed_processors() {
   return out;
 }
 
-TEST(ProcessorUse, ReadsWhatTheSchedulerCounts) {
+TEST(ProcessorUse, ReadsTheSchedulersCounts) {
   const auto counts = parse_schedstat("1234567 89 10\n");
   ASSERT_TRUE(counts);
   EXPECT_EQ(counts->cpu_ns, 1234567u);
@@ -52,7 +52,7 @@ TEST(ProcessorUse, ReadsWhereAThreadRan) {
   EXPECT_FALSE(parse_processor("12 a"));
 }
 
-TEST(ProcessorHolders, WhatRanThereStands) {
+TEST(ProcessorHolders, StopTheThreadOnAHeldProcessor) {
   if (!read_small_file("/proc/self/schedstat"))
     GTEST_SKIP() << "the kernel has no /proc/PID/schedstat";
   const std::vector<int> processors = allowed_processors();
@@ -76,7 +76,7 @@ TEST(ProcessorHolders, WhatRanThereStands) {
   int on_time = 0, holds = 0, runs_before = 0, runs_held = 0, runs_released = 0;
   ProcessorHolders holders;
   for (int tries = 0; holds < enough && tries < 100 * enough; ++tries) {
-    const bool ran = child_runs(); // unless another program has the processor
+    const bool ran = child_runs(); // false if another program has the processor
     const uint64_t at = now_ns() + 500'000;
     holders.take(std::vector<int>{held}, at);
     on_time += sleep_on_time(at);
@@ -98,7 +98,7 @@ TEST(ProcessorHolders, WhatRanThereStands) {
   EXPECT_GT(runs_released, enough / 2);
 }
 
-TEST(ProcessorHolders, AProcessorThatIsNotThere) {
+TEST(ProcessorHolders, RefuseAProcessorThatDoesNotExist) {
   ProcessorHolders holders;
   for (const int processor : {-1, CPU_SETSIZE - 1}) {
     const uint64_t at = now_ns() + 500'000;
@@ -112,9 +112,10 @@ TEST(ProcessorHolders, AProcessorThatIsNotThere) {
   EXPECT_FALSE(nowhere.is_there());
 }
 
-// A processor that the program shares with the caller, who works on it for a while. By a thread of
-// its own: its short time slices would be those of the processes of later tests.
-TEST(ProcessorUse, NoticesThatItWasDisturbed) {
+// The program shares its processor with the caller, which works on it for a while. The caller runs
+// in a separate thread, because later tests' processes would otherwise inherit its short time
+// slices.
+TEST(ProcessorUse, DetectsADisturbance) {
   const int shared = allowed_processors().front();
   Child child([shared] {
     const OnProcessor there(shared);
@@ -127,7 +128,7 @@ TEST(ProcessorUse, NoticesThatItWasDisturbed) {
     ProcessorUse use(child.pid(), holders);
     const std::vector<pid_t> tids = {child.pid()};
     use.sleep_briefly(tids, false);
-    without = use.is_undisturbed(); // no processor was taken
+    without = use.is_undisturbed(); // no processor is held
     use.sleep_briefly(tids, true);
     const uint64_t before = times_preempted();
     const OnProcessor here(shared);
@@ -142,8 +143,8 @@ TEST(ProcessorUse, NoticesThatItWasDisturbed) {
   EXPECT_FALSE(with);
 }
 
-// Where one thread is left of several, no holder is taken, and none can have lost its processor.
-TEST(ProcessorUse, ForgetsThatAnEarlierRoundWasLost) {
+// If one of several threads is left, no holder is used, so none can have lost its processor.
+TEST(ProcessorUse, ForgetsALossInAnEarlierRound) {
   const std::vector<int> all = allowed_processors();
   if (all.size() < 2)
     GTEST_SKIP() << "there is one processor only";
@@ -172,9 +173,9 @@ TEST(ProcessorUse, ForgetsThatAnEarlierRoundWasLost) {
   EXPECT_GT(undisturbed, on_time / 2);
 }
 
-// Two processes share one processor: at most one of them runs at a time, and the other waits for
-// it. Both would count if it were enough that they are runnable.
-TEST(ProcessorUse, OneOfTwoRunsOnOneProcessor) {
+// Two processes share one processor: at most one of them runs at a time, and the other waits. Both
+// would count as running if being runnable were enough.
+TEST(ProcessorUse, CountsOneOfTwoProcessesOnAProcessorAsRunning) {
   if (!read_small_file("/proc/self/schedstat"))
     GTEST_SKIP() << "the kernel has no /proc/PID/schedstat";
   const auto spin = [last = allowed_processors().back()] {

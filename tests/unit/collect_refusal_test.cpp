@@ -36,7 +36,7 @@ void expect(const RefusalFacts &f, ErrorCode code, std::initializer_list<std::st
   EXPECT_NE(error.message.back(), '.');
 }
 
-TEST(Refusal, Seccomp) {
+TEST(Refusal, NamesSeccomp) {
   RefusalFacts f = facts(EPERM);
   f.seccomp = 2;
   expect(f, ErrorCode::permission, {"seccomp", "--cap-add PERFMON"});
@@ -44,16 +44,16 @@ TEST(Refusal, Seccomp) {
   expect(f, ErrorCode::permission, {"seccomp"});
 }
 
-TEST(Refusal, NotSeccomp) {
+TEST(Refusal, DoesNotBlameSeccompWithoutCause) {
   expect(facts(EPERM), ErrorCode::permission, {"no seccomp filter", "CAP_PERFMON"});
   RefusalFacts f = facts(ENOSYS);
   f.paranoid.reset();
   expect(f, ErrorCode::unsupported, {"6.1.0", "CONFIG_PERF_EVENTS"});
-  f.seccomp = 2; // a filter that is not to blame
+  f.seccomp = 2; // a filter that is not the cause
   expect(f, ErrorCode::unsupported, {"CONFIG_PERF_EVENTS"});
 }
 
-TEST(Refusal, Access) {
+TEST(Refusal, ExplainsDeniedAccess) {
   RefusalFacts f = facts(EACCES);
   f.paranoid = 3;
   expect(f, ErrorCode::permission, {"kernel.perf_event_paranoid is 3", "sysctl", "CAP_PERFMON"});
@@ -67,14 +67,14 @@ TEST(Refusal, Access) {
   expect(f, ErrorCode::permission, {"SELinux"});
 }
 
-TEST(Refusal, Limits) {
+TEST(Refusal, ExplainsLimits) {
   expect(facts(EMFILE), ErrorCode::limit, {"300 threads", "64 processors", "19264", "4096"});
   expect(facts(ENFILE), ErrorCode::limit, {"fs.file-max"});
   expect(facts(ENOMEM), ErrorCode::limit, {"memory", "19264"});
   for (const int errno_value : {EPERM, ENOMEM}) {
     RefusalFacts f = facts(errno_value);
     f.step = RefusalFacts::Step::map_ring;
-    f.seccomp = 2; // has nothing to do with it
+    f.seccomp = 2; // not the cause
     expect(f, ErrorCode::limit,
            {"16 KiB", "kernel.perf_event_mlock_kb", "516 KiB", "RLIMIT_MEMLOCK", "8192 KiB"});
     f.mlock_kb.reset();
@@ -82,7 +82,7 @@ TEST(Refusal, Limits) {
   }
 }
 
-TEST(Refusal, TheRest) {
+TEST(Refusal, ExplainsOtherErrors) {
   expect(facts(ESRCH), ErrorCode::not_found, {"no process 42"});
   expect(facts(EINVAL), ErrorCode::unsupported, {"6.1.0", "Linux 4.3"});
   expect(facts(E2BIG), ErrorCode::unsupported, {"6.1.0"});

@@ -11,12 +11,12 @@ namespace {
 const PerfLayout layout{.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME,
                         .sample_id_all = true};
 
-// The kernel's side of a ring.
+// Plays the kernel's part: writes records into a ring.
 class FakeRing {
 public:
   explicit FakeRing(size_t bytes) : data_(bytes) {}
 
-  // A sample whose body is `extra` bytes longer than need be.
+  // Writes a sample whose body is `extra` bytes longer than necessary.
   void write_sample(uint64_t time, uint64_t ip, size_t extra = 0) {
     std::vector<std::byte> record(8 + 24 + extra);
     const perf_event_header header{PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER,
@@ -57,7 +57,7 @@ std::vector<Seen> drain(PerfMerge &merge, std::span<PerfRing> rings,
   return seen;
 }
 
-TEST(PerfMerge, OldestFirstAcrossRings) {
+TEST(PerfMerge, DeliversOldestFirstAcrossRings) {
   FakeRing a(4096), b(4096), c(4096);
   a.write_sample(10, 1);
   a.write_sample(40, 2);
@@ -72,7 +72,7 @@ TEST(PerfMerge, OldestFirstAcrossRings) {
   EXPECT_TRUE(drain(merge, rings).empty());
 }
 
-TEST(PerfMerge, TheYoungStayInTheirRingUntilAnOlderOneMayHaveCome) {
+TEST(PerfMerge, HoldsBackRecordsThatAreTooNew) {
   FakeRing a(4096), b(4096);
   a.write_sample(10, 1);
   a.write_sample(90, 2);
@@ -81,12 +81,12 @@ TEST(PerfMerge, TheYoungStayInTheirRingUntilAnOlderOneMayHaveCome) {
   EXPECT_EQ(drain(merge, rings, 50), (std::vector<Seen>{{10, 1}}));
   EXPECT_TRUE(merge.held_back());
   EXPECT_EQ(a.unread(), 32u);
-  b.write_sample(60, 3); // late in coming, but older
+  b.write_sample(60, 3); // arrives late, but is older
   EXPECT_EQ(drain(merge, rings, 100), (std::vector<Seen>{{60, 3}, {90, 2}}));
   EXPECT_FALSE(merge.held_back());
 }
 
-TEST(PerfMerge, RecordsThatWrapAreWhole) {
+TEST(PerfMerge, ReadsRecordsThatWrap) {
   for (const size_t extra : {size_t{0}, size_t{8}, size_t{40}, size_t{56}}) {
     FakeRing a(256), b(256);
     PerfRing rings[] = {a.ring(), b.ring()};
@@ -104,7 +104,7 @@ TEST(PerfMerge, RecordsThatWrapAreWhole) {
   }
 }
 
-TEST(PerfMerge, ManyRings) {
+TEST(PerfMerge, OrdersManyRings) {
   std::vector<FakeRing> fakes;
   fakes.reserve(37);
   std::vector<PerfRing> rings;
@@ -125,7 +125,7 @@ TEST(PerfMerge, ManyRings) {
   EXPECT_EQ(expected, 20001u);
 }
 
-TEST(PerfMerge, ABrokenSizeEndsTheRingsRoundOnly) {
+TEST(PerfMerge, InvalidSizeEndsOnlyTheRoundOfItsRing) {
   FakeRing a(4096), b(4096);
   a.write_sample(10, 1);
   a.write(std::vector<std::byte>(24)); // a record of size 0

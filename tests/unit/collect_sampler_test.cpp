@@ -1,4 +1,5 @@
-// What a sampler promises to its caller: parts, ends, limits, and nothing left behind.
+// Tests what a sampler guarantees to its caller: parts, ends, limits, and that it leaves nothing
+// open.
 #include <cstring>
 #include <ctime>
 #include <fstream>
@@ -41,7 +42,7 @@ size_t resident_kib() {
   return resident * 4;
 }
 
-// A child that works a bit at a time, each bit when told.
+// A child that works for a short time whenever step() tells it to.
 class StepChild {
 public:
   StepChild() {
@@ -75,14 +76,14 @@ private:
   std::unique_ptr<Child> child_;
 };
 
-TEST(CollectParts, AreCutWhereTheProcessStood) {
+TEST(CollectParts, EndWhereTheProcessStopped) {
   StepChild child;
   SamplerOptions options;
   options.frequency_hz = 2000;
   TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), options);
   child.step('1');
   sampler->end_part("breakpoint 1", 0, 50);
-  sampler->end_part("at once again", 50, 50); // nothing in it
+  sampler->end_part("at once again", 50, 50); // has no samples
   child.step('2');
   const auto between = sampler->snapshot("so far", 50, 70);
   ASSERT_TRUE(between) << between.error().text();
@@ -126,15 +127,15 @@ TEST(CollectParts, AreCutWhereTheProcessStood) {
   sampler->stop();
   sampler->stop();
   EXPECT_EQ(sampler->status().events, 0u);
-  const auto late = sampler->snapshot("late", 0, 9); // a tick may have come since `after`
+  const auto late = sampler->snapshot("late", 0, 9); // may hold a tick newer than `after`
   ASSERT_TRUE(late);
   EXPECT_EQ(sampler->status().samples, static_cast<uint64_t>(count_leaves(*late).all));
-  EXPECT_GT(sampler->status().cpu_ns, 40'000'000u); // since it was cleared
+  EXPECT_GT(sampler->status().cpu_ns, 40'000'000u); // counted since clear()
   EXPECT_LT(sampler->status().cpu_ns, 100'000'000u);
 }
 
-// A mapping that has gone keeps the samples that were taken in it.
-TEST(CollectMappings, TwoFilesAtOneAddress) {
+// The samples taken in a mapping keep it after it was unmapped.
+TEST(CollectMappings, DistinguishTwoFilesAtOneAddress) {
   SamplerOptions options;
   options.frequency_hz = 2000;
   const auto run = sample_to_end(options, [] {
@@ -177,12 +178,12 @@ TEST(CollectMappings, TwoFilesAtOneAddress) {
   }
   EXPECT_GT(one, 100);
   EXPECT_GT(two, 100);
-  // Whatever the first of them was met in, the program comes first.
+  // The program is the first mapping, wherever the first sample was taken.
   const std::string_view first = run->profile.strings[run->profile.mappings()[MappingId{0}].path];
   EXPECT_TRUE(first.ends_with("unit-collect")) << first;
 }
 
-// Stands in for the real one: looks at what it is given.
+// Replaces the real unwinder and checks its input.
 class FakeUnwinder : public Unwinder {
 public:
   explicit FakeUnwinder(pid_t pid) : pid_(pid) {}
@@ -201,7 +202,7 @@ public:
     if (input.mapping_of_pc(1))
       ++wrong;
     pcs.push_back(input.registers.pc());
-    // In a leaf that pushed nothing, the word at sp is the return address.
+    // In a leaf that has pushed nothing, the word at sp is the return address.
     if (first_code().holds(input.registers.pc()) && input.stack.size() >= 8) {
       uint64_t word;
       std::memcpy(&word, input.stack.data(), sizeof word);
@@ -211,7 +212,7 @@ public:
       }
     }
     const bool cut = calls % 2 != 0;
-    deeper += cut || pcs.size() > 1; // the mark of a cut is a caller, too
+    deeper += cut || pcs.size() > 1; // the marker of a truncated stack is a caller, too
     return cut ? StackEnd::copy_short : StackEnd::complete;
   }
   int calls = 0, mapped = 0, wrong = 0, returned = 0, modules = 0, deeper = 0;
@@ -220,7 +221,7 @@ private:
   pid_t pid_;
 };
 
-TEST(CollectUnwind, RegistersAndStackAreHandedOver) {
+TEST(CollectUnwind, PassesRegistersAndStackToTheUnwinder) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "x86-64 only";
 #endif
@@ -249,7 +250,7 @@ TEST(CollectUnwind, RegistersAndStackAreHandedOver) {
   int64_t with_caller = 0;
   for (size_t row = 0; row < profile->sample_count(); ++row) {
     StackId stack = profile->sample(row).stack;
-    // The kernel's frame is not the unwinder's.
+    // Skip the kernel's frame, which the unwinder does not add.
     if (stack != none<StackId> &&
         is_kernel_code(profile->location(profile->stack_location(stack)).address))
       stack = profile->stack_caller(stack);
@@ -259,16 +260,16 @@ TEST(CollectUnwind, RegistersAndStackAreHandedOver) {
   EXPECT_EQ(with_caller, unwinder.deeper);
 }
 
-// Takes more than 16 KiB of stack, and less than 32.
+// Uses more than 16 KiB and less than 32 KiB of stack.
 void spin_deep(double seconds) {
   char room[20 << 10];
-  std::memset(room, 1, sizeof room); // pages that are not there are not copied
+  std::memset(room, 1, sizeof room); // pages that do not exist are not copied
   asm volatile("" : : "r"(room) : "memory");
   spin_for(seconds);
   asm volatile("" : : "r"(room) : "memory");
 }
 
-// The outermost frame is where the stack ends.
+// Reports a complete stack if the stack dump is longer than 16 KiB.
 class DeepUnwinder : public Unwinder {
 public:
   ModuleId module(const ModuleKey &) override { return ModuleId{0}; }
@@ -280,7 +281,7 @@ public:
   size_t copied = 0;
 };
 
-TEST(CollectUnwind, CopiesGrowAtAStopWhenStacksAreCut) {
+TEST(CollectUnwind, StackDumpsGrowAtAStopIfStacksAreTruncated) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "x86-64 only";
 #endif
@@ -326,7 +327,8 @@ TEST(CollectUnwind, CopiesGrowAtAStopWhenStacksAreCut) {
     EXPECT_GT(later.cpu_ns, stopped.cpu_ns);
     EXPECT_EQ(later.lost, 0u);
     EXPECT_EQ(later.problem, "");
-    // Nothing is counted twice or left out: as many samples as the processor time has periods.
+    // No sample is counted twice or lost: there are as many samples as the processor time has
+    // periods.
     EXPECT_NEAR(static_cast<double>(later.samples), static_cast<double>(later.cpu_ns) / 1e6,
                 0.05 * static_cast<double>(later.samples) + 10);
     stop("second", 1, 2);
@@ -339,7 +341,7 @@ TEST(CollectUnwind, CopiesGrowAtAStopWhenStacksAreCut) {
   }
 }
 
-TEST(CollectUnwind, CopiesThatTheKernelRefusesAreRefusedByName) {
+TEST(CollectUnwind, ErrorNamesTheStackSizeThatTheKernelRefuses) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "x86-64 only";
 #endif
@@ -354,7 +356,7 @@ TEST(CollectUnwind, CopiesThatTheKernelRefusesAreRefusedByName) {
   }
 }
 
-TEST(CollectEnd, ADetachedProcessIsSampledNoFurther) {
+TEST(CollectEnd, SamplingEndsWhenTheDebuggerDetaches) {
   Child child([] { spin_for(20); });
   if (::ptrace(PTRACE_SEIZE, child.pid(), 0, 0) != 0)
     GTEST_SKIP() << "ptrace is not allowed here";
@@ -397,7 +399,7 @@ TEST(CollectClean, NothingIsLeftBehind) {
     EXPECT_TRUE(sampler->snapshot("", 0, 0));
     return true;
   };
-  for (int i = 0; i < 20; ++i) // what is allocated once
+  for (int i = 0; i < 20; ++i) // lets one-time allocations happen first
     if (!once())
       return;
   const size_t fds = entries("/proc/self/fd"), threads = entries("/proc/self/task");
@@ -407,11 +409,11 @@ TEST(CollectClean, NothingIsLeftBehind) {
   EXPECT_EQ(entries("/proc/self/fd"), fds);
   EXPECT_EQ(entries("/proc/self/task"), threads);
 #if !TALLY_SANITIZED
-  EXPECT_LT(resident_kib(), memory + 2048); // a hundred rings would be two hundred times that
+  EXPECT_LT(resident_kib(), memory + 2048); // a leak of 100 rings would be 200 times that
 #endif
 }
 
-TEST(CollectLimits, SoftDescriptorLimitIsLiftedAndPutBack) {
+TEST(CollectLimits, SoftDescriptorLimitIsRaisedAndRestored) {
   Child child([] {
     for (int i = 0; i < 60; ++i) {
       pthread_t thread;
@@ -443,13 +445,13 @@ TEST(CollectLimits, SoftDescriptorLimitIsLiftedAndPutBack) {
     EXPECT_EQ(now.rlim_cur, 80u);
     if (sampler) {
       EXPECT_GT(sampler->status().events, 60u);
-      const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC); // the process can go on
+      const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC); // this process can still open files
       EXPECT_GE(fd, 0);
       ::close(fd);
     }
   }
-  // Too low a hard limit is an error with its numbers, in a process of its own: it cannot be
-  // undone.
+  // A hard limit that is too low is an error that states the numbers. A separate process tests
+  // this, because a lowered hard limit cannot be raised again.
   const pid_t tester = ::fork();
   if (tester == 0) {
     const rlimit both{60, 60};
@@ -470,8 +472,9 @@ TEST(CollectLimits, SoftDescriptorLimitIsLiftedAndPutBack) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-// An ordinary user samples a process of his own: the program's time, and small rings if need be.
-TEST(CollectLimits, WithoutPrivileges) {
+// An ordinary user samples a process of the same user: its user time, with small rings if
+// necessary.
+TEST(CollectLimits, OrdinaryUsersSampleTheirOwnProcesses) {
   if (::geteuid() != 0)
     GTEST_SKIP() << "is the ordinary case here";
   const pid_t tester = ::fork();
@@ -480,7 +483,7 @@ TEST(CollectLimits, WithoutPrivileges) {
     ::setrlimit(RLIMIT_MEMLOCK, &none);
     if (::setresgid(65534, 65534, 65534) != 0 || ::setresuid(65534, 65534, 65534) != 0)
       ::_exit(errno == EPERM ? 78 : 1);
-    ::prctl(PR_SET_DUMPABLE, 1); // a change of user takes it away, and perf with it
+    ::prctl(PR_SET_DUMPABLE, 1); // a change of the user clears it, and perf requires it
     int result = 0;
     {
       const pid_t spinner = ::fork();
@@ -503,7 +506,7 @@ TEST(CollectLimits, WithoutPrivileges) {
           result = 4;
         else if (!status.kernel_included && status.kernel_samples != 0)
           result = 5;
-        // Someone else's process is refused with a reason.
+        // Another user's process is refused with a reason.
         const auto other = start_perf_sampler(::getppid(), SamplerOptions{});
         if (other || other.error().message.find("belongs to user 0") == std::string::npos)
           result = 6;
@@ -522,7 +525,7 @@ TEST(CollectLimits, WithoutPrivileges) {
   EXPECT_EQ(status, 0) << WEXITSTATUS(status);
 }
 
-TEST(CollectArguments, BadOnesAreRefused) {
+TEST(CollectArguments, InvalidArgumentsAreRefused) {
   const auto code = [](pid_t pid, SamplerOptions options) {
     const auto sampler = start_perf_sampler(pid, options);
     return sampler ? ErrorCode::internal : sampler.error().code;

@@ -1,4 +1,4 @@
-// From records to a profile, without a kernel.
+// Tests the conversion of records to a profile, without a kernel.
 #include <gtest/gtest.h>
 
 #include "collect/sample_sink.h"
@@ -44,7 +44,7 @@ protected:
     EXPECT_TRUE(result);
     return std::move(*result);
   }
-  // Addresses outermost first, each with its mapping's path.
+  // Returns the stack's addresses, outermost first, each with the path of its mapping.
   static std::string stack(const StackProfile &p, StackId id) {
     if (id == none<StackId>)
       return "";
@@ -62,7 +62,7 @@ protected:
   SampleSink sink{pid, 1'000'000, options, layout};
 };
 
-TEST_F(SinkTest, CallersAreReturnAddressesLessOne) {
+TEST_F(SinkTest, SubtractsOneFromReturnAddresses) {
   sample(pid, {0x5010, 0x1011, 0x1101});
   sample(pid, {0x5010, 0x1011, 0x1101});
   sample(pid, {0x5020, 0x1011, 0x1101});
@@ -73,23 +73,23 @@ TEST_F(SinkTest, CallersAreReturnAddressesLessOne) {
   EXPECT_EQ(p.sample(0).values[0], 2);
   EXPECT_EQ(p.stack_caller(p.sample(0).stack), p.stack_caller(p.sample(1).stack));
   EXPECT_EQ(stack(p, p.sample(2).stack), "1010@/bin/program");
-  // The library was met first, but the program's mapping is first.
+  // The first sample was taken in the library, but the program's mapping comes first.
   EXPECT_EQ(p.strings[p.mappings()[MappingId{0}].path], "/bin/program");
 }
 
-TEST_F(SinkTest, AChainEndsWhereItLeavesTheCode) {
+TEST_F(SinkTest, EndsAChainWhereItLeavesTheCode) {
   sample(pid, {0x5010, 0x1011, 0xdeadbeef, 0x1101});
   sample(pid, {0x5010, 0x1});
-  sample(pid, {0x9999}); // a leaf may lie anywhere: that is where the program was
+  sample(pid, {0x9999}); // a leaf may lie anywhere, because the program was there
   const StackProfile p = profile();
   EXPECT_EQ(stack(p, p.sample(0).stack), "1010@/bin/program 5010@/lib/library");
   EXPECT_EQ(stack(p, p.sample(1).stack), "5010@/lib/library");
   EXPECT_EQ(stack(p, p.sample(2).stack), "9999@?");
 }
 
-TEST_F(SinkTest, TheKernelIsTheLeafOfTheStackThatCalledIt) {
+TEST_F(SinkTest, AddsTheKernelAsTheLeafOfItsCaller) {
   sample(pid, {}, PERF_RECORD_MISC_KERNEL);
-  sample(pid, {0x1010}, PERF_RECORD_MISC_KERNEL); // its address is in no kernel of 64 bits
+  sample(pid, {0x1010}, PERF_RECORD_MISC_KERNEL); // an address that no 64-bit kernel has
   const StackProfile p = profile();
   ASSERT_EQ(p.sample_count(), 2u);
   EXPECT_EQ(stack(p, p.sample(0).stack), "ffffffff81000000@[kernel.kallsyms]");
@@ -105,7 +105,7 @@ TEST_F(SinkTest, TheKernelIsTheLeafOfTheStackThatCalledIt) {
   EXPECT_EQ(sink.counters().kernel_samples, 2u);
 }
 
-TEST_F(SinkTest, OtherProcessesAreLeftOut) {
+TEST_F(SinkTest, IgnoresOtherProcesses) {
   sample(200, {0x1010}, PERF_RECORD_MISC_USER, 200);
   RecordBytes exec;
   handle(trailer(exec.add(int32_t{200}).add(int32_t{200}).text("other")), PERF_RECORD_COMM,
@@ -117,7 +117,7 @@ TEST_F(SinkTest, OtherProcessesAreLeftOut) {
   EXPECT_FALSE(sink.take_exec());
 }
 
-TEST_F(SinkTest, AnExecLeavesTheSamplesBeforeItWhereTheyWere) {
+TEST_F(SinkTest, KeepsTheLocationsOfSamplesBeforeAnExec) {
   sample(pid, {0x1010, 0x1101});
   RecordBytes exec;
   handle(trailer(exec.add(int32_t{pid}).add(int32_t{pid}).text("next")), PERF_RECORD_COMM,
@@ -129,7 +129,7 @@ TEST_F(SinkTest, AnExecLeavesTheSamplesBeforeItWhereTheyWere) {
   map.add(uint64_t{0}).add(uint32_t{0}).add(uint32_t{1}).add(uint64_t{9}).add(uint64_t{0});
   map.add(uint32_t{5}).add(uint32_t{2}).text("/bin/next");
   handle(trailer(map), PERF_RECORD_MMAP2);
-  sample(pid, {0x1010, 0x1101}); // the same numbers, another place
+  sample(pid, {0x1010, 0x1101}); // the same addresses in another file
   sample(pid, {0x5010});
   const StackProfile p = profile();
   ASSERT_EQ(p.sample_count(), 3u);
@@ -138,7 +138,7 @@ TEST_F(SinkTest, AnExecLeavesTheSamplesBeforeItWhereTheyWere) {
   EXPECT_EQ(stack(p, p.sample(2).stack), "5010@?");
 }
 
-TEST_F(SinkTest, ThreadsAreNamedLikeTheirParentUntilTheySayOtherwise) {
+TEST_F(SinkTest, NamesThreadsLikeTheirParentUntilTheyAreRenamed) {
   sink.name_thread(pid, "main");
   RecordBytes fork;
   fork.add(int32_t{pid}).add(int32_t{pid}).add(int32_t{101}).add(int32_t{pid}).add(uint64_t{1});
@@ -153,13 +153,13 @@ TEST_F(SinkTest, ThreadsAreNamedLikeTheirParentUntilTheySayOtherwise) {
   EXPECT_FALSE(sink.knows_thread(101));
 }
 
-TEST_F(SinkTest, LossesThrottlingAndBadRecordsAreCounted) {
+TEST_F(SinkTest, CountsLossesThrottlingAndBadRecords) {
   handle(trailer(RecordBytes().add(uint64_t{1}).add(uint64_t{7})), PERF_RECORD_LOST);
   handle(trailer(RecordBytes().add(uint64_t{5})), PERF_RECORD_LOST_SAMPLES);
   handle(trailer(RecordBytes().add(uint64_t{1}).add(uint64_t{1}).add(uint64_t{1})),
          PERF_RECORD_THROTTLE);
   handle(RecordBytes().add(uint32_t{1}), PERF_RECORD_SAMPLE);
-  handle(trailer(RecordBytes()), 77); // of a newer kernel
+  handle(trailer(RecordBytes()), 77); // a record type of a newer kernel
   EXPECT_EQ(sink.counters().lost, 12u);
   EXPECT_EQ(sink.counters().throttled, 1u);
   EXPECT_EQ(sink.counters().bad_records, 1u);

@@ -1,4 +1,4 @@
-// Where a debugger stops the program: what is left out, and what is not.
+// Tests which samples are left out where a debugger stops the program.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<uint8_t, 16> no_calls = {};
 
-TEST(StopPlaces, OneInstructionFromTheBreakpointOn) {
+TEST(StopPlaces, CoversTheInstructionAtTheBreakpoint) {
   StopPlaces stops;
   stops.add({"", 0x1000}, no_calls);
   EXPECT_FALSE(stops.is_stop(0xfff));
@@ -22,8 +22,8 @@ TEST(StopPlaces, OneInstructionFromTheBreakpointOn) {
   EXPECT_FALSE(stops.has_files());
 }
 
-// The kernel's work there is what the program has asked for.
-TEST(StopPlaces, BehindASystemCallTicksCount) {
+// The kernel's work after a system call counts, because the program requested it.
+TEST(StopPlaces, ExcludesTheCodeAfterASystemCall) {
   StopPlaces stops;
   constexpr std::array<uint8_t, 16> code = {0xb8, 1, 0, 0, 0, 0x0f, 0x05}; // mov $1,%eax; syscall
   stops.add({"", 0x1000}, code);
@@ -32,7 +32,7 @@ TEST(StopPlaces, BehindASystemCallTicksCount) {
 }
 
 #ifdef __x86_64__
-TEST(StopPlaces, WhereAJumpGoes) {
+TEST(StopPlaces, IncludesTheTargetOfAJump) {
   constexpr std::array<std::pair<std::array<uint8_t, 16>, uint64_t>, 5> cases = {{
       {{0xe8, 0x00, 0x01, 0, 0}, 0x1105},       // call
       {{0xe9, 0xfb, 0xfe, 0xff, 0xff}, 0xf00},  // jmp
@@ -49,7 +49,7 @@ TEST(StopPlaces, WhereAJumpGoes) {
 }
 #endif
 
-TEST(StopPlaces, OthersTakeTheirPlace) {
+TEST(StopPlaces, ReplacesAllStops) {
   StopPlaces stops, others;
   stops.add({"", 0x1000}, no_calls);
   stops.add({"/lib/libf.so", 0x3000}, no_calls);
@@ -64,7 +64,7 @@ TEST(StopPlaces, OthersTakeTheirPlace) {
 
 using Place = StackCollector::TickPlace;
 
-TEST(StackCollector, LeavesOutWhatTheKernelSpendsOnPassedStops) {
+TEST(StackCollector, OmitsTheKernelsTimeAtPassedStops) {
   const auto stops = std::make_shared<StopPlaces>();
   StackCollector collector(1, 1'000'000);
   collector.set_passed_stops(stops);
@@ -83,7 +83,7 @@ TEST(StackCollector, LeavesOutWhatTheKernelSpendsOnPassedStops) {
   EXPECT_FALSE(collector.counts(1, 0, Place::user, 0x4001)) << "a copied instruction";
 }
 
-TEST(StackCollector, LeavesOutWhatARegionsStopsTake) {
+TEST(StackCollector, OmitsTheKernelsTimeAtARegionsStops) {
   const auto gate = std::make_shared<SampleGate>();
   StackCollector collector(1, 1'000'000);
   collector.set_gate(gate);

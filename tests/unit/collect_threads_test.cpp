@@ -1,4 +1,4 @@
-// Threads, forks and execs of a sampled process.
+// Tests threads, forks and execs of a sampled process.
 #include <atomic>
 #include <map>
 #include <set>
@@ -41,7 +41,7 @@ double ticks_of(double seconds, const SamplerStatus &status) {
   return seconds * status.requested_hz;
 }
 
-TEST(CollectThreads, EachUnderItsName) {
+TEST(CollectThreads, SplitsTicksByThreadName) {
   SamplerOptions options;
   options.frequency_hz = 2000;
   const auto run = sample_to_end(options, [] {
@@ -69,7 +69,7 @@ TEST(CollectThreads, EachUnderItsName) {
   EXPECT_EQ(run->profile.threads()[ThreadId{0}].pid, run->child->pid());
 }
 
-TEST(CollectThreads, ShortLivedOnesAreCaught) {
+TEST(CollectThreads, SamplesShortLivedThreads) {
   SamplerOptions options;
   options.frequency_hz = 4000;
   const auto run = sample_to_end(options, [] {
@@ -87,8 +87,8 @@ TEST(CollectThreads, ShortLivedOnesAreCaught) {
   EXPECT_GT(status.cpu_ns, 480'000'000u);
   if (!status.kernel_included)
     GTEST_SKIP() << "the kernel's time is not ours to see";
-  // Each thread's clock begins with a whole period, so that half a tick is missing for each thread
-  // and processor: 2.5 % here. The rest of the tolerance is for busy machines.
+  // Each thread's clock begins with a whole period, so half a tick is missing for each thread and
+  // processor, which is 2.5 % here. The rest of the tolerance allows for busy machines.
   const double share = static_cast<double>(status.samples) /
                        ticks_of(static_cast<double>(status.cpu_ns) * 1e-9, status);
   EXPECT_GT(share, 0.6);
@@ -96,7 +96,7 @@ TEST(CollectThreads, ShortLivedOnesAreCaught) {
   EXPECT_GE(run->profile.threads().size(), 90u);
 }
 
-TEST(CollectThreads, LifeGoesOnAfterTheFirstThread) {
+TEST(CollectThreads, SamplingContinuesAfterTheFirstThreadEnds) {
   static pthread_t worker;
   const auto run = sample_to_end({}, [] {
     ::pthread_create(
@@ -106,7 +106,7 @@ TEST(CollectThreads, LifeGoesOnAfterTheFirstThread) {
           ::_exit(0);
         },
         nullptr);
-    ::syscall(SYS_exit, 0); // the thread, not the process
+    ::syscall(SYS_exit, 0); // ends the thread, not the process
   });
   if (!run)
     return;
@@ -117,8 +117,8 @@ TEST(CollectThreads, LifeGoesOnAfterTheFirstThread) {
   }
 }
 
-// A process that is running already, and goes on creating threads while clocks are attached.
-TEST(CollectThreads, AttachedWhileThreadsAreBorn) {
+// The process is already running, and keeps creating threads while clocks are attached.
+TEST(CollectThreads, AttachesWhileThreadsAreCreated) {
   Child child([] {
     static std::atomic<bool> done{false};
     std::vector<std::thread> threads;
@@ -127,14 +127,14 @@ TEST(CollectThreads, AttachedWhileThreadsAreBorn) {
         while (!done)
           std::thread([] { spin_for(0.002); }).join();
       });
-    while (process_cpu_seconds() < 60) // it is killed long before
+    while (process_cpu_seconds() < 60) // the test kills it long before
       ::usleep(1000);
     done = true;
     for (std::thread &thread : threads)
       thread.join();
   });
   child.go();
-  for (int i = 0; i < 3; ++i) { // anywhere in its life
+  for (int i = 0; i < 3; ++i) { // at several times of its life
     ::usleep(20'000);
     TALLY_SAMPLE_OR_SKIP(sampler, child.pid(), SamplerOptions{});
     ::usleep(200'000);
@@ -149,7 +149,7 @@ TEST(CollectThreads, AttachedWhileThreadsAreBorn) {
   }
 }
 
-TEST(CollectFork, ChildrenOfTheProcessAreLeftOut) {
+TEST(CollectFork, IgnoresChildrenOfTheProcess) {
   const auto run = sample_to_end({}, [] {
     const pid_t grandchild = ::fork();
     if (grandchild == 0) {
@@ -172,7 +172,7 @@ TEST(CollectFork, ChildrenOfTheProcessAreLeftOut) {
 
 const char *const shell_loop = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
 
-TEST(CollectExec, IsFollowedWithAnAddressSpaceOfItsOwn) {
+TEST(CollectExec, IsFollowedIntoItsNewAddressSpace) {
   SamplerOptions options;
   options.frequency_hz = 2000;
   const auto run = sample_to_end(options, [] {
@@ -181,7 +181,7 @@ TEST(CollectExec, IsFollowedWithAnAddressSpaceOfItsOwn) {
   });
   if (!run)
     return;
-  EXPECT_GT(count_leaves(run->profile).first, 100); // before, and still in their mapping
+  EXPECT_GT(count_leaves(run->profile).first, 100); // from before the exec, still in their mapping
   int64_t shell = 0, before = 0;
   for (const auto &[path, ticks] : ticks_by_path(run->profile)) {
     if (path.ends_with("sh"))
@@ -191,11 +191,11 @@ TEST(CollectExec, IsFollowedWithAnAddressSpaceOfItsOwn) {
   }
   EXPECT_GT(shell, 50);
   EXPECT_GT(before, 100);
-  EXPECT_LE(count_leaves(run->profile).no_mapping, 4); // the exec itself
+  EXPECT_LE(count_leaves(run->profile).no_mapping, 4); // samples of the exec itself
   EXPECT_TRUE(ticks_by_thread_name(run->profile).contains("sh"));
 }
 
-TEST(CollectExec, BeginsThereWhenAskedTo) {
+TEST(CollectExec, StartsSamplingOnRequest) {
   SamplerOptions options;
   options.frequency_hz = 2000;
   options.enable_on_exec = true;

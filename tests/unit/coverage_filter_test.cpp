@@ -1,4 +1,4 @@
-// Which sources count, and which of their lines.
+// Tests which sources count, and which of their lines.
 #include <gtest/gtest.h>
 
 #include <tally/exclusion_markers.h>
@@ -8,22 +8,22 @@ using namespace tally;
 
 namespace {
 
-TEST(PathFilter, WithoutPatternsWhatLiesBelowTheRoot) {
+TEST(PathFilter, SelectsFilesBelowTheRootByDefault) {
   const PathFilter filter;
   EXPECT_TRUE(filter.wants("src/a.cpp"));
   EXPECT_FALSE(filter.wants("/usr/include/stdio.h"));
 }
 
-TEST(PathFilter, PatternsAreSearchedNotAnchored) {
+TEST(PathFilter, SearchesPatternsWithoutAnchoring) {
   const auto filter = PathFilter::make({"a\\.cpp$", "include/std"}, {"^src/old"});
   ASSERT_TRUE(filter);
   EXPECT_TRUE(filter->wants("src/a.cpp"));
-  EXPECT_TRUE(filter->wants("/usr/include/stdio.h")); // a filter brings in what lies elsewhere
+  EXPECT_TRUE(filter->wants("/usr/include/stdio.h")); // a filter includes files elsewhere
   EXPECT_FALSE(filter->wants("src/b.cpp"));
-  EXPECT_FALSE(filter->wants("src/old/a.cpp")); // an exclude beats a filter
+  EXPECT_FALSE(filter->wants("src/old/a.cpp")); // an exclude overrides a filter
 }
 
-TEST(PathFilter, ExcludesAlone) {
+TEST(PathFilter, KeepsTheRootWithExcludesAlone) {
   const auto filter = PathFilter::make({}, {"test"});
   ASSERT_TRUE(filter);
   EXPECT_TRUE(filter->wants("src/a.cpp"));
@@ -31,22 +31,22 @@ TEST(PathFilter, ExcludesAlone) {
   EXPECT_FALSE(filter->wants("/elsewhere/a.cpp"));
 }
 
-TEST(PathFilter, Pcre2) {
+TEST(PathFilter, AcceptsPcre2Syntax) {
   const auto filter = PathFilter::make({"^(?!.*_test)\\w+/.*\\.c(pp|c)?$"}, {});
   ASSERT_TRUE(filter);
   EXPECT_TRUE(filter->wants("src/a.cc"));
   EXPECT_FALSE(filter->wants("src/a_test.cc"));
-  EXPECT_TRUE(filter->wants("src/\xff.c")); // names are bytes
+  EXPECT_TRUE(filter->wants("src/\xff.c")); // paths are bytes
 }
 
-TEST(PathFilter, WhatIsNoPattern) {
+TEST(PathFilter, RefusesInvalidPatterns) {
   for (const bool exclude : {false, true}) {
     const std::vector<std::string> bad{"a(b"};
     const auto filter = exclude ? PathFilter::make({}, bad) : PathFilter::make(bad, {});
     ASSERT_FALSE(filter);
     EXPECT_EQ(filter.error().code, ErrorCode::invalid_argument);
     EXPECT_EQ(filter.error().source, exclude ? "--exclude" : "--filter");
-    EXPECT_NE(filter.error().message.find("'a(b' is no pattern: "), std::string::npos);
+    EXPECT_NE(filter.error().message.find("'a(b' is not a pattern: "), std::string::npos);
   }
 }
 
@@ -63,7 +63,7 @@ Found found_in(std::string_view source) {
 }
 using Ranges = std::vector<LineRange>;
 
-TEST(ExclusionMarkers, AllThreePrefixes) {
+TEST(ExclusionMarkers, AcceptAllThreePrefixes) {
   for (const std::string prefix : {"GCOVR", "GCOV", "LCOV"}) {
     const Found found = found_in("a\nb // " + prefix + "_EXCL_LINE\n// " + prefix +
                                  "_EXCL_START\n\n\n// " + prefix + "_EXCL_STOP\nc\n");
@@ -73,7 +73,7 @@ TEST(ExclusionMarkers, AllThreePrefixes) {
   EXPECT_TRUE(found_in("XCOV_EXCL_LINE\nEXCL_LINE\n").lines.empty());
 }
 
-TEST(ExclusionMarkers, Branches) {
+TEST(ExclusionMarkers, ExcludeBranches) {
   const Found found = found_in("LCOV_EXCL_BR_LINE\nGCOVR_EXCL_BR_START\n\nGCOVR_EXCL_BR_STOP\n"
                                "LCOV_EXCL_EXCEPTION_BR_LINE\n");
   EXPECT_TRUE(found.lines.lines.empty());
@@ -81,7 +81,7 @@ TEST(ExclusionMarkers, Branches) {
   EXPECT_EQ(found.lines.throw_branches, (Ranges{{5, 5}}));
 }
 
-TEST(ExclusionMarkers, WhatHasNoPartner) {
+TEST(ExclusionMarkers, ReportMarkersWithoutAPartner) {
   const Found stop = found_in("\nLCOV_EXCL_STOP\n");
   EXPECT_TRUE(stop.lines.empty());
   EXPECT_EQ(stop.findings,
@@ -100,12 +100,12 @@ TEST(ExclusionMarkers, WhatHasNoPartner) {
   EXPECT_EQ(found_in("LCOV_EXCL_START LCOV_EXCL_STOP\n").lines.lines, Ranges{});
 }
 
-TEST(ExclusionMarkers, AnUnknownOneIsFound) {
+TEST(ExclusionMarkers, ReportUnknownMarkers) {
   const Found found = found_in("// GCOVR_EXCL_BR_WITHOUT_HIT: 1/2\n");
   EXPECT_TRUE(found.lines.empty());
   EXPECT_EQ(found.findings,
-            std::vector<std::string>{"a.c:1:1: warning: GCOVR_EXCL_BR_WITHOUT_HIT is no marker "
-                                     "that is known here: nothing is excluded"});
+            std::vector<std::string>{"a.c:1:1: warning: GCOVR_EXCL_BR_WITHOUT_HIT is an unknown "
+                                     "marker: nothing is excluded"});
 }
 
 FileCoverage example() {
@@ -128,7 +128,7 @@ FileCoverage example() {
   return file;
 }
 
-TEST(Exclude, TakesLinesWithAllThatIsTheirs) {
+TEST(Exclude, RemovesLinesWithTheirBranchesAndConditions) {
   FileCoverage file = example();
   ExcludedLines excluded;
   excluded.lines = {{4, 5}};
@@ -142,7 +142,7 @@ TEST(Exclude, TakesLinesWithAllThatIsTheirs) {
   EXPECT_EQ(file.functions[0].name, "f");
 }
 
-TEST(Exclude, BranchesAloneOrThoseOfExceptions) {
+TEST(Exclude, RemovesAllBranchesOrThoseOfExceptions) {
   FileCoverage file = example();
   ExcludedLines excluded;
   excluded.branches = {{1, 1}};
@@ -152,11 +152,11 @@ TEST(Exclude, BranchesAloneOrThoseOfExceptions) {
   EXPECT_TRUE(file.branches_of(file.lines[0]).empty());
   EXPECT_TRUE(file.conditions_of(file.lines[0]).empty());
   EXPECT_EQ(file.branches_of(file.lines[1]).size(), 1u);
-  EXPECT_EQ(file.branches_of(file.lines[2]).size(), 2u); // none of them throws
+  EXPECT_EQ(file.branches_of(file.lines[2]).size(), 2u); // none of the line's branches throws
   EXPECT_EQ(file.branches_of(file.lines[3]).size(), 2u);
 }
 
-TEST(Exclude, AFunctionToItsEnd) {
+TEST(Exclude, RemovesAFunctionUpToItsEnd) {
   FileCoverage file = example();
   ExcludedLines excluded;
   excluded.functions = {1};

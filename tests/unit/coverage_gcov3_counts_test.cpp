@@ -10,7 +10,7 @@ namespace {
 using Texts = std::vector<std::string>;
 using Counters = std::vector<std::vector<int64_t>>;
 
-// Blocks are numbered as told; locations name (block, file, lines).
+// Builds a graph whose blocks have the given numbers; a location is (block, file, lines).
 class Graph {
 public:
   Graph &function(const char *name, uint32_t blocks, const std::vector<GraphArc> &arcs) {
@@ -40,7 +40,8 @@ private:
   GraphFunctionId last_{};
 };
 
-// "file", then "count:line" and its branches: "b" or "c" and count/total.
+// Returns for each file its name, then "count:line" followed by its branches: "b" (or "c" for a
+// call) and count/total.
 Texts texts(const CoverageGraph &graph, const Gcov3Counts &counts) {
   Texts out;
   for (const Gcov3Source &source : counts.sources) {
@@ -70,11 +71,11 @@ Texts counted(const CoverageGraph &graph, const Counters &counters, const Texts 
   return texts(graph, *counts);
 }
 
-// A loop: 1 is its head, 2 its body, whose call may not return. Counters: into the body, out of the
-// loop, back.
+// A loop: block 1 is its head, block 2 its body with a call that may not return. The counters are
+// of the arcs into the body, out of the loop, and back.
 const std::vector<GraphArc> loop{{0, 1, 5}, {1, 2, 4}, {1, 3, 0}, {2, 4, 3},
                                  {2, 1, 0}, {3, 4, 5}, {4, 0, 1}};
-// 1 parts into 2 and 3, which meet in 4.
+// Block 1 branches to 2 and 3, which join in 4.
 const std::vector<GraphArc> diamond{{0, 1, 5}, {1, 2, 5}, {1, 3, 0}, {2, 4, 0},
                                     {3, 4, 5}, {4, 5, 5}, {5, 0, 1}};
 
@@ -91,10 +92,10 @@ Numbers numbers(const Gcov3Totals &t) {
           t.branches_taken, t.calls,          t.calls_executed};
 }
 
-TEST(Gcov3Counts, LinesSumUpAndBranchesStandWhereTheirBlockEnds) {
+TEST(Gcov3Counts, SumsLinesAndPutsBranchesWhereTheirBlockEnds) {
   Graph graph;
   graph.function("f", 5, loop).lines(1, "a.c", {3, 2, 3}).lines(2, "a.c", {4});
-  // 2 of 9 calls did not return.
+  // Two of nine calls did not return.
   EXPECT_EQ(counted(graph, {{9, 2, 7}}), (Texts{"a.c", "11:2", "22:3 b2/11", "9:4 c7/9 b7/9"}));
   const Gcov3Counts counts = counts_of(graph, {{9, 2, 7}});
   ASSERT_EQ(counts.functions.size(), 1u);
@@ -103,22 +104,22 @@ TEST(Gcov3Counts, LinesSumUpAndBranchesStandWhereTheirBlockEnds) {
   EXPECT_EQ(counts.functions[0].first_line, 3u);
   EXPECT_EQ(numbers(counts.functions[0].totals), (Numbers{3, 3, 2, 2, 2, 1, 1}));
   EXPECT_EQ(numbers(counts.sources[0].totals), (Numbers{3, 3, 2, 2, 2, 1, 1}));
-  // Without counters all is 0.
+  // Without counters, all counts are 0.
   for (const Counters &none : {Counters{}, Counters{{}}, Counters{{0, 0, 0}}})
     EXPECT_EQ(counted(graph, none), (Texts{"a.c", "0:2", "0:3 b0/0", "0:4 c0/0 b0/0"}));
   EXPECT_EQ(numbers(counts_of(graph, {}).sources[0].totals), (Numbers{3, 0, 2, 0, 0, 1, 0}));
-  // A counter too few is 0, one too many nothing.
+  // A missing counter is 0, and an additional one is ignored.
   EXPECT_EQ(counted(graph, {{9, 2}}), counted(graph, {{9, 2, 0, 5}}));
 }
 
-TEST(Gcov3Counts, BlocksWithoutLinesBelongToTheLineBefore) {
+TEST(Gcov3Counts, PutsBlocksWithoutLinesOnTheLineBefore) {
   Graph graph;
   graph.function("f", 6, diamond).lines(1, "a.c", {7});
   EXPECT_EQ(counted(graph, {{3, 4}}), (Texts{"a.c", "7:7 b3/7 b4/4"}));
-  // Of another function's lines none is before.
+  // A line of another function is not the line before.
   graph.function("g", 6, diamond).lines(3, "a.c", {7}).lines(4, "a.c", {8});
   EXPECT_EQ(counted(graph, {{3, 4}, {1, 5}}), (Texts{"a.c", "8:7 b3/7 b4/4", "6:8"}));
-  // Nor are there any: nothing to tell.
+  // A function without lines has a count, but no source.
   graph.function("h", 6, diamond);
   const Gcov3Counts counts = counts_of(graph, {{}, {}, {8, 1}});
   EXPECT_EQ(counts.functions[2].count, 9);
@@ -126,9 +127,9 @@ TEST(Gcov3Counts, BlocksWithoutLinesBelongToTheLineBefore) {
   EXPECT_EQ(numbers(counts.functions[2].totals), Numbers(7));
 }
 
-// A line that two functions share, one of which did not run; and lines of an included file, which
-// are none of the function's.
-TEST(Gcov3Counts, TotalsAreOfTheFunctionsOwnSource) {
+// Two functions share a line, and one of them did not run; lines of an included file do not belong
+// to the function's totals.
+TEST(Gcov3Counts, LimitsTotalsToTheFunctionsOwnSource) {
   Graph graph;
   graph.function("f", 6, diamond).lines(1, "a.c", {7}).lines(2, "a.h", {1}).lines(4, "a.c", {8});
   graph.function("g", 6, diamond).lines(1, "a.c", {7});
@@ -139,7 +140,7 @@ TEST(Gcov3Counts, TotalsAreOfTheFunctionsOwnSource) {
   EXPECT_EQ(numbers(counts.sources[1].totals), (Numbers{1, 1, 1, 1, 1, 0, 0}));
 }
 
-TEST(Gcov3Counts, WhatCannotBe) {
+TEST(Gcov3Counts, ReportsImpossibleCounts) {
   Graph graph;
   graph.function("f", 5, loop).lines(1, "a.c", {3}).lines(2, "a.c", {4});
   EXPECT_EQ(
@@ -155,14 +156,15 @@ TEST(Gcov3Counts, WhatCannotBe) {
   Graph often;
   often.function("f", 5, loop).lines(1, "a.c", {3, 3});
   EXPECT_EQ(counted(often, {{most, 0, most}}), too_large);
-  // A circle without counters.
+  // A cycle of arcs without counters.
   Graph circle;
   circle.function("f", 4, {{0, 3, 5}, {1, 2, 1}, {2, 1, 1}, {3, 0, 1}}).lines(1, "a.c", {3});
-  EXPECT_EQ(counted(circle, {}, {"x.da: error: function f: nothing tells the counts of 4 arcs"}),
-            (Texts{"a.c", "0:3 b0/0 b0/0"}));
+  EXPECT_EQ(
+      counted(circle, {}, {"x.da: error: function f: the counts of 4 arcs cannot be determined"}),
+      (Texts{"a.c", "0:3 b0/0 b0/0"}));
 }
 
-TEST(Gcov3Counts, Percent) {
+TEST(Gcov3Counts, RoundsPercent) {
   EXPECT_EQ(gcov3_percent(0, 0), 0);
   EXPECT_EQ(gcov3_percent(0, 5), 0);
   EXPECT_EQ(gcov3_percent(5, 5), 100);

@@ -1,4 +1,4 @@
-// From the counts of one object to its sources.
+// Tests the conversion of an object's counts to coverage of its sources.
 #include <gtest/gtest.h>
 
 #include <tally/coverage_of.h>
@@ -9,7 +9,7 @@
 namespace tally::coverage_of_test {
 namespace {
 
-// Functions of one source, and lines of them that were counted apart.
+// Builds the functions of one source, and their lines, which are counted for each function apart.
 class Object {
 public:
   Object() { counts_.files.push_back({"/f.c", {}, {}}); }
@@ -50,9 +50,9 @@ private:
   GcovCounts counts_;
 };
 
-TEST(CoverageOf, OnlyInstancesShareTheirBranches) {
+TEST(CoverageOf, MergesBranchesOfInstancesOnly) {
   Object object;
-  object.line(object.function("_Z3twoi", 2, 1, 1), 2, 1, 1, {1, 0}); // of one macro
+  object.line(object.function("_Z3twoi", 2, 1, 1), 2, 1, 1, {1, 0}); // both are of one macro
   object.line(object.function("_Z3onei", 2, 1, 1), 2, 1, 1, {0, 1});
   object.line(object.function("four", 3, 48, 1), 3, 1, 1, {1, 0});
   object.line(object.function("three", 3, 5, 1), 3, 1, 1, {0, 1});
@@ -69,7 +69,7 @@ TEST(CoverageOf, OnlyInstancesShareTheirBranches) {
             "2 2 0 1 1 0\n3 2 0 1 1 0\n4 2 1 1 5\n9 2 1 1\n");
 }
 
-TEST(CoverageOf, VariantsOfAConstructorAreOneFunction) {
+TEST(CoverageOf, MergesTheVariantsOfAConstructor) {
   Object object;
   object.function("_ZN4BaseD0Ev", 8, 1, 0);
   object.function("_ZN4BaseD2Ev", 8, 1, 2);
@@ -77,17 +77,17 @@ TEST(CoverageOf, VariantsOfAConstructorAreOneFunction) {
   object.function("_ZN1DD1Ev", 10, 1, 1);
   object.function("_ZN1DD2Ev", 10, 1, 1);
   object.function("_ZN2E2C1Ei", 11, 1, 1);
-  object.line(object.function("_ZN1C2D0Ev", 12, 1, 1), 12, 1, 1); // D0 is a function's name
+  object.line(object.function("_ZN1C2D0Ev", 12, 1, 1), 12, 1, 1); // D0 is a function's name here
   EXPECT_EQ(text_of(object.coverage()),
             "file /f.c\nfunction _ZN4BaseD2Ev 8-8 2\nfunction _ZN1DD2Ev 10-10 3\n"
             "function _ZN2E2C2Ei 11-11 1\nfunction _ZN1C2D0Ev 12-12 1\n12 1\n");
 }
 
-TEST(CoverageOf, ACountBelowZeroRan) {
+TEST(CoverageOf, TreatsANegativeCountAsRun) {
   Object object;
   object.line(object.function("f", 1, 1, -7, true), 1, -7, 1, {-2, 0});
   const GraphFunctionId g = object.function("g", 3, 1, 0, true);
-  object.line(g, 3, 0, 1); // some block of it ran
+  object.line(g, 3, 0, 1); // some block of the line ran
   object.line(g, 4, 0, 0);
   object.line(g, 5, -3, 0);
   object.line(object.function("h", 6, 1, 2), 6, 2, 2);
@@ -102,17 +102,17 @@ TEST(CoverageOf, ACountBelowZeroRan) {
       << *inexact;
 }
 
-TEST(SourceFunction, OfInstancesAndOthers) {
+TEST(SourceFunction, NamesInstancesAlike) {
   EXPECT_EQ(source_function("main"), "main");
   EXPECT_EQ(source_function("_Z4instIlEiT_"), "inst");            // int inst<long>(long)
   EXPECT_EQ(source_function("_ZN1VIiE4pushERKi"), "V::push");     // V<int>::push(int const&)
-  EXPECT_EQ(source_function("_Z3onei"), "one(int)");              // not of a template
+  EXPECT_EQ(source_function("_Z3onei"), "one(int)");              // not a template
   EXPECT_EQ(source_function("_Zeq1VIiES0_"), "operator==(V, V)"); // operator==(V<int>, V<int>)
   EXPECT_EQ(source_function("_ZlsIiERSoS0_1VIT_E"), "operator<< ");
   EXPECT_EQ(source_function("_ZN12_GLOBAL__N_11fEi"), "(anonymous namespace)::f(int)");
   EXPECT_EQ(source_function("_ZNK1AclEi"), "A::operator()(int) const");
   EXPECT_EQ(source_function("_ZNK1AcviEv"), "A::operator int() const");
-  // Lambdas: in a template, with parameters of its own, and of no template.
+  // Lambdas: in a template, with a template parameter, and in no template.
   EXPECT_EQ(source_function("_ZZ1fIiEiT_ENKUlvE_clEv"), source_function("_ZZ1fIcEiT_ENKUlvE_clEv"));
   EXPECT_EQ(source_function("_ZZ4mainENKUlT_E_clIiEEDaS_"),
             source_function("_ZZ4mainENKUlT_E_clIlEEDaS_"));

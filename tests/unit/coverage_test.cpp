@@ -1,4 +1,4 @@
-// Flow graphs and what is counted by them.
+// Tests flow graphs and the counts that they yield.
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint32_t tree = arc_on_tree;
 
-// A graph of one function: entry 0, exit 1.
+// Returns the graph of one function, whose entry is block 0 and whose exit is block 1.
 CoverageGraph graph_of(uint32_t blocks, std::vector<GraphArc> arcs) {
   CoverageGraph graph;
   GraphFunction function;
@@ -40,7 +40,7 @@ FlowCounts solved(const CoverageGraph &graph, const std::vector<int64_t> &counte
 
 using Counts = std::vector<int64_t>;
 
-TEST(FlowSolver, ABranch) {
+TEST(FlowSolver, SolvesABranch) {
   const auto graph = graph_of(4, {{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}});
   const FlowCounts flow = solved(graph, {5, 2});
   EXPECT_EQ(flow.arcs, (Counts{7, 5, 2, 5}));
@@ -49,47 +49,47 @@ TEST(FlowSolver, ABranch) {
   EXPECT_FALSE(flow.negative || flow.overflow);
 }
 
-TEST(FlowSolver, ABlockThatNothingLeadsTo) {
+TEST(FlowSolver, SolvesABlockWithoutPredecessors) {
   const auto graph = graph_of(5, {{0, 2, tree}, {2, 3, 0}, {3, 1, tree}, {4, 3, tree}});
   const FlowCounts flow = solved(graph, {9});
   EXPECT_EQ(flow.arcs, (Counts{9, 9, 9, 0}));
   EXPECT_EQ(flow.blocks, (Counts{9, 9, 9, 9, 0}));
 }
 
-TEST(FlowSolver, ABlockWithoutArcs) {
+TEST(FlowSolver, GivesABlockWithoutArcsZero) {
   const FlowCounts flow = solved(graph_of(4, {{0, 2, tree}, {2, 1, 0}}), {3});
   EXPECT_EQ(flow.blocks, (Counts{3, 3, 3, 0}));
 }
 
-TEST(FlowSolver, ALoopOfOneBlock) {
+TEST(FlowSolver, SolvesALoopOfOneBlock) {
   const auto graph = graph_of(3, {{0, 2, tree}, {2, 2, 0}, {2, 1, 0}});
   const FlowCounts flow = solved(graph, {40, 2});
   EXPECT_EQ(flow.arcs, (Counts{2, 40, 2}));
   EXPECT_EQ(flow.blocks, (Counts{2, 2, 42}));
 }
 
-TEST(FlowSolver, CountersThatAreMissingAreZero) {
+TEST(FlowSolver, TreatsMissingCountersAsZero) {
   const auto graph = graph_of(4, {{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}});
   EXPECT_EQ(solved(graph, {5}).arcs, (Counts{5, 5, 0, 5}));
   EXPECT_EQ(solved(graph, {}).arcs, (Counts{0, 0, 0, 0}));
-  EXPECT_EQ(solved(graph, {5, 2, 1000}).arcs, (Counts{7, 5, 2, 5})); // and more are not looked at
+  EXPECT_EQ(solved(graph, {5, 2, 1000}).arcs, (Counts{7, 5, 2, 5})); // the last one is ignored
 }
 
-TEST(FlowSolver, CountersThatContradictEachOtherStay) {
-  // The tree is too small: both arcs are counted, and differ.
+TEST(FlowSolver, KeepsCountersThatContradictEachOther) {
+  // The tree is too small: both arcs have counters, which differ.
   const FlowCounts flow = solved(graph_of(3, {{0, 2, 0}, {2, 1, 0}}), {5, 3});
   EXPECT_EQ(flow.arcs, (Counts{5, 3}));
   EXPECT_EQ(flow.unsolved, 0u);
-  // More comes out of a loop than went in.
+  // The loop is left more often than it is entered.
   const auto graph = graph_of(4, {{0, 2, 0}, {2, 3, tree}, {3, 2, 0}, {3, 1, tree}});
   const FlowCounts less = solved(graph, {3, -10});
   EXPECT_TRUE(less.negative);
   EXPECT_EQ(less.arcs, (Counts{3, -7, -10, 3}));
 }
 
-// The call of block 2 was counted once and returned twice, as fork() does: what leaves by not
-// returning is one too few, and nothing else contradicts.
-TEST(FlowSolver, ACallThatReturnsTwice) {
+// The call of block 2 is counted once and returns twice, as fork() does. The arc for a call that
+// does not return therefore has the count -1, and no other count contradicts.
+TEST(FlowSolver, AllowsACallThatReturnsTwice) {
   const auto graph = graph_of(4, {{0, 2, 0}, {2, 1, tree | arc_fake}, {2, 3, 0}, {3, 1, tree}});
   const FlowCounts flow = solved(graph, {1, 2});
   EXPECT_EQ(flow.arcs, (Counts{1, -1, 2, 2}));
@@ -97,21 +97,21 @@ TEST(FlowSolver, ACallThatReturnsTwice) {
   EXPECT_FALSE(flow.negative);
 }
 
-TEST(FlowSolver, ArcsThatNothingTells) {
+TEST(FlowSolver, ReportsUndeterminedArcs) {
   const auto graph = graph_of(4, {{0, 2, tree}, {2, 3, tree}, {3, 2, tree}, {2, 1, tree}});
   const FlowCounts flow = solved(graph, {});
   EXPECT_EQ(flow.unsolved, 4u);
   EXPECT_EQ(flow.arcs, (Counts{0, 0, 0, 0}));
 }
 
-TEST(FlowSolver, SumsThatDoNotFit) {
+TEST(FlowSolver, ReportsSumsThatDoNotFit) {
   const auto graph = graph_of(4, {{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}});
   EXPECT_TRUE(solved(graph, {INT64_MAX, 1}).overflow);
   EXPECT_TRUE(solved(graph, {INT64_MIN, -1}).overflow);
   EXPECT_FALSE(solved(graph, {INT64_MAX - 1, 1}).overflow);
 }
 
-TEST(FlowSolver, NothingOfTheLastFunctionStays) {
+TEST(FlowSolver, ForgetsThePreviousFunction) {
   FlowSolver solver;
   const auto large = graph_of(4, {{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}});
   const auto small = graph_of(2, {{0, 1, 0}});
@@ -124,7 +124,7 @@ TEST(FlowSolver, NothingOfTheLastFunctionStays) {
   EXPECT_TRUE(solver.solve(empty, empty.functions[f], {}).blocks.empty());
 }
 
-// Walks through a random graph, and what its arcs off a random tree have counted.
+// Random walks through a random graph, and the counters of its arcs that are not on a random tree.
 struct Walked {
   CoverageGraph graph;
   Counts arcs, blocks, counters;
@@ -135,8 +135,8 @@ Walked walked(std::mt19937 &random) {
     return std::uniform_int_distribution<uint32_t>(0, limit - 1)(random);
   };
   const uint32_t blocks = 3 + below(12);
-  // Each block has an arc to one that is nearer to the exit; the others go anywhere but to the
-  // entry, also to the block itself and twice to the same one.
+  // Each block has an arc to a block nearer to the exit. The other arcs go to any block but the
+  // entry, including the block itself, and may go twice to the same block.
   std::vector<uint32_t> order(blocks - 2);
   std::iota(order.begin(), order.end(), 2);
   std::ranges::shuffle(order, random);
@@ -156,7 +156,7 @@ Walked walked(std::mt19937 &random) {
       block = root[block];
     return block;
   };
-  root[1] = 0; // the way back from the exit to the entry is on the tree
+  root[1] = 0; // the arc back from the exit to the entry is on the tree
   std::vector<size_t> by_chance(arcs.size());
   std::iota(by_chance.begin(), by_chance.end(), 0);
   std::ranges::shuffle(by_chance, random);
@@ -167,7 +167,7 @@ Walked walked(std::mt19937 &random) {
     root[a] = b;
     arcs[i].flags = tree;
   }
-  // Notes have the arcs of one block together.
+  // Notes store the arcs of one block together.
   std::ranges::stable_sort(arcs, {}, &GraphArc::source);
 
   Walked out{graph_of(blocks, arcs), Counts(arcs.size()), Counts(blocks), {}};
@@ -194,7 +194,7 @@ Walked walked(std::mt19937 &random) {
   return out;
 }
 
-TEST(FlowSolver, GivesBackWhatWalksHaveCounted) {
+TEST(FlowSolver, RecoversTheCountsOfRandomWalks) {
   std::mt19937 random(7);
   FlowSolver solver;
   for (int round = 0; round < 5000; ++round) {
@@ -233,53 +233,53 @@ LineCycles::Count line_count(const CountedGraph &graph, std::vector<uint32_t> bl
   return cycles.count(blocks);
 }
 
-TEST(LineCycles, EnteredAndGoneRound) {
+TEST(LineCycles, AddsEntriesAndIterations) {
   const auto graph = counted(4, {{0, 2, 0, 10}, {2, 3, 0, 30}, {3, 2, 0, 20}, {3, 1, 0, 10}});
-  EXPECT_EQ(line_count(graph, {2, 3}).count, 30); // entered 10 times, 20 times round
+  EXPECT_EQ(line_count(graph, {2, 3}).count, 30); // 10 entries and 20 iterations
   EXPECT_EQ(line_count(graph, {3, 2}).count, 30);
   EXPECT_EQ(line_count(graph, {2}).count, 30);
   EXPECT_EQ(line_count(graph, {3}).count, 30);
   EXPECT_EQ(line_count(graph, {}).count, 0);
 }
 
-TEST(LineCycles, ALoopOfOneBlock) {
+TEST(LineCycles, CountsALoopOfOneBlock) {
   const auto graph = counted(3, {{0, 2, 0, 10}, {2, 2, 0, 7}, {2, 1, 0, 10}});
   EXPECT_EQ(line_count(graph, {2}).count, 17);
-  EXPECT_EQ(line_count(graph, {2, 2}).count, 27); // listed twice, entered twice
+  EXPECT_EQ(line_count(graph, {2, 2}).count, 27); // listed twice, so its entries count twice
 }
 
-TEST(LineCycles, CircuitsThatShareAnArc) {
+TEST(LineCycles, CountsCircuitsThatShareAnArc) {
   const auto graph = counted(
       5, {{0, 2, 0, 1}, {2, 3, 0, 6}, {3, 2, 0, 3}, {3, 4, 0, 2}, {4, 2, 0, 2}, {3, 1, 0, 1}});
   EXPECT_EQ(line_count(graph, {2, 3, 4}).count, 1 + 3 + 2);
-  EXPECT_EQ(line_count(graph, {2, 3}).count, 1 + 2 + 3); // 4 is on another line
+  EXPECT_EQ(line_count(graph, {2, 3}).count, 1 + 2 + 3); // block 4 is on another line
 }
 
-// Six arcs that are two circuits of three or three of two: by the order of the destinations the
-// short ones are found first.
-TEST(LineCycles, TheOrderOfArcsDecides) {
+// The six arcs form two circuits of three arcs or three circuits of two. In the order of the
+// destinations, the short circuits are found first.
+TEST(LineCycles, DependsOnTheOrderOfArcs) {
   const auto graph = counted(
       5, {{2, 3, 0, 4}, {3, 4, 0, 4}, {4, 2, 0, 4}, {3, 2, 0, 4}, {4, 3, 0, 4}, {2, 4, 0, 4}});
   EXPECT_EQ(line_count(graph, {2, 3, 4}).count, 3 * 4);
   EXPECT_EQ(line_count(graph, {4, 3, 2}).count, 3 * 4);
 }
 
-// 2-3-4-5-2 leaves nothing for 3-4-3 and 4-5-4, and they nothing for it.
-TEST(LineCycles, TheOrderOfBlocksDecides) {
+// The circuit 2-3-4-5-2 uses up the arcs of 3-4-3 and 4-5-4, and they use up its arcs.
+TEST(LineCycles, DependsOnTheOrderOfBlocks) {
   const auto graph = counted(
       6, {{2, 3, 0, 4}, {3, 4, 0, 4}, {4, 5, 0, 4}, {5, 2, 0, 4}, {4, 3, 0, 4}, {5, 4, 0, 4}});
   EXPECT_EQ(line_count(graph, {2, 3, 4, 5}).count, 4);
   EXPECT_EQ(line_count(graph, {3, 4, 2, 5}).count, 8);
 }
 
-TEST(LineCycles, ArcsWithoutACountLeadNowhere) {
+TEST(LineCycles, IgnoresArcsWithoutACount) {
   const auto graph = counted(4, {{0, 2, 0, 4}, {2, 3, 0, 4}, {3, 2, 0, 0}, {3, 1, 0, 4}});
   EXPECT_EQ(line_count(graph, {2, 3}).count, 4);
   const auto negative = counted(4, {{0, 2, 0, 4}, {2, 3, 0, 4}, {3, 2, 0, -3}, {3, 1, 0, 4}});
   EXPECT_EQ(line_count(negative, {2, 3}).count, 4);
 }
 
-TEST(LineCycles, SumsThatDoNotFit) {
+TEST(LineCycles, ReportsSumsThatDoNotFit) {
   const auto graph = counted(4, {{0, 2, 0, INT64_MAX}, {0, 3, 0, 1}});
   EXPECT_TRUE(line_count(graph, {2, 3}).overflow);
   EXPECT_FALSE(line_count(graph, {2}).overflow);
@@ -294,7 +294,7 @@ CountedGraph counted(const Walked &walk) {
   return counted(static_cast<uint32_t>(walk.blocks.size()), std::move(arcs));
 }
 
-TEST(LineCycles, OfWalksABlockAloneHasItsOwnCount) {
+TEST(LineCycles, CountsASingleBlockExactly) {
   std::mt19937 random(8);
   for (int round = 0; round < 1000; ++round) {
     const Walked walk = walked(random);
@@ -306,7 +306,7 @@ TEST(LineCycles, OfWalksABlockAloneHasItsOwnCount) {
   }
 }
 
-TEST(LineCycles, OfWalksALineCountsNoLessThanEntriesAndNoMoreThanItsBlocks) {
+TEST(LineCycles, LiesBetweenEntriesAndTheSumOfBlocks) {
   std::mt19937 random(9);
   for (int round = 0; round < 3000; ++round) {
     const Walked walk = walked(random);
@@ -329,7 +329,7 @@ TEST(LineCycles, OfWalksALineCountsNoLessThanEntriesAndNoMoreThanItsBlocks) {
     ASSERT_FALSE(count.too_long || count.overflow);
     ASSERT_GE(count.count, entered);
     ASSERT_LE(count.count, most);
-    // Without a way round there is nothing else.
+    // Without arcs back, the count is the number of entries.
     CountedGraph forward = graph;
     for (CountedArc &arc : forward.arcs)
       if (on_line(arc.source) && arc.destination <= arc.source)
@@ -344,7 +344,7 @@ TEST(LineCycles, OfWalksALineCountsNoLessThanEntriesAndNoMoreThanItsBlocks) {
 
 // --- whole functions
 
-// All blocks but entry and exit on line 5, each with an arc to each.
+// Returns a graph whose blocks, except entry and exit, are on line 5 and have arcs to each other.
 CoverageGraph dense(uint32_t blocks) {
   std::vector<GraphArc> arcs{{0, 2, tree}};
   for (uint32_t from = 2; from < blocks; ++from) {
@@ -366,7 +366,7 @@ CoverageGraph dense(uint32_t blocks) {
   return out;
 }
 
-TEST(GcovCounts, ALineThatTakesTooLongHasNoCountAndIsFound) {
+TEST(GcovCounts, ReportsALineThatTakesTooLong) {
   const CoverageGraph graph = dense(120);
   CoverageCounters counters;
   std::mt19937 random(10);
@@ -396,7 +396,7 @@ TEST(GcovCounts, ALineThatTakesTooLongHasNoCountAndIsFound) {
   }
 }
 
-TEST(GcovCounts, NothingRanWithoutCounters) {
+TEST(GcovCounts, ReportsNothingAsRunWithoutCounters) {
   const CoverageGraph graph = dense(6);
   CoverageCounters counters;
   counters.none = true;
@@ -411,7 +411,7 @@ TEST(GcovCounts, NothingRanWithoutCounters) {
   EXPECT_TRUE(diagnostics.findings().empty());
 }
 
-TEST(GcovCounts, NegativeCountsAreFound) {
+TEST(GcovCounts, ReportsNegativeCounts) {
   const CoverageGraph graph = dense(4);
   CoverageCounters counters;
   counters.values.assign(graph.arcs.size() - 1, -1);
@@ -425,7 +425,7 @@ TEST(GcovCounts, NegativeCountsAreFound) {
       << diagnostics.findings()[0].text();
 }
 
-// Of a graph of one function.
+// Counts a graph of one function.
 GcovCounts counts_of(const CoverageGraph &graph, Counts values) {
   CoverageCounters counters;
   counters.of.push_back({0, static_cast<uint32_t>(values.size()), true});
@@ -434,8 +434,8 @@ GcovCounts counts_of(const CoverageGraph &graph, Counts values) {
   return count_as_gcov(graph, counters, "f.gcno", diagnostics);
 }
 
-// 0 -> 2 (5), 2 -> 3 (8), 2 -> 4 (the tree's, so -3), 3 -> 1 and 4 -> 1.
-TEST(GcovCounts, WhatHasANegativeCountRan) {
+// 0 -> 2 (5), 2 -> 3 (8), 2 -> 4 (on the tree, and therefore -3), 3 -> 1 and 4 -> 1.
+TEST(GcovCounts, TreatsANegativeCountAsRun) {
   CoverageGraph graph =
       graph_of(5, {{0, 2, 0}, {2, 3, 0}, {2, 4, tree}, {3, 1, tree}, {4, 1, tree}});
   GraphFunction &function = graph.functions[GraphFunctionId{0}];
@@ -456,8 +456,8 @@ TEST(GcovCounts, WhatHasANegativeCountRan) {
   EXPECT_EQ(lines[2].at_least, 1);
 }
 
-// Blocks of Clang count for all their lines, and have their branches in the last.
-TEST(GcovCounts, ClangsBranchesStandWhereTheirBlockEnds) {
+// A block of Clang counts for each of its lines, and its branches belong to the last line.
+TEST(GcovCounts, PutsClangsBranchesWhereTheirBlockEnds) {
   CoverageGraph graph =
       graph_of(5, {{0, 2, tree}, {2, 3, 0}, {2, 4, 0}, {3, 1, tree}, {4, 1, tree}});
   GraphFunction &function = graph.functions[GraphFunctionId{0}];
@@ -473,8 +473,8 @@ TEST(GcovCounts, ClangsBranchesStandWhereTheirBlockEnds) {
   EXPECT_EQ(seen, "7:13:0 8:13:2 9:13:0 ");
 }
 
-// As functions have that include a part of their body: each line of the part is of all of them.
-TEST(GcovCounts, ALineOfManyFunctionsTakesTheirSize) {
+// Functions that include a part of their body from one file share all lines of that part.
+TEST(GcovCounts, ALineOfManyFunctionsTakesLinearMemory) {
   constexpr uint32_t count = 4000;
   CoverageGraph graph;
   const StringId name = graph.strings.intern("f"), file = graph.strings.intern("f.c");
@@ -495,7 +495,7 @@ TEST(GcovCounts, ALineOfManyFunctionsTakesTheirSize) {
     for (const GraphArc arc : {GraphArc{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}})
       graph.arcs.push_back(arc);
     graph.conditions.push_back({2, 1 + i % 64});
-    for (const uint32_t line : {100 + i, 50u}) { // so that those of one line are apart
+    for (const uint32_t line : {100 + i, 50u}) { // so that the rows of line 50 are not adjacent
       const auto first = static_cast<uint32_t>(graph.lines.size());
       graph.locations.push_back({2, file, first, first + 1});
       graph.lines.push_back(line);
@@ -516,7 +516,7 @@ TEST(GcovCounts, ALineOfManyFunctionsTakesTheirSize) {
   const GcovDetails &details = counts.details[line.details];
   EXPECT_EQ(details.last_block - details.first_block, count);
   ASSERT_EQ(details.last_condition - details.first_condition, count);
-  for (uint32_t i = 0; i < count; ++i) // one after another
+  for (uint32_t i = 0; i < count; ++i) // in the order of the functions
     ASSERT_EQ(counts.conditions[details.first_condition + i].terms, 1 + i % 64);
   EXPECT_LE(counts.branches.size(), 6 * count);
   EXPECT_LE(counts.blocks.size(), 3 * count);
@@ -524,8 +524,8 @@ TEST(GcovCounts, ALineOfManyFunctionsTakesTheirSize) {
   EXPECT_LE(counts.details.size(), 2 * count + 2);
 }
 
-// The last line of the block gets them all.
-TEST(GcovCounts, ManyConditionsOfABlockOnManyLines) {
+// The last line of the block gets all its conditions.
+TEST(GcovCounts, CountsManyConditionsOfABlockOnManyLines) {
   constexpr uint32_t count = 100'000;
   CoverageGraph graph = graph_of(4, {{0, 2, tree}, {2, 3, 0}, {2, 1, 0}, {3, 1, tree}});
   GraphFunction function = graph.functions[GraphFunctionId{0}];

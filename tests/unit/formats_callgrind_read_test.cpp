@@ -1,6 +1,6 @@
-// The reader's rules, one row each: what is read, what is found on the way, what is refused.
-// Longer than 600 lines, for it is one table, in the order of FORMAT.md, and would tell less in
-// two.
+// The reader's rules, one row each: what it reads, which diagnostics it reports, what it refuses.
+// The file is longer than 600 lines because it is one table, in the order of FORMAT.md, and would
+// be harder to follow in two files.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -20,14 +20,14 @@ struct Rule {
   std::string name;
   std::string text;
   std::vector<std::string> findings; // "LINE:COLUMN: severity: message"
-  std::vector<std::string> rows;     // as described() gives them
+  std::vector<std::string> rows;     // as described() returns them
   std::string refused{};             // "LINE:COLUMN: message"
 };
 
 std::ostream &operator<<(std::ostream &out, const Rule &rule) { return out << rule.name; }
 
-// "f@FILE#OBJECT FILE:LINE COST…", with " -> CALLEE:LINE xCALLS" for a call; of a part that is not
-// the first "2|" before. "0x…" stands before the line where there are addresses.
+// Returns one text for each row: "f@FILE#OBJECT FILE:LINE COST…", with " -> CALLEE:LINE xCALLS" for
+// a call, and "2|" before it in the second part. If there are addresses, "0x…" precedes the line.
 std::vector<std::string> described(const CostProfile &p) {
   std::vector<std::string> out;
   const auto text = [&](StringId id) { return p.strings[id]; };
@@ -73,7 +73,7 @@ std::vector<std::string> described(const CostProfile &p) {
   return out;
 }
 
-// Without the name of the source before the place.
+// Removes the name of the source before the position.
 std::string placed(const std::string &text) {
   return text.starts_with("f: ") ? text.substr(3) : text.starts_with("f:") ? text.substr(2) : text;
 }
@@ -84,7 +84,7 @@ Result<CostProfile> read(std::string_view text, Diagnostics &diagnostics,
   return std::move(std::get<CostProfile>(profile));
 }
 
-// One event; the first line of costs is the fourth.
+// One event; the first line of costs is line 4.
 const std::string one = "events: A\nfl=a\nfn=f\n";
 const std::string two = "events: A B\nfl=a\nfn=f\n";
 const std::string valgrind = "creator: callgrind-3.19.0\n";
@@ -133,7 +133,7 @@ const std::vector<Rule> rules{
     {"AddrIsInstr", "positions: addr\n" + one + "0x10 1\n", {}, {"f@a a:0x10,0 1"}},
     {"PositionsOutOfOrder",
      "positions: line instr\n" + one + "0x10 5 1\n",
-     {"1:17: warning: positions: in another order; the numbers are read in the order instr, bb, "
+     {"1:17: warning: positions: has another order; the numbers are read in the order instr, bb, "
       "line"},
      {"f@a a:0x10,5 1"}},
     {"PositionsTwice", "positions: line line\n", {}, {}, "1:17: position line is named twice"},
@@ -203,7 +203,7 @@ const std::vector<Rule> rules{
      "# callgrind format\nversion: 7\nevents: A\n",
      {},
      {},
-     "2:10: version 7 is not known here; 1 is"},
+     "2:10: version 7 is not supported; 1 is"},
     {"VersionIsNoNumber", "version: x\n", {}, {}, "1:10: expected a version, found 'x'"},
     {"NumbersOfTheHeader",
      "pid: x\nthread: 99999999999\n" + one + "1 2\n",
@@ -214,10 +214,10 @@ const std::vector<Rule> rules{
      "event: = A\n",
      {},
      {},
-     "1:1: expected the name of an event behind event:"},
+     "1:1: expected the name of an event after event:"},
     {"EventWithoutASign",
      "event: n A\n" + one + "1 2\n",
-     {"1:1: error: expected '=' or ':' behind the event's name, found 'A'"},
+     {"1:1: error: expected '=' or ':' after the event's name, found 'A'"},
      {"f@a a:1 2"}},
     {"UnknownHeader",
      "nonsense: 1\n" + one + "1 2\n",
@@ -230,7 +230,7 @@ const std::vector<Rule> rules{
      {"f@a a:1 2"}},
     {"CommentsAndBlankLines", "# x\n\n" + one + "# 3 4\n \t\n1 2\n#", {}, {"f@a a:1 2"}},
 
-    // --- what adds up
+    // --- totals and summaries
     {"SummaryMayDifferFromTotals", "summary: 9\n" + one + "1 2\ntotals: 2\n", {}, {"f@a a:1 2"}},
     {"TotalsDiffer",
      two + "1 2 3\ntotals: 2 4\n",
@@ -307,7 +307,7 @@ const std::vector<Rule> rules{
      "4:7: more costs than events: there are 2"},
     {"NegativeCostsOfOneEvent",
      two + "1 2 -3\ncfn=g\ncalls=1 0 0\n2 4 -5\n3 6 7\nsummary: 8 -1\n",
-     {"4:5: warning: event B has negative costs; the event is left out (3 times)"},
+     {"4:5: warning: event B has negative costs; the event is ignored (3 times)"},
      {"f@a a:1 2", "f@a a:3 6", "f@a a:2 -> g@a:0 x1 4"}},
     {"NegativeCostsOfAllEvents", two + "1 -2 -3\n", {}, {}, "has no event that could be read"},
     {"NegativeCost", one + "1 -2\n", {}, {}, "4:3: expected a cost, found a negative number"},
@@ -316,7 +316,7 @@ const std::vector<Rule> rules{
      one + "1 2.5\n",
      {},
      {},
-     "4:4: expected a blank behind a cost, found '.5'"},
+     "4:4: expected a blank after a cost, found '.5'"},
     {"CostBeforeAnyFunction", "events: A\nfl=a\n1 2\n", {}, {}, "3:1: costs before any fn= line"},
     {"LinesEndInCrLf",
      crlf(one + "1 2\n\n2 3\n"),
@@ -352,11 +352,11 @@ const std::vector<Rule> rules{
     {"JumpAtTheEnd", one + "jump=1 2\n", {}, {}, "4:1: a jump needs a line with its position"},
     {"MoreNumbersInATarget",
      one + "cfn=g\ncalls=1 2 3\n1 5\n",
-     {"5:11: warning: more numbers behind calls= than positions need; they are left out"},
+     {"5:11: warning: more numbers after calls= than positions need; they are ignored"},
      {"f@a a:1 -> g@a:2 x1 5"}},
     {"NoTarget",
      one + "cfn=g\ncalls=1\n1 5\n",
-     {"5:8: warning: calls= without the position that is called"},
+     {"5:8: warning: calls= without the position of its target"},
      {"f@a a:1 -> g@a:0 x1 5"}},
     {"CallsWithoutCallee",
      one + "calls=1 2\n1 5\n",
@@ -421,7 +421,7 @@ const std::vector<Rule> rules{
      {"f@a a:1 => g@b b:7 3", "f@a a:1 => 8 4"}},
     {"JumpIsNoCost",
      one + "jump=3 7\n1 5\n2 1\n",
-     {"5:3: warning: a jump's line has costs, which are left out"},
+     {"5:3: warning: a jump's line has costs, which are ignored"},
      {"f@a a:2 1", "f@a a:1 => 7 3"}},
     {"JumpsDefineIds",
      one + "jfi=(2) b\njfn=(2) g\njump=3 7\n1\nfl=(2)\nfn=(2)\n1 2\n",
@@ -470,8 +470,8 @@ const std::vector<Rule> rules{
      "events: A\nfl=a\nfn=(1 f\n1 2\n",
      {},
      {},
-     "3:6: expected ')' behind an id, found ' '"},
-    {"IdAtTheEndOfTheFile", "events: A\nfn=(1", {}, {}, "2:6: expected ')' behind an id, found ''"},
+     "3:6: expected ')' after an id, found ' '"},
+    {"IdAtTheEndOfTheFile", "events: A\nfn=(1", {}, {}, "2:6: expected ')' after an id, found ''"},
     {"DefinedButNotUsed", "events: A\nfl=a\nfn=(3) unused\nfn=(4) f\n1 2\n", {}, {"f@a a:1 2"}},
     {"NoIds", "events: A\nfl=a\nfn=(below main)\n1 2\n", {}, {"(below main)@a a:1 2"}},
     {"NestedIds",
@@ -505,8 +505,8 @@ const std::vector<Rule> rules{
      {std::string("n\0ul", 4) + "\x80@a\xff\xfe a\xff\xfe:1 2"}},
     {"LinesOfValgrindsDebugging",
      "events: A\nfl=a\nfn=(1) f\nrec=1\nbb=0x10\nln=3\nfrfn=(2) g\n1 2\nrec=2\nfn=(2)\n2 3\n",
-     {"4:1: warning: rec= is left out (2 times)", "5:1: warning: bb= is left out",
-      "6:1: warning: ln= is left out", "7:1: warning: frfn= is left out"},
+     {"4:1: warning: rec= is ignored (2 times)", "5:1: warning: bb= is ignored",
+      "6:1: warning: ln= is ignored", "7:1: warning: frfn= is ignored"},
      {"f@a a:1 2", "g@a a:2 3"}},
 
     // --- parts
@@ -551,22 +551,22 @@ const std::vector<Rule> rules{
      "9:1: the sum of event A does not fit in 64 bits"},
     {"RowsBehindTotals",
      "events: A\nfl=a\nfn=f\n1 2\ntotals: 2\n2 3\n3 4\n",
-     {"6:1: error: lines with costs behind totals:"},
+     {"6:1: error: lines with costs after totals:"},
      {"f@a a:1 2", "f@a a:2 3", "f@a a:3 4"}},
     {"EventsLinesTwice",
      "events: A\nevents: B\nfl=a\nfn=f\n1 2\n",
-     {"2:1: warning: events: stands twice; what it says last counts"},
+     {"2:1: warning: events: occurs twice; the last one is used"},
      {"f@a a:1 0 2"}},
     {"NoBlankBehindCalls",
      "events: A\nfl=a\nfn=f\ncfn=g\ncalls=1-3 5\n1 2\n",
      {},
      {},
-     "5:8: expected a blank behind a count, found a negative number"},
+     "5:8: expected a blank after a count, found a negative number"},
     {"NoBlankBehindJumps",
      "events: A\nfl=a\nfn=f\njump=1+3\n1\n",
      {},
      {},
-     "4:7: expected a blank behind a count, found '+3'"},
+     "4:7: expected a blank after a count, found '+3'"},
 
     // --- Cachegrind's subset
     {"Cachegrind",
@@ -583,9 +583,9 @@ const std::vector<Rule> rules{
 
 class CallgrindReader : public testing::TestWithParam<Rule> {};
 
-TEST_P(CallgrindReader, Keeps) {
+TEST_P(CallgrindReader, FollowsTheRule) {
   const Rule &rule = GetParam();
-  // In one piece, and in pieces that part any line.
+  // In one piece, and in pieces that split any line.
   for (const size_t piece : {size_t{1} << 18, size_t{1}, size_t{7}}) {
     SCOPED_TRACE(piece);
     Diagnostics diagnostics;
@@ -645,7 +645,7 @@ TEST(CallgrindReaderHeader, IsKept) {
   EXPECT_TRUE(p.has_lines);
 }
 
-TEST(CallgrindReaderHeader, TooManyEvents) {
+TEST(CallgrindReaderHeader, LimitsTheNumberOfEvents) {
   std::string text = "events:";
   for (int i = 0; i < 257; ++i)
     text += fmt::format(" e{}", i);
@@ -655,7 +655,7 @@ TEST(CallgrindReaderHeader, TooManyEvents) {
   EXPECT_EQ(profile.error().code, ErrorCode::limit);
 }
 
-TEST(CallgrindReaderHeader, TooManyDescribedEvents) {
+TEST(CallgrindReaderHeader, LimitsTheNumberOfDescribedEvents) {
   std::string text;
   for (int i = 0; i < 2000; ++i)
     text += fmt::format("event: e{} = A\n", i % 1000);
@@ -666,23 +666,23 @@ TEST(CallgrindReaderHeader, TooManyDescribedEvents) {
   EXPECT_EQ(profile.error().text(), "f:2001:1: more than 1000 events are described");
 }
 
-// As many large ids as lines, chosen to fall on one another in a table of a fixed hash.
-TEST(CallgrindReaderLimits, IdsFarApart) {
+// As many large ids as lines, chosen to collide in a table with a fixed hash function.
+TEST(CallgrindReaderLimits, AllowIdsFarApart) {
   std::string text = one;
   for (uint64_t i = 1; i <= 20000; ++i)
     text += fmt::format("fn=({}) f{}\n1 1\n", i * 1056323 * 4096, i);
   EXPECT_EQ(profile_of(text).functions().size(), 20000u);
 }
 
-// The same long name again is no more memory.
-TEST(CallgrindReaderLimits, OneNameMadeOfNamesManyTimes) {
+// Repeating the same long name takes no more memory.
+TEST(CallgrindReaderLimits, StoreARepeatedCompositeNameOnce) {
   std::string text = "events: A\nfl=a\nfn=(1) " + std::string(20000, 'n') + "\n";
   for (int i = 0; i < 5000; ++i)
     text += "fn=(1)'2\n1 1\n";
   EXPECT_EQ(profile_of(text).totals()[0], 5000u);
 }
 
-TEST(CallgrindReaderLimits, AVeryLongLine) {
+TEST(CallgrindReaderLimits, AllowAVeryLongLine) {
   const std::string name(100'000'000, 'n');
   const CostProfile p = profile_of("# " + name + "\n" + one + "1 2\nfn=" + name + "\n2 3\n");
   ASSERT_EQ(p.functions().size(), 2u);
@@ -690,8 +690,8 @@ TEST(CallgrindReaderLimits, AVeryLongLine) {
   EXPECT_EQ(p.totals()[0], 5u);
 }
 
-// Each name twice the one before: a few lines would fill any memory.
-TEST(CallgrindReaderLimits, NamesMadeOfNames) {
+// Each name is twice as long as the one before, so that a few lines would fill any memory.
+TEST(CallgrindReaderLimits, RefuseTooLongCompositeNames) {
   std::string text = "events: A\nfl=a\nfn=(1) 0123456789\n";
   for (int i = 2; i < 60; ++i)
     text += fmt::format("fn=({}) ({})'({})\n", i, i - 1, i - 1);
@@ -703,7 +703,7 @@ TEST(CallgrindReaderLimits, NamesMadeOfNames) {
             std::string::npos);
 }
 
-TEST(CallgrindReaderLimits, Packed) {
+TEST(CallgrindReaderLimits, ApplyToCompressedFiles) {
   std::string text = one;
   for (int i = 0; i < 100000; ++i)
     text += "1 2\n";
@@ -723,7 +723,7 @@ TEST(CallgrindReaderLimits, Packed) {
   EXPECT_EQ(bomb.error().code, ErrorCode::limit);
 }
 
-TEST(CallgrindReaderEmpty, IsNoData) {
+TEST(CallgrindReaderEmpty, ReportsNoData) {
   const TemporaryFolder folder;
   const auto message_of = [&](const std::string &name) {
     Diagnostics diagnostics;
@@ -734,10 +734,10 @@ TEST(CallgrindReaderEmpty, IsNoData) {
   };
   folder.put("callgrind.out.1", "");
   EXPECT_EQ(message_of("callgrind.out.1"), "is empty");
-  // Valgrind leaves it so where each thread has a file.
+  // Valgrind leaves this file empty if each thread has a file of its own.
   folder.put("callgrind.out.1-01", one + "1 2\n");
   EXPECT_EQ(message_of("callgrind.out.1"),
-            "is empty; the threads are in files of their own: callgrind.out.1-01, …");
+            "is empty; the threads are in separate files: callgrind.out.1-01, …");
 }
 
 } // namespace

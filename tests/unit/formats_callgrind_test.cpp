@@ -17,7 +17,7 @@ Written written(const CostProfile &profile, bool compress = true) {
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-TEST(CallgrindWriter, AFileAsItIs) {
+TEST(CallgrindWriter, WritesTheExpectedBytes) {
   CostProfileBuilder builder;
   builder.add_event("ticks");
   builder.add_event("ns", "Nanoseconds", "1000 ticks");
@@ -83,7 +83,7 @@ TEST(CallgrindWriter, AFileAsItIs) {
   EXPECT_FALSE(has(written(*profile, false).bytes, "(1)"));
 }
 
-TEST(CallgrindWriter, TheSameProfileGivesTheSameBytes) {
+TEST(CallgrindWriter, WritesTheSameBytesForTheSameProfile) {
   Random random(81);
   for (int round = 0; round < 200; ++round) {
     RandomShape shape = random_shape(random);
@@ -97,7 +97,7 @@ TEST(CallgrindWriter, TheSameProfileGivesTheSameBytes) {
     };
     const std::string bytes = bytes_of(profile);
     ASSERT_EQ(bytes_of(profile), bytes);
-    // The same samples in another order, and so with other ids.
+    // The same profile with its functions in reverse order, and so with other ids.
     StackProfileBuilder turned;
     for (const ValueType &type : profile.value_types())
       turned.add_value_type(profile.strings[type.type], profile.strings[type.unit]);
@@ -112,7 +112,7 @@ TEST(CallgrindWriter, TheSameProfileGivesTheSameBytes) {
   }
 }
 
-TEST(CallgrindWriter, SaysWhatItChanged) {
+TEST(CallgrindWriter, ReportsWhatItChanged) {
   StackProfileBuilder builder;
   builder.add_value_type("cpu time", "ns");
   const SourceLine line{builder.add_function({builder.intern("(1) a\nb"), {}, {}, {}, 0}), {}, 0};
@@ -124,10 +124,10 @@ TEST(CallgrindWriter, SaysWhatItChanged) {
   EXPECT_TRUE(has(out->bytes, "\nevents: cpu_time\n"));
   EXPECT_TRUE(has(out->bytes, "\nfn=(1) (1) a b\n"));
   EXPECT_TRUE(has(out->bytes, "\npositions: line\n"));
-  EXPECT_EQ(out->lost.size(), 2u); // and that calls are no stacks
+  EXPECT_EQ(out->lost.size(), 2u); // line breaks in names, and whole stacks
 }
 
-TEST(CallgrindWriter, CreatorIsFoundBeforeALongCommand) {
+TEST(CallgrindWriter, PutsTheCreatorBeforeALongCommand) {
   CostProfileBuilder builder;
   builder.add_event("ticks");
   CostPart part;

@@ -37,7 +37,7 @@ std::string_view name_of(const Layout &layout, const Box &box) {
   return box.frame == none<uint32_t> ? "all" : layout.frames[box.frame].name;
 }
 
-// "name depth begin+value", in order.
+// Returns "name depth begin+value" for each box, in order.
 std::vector<std::string> rows(const Layout &layout) {
   std::vector<std::string> out;
   for (const Box &box : layout.boxes)
@@ -48,11 +48,11 @@ std::vector<std::string> rows(const Layout &layout) {
 
 using Path = std::vector<std::string>; // outermost first: name, file, object
 
-// The boxes' paths, and what each holds. Checks on the way that boxes lie inside of their callers,
-// beside each other, and that nothing is missing where all is drawn.
+// Returns the boxes' paths and the value of each. Also checks that boxes lie inside their callers
+// and beside each other, and, if all boxes are drawn, that none is missing.
 std::map<Path, int64_t> boxes_by_path(const Layout &layout, bool all_drawn) {
   std::map<Path, int64_t> out;
-  std::vector<size_t> path; // the boxes that the last one stands on
+  std::vector<size_t> path; // the boxes from the root to the last one
   std::vector<int64_t> end(layout.boxes.size()), inside(layout.boxes.size(), 0);
   EXPECT_EQ(layout.boxes.front().begin, 0);
   EXPECT_EQ(layout.boxes.front().value, layout.total);
@@ -88,7 +88,7 @@ std::map<Path, int64_t> boxes_by_path(const Layout &layout, bool all_drawn) {
   return out;
 }
 
-// The plain way: each sample adds to each beginning of its stack.
+// Counts in the plain way: each sample adds its value to every beginning of its stack.
 std::map<Path, int64_t> counted(const StackProfile &profile) {
   std::map<Path, int64_t> out;
   for (size_t row = 0; row < profile.sample_count(); ++row) {
@@ -111,7 +111,7 @@ std::map<Path, int64_t> counted(const StackProfile &profile) {
   return out;
 }
 
-TEST(FlameGraphLayout, HoldsWhatWasCounted) {
+TEST(FlameGraphLayout, AgreesWithCountingEachSample) {
   Random random(171);
   for (int round = 0; round < 2000; ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
@@ -131,7 +131,7 @@ TEST(FlameGraphLayout, HoldsWhatWasCounted) {
   }
 }
 
-TEST(FlameGraphLayout, LimitsLeaveOutAndSaySo) {
+TEST(FlameGraphLayout, ReportsWhatItsLimitsOmit) {
   Random random(172);
   for (int round = 0; round < 2000; ++round) {
     RandomShape shape = random_shape(random);
@@ -144,7 +144,7 @@ TEST(FlameGraphLayout, LimitsLeaveOutAndSaySo) {
                         .depth = static_cast<uint32_t>(1 + pick(random, 8))};
     const Layout layout = laid_out(profile, limits);
     const auto whole = counted(profile), some = boxes_by_path(layout, false);
-    ASSERT_LE(some.size(), limits.boxes + 1); // and the root
+    ASSERT_LE(some.size(), limits.boxes + 1); // the limit and the root
     int64_t narrow = 0, deep = 0;
     uint64_t left_out = 0;
     for (const auto &[path, value] : whole) {
@@ -165,7 +165,7 @@ TEST(FlameGraphLayout, LimitsLeaveOutAndSaySo) {
   }
 }
 
-TEST(FlameGraphLayout, IsInTheOrderOfNames) {
+TEST(FlameGraphLayout, OrdersBoxesByName) {
   const std::vector<std::string> expected{"all 0 0+10", "a 1 0+6",    "b 2 0+3",
                                           "c 2 3+2",    "main 1 6+4", "a 2 6+3"};
   for (const char *text :
@@ -173,7 +173,7 @@ TEST(FlameGraphLayout, IsInTheOrderOfNames) {
     EXPECT_EQ(rows(laid_out(profile_of(text))), expected);
 }
 
-TEST(FlameGraphLayout, TheWidestBoxesStay) {
+TEST(FlameGraphLayout, KeepsTheWidestBoxes) {
   std::string text;
   for (int i = 0; i < 50; ++i)
     text += "f" + std::to_string(i) + ";g " + std::to_string(100 + i) + "\n";
@@ -184,7 +184,7 @@ TEST(FlameGraphLayout, TheWidestBoxesStay) {
     EXPECT_GE(box.value, 145);
 }
 
-TEST(FlameGraphLayout, StacksOfAnyDepth) {
+TEST(FlameGraphLayout, AllowsStacksOfAnyDepth) {
   std::string text;
   for (int i = 0; i < 200'000; ++i)
     text += i % 2 ? "f;" : "g;";
@@ -209,7 +209,7 @@ size_t count(std::string_view text, std::string_view what) {
   return found;
 }
 
-TEST(FlameGraph, NamesByThemselves) {
+TEST(FlameGraph, ShortensNames) {
   for (const auto &[name, own] : std::map<std::string, std::string>{
            {"main", "main"},
            {"ns::f", "f"},
@@ -236,7 +236,7 @@ TEST(FlameGraph, NamesByThemselves) {
     EXPECT_EQ(flamegraph::own_name(name), own) << name;
 }
 
-TEST(FlameGraph, SaysWhatAFrameIs) {
+TEST(FlameGraph, DescribesEachFrame) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   builder.set_period_ns(1'000'000);
@@ -262,10 +262,10 @@ TEST(FlameGraph, SaysWhatAFrameIs) {
   EXPECT_EQ(count(text, ">./prog -x &lt;y&gt;</text>"), 1u);
   EXPECT_EQ(count(text, ">4 ticks, 1 ms each</text>"), 1u);
   EXPECT_EQ(count(text, ">libz.so.1 75.00%</text>"), 1u);
-  EXPECT_EQ(count(text, "http"), count(text, "http://www.w3.org/")); // names, no resources
+  EXPECT_EQ(count(text, "http"), count(text, "http://www.w3.org/")); // namespaces, not resources
 }
 
-TEST(FlameGraph, TheLostIsNamed) {
+TEST(FlameGraph, ReportsWhatIsLost) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   builder.add_value_type("bytes", "bytes");
@@ -293,13 +293,13 @@ TEST(FlameGraph, TheLostIsNamed) {
   EXPECT_EQ(count(out->bytes, "<path class=\"cut\""), 1u);
 }
 
-TEST(FlameGraph, TheSameProfileGivesTheSameBytes) {
+TEST(FlameGraph, WritesTheSameBytesForTheSameProfile) {
   const std::string text = written(profile_of("main;f 3\nmain;g;h 2\nother 1\n"));
   EXPECT_EQ(written(profile_of("other 1\nmain;g;h 2\nmain;f 1\nmain;f 2\n")), text);
 }
 
-// All that there is may be narrow.
-TEST(FlameGraph, ManyOutermostFrames) {
+// Every frame may be too narrow.
+TEST(FlameGraph, OmitsManyNarrowOutermostFrames) {
   std::string text;
   for (int i = 0; i < 3000; ++i)
     text += "f" + std::to_string(i) + " 1\n";
@@ -308,7 +308,7 @@ TEST(FlameGraph, ManyOutermostFrames) {
   EXPECT_EQ(count(picture, "<g class="), 1u); // the root
 }
 
-TEST(FlameGraph, IsBounded) {
+TEST(FlameGraph, LimitsTheSizeOfThePicture) {
   std::string text;
   for (int i = 0; i < 30'000; ++i) {
     text += "start;main";

@@ -42,7 +42,7 @@ std::string written(const StackProfile &profile) {
   return out->bytes;
 }
 
-TEST(Folded, WhatIsWrittenReadsBack) {
+TEST(Folded, ReadsBackWhatItWrites) {
   Random random(71);
   for (int round = 0; round < 2000; ++round) {
     RandomShape shape = random_shape(random);
@@ -55,7 +55,7 @@ TEST(Folded, WhatIsWrittenReadsBack) {
   }
 }
 
-TEST(Folded, NamesOfAllKindsKeepTheirCounts) {
+TEST(Folded, KeepsTheCountsOfAnyName) {
   Random random(72);
   for (int round = 0; round < 2000; ++round) {
     RandomShape shape = random_shape(random);
@@ -70,7 +70,7 @@ TEST(Folded, NamesOfAllKindsKeepTheirCounts) {
   }
 }
 
-TEST(Folded, TheLostIsNamed) {
+TEST(Folded, ReportsWhatIsLost) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   builder.add_value_type("bytes", "bytes");
@@ -89,7 +89,7 @@ TEST(Folded, TheLostIsNamed) {
   EXPECT_EQ(out->lost.size(), 5u);
 }
 
-TEST(Folded, ReadsWhatOthersWrite) {
+TEST(Folded, ReadsTheOutputOfOtherTools) {
   const StackProfile profile = stacks("# a comment\r\nmain;f g;h(int) 3\r\n\n \t\nmain\t4\n"
                                       "main;f g;h(int)   5\nmain;;x 1");
   EXPECT_EQ(stacks_of(profile),
@@ -97,7 +97,7 @@ TEST(Folded, ReadsWhatOthersWrite) {
   EXPECT_EQ(profile.strings[profile.value_types()[0].type], "ticks");
 }
 
-TEST(Folded, ErrorsSayLineAndColumn) {
+TEST(Folded, ErrorsStateLineAndColumn) {
   const auto text = [](std::string_view bytes) {
     const auto profile = read(bytes);
     EXPECT_FALSE(profile) << bytes;
@@ -149,7 +149,7 @@ Read read_all(std::string_view bytes) {
   return out;
 }
 
-TEST(Folded, FractionsAreKept) {
+TEST(Folded, KeepsFractions) {
   const Read hundredths = read_all("a;b 1.5\na 2\nc 0.25\na;b 1.000\n");
   EXPECT_EQ(hundredths.types, std::vector<std::string>{"nanoticks"});
   EXPECT_EQ(hundredths.totals, std::vector<int64_t>{4'750'000'000});
@@ -157,7 +157,7 @@ TEST(Folded, FractionsAreKept) {
   EXPECT_EQ(hundredths.findings,
             std::vector<std::string>{
                 "f: note: counts have fractions: a count of 1 is read as 1000000000 nanoticks"});
-  // Zeros behind the point are none; the smaller unit may be needed late.
+  // Zeros after the decimal point are not a fraction; the smaller unit may become necessary late.
   EXPECT_EQ(read_all("a 1.000\n").types, std::vector<std::string>{"ticks"});
   const Read billionths = read_all("a 1\na 0.5\na 0.0000001\n");
   EXPECT_EQ(billionths.types, std::vector<std::string>{"nanoticks"});
@@ -168,7 +168,7 @@ TEST(Folded, FractionsAreKept) {
             "f:1:3: warning: counts of more than 9 decimal places are rounded (2 times)");
 }
 
-TEST(Folded, TheDifferentialForm) {
+TEST(Folded, ReadsTheDifferentialForm) {
   const Read two = read_all("# difffolded.pl\na;b 3 5\na 0 7\na;b 1 1\n");
   EXPECT_EQ(two.types, (std::vector<std::string>{"before", "after"}));
   EXPECT_EQ(two.totals, (std::vector<int64_t>{4, 13}));
@@ -183,13 +183,13 @@ TEST(Folded, TheDifferentialForm) {
   EXPECT_EQ(fractions.findings[0],
             "f: note: each line has two counts, which are read as the values "
             "'nanoticks before' and 'nanoticks after'");
-  // A name that ends in a number, where not all do.
+  // A name may end in a number, if not every line has two numbers.
   const Read name = read_all("worker 1 5\nmain 4\n");
   EXPECT_EQ(name.types, std::vector<std::string>{"ticks"});
   EXPECT_EQ(name.written, "main 4\nworker 1 5\n");
 }
 
-TEST(Folded, NamesThatEndInNumbersAreNotWrittenAsCounts) {
+TEST(Folded, DoesNotWriteNamesThatEndInNumbersAsCounts) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   const SourceLine line{builder.add_function({builder.intern("worker 1"), {}, {}, {}, 0}), {}, 0};
@@ -199,7 +199,7 @@ TEST(Folded, NamesThatEndInNumbersAreNotWrittenAsCounts) {
   EXPECT_EQ(written(*builder.finish()), "worker_1 5\n");
 }
 
-TEST(Folded, Utf16AndMarks) {
+TEST(Folded, ReadsUtf16AndByteOrderMarks) {
   const std::string text = "a;\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 3\r\nb 4\r\n";
   const std::u16string wide = u"a;\u00E9\u20AC\U0001F600 3\r\nb 4\r\n";
   const Stacks expected{{{"a", "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"}, 3}, {{"b"}, 4}};
@@ -219,7 +219,7 @@ TEST(Folded, Utf16AndMarks) {
   EXPECT_EQ(stacks_of(stacks(half)), (Stacks{{{"\xEF\xBF\xBD"}, 1}}));
 }
 
-TEST(Folded, IsToldByEveryLine) {
+TEST(Folded, ProbeChecksEveryLine) {
   EXPECT_TRUE(folded::probe("a;b 1\n"));
   EXPECT_TRUE(folded::probe("# c\n\na;b 1\nx 2"));
   EXPECT_FALSE(folded::probe(""));
@@ -227,10 +227,10 @@ TEST(Folded, IsToldByEveryLine) {
   EXPECT_FALSE(folded::probe("a;b\n"));
   EXPECT_FALSE(folded::probe("# callgrind format\nversion: 1\ncreator: x\nevents: Ir\n"));
   const std::string head = ("a;b 1\n" + std::string(4096, 'x')).substr(0, 4096);
-  EXPECT_TRUE(folded::probe(head)); // the last line is not whole
+  EXPECT_TRUE(folded::probe(head)); // the last line is incomplete
 }
 
-TEST(Folded, AMillionFramesDeep) {
+TEST(Folded, AllowsAMillionFrames) {
   std::string text;
   for (int i = 0; i < 1'000'000; ++i)
     text += i % 2 ? "f;" : "g;";
@@ -238,7 +238,7 @@ TEST(Folded, AMillionFramesDeep) {
   EXPECT_EQ(written(stacks(text)), text);
 }
 
-TEST(Folded, PiecesOfAnySizeGiveTheSame) {
+TEST(Folded, ReadsPiecesOfAnySizeAlike) {
   const std::string text = "# c\nmain;f g 3\r\n\nmain;a_name_longer_than_a_piece 4\nmain;f g 5";
   const Stacks whole = stacks_of(stacks(text));
   for (const size_t piece : {1u, 2u, 3u, 7u, 20u}) {
@@ -254,8 +254,8 @@ TEST(Folded, PiecesOfAnySizeGiveTheSame) {
   }
 }
 
-// With a name that tells nothing, too.
-TEST(Folded, AFirstLineMayBeOfAnyLength) {
+// This holds for a name that does not imply a format, too.
+TEST(Folded, AllowsAFirstLineOfAnyLength) {
   TemporaryFolder folder;
   Diagnostics diagnostics;
   for (const size_t size : {4083u, 4084u, 5000u, 70'000'000u})
@@ -268,7 +268,7 @@ TEST(Folded, AFirstLineMayBeOfAnyLength) {
     }
 }
 
-TEST(Formats, AreFoundByNameFileAndContent) {
+TEST(Formats, AreRecognizedByNameFileAndContent) {
   EXPECT_EQ((*format_by_name("folded"))->name, "folded");
   const auto unknown = format_by_name("nonsense");
   ASSERT_FALSE(unknown);
@@ -277,16 +277,16 @@ TEST(Formats, AreFoundByNameFileAndContent) {
     EXPECT_EQ(format_by_file_name(path)->name, "callgrind") << path;
   for (const char *path : {"x.folded", "x.collapsed"})
     EXPECT_EQ(format_by_file_name(path)->name, "folded") << path;
-  // What is written is not packed.
+  // Output is never compressed.
   for (const char *path : {"x", "x.txt", "x.folded/y", "folded", "x.folded.gz", "x.cg.zst"})
     EXPECT_EQ(format_by_file_name(path), nullptr) << path;
 }
 
-TEST(Formats, TellWhatToWrite) {
+TEST(Formats, SelectTheOutputFormat) {
   EXPECT_EQ((*format_for_output("x.cg", "", "--to"))->name, "callgrind");
   EXPECT_EQ((*format_for_output("x.cg", "folded", "--to"))->name, "folded");
   EXPECT_EQ(format_for_output("x", "", "--to").error().text(),
-            "x: the file's name tells no format: add --to callgrind, or another");
+            "x: the file's name does not imply a format: add --to callgrind, or another format");
   const Error unknown = format_for_output("x", "nonsense", "--to").error();
   EXPECT_EQ(unknown.source, "--to");
   EXPECT_EQ(unknown.code, ErrorCode::invalid_argument);
@@ -297,7 +297,7 @@ TEST(Formats, TellWhatToWrite) {
               format.file_names.empty() ? nullptr : &format);
 }
 
-TEST(Formats, ReadingSaysWhatIsWrong) {
+TEST(Formats, ReadingReportsErrors) {
   TemporaryFolder folder;
   Diagnostics diagnostics;
   const auto error = [&](const std::string &path) {
@@ -307,7 +307,7 @@ TEST(Formats, ReadingSaysWhatIsWrong) {
   };
   EXPECT_EQ(error(folder.put("empty.folded", "")).code, ErrorCode::no_data);
   EXPECT_EQ(error(folder.put("zero.folded", "a 0\nb 0\n")).code, ErrorCode::no_data);
-  EXPECT_EQ(error(folder.put("odd.txt", "odd\n")).message, "is in no format that is known here");
+  EXPECT_EQ(error(folder.put("odd.txt", "odd\n")).message, "is not in a known format");
   EXPECT_EQ(error(folder.put("odd.folded", "odd\n")).where, Position::at_line(1));
   EXPECT_EQ(error(folder / "none").code, ErrorCode::not_found);
   const std::string path = folder.put("plain", "a;b 2\n");
@@ -316,7 +316,7 @@ TEST(Formats, ReadingSaysWhatIsWrong) {
   EXPECT_EQ(read->format->name, "folded");
 }
 
-TEST(Formats, WritingRefusesWhatIsNotThere) {
+TEST(Formats, WritingRefusesMissingData) {
   CostProfileBuilder costs;
   costs.add_event("Ir");
   const Profile arcs(std::move(*costs.finish()));
@@ -327,7 +327,7 @@ TEST(Formats, WritingRefusesWhatIsNotThere) {
   EXPECT_EQ(write_parts(whole, **format_by_name("callgrind")).error().code, ErrorCode::no_data);
 }
 
-TEST(Formats, AFileForEachPart) {
+TEST(Formats, WriteAFileForEachPart) {
   Random random(73);
   const Format &callgrind = **format_by_name("callgrind");
   for (int round = 0; round < 100; ++round) {

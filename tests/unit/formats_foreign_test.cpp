@@ -1,4 +1,4 @@
-// Files that are not read: an error says what they are.
+// Tests that the errors for files that are not supported name the format.
 #include <string>
 #include <string_view>
 
@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-TEST(Foreign, IsNamed) {
+TEST(Foreign, IsNamedInTheMessage) {
   const auto begins = [](std::string_view head, std::string_view what) {
     EXPECT_TRUE(foreign_format(head).starts_with(what)) << foreign_format(head);
     EXPECT_EQ(foreign_table(head), "");
@@ -24,27 +24,27 @@ TEST(Foreign, IsNamed) {
     EXPECT_EQ(foreign_format(head), "");
   };
   begins("heap profile:    144:  8498176 [   144:  8498176] @ heapv2/524288\n",
-         "is a heap profile of gperftools");
-  begins("--- contentionz 1 ---\n", "is a contention profile as text");
-  begins("--- threadz 1 ---\n", "is a profile of threads as text");
-  begins("goroutine profile: total 7\n", "is a profile of goroutines as text");
+         "is a text heap profile of gperftools");
+  begins("--- contentionz 1 ---\n", "is a text contention profile");
+  begins("--- threadz 1 ---\n", "is a text thread profile");
+  begins("goroutine profile: total 7\n", "is a text goroutine profile");
   is_table("Total: 12 samples\n       7  58.3%  58.3%       12 100.0% main\n",
            "is a table that pprof printed");
   is_table("File: x\nType: cpu\nShowing nodes accounting for 10ms, 100% of 10ms total\n",
            "is a table that pprof printed");
   is_table("Flat profile:\n\nEach sample counts as 0.01 seconds.\n",
            "is a table that gprof printed");
-  // 0, 3, 0, the period, 0: slots of 4 and of 8 bytes, in both orders.
-  begins("\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0"sv, "is a CPU profile of gperftools");
-  begins("\0\0\0\0\0\0\0\3\0\0\0\0\0\0\x27\x10\0\0\0\0"sv, "is a CPU profile of gperftools");
+  // The words 0, 3, 0, period, 0, in slots of 4 bytes in both byte orders, and in slots of 8 bytes.
+  begins("\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0"sv, "is a CPU profile in gperftools");
+  begins("\0\0\0\0\0\0\0\3\0\0\0\0\0\0\x27\x10\0\0\0\0"sv, "is a CPU profile in gperftools");
   begins("\0\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0"sv,
-         "is a CPU profile of gperftools");
+         "is a CPU profile in gperftools");
   EXPECT_EQ(foreign_format(std::string(100, '\0')), "");
   EXPECT_EQ(foreign_table("Total: 5\n"), "");
   EXPECT_EQ(foreign_format(""), "");
 }
 
-TEST(Foreign, IsAnErrorWhateverItsName) {
+TEST(Foreign, IsAnErrorUnderAnyFileName) {
   const TemporaryFolder folder;
   for (const std::string name : {"a.folded", "a.pb.gz", "a.heap"}) {
     const std::string path =
@@ -57,8 +57,8 @@ TEST(Foreign, IsAnErrorWhateverItsName) {
   }
 }
 
-// What a reader knows is read, although one of its names is what a table begins with.
-TEST(Foreign, TablesAreWhatNoReaderKnows) {
+// A file that a reader recognizes is read, even if one of its names is the beginning of a table.
+TEST(Foreign, IsATableOnlyIfNoReaderKnowsTheFile) {
   const TemporaryFolder folder;
   Diagnostics diagnostics;
   const auto known =

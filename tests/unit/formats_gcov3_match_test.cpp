@@ -1,4 +1,4 @@
-// What .bb, .bbg and .da tell of each other.
+// Tests how .bb, .bbg and .da files are matched with each other.
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Texts texts(const Diagnostics &diagnostics) {
   return out;
 }
 
-// Two real blocks; one counter.
+// Two blocks besides entry and exit, and one counter.
 const std::vector<Bytes::Arcs> call_graph{{{1, 5}}, {{3, 3}, {2, 0x14}}, {{3, 5}}, {{0, 1}}};
 
 Gcov3Graph graph_of(std::initializer_list<const char *> names) {
@@ -37,7 +37,7 @@ Gcov3Graph graph_of(std::initializer_list<const char *> names) {
   return read<Gcov3Graph>(bytes, "x.bbg");
 }
 
-// A function to a text: "block file:line …".
+// Returns one text for each function: its name, then "block file:line …".
 Texts functions_of(const CoverageGraph &graph) {
   Texts out;
   for (const GraphFunction &function : graph.functions) {
@@ -62,7 +62,7 @@ Matched matched(const Gcov3Graph &graph, std::string_view lines) {
   return {functions_of(*out), texts(diagnostics)};
 }
 
-TEST(Gcov3Match, TheGraphAsItIs) {
+TEST(Gcov3Match, KeepsTheGraph) {
   Diagnostics diagnostics;
   const auto out = gcov3_graph(graph_of({"f", "g"}), nullptr, diagnostics);
   ASSERT_TRUE(out);
@@ -73,12 +73,12 @@ TEST(Gcov3Match, TheGraphAsItIs) {
   EXPECT_EQ(g.cfg_checksum, static_cast<uint32_t>(-7));
   ASSERT_EQ(out->arcs_of(g).size(), 5u);
   EXPECT_EQ(out->arcs_of(g)[1].flags, arc_on_tree | arc_fake);
-  EXPECT_EQ(out->arcs_of(g)[2].flags, arc_fall_through); // 16 is not known
+  EXPECT_EQ(out->arcs_of(g)[2].flags, arc_fall_through); // the flag 16 is unknown
   EXPECT_EQ(out->arcs_of(g)[2].source, 1u);
   EXPECT_EQ(out->arcs_of(g)[2].destination, 2u);
 }
 
-TEST(Gcov3Match, TheFileLastsAcrossFunctions) {
+TEST(Gcov3Match, KeepsTheFileAcrossFunctions) {
   const auto got = matched(graph_of({"f", "g"}), Bytes()
                                                      .marked(-2, "f")
                                                      .word(0)
@@ -92,35 +92,35 @@ TEST(Gcov3Match, TheFileLastsAcrossFunctions) {
   EXPECT_EQ(got.functions, (Texts{"f 1 a.h:4 1 a.h:4 2 a.h:5 2 a.c:6", "g 2 a.c:7"}));
 }
 
-TEST(Gcov3Match, WhatDisagrees) {
+TEST(Gcov3Match, ReportsDisagreements) {
   const auto bytes = [](const char *name, int64_t line) {
     return Bytes().marked(-2, name).word(0).marked(-1, "a.c").words({line, 0, 0}).str();
   };
-  // Another order: by name.
+  // Functions in another order are matched by name.
   Matched got = matched(graph_of({"f", "g"}), bytes("g", 2) + bytes("f", 1));
   EXPECT_EQ(got.functions, (Texts{"f 1 a.c:1", "g 1 a.c:2"}));
-  EXPECT_EQ(got.findings, Texts{"x.bb: error: the functions stand in another order than in x.bbg"});
-  // One too few, one too many: x.bb cut between two functions looks whole.
+  EXPECT_EQ(got.findings, Texts{"x.bb: error: the functions are in another order than in x.bbg"});
+  // One function too few, and one too many: x.bb truncated between two functions looks complete.
   got = matched(graph_of({"f", "g"}), bytes("f", 1));
   EXPECT_EQ(got.functions, (Texts{"f 1 a.c:1", "g"}));
   EXPECT_EQ(got.findings, Texts{"x.bbg:0x58: error: function g has no lines in x.bb"});
   got = matched(graph_of({"g"}), bytes("f", 1) + bytes("g", 2));
   EXPECT_EQ(got.functions, Texts{"g 1 a.c:2"});
-  EXPECT_EQ(got.findings, Texts{"x.bb:0x0: error: function f is none of x.bbg"});
-  // Blocks, lines where there can be none.
+  EXPECT_EQ(got.findings, Texts{"x.bb:0x0: error: function f is not in x.bbg"});
+  // Another number of blocks, and lines of blocks that cannot have any.
   got = matched(graph_of({"f"}),
                 Bytes().marked(-2, "f").marked(-1, "a.c").words({9, 0, 1, 0, 2, 0, 8, 0, 7, 0}));
   EXPECT_EQ(got.functions, Texts{"f 1 a.c:1 2 a.c:2"});
   EXPECT_EQ(got.findings,
-            (Texts{"x.bb:0x0: error: a line of the entry, of the exit, or of a block behind it (3 "
+            (Texts{"x.bb:0x0: error: a line of the entry, of the exit, or of a block after it (3 "
                    "times)",
-                   "x.bb:0x0: error: function f has 6 blocks, and 4 in x.bbg"}));
+                   "x.bb:0x0: error: function f has 6 blocks, but 4 in x.bbg"}));
   got = matched(graph_of({"f"}), Bytes().marked(-2, "f").words({0, 1, 0, 0}));
   EXPECT_EQ(got.functions, Texts{"f"});
   EXPECT_EQ(got.findings, Texts{"x.bb:0x0: error: a line without the name of its file"});
 }
 
-TEST(Gcov3Match, TheFormWithoutNames) {
+TEST(Gcov3Match, MatchesTheFormWithoutNames) {
   const auto graph = read<Gcov3Graph>(Bytes().graph(call_graph).graph(call_graph), "x.bbg");
   const auto bytes = [](const char *name, int64_t line) {
     return Bytes().marked(-2, name).word(0).marked(-1, "a.c").words({line, 0, 0}).str();
@@ -130,7 +130,7 @@ TEST(Gcov3Match, TheFormWithoutNames) {
   EXPECT_EQ(got.findings, Texts());
   got = matched(graph, bytes("f", 1));
   EXPECT_EQ(got.functions, (Texts{"f 1 a.c:1", ""}));
-  EXPECT_EQ(got.findings, Texts{"x.bbg:0x44: error: 2 functions, and 1 in x.bb"});
+  EXPECT_EQ(got.findings, Texts{"x.bbg:0x44: error: 2 functions, but 1 in x.bb"});
 
   const auto counters = [&](std::string_view data) {
     Diagnostics diagnostics;
@@ -144,13 +144,13 @@ TEST(Gcov3Match, TheFormWithoutNames) {
             std::pair(Counters{{4}, {5}}, Texts()));
   EXPECT_EQ(counters(Bytes().long_word(1).long_word(4)),
             std::pair(Counters{{}, {}},
-                      Texts{"x.da:0x0: warning: 1 counters are left out: x.bbg wants 2"}));
+                      Texts{"x.da:0x0: warning: 1 counters are ignored: x.bbg needs 2"}));
   EXPECT_EQ(
       counters(Bytes().block(0, {})),
-      std::pair(Counters{}, Texts{"x.da:0x0: is the data of GCC 3.3, and x.bbg is of up to 3.2"}));
+      std::pair(Counters{}, Texts{"x.da:0x0: is data of GCC 3.3, but x.bbg is of GCC up to 3.2"}));
 }
 
-TEST(Gcov3Match, CountersByName) {
+TEST(Gcov3Match, MatchesCountersByName) {
   const auto graph = graph_of({"f", "g"});
   const auto counters = [&](std::string_view data) {
     Diagnostics diagnostics;
@@ -165,7 +165,7 @@ TEST(Gcov3Match, CountersByName) {
   const Bytes one = Bytes().block(2, {3, 4}).function("g", -7, {3}).function("f", -7, {4});
   EXPECT_EQ(counters(one), std::pair(Counters{{4}, {3}}, Texts()));
   EXPECT_EQ(counters(one.str() + one.str()), std::pair(Counters{{8}, {6}}, Texts()));
-  // A block that does not fit is left out; the others count.
+  // Counters that do not match are ignored; the others count.
   EXPECT_EQ(counters(one.str() + Bytes()
                                      .block(3, {1, 1, 1, 1})
                                      .function("f", 7, {1})
@@ -173,11 +173,11 @@ TEST(Gcov3Match, CountersByName) {
                                      .function("h", 1, {1})
                                      .str()),
             std::pair(Counters{{4}, {3}},
-                      Texts{"x.da:0xa8: warning: the counters of f are left out: their checksum is "
-                            "7, and -7 in x.bbg: compiled anew in between",
-                            "x.da:0xc8: warning: the counters of g are left out: they are 2, and "
-                            "x.bbg wants 1",
-                            "x.da:0xf0: warning: the counters of h are left out: x.bbg has no such "
+                      Texts{"x.da:0xa8: warning: the counters of f are ignored: their checksum is "
+                            "7, but -7 in x.bbg: recompiled in between",
+                            "x.da:0xc8: warning: the counters of g are ignored: they are 2, but "
+                            "x.bbg needs 1",
+                            "x.da:0xf0: warning: the counters of h are ignored: x.bbg has no such "
                             "function"}));
   EXPECT_EQ(counters(Bytes().block(1, {3}).function("f", -7, {3})),
             std::pair(Counters{{3}, {}},
@@ -187,7 +187,7 @@ TEST(Gcov3Match, CountersByName) {
   EXPECT_EQ(counters(large.str() + large.str()).second,
             Texts{"x.da:0x88: a counter of f adds up to more than 63 bits hold"});
   EXPECT_EQ(counters(Bytes().long_word(0)).second,
-            Texts{"x.da:0x0: is the data of GCC up to 3.2, and x.bbg is of 3.3"});
+            Texts{"x.da:0x0: is data of GCC up to 3.2, but x.bbg is of GCC 3.3"});
 
   const auto twice = graph_of({"f", "f"});
   const auto data = read<Gcov3Data>(Bytes().block(1, {3}).function("f", -7, {3}), "x.da");

@@ -43,9 +43,10 @@ template <class File> std::string error(std::string_view bytes) {
   return file ? std::string() : file.error().text();
 }
 
-// A function of three blocks and a call that may not return: one counter, the call's.
+// Two blocks besides entry and exit. The first ends with a call that may not return; the arc for
+// its return has the only counter.
 const std::vector<Bytes::Arcs> call_graph{{{1, 5}}, {{3, 3}, {2, 4}}, {{3, 5}}, {{0, 1}}};
-// A loop: its body's and its end's arcs are counted.
+// A loop: the arcs to its body and to its end have counters.
 const std::vector<Bytes::Arcs> loop_graph{{{1, 5}}, {{2, 4}, {3, 0}}, {{1, 1}}, {{0, 1}}};
 
 Bytes two_graphs() {
@@ -66,8 +67,8 @@ Bytes two_counters(int64_t f = 3, int64_t body = 5, int64_t end = 2) {
   return Bytes().block(2, {f, body, end}).function("f", 7, {f}).function("main", -9, {body, end});
 }
 
-// Files with all that a writer may do: zeros with a sign, padding that is not zero, flags and
-// headers of a later time, several blocks.
+// Writes files with everything that a writer may do: zeros with a sign, padding that is not zero,
+// flags and headers of later versions, and several blocks.
 class RandomFiles {
 public:
   explicit RandomFiles(uint32_t seed) : random_(seed) {}
@@ -162,7 +163,7 @@ template <class File> void expect_whole(const std::string &bytes) {
   ASSERT_TRUE(*file->bytes() == bytes);
 }
 
-TEST(Gcov3, RandomFilesAreWrittenAsTheyWere) {
+TEST(Gcov3, WritesRandomFilesAsTheyWereRead) {
   RandomFiles random(31);
   for (int round = 0; round < 3000; ++round) {
     expect_whole<Gcov3Lines>(random.lines());
@@ -173,7 +174,7 @@ TEST(Gcov3, RandomFilesAreWrittenAsTheyWere) {
   }
 }
 
-TEST(Gcov3, Numbers) {
+TEST(Gcov3, ReadsNumbers) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   const auto data = read<Gcov3Data>(Bytes()
                                         .long_word(5)
@@ -191,7 +192,7 @@ TEST(Gcov3, Numbers) {
   EXPECT_EQ(named.functions()[0].checksum, -0x7fffffff);
 }
 
-TEST(Gcov3, NamesOfEveryLength) {
+TEST(Gcov3, ReadsNamesOfEveryLength) {
   for (size_t size = 0; size < 10; ++size) {
     const std::string name(size, 'n');
     const auto lines = read<Gcov3Lines>(Bytes().marked(-2, name).marked(-1, name).word(3), {});
@@ -204,41 +205,42 @@ TEST(Gcov3, NamesOfEveryLength) {
   }
 }
 
-TEST(Gcov3, WhatIsOddIsTold) {
+TEST(Gcov3, ReportsOddities) {
   read<Gcov3Lines>(Bytes().marked(-2, "f", 'x').word(0),
-                   {"f:0x5: warning: what follows a name up to a whole word is not zero"});
+                   {"f:0x5: warning: the padding after a name is not zero"});
   auto graph = call_graph;
   graph[1][1].second = 0x18;
   read<Gcov3Graph>(Bytes().name("f").word(7).graph(graph),
-                   {"f:0x38: warning: an arc with flags that are not known: 0x18"});
+                   {"f:0x38: warning: an arc with unknown flags: 0x18"});
   graph[1][1].second = 2;
   read<Gcov3Graph>(Bytes().name("f").word(7).graph(graph),
-                   {"f:0x38: error: an arc that is fake, and not on the tree"});
+                   {"f:0x38: error: a fake arc that is not on the spanning tree"});
   for (const Bytes::Arcs &exit :
        {Bytes::Arcs{}, Bytes::Arcs{{1, 1}}, Bytes::Arcs{{0, 0}}, Bytes::Arcs{{0, 1}, {0, 1}}}) {
     graph = call_graph;
     graph[3] = exit;
-    read<Gcov3Graph>(Bytes().name("f").word(7).graph(graph),
-                     {"f:0x48: error: the exit lacks its one arc, to the entry and on the tree"});
+    read<Gcov3Graph>(
+        Bytes().name("f").word(7).graph(graph),
+        {"f:0x48: error: the exit needs exactly one arc, to the entry and on the tree"});
   }
   read<Gcov3Data>(
       Bytes().block(1, {1, 2}).function("f", 7, {1, 3}),
-      {"f:0x20: error: the header tells 2 counters, sum 3, maximum 2; they are 2, 4, 3"});
+      {"f:0x20: error: the header states 2 counters, sum 3, maximum 2; they are 2, 4, 3"});
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   read<Gcov3Data>(Bytes().block(1, {1, 2}).function("f", 7, {most, most}),
-                  {"f:0x20: error: the header tells 2 counters, sum 3, maximum 2; their sum leaves "
-                   "63 bits"});
+                  {"f:0x20: error: the header states 2 counters, sum 3, maximum 2; their sum does "
+                   "not fit in 63 bits"});
   read<Gcov3Lines>(Bytes().marked(-1, "a.c").words({3, 4}).marked(-2, "f").word(0),
                    {"f:0xc: error: lines before the name of the first function (2 times)"});
 }
 
-TEST(Gcov3, WhatCannotBeReadIsAnError) {
+TEST(Gcov3, ReportsWhatCannotBeRead) {
   EXPECT_EQ(error<Gcov3Lines>(Bytes().marked(-2, "f").words({0, -3})),
-            "f:0x10: -3 is no line, no end of a block and no mark");
+            "f:0x10: -3 is not a line, an end of a block or a mark");
   EXPECT_EQ(error<Gcov3Lines>(Bytes().word(0).word(-2).padded("f").word(-1)),
-            "f:0x4: the name that begins here has no -2 behind it");
+            "f:0x4: the name that begins here has no -2 after it");
   EXPECT_EQ(error<Gcov3Lines>(Bytes().word(-2).bytes("abcd").word(-2)),
-            "f:0x8: the name in front has no NUL at its end");
+            "f:0x8: the name before this mark has no NUL at its end");
   EXPECT_EQ(error<Gcov3Lines>(Bytes().word(-2).padded("ab").word(0).word(-2)),
             "f:0x4: a name of 2 bytes takes 4, not 8");
   EXPECT_EQ(error<Gcov3Lines>(Bytes().marked(-2, "f").bytes("xyz")),
@@ -250,7 +252,7 @@ TEST(Gcov3, WhatCannotBeReadIsAnError) {
   EXPECT_EQ(error<Gcov3Graph>(Bytes().word(-1).word(-1).padded("f").word(-1)),
             "f:0x4: the number of bytes of a name is -1");
   EXPECT_EQ(error<Gcov3Graph>(Bytes().word(-1).word(1).padded("f").word(5)),
-            "f:0xc: expected the -1 behind a name of 1 bytes, found 5");
+            "f:0xc: expected the -1 after a name of 1 bytes, found 5");
   EXPECT_EQ(error<Gcov3Graph>(named()), "f:0x14: the file ends in the number of blocks");
   EXPECT_EQ(error<Gcov3Graph>(named().words({1, 0, 0})),
             "f:0x14: 1 blocks: a function has an entry and an exit");
@@ -263,11 +265,11 @@ TEST(Gcov3, WhatCannotBeReadIsAnError) {
   EXPECT_EQ(error<Gcov3Graph>(named().words({2, 1, 1, 1, 5, 1, 0, 1, -1})),
             "f:0x18: the number of arcs is 1, but the blocks have 2");
   EXPECT_EQ(error<Gcov3Graph>(named().words({2, 2, 1, 1, 5, 1, 0, 1, -2})),
-            "f:0x34: expected the -1 behind a function, found -2");
+            "f:0x34: expected the -1 after a function, found -2");
   EXPECT_EQ(error<Gcov3Graph>(Bytes().graph(call_graph).name("f")),
             "f:0x44: the number of blocks is -1");
   EXPECT_EQ(error<Gcov3Graph>("gbbg0303"),
-            "f:0x0: is a flow graph of GCC's branch 3.3-hammer (gbbg), which is not read");
+            "f:0x0: is a flow graph of GCC's branch 3.3-hammer (gbbg), which is not supported");
 
   EXPECT_EQ(error<Gcov3Data>(""), "f: is empty");
   EXPECT_EQ(error<Gcov3Data>("some text"), "f:0x0: begins neither with -123 nor with the number of "
@@ -282,7 +284,7 @@ TEST(Gcov3, WhatCannotBeReadIsAnError) {
             "f:0x34: the file ends in the -123 of a block");
 }
 
-TEST(Gcov3, EveryCutIsSeenOrWhole) {
+TEST(Gcov3, ReportsEveryDetectableTruncation) {
   const std::string lines = two_lines().str(), graph = two_graphs().str(),
                     data = two_counters().str(),
                     nameless = Bytes().long_word(2).long_word(1).long_word(2).str();
@@ -303,7 +305,7 @@ TEST(Gcov3, EveryCutIsSeenOrWhole) {
   }
 }
 
-TEST(Gcov3, KindsAreToldByContent) {
+TEST(Gcov3, RecognizesKindsByContent) {
   using gcov3::Kind;
   const auto kinds = [](std::string_view bytes) {
     return std::pair(gcov3::kind_of(bytes, true), gcov3::probe(bytes.substr(0, 4096)));
@@ -315,7 +317,7 @@ TEST(Gcov3, KindsAreToldByContent) {
   EXPECT_EQ(kinds(Bytes().long_word(1).long_word(1)), std::pair(Kind::data, true));
   EXPECT_EQ(kinds(Bytes().long_word(0)), std::pair(Kind::data, true));
   EXPECT_EQ(kinds("gbbg"), std::pair(Kind::other_graph, true));
-  // A file's name in front; its text is a number, too.
+  // The file's name comes first; its text is a number, too.
   EXPECT_EQ(kinds(Bytes().marked(-1, "a.c").marked(-2, "f").word(0)), std::pair(Kind::lines, true));
   EXPECT_EQ(kinds(Bytes().marked(-1, "\4").words({0, 5})), std::pair(Kind::lines, true));
   for (const std::string_view other :
@@ -323,7 +325,7 @@ TEST(Gcov3, KindsAreToldByContent) {
     EXPECT_EQ(kinds(other), std::pair(Kind::none, false)) << other;
   EXPECT_EQ(kinds(Bytes().long_word(3).long_word(1)), std::pair(Kind::none, false));
 
-  // Longer than what is seen of it.
+  // Files that are longer than the part that the probe sees.
   Bytes lines, graph, nameless, counters;
   lines.marked(-2, "f");
   for (int i = 0; i < 2000; ++i)
@@ -341,7 +343,7 @@ TEST(Gcov3, KindsAreToldByContent) {
   EXPECT_EQ(kinds(counters), std::pair(Kind::data, true));
 }
 
-TEST(Gcov3, FilesAreReadAsWhatTheyHold) {
+TEST(Gcov3, ReadsFilesByTheirContent) {
   const TemporaryFolder folder;
   Diagnostics diagnostics;
   const auto kind = [&](const std::string &name, std::string_view bytes) -> std::string {
@@ -356,29 +358,30 @@ TEST(Gcov3, FilesAreReadAsWhatTheyHold) {
   EXPECT_EQ(kind("unknown1", two_lines()), "lines");
   EXPECT_EQ(kind("unknown2", two_graphs()), "graph");
   EXPECT_EQ(kind("unknown3", two_counters()), "data");
-  // An object without functions.
+  // Files of an object without functions.
   EXPECT_EQ(kind("a.bb", ""), "lines");
   EXPECT_EQ(kind("a.bbg", ""), "graph");
   EXPECT_EQ(kind("a.da", ""), "is empty");
   EXPECT_EQ(kind("a", ""), "is empty");
-  // The name tells what a damaged one was.
+  // The name states the kind of a damaged file.
   EXPECT_EQ(kind("b.bbg", "\1\0"), "the file ends in the number of blocks");
   EXPECT_EQ(kind("b.bb", "\1\0"), "the file ends in a word");
   EXPECT_EQ(kind("b.da", "x"),
             "begins neither with -123 nor with the number of counters that its 1 bytes hold");
   EXPECT_EQ(kind("hammer.bbg", "gbbg1234"),
-            "is a flow graph of GCC's branch 3.3-hammer (gbbg), which is not read");
+            "is a flow graph of GCC's branch 3.3-hammer (gbbg), which is not supported");
 }
 
-TEST(Gcov3, CountersAddUp) {
+TEST(Gcov3, AddsCounters) {
   auto sum = read<Gcov3Data>(two_counters(3, 5, 2));
   ASSERT_TRUE(sum.add(read<Gcov3Data>(two_counters(1, 9, 0))));
-  // The program's maximum is not lowered: another object's may be larger.
+  // The program's maximum is not lowered, because another object's may be larger.
   EXPECT_TRUE(*sum.bytes() == two_counters(4, 14, 2).str());
   ASSERT_TRUE(sum.add(sum));
   EXPECT_TRUE(*sum.bytes() == two_counters(8, 28, 4).str());
 
-  // Of a program of several objects, and with a longer header, which is the first's.
+  // A program of several objects, with a longer header, whose additional bytes are the first
+  // file's.
   const auto object = [](int64_t arcs, int64_t all, int64_t maximum, int64_t count, char more) {
     Bytes out;
     out.words({-123, 1, 44, arcs}).long_word(all).long_word(maximum);
@@ -392,7 +395,7 @@ TEST(Gcov3, CountersAddUp) {
   EXPECT_TRUE(*first.bytes() == object(10, 250, 68, 68, 'a').str());
   EXPECT_EQ(first.functions()[0].offset, 56u);
 
-  // Blocks become one.
+  // Several blocks become one.
   auto blocks = read<Gcov3Data>(two_counters(1, 2, 3).str() + two_counters(4, 5, 6).str());
   EXPECT_EQ(blocks.blocks().size(), 2u);
   ASSERT_TRUE(
@@ -402,7 +405,7 @@ TEST(Gcov3, CountersAddUp) {
   EXPECT_EQ(blocks.blocks()[0].object.maximum, 10);
   EXPECT_TRUE(std::ranges::equal(blocks.counters(), std::vector<int64_t>{6, 8, 10}));
 
-  // Those of one file alone, too.
+  // The blocks of a single file become one, too.
   auto alone = read<Gcov3Data>(two_counters(1, 2, 3).str() + two_counters(4, 5, 6).str());
   ASSERT_TRUE(alone.unite());
   EXPECT_EQ(alone.blocks().size(), 1u);
@@ -415,7 +418,7 @@ TEST(Gcov3, CountersAddUp) {
   EXPECT_TRUE(*nameless.bytes() == Bytes().long_word(2).long_word(-8).long_word(0).str());
 }
 
-TEST(Gcov3, OtherCountersAreRefused) {
+TEST(Gcov3, RefusesOtherCounters) {
   auto data = read<Gcov3Data>(two_counters());
   const auto refused = [&](const CounterFile &other) {
     const auto added = data.add(other);
@@ -432,16 +435,14 @@ TEST(Gcov3, OtherCountersAreRefused) {
   EXPECT_EQ(refused(read<Gcov3Data>(
                 Bytes().block(2, {1, 1, 1}).function("f", 7, {1}).function("g", -9, {1, 1}))),
             "f:0x54: function g where f has main: not the same object");
-  EXPECT_EQ(
-      refused(read<Gcov3Data>(
-          Bytes().block(2, {1, 1, 1}).function("f", 8, {1}).function("main", -9, {1, 1}))),
-      "f:0x34: function f is another than in f (checksum 8 and 7, 1 and 1 counters): compiled "
-      "anew in between");
-  EXPECT_EQ(
-      refused(read<Gcov3Data>(
-          Bytes().block(2, {1, 1, 1}).function("f", 7, {1, 1}).function("main", -9, {1}))),
-      "f:0x34: function f is another than in f (checksum 7 and 7, 2 and 1 counters): compiled "
-      "anew in between");
+  EXPECT_EQ(refused(read<Gcov3Data>(
+                Bytes().block(2, {1, 1, 1}).function("f", 8, {1}).function("main", -9, {1, 1}))),
+            "f:0x34: function f differs from that in f (checksum 8 and 7, 1 and 1 counters): "
+            "recompiled in between");
+  EXPECT_EQ(refused(read<Gcov3Data>(
+                Bytes().block(2, {1, 1, 1}).function("f", 7, {1, 1}).function("main", -9, {1}))),
+            "f:0x34: function f differs from that in f (checksum 7 and 7, 2 and 1 counters): "
+            "recompiled in between");
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(refused(read<Gcov3Data>(two_counters(most - 2, 1, 1))),
             "f: the header's sum of the program adds up to more than 63 bits hold");

@@ -1,4 +1,5 @@
-// What GCC 14 has besides: conditions, blocks, calls. No compiler of that version made these files.
+// Tests what GCC 14 adds: conditions, blocks and calls. The files here are not made by that
+// compiler.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -19,9 +20,10 @@ constexpr uint32_t tag_conditions = 0x01470000;
 constexpr Layout gcc_14{"B41*"};
 using Json = nlohmann::json;
 
-// Of each function, in line 10 of the first and 20 of the second: 0 -> 2, 2 -> 3 (counted), 2 -> 4
-// (counted), 3 -> 4, and from 4 to the exit, by a call that may not return (counted) and without.
-// Block 2 has a condition of 3 terms and block 3, in the next line, one of 1 term.
+// Returns notes of two functions, in line 10 and line 20, each with the arcs 0 -> 2, 2 -> 3
+// (counted), 2 -> 4 (counted), 3 -> 4, and from 4 to the exit, by a call that does not return
+// (counted) or through 5. Block 2 has a condition of 3 terms, and block 3, in the next line, one of
+// 1 term.
 std::string notes_of(const Layout &layout = gcc_14, bool conditions = true) {
   Bytes out = notes_header(layout);
   for (const uint32_t ident : {1u, 2u}) {
@@ -51,7 +53,7 @@ void put_counters(Bytes &out, uint32_t tag, const Values &values) {
   });
 }
 
-// Function 1 ran 7 times, of which 2 did not come back from the call.
+// Returns counters in which function 1 ran 7 times, and its call did not return twice.
 std::string data_of(const Values &conditions, const Layout &layout = gcc_14) {
   Bytes out = header(layout, "gcda", 77);
   for (const uint32_t ident : {1u, 2u}) {
@@ -111,7 +113,7 @@ Counted counted(const Values &conditions) {
   return counted(notes_of(), &data);
 }
 
-TEST(Conditions, TermsThatWereNotSeenAreListed) {
+TEST(Conditions, ListTermsThatWereNotCovered) {
   const Counted of = counted({0b101, 0b010, 0, 1});
   EXPECT_TRUE(of.findings.findings().empty());
   EXPECT_EQ(of.json()["format_version"], "2");
@@ -119,12 +121,12 @@ TEST(Conditions, TermsThatWereNotSeenAreListed) {
     "not_covered_true": [1], "not_covered_false": [0, 2]}])"));
   EXPECT_EQ(of.line(11)["conditions"], Json::parse(R"([{"count": 2, "covered": 1,
     "not_covered_true": [0], "not_covered_false": []}])"));
-  // Its counters are not stored, for they are all 0.
+  // Its counters are not stored, because they are all 0.
   EXPECT_EQ(of.line(20)["conditions"], Json::parse(R"([{"count": 6, "covered": 0,
     "not_covered_true": [0, 1, 2], "not_covered_false": [0, 1, 2]}])"));
 }
 
-TEST(Conditions, StandOnlyWhereTheyAreAskedFor) {
+TEST(Conditions, AreReportedOnRequestOnly) {
   const Counted of = counted({7, 7, 1, 1});
   EXPECT_EQ(of.line(10, true, false)["conditions"], Json::array());
   EXPECT_EQ(of.line(10, false, true)["conditions"].size(), 1u);
@@ -132,19 +134,19 @@ TEST(Conditions, StandOnlyWhereTheyAreAskedFor) {
   EXPECT_EQ(of.line(11, false, true)["calls"], Json::array());
 }
 
-TEST(Conditions, WithoutCountersNothingIsCovered) {
+TEST(Conditions, AreNotCoveredWithoutCounters) {
   const Counted of = counted(notes_of(), nullptr);
   EXPECT_EQ(of.line(10)["conditions"][0]["covered"], 0);
   EXPECT_EQ(of.line(10)["conditions"][0]["count"], 6);
 }
 
-TEST(Conditions, BitsBeyondTheTermsAreNotLookedAt) {
+TEST(Conditions, IgnoreBitsBeyondTheTerms) {
   const Counted of = counted({-1, -1, -1, -1});
   EXPECT_EQ(of.line(10)["conditions"][0]["covered"], 6);
   EXPECT_EQ(of.line(11)["conditions"][0]["covered"], 2);
 }
 
-TEST(Conditions, AnotherNumberOfThemEndsTheCounting) {
+TEST(Conditions, MismatchedNumberEndsTheCounting) {
   const Counted of = counted({1, 2});
   ASSERT_EQ(of.findings.findings().size(), 1u);
   EXPECT_NE(of.findings.findings()[0].message.find("the number of conditions of function one"),
@@ -153,7 +155,7 @@ TEST(Conditions, AnotherNumberOfThemEndsTheCounting) {
   EXPECT_EQ(of.line(20)["count"], 0);
 }
 
-TEST(Conditions, NoMoreTermsThanACounterHasBits) {
+TEST(Conditions, HaveNoMoreTermsThanACounterHasBits) {
   Diagnostics findings;
   Bytes out = notes_header(gcc_14);
   put_function(out, gcc_14, 1, "f", 1);
@@ -168,8 +170,8 @@ TEST(Conditions, NoMoreTermsThanACounterHasBits) {
   EXPECT_EQ(notes.error().where, Position::at_offset(at));
 }
 
-// A block of several lines is put on each of them; its condition belongs to the last.
-TEST(Conditions, BelongToTheLineThatTheirBlockWasPutOnLast) {
+// A block of several lines belongs to each of them; its condition belongs to the last one.
+TEST(Conditions, BelongToTheLastLineOfTheirBlock) {
   Bytes notes(gcc_14);
   notes = notes_header(gcc_14);
   put_function(notes, gcc_14, 1, "f", 1);
@@ -180,7 +182,7 @@ TEST(Conditions, BelongToTheLineThatTheirBlockWasPutOnLast) {
   notes.record(tag_conditions, [](Bytes &to) { to.word(2).word(2); });
   notes.record(tag_lines, [](Bytes &to) {
     to.word(2).word(0).text("f.c").word(2).word(3).word(0).text("f.c").word(4);
-    to.word(0).text("f.c").word(4).word(0).text(""); // the same line once more
+    to.word(0).text("f.c").word(4).word(0).text(""); // the same line again
   });
   const Counted of = counted(notes.bytes(), nullptr);
   EXPECT_EQ(of.line(2)["block_ids"], Json::array());
@@ -203,7 +205,7 @@ TEST(Conditions, AreUnitedWhenCountersAreAdded) {
   EXPECT_EQ(of.line(11)["conditions"][0]["covered"], 2);
 }
 
-TEST(Conditions, OfSourcesAreUnitedByTheirPlace) {
+TEST(Conditions, AreUnitedForInstancesOfAFunction) {
   Counted of = counted({0b101, 0b010, 0, 1});
   Diagnostics findings;
   const auto coverage = coverage_of(of.notes.graph, of.counts, findings);
@@ -217,7 +219,7 @@ TEST(Conditions, OfSourcesAreUnitedByTheirPlace) {
   const CoverageTotals totals = totals_of(*coverage);
   EXPECT_EQ(totals.outcomes, 2 * (6 + 2u));
   EXPECT_EQ(totals.outcomes_covered, 4u);
-  // Both functions as one: their rows stand for one line.
+  // Turn both functions into instances of one, with rows for the same lines.
   const StringId name = of.notes.graph.functions[GraphFunctionId{0}].name;
   of.notes.graph.functions[GraphFunctionId{1}].name = name;
   for (GcovLine &line : of.counts.files[0].lines)
@@ -228,7 +230,7 @@ TEST(Conditions, OfSourcesAreUnitedByTheirPlace) {
   EXPECT_EQ(totals_of(*instances).outcomes_covered, 4u);
 }
 
-TEST(Format2, BlocksBranchesAndCalls) {
+TEST(Format2, ListsBlocksBranchesAndCalls) {
   const Counted of = counted({0, 0, 0, 0});
   EXPECT_EQ(of.line(10), Json::parse(R"({"line_number": 10, "function_name": "one", "count": 7,
     "unexecuted_block": false, "block_ids": [2], "calls": [],
@@ -244,9 +246,9 @@ TEST(Format2, BlocksBranchesAndCalls) {
             Json::parse(R"([{"source_block_id": 4, "destination_block_id": 1, "returned": 5}])"));
 }
 
-// In a line of two functions, of which neither is an instance of the other, one stands behind the
-// other.
-TEST(Format2, ALineOfTwoFunctions) {
+// If a line has two functions and neither is an instance of the other, the entries of one follow
+// those of the other.
+TEST(Format2, ListsBothFunctionsOfALine) {
   Bytes notes = notes_header(gcc_14);
   for (const uint32_t ident : {1u, 2u, 3u}) {
     put_function(notes, gcc_14, ident, "f", ident);
@@ -267,17 +269,17 @@ TEST(Format2, ALineOfTwoFunctions) {
     outcomes.push_back(condition["count"]);
   EXPECT_EQ(outcomes, (std::vector{4, 6}));
   EXPECT_EQ(of.line(60)["block_ids"], Json({2, 2, 2}));
-  EXPECT_EQ(of.line(60)["conditions"][0]["count"], 2); // whose block was put here last
+  EXPECT_EQ(of.line(60)["conditions"][0]["count"], 2); // the condition of the last block added here
 }
 
-TEST(Format1, HasNothingOfThis) {
+TEST(Format1, HasNoBlocksCallsOrConditions) {
   const Layout layout{gcc_12};
   const std::string notes = notes_of(layout);
   Bytes plain = header(layout, "gcda", 77);
   for (const uint32_t ident : {1u, 2u}) {
     plain.record(gcov_tag_function, [&](Bytes &to) { to.word(ident).word(11).word(22); });
     put_counters(plain, gcov_tag_counters, {4, 3, 2});
-    put_counters(plain, counter_tag(GcovCounter::conditions), {1, 2, 3}); // of another kind then
+    put_counters(plain, counter_tag(GcovCounter::conditions), {1, 2, 3}); // another kind in GCC 12
   }
   const std::string data = plain.word(0).bytes();
   const Counted of = counted(notes, &data);

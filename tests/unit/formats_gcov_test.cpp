@@ -1,4 +1,4 @@
-// Notes and counters, built here byte by byte.
+// Tests notes and counters that are built here byte by byte.
 #include <algorithm>
 #include <array>
 
@@ -13,8 +13,8 @@
 namespace tally::formats_gcov_test {
 namespace {
 
-// A loop in line 4 of two functions: 0 -> 2, 2 -> 3 (counted), 2 -> 1 (counted), 3 -> 2, where 3 is
-// not the last block.
+// Returns notes of two functions with a loop: 0 -> 2, 2 -> 3 (counted), 2 -> 4 (counted), 3 -> 2
+// and 4 -> 1, so that block 3 is not the last one.
 std::string notes_of(const Layout &layout) {
   Bytes out = notes_header(layout);
   for (const uint32_t ident : {5u, 9u}) {
@@ -27,7 +27,7 @@ std::string notes_of(const Layout &layout) {
     put_arcs(out, {4, 1, 1});
     put_line(out, 2, line);
     put_line(out, 3, line + 1);
-    out.record(0x01990000, [](Bytes &to) { to.word(1).word(2); }); // nobody knows it
+    out.record(0x01990000, [](Bytes &to) { to.word(1).word(2); }); // an unknown tag
   }
   if (layout.clang)
     out.word(0).word(0);
@@ -108,7 +108,7 @@ void expect_at(const Error &error, size_t offset, std::string_view message) {
   EXPECT_NE(error.message.find(message), std::string::npos) << error.text();
 }
 
-TEST(Gcov, CountsOfASmallFile) {
+TEST(Gcov, CountsASmallFile) {
   const std::string json = json_of({gcc_12});
   EXPECT_NE(json.find("\"current_working_directory\": \"/src/x\""), json.npos);
   EXPECT_NE(json.find("\"count\": 42, \"line_number\": 50, "), json.npos) << json;
@@ -119,7 +119,7 @@ TEST(Gcov, CountsOfASmallFile) {
       << json;
 }
 
-TEST(Gcov, ByteOrderAndLengthsMakeNoDifference) {
+TEST(Gcov, ReadsAnyByteOrderAndUnitOfLengths) {
   const std::string json = json_of({gcc_12});
   for (const bool big_endian : {false, true}) {
     EXPECT_EQ(json_of({gcc_12, big_endian}), json);
@@ -134,7 +134,7 @@ TEST(Gcov, ByteOrderAndLengthsMakeNoDifference) {
   }
 }
 
-TEST(Gcov, WhichLayoutItIs) {
+TEST(Gcov, RecognizesTheLayout) {
   Diagnostics diagnostics;
   for (const bool big_endian : {false, true})
     for (const bool clang : {false, true}) {
@@ -154,11 +154,11 @@ TEST(Gcov, WhichLayoutItIs) {
     }
 }
 
-TEST(Gcov, WhatIsReadIsWrittenAgain) {
+TEST(Gcov, WritesWhatItRead) {
   Diagnostics diagnostics;
   for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_12, true}, Layout{gcc_11},
                                Layout{gcc_12, false, true}, Layout{clang_14, true, true}}) {
-    Bytes zeros(layout); // -16 bytes of counters: 2 that are not stored
+    Bytes zeros(layout); // a length of -16 bytes: 2 counters that are not stored
     if (!layout.clang)
       zeros.record(gcov_tag_function, [](Bytes &) {})
           .word(gcov_tag_counters)
@@ -181,22 +181,22 @@ TEST(Gcov, WhatIsReadIsWrittenAgain) {
   }
 }
 
-TEST(Gcov, AnotherMagic) {
+TEST(Gcov, RefusesAnotherMagic) {
   const std::string notes = notes_of({gcc_12}), data = data_of({gcc_12});
-  expect_at(notes_error(data), 0, "is no notes file");
-  expect_at(data_error(notes), 0, "is no file of counters");
-  expect_at(notes_error(""), 0, "is no notes file");
-  expect_at(data_error("gcd"), 0, "is no file of counters");
+  expect_at(notes_error(data), 0, "is not a notes file");
+  expect_at(data_error(notes), 0, "is not a counters file");
+  expect_at(notes_error(""), 0, "is not a notes file");
+  expect_at(data_error("gcd"), 0, "is not a counters file");
 }
 
-TEST(Gcov, AnUnknownVersion) {
+TEST(Gcov, RefusesAnUnknownVersion) {
   for (const char *version : {"x22*", "B2x*", "4.8*", "    "}) {
-    expect_at(notes_error(header({version}, "gcno", 1).bytes()), 4, "is no version of a compiler");
-    expect_at(data_error(header({version}, "gcda", 1).bytes()), 4, "is no version of a compiler");
+    expect_at(notes_error(header({version}, "gcno", 1).bytes()), 4, "is not a compiler version");
+    expect_at(data_error(header({version}, "gcda", 1).bytes()), 4, "is not a compiler version");
   }
 }
 
-TEST(Gcov, BlocksThatAreNotThere) {
+TEST(Gcov, RefusesBlocksThatDoNotExist) {
   const Layout layout{gcc_12};
   const auto with = [&](auto put) {
     Bytes out = notes_header(layout);
@@ -216,10 +216,10 @@ TEST(Gcov, BlocksThatAreNotThere) {
       with([](Bytes &out) { out.record(0x01470000, [](Bytes &r) { r.word(6).word(2); }); });
   expect_at(condition, condition_at + 8, "there is no block 6");
   auto [twice, twice_at] = with([&](Bytes &out) { put_blocks(out, layout, 4); });
-  expect_at(twice, twice_at, "told twice");
+  expect_at(twice, twice_at, "a second record of blocks");
 }
 
-TEST(Gcov, MoreBlocksThanTheFileHasRoomFor) {
+TEST(Gcov, RefusesMoreBlocksThanTheFileHasRoomFor) {
   const Layout layout{gcc_12};
   Bytes out = notes_header(layout);
   put_function(out, layout, 1, "f", 1);
@@ -228,7 +228,7 @@ TEST(Gcov, MoreBlocksThanTheFileHasRoomFor) {
   expect_at(notes_error(out.bytes()), at + 8, "blocks are more than the file has room for");
 }
 
-TEST(Gcov, LengthsBeyondTheFile) {
+TEST(Gcov, RefusesLengthsBeyondTheFile) {
   for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_11}, Layout{clang_14, false, true}}) {
     Bytes notes = notes_header(layout);
     const size_t at = notes.size();
@@ -241,7 +241,7 @@ TEST(Gcov, LengthsBeyondTheFile) {
   }
 }
 
-TEST(Gcov, RecordsBeforeAnyFunction) {
+TEST(Gcov, RefusesRecordsBeforeAnyFunction) {
   const Layout layout{gcc_12};
   const std::array<std::function<void(Bytes &)>, 3> records{
       [&](Bytes &out) { put_blocks(out, layout, 4); },
@@ -257,7 +257,7 @@ TEST(Gcov, RecordsBeforeAnyFunction) {
   }
 }
 
-TEST(Gcov, LinesThatEndTooSoonOrHaveNoFile) {
+TEST(Gcov, RefusesLinesThatEndTooSoonOrHaveNoFile) {
   const Layout layout{gcc_12};
   Bytes out = notes_header(layout);
   put_function(out, layout, 1, "f", 1);
@@ -270,25 +270,25 @@ TEST(Gcov, LinesThatEndTooSoonOrHaveNoFile) {
   expect_at(notes_error(no_end.bytes()), at + 8, "too short");
 }
 
-TEST(Gcov, CountersOfOddLength) {
+TEST(Gcov, RefusesCountersOfOddLength) {
   for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_11}}) {
     Bytes out = header(layout, "gcda", 77);
     const size_t at = out.size();
     out.record(gcov_tag_counters, [](Bytes &to) { to.count(1).word(2); }).word(0);
-    expect_at(data_error(out.bytes()), at, "no multiple of 8 bytes");
+    expect_at(data_error(out.bytes()), at, "not a multiple of 8 bytes");
     Bytes zeros = header(layout, "gcda", 77);
     zeros.word(gcov_tag_counters).word(static_cast<uint32_t>(layout.gcc_12() ? -12 : -3)).word(0);
-    expect_at(data_error(zeros.bytes()), at, "no multiple of 8 bytes");
+    expect_at(data_error(zeros.bytes()), at, "not a multiple of 8 bytes");
   }
 }
 
-TEST(Gcov, EveryCutOfCountersIsAnError) {
+TEST(Gcov, ReportsEveryTruncationOfCounters) {
   Diagnostics diagnostics;
   for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_12, true}, Layout{gcc_11},
                                Layout{clang_14, false, true}, Layout{gcc_12, false, true}}) {
     const std::string whole = data_of(layout);
     ASSERT_TRUE(read_gcov_data(whole, "x.gcda", diagnostics));
-    const size_t behind = layout.clang ? 4 : 0; // Clang ends with two zeros, and one will do
+    const size_t behind = layout.clang ? 4 : 0; // Clang's files end with two zeros; one suffices
     for (size_t size = 0; size < whole.size() - behind; ++size) {
       const Error error = data_error(whole.substr(0, size));
       EXPECT_EQ(error.code, ErrorCode::invalid_input) << size;
@@ -298,8 +298,8 @@ TEST(Gcov, EveryCutOfCountersIsAnError) {
   }
 }
 
-// Between two records nothing tells that more should follow.
-TEST(Gcov, ACutOfNotesWithinARecordIsAnError) {
+// Between two records, nothing indicates that more records should follow.
+TEST(Gcov, ReportsATruncationWithinARecordOfNotes) {
   const Layout layout{gcc_12};
   const std::string whole = notes_of(layout);
   std::vector<size_t> ends{notes_header(layout).size()};
@@ -314,12 +314,12 @@ TEST(Gcov, ACutOfNotesWithinARecordIsAnError) {
   }
 }
 
-// By its layout, or by its functions.
-TEST(Gcov, ClangsNotesEndWithAMark) {
+// The layout or the functions identify Clang's notes.
+TEST(Gcov, ReportsClangsNotesWithoutTheirEndMark) {
   for (const Layout &layout : {Layout{gcc_12, false, true}, Layout{clang_14, false, true}}) {
     Bytes out = notes_header(layout);
     for (const uint32_t ident : {0u, 1u}) {
-      out.record(0x01000000, [&](Bytes &to) { // the graph's checksum is the stamp
+      out.record(0x01000000, [&](Bytes &to) { // the graph's checksum equals the stamp
         to.word(ident).word(11).word(77).text("f");
         if (layout.at_least("A80*"))
           to.word(0);
@@ -340,7 +340,7 @@ TEST(Gcov, ClangsNotesEndWithAMark) {
     const auto notes = read_gcov_notes(whole, "x.gcno", diagnostics);
     ASSERT_TRUE(notes) << notes.error().text();
     EXPECT_TRUE(notes->graph.by_clang);
-    // With no function of the older layout nothing tells whose it is.
+    // In the older layout, nothing but a function identifies a file as Clang's.
     const size_t begin = notes_header(layout).size() + (layout.at_least("A80*") ? 0 : 1);
     for (size_t size = begin; size <= end; ++size) {
       const Error error = notes_error(whole.substr(0, size));
@@ -349,8 +349,8 @@ TEST(Gcov, ClangsNotesEndWithAMark) {
   }
 }
 
-// The shortest name of a folder, of a header with a checksum of 0: what is left is Clang's header.
-TEST(Gcov, ACutWithinTheHeadersFolderIsAnError) {
+// With a short directory name and a checksum of 0, the truncated header looks like Clang's.
+TEST(Gcov, ReportsATruncationWithinTheHeadersDirectory) {
   const Layout layout{gcc_12};
   Bytes out(layout);
   out.word(word_of("gcno")).word(word_of(layout.version)).word(77).word(0).text("/src/x").word(1);
@@ -362,8 +362,8 @@ TEST(Gcov, ACutWithinTheHeadersFolderIsAnError) {
         << size;
 }
 
-// Clang until 10: the function's name stands in the counters, too, and there is one checksum.
-TEST(Gcov, CountersWithNamesOfFunctions) {
+// Until version 10, Clang writes the function's name into the counters, too, and only one checksum.
+TEST(Gcov, ReadsCountersWithFunctionNames) {
   const Layout layout{"402*", false, true};
   Bytes notes = notes_header(layout);
   notes.record(0x01000000, [](Bytes &to) { to.word(0).word(11).text("foo").text("f.c").word(1); });
@@ -382,7 +382,7 @@ TEST(Gcov, CountersWithNamesOfFunctions) {
   EXPECT_EQ(findings, "");
 }
 
-TEST(Gcov, CountersOfNoFunctionOfTheNotes) {
+TEST(Gcov, ReportsCountersOfUnknownFunctions) {
   const Layout layout{gcc_12};
   Diagnostics diagnostics;
   const auto notes = read_gcov_notes(notes_of(layout), "x.gcno", diagnostics);
@@ -400,24 +400,24 @@ TEST(Gcov, CountersOfNoFunctionOfTheNotes) {
     return match_counters(*notes, &*data, "x.gcda", diagnostics).unknown;
   };
   EXPECT_TRUE(unknown({6, 7, 8}, 22));
-  EXPECT_EQ(
-      findings_of(diagnostics),
-      "x.gcda: warning: counters of function 6, which the notes do not know (3 times)\n"
-      "x.gcda: warning: no function of the counters is one of the notes: counted as not run\n");
+  EXPECT_EQ(findings_of(diagnostics),
+            "x.gcda: warning: counters of function 6, which is not in the notes (3 times)\n"
+            "x.gcda: warning: the notes have none of the functions of the counters: counted as not "
+            "run\n");
   EXPECT_TRUE(unknown({5, 9}, 23));
   EXPECT_FALSE(unknown({5, 7}, 22));
-  EXPECT_FALSE(unknown({}, 22)); // place holders alone
+  EXPECT_FALSE(unknown({}, 22)); // only placeholders
 }
 
-TEST(Gcov, CountersOfAnotherCompilationAreNotTaken) {
+TEST(Gcov, IgnoresCountersOfAnotherCompilation) {
   const Layout layout{gcc_12};
   std::string findings;
   const std::string data = data_of(layout, 78);
   EXPECT_EQ(json_of(notes_of(layout), &data, &findings), json_of(notes_of(layout), nullptr));
-  EXPECT_NE(findings.find("x.gcda: warning: the stamp is another"), findings.npos) << findings;
+  EXPECT_NE(findings.find("x.gcda: warning: the stamp differs"), findings.npos) << findings;
 }
 
-TEST(Gcov, CountingEndsWithAFunctionThatDiffers) {
+TEST(Gcov, StopsCountingAtAFunctionThatDiffers) {
   const Layout layout{gcc_12};
   const auto with = [&](auto put) {
     Bytes out = header(layout, "gcda", 77);
@@ -438,21 +438,21 @@ TEST(Gcov, CountingEndsWithAFunctionThatDiffers) {
     function(out, 5, 23, 2);
     function(out, 9, 22, 2);
   });
-  EXPECT_NE(findings.find("the checksum of function five is another"), findings.npos) << findings;
-  // What is behind it is shown as not run.
+  EXPECT_NE(findings.find("the checksum of function five differs"), findings.npos) << findings;
+  // The functions after it are reported as not run.
   EXPECT_NE(json.find("\"name\": \"nine\", \"blocks_executed\": 0"), json.npos) << json;
   auto [json2, findings2] = with([&](Bytes &out) {
     function(out, 5, 22, 2);
     function(out, 9, 22, 3);
   });
-  EXPECT_NE(findings2.find("the number of counters of function nine is another"), findings2.npos);
+  EXPECT_NE(findings2.find("the number of counters of function nine differs"), findings2.npos);
   EXPECT_NE(json2.find("\"name\": \"five\""), json2.npos);
   EXPECT_NE(json2.find("\"name\": \"nine\", \"blocks_executed\": 0"), json2.npos);
   auto [json3, findings3] = with([&](Bytes &out) {
     function(out, 6, 22, 2);
     function(out, 9, 22, 2);
   });
-  EXPECT_NE(findings3.find("counters of function 6, which the notes do not know"), findings3.npos);
+  EXPECT_NE(findings3.find("counters of function 6, which is not in the notes"), findings3.npos);
   EXPECT_NE(json3.find("\"name\": \"nine\""), json3.npos);
 }
 

@@ -53,7 +53,7 @@ Written written(const Coverage &coverage, const WriteOptions &options = {}) {
   return std::move(*out);
 }
 
-// With all that a version may hold.
+// Returns coverage with everything that a version may hold.
 Coverage full() {
   FileCoverage a;
   a.path = "/src/a.c";
@@ -69,7 +69,7 @@ Coverage full() {
   return all;
 }
 
-TEST(Gcovr, ReadsWhatVersion5Writes) {
+TEST(Gcovr, ReadsTheOutputOfVersion5) {
   const std::string text =
       R"({"files": [{"file": "a.c", "functions": [{"execution_count": 2, "lineno": 3, )"
       R"("name": "f(int) const"}], "lines": [)"
@@ -86,10 +86,10 @@ TEST(Gcovr, ReadsWhatVersion5Writes) {
   EXPECT_EQ(text_of(coverage(text)), "file a.c\nfunction f(int) const 3-0 2\n3 2 1f 0e\n6 0\n");
   EXPECT_TRUE(gcovr::probe(text));
   ASSERT_EQ(findings(text).size(), 1u);
-  EXPECT_NE(findings(text)[0].find("note: gcovr/decision: is not kept"), std::string::npos);
+  EXPECT_NE(findings(text)[0].find("note: gcovr/decision is not kept"), std::string::npos);
 }
 
-TEST(Gcovr, ReadsWhatVersion8Writes) {
+TEST(Gcovr, ReadsTheOutputOfVersion8) {
   EXPECT_EQ(
       text_of(coverage(document(
           R"({"line_number": 3, "function_name": "_Z1fi", "count": 2, "branches": [)"
@@ -98,7 +98,7 @@ TEST(Gcovr, ReadsWhatVersion8Writes) {
           R"("gcovr/excluded": true}], "conditions": [{"conditionno": 0, "count": 4, "covered": 3, )"
           R"("not_covered_false": [1], "not_covered_true": []}], "block_ids": [1, 2], )"
           R"("gcovr/md5": "x", "gcovr/data_sources": [["x", "y"]]},)"
-          // A line stands once for each function that it is of.
+          // A line occurs once for each function that it belongs to.
           R"({"line_number": 3, "function_name": "_Z1gi", "count": 5, "branches": [)"
           R"({"count": 4, "fallthrough": false, "throw": false}]},)"
           R"({"line_number": 2, "function_name": "<unknown function>", "count": 1, "branches": []})",
@@ -112,7 +112,7 @@ TEST(Gcovr, ReadsWhatVersion8Writes) {
       "file a.c\nfunction _Z1fi 3-9 2\nfunction g(int) const 3-0 5\n2 1\n3 7 5f 2:3,1\n");
 }
 
-TEST(Gcovr, EachVersionReadsBack) {
+TEST(Gcovr, ReadsBackEachVersion) {
   for (const auto &[version, name] : gcovr::versions) {
     const Written out = written(full(), {.root = "/src/", .gcovr_version = std::string(name)});
     Coverage expected = full();
@@ -134,8 +134,8 @@ TEST(Gcovr, EachVersionReadsBack) {
   }
 }
 
-// What gcovr's readers ask for.
-TEST(Gcovr, EachVersionHasItsKeys) {
+// The keys that gcovr's readers require.
+TEST(Gcovr, WritesTheKeysOfEachVersion) {
   const auto of = [](const std::string &version) {
     return nlohmann::json::parse(written(full(), {.gcovr_version = version}).bytes);
   };
@@ -174,7 +174,7 @@ TEST(Gcovr, EachVersionHasItsKeys) {
                                      "0.3, 0.5, 0.6, 0.10, 0.11, 0.14)");
 }
 
-TEST(Gcovr, WhatTheLayoutCannotHoldIsSaid) {
+TEST(Gcovr, ReportsWhatTheLayoutCannotHold) {
   Coverage all = full();
   all.tests.push_back({"t", all.files});
   all.files[0].lines = {{0, 1, 0, 0, 0, 0}, {1, -1, 0, 0, 0, 0}};
@@ -182,20 +182,20 @@ TEST(Gcovr, WhatTheLayoutCannotHoldIsSaid) {
   all.files[1].functions.push_back({"g(int)", 12, 0, 1});
   EXPECT_EQ(written(all, {.gcovr_version = "0.3"}).lost,
             (std::vector<std::string>{
-                "which test reached what (their sum is written)",
+                "which test reached what (the sum of all tests is written)",
                 "that functions of one name begin in several lines (their sum is written)",
                 "the last lines of functions (this version of the layout has none)",
                 "conditions (this version of the layout has none)", "lines without a line number",
                 "negative counts (written as 1, because the code ran)",
-                "names and paths that are empty or no UTF-8 (changed)"}));
+                "names and paths that are empty or not UTF-8 (changed)"}));
   EXPECT_EQ(written(full()).lost,
             (std::vector<std::string>{
-                "how much of a function's blocks ran (gcovr wants a number: 0 is written)"}));
+                "how much of a function's blocks ran (gcovr requires a number: 0 is written)"}));
   EXPECT_EQ(written(full(), {.gcovr_version = "0.1"}).lost[0],
             "functions (this version of the layout has none)");
 }
 
-TEST(Gcovr, FilesAndLinesAddUp) {
+TEST(Gcovr, AddsUpFilesAndLines) {
   EXPECT_EQ(text_of(coverage(
                 R"({"files": [{"file": "b", "lines": [{"line_number": 9, "count": 1}, )"
                 R"({"line_number": 2, "count": 1, "branches": [{"count": 1}]}, )"
@@ -206,12 +206,11 @@ TEST(Gcovr, FilesAndLinesAddUp) {
             "file a\nfile b\n2 4 3 7\n9 6\n");
 }
 
-TEST(Gcovr, OddThingsAreFindings) {
+TEST(Gcovr, ReportsOdditiesAsDiagnostics) {
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(
-      findings(R"({"gcovr/format_version": "9.1", "files": []})"),
-      (Texts{"a.json: warning: has version 9.1 of gcovr's JSON, which is not known here: what "
-             "is understood is read"}));
+  EXPECT_EQ(findings(R"({"gcovr/format_version": "9.1", "files": []})"),
+            (Texts{"a.json: warning: has version 9.1 of gcovr's JSON, which is unknown: only known "
+                   "keys are read"}));
   const std::string negative = document(R"({"line_number": 3, "count": -4, "branches": []})");
   EXPECT_EQ(text_of(coverage(negative)), "file a.c\n3 1\n");
   EXPECT_NE(findings(negative).at(0).find("-fprofile-update=atomic"), std::string::npos);
@@ -229,40 +228,40 @@ TEST(Gcovr, OddThingsAreFindings) {
             1u);
 }
 
-TEST(Gcovr, ErrorsSayTheOffset) {
+TEST(Gcovr, ErrorsStateTheOffset) {
   const auto line = [](std::string_view value) {
     return error(
         fmt::format(R"({{"files": [{{"file": "a", "lines": [{{"count": {}}}]}}]}})", value));
   };
-  EXPECT_EQ(line("1.5"), "a.json:0x2d: 1.5 of count is no whole number that fits in 63 bits");
-  EXPECT_EQ(line("1e3"), "a.json:0x2d: 1e3 of count is no whole number that fits in 63 bits");
+  EXPECT_EQ(line("1.5"), "a.json:0x2d: 1.5 of count is not a whole number that fits in 63 bits");
+  EXPECT_EQ(line("1e3"), "a.json:0x2d: 1e3 of count is not a whole number that fits in 63 bits");
   EXPECT_EQ(error(R"({"files": [{"file": "a", "lines": [{"line_number": 9223372036854775808}]}]})"),
             "a.json:0x33: 9223372036854775808 does not fit in 63 bits");
-  EXPECT_EQ(line("99999999999999999999"),
-            "a.json:0x2d: 99999999999999999999 of count is no whole number that fits in 63 bits");
-  EXPECT_EQ(line("1e999"), "a.json:0x2d: a number that is larger than any");
+  EXPECT_EQ(
+      line("99999999999999999999"),
+      "a.json:0x2d: 99999999999999999999 of count is not a whole number that fits in 63 bits");
+  EXPECT_EQ(line("1e999"), "a.json:0x2d: the number is too large");
   EXPECT_EQ(line(R"("\"1")"), "a.json:0x2d: expected a whole number as count");
   EXPECT_EQ(line("true"), "a.json:0x2d: expected a whole number as count");
   EXPECT_EQ(line("[]"), "a.json:0x2d: expected a whole number as count");
   EXPECT_EQ(line("5"), "a.json:0x23: a line without line_number");
-  EXPECT_EQ(line("x"), "a.json:0x2d: is no JSON here: found 'x}]}]}'");
+  EXPECT_EQ(line("x"), "a.json:0x2d: is not JSON here: found 'x}]}]}'");
   EXPECT_EQ(error("{\"files\": ["), "a.json:0xb: truncated: the JSON does not end");
-  EXPECT_EQ(error("{}"), "a.json: is no tracefile of gcovr: there is no files");
+  EXPECT_EQ(error("{}"), "a.json: is not a tracefile of gcovr: there is no files");
   EXPECT_EQ(error("{\"files\": []}"),
-            "a.json: is no tracefile of gcovr: there is no gcovr/format_version");
-  EXPECT_EQ(error("{\"files\": [1]}"), "a.json:0xb: this is no part of a tracefile");
-  EXPECT_EQ(error("{\"files\": [[]]}"), "a.json:0xb: this is no part of a tracefile");
+            "a.json: is not a tracefile of gcovr: there is no gcovr/format_version");
+  EXPECT_EQ(error("{\"files\": [1]}"), "a.json:0xb: this is not a part of a tracefile");
+  EXPECT_EQ(error("{\"files\": [[]]}"), "a.json:0xb: this is not a part of a tracefile");
   EXPECT_EQ(error("{\"files\": {}}"), "a.json:0xa: expected a list as files");
-  EXPECT_EQ(error("{\"files\": [], \"files\": []}"), "a.json:0x17: files stands twice");
+  EXPECT_EQ(error("{\"files\": [], \"files\": []}"), "a.json:0x17: files occurs twice");
   EXPECT_EQ(error(R"({"files": [{"filename": "a", "line_total": 3}]})"),
-            "a.json: is gcovr's summary, which has no lines: `gcovr --json` writes what is read "
-            "here");
+            "a.json: is gcovr's summary, which has no lines: use the output of `gcovr --json`");
   EXPECT_EQ(error(document(R"({"line_number": 4294967296, "count": 1})")),
             "a.json:0x44: there is no line 4294967296");
   EXPECT_EQ(error(document(R"({"conditions": [{"count": 4, "not_covered_true": [2]}]})")),
             "a.json:0x54: there is no term 2 of 2");
   EXPECT_EQ(error(document(R"({"conditions": [{"count": 3}]})")),
-            "a.json:0x54: a condition has no 3 outcomes: each term has two");
+            "a.json:0x54: a condition cannot have 3 outcomes: each term has two");
   std::string deep = R"({"gcovr/format_version":"0.3","files":[],"x":)";
   EXPECT_TRUE(gcovr::probe(deep));
   deep += std::string(1'000'000, '[');
@@ -276,7 +275,7 @@ TEST(Gcovr, ErrorsSayTheOffset) {
   EXPECT_EQ(sum.error().source, "a.c");
 }
 
-TEST(Gcovr, IsToldByItsKeys) {
+TEST(Gcovr, IsRecognizedByItsKeys) {
   EXPECT_TRUE(gcovr::probe(" {\n \"gcovr/format_version\""));
   EXPECT_TRUE(gcovr::probe("{\"files\" : [ {\"file\": \"a.c\", \"functions\""));
   EXPECT_FALSE(gcovr::probe(""));
@@ -294,7 +293,7 @@ TEST(Gcovr, IsToldByItsKeys) {
   }
 }
 
-TEST(Gcovr, ALineThatStandsVeryOften) {
+TEST(Gcovr, AllowsALineThatOccursVeryOften) {
   std::string lines = R"({"line_number": 1, "count": 0})";
   for (int i = 0; i < 100'000; ++i)
     lines += R"(, {"line_number": 1, "count": 1, "branches": [{"count": 2}]})";

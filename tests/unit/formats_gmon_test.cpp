@@ -16,7 +16,7 @@ constexpr std::array<PcLayout, 4> layouts{{{PcFlavour::gnu, 8, false},
                                            {PcFlavour::gnu, 8, true},
                                            {PcFlavour::gnu, 4, true}}};
 
-// A file, byte by byte.
+// Builds a file byte by byte.
 class Bytes {
 public:
   explicit Bytes(PcLayout layout) : layout_(layout) {}
@@ -73,7 +73,7 @@ void expect_error(std::string_view bytes, std::string_view text) {
   EXPECT_EQ(profile.error().text(), text);
 }
 
-TEST(Gmon, EachLayoutIsReadAndWrittenAgain) {
+TEST(Gmon, ReadsAndWritesEachLayout) {
   for (const PcLayout &layout : layouts) {
     Bytes bytes(layout);
     bytes.header().histogram(0x1000, 0x1008, {1, 2, 65535, 0});
@@ -93,7 +93,7 @@ TEST(Gmon, EachLayoutIsReadAndWrittenAgain) {
   }
 }
 
-TEST(Gmon, ATruncatedFileIsOneErrorWithAPlace) {
+TEST(Gmon, ReportsATruncatedFileWithAnOffset) {
   for (const PcLayout &layout : layouts) {
     Bytes bytes(layout);
     std::vector<size_t> whole;
@@ -121,7 +121,7 @@ TEST(Gmon, ATruncatedFileIsOneErrorWithAPlace) {
   }
 }
 
-TEST(Gmon, CountsBeyondWhatIsThereReserveNothing) {
+TEST(Gmon, DoesNotAllocateForCountsBeyondTheFile) {
   Bytes bytes(layouts[0]);
   bytes.header().number(0, 1).pointer(0x1000).pointer(uint64_t{1} << 40).number(0x7FFFFFFF, 4);
   bytes.number(100, 4);
@@ -136,7 +136,7 @@ TEST(Gmon, CountsBeyondWhatIsThereReserveNothing) {
   EXPECT_EQ(read_blocks.error().code, ErrorCode::invalid_input);
 }
 
-TEST(Gmon, HistogramsOfOneRangeAddUp) {
+TEST(Gmon, AddsUpHistogramsOfOneRange) {
   for (const PcLayout &layout : layouts) {
     Bytes bytes(layout);
     bytes.header();
@@ -150,7 +150,7 @@ TEST(Gmon, HistogramsOfOneRangeAddUp) {
   }
 }
 
-TEST(Gmon, WhatMakesNoSenseIsRefused) {
+TEST(Gmon, RefusesInconsistentRecords) {
   const auto file = [](auto... more) {
     Bytes bytes(layouts[0]);
     bytes.header().histogram(0x1000, 0x1010, {1, 2, 3, 4});
@@ -175,10 +175,10 @@ TEST(Gmon, WhatMakesNoSenseIsRefused) {
       file([](Bytes &b) {
         b.histogram(0x2000, 0x2010, {1, 2, 3, 4}, 1000);
       }),
-      "input:0x45: a histogram has 1000 ticks for one of seconds, others 100 ticks for one "
-      "of seconds: their bins do not add up");
+      "input:0x45: a histogram has 1000 ticks per unit (seconds), others 100 ticks per unit "
+      "(seconds): their bins cannot be added up");
   expect_error(file([](Bytes &b) { b.histogram(0x2000, 0x2000, {1}); }),
-               "input:0x45: a histogram of [0x2000, 0x2000) holds nothing");
+               "input:0x45: the histogram of [0x2000, 0x2000) is empty");
   expect_error(file([](Bytes &b) { b.histogram(0x2000, 0x2010, {}); }),
                "input:0x45: a histogram of [0x2000, 0x2010) has 0 bins");
   expect_error(file([](Bytes &b) {
@@ -190,11 +190,11 @@ TEST(Gmon, WhatMakesNoSenseIsRefused) {
                }),
                "input:0x45: a histogram has a rate of -1");
   expect_error(file([](Bytes &b) { b.number(7, 1); }),
-               "input:0x45: a record has the tag 7, where 0, 1 and 2 are known");
-  expect_error(Bytes(layouts[0]).header(2).text, "input:0x4: version 2 is not known here, but 1");
+               "input:0x45: a record has the unknown tag 7; the tags are 0, 1 and 2");
+  expect_error(Bytes(layouts[0]).header(2).text, "input:0x4: version 2 is not supported; 1 is");
 }
 
-TEST(Gmon, GlibcsCountOfBasicBlocksIsRecognized) {
+TEST(Gmon, RecognizesGlibcsCountOfBasicBlocks) {
   Bytes bytes(layouts[0]);
   bytes.header().number(2, 1).number(2, 8).pointer(0x1000).pointer(9).pointer(0x1004).pointer(3);
   Diagnostics findings;
@@ -207,7 +207,7 @@ TEST(Gmon, GlibcsCountOfBasicBlocksIsRecognized) {
   expect_equal(sound(written(*profile)), *profile);
 }
 
-TEST(Gmon, TheFormOf44Bsd) {
+TEST(Gmon, ReadsTheLayoutOf44Bsd) {
   for (const auto &[size, big] : {std::pair(8, false), {4, false}, {8, true}, {4, true}}) {
     const PcLayout layout{PcFlavour::bsd, static_cast<uint8_t>(size), big};
     Bytes bytes(layout);
@@ -230,7 +230,7 @@ TEST(Gmon, TheFormOf44Bsd) {
           EXPECT_EQ(read_part.error().where.kind, Position::Kind::offset);
         }
       }
-    // What it does not hold is written as GNU does.
+    // Counts that this layout cannot hold are written in the GNU layout.
     const PcProfile *const twice[] = {&profile, &profile};
     const auto sum = merge_pcs(twice);
     ASSERT_TRUE(sum);
@@ -243,7 +243,7 @@ TEST(Gmon, TheFormOf44Bsd) {
   }
 }
 
-TEST(Gmon, MonOutOfV7) {
+TEST(Gmon, ReadsTheMonOutOfV7) {
   for (const auto &[size, big] : {std::pair(8, false), {4, false}, {8, true}, {4, true}}) {
     const PcLayout layout{PcFlavour::mon, static_cast<uint8_t>(size), big};
     Bytes bytes(layout);
@@ -260,11 +260,11 @@ TEST(Gmon, MonOutOfV7) {
     EXPECT_EQ(written(profile), bytes.text);
   }
   expect_error("some text or other",
-               "input:0x0: is no gmon.out: it begins neither with \"gmon\" nor "
-               "as those of 4.4BSD, and makes no whole mon.out");
+               "input:0x0: is not a gmon.out: it begins neither with \"gmon\" nor "
+               "like those of 4.4BSD, and is not a complete mon.out");
 }
 
-TEST(Gmon, WhatIsWrittenIsReadAsTheSame) {
+TEST(Gmon, ReadsBackWhatItWrites) {
   std::mt19937_64 random(51);
   for (int round = 0; round < 2000; ++round) {
     const PcLayout &layout = layouts[random() % layouts.size()];
@@ -277,7 +277,7 @@ TEST(Gmon, WhatIsWrittenIsReadAsTheSame) {
   }
 }
 
-TEST(Gmon, AMergeIsTheSum) {
+TEST(Gmon, MergesToTheSum) {
   std::mt19937_64 random(52);
   for (int round = 0; round < 500; ++round) {
     const PcProfile profile = random_pcs(random);
@@ -296,7 +296,7 @@ TEST(Gmon, AMergeIsTheSum) {
   }
 }
 
-TEST(Gmon, CountsThatWouldFillADiskAreRefused) {
+TEST(Gmon, RefusesCountsThatWouldFillADisk) {
   PcProfileBuilder builder;
   ASSERT_TRUE(builder.add_range({0x1000, 0x1002, {.bytes = 2}, {uint64_t{1} << 42}}, 1, "Ir", 'I'));
   const auto profile = builder.finish();

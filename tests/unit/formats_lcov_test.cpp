@@ -47,7 +47,7 @@ Written written(const Coverage &coverage, const WriteOptions &options = {}) {
   return std::move(*out);
 }
 
-// One file in one section.
+// Returns a file of one section.
 std::string section(std::string_view records) {
   return fmt::format("SF:/a.c\n{}end_of_record\n", records);
 }
@@ -72,7 +72,7 @@ constexpr std::string_view whole = "TN:\n"
                                    "LH:2\n"
                                    "end_of_record\n";
 
-TEST(Lcov, ReadsAndWritesTheSame) {
+TEST(Lcov, WritesWhatItRead) {
   const Coverage read = coverage(whole);
   EXPECT_EQ(text_of(read), "file /src/a.c\n"
                            "function main 3-0 1\n"
@@ -84,17 +84,18 @@ TEST(Lcov, ReadsAndWritesTheSame) {
   const Written out = written(read);
   EXPECT_EQ(out.bytes, whole);
   EXPECT_TRUE(out.lost.empty());
-  // Paths stay: genhtml looks for the sources there.
+  // Paths are not changed, because genhtml looks for the sources there.
   EXPECT_EQ(written(read, {.root = "/src"}).bytes, whole);
 }
 
-TEST(Lcov, ReadsWhatVersion2Writes) {
+TEST(Lcov, ReadsTheOutputOfVersion2) {
   EXPECT_EQ(text_of(coverage("# a comment\r\n\r\nTN:\r\nSF:/a b.c\r\nVER:7\r\n"
                              "FN:3,8,f(int, int)\r\nFNDA:2,f(int, int)\r\n"
                              "BRDA:4,0,0,1\r\nBRDA:4,e0,1,0\r\nBRDA:4,f1,0,3\r\n"
                              "DA:3,2,Zm9v\r\nDA:4,1,a+/=\r\nend_of_record\r\n")),
             "file /a b.c\nfunction f(int, int) 3-8 2\n3 2\n4 1 1 0e 3f\n");
-  // Since 2.2: functions that begin in one place are one in FNF; what cannot be reached is marked.
+  // Since 2.2, functions that begin in one line count as one in FNF, and unreachable branches are
+  // marked.
   const std::string groups = section("FNL:0,3,8\nFNA:0,1,f<int>\nFNA:0,0,f<char>\nFNL:1,9\n"
                                      "FNA:1,0,g\nFNF:2\nFNH:1\nBRDA:3,U0,0,1\nBRDA:3,eU0,1,1\n"
                                      "BRDA:3,0,2,4\nBRF:1\nBRH:1\nDA:3,1\n");
@@ -103,16 +104,16 @@ TEST(Lcov, ReadsWhatVersion2Writes) {
   EXPECT_TRUE(findings(groups).empty());
 }
 
-TEST(Lcov, BranchesMayBeExpressions) {
+TEST(Lcov, ReadsBranchesNamedByExpressions) {
   const std::string text = section("BRDA:3,0,f(x, y) && !b,2\nBRDA:3,0,!(f(x, y) && !b),-\n"
                                    "BRDA:3,0,1,5\nBRDA:3,0,f(x, y) && !b,1\nDA:3,2\n");
   EXPECT_EQ(text_of(coverage(text)), "file /a.c\n3 2 5 0 3\n");
   EXPECT_EQ(findings(text),
-            (std::vector<std::string>{"a.info:2:1: note: branches that are told by their text are "
-                                      "kept, their text is not"}));
+            (std::vector<std::string>{"a.info:2:1: note: branches that are identified by a text "
+                                      "are kept, but the text is not"}));
 }
 
-TEST(Lcov, ConditionsAreFolded) {
+TEST(Lcov, MergesOutcomesIntoConditions) {
   const std::string text =
       section("MCDC:3,2,t,1,0,a\nMCDC:3,2,f,0,0,a\nMCDC:3,2,t,0,1,b, c\nMCDC:3,2,f,4,1,b, c\n"
               "MCDC:3,1,t,1,0,d\nMCF:6\nMCH:3\nDA:3,1\n");
@@ -127,7 +128,7 @@ TEST(Lcov, ConditionsAreFolded) {
   EXPECT_EQ(out.lost, std::vector<std::string>{"conditions"});
 }
 
-TEST(Lcov, SectionsOfAFileAddUp) {
+TEST(Lcov, AddsUpTheSectionsOfAFile) {
   EXPECT_EQ(
       text_of(coverage(section("FN:1,f\nFNDA:1,f\nBRDA:2,0,0,1\nBRDA:2,0,0,1\nDA:1,1\nDA:2,2\n"
                                "DA:1,1\n") +
@@ -135,9 +136,9 @@ TEST(Lcov, SectionsOfAFileAddUp) {
       "file /a.c\nfunction f 1-5 3\n1 2\n2 7 2 4\n9 0\n");
 }
 
-TEST(Lcov, TestsAreToldApart) {
+TEST(Lcov, DistinguishesTests) {
   const std::string text = "TN:one\nSF:/a\nBRDA:1,0,0,2\nDA:1,2\nend_of_record\n"
-                           "SF:/b\nDA:1,1\nend_of_record\n" // of "one" still
+                           "SF:/b\nDA:1,1\nend_of_record\n" // still of "one"
                            "TN:two\nSF:/a\nDA:1,1\nDA:2,0\nend_of_record\n"
                            "TN:\nSF:/a\nDA:2,4\nend_of_record\n"
                            "TN:idle\n";
@@ -150,7 +151,7 @@ TEST(Lcov, TestsAreToldApart) {
   const std::string out = written(read).bytes;
   EXPECT_EQ(text_of(coverage(out)), text_of(read));
   EXPECT_EQ(written(coverage(out)).bytes, out);
-  // Sections by test, then file; a test that reached nothing has its line.
+  // Sections are ordered by test, then by file; a test that reached nothing has its TN line.
   std::string order;
   for (size_t at = 0; at < out.size(); at = out.find('\n', at) + 1)
     if (const std::string line = out.substr(at, out.find('\n', at) - at);
@@ -159,8 +160,8 @@ TEST(Lcov, TestsAreToldApart) {
   EXPECT_EQ(order, "TN: SF:/a TN:idle TN:one SF:/a TN:one SF:/b TN:two SF:/a ");
 }
 
-// By what the records call them: a test that saw only some is as good as one that saw all.
-TEST(Lcov, BranchesOfTestsAreTheSameByNumber) {
+// Branches are matched by their numbers in the records, even if a test has only some of them.
+TEST(Lcov, MatchesBranchesOfTestsByNumber) {
   const Coverage apart = coverage("TN:a\nSF:/a\nBRDA:1,0,0,5\nBRDA:1,1,0,0\nDA:1,5\n"
                                   "end_of_record\n"
                                   "TN:b\nSF:/a\nBRDA:1,1,0,7\nDA:1,7\nend_of_record\n");
@@ -175,10 +176,10 @@ TEST(Lcov, BranchesOfTestsAreTheSameByNumber) {
     EXPECT_EQ(read->files[0].lines[0].count, 12);
   }
   const CoverageTotals b = totals_of(apart.tests[1].files[0]);
-  EXPECT_EQ(b.branches, 2u); // so the tests together are the files
+  EXPECT_EQ(b.branches, 2u); // so that the tests add up to the files
   EXPECT_EQ(b.branches_taken, 1u);
   EXPECT_EQ(text_of(coverage(written(apart).bytes)), text_of(apart));
-  // Likewise conditions, by their number of terms.
+  // Conditions are matched likewise, by their number of terms.
   EXPECT_EQ(totals_of(coverage("TN:a\nSF:/a\nMCDC:1,2,t,1,0,a\nMCDC:1,3,t,0,0,b\nDA:1,5\n"
                                "end_of_record\n"
                                "TN:b\nSF:/a\nMCDC:1,3,f,1,0,b\nDA:1,7\nend_of_record\n"))
@@ -186,7 +187,7 @@ TEST(Lcov, BranchesOfTestsAreTheSameByNumber) {
             10u);
 }
 
-TEST(Lcov, NamesThatLcovRefusesAreChangedAndSaid) {
+TEST(Lcov, ChangesAndReportsNamesThatLcovRefuses) {
   Coverage odd = coverage("TN:a\nSF:/a\nFN:3,12,7,f\nFNDA:2,7,f\nDA:3,1\nend_of_record\n"
                           "TN:b\nSF:/a\nDA:3,4\nend_of_record\n");
   odd.files[0].path = odd.tests[0].files[0].path = odd.tests[1].files[0].path = "/a\nb";
@@ -202,8 +203,8 @@ TEST(Lcov, NamesThatLcovRefusesAreChangedAndSaid) {
   EXPECT_EQ(written(coverage(out.bytes)).bytes, out.bytes);
 }
 
-// lcov keeps letters, digits and '_' alone.
-TEST(Lcov, NamesOfTestsAreReadBack) {
+// lcov keeps only letters, digits and '_'.
+TEST(Lcov, ReadsBackNamesOfTests) {
   for (const auto &[name, text] :
        std::vector<std::pair<std::string, std::string>>{{"app:parse list", "app_x3Aparse_x20list"},
                                                         {"snake_case_2", "snake_case_2"},
@@ -219,12 +220,12 @@ TEST(Lcov, NamesOfTestsAreReadBack) {
     EXPECT_EQ(coverage(out.bytes).tests[0].name, name);
     EXPECT_TRUE(out.lost.empty());
   }
-  // Other tools' names stay as they are.
+  // Names that other tools wrote are not changed.
   for (const std::string name : {"a_x41", "a-b", "a_x5F", "_x5Fx4", "_x"})
     EXPECT_EQ(coverage("TN:" + name + "\nSF:/a\nDA:3,1\nend_of_record\n").tests[0].name, name);
 }
 
-TEST(Lcov, WhatTheFormCannotHoldIsSaid) {
+TEST(Lcov, ReportsWhatTheFormatCannotHold) {
   FileCoverage file;
   file.path = "/a";
   file.lines = {{0, 1, 0, 0, 0, 0}, {5, -3, 0, 2, 0, 1}};
@@ -244,23 +245,24 @@ TEST(Lcov, WhatTheFormCannotHoldIsSaid) {
                 "negative counts (written as 1, because the code ran)"}));
 }
 
-TEST(Lcov, OddThingsAreFindings) {
+TEST(Lcov, ReportsOdditiesAsDiagnostics) {
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(findings(section("DA:1,-5\nBRDA:1,0,0,-7\n")),
-            (Texts{"a.info:2:1: warning: a count is negative, and read as 1: it tells that this "
-                   "ran, not how often (threads that count without -fprofile-update=atomic leave "
-                   "such counts) (2 times)"}));
+  EXPECT_EQ(
+      findings(section("DA:1,-5\nBRDA:1,0,0,-7\n")),
+      (Texts{"a.info:2:1: warning: a count is negative and is read as 1: the code ran, but how "
+             "often is not known (threads that count without -fprofile-update=atomic leave "
+             "such counts) (2 times)"}));
   EXPECT_EQ(text_of(coverage(section("DA:1,-5\nBRDA:1,0,0,-7\n"))), "file /a.c\n1 1 1\n");
-  // As a writer without signs has -1, and a number of any size.
+  // -1 as a writer of unsigned numbers prints it, and numbers of any size.
   const std::string large =
       section("FN:1,f\nFNDA:99999999999999999999,f\nDA:1,3\nBRDA:1,0,0,18446744073709551615\n"
               "BRDA:1,0,1,9223372036854775807\nDA:2,-99999999999999999999\n");
   EXPECT_EQ(
       findings(large),
-      (Texts{"a.info:3:1: warning: a count does not fit in 63 bits, and is read as 1: it tells "
-             "that this ran, not how often (2 times)",
-             "a.info:7:1: warning: a count is negative, and read as 1: it tells that this "
-             "ran, not how often (threads that count without -fprofile-update=atomic leave "
+      (Texts{"a.info:3:1: warning: a count does not fit in 63 bits and is read as 1: the code "
+             "ran, but how often is not known (2 times)",
+             "a.info:7:1: warning: a count is negative and is read as 1: the code ran, but how "
+             "often is not known (threads that count without -fprofile-update=atomic leave "
              "such counts)"}));
   EXPECT_EQ(text_of(coverage(large)),
             "file /a.c\nfunction f 1-0 1\n1 3 1 9223372036854775807\n2 1\n");
@@ -269,30 +271,31 @@ TEST(Lcov, OddThingsAreFindings) {
                    "a.info:5:1: warning: FNF: says 3, but the section has 0",
                    "a.info:6:1: warning: BRH: says 1, but the section has 0"}));
   EXPECT_EQ(findings(section("FN:0,f\nFNDA:1,f\nDA:0,1\nDA:1,1\n")),
-            (Texts{"a.info:2:1: warning: there is no line 0: left out (2 times)"}));
+            (Texts{"a.info:2:1: warning: line 0 does not exist and is left out (2 times)"}));
   EXPECT_EQ(findings(section("FN:9,f\nFN:3,7,f\nFNDA:1,f\n")),
-            (Texts{"a.info:3:1: warning: f begins in line 3 and in line 9: lcov tells functions by "
-                   "name, they are taken for one"}));
+            (Texts{"a.info:3:1: warning: f begins in line 3 and in line 9: it is treated as one "
+                   "function, because lcov identifies functions by name"}));
   EXPECT_EQ(findings(section("FNDA:1,f\nDA:1,1\n")),
-            (Texts{"a.info:2:1: error: FNDA: of f, which no FN: names: left out"}));
+            (Texts{"a.info:2:1: error: FNDA: for f, which has no FN:, is ignored"}));
   EXPECT_EQ(findings(section("FN:9,3,f\n")),
-            (Texts{"a.info:2:1: warning: a function ends before it begins: its end is left out"}));
+            (Texts{"a.info:2:1: warning: a function ends before it begins; its end is left out"}));
   EXPECT_EQ(findings(section("XY:1\nXY:2\nDA:1,1\n")),
-            (Texts{"a.info:2:1: warning: XY: is not known here, and left out (2 times)"}));
+            (Texts{"a.info:2:1: warning: XY: is unknown and is ignored (2 times)"}));
   EXPECT_EQ(findings(section("VER:1\nDA:1,1,sum\n")),
             (Texts{"a.info:2:1: note: VER: versions of sources are not kept",
                    "a.info:3:1: note: DA: checksums of lines are not kept"}));
   EXPECT_EQ(findings("SF:/a\nTN:x\nDA:1,1\nend_of_record\n"),
-            (Texts{"a.info:2:1: warning: TN: inside a section: it holds from the next one on"}));
-  // As Istanbul writes where a branch begins in a line without a statement.
+            (Texts{"a.info:2:1: warning: TN: inside a section: it applies from the next section "
+                   "on"}));
+  // Istanbul writes this if a branch begins in a line without a statement.
   EXPECT_EQ(findings(section("BRDA:3,0,0,4\nBRDA:3,0,1,0\nDA:1,1\n")),
-            (Texts{"/a.c:3:1: warning: 1 lines have branches or conditions, but no DA: they count "
-                   "as lines, too"}));
+            (Texts{"/a.c:3:1: warning: 1 lines have branches or conditions, but no DA: they are "
+                   "counted as lines"}));
   EXPECT_EQ(text_of(coverage(section("BRDA:3,0,0,4\nBRDA:3,0,1,0\nDA:1,1\n"))),
             "file /a.c\n1 1\n3 4 4 0\n");
 }
 
-TEST(Lcov, ErrorsSayLineAndColumn) {
+TEST(Lcov, ErrorsStateLineAndColumn) {
   EXPECT_EQ(error(section("DA:1,1e+06\n")), "a.info:2:6: expected a count, found '1e+06'");
   EXPECT_EQ(error(section("DA:1\n")), "a.info:2:5: expected a count, found ''");
   EXPECT_EQ(error(section("DA:x,1\n")), "a.info:2:4: expected a line, found 'x'");
@@ -305,17 +308,17 @@ TEST(Lcov, ErrorsSayLineAndColumn) {
   EXPECT_EQ(error(section("FN:1,\n")), "a.info:2:6: expected a name");
   EXPECT_EQ(error(section("FNDA:1\n")), "a.info:2:7: expected a name");
   EXPECT_EQ(error(section("FNL:1,3\nFNL:1,4\n")),
-            "a.info:3:1: FNL: there is a function 1 in this section");
+            "a.info:3:1: FNL: this section already has a function 1");
   EXPECT_EQ(error(section("FNA:1,3,f\n")), "a.info:2:5: FNA: there is no FNL:1");
   EXPECT_EQ(error(section("MCDC:1,2,x,1,0,a\n")), "a.info:2:10: expected t or f, found 'x'");
   EXPECT_EQ(error(section("MCDC:1,2,t,1,2,a\n")), "a.info:2:14: there is no term 2 of 2");
   EXPECT_EQ(error(section("LF:many\n")), "a.info:2:4: expected a number, found 'many'");
-  EXPECT_EQ(error(section("DA 1,1\n")), "a.info:2:1: is no record of a tracefile: 'DA 1,1'");
-  EXPECT_EQ(error(section("da:1,1\n")), "a.info:2:1: is no record of a tracefile: 'da:1,1'");
+  EXPECT_EQ(error(section("DA 1,1\n")), "a.info:2:1: is not a record of a tracefile: 'DA 1,1'");
+  EXPECT_EQ(error(section("da:1,1\n")), "a.info:2:1: is not a record of a tracefile: 'da:1,1'");
   EXPECT_EQ(error("DA:1,1\n"), "a.info:1:1: DA: before any SF:");
   EXPECT_EQ(error("SF:\n"), "a.info:1:4: expected a path");
   EXPECT_EQ(error("SF:/a\nSF:/b\n"),
-            "a.info:2:1: a file begins before end_of_record of the one before");
+            "a.info:2:1: a section begins before end_of_record of the previous one");
   EXPECT_EQ(error("end_of_record\n"), "a.info:1:1: end_of_record without SF:");
   EXPECT_EQ(error("SF:/a\nDA:1,1"), "a.info:2:1: truncated: there is no end_of_record");
   EXPECT_EQ(error("# nothing\n\n"), "a.info: holds no sections");
@@ -329,7 +332,7 @@ TEST(Lcov, ErrorsSayLineAndColumn) {
   EXPECT_EQ(tests.error().code, ErrorCode::overflow);
 }
 
-TEST(Lcov, IsToldByItsFirstRecord) {
+TEST(Lcov, IsRecognizedByItsFirstRecord) {
   EXPECT_TRUE(lcov::probe("TN:\nSF:/a\n"));
   EXPECT_TRUE(lcov::probe("SF:/a"));
   EXPECT_TRUE(lcov::probe("# comment\n\r\nTN:x\n"));
@@ -344,13 +347,13 @@ TEST(Lcov, IsToldByItsFirstRecord) {
   EXPECT_EQ(read->format->name, "lcov");
 }
 
-TEST(Lcov, NothingIsWrittenAsAFileThatReads) {
+TEST(Lcov, WritesEmptyCoverageAsAReadableFile) {
   EXPECT_EQ(written({}).bytes, "TN:\n");
   EXPECT_EQ(text_of(coverage("TN:\n")), "");
 }
 
-// Lines in any order, in many sections and tests: the same as in one go.
-TEST(Lcov, ManySectionsInAnyOrder) {
+// Lines in any order, in many sections and tests, have the same counts as in one section.
+TEST(Lcov, ReadsManySectionsInAnyOrder) {
   std::mt19937 random(5);
   std::vector<std::string> sections;
   std::vector<int64_t> counts(400);
@@ -374,8 +377,8 @@ TEST(Lcov, ManySectionsInAnyOrder) {
   EXPECT_EQ(text_of(read), text_of(coverage(other)));
 }
 
-// What a hostile file may make slow: one path in ever new sections, and ever new tests.
-TEST(Lcov, TimeGrowsWithTheFile) {
+// A hostile file may have many sections of one path, and a new test in each section.
+TEST(Lcov, ReadsInTimeLinearInTheFile) {
   std::string text;
   for (int i = 0; i < 200'000; ++i)
     text += fmt::format("SF:/a\nDA:{},1\nend_of_record\n", 200'000 - i);
@@ -388,19 +391,19 @@ TEST(Lcov, TimeGrowsWithTheFile) {
   EXPECT_EQ(read.tests.size(), 50'000u);
   EXPECT_EQ(read.files.size(), 50'001u);
   text.clear();
-  for (int i = 0; i < 50'000; ++i) // each with a branch of its own
+  for (int i = 0; i < 50'000; ++i) // each test with a branch of its own
     text += fmt::format("TN:t{}\nSF:/a\nBRDA:1,0,{},1\nDA:1,1\nend_of_record\n", i, i);
   EXPECT_EQ(coverage(text).files[0].branches.size(), 1u);
 }
 
-// Files whose paths become the same one when they are written.
-TEST(Lcov, TimeToWriteGrowsWithTheFiles) {
+// The paths of these files become equal when they are written.
+TEST(Lcov, WritesInTimeLinearInTheFiles) {
   constexpr uint32_t count = 20'000;
   Coverage all;
   all.tests.push_back({"t", {}});
   for (uint32_t i = 0; i < count; ++i) {
     FileCoverage file;
-    file.path = "/a"; // and characters that become blanks all
+    file.path = "/a"; // followed by characters that all become blanks
     for (int bit = 0; bit < 15; ++bit)
       file.path += i >> bit & 1 ? ' ' : '\n';
     file.path += 'b';

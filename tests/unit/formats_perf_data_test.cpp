@@ -27,7 +27,7 @@ perf_event_attr clock_attr(uint64_t sample_type = chain_type) {
   return attr;
 }
 
-// What sample_id_all appends with chain_type.
+// Appends the fields that sample_id_all adds with chain_type.
 RecordBytes &with_id(RecordBytes &bytes, int pid, int tid, uint64_t time) {
   return bytes.add(pid).add(tid).add(time);
 }
@@ -70,7 +70,7 @@ constexpr auto user = static_cast<uint64_t>(PERF_CONTEXT_USER);
 constexpr auto kernel = static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
 const std::vector<std::byte> round_end = RecordBytes().record(68);
 
-// A small recording: one program, two threads.
+// Returns a small recording of one program with two threads.
 PerfFileBytes small() {
   PerfFileBytes file;
   file.event(clock_attr(), {11, 12});
@@ -102,7 +102,7 @@ StackProfile stacks(std::string_view bytes) {
   return profile ? std::move(std::get<StackProfile>(*profile)) : StackProfile();
 }
 
-// "thread: path+offset path+offset", outermost last, with the first value.
+// Returns the first value for each "thread: path+offset path+offset", outermost frame last.
 std::map<std::string, int64_t> chains_of(const StackProfile &profile) {
   std::map<std::string, int64_t> out;
   for (size_t row = 0; row < profile.sample_count(); ++row) {
@@ -139,7 +139,7 @@ std::string first_text(const Diagnostics &diagnostics) {
   return diagnostics.findings().empty() ? "" : diagnostics.findings()[0].text();
 }
 
-TEST(PerfData, ChainsThreadsAndValues) {
+TEST(PerfData, ReadsChainsThreadsAndValues) {
   const StackProfile profile = stacks(small().file());
   EXPECT_EQ(chains_of(profile), small_chains);
   ASSERT_EQ(profile.value_types().size(), 2U);
@@ -152,9 +152,9 @@ TEST(PerfData, ChainsThreadsAndValues) {
   EXPECT_EQ(profile.threads()[ThreadId{1}].tid, 6);
 }
 
-TEST(PerfData, PipedIsTheSame) { EXPECT_EQ(chains_of(stacks(small().piped())), small_chains); }
+TEST(PerfData, ReadsPipedOutput) { EXPECT_EQ(chains_of(stacks(small().piped())), small_chains); }
 
-TEST(PerfData, PiecesMakeNoDifference) {
+TEST(PerfData, ReadsPiecesOfAnySizeAlike) {
   const std::string bytes = small().file();
   for (size_t piece = 1; piece < 60; ++piece) {
     Diagnostics diagnostics;
@@ -164,23 +164,23 @@ TEST(PerfData, PiecesMakeNoDifference) {
   }
 }
 
-TEST(PerfData, RecordsAreOrderedByTimeWithinRounds) {
+TEST(PerfData, OrdersRecordsByTimeWithinRounds) {
   PerfFileBytes file;
   file.event(clock_attr());
   file.record(comm(5, 5, "a", 0));
-  // One processor's ring after the other's.
+  // First one processor's ring, then another's.
   file.record(sample(5, 5, 20, {user, 0x1100}));
   file.record(sample(5, 5, 40, {user, 0x1100}));
   file.record(mmap2(5, 0x1000, 0x1000, "/bin/one", 10));
   file.record(round_end);
-  // Younger than the round before, older than what it had last: perf holds that back, too.
+  // Older than the last record of the previous round, which is held back until this round ends.
   file.record(mmap2(5, 0x1000, 0x1000, "/bin/two", 30));
   file.record(round_end);
   EXPECT_EQ(chains_of(stacks(file.file())),
             (Chains{{"a: /bin/one+100", 1}, {"a: /bin/two+100", 1}}));
 }
 
-TEST(PerfData, WithoutRoundsMemoryIsBounded) {
+TEST(PerfData, BoundsMemoryWithoutRounds) {
   perf_data::RecordOrder order(100);
   std::vector<uint64_t> seen;
   const auto handle = [&](std::span<const std::byte>, uint64_t offset) { seen.push_back(offset); };
@@ -189,11 +189,11 @@ TEST(PerfData, WithoutRoundsMemoryIsBounded) {
     order.add(time, bytes, time, handle);
   order.end(handle);
   EXPECT_EQ(seen.size(), 6U);
-  EXPECT_EQ(order.late(), 1U); // 2 came after 5 was handed out
+  EXPECT_EQ(order.late(), 1U); // 2 arrived after 5 had been delivered
   EXPECT_EQ(seen[0], 3U);
 }
 
-TEST(PerfData, ProcessesForkAndExec) {
+TEST(PerfData, FollowsForkAndExec) {
   PerfFileBytes file;
   file.event(clock_attr());
   file.record(comm(5, 5, "sh", 0));
@@ -201,7 +201,7 @@ TEST(PerfData, ProcessesForkAndExec) {
   file.record(task(PERF_RECORD_FORK, 7, 5, 7, 5, 11));
   file.record(sample(7, 7, 12, {user, 0x1100}));
   file.record(comm(8, 8, "other", 12));
-  file.record(task(PERF_RECORD_FORK, 9, 5, 9, 5, 0)); // was there before: maps of its own
+  file.record(task(PERF_RECORD_FORK, 9, 5, 9, 5, 0)); // has its own mappings
   file.record(comm(9, 9, "old", 0));
   file.record(sample(9, 9, 13, {user, 0x1100}));
   file.record(comm(7, 7, "ls", 14, true));
@@ -216,7 +216,7 @@ TEST(PerfData, ProcessesForkAndExec) {
           {"ls: /bin/sh+100", 1}, {"ls: /bin/ls+100", 2}, {"old: ?", 1}, {"sh: /bin/sh+100", 1}}));
 }
 
-TEST(PerfData, SeveralEventsAreSeveralValues) {
+TEST(PerfData, KeepsSeveralEventsAsValues) {
   perf_event_attr clock = clock_attr(chain_type | PERF_SAMPLE_IDENTIFIER);
   perf_event_attr faults = clock;
   faults.config = PERF_COUNT_SW_PAGE_FAULTS;
@@ -242,8 +242,8 @@ TEST(PerfData, SeveralEventsAreSeveralValues) {
   EXPECT_EQ(profile.totals(), (std::vector<int64_t>{2, 200, 7}));
 }
 
-// Two clocks measure the same time: their sum would be twice as long.
-TEST(PerfData, EventsAreNotAddedUp) {
+// Two clocks measure the same time, so their sum would be twice that time.
+TEST(PerfData, DoesNotAddUpEvents) {
   perf_event_attr cpu = clock_attr(chain_type | PERF_SAMPLE_IDENTIFIER);
   perf_event_attr task = cpu;
   task.config = PERF_COUNT_SW_TASK_CLOCK;
@@ -266,7 +266,7 @@ TEST(PerfData, EventsAreNotAddedUp) {
   EXPECT_EQ(profile.totals(), (std::vector<int64_t>{1, 100, 200, 300}));
 }
 
-// What a stack is unwound from, and by which file.
+// Records the input of each call and the modules that are requested.
 class Looker final : public Unwinder {
 public:
   ModuleId module(const ModuleKey &key) override {
@@ -303,7 +303,7 @@ std::string build_id_section(std::string_view path) {
   bytes.add(-1);
   for (int i = 0; i < 20; ++i)
     bytes.add(static_cast<uint8_t>(0xa0 + i));
-  bytes.add(uint32_t{8}); // how many of them count
+  bytes.add(uint32_t{8}); // the number of bytes that are valid
   bytes.text(path);
   std::string out;
   append_bytes(out, bytes.record(67, 1 << 15));
@@ -322,19 +322,19 @@ PerfFileBytes unwound(uint64_t abi = PERF_SAMPLE_REGS_ABI_64, uint64_t valid = 4
   file.record(mmap2(5, 0x8000, 0x1000, "/lib/libx.so", 10));
   RecordBytes bytes;
   bytes.add(uint64_t{0x1100}).add(5).add(5).add(uint64_t{20}).add(uint64_t{1'000'000}).add(abi);
-  for (uint64_t number = 0; number < 20; ++number) // as asm/perf_regs.h orders them
+  for (uint64_t number = 0; number < 20; ++number) // in the order of asm/perf_regs.h
     bytes.add(number == 8 ? uint64_t{0x1100} : 100 + number);
   bytes.add(uint64_t{64});
   for (int i = 0; i < 8; ++i)
     bytes.add(uint64_t{0});
-  bytes.add(valid); // so many of them
+  bytes.add(valid); // the number of bytes that are valid
   file.record(bytes.record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER));
   file.feature(2, build_id_section("/bin/prog"));
   file.feature(11, string_section({"perf", "record", "prog"}));
   return file;
 }
 
-TEST(PerfData, StacksAreUnwoundByTheRecordedFiles) {
+TEST(PerfData, UnwindsStacksWithTheRecordedFiles) {
   Looker looker;
   Diagnostics diagnostics;
   const auto profile = read(unwound().file(), diagnostics, &looker);
@@ -359,7 +359,7 @@ TEST(PerfData, StacksAreUnwoundByTheRecordedFiles) {
   EXPECT_EQ(all.strings[all.mappings()[MappingId{0}].build_id], "a0a1a2a3a4a5a6a7");
 }
 
-TEST(PerfData, WithoutAnUnwinderThereIsTheLeafAndAFinding) {
+TEST(PerfData, KeepsTheLeafWithoutAnUnwinder) {
   Diagnostics diagnostics;
   const auto profile = read(unwound().file(), diagnostics);
   ASSERT_TRUE(profile);
@@ -367,7 +367,7 @@ TEST(PerfData, WithoutAnUnwinderThereIsTheLeafAndAFinding) {
   EXPECT_NE(first_text(diagnostics).find("not unwound here"), std::string::npos);
 }
 
-TEST(PerfData, CutStacksSaySo) {
+TEST(PerfData, MarksTruncatedStacks) {
   Looker looker;
   looker.end = StackEnd::copy_short;
   Diagnostics diagnostics;
@@ -375,20 +375,20 @@ TEST(PerfData, CutStacksSaySo) {
   ASSERT_TRUE(profile);
   EXPECT_EQ(chains_of(std::get<StackProfile>(*profile)).begin()->first,
             "prog: /bin/prog+100 /lib/libx.so+200 [cut: deeper than the copy of the stack]");
-  // The kernel copied less than it was asked for: a larger copy would not help.
+  // The kernel copied less than requested, so a larger stack dump would not help.
   profile = read(unwound().file(), diagnostics, &looker);
   ASSERT_TRUE(profile);
   EXPECT_EQ(chains_of(std::get<StackProfile>(*profile)).begin()->first,
             "prog: /bin/prog+100 /lib/libx.so+200 [cut: the stack could not be read further]");
   EXPECT_NE(first_text(diagnostics).find("1 of 1 stacks are cut"), std::string::npos);
-  // Of a 32-bit program nothing but the pc is known.
+  // Only the pc of a 32-bit program is known.
   profile = read(unwound(PERF_SAMPLE_REGS_ABI_32).file(), diagnostics, &looker);
   ASSERT_TRUE(profile);
   EXPECT_EQ(chains_of(std::get<StackProfile>(*profile)).begin()->first,
             "prog: /bin/prog+100 [cut: no unwind data]");
 }
 
-TEST(PerfData, BuildIdsBehindTheRecordsOfAPipe) {
+TEST(PerfData, ReadsBuildIdsAfterTheRecordsOfAPipe) {
   const StackProfile profile = [] {
     Looker looker;
     Diagnostics diagnostics;
@@ -399,10 +399,10 @@ TEST(PerfData, BuildIdsBehindTheRecordsOfAPipe) {
   EXPECT_EQ(profile.strings[profile.mappings()[MappingId{0}].build_id], "a0a1a2a3a4a5a6a7");
 }
 
-TEST(PerfData, PackedRecords) {
+TEST(PerfData, ReadsCompressedRecords) {
   const PerfFileBytes plain = small();
   for (const size_t step : {size_t{1} << 20, size_t{37}, size_t{9}}) {
-    // One zstd stream, flushed now and then, without regard to the records in it.
+    // One zstd stream, flushed now and then without regard to the boundaries of records.
     ZSTD_CCtx *packer = ZSTD_createCCtx();
     PerfFileBytes file;
     file.event(clock_attr());
@@ -429,14 +429,14 @@ TEST(PerfData, PackedRecords) {
   }
 }
 
-TEST(PerfData, UnknownRecordsAndTrailingDataAreSkipped) {
+TEST(PerfData, SkipsUnknownRecordsAndTrailingData) {
   PerfFileBytes file;
   file.event(clock_attr());
   file.record(comm(5, 5, "prog", 0));
   file.record(RecordBytes().add(uint64_t{1}).record(4711));
   file.record(RecordBytes().add(uint64_t{1}).record(82));
   RecordBytes trace;
-  trace.add(uint64_t{24}); // bytes behind it
+  trace.add(uint64_t{24}); // the number of bytes that follow
   for (int i = 0; i < 4; ++i)
     trace.add(uint64_t{0});
   file.record(trace.record(71));
@@ -445,7 +445,7 @@ TEST(PerfData, UnknownRecordsAndTrailingDataAreSkipped) {
   EXPECT_EQ(chains_of(stacks(file.file())), (Chains{{"prog: ?", 1}}));
 }
 
-TEST(PerfData, LossesAreTold) {
+TEST(PerfData, ReportsLosses) {
   PerfFileBytes file = small();
   RecordBytes lost;
   file.record(with_id(lost.add(uint64_t{11}).add(uint64_t{42}), 5, 5, 40).record(PERF_RECORD_LOST));
@@ -456,7 +456,7 @@ TEST(PerfData, LossesAreTold) {
   EXPECT_NE(first_text(diagnostics).find("50 records were lost"), std::string::npos);
 }
 
-// Every word of a file the other way round.
+// Reverses the byte order of the words of a file.
 class Swapper {
 public:
   explicit Swapper(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -490,7 +490,7 @@ private:
   size_t at_ = 0;
 };
 
-TEST(PerfData, TheOtherByteOrder) {
+TEST(PerfData, ReadsTheOtherByteOrder) {
   PerfFileBytes file;
   file.event(clock_attr(), {1});
   file.record(comm(5, 5, "prog", 1));
@@ -509,7 +509,7 @@ TEST(PerfData, TheOtherByteOrder) {
   EXPECT_EQ(chains_of(stacks(other.done())), (Chains{{"prog: /bin/prog+100", 1}}));
 }
 
-TEST(PerfData, WhatACrashLeft) {
+TEST(PerfData, ReadsAFileThatACrashLeft) {
   Diagnostics diagnostics;
   const std::string whole = small().file(false);
   auto profile = read(whole, diagnostics);
@@ -522,8 +522,8 @@ TEST(PerfData, WhatACrashLeft) {
   EXPECT_FALSE(diagnostics.has_errors());
 }
 
-// Nothing is read without a word where something is missing.
-TEST(PerfData, EveryCutIsToldOf) {
+// A truncated file is never read without a diagnostic.
+TEST(PerfData, ReportsEveryTruncation) {
   for (const std::string &whole : {small().file(), small().piped(), unwound().file()}) {
     for (size_t size = 0; size < whole.size(); ++size) {
       Diagnostics diagnostics;
@@ -542,7 +542,7 @@ TEST(PerfData, EveryCutIsToldOf) {
   }
 }
 
-TEST(PerfData, FlipsDoNoHarm) {
+TEST(PerfData, SurvivesFlippedBits) {
   for (const std::string &whole : {small().file(), small().piped(), unwound().file()})
     for (size_t at = 0; at < whole.size(); ++at)
       for (const int mask : {0x01, 0x80, 0xff}) {
@@ -558,14 +558,14 @@ TEST(PerfData, FlipsDoNoHarm) {
       }
 }
 
-TEST(PerfData, RefusalsSayWhere) {
+TEST(PerfData, ErrorsStateTheOffset) {
   const auto refusal = [](const std::string &bytes) {
     Diagnostics diagnostics;
     const auto profile = read(bytes, diagnostics);
     return profile ? std::string("read") : profile.error().text();
   };
   EXPECT_EQ(refusal("PERFFILE" + std::string(100, '\0')),
-            "perf.data: is of a perf before Linux 3.0, whose files are not read");
+            "perf.data: was written by perf before Linux 3.0, whose format is not supported");
   EXPECT_EQ(refusal("PERFILE2"), "perf.data:0x8: the file ends within its header");
   PerfFileBytes none;
   EXPECT_EQ(refusal(none.file()), "perf.data:0x18: describes no event");
@@ -573,10 +573,10 @@ TEST(PerfData, RefusalsSayWhere) {
   EXPECT_EQ(refusal(none.file()), "perf.data: holds no samples");
   PerfFileBytes bad;
   bad.event(clock_attr()).records = std::string(64, '\0');
-  EXPECT_EQ(refusal(bad.file()), "perf.data:0xf8: a record of 0 bytes is none");
+  EXPECT_EQ(refusal(bad.file()), "perf.data:0xf8: a record has the invalid size 0");
 }
 
-TEST(PerfData, ItIsAFormat) {
+TEST(PerfData, IsARegisteredFormat) {
   EXPECT_TRUE(perf_data::probe(small().file()));
   EXPECT_TRUE(perf_data::probe("2ELIFREP"));
   EXPECT_FALSE(perf_data::probe("PERF"));

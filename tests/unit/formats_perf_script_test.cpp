@@ -1,4 +1,4 @@
-// The text of `perf script`; test_text in tests/oracle/perf_script_test.py reads perf's own.
+// Tests the text of `perf script`; test_text in tests/oracle/perf_script_test.py reads perf's own.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -71,7 +71,7 @@ Text text_of(std::string_view text, size_t piece = size_t{256} << 10) {
 using Stacks = std::map<std::string, std::vector<int64_t>>;
 using Words = std::vector<std::string>;
 
-TEST(PerfScript, TheDefaultFields) {
+TEST(PerfScript, ReadsTheDefaultFields) {
   const std::string text =
       "# ========\n# captured on    : Mon\n# cmdline : /usr/bin/perf record -g ./a\n#\n"
       "a 7  1.000001:    1001001 cpu-clock: \n"
@@ -103,22 +103,22 @@ TEST(PerfScript, TheDefaultFields) {
   EXPECT_TRUE(perf_script::probe(text));
 }
 
-TEST(PerfScript, ThreadNamesThatEndInNumbers) {
+TEST(PerfScript, ReadsThreadNamesThatEndInNumbers) {
   const Text read = text_of("pool 12 3456  1.000001:    1001001 cpu-clock: \n"
                             "\t            113a leaf+0x11 (/bin/a)\n\n");
   EXPECT_EQ(read.types, (Words{"ticks/count", "cpu/nanoseconds"}));
   EXPECT_EQ(read.stacks, (Stacks{{"pool 12 0/3456:leaf@/bin/a", {1, 1001001}}}));
 }
 
-TEST(PerfScript, OtherFields) {
+TEST(PerfScript, ReadsOtherFields) {
   // -F comm,pid,tid,time,event,ip,sym,dso
   EXPECT_EQ(text_of("a 7/8  1.5: cpu-clock: \n\t 113a leaf (/bin/a)\n\n").stacks,
             (Stacks{{"a 7/8:leaf@/bin/a", {1}}}));
-  // Of old: no time, a stack without a tab, the event behind the PID.
+  // The old format: no time, a stack without a tab, and the event after the PID.
   EXPECT_EQ(text_of("java 19983 cycles:\nffffffff8103d0ca f ([kernel.kallsyms])\n\n").stacks,
             (Stacks{{"java 0/19983:f@[kernel.kallsyms]", {1}}}));
-  // -G, and recordings without stacks: the frame behind the event. A command may look like a
-  // number.
+  // With -G, and in recordings without stacks, the frame follows the event. A command may look like
+  // a number.
   EXPECT_EQ(text_of("            dd 9  1.5:   10 cycles:u:      55dc1bd6f13a leaf+0x11 (/bin/a)\n"
                     "            dd 9  1.6:   20 cycles:u:      55dc1bd6f13b leaf+0x12 (/bin/a)\n")
                 .stacks,
@@ -131,13 +131,13 @@ TEST(PerfScript, OtherFields) {
             (Stacks{{"a 0/7:[unknown]@", {2}}}));
   // -F comm,tid,ip,sym
   EXPECT_EQ(text_of("a 7 \n\t 113a leaf\n\n").stacks, (Stacks{{"a 0/7:leaf@", {1}}}));
-  // -F +addr: an address of data before the frame.
+  // -F +addr: a data address precedes the frame.
   EXPECT_EQ(
       text_of("a 7  1.5:  1 faults:     7fff10001000     55dc1bd6f13a leaf (/bin/a)\n").stacks,
       (Stacks{{"a 0/7:leaf@/bin/a", {1, 1}}}));
 }
 
-TEST(PerfScript, SourceLinesAndInlinedFrames) {
+TEST(PerfScript, ReadsSourceLinesAndInlinedFrames) {
   EXPECT_EQ(
       text_of("a 7  1.5:  1 cycles: \n"
               "\t 113a twice (inlined)\n  a.h:3\n"
@@ -146,14 +146,14 @@ TEST(PerfScript, SourceLinesAndInlinedFrames) {
               "\t 2000 start+0x18 (/bin/a)\n  a[2000]\n\n")
           .stacks,
       (Stacks{{"a 0/7:start@/bin/a;main@/bin/a;leaf@/bin/a=a.c:10;^twice@/bin/a=a.h:3", {1, 1}}}));
-  // Where perf does not name the function that it was inlined into.
+  // perf does not name the function that the code was inlined into.
   EXPECT_EQ(
       text_of("a 7  1.5:  1 cycles: \n\t 113a twice (inlined)\n\t 1183 main (/bin/a)\n\n").stacks,
       (Stacks{{"a 0/7:main@/bin/a;twice@", {1, 1}}}));
 }
 
-// Without stacks the frame stands behind the event, and perf prints its source line below.
-TEST(PerfScript, SourceLinesBehindTheEvent) {
+// Without stacks, the frame follows the event, and perf prints its source line below.
+TEST(PerfScript, ReadsSourceLinesOfFramesAfterTheEvent) {
   const Text read =
       text_of("               a 7  1.5:   10 cycles:      55dc1bd6f13a leaf (/bin/a)\n"
               "  a.c:10\n"
@@ -164,7 +164,7 @@ TEST(PerfScript, SourceLinesBehindTheEvent) {
   EXPECT_EQ(read.findings, Words{});
 }
 
-TEST(PerfScript, DamagedLinesAreNoSourceLines) {
+TEST(PerfScript, DoesNotReadDamagedLinesAsSourceLines) {
   const std::string sample = "            prog     7  1.5:   10 cycles:      55dc1bd6f13a f (/a)\n";
   const std::string stack = "prog 7  1.5:   10 cycles: \n\t  1 f (/a)\n";
   const auto finding = [](int line) {
@@ -181,7 +181,7 @@ TEST(PerfScript, DamagedLinesAreNoSourceLines) {
     EXPECT_EQ(read.stacks, expected) << line;
     EXPECT_EQ(read.findings, finding(2)) << line;
   }
-  // Below a frame of its own, and below another source line.
+  // Below a frame on its own line, and below another source line.
   for (const std::string line : {"  what is this\n", "  a.c:\n", "   a.c:10\n", "  [10]\n"}) {
     const Text read = text_of(stack + line);
     EXPECT_EQ(read.stacks, expected) << line;
@@ -192,7 +192,7 @@ TEST(PerfScript, DamagedLinesAreNoSourceLines) {
   EXPECT_EQ(twice.findings, finding(4));
 }
 
-TEST(PerfScript, SeveralEventsAreSeveralValues) {
+TEST(PerfScript, KeepsSeveralEventsAsValues) {
   const Text read = text_of("a 7  1.5: 100 cpu-clock: \n\t 1 f (/a)\n\n"
                             "a 7  1.5: 200 task-clock:u: \n\t 1 f (/a)\n\n"
                             "a 7  1.5: 3 cycles:ppp: \n\t 1 f (/a)\n\n"
@@ -202,12 +202,12 @@ TEST(PerfScript, SeveralEventsAreSeveralValues) {
   EXPECT_EQ(read.types, (Words{"ticks/count", "cpu/nanoseconds", "task-clock:u/nanoseconds",
                                "cycles/count", "sched:sched_switch/count"}));
   EXPECT_EQ(read.stacks, (Stacks{{"a 0/7:f@/a", {2, 250, 200, 3, 1}}}));
-  EXPECT_EQ(read.period_ns, 0U); // it changes
+  EXPECT_EQ(read.period_ns, 0U); // the period changes
   EXPECT_EQ(read.findings,
-            Words{"s: note: holds samples of 4 events; ticks are those of cpu-clock"});
+            Words{"s: note: holds samples of 4 events; ticks count those of cpu-clock"});
 }
 
-TEST(PerfScript, EventsAreLimited) {
+TEST(PerfScript, LimitsTheNumberOfEvents) {
   std::string text;
   for (int event = 1; event <= 1024; ++event)
     text += "a 7  1.5: 1 e" + std::to_string(event) + ": \n\t 1 f (/a)\n\n";
@@ -220,7 +220,7 @@ TEST(PerfScript, EventsAreLimited) {
             "s: holds samples of 1025 events, but no more than 1024 are read");
 }
 
-TEST(PerfScript, SurvivesAndTells) {
+TEST(PerfScript, ReportsDamagedLinesAndContinues) {
   const Text read = text_of("a 7  1.0: PERF_RECORD_COMM exec: a:7/7\n"
                             "a 7  1.5: 1 cycles: \n\t 1 f (/a)\nwhat is this\n\n"
                             "\t 1 f (/a)\n\n"
@@ -233,7 +233,7 @@ TEST(PerfScript, SurvivesAndTells) {
              "s:9:1: warning: the last line has no end: the last stack may be cut"}));
 }
 
-TEST(PerfScript, Refusals) {
+TEST(PerfScript, ReportsErrors) {
   const auto error = [](std::string_view text) {
     Diagnostics diagnostics;
     const auto profile = read(text, diagnostics);
@@ -245,7 +245,7 @@ TEST(PerfScript, Refusals) {
                                     "SYMBOL (FILE) of a frame");
 }
 
-TEST(PerfScript, IsToldByContent) {
+TEST(PerfScript, IsRecognizedByContent) {
   EXPECT_TRUE(perf_script::probe("a 7  1.5:  1 cycles: \n\t 1 f (/a)\n"));
   EXPECT_TRUE(perf_script::probe("# c\n\na 7 cycles:\n1 f (/a)\n"));
   EXPECT_TRUE(perf_script::probe("# ========\n# captured on    : Mon\n# hostname : x\n"));

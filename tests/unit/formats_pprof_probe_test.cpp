@@ -1,4 +1,4 @@
-// How files of pprof are recognised: by their content, and by their names.
+// Tests how pprof files are recognized: by their content, and by their names.
 #include <string>
 #include <string_view>
 
@@ -15,7 +15,7 @@ namespace {
 
 using pprof_bytes::OneSample;
 
-TEST(PprofProbe, IsToldByContent) {
+TEST(PprofProbe, RecognizesFilesByContent) {
   const std::string bytes = OneSample().with_strings();
   for (size_t size = 8; size <= bytes.size(); ++size)
     EXPECT_TRUE(pprof::probe(std::string_view(bytes).substr(0, size))) << size;
@@ -26,7 +26,7 @@ TEST(PprofProbe, IsToldByContent) {
     EXPECT_FALSE(pprof::probe(text)) << text;
 }
 
-TEST(PprofProbe, FilesAreFoundByNameAndContent) {
+TEST(PprofProbe, SelectsTheReaderByNameAndContent) {
   TemporaryFolder folder;
   Diagnostics diagnostics;
   const std::string unpacked = OneSample().with_strings();
@@ -41,7 +41,7 @@ TEST(PprofProbe, FilesAreFoundByNameAndContent) {
   }
   EXPECT_EQ(format_by_file_name("a/x.pb.gz")->name, "pprof");
   EXPECT_EQ(default_file_name(**format_by_name("pprof"), "7"), "7.pb.gz");
-  // The name tells who is to explain.
+  // The name selects the reader that reports the error.
   const auto damaged = read_profile(folder.put("d.pb.gz", "\x0a\x05x"), diagnostics);
   ASSERT_FALSE(damaged);
   EXPECT_NE(damaged.error().text().find("has 5 bytes"), std::string::npos);

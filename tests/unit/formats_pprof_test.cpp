@@ -1,4 +1,4 @@
-// pprof: what is written reads back, by our reader; tests/oracle/ has Go's.
+// Tests that our reader reads back what is written; tests/oracle/ reads it with Go's library.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ Written written(const StackProfile &profile, const WriteOptions &options = {}) {
 
 std::string unpacked(const std::string &bytes) { return *ByteSource::of(bytes, "packed")->rest(); }
 
-// A sample with all that the format can hold of it, as text.
+// Returns the samples as text, with everything that the format can hold.
 using Rows = std::map<std::string, std::vector<int64_t>>;
 
 Rows rows_of(const StackProfile &profile, bool with_lines) {
@@ -101,7 +101,7 @@ std::vector<std::string> types_of(const StackProfile &profile) {
   return out;
 }
 
-TEST(Pprof, WhatIsWrittenReadsBack) {
+TEST(Pprof, ReadsBackWhatItWrites) {
   Random random(91);
   for (int round = 0; round < 2000; ++round) {
     RandomShape shape = random_shape(random);
@@ -119,8 +119,8 @@ TEST(Pprof, WhatIsWrittenReadsBack) {
   }
 }
 
-// Locations by address, then mapping, then names; samples by their stacks from the root on.
-TEST(Pprof, Order) {
+// Orders locations by address, then mapping, then names; samples by their stacks from the root on.
+TEST(Pprof, WritesInACanonicalOrder) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   const auto word = [&](std::string_view text) { return builder.intern(text); };
@@ -155,8 +155,8 @@ TEST(Pprof, Order) {
   EXPECT_EQ(order.samples, (std::vector<size_t>{5, 6, 0, 2, 3, 4, 1, 7}));
 }
 
-// Addresses in mappings tell locations; objects come back as the paths of those.
-TEST(Pprof, MappingsAndObjectsReadBack) {
+// Addresses in mappings identify locations; objects are read back as paths of mappings.
+TEST(Pprof, ReadsBackMappingsAndObjects) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   builder.set_period_ns(1'000'000);
@@ -205,7 +205,7 @@ TEST(Pprof, MappingsAndObjectsReadBack) {
         values;
   }
   EXPECT_EQ(rows_of(again, true), rows);
-  ASSERT_EQ(again.mappings().size(), 2u); // one for the object that had none
+  ASSERT_EQ(again.mappings().size(), 2u); // one is for the object without a mapping
   const Mapping &first = again.mappings()[MappingId{0}];
   EXPECT_EQ(first.start, 0x400000u);
   EXPECT_EQ(first.limit, 0x500000u);
@@ -228,11 +228,11 @@ TEST(Pprof, MappingsAndObjectsReadBack) {
   EXPECT_EQ(again.parts()[PartId{1}].end_ns, 500u);
   EXPECT_EQ(written(profile, {.time = 1'700'000'000}).bytes, out.bytes);
   EXPECT_NE(written(profile).bytes, out.bytes);
-  // RFC 1952: no flags, so no name; no time.
+  // RFC 1952: no flags, and therefore no name; no time.
   EXPECT_EQ(out.bytes.substr(0, 8), std::string("\x1f\x8b\x08\0\0\0\0\0", 8));
 }
 
-TEST(Pprof, TheLostIsNamed) {
+TEST(Pprof, ReportsWhatIsLost) {
   StackProfileBuilder builder;
   builder.add_value_type("bytes", "bytes");
   const auto word = [&](std::string_view text) { return builder.intern(text); };
@@ -248,14 +248,14 @@ TEST(Pprof, TheLostIsNamed) {
   EXPECT_EQ(out.lost, (std::vector<std::string>{
                           "lines in files other than their function's (written as unknown)",
                           "objects of functions other than that of their address",
-                          "bytes of names that are no UTF-8 (changed to '?')"}));
+                          "bytes of names that are not UTF-8 (changed to '?')"}));
   const StackProfile again = profile_of(out.bytes);
   const SourceLine read_line = again.location(LocationId{0}).lines.front();
   EXPECT_EQ(read_line.line, 0u);
   EXPECT_EQ(again.strings[again.functions()[read_line.function].name], "f?");
 }
 
-TEST(Pprof, WhatCannotBeWrittenIsAnError) {
+TEST(Pprof, RefusesWhatCannotBeWritten) {
   const auto refused = [](std::vector<int64_t> values, uint64_t period) {
     StackProfileBuilder builder;
     builder.add_value_type("ticks", "count");
@@ -270,22 +270,22 @@ TEST(Pprof, WhatCannotBeWrittenIsAnError) {
   };
   EXPECT_EQ(refused({-1}, 1000), "a sample has a negative value");
   EXPECT_EQ(refused({int64_t{1} << 60}, 1000),
-            "the time of a sample's ticks is more than 64 bits hold");
+            "the time of a sample's ticks does not fit in 64 bits");
   EXPECT_EQ(refused({int64_t{1} << 60, int64_t{1} << 60}, 4),
             "the values add up to more than 64 bits hold");
   EXPECT_EQ(refused({int64_t{1} << 60, int64_t{1} << 60}, 0), "");
-  EXPECT_EQ(refused({1}, uint64_t{1} << 63), "the clock's period is of more than 63 bits");
+  EXPECT_EQ(refused({1}, uint64_t{1} << 63), "the clock's period does not fit in 63 bits");
   EXPECT_EQ(pprof::write(StackProfile(), {}).error().code, ErrorCode::no_data);
 }
 
-TEST(Pprof, ReadsWhatOthersWrite) {
+TEST(Pprof, ReadsTheOutputOfOtherTools) {
   OneSample file;
   const StackProfile plain = profile_of(file.with_strings());
   EXPECT_EQ(types_of(plain), (std::vector<std::string>{"samples/count"}));
   EXPECT_EQ(rows_of(plain, true), (Rows{{"16(f||f.c|0:7;)", {5}}}));
 
-  // Repeated numbers that are not packed, unknown fields of every kind, ids of any size, negative
-  // values, the string table first.
+  // Repeated numbers that are not packed, unknown fields of every wire type, ids of any size,
+  // negative values, and the string table first.
   File other;
   std::string top;
   pbf_writer writer(top);
@@ -308,7 +308,7 @@ TEST(Pprof, ReadsWhatOthersWrite) {
   EXPECT_EQ(rows_of(odd, true), (Rows{{"16(f||f.c|0:7;)16(f||f.c|0:7;)", {-5}}}));
 }
 
-TEST(Pprof, LabelsBecomeThreadsAndParts) {
+TEST(Pprof, ReadsLabelsAsThreadsAndParts) {
   File file;
   file.type(1, 2).function(1, 3).location(1, 0, 0x10, 1, 7);
   const uint64_t thread = file.string("thread"), tid = file.string("tid"), pid = file.string("pid"),
@@ -323,7 +323,7 @@ TEST(Pprof, LabelsBecomeThreadsAndParts) {
   EXPECT_EQ(rows_of(profile_of(file.with_strings()), false),
             (Rows{{"16(f||f.c|0;) thread 7,8,worker| part 2,end|0-0", {3}},
                   {"16(f||f.c|0;) thread 7,8,worker|", {4}}}));
-  // Those of others are told of, once.
+  // Labels of other tools are reported once.
   file.sample({1}, {1}, label(size, 0, 512));
   file.sample({1}, {1}, label(size, 0, 1024) + label(part, why, 0));
   file.sample({1}, {1}, label(thread, name, 0) + label(tid, 0, int64_t{1} << 40));
@@ -331,7 +331,7 @@ TEST(Pprof, LabelsBecomeThreadsAndParts) {
             "p.pb.gz: note: labels of samples are not kept: bytes, part, thread, tid\n");
 }
 
-TEST(Pprof, OneClocksTicksAreOneValue) {
+TEST(Pprof, ReadsTicksAndTimeOfOneClockAsOneValue) {
   const auto types = [](int64_t time, int64_t period, const std::string &shown) {
     File file;
     const uint64_t cpu = file.string("cpu"), ns = file.string("nanoseconds");
@@ -356,17 +356,17 @@ TEST(Pprof, OneClocksTicksAreOneValue) {
   };
   EXPECT_EQ(types(50, 10, ""), "10 ticks/count 4");
   EXPECT_EQ(types(50, 10, "samples"), "10 ticks/count 4");
-  // The value that pprof shows comes first: the default, or the last.
+  // The value that pprof shows comes first: the default value, or the last one without a default.
   EXPECT_EQ(types(51, 10, ""), "0 cpu/nanoseconds samples/count 41");
   EXPECT_EQ(types(51, 10, "nothing"), "0 cpu/nanoseconds samples/count 41");
   EXPECT_EQ(types(51, 10, "samples"), "10 samples/count cpu/nanoseconds 4");
 }
 
-TEST(Pprof, OneAddressOfSeveralPlaces) {
+TEST(Pprof, DistinguishesLocationsWithOneAddress) {
   File file;
   const uint64_t path = file.string("/bin/x"), other = file.string("g");
   file.type(1, 2).function(1, 3).function(2, other).mapping(9, 0x1000, 0x2000, path);
-  // Without addresses, and with one that two have.
+  // Two locations without an address, and two with the same address.
   file.location(1, 9, 0, 1, 7).location(2, 9, 0, 2, 8);
   file.location(3, 9, 0x1100, 1, 7).location(4, 9, 0x1100, 2, 8);
   file.sample({1}, {1}).sample({2}, {2}).sample({3}, {3}).sample({4}, {4});
@@ -380,8 +380,8 @@ TEST(Pprof, OneAddressOfSeveralPlaces) {
   EXPECT_EQ(rows_of(profile_of(written(profile).bytes), true), rows_of(profile, true));
 }
 
-// Each file that was not symbolized is a row, as `go tool pprof -top` has it.
-TEST(Pprof, LocationsWithoutFunctions) {
+// Each file that was not symbolized is one row, as in `go tool pprof -top`.
+TEST(Pprof, NamesLocationsWithoutFunctionsAfterTheirMapping) {
   File file;
   const uint64_t path = file.string("/lib/libc-2.15.so"), program = file.string("/bin/x");
   file.type(1, 2).function(1, 3).mapping(1, 0x1000, 0x2000, program);
@@ -406,7 +406,7 @@ TEST(Pprof, LocationsWithoutFunctions) {
                                                 {"f@/bin/x", {8, 8}}}));
   EXPECT_EQ(rows(profile, By::object),
             (Table{{"@/lib/libc-2.15.so", {3, 3}}, {"@", {4, 4}}, {"@/bin/x", {24, 27}}}));
-  // Addresses stay, and the file that is written has no such functions.
+  // Addresses are kept, and the file that is written has no such functions.
   const std::string again = unpacked(written(profile).bytes);
   EXPECT_EQ(again.find("[x]"), again.npos);
   EXPECT_EQ(again.find("[libc"), again.npos);
@@ -414,7 +414,7 @@ TEST(Pprof, LocationsWithoutFunctions) {
   EXPECT_EQ(rows_of(profile, true).begin()->first, "0([x]|||0:0;)");
 }
 
-TEST(Pprof, SurvivesAndTells) {
+TEST(Pprof, ReportsWhatItIgnores) {
   OneSample file;
   file.top.add_uint64(7, 3);
   const std::vector<uint64_t> comments{3};
@@ -424,12 +424,12 @@ TEST(Pprof, SurvivesAndTells) {
   const size_t at = file.bytes.size() - 11; // the line's number
   EXPECT_EQ(findings_of(file.with_strings()),
             "p.pb.gz:" + describe_place("", Position::at_offset(at)).substr(1) +
-                ": warning: there is no line -1: taken for unknown\n"
+                ": warning: line -1 does not exist: treated as unknown\n"
                 "p.pb.gz: note: frames that pprof hides (drop_frames) are kept\n"
                 "p.pb.gz: note: comments are not kept\n");
 }
 
-TEST(Pprof, ErrorsSayTheOffset) {
+TEST(Pprof, ErrorsStateTheOffset) {
   const auto fault = [](auto change) {
     OneSample file;
     change(file);
@@ -458,7 +458,7 @@ TEST(Pprof, ErrorsSayTheOffset) {
   EXPECT_EQ(fault([](File &file) { file.bytes += '\0'; }),
             end + ": the profile has a field of number 0");
   EXPECT_EQ(fault([](File &file) { file.bytes += '\x0b'; }),
-            end + ": field 1 of the profile has the wire type 3, which is not one that is read");
+            end + ": field 1 of the profile has the wire type 3, which is not supported");
   EXPECT_EQ(fault([](File &file) { file.bytes += std::string(11, '\xff'); }),
             end + ": the profile has a number of more than 64 bits");
   EXPECT_EQ(fault([](File &file) {
@@ -474,23 +474,23 @@ TEST(Pprof, ErrorsSayTheOffset) {
   EXPECT_EQ(fault([](File &file) { file.strings[0] = "x"; }),
             end + ": the first string is not empty");
 
-  // Inside of messages.
+  // Errors inside messages.
   const auto inside = [&](size_t into, std::string_view text) {
     return describe_place("p.pb.gz", Position::at_offset(OneSample().bytes.size() + into)) + ": " +
            std::string(text);
   };
   EXPECT_EQ(fault([](File &file) { file.location(2, 9, 1); }),
-            inside(4, "names mapping 9, which is not there"));
+            inside(4, "names mapping 9, which does not exist"));
   EXPECT_EQ(fault([](File &file) { file.location(2, 0, 1, 9); }),
-            inside(10, "names function 9, which is not there"));
+            inside(10, "names function 9, which does not exist"));
   EXPECT_EQ(fault([](File &file) { file.top.add_message(4, std::string("\x08\x02\x22\x00"sv)); }),
             inside(6, "a line has no function"));
   EXPECT_EQ(fault([](File &file) {
               file.sample({1, 9}, {1});
             }),
-            inside(5, "names location 9, which is not there"));
+            inside(5, "names location 9, which does not exist"));
   EXPECT_EQ(fault([](File &file) { file.sample({0}, {1}); }),
-            inside(4, "names location 0, which is not there"));
+            inside(4, "names location 0, which does not exist"));
   EXPECT_EQ(fault([](File &file) { file.top.add_message(2, std::string("\x12\x01\x80"sv)); }),
             inside(4, "a sample ends in the middle of a number"));
   EXPECT_EQ(fault([](File &file) { file.sample({1}, {1}, label(99, 0, 0)); }),

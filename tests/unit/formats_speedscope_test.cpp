@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 Json written(const StackProfile &profile) {
   const auto out = speedscope::write(profile, {});
   EXPECT_TRUE(out) << out.error().text();
-  return Json::parse(out->bytes); // throws where it is no JSON
+  return Json::parse(out->bytes); // throws if it is not JSON
 }
 
 using Stacks = std::map<std::vector<std::string>, int64_t>; // outermost first
@@ -44,7 +44,7 @@ Stacks stacks_of(const Json &file) {
   return out;
 }
 
-TEST(Speedscope, HoldsWhatWasCounted) {
+TEST(Speedscope, AgreesWithCountingEachSample) {
   Random random(181);
   for (int round = 0; round < 1000; ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
@@ -74,7 +74,7 @@ TEST(Speedscope, HoldsWhatWasCounted) {
   }
 }
 
-TEST(Speedscope, NamesOfAllKindsKeepTheirCounts) {
+TEST(Speedscope, KeepsTheCountsOfAnyName) {
   Random random(182);
   for (int round = 0; round < 500; ++round) {
     RandomShape shape = random_shape(random);
@@ -104,7 +104,7 @@ void make(Made &made, std::string_view unit) {
   made.stack = builder.push(none<StackId>, builder.add_location(none<MappingId>, 1, lines));
 }
 
-TEST(Speedscope, SaysWhatItIs) {
+TEST(Speedscope, DescribesTheProfile) {
   Made made;
   make(made, "count");
   made.builder.set_period_ns(250'000);
@@ -128,11 +128,11 @@ TEST(Speedscope, SaysWhatItIs) {
                                 "startValue": 0, "endValue": 500000, "samples": [[1, 2]],
                                 "weights": [500000]})json"));
   EXPECT_EQ(file["profiles"][1]["name"], "thread 7");
-  EXPECT_EQ(file["profiles"][2]["name"], "thread not known");
+  EXPECT_EQ(file["profiles"][2]["name"], "unknown thread");
   EXPECT_EQ(file["profiles"][2]["samples"], Json::parse("[[0]]"));
 }
 
-TEST(Speedscope, UnitsAreWhatTheFormatKnows) {
+TEST(Speedscope, UsesTheUnitsOfTheFormat) {
   for (const auto &[unit, expected] : std::map<std::string, std::string>{
            {"count", "none"}, {"bytes", "bytes"}, {"milliseconds", "milliseconds"}, {"", "none"}}) {
     Made made;
@@ -154,7 +154,7 @@ TEST(Speedscope, RefusesTimeThatDoesNotFit) {
   EXPECT_EQ(speedscope::write(*made.builder.finish(), {}).error().code, ErrorCode::overflow);
 }
 
-TEST(Speedscope, TheLostIsNamed) {
+TEST(Speedscope, ReportsWhatIsLost) {
   Made made;
   make(made, "count");
   made.builder.add_value_type("y", "count");
@@ -170,8 +170,8 @@ TEST(Speedscope, TheLostIsNamed) {
   EXPECT_EQ(out->lost.size(), 5u);
 }
 
-// Both end in .json.
-TEST(Speedscope, IsNotTakenForGcovrs) {
+// The names of both formats end in .json.
+TEST(Speedscope, IsNotMistakenForGcovr) {
   EXPECT_EQ(format_by_file_name("x.speedscope.json")->name, "speedscope");
   EXPECT_EQ(format_by_file_name("x.gcovr.json")->name, "gcovr");
   EXPECT_EQ(format_by_file_name("x.json"), nullptr);

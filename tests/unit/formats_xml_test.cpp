@@ -1,4 +1,4 @@
-// Coverage as XML: what is written, read back by pugixml, holds the numbers of the model.
+// Tests coverage as XML: the files, as pugixml reads them, hold the numbers of the model.
 #include <algorithm>
 #include <cstdlib>
 #include <set>
@@ -49,7 +49,7 @@ std::string text(const pugi::xml_node &node, const char *attribute) {
   return node.attribute(attribute).as_string("(absent)");
 }
 
-// What is told never exceeds what is so, and 1 is told of nothing that lacks something.
+// Expects a rate that does not exceed the exact one, and that is 1 only if nothing is missing.
 void expect_rate(const pugi::xml_node &node, const char *attribute, uint64_t part, uint64_t whole) {
   const std::string told = text(node, attribute);
   ASSERT_EQ(told.size(), 6u) << told;
@@ -89,7 +89,7 @@ void expect_line(const pugi::xml_node &node, const FileCoverage &file, const Lin
   EXPECT_EQ(text(node.child("conditions").child("condition"), "coverage"), percent);
 }
 
-TEST(Cobertura, ReadBackItHoldsTheNumbersOfTheModel) {
+TEST(Cobertura, HoldsTheNumbersOfTheModel) {
   Random random(3);
   for (int round = 0; round < 200; ++round) {
     const Coverage coverage = random_coverage(random, {.negative = round % 2 == 0});
@@ -127,7 +127,7 @@ TEST(Cobertura, ReadBackItHoldsTheNumbersOfTheModel) {
         for (const pugi::xml_node line : of.child("lines"))
           expect_line(line, *file, file->lines[i++]);
 
-        // Each function once, each line in one of them at most.
+        // Each function occurs once, and each line in at most one of them.
         ASSERT_EQ(children(of.child("methods")), file->functions.size());
         i = 0;
         std::set<uint64_t> of_methods;
@@ -168,7 +168,7 @@ TEST(Cobertura, ReadBackItHoldsTheNumbersOfTheModel) {
   }
 }
 
-TEST(SonarQube, ReadBackItHoldsTheNumbersOfTheModel) {
+TEST(SonarQube, HoldsTheNumbersOfTheModel) {
   Random random(4);
   for (int round = 0; round < 200; ++round) {
     const Coverage coverage = random_coverage(random, {.negative = round % 2 == 0});
@@ -210,10 +210,10 @@ Coverage one_file(std::string path, std::vector<FunctionCoverage> functions, uin
   return out;
 }
 
-TEST(Cobertura, NamesOfFunctionsArePartedBeforeTheirParameters) {
+TEST(Cobertura, SplitsFunctionNamesBeforeTheirParameters) {
   const std::pair<const char *, std::pair<std::string, std::string>> names[] = {
       {"main", {"main", ""}},
-      {"i", {"i", ""}}, // no type
+      {"i", {"i", ""}}, // not a type
       {"_Z", {"_Z", ""}},
       {"_ZNK1A1fEv", {"A::f", "() const"}},
       {"_Z1fPFvibE", {"f", "(void (*)(int, bool))"}},
@@ -231,7 +231,7 @@ TEST(Cobertura, NamesOfFunctionsArePartedBeforeTheirParameters) {
   }
 }
 
-TEST(Cobertura, InstancesHaveCountsOfTheirOwn) {
+TEST(Cobertura, CountsInstancesSeparately) {
   const Coverage coverage =
       one_file("/a.cpp", {{"_Z1fIcEvv", 1, 2, 5}, {"_Z1fIiEvv", 1, 2, 0}}, 2, 5);
   const Written xml = written(coverage, "cobertura", WriteOptions());
@@ -242,7 +242,7 @@ TEST(Cobertura, InstancesHaveCountsOfTheirOwn) {
   EXPECT_EQ(rates, (std::vector<std::string>{"1.0000", "0.0000"}));
 }
 
-TEST(Cobertura, WhereAndWhen) {
+TEST(Cobertura, WritesPathsAndTime) {
   const Coverage coverage = one_file("/home/me/x/src/a.c", {});
   const auto attributes = [&](const WriteOptions &options) {
     const Written xml = written(coverage, "cobertura", options);
@@ -258,10 +258,10 @@ TEST(Cobertura, WhereAndWhen) {
   EXPECT_EQ(attributes(below("/home/me/x/", 1'700'000'000)),
             (Texts{"/home/me/x/", "src", "src/a.c", "1700000000000"}));
   EXPECT_EQ(attributes(below("/home/me/x/src", 1)), (Texts{"/home/me/x/src", ".", "a.c", "1000"}));
-  EXPECT_EQ(attributes(below("/home/me/x/s"))[2], "/home/me/x/src/a.c"); // no folder of it
+  EXPECT_EQ(attributes(below("/home/me/x/s"))[2], "/home/me/x/src/a.c"); // not in that directory
 }
 
-TEST(Cobertura, NothingIsRoundedUp) {
+TEST(Cobertura, RoundsRatesDown) {
   Coverage coverage = one_file("/a.c", {}, 100'001);
   coverage.files[0].lines[7].count = 0;
   const Written xml = written(coverage, "cobertura", WriteOptions());
@@ -269,7 +269,7 @@ TEST(Cobertura, NothingIsRoundedUp) {
   EXPECT_EQ(xml.bytes.find("line-rate=\"1.0000\""), xml.bytes.npos);
 }
 
-TEST(Xml, NamesThatItCannotHold) {
+TEST(Xml, ReplacesCharactersThatItCannotHold) {
   const std::string name =
       "<&\"'>\x01\x1b[31m\xff\xed\xa0\x80\xef\xbf\xbf\xc3\xa4\n" + std::string("\0]]>", 4);
   const std::string shown = "<&\"'>??[31m???????\xc3\xa4??]]>";
@@ -288,7 +288,7 @@ TEST(Xml, NamesThatItCannotHold) {
   EXPECT_FALSE(says(written(one_file("/\xc3\xa4.c", {}), "sonarqube", {}), "control characters"));
 }
 
-TEST(Xml, WhatCannotBeSaidOfALineIsTold) {
+TEST(Xml, ReportsWhatItCannotHoldOfALine) {
   Coverage coverage = one_file("/a.c", {}, 1, -5);
   coverage.tests.push_back({"one", coverage.files});
   const Written cobertura = written(coverage, "cobertura", WriteOptions());
@@ -301,7 +301,7 @@ TEST(Xml, WhatCannotBeSaidOfALineIsTold) {
   EXPECT_EQ(sonarqube.bytes.find("lineToCover"), sonarqube.bytes.npos);
 }
 
-TEST(Xml, TheFormatsAreTakenByNameOnly) {
+TEST(Xml, SelectsTheFormatsByNameOnly) {
   for (const char *name : {"cobertura", "sonarqube"}) {
     const auto format = format_by_name(name);
     ASSERT_TRUE(format);

@@ -1,4 +1,4 @@
-// Files of GCC 3, made by hand.
+// Builds files of GCC 3.
 #pragma once
 
 #include <cstdint>
@@ -41,15 +41,15 @@ public:
     bytes_ += more;
     return *this;
   }
-  // Of .bb: mark is -1 or -2.
+  // For .bb files; mark is -1 or -2.
   Gcov3Bytes &marked(int64_t mark, std::string_view text, char padding = 0) {
     return word(mark).padded(text, padding).word(mark);
   }
-  // Of .bbg and .da.
+  // For .bbg and .da files.
   Gcov3Bytes &name(std::string_view text, char padding = 0) {
     return word(-1).word(static_cast<int64_t>(text.size())).padded(text, padding).word(-1);
   }
-  // Of .bbg: blocks of (destination, flags), behind the name and the checksum.
+  // For .bbg files: blocks of (destination, flags), which follow the name and the checksum.
   using Arcs = std::vector<std::pair<int64_t, uint32_t>>;
   Gcov3Bytes &graph(const std::vector<Arcs> &blocks) {
     int64_t arcs = 0;
@@ -63,7 +63,7 @@ public:
     }
     return word(-1);
   }
-  // Of .da: magic, number of functions, and a header that tells what is true of one object.
+  // For .da files: magic, number of functions, and a header with the correct sums of one object.
   Gcov3Bytes &block(int64_t functions, const std::vector<int64_t> &all_counters) {
     int64_t sum = 0, maximum = 0;
     for (const int64_t counter : all_counters) {

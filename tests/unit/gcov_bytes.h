@@ -1,4 +1,4 @@
-// Notes and counters of GCC and Clang, byte by byte.
+// Builds notes and counters of GCC and Clang byte by byte.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ inline uint32_t word_of(const char *text) {
 struct Layout {
   const char *version;
   bool big_endian = false;
-  bool clang = false; // words, without a checksum, whatever the version
+  bool clang = false; // lengths in words and no checksum, in any version
   bool at_least(const char *text) const { return word_of(version) >= word_of(text); }
   bool gcc_12() const { return at_least("B20*") && !clang; }
 };

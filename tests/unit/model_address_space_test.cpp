@@ -29,7 +29,7 @@ TEST(AddressSpace, FindsByHalfOpenRanges) {
   EXPECT_EQ(at(space, ~uint64_t{0}), "-");
 }
 
-TEST(AddressSpace, NewRangesReplaceWhatTheyCoverAndSplitWhatSticksOut) {
+TEST(AddressSpace, NewRangesReplaceAndSplitOldOnes) {
   AddressSpace space;
   space.map(range(100, 200, "a"));
   space.map(range(200, 300, "b"));
@@ -50,8 +50,8 @@ TEST(AddressSpace, NewRangesReplaceWhatTheyCoverAndSplitWhatSticksOut) {
   EXPECT_EQ(at(space, 999), "all");
 }
 
-// Against a map of single addresses.
-TEST(AddressSpace, AgreesWithThePlainWay) {
+// Compares with a table of single addresses.
+TEST(AddressSpace, AgreesWithATableOfAddresses) {
   AddressSpace space;
   std::vector<std::string> plain(256, "-");
   uint32_t state = 12345;
@@ -74,12 +74,12 @@ TEST(AddressSpace, AgreesWithThePlainWay) {
   }
 }
 
-TEST(AddressSpace, NumbersStayAndEqualRangesShareOne) {
+TEST(AddressSpace, KeepsNumbersAndSharesThoseOfEqualRanges) {
   AddressSpace space;
   space.map(range(100, 200, "a"));
   const uint32_t a = space.find(150);
   const uint64_t generation = space.generation();
-  space.map(range(100, 200, "a")); // both /proc and a record tell of it
+  space.map(range(100, 200, "a")); // both /proc and a record may report it
   EXPECT_EQ(space.generation(), generation);
   space.map(range(100, 200, "b"));
   EXPECT_NE(space.find(150), a);
@@ -94,7 +94,7 @@ TEST(AddressSpace, NumbersStayAndEqualRangesShareOne) {
   EXPECT_EQ(space.ranges().size(), 2u);
 }
 
-TEST(AddressSpace, TheProgramIsTheFirstFile) {
+TEST(AddressSpace, TakesTheFirstFileAsTheProgram) {
   AddressSpace space;
   EXPECT_EQ(space.program(), AddressSpace::nowhere);
   space.map(range(900, 950, "[vdso]"));
@@ -104,7 +104,7 @@ TEST(AddressSpace, TheProgramIsTheFirstFile) {
   EXPECT_EQ(space.ranges()[space.program()].path, "/bin/x");
 }
 
-TEST(ProcMaps, OnlyExecutableLines) {
+TEST(ProcMaps, KeepsOnlyExecutableLines) {
   const auto ranges = parse_maps(
       "55d0c2a00000-55d0c2a02000 r--p 00000000 08:01 1234                       /bin/cat\n"
       "55d0c2a02000-55d0c2a07000 r-xp 00002000 08:01 1234                       /bin/cat\n"
@@ -127,7 +127,7 @@ TEST(ProcMaps, OnlyExecutableLines) {
   EXPECT_EQ(ranges[4].path, "[vsyscall]");
 }
 
-TEST(ProcInfo, ListsAndStatus) {
+TEST(ProcInfo, ParsesListsAndStatus) {
   EXPECT_EQ(parse_cpu_list("0-3,8\n"), (std::vector<int>{0, 1, 2, 3, 8}));
   EXPECT_EQ(parse_cpu_list("0"), (std::vector<int>{0}));
   EXPECT_TRUE(parse_cpu_list("").empty());

@@ -7,7 +7,7 @@
 namespace tally::model_aggregate_test {
 namespace {
 
-// A location of one function with no more than a name.
+// Returns a location of one function that has only a name.
 LocationId plain(StackProfileBuilder &builder, std::string_view name) {
   const SourceLine line{builder.add_function({builder.intern(name), {}, {}, {}, 0}), {}, 0};
   return builder.add_location(none<MappingId>, 0, std::span(&line, 1));
@@ -31,7 +31,7 @@ Counted counted(StackProfileBuilder &builder) {
   return rows_of(*costs);
 }
 
-TEST(Aggregate, IsWhatCountingSampleBySampleGives) {
+TEST(Aggregate, AgreesWithCountingEachSample) {
   Random random(1);
   for (int round = 0; round < 4000; ++round) {
     RandomShape shape = random_shape(random);
@@ -47,7 +47,7 @@ TEST(Aggregate, IsWhatCountingSampleBySampleGives) {
   }
 }
 
-TEST(Aggregate, OnePartIsWhatItsSamplesGive) {
+TEST(Aggregate, AgreesWithCountingTheSamplesOfAPart) {
   Random random(2);
   for (int round = 0; round < 500; ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
@@ -61,7 +61,7 @@ TEST(Aggregate, OnePartIsWhatItsSamplesGive) {
   }
 }
 
-TEST(Aggregate, InclusiveStaysBetweenSelfAndTotal) {
+TEST(Aggregate, InclusiveIsBetweenSelfAndTotal) {
   Random random(3);
   for (int round = 0; round < 1000; ++round) {
     RandomShape shape = random_shape(random);
@@ -85,7 +85,7 @@ TEST(Aggregate, InclusiveStaysBetweenSelfAndTotal) {
   }
 }
 
-TEST(Aggregate, RecursionCountsOnceAStack) {
+TEST(Aggregate, CountsRecursionOncePerStack) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   builder.add_sample(stack_of(builder, {"main", "f", "f", "f"}), none<ThreadId>, none<PartId>, 10);
@@ -105,8 +105,9 @@ TEST(Aggregate, RecursionCountsOnceAStack) {
   EXPECT_EQ(rows.self.size(), 1u);
 }
 
-// A constructor has two linkage names and one name: one row, and one arc a stack.
-TEST(Aggregate, FunctionsThatATableCannotTellApartAreOne) {
+// A constructor has two linkage names and one name: it is one function, and an arc counts once a
+// stack.
+TEST(Aggregate, MergesFunctionsThatLookAlikeInATable) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   const StringId name = builder.intern("A::A()");
@@ -126,8 +127,8 @@ TEST(Aggregate, FunctionsThatATableCannotTellApartAreOne) {
     EXPECT_EQ(row.first, 3u);
 }
 
-// Samples without a stack, and addresses without a name.
-TEST(Aggregate, WhatHasNoNameIsBookedOnTheUnknownFunction) {
+// Covers samples without a stack, and addresses without a name.
+TEST(Aggregate, AttributesUnnamedCostsToTheUnknownFunction) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   builder.add_part({1, {}, 0, 1});
@@ -164,7 +165,7 @@ TEST(Aggregate, WhatHasNoNameIsBookedOnTheUnknownFunction) {
               part == 0 ? 7u : 13u);
 }
 
-TEST(Aggregate, RefusesWhatItWouldLoseOrWrap) {
+TEST(Aggregate, RefusesNegativeAndMissingValues) {
   StackProfileBuilder nothing;
   auto profile = nothing.finish();
   ASSERT_TRUE(profile);
@@ -185,7 +186,7 @@ TEST(Aggregate, RefusesWhatItWouldLoseOrWrap) {
   EXPECT_EQ(aggregate(*profile).error().code, ErrorCode::invalid_input);
 }
 
-TEST(Aggregate, TheLargestSumHolds) {
+TEST(Aggregate, AllowsTheLargestSum) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   const int64_t most = std::numeric_limits<int64_t>::max();
@@ -195,7 +196,7 @@ TEST(Aggregate, TheLargestSumHolds) {
   EXPECT_EQ(rows.inclusive.at(named("f")), Costs{static_cast<uint64_t>(most)});
 }
 
-TEST(Aggregate, AMillionFramesDeep) {
+TEST(Aggregate, AllowsAMillionFrames) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   const LocationId f = plain(builder, "f"), g = plain(builder, "g");

@@ -9,7 +9,7 @@
 namespace tally::model_call_graph_test {
 namespace {
 
-// Functions of one event, by number.
+// Builds a profile of functions with one event.
 class Graph {
 public:
   Graph() {
@@ -48,7 +48,7 @@ uint64_t inclusive(const CallGraph &graph, CostFunctionId id) {
   return graph.inclusive(index_of(id))[0];
 }
 
-TEST(CallGraph, WithoutRecursion) {
+TEST(CallGraph, SumsWithoutRecursion) {
   Graph g;
   const auto main = g.add("main", 1), f = g.add("f", 2), leaf = g.add("leaf", 4),
              idle = g.add("idle", 0);
@@ -66,7 +66,7 @@ TEST(CallGraph, WithoutRecursion) {
   EXPECT_FALSE(graph.same_component(index_of(main), index_of(f)));
 }
 
-TEST(CallGraph, AFunctionThatCallsItself) {
+TEST(CallGraph, CountsDirectRecursionOnce) {
   Graph g;
   const auto main = g.add("main", 1), f = g.add("f", 10);
   g.call(main, f, 1, 10);
@@ -75,10 +75,10 @@ TEST(CallGraph, AFunctionThatCallsItself) {
   EXPECT_EQ(inclusive(graph, f), 10u);
   EXPECT_EQ(inclusive(graph, main), 11u);
   EXPECT_EQ(graph.calls(index_of(f)), 6u);
-  EXPECT_TRUE(graph.cycles().empty()); // of two nodes or more
+  EXPECT_TRUE(graph.cycles().empty()); // a cycle has two nodes or more
 }
 
-TEST(CallGraph, FunctionsThatCallEachOther) {
+TEST(CallGraph, FindsFunctionsThatCallEachOther) {
   Graph g;
   const auto main = g.add("main", 1), even = g.add("even", 4), odd = g.add("odd", 6);
   g.call(main, even, 1, 10);
@@ -86,8 +86,8 @@ TEST(CallGraph, FunctionsThatCallEachOther) {
   g.call(odd, even, 9, 46);
   const CallGraph graph = g.graph();
   EXPECT_EQ(inclusive(graph, main), 11u);
-  EXPECT_EQ(inclusive(graph, even), 10u); // what enters it
-  EXPECT_EQ(inclusive(graph, odd), 6u);   // its own: nothing enters it from outside
+  EXPECT_EQ(inclusive(graph, even), 10u); // the cost of the calls that enter it
+  EXPECT_EQ(inclusive(graph, odd), 6u);   // its self cost: nothing enters it from outside
   EXPECT_EQ(graph.calls(index_of(even)), 10u);
   ASSERT_EQ(graph.cycles().size(), 1u);
   EXPECT_EQ(graph.cycles()[0].nodes.size(), 2u);
@@ -98,7 +98,7 @@ TEST(CallGraph, FunctionsThatCallEachOther) {
   EXPECT_EQ(graph.cycle_of(index_of(main)), CallGraph::no_cycle);
 }
 
-TEST(CallGraph, ACycleEnteredAtTwoPlaces) {
+TEST(CallGraph, SplitsACycleEnteredAtTwoFunctions) {
   Graph g;
   const auto main = g.add("main", 0), a = g.add("a", 5), b = g.add("b", 5), leaf = g.add("leaf", 2);
   g.call(main, a, 1, 7);
@@ -114,21 +114,21 @@ TEST(CallGraph, ACycleEnteredAtTwoPlaces) {
   EXPECT_EQ(graph.cycles()[0].inclusive, Costs{12});
 }
 
-// Of data that is not whole: calls of cost 0, and costs that no caller was seen for.
-TEST(CallGraph, TheLargerOfWhatEntersAndWhatLeaves) {
+// Incomplete data: calls whose cost is too low, and calls of functions whose costs are missing.
+TEST(CallGraph, TakesTheLargerOfIncomingAndOutgoingCosts) {
   Graph g;
   const auto main = g.add("main", 1), cut = g.add("cut", 6), leaf = g.add("leaf", 4),
              bare = g.add("bare", 0);
   g.call(main, cut, 1, 2); // but it costs 6 + 4
   g.call(cut, leaf, 1, 4);
-  g.call(main, bare, 1, 9); // but it costs nothing that is known
+  g.call(main, bare, 1, 9); // but the costs of its own are unknown
   const CallGraph graph = g.graph();
   EXPECT_EQ(inclusive(graph, cut), 10u);
   EXPECT_EQ(inclusive(graph, bare), 9u);
   EXPECT_EQ(inclusive(graph, main), 12u);
 }
 
-TEST(CallGraph, ObjectsThatCallBack) {
+TEST(CallGraph, FindsCyclesOfObjects) {
   Graph g;
   const auto main = g.add("main", 2, "program"), compare = g.add("compare", 3, "program"),
              sort = g.add("sort", 5, "library"), write = g.add("write", 1, "other");
@@ -145,7 +145,7 @@ TEST(CallGraph, ObjectsThatCallBack) {
   const auto objects = CallGraph::of(profile, NodeKind::object);
   ASSERT_TRUE(objects);
   const auto node = [&](CostFunctionId f) { return index_of(profile.functions()[f].object); };
-  EXPECT_EQ(objects->inclusive(node(main))[0], 6u); // its own 5, and 1 of what leaves the cycle
+  EXPECT_EQ(objects->inclusive(node(main))[0], 6u); // 5 of its own, 1 for the call that leaves
   EXPECT_EQ(objects->inclusive(node(sort))[0], 5u);
   EXPECT_EQ(objects->inclusive(node(write))[0], 1u);
   ASSERT_EQ(objects->cycles().size(), 1u);
@@ -153,7 +153,7 @@ TEST(CallGraph, ObjectsThatCallBack) {
   EXPECT_EQ(objects->cycles()[0].inclusive, Costs{11});
 }
 
-TEST(CallGraph, ANameThatIsMerelyMentionedIsNotUsed) {
+TEST(CallGraph, FunctionsWithoutCostsAreNotUsed) {
   CostProfileBuilder builder;
   builder.add_event("A");
   const FileId file = builder.add_file("a");
@@ -163,7 +163,7 @@ TEST(CallGraph, ANameThatIsMerelyMentionedIsNotUsed) {
   EXPECT_FALSE(graph->is_used(0));
 }
 
-TEST(CallGraph, RefusesWhatWouldWrap) {
+TEST(CallGraph, RefusesSumsThatDoNotFit) {
   Graph g;
   const auto main = g.add("main", 1), f = g.add("f", 1);
   g.call(main, f, 1, ~uint64_t{0});
@@ -172,7 +172,7 @@ TEST(CallGraph, RefusesWhatWouldWrap) {
   EXPECT_EQ(graph.error().code, ErrorCode::overflow);
 }
 
-TEST(CallGraph, AChainAsLongAsMemoryHolds) {
+TEST(CallGraph, AllowsLongChains) {
   Graph g;
   constexpr uint32_t length = 200000;
   std::vector<CostFunctionId> chain;
@@ -184,11 +184,11 @@ TEST(CallGraph, AChainAsLongAsMemoryHolds) {
   EXPECT_EQ(inclusive(graph, chain[0]), length);
 }
 
-// What a profiler sees of a program that runs: a tree of calls, each with its cost.
+// Simulates a program that runs: a tree of calls, each with its cost, as a profiler records it.
 class Calls {
 public:
   explicit Calls(Random &random) : random_(random) {}
-  // The cost of the call.
+  // Returns the cost of the call.
   uint64_t call(uint32_t function, int depth) {
     const uint64_t own = pick(random_, 4);
     self[function] += own;
@@ -208,7 +208,7 @@ public:
     return cost;
   }
 
-  std::map<uint32_t, uint64_t> self, truth; // truth: counted once where it recurs
+  std::map<uint32_t, uint64_t> self, truth; // truth: inclusive, counted once in recursion
   std::map<std::pair<uint32_t, uint32_t>, std::pair<uint64_t, uint64_t>> arcs;
 
 private:
@@ -216,7 +216,7 @@ private:
   std::map<uint32_t, int> active_;
 };
 
-TEST(CallGraph, InclusiveStaysBetweenSelfAndTheTruth) {
+TEST(CallGraph, InclusiveIsBetweenSelfAndTheExactCost) {
   Random random(95);
   int exact = 0;
   for (int round = 0; round < 1000; ++round) {

@@ -17,7 +17,7 @@ Costs row_of(const CostTable &table, uint32_t row, size_t width) {
   return out;
 }
 
-TEST(CostTable, KeepsWhatIsPutIn) {
+TEST(CostTable, KeepsItsRows) {
   std::mt19937_64 random(21);
   const Costs kinds{0, 0, 1, 1000, wide - 1, wide, wide + 1, ~uint64_t{0}, uint64_t{1} << 32};
   for (size_t width = 0; width < 6; ++width) {
@@ -36,7 +36,7 @@ TEST(CostTable, KeepsWhatIsPutIn) {
   }
 }
 
-TEST(CostTable, SmallCostsTakeAByteAndTrailingZerosNone) {
+TEST(CostTable, StoresSmallCostsInAByteAndOmitsTrailingZeros) {
   CostTable zeros, ones, wides;
   const Costs many_zeros(13, 0), one_then_zeros{1, 0, 0, 0}, wide_one{wide};
   constexpr uint32_t rows = 1 << 16;
@@ -45,15 +45,15 @@ TEST(CostTable, SmallCostsTakeAByteAndTrailingZerosNone) {
     ASSERT_TRUE(ones.push(one_then_zeros));
     ASSERT_TRUE(wides.push(wide_one));
   }
-  constexpr size_t chunk = size_t{1} << 16; // the last one may be empty but for a row
+  constexpr size_t chunk = size_t{1} << 16; // the last chunk may hold a single row
   EXPECT_LE(zeros.memory_bytes(), rows * (4 + 1) + chunk);
   EXPECT_LE(ones.memory_bytes(), rows * (4 + 2) + chunk);
   EXPECT_LE(wides.memory_bytes(), rows * (4 + 6) + chunk);
   EXPECT_EQ(row_of(ones, rows - 1, 4), one_then_zeros);
-  EXPECT_EQ(row_of(ones, 0, 6), (Costs{1, 0, 0, 0, 0, 0})); // more events than were stored
+  EXPECT_EQ(row_of(ones, 0, 6), (Costs{1, 0, 0, 0, 0, 0})); // more events than are stored
 }
 
-TEST(CostTable, CanBeFilledAgainOnceItIsMovedFrom) {
+TEST(CostTable, CanBeReusedAfterAMove) {
   CostTable first;
   ASSERT_TRUE(first.push(Costs{1, 2}));
   CostTable second = std::move(first);
@@ -79,7 +79,7 @@ protected:
   CostFunctionId function{};
 };
 
-TEST_F(CostProfileTest, UnifiesNamesAndKnowsOneUnknown) {
+TEST_F(CostProfileTest, UnifiesNamesAndUnknownNames) {
   EXPECT_EQ(builder.add_object("???"), builder.add_object(""));
   EXPECT_EQ(builder.add_file("???"), builder.add_file(""));
   EXPECT_EQ(builder.add_file("a.c"), file);
@@ -89,7 +89,7 @@ TEST_F(CostProfileTest, UnifiesNamesAndKnowsOneUnknown) {
             function);
 }
 
-TEST_F(CostProfileTest, BlocksGoOnAndRowsStayInTheirs) {
+TEST_F(CostProfileTest, ContinuesABlockOfTheSameFunction) {
   builder.begin_block(part, function, file);
   builder.add_cost({0, 1}, Costs{1, 2});
   builder.begin_block(part, function, file);
@@ -109,7 +109,7 @@ TEST_F(CostProfileTest, BlocksGoOnAndRowsStayInTheirs) {
   EXPECT_EQ(profile->inclusive(function)[1], 0u);
 }
 
-TEST_F(CostProfileTest, ATotalBeyond64BitsIsAnError) {
+TEST_F(CostProfileTest, RefusesATotalBeyond64Bits) {
   builder.begin_block(part, function, file);
   builder.add_cost({0, 1}, Costs{0, ~uint64_t{0}});
   builder.add_cost({0, 2}, Costs{0, 1});
@@ -119,7 +119,7 @@ TEST_F(CostProfileTest, ATotalBeyond64BitsIsAnError) {
   EXPECT_NE(profile.error().message.find("Dr"), std::string::npos);
 }
 
-TEST(ValidateCostProfile, CatchesEachRule) {
+TEST(ValidateCostProfile, ChecksEachRule) {
   using Break = void (*)(CostProfileBuilder &, CostPartId, CostFunctionId, FileId);
   const std::vector<std::pair<const char *, Break>> cases{
       {"has no file or object", [](CostProfileBuilder &b, CostPartId, CostFunctionId,
@@ -132,12 +132,12 @@ TEST(ValidateCostProfile, CatchesEachRule) {
                                  FileId file) { b.begin_block(part, CostFunctionId{3}, file); }},
       {"a block has no part", [](CostProfileBuilder &b, CostPartId part, CostFunctionId function,
                                  FileId) { b.begin_block(part, function, FileId{9}); }},
-      {"a call of a function",
+      {"a call has a callee that does not exist",
        [](CostProfileBuilder &b, CostPartId part, CostFunctionId function, FileId file) {
          b.begin_block(part, function, file);
          b.add_call({{}, CostFunctionId{9}, {}, 1}, Costs{1});
        }},
-      {"a jump into a function",
+      {"a jump has a target file or function that does not exist",
        [](CostProfileBuilder &b, CostPartId part, CostFunctionId function, FileId file) {
          b.begin_block(part, function, file);
          CostJump jump;

@@ -1,4 +1,4 @@
-// Coverage as a profile of executions.
+// Tests coverage as a profile of executions.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace tally::model_coverage_costs_test {
 namespace {
 
-// Lines 1 to `last`, each with a count of 100 + its number.
+// Returns a file with the lines 1 to `last`, each with a count of 100 + its number.
 FileCoverage file_of(std::vector<FunctionCoverage> functions, uint32_t last) {
   FileCoverage out;
   out.path = "/a.c";
@@ -27,7 +27,7 @@ struct Row {
 };
 using Rows = std::map<std::pair<std::string, uint32_t>, Row>; // by file and line
 
-// Each line has one row, also where it did not run.
+// Returns the rows. Each line has one, even if it did not run.
 Rows rows_of(const Coverage &coverage) {
   Rows out;
   const auto profile = costs_of(coverage);
@@ -51,7 +51,7 @@ Rows rows_of(const Coverage &coverage) {
   return out;
 }
 
-// Whose the lines are, a letter for each; '-': nobody's.
+// Returns a letter for the owner of each line, or '-' if there is none.
 std::string owners(std::vector<FunctionCoverage> functions, uint32_t last) {
   Coverage coverage;
   coverage.files.push_back(file_of(std::move(functions), last));
@@ -63,35 +63,35 @@ std::string owners(std::vector<FunctionCoverage> functions, uint32_t last) {
   return out;
 }
 
-TEST(CoverageCosts, AFunctionHasItsLines) {
+TEST(CoverageCosts, GivesAFunctionItsLines) {
   EXPECT_EQ(owners({}, 3), "---");
   EXPECT_EQ(owners({{"a", 2, 3, 1}, {"b", 5, 5, 1}}, 6), "-aa-b-");
 }
 
-TEST(CoverageCosts, WithinAFunctionIsAnother) {
+TEST(CoverageCosts, GivesNestedFunctionsTheirLines) {
   EXPECT_EQ(owners({{"a", 1, 9, 1}, {"b", 3, 6, 1}, {"c", 4, 5, 1}}, 10), "aabccbaaa-");
   EXPECT_EQ(owners({{"a", 1, 5, 1}, {"b", 3, 5, 1}}, 6), "aabbb-"); // both end in one line
   EXPECT_EQ(owners({{"a", 1, 9, 1}, {"b", 3, 4, 1}, {"c", 4, 7, 1}}, 9), "aabccccaa");
 }
 
-TEST(CoverageCosts, AnEndThatIsNotTold) {
-  EXPECT_EQ(owners({{"a", 2, 0, 1}, {"b", 4, 0, 1}}, 6), "-aabbb");   // up to the next one
-  EXPECT_EQ(owners({{"a", 1, 0, 1}, {"b", 3, 4, 1}}, 6), "aabb--");   // which has an end
-  EXPECT_EQ(owners({{"a", 1, 6, 1}, {"b", 3, 0, 1}}, 8), "aabbbb--"); // or with the outer one
+TEST(CoverageCosts, GuessesAnUnknownEnd) {
+  EXPECT_EQ(owners({{"a", 2, 0, 1}, {"b", 4, 0, 1}}, 6), "-aabbb");   // up to the next function
+  EXPECT_EQ(owners({{"a", 1, 0, 1}, {"b", 3, 4, 1}}, 6), "aabb--");   // the next one has an end
+  EXPECT_EQ(owners({{"a", 1, 6, 1}, {"b", 3, 0, 1}}, 8), "aabbbb--"); // or to the outer one's end
   EXPECT_EQ(owners({{"a", 1, 9, 1}, {"b", 3, 0, 1}, {"c", 5, 6, 1}}, 9), "aabbccaaa");
 }
 
-TEST(CoverageCosts, EndsThatMakeNoSense) {
-  EXPECT_EQ(owners({{"a", 3, 1, 1}}, 4), "----");                   // before its beginning
-  EXPECT_EQ(owners({{"a", 1, 4, 1}, {"b", 3, 9, 1}}, 6), "aabbbb"); // beyond the outer one's
+TEST(CoverageCosts, AcceptsInvalidEnds) {
+  EXPECT_EQ(owners({{"a", 3, 1, 1}}, 4), "----");                   // ends before it begins
+  EXPECT_EQ(owners({{"a", 1, 4, 1}, {"b", 3, 9, 1}}, 6), "aabbbb"); // ends beyond the outer one
 }
 
-TEST(CoverageCosts, OfInstancesTheFirstHasTheLines) {
+TEST(CoverageCosts, GivesLinesToTheFirstInstance) {
   EXPECT_EQ(owners({{"a", 2, 4, 1}, {"b", 2, 4, 1}, {"c", 2, 4, 1}}, 5), "-aaa-");
   EXPECT_EQ(owners({{"a", 2, 0, 1}, {"b", 2, 0, 1}, {"c", 4, 0, 1}}, 5), "-aacc");
 }
 
-TEST(CoverageCosts, CountsBelowZeroAreOneRun) {
+TEST(CoverageCosts, ReadsNegativeCountsAsOneExecution) {
   Coverage coverage;
   coverage.files.push_back(file_of({{"a", 1, 9, 1}}, 3));
   coverage.files[0].lines[0].count = -7;
@@ -103,7 +103,7 @@ TEST(CoverageCosts, CountsBelowZeroAreOneRun) {
   EXPECT_EQ(rows.at({"/a.c", 3}), (Row{"a", static_cast<uint64_t>(INT64_MAX)}));
 }
 
-TEST(CoverageCosts, ASumThatDoesNotFitIsAnError) {
+TEST(CoverageCosts, RefusesASumThatDoesNotFit) {
   Coverage coverage;
   coverage.files.push_back(file_of({}, 3));
   for (LineCoverage &line : coverage.files[0].lines)
@@ -113,21 +113,23 @@ TEST(CoverageCosts, ASumThatDoesNotFitIsAnError) {
   EXPECT_EQ(costs.error().code, ErrorCode::overflow);
 }
 
-TEST(CoverageCosts, OfNothingTheyAreNothing) { EXPECT_TRUE(rows_of(Coverage()).empty()); }
+TEST(CoverageCosts, AcceptsEmptyCoverage) { EXPECT_TRUE(rows_of(Coverage()).empty()); }
 
-// As the header says it, line by line: the latest of those that hold it.
-TEST(CoverageCosts, EveryLineIsOnceThereAndOfTheInnermostFunction) {
+// Checks the rule of the header line by line: the owner is the last function that contains the
+// line.
+TEST(CoverageCosts, GivesEachLineToTheInnermostFunction) {
   Random random(5);
   for (int round = 0; round < 300; ++round) {
     const Coverage coverage = random_coverage(random, {.negative = true});
     const Rows rows = rows_of(coverage);
     size_t lines = 0;
     for (const FileCoverage &file : coverage.files) {
-      std::vector<FunctionCoverage> first; // of those that begin in one line
+      std::vector<FunctionCoverage> first; // the first of those that begin in one line
       for (const FunctionCoverage &function : file.functions)
         if (first.empty() || first.back().start_line != function.start_line)
           first.push_back(function);
-      // Where no end is told: up to the next one, and not beyond the one that it begins in.
+      // A function without an end reaches up to the next one, but not beyond the one that it begins
+      // in.
       std::vector<uint32_t> last;
       for (size_t i = 0; i < first.size(); ++i) {
         last.push_back(first[i].end_line);

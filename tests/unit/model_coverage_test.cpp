@@ -20,7 +20,8 @@ private:
   std::mt19937 engine_;
 };
 
-// Sources that agree on what begins where, and objects that disagree on branches and conditions.
+// Returns a file with random counts. Files of the same path may disagree on branches and
+// conditions.
 FileCoverage random_file(Random &random, std::string path) {
   FileCoverage file;
   file.path = std::move(path);
@@ -68,7 +69,7 @@ Coverage sum(Coverage a, Coverage b, MergePolicy policy = MergePolicy::lenient) 
   return a;
 }
 
-// Of one test or of none.
+// Returns coverage of one test or of no test.
 Coverage random_coverage(Random &random) {
   Coverage out;
   out.files = random_files(random);
@@ -77,7 +78,7 @@ Coverage random_coverage(Random &random) {
   return out;
 }
 
-TEST(Coverage, TheOrderOfAddingDoesNotMatter) {
+TEST(Coverage, AddsInAnyOrder) {
   Random random(11);
   for (int round = 0; round < 500; ++round) {
     const Coverage a = random_coverage(random), b = random_coverage(random),
@@ -91,7 +92,7 @@ TEST(Coverage, TheOrderOfAddingDoesNotMatter) {
   }
 }
 
-TEST(Coverage, TestsTogetherAreTheFiles) {
+TEST(Coverage, TestsAddUpToTheFiles) {
   Random random(12);
   for (int round = 0; round < 200; ++round) {
     Coverage all;
@@ -120,7 +121,7 @@ FileCoverage file_of(std::vector<int64_t> counts, std::vector<BranchCoverage> br
   return file;
 }
 
-TEST(Coverage, LinesAndBranchesAddUpByPlace) {
+TEST(Coverage, AddsLinesByNumberAndBranchesByPosition) {
   FileCoverage to = file_of({1}, {{1, true, false}});
   Diagnostics diagnostics;
   ASSERT_TRUE(add_coverage(to, file_of({2}, {{2, false, true}, {5, false, false}}),
@@ -133,7 +134,7 @@ TEST(Coverage, LinesAndBranchesAddUpByPlace) {
             "/a:1:1: note: a line has 1 branches in one object and 2 in another");
 }
 
-TEST(Coverage, StrictRefusesWhatLenientSays) {
+TEST(Coverage, StrictRefusesWhatLenientReports) {
   const auto strict = [](FileCoverage to, const FileCoverage &more) {
     Diagnostics diagnostics;
     const auto added = add_coverage(to, more, MergePolicy::strict, diagnostics);
@@ -149,8 +150,8 @@ TEST(Coverage, StrictRefusesWhatLenientSays) {
   here.functions = {{"f", 3, 0, 1}};
   there.functions = {{"f", 4, 0, 1}};
   const std::string moved =
-      "/a:3:1: f begins in line 3 in one object and in 4 in another: are they "
-      "of one state of the source?";
+      "/a:3:1: f begins at line 3 in one object and at line 4 in another: check that both were "
+      "compiled from the same source";
   EXPECT_EQ(strict(here, there), moved);
   EXPECT_EQ(strict(there, here), moved);
 
@@ -158,8 +159,7 @@ TEST(Coverage, StrictRefusesWhatLenientSays) {
   here.conditions = {{1, 1, 0}};
   there.conditions = {{2, 2, 1}};
   here.lines[0].last_condition = there.lines[0].last_condition = 1;
-  EXPECT_EQ(strict(here, there),
-            "/a:1:1: a condition has other terms in one object than in another");
+  EXPECT_EQ(strict(here, there), "/a:1:1: a condition has different terms in different objects");
   Diagnostics diagnostics;
   ASSERT_TRUE(add_coverage(here, there, MergePolicy::lenient, diagnostics));
   Coverage all;
@@ -167,12 +167,12 @@ TEST(Coverage, StrictRefusesWhatLenientSays) {
   EXPECT_EQ(text_of(all), "file /a\n1 2 2:3,1\n");
 }
 
-TEST(Coverage, ASumThatLeavesItsTypeIsAnError) {
+TEST(Coverage, RefusesASumThatDoesNotFit) {
   const auto overflows = [](FileCoverage to, const FileCoverage &more) {
     Diagnostics diagnostics;
     const std::string before = std::to_string(to.lines[0].count);
     const auto added = add_coverage(to, more, MergePolicy::lenient, diagnostics);
-    EXPECT_EQ(std::to_string(to.lines[0].count), before); // as it was
+    EXPECT_EQ(std::to_string(to.lines[0].count), before); // unchanged
     return !added && added.error().code == ErrorCode::overflow && added.error().source == "/a";
   };
   EXPECT_TRUE(overflows(file_of({INT64_MAX}), file_of({1})));
@@ -184,7 +184,7 @@ TEST(Coverage, ASumThatLeavesItsTypeIsAnError) {
   EXPECT_TRUE(overflows(to, more));
 }
 
-TEST(Coverage, WhatIsOfNoTestIsOfTheTestWithoutAName) {
+TEST(Coverage, AssignsCountsWithoutATestToTheUnnamedTest) {
   Coverage named, plain;
   named.files = {file_of({1})};
   named.tests = {{"t", named.files}};
@@ -195,7 +195,7 @@ TEST(Coverage, WhatIsOfNoTestIsOfTheTestWithoutAName) {
   EXPECT_EQ(text_of(sum(named, named)), "file /a\n1 2\ntest t\nfile /a\n1 2\n");
 }
 
-TEST(Coverage, TotalsCountWhatRan) {
+TEST(Coverage, TotalsCountExecutedItems) {
   FileCoverage file = file_of({1, 0, 4}, {{0, false, false}, {2, false, false}});
   file.functions = {{"f", 1, 0, 0}, {"g", 2, 0, 1}, {"h", 3, 0, 1}};
   file.conditions = {{2, 0b11, 0b01}};

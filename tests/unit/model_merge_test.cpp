@@ -21,7 +21,7 @@ CostProfile sum_of(std::initializer_list<const CostProfile *> profiles) {
   return std::move(*sum);
 }
 
-// By all that tells one from another: executed, followed.
+// Returns (executed, followed) of the jumps, by everything that distinguishes them.
 std::map<std::string, std::pair<uint64_t, uint64_t>> jumps_of(const CostProfile &p) {
   std::map<std::string, std::pair<uint64_t, uint64_t>> out;
   const auto name_of = [&](CostFunctionId id) {
@@ -51,7 +51,7 @@ CostShape any_shape(Random &random) {
   return shape;
 }
 
-// Some of these, in any order.
+// Returns some of these events in random order.
 std::vector<std::string> any_events(Random &random) {
   std::vector<std::string> events{"Ir", "Dr", "ticks", "own"};
   std::ranges::shuffle(events, random);
@@ -59,7 +59,7 @@ std::vector<std::string> any_events(Random &random) {
   return events;
 }
 
-TEST(Merge, OfOneWithItselfIsTwiceIt) {
+TEST(Merge, DoublesAProfileMergedWithItself) {
   Random random(91);
   for (int round = 0; round < 500; ++round) {
     CostShape shape = any_shape(random);
@@ -87,7 +87,7 @@ TEST(Merge, OfOneWithItselfIsTwiceIt) {
   }
 }
 
-TEST(Merge, NeitherOrderNorGroupingCounts) {
+TEST(Merge, IsCommutativeAndAssociative) {
   Random random(92);
   int different = 0;
   for (int round = 0; round < 500; ++round) {
@@ -112,7 +112,7 @@ TEST(Merge, NeitherOrderNorGroupingCounts) {
   EXPECT_GT(different, 400);
 }
 
-TEST(Merge, OfOneIsOnePart) {
+TEST(Merge, MakesOnePartOfOneProfile) {
   Random random(93);
   for (int round = 0; round < 100; ++round) {
     const CostProfile a = random_costs(random, {.events = {"A", "B"}});
@@ -165,7 +165,7 @@ CostProfile profile_of(const Given &given) {
   return std::move(*profile);
 }
 
-TEST(Merge, TheHeaderKeepsWhatAllSay) {
+TEST(Merge, KeepsTheHeadersThatAllShare) {
   Given first{.command = "./a", .trigger = "end", .time_range = "0 - 1"};
   first.part.pid = 7;
   first.part.thread = 2;
@@ -191,13 +191,13 @@ TEST(Merge, TheHeaderKeepsWhatAllSay) {
   EXPECT_EQ(other.strings[other.parts()[CostPartId{0}].command], "");
 }
 
-TEST(Merge, SummariesAddUp) {
+TEST(Merge, AddsUpSummaries) {
   Given first, second;
   first.part.summary = {10};
   second.part.summary = {20};
   const CostProfile a = profile_of(first), b = profile_of(second), plain = profile_of({});
   EXPECT_EQ(sum_of({&a, &b}).parts()[CostPartId{0}].summary, Costs{30});
-  // One that says nothing says what its lines add up to.
+  // A profile without a summary counts with the sum of its lines.
   EXPECT_EQ(sum_of({&a, &plain}).parts()[CostPartId{0}].summary, Costs{11});
 }
 
@@ -227,7 +227,7 @@ TEST(Merge, RefusesOtherPositions) {
   EXPECT_FALSE(merge({}));
 }
 
-TEST(Merge, RefusesWhatWouldWrap) {
+TEST(Merge, RefusesSumsThatDoNotFit) {
   const uint64_t most = ~uint64_t{0};
   const CostProfile one = profile_of({}), full = profile_of({.cost = most}),
                     often = profile_of({.calls = most}), less = profile_of({.cost = most - 1});

@@ -36,7 +36,7 @@ Costs first_rows(const CostProfile &p) {
   return self;
 }
 
-TEST(OneEvent, ACountedOne) {
+TEST(OneEvent, SelectsACountedEvent) {
   const CostProfile all = profile_of("Ir + I1mr");
   for (const auto &[name, costs] : {std::pair{"Ir", Costs{3, 10}}, {"I1mr", Costs{5, 2}}}) {
     const auto one = one_event(all, name);
@@ -54,7 +54,7 @@ TEST(OneEvent, ACountedOne) {
             "Instructions");
 }
 
-TEST(OneEvent, ADerivedOne) {
+TEST(OneEvent, ComputesADerivedEvent) {
   for (const auto &[formula, costs] : {std::pair{"Ir + I1mr", Costs{8, 12}},
                                        {"Ir + 10 I1mr", Costs{53, 30}},
                                        {"2*Ir+10 * I1mr", Costs{56, 40}},
@@ -67,7 +67,7 @@ TEST(OneEvent, ADerivedOne) {
   }
 }
 
-TEST(OneEvent, RefusesWhatMakesNoSense) {
+TEST(OneEvent, RefusesUnknownEventsAndInvalidFormulas) {
   const auto unknown = one_event(profile_of("Ir"), "Dr");
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
@@ -81,11 +81,11 @@ TEST(OneEvent, RefusesWhatMakesNoSense) {
               std::string::npos)
         << one.error().text();
   }
-  // Without a formula there is nothing to count it by.
+  // An event without a formula cannot be computed.
   EXPECT_FALSE(one_event(profile_of(""), "Sum"));
 }
 
-TEST(OneEvent, RefusesWhatWouldWrap) {
+TEST(OneEvent, RefusesSumsThatDoNotFit) {
   for (const std::string formula : {"2 Ir", "Ir + I1mr", "18446744073709551615 I1mr"}) {
     const auto one = one_event(profile_of(formula, {~uint64_t{0}, 5}), "Sum");
     ASSERT_FALSE(one) << formula;

@@ -1,4 +1,4 @@
-// What is packed comes out as it went in. The oracle counts with maps.
+// Tests that packed stacks are unpacked unchanged. The oracle counts with maps.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 using Frames = std::vector<uint32_t>; // outermost first
 using Counts = std::map<std::tuple<Frames, uint32_t, uint32_t>, int64_t>;
 
-// Threads and parts by number, so that ids are valid.
+// Returns a profile with threads and parts by number, so that their ids are valid.
 StackProfileBuilder empty_profile(uint32_t threads, uint32_t parts, uint32_t frames) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
@@ -49,10 +49,10 @@ Counts counts_of(const PackedStacks &stacks, uint32_t threads, uint32_t parts, u
   return counts;
 }
 
-TEST(PackedStacks, ComeOutAsTheyWentIn) {
+TEST(PackedStacks, AreUnpackedUnchanged) {
   Random random(7);
   for (int round = 0; round < 60; ++round) {
-    // A handful of nodes a merge: every shape meets every other.
+    // A merge after every few nodes, so that every shape meets every other one.
     PackedStacks stacks(static_cast<uint32_t>(2 + pick(random, 40)));
     const auto threads = static_cast<uint32_t>(1 + pick(random, 3));
     const auto parts = static_cast<uint32_t>(1 + pick(random, 3));
@@ -71,12 +71,12 @@ TEST(PackedStacks, ComeOutAsTheyWentIn) {
       expected[{path, thread, part}] += ticks;
     }
     ASSERT_EQ(counts_of(stacks, threads, parts, frames), expected) << "round " << round;
-    // Looking changes nothing.
+    // Unpacking changes nothing.
     ASSERT_EQ(counts_of(stacks, threads, parts, frames), expected) << "round " << round;
   }
 }
 
-TEST(PackedStacks, MemoryGrowsWithDistinctStacksOnly) {
+TEST(PackedStacks, UseMemoryForDistinctStacksOnly) {
   Random random(3);
   std::vector<Frames> paths(3000);
   for (Frames &path : paths)
@@ -96,11 +96,12 @@ TEST(PackedStacks, MemoryGrowsWithDistinctStacksOnly) {
   EXPECT_EQ(counts.size(), paths.size());
   for (const auto &[key, ticks] : counts)
     EXPECT_EQ(ticks, 10);
-  // Sixty thousand nodes of random frames, which pack badly, beside 16 bytes and more by hashing.
+  // Sixty thousand nodes of random frames compress badly; hashing would take 16 bytes or more for
+  // each.
   EXPECT_LT(once, 60'000u * 12);
 }
 
-TEST(PackedStacks, ASumBeyond64BitsIsAnError) {
+TEST(PackedStacks, RefuseASumBeyond64Bits) {
   PackedStacks stacks(2);
   const Frames path{1, 2, 3};
   stacks.add(path, ThreadId{0}, PartId{0}, std::numeric_limits<int64_t>::max());
@@ -112,7 +113,7 @@ TEST(PackedStacks, ASumBeyond64BitsIsAnError) {
   EXPECT_EQ(poured.error().code, ErrorCode::overflow);
 }
 
-TEST(CodePlaces, KeepTheRangeOfTheirTime) {
+TEST(CodePlaces, KeepTheRangeAtTheTimeOfTheSample) {
   AddressSpace space;
   space.map({0x1000, 0x3000, 0, 1, 1, "a"});
   CodePlaces places(space);
@@ -132,14 +133,14 @@ TEST(CodePlaces, KeepTheRangeOfTheirTime) {
   space.map({0x1000, 0x2000, 0, 1, 2, "b"});
   const auto after = numbers();
   EXPECT_EQ(after[1], before[1]);
-  EXPECT_NE(after[2], before[2]); // the address is another file's now
+  EXPECT_NE(after[2], before[2]); // the address belongs to another file now
   EXPECT_EQ(places[after[2]].pc, 0x1800u);
   EXPECT_EQ(space.ranges()[places[after[2]].range].path, "b");
   EXPECT_EQ(space.ranges()[places[before[2]].range].path, "a");
 }
 
-// A mapping of terabytes leaves no room for its number beside the place in it.
-TEST(CodePlaces, AHugeRangeHasPlacesWithoutIt) {
+// An offset in a mapping of terabytes leaves no room for the mapping's number beside it.
+TEST(CodePlaces, OmitTheNumberOfAHugeRange) {
   AddressSpace space;
   space.map({0, uint64_t{1} << 46, 0, 0, 0, "//anon"});
   CodePlaces places(space);

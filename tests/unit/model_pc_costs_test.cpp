@@ -10,7 +10,7 @@
 namespace tally::model_pc_costs_test {
 namespace {
 
-// Functions and lines as a test has them.
+// Returns the functions and lines that a test sets.
 class Names final : public Symbolizer {
 public:
   std::vector<FunctionExtent> table;
@@ -59,7 +59,7 @@ std::vector<Shown> functions_of(const CostProfile &costs) {
   return out;
 }
 
-TEST(PcCosts, ABinIsSharedByBytesAndTheShareKept) {
+TEST(PcCosts, SharesABinByBytesAndKeepsTheExactShare) {
   Names names;
   names.table = {{0x1000, 0x1046, "fa", "fa"}, {0x1046, 0x1100, "fb", "fb"}};
   const PcNames program = names.names();
@@ -70,7 +70,7 @@ TEST(PcCosts, ABinIsSharedByBytesAndTheShareKept) {
   EXPECT_EQ(costs->totals()[0], 1000u);
 }
 
-TEST(PcCosts, AFunctionAtAnOddAddressHasTheByteBefore) {
+TEST(PcCosts, GivesAFunctionAtAnOddAddressTheByteBefore) {
   Names names;
   names.table = {{0x1000, 0x1007, "fa", "fa"}, {0x1007, 0x1010, "fb", "fb"}};
   const PcNames program = names.names();
@@ -80,7 +80,7 @@ TEST(PcCosts, AFunctionAtAnOddAddressHasTheByteBefore) {
   EXPECT_EQ(functions_of(*costs), (std::vector<Shown>{{"fa", 1, 1}, {"fb", 9, 9}}));
 }
 
-TEST(PcCosts, WhatNoFunctionCoversStaysInTheTotal) {
+TEST(PcCosts, KeepsUnattributedTicksInTheTotal) {
   Names names;
   names.table = {{0x1000, 0x1008, "fa", "fa"}};
   const PcNames program = names.names();
@@ -89,7 +89,7 @@ TEST(PcCosts, WhatNoFunctionCoversStaysInTheTotal) {
   EXPECT_EQ(functions_of(*costs), (std::vector<Shown>{{"fa", 5, 5}, {"[unknown]", 6, 6}}));
 }
 
-TEST(PcCosts, CallsHaveCountsAndNoCost) {
+TEST(PcCosts, GivesCallsCountsButNoCosts) {
   Names names;
   names.table = {{0x1000, 0x1008, "fa", "fa"}, {0x1008, 0x1010, "fb", "fb"}};
   const PcNames program = names.names();
@@ -111,8 +111,8 @@ TEST(PcCosts, CallsHaveCountsAndNoCost) {
                 {"[unknown]", "fa", 5}, {"fa", "fb", 3}, {"fa", "fb", 4}, {"fb", "[unknown]", 6}}));
 }
 
-// Each would be a function of its own.
-TEST(PcCosts, ManyAddressesWithoutNamesAreRefused) {
+// Each address would be a separate function.
+TEST(PcCosts, RefusesTooManyAddressesWithoutNames) {
   const size_t bins = 1'000'001;
   const PcProfile profile = profile_of({.low_pc = 0x1000,
                                         .high_pc = 0x1000 + 2 * bins,
@@ -123,7 +123,7 @@ TEST(PcCosts, ManyAddressesWithoutNamesAreRefused) {
   EXPECT_EQ(costs.error().code, ErrorCode::limit);
 }
 
-TEST(PcCosts, WithoutNamesABinIsNamedByItsAddress) {
+TEST(PcCosts, NamesABinByItsAddressWithoutNames) {
   const auto costs = costs_of(profile_of({0x1000, 0x1008, {.bytes = 4}, {3, 4}}));
   ASSERT_TRUE(costs);
   EXPECT_EQ(functions_of(*costs), (std::vector<Shown>{{"0x1000", 3, 0}, {"0x1004", 4, 0}}));
@@ -133,7 +133,7 @@ TEST(PcCosts, WithoutNamesABinIsNamedByItsAddress) {
             "/bin/program: has no symbols: its functions are not known");
 }
 
-TEST(PcCosts, NoTickIsLostOnTheWay) {
+TEST(PcCosts, KeepsAllTicks) {
   std::mt19937_64 random(61);
   for (int round = 0; round < 500; ++round) {
     const PcProfile profile = random_pcs(random);
@@ -155,7 +155,7 @@ TEST(PcCosts, NoTickIsLostOnTheWay) {
   }
 }
 
-// --- the other way
+// --- histograms of samples and costs
 
 struct Samples {
   StackProfileBuilder builder;
@@ -193,7 +193,7 @@ std::map<uint64_t, uint64_t> ticks_of(const PcProfile &profile) {
   return out;
 }
 
-TEST(PcCosts, SamplesOfTheProgramByLinkTimeAddress) {
+TEST(PcCosts, CountsSamplesByLinkTimeAddress) {
   Samples samples;
   samples.sample(samples.program, 0x555500001003, "f", 200'000);
   samples.sample(samples.program, 0x555500001204, "g", 2);
@@ -209,7 +209,7 @@ TEST(PcCosts, SamplesOfTheProgramByLinkTimeAddress) {
   EXPECT_EQ(pcs->lost.front(), "7 ticks outside of program's own text");
 }
 
-TEST(PcCosts, TheLastByteBeforeAFunctionStaysWithItsOwn) {
+TEST(PcCosts, KeepsTheLastByteBeforeAFunctionApart) {
   Samples samples;
   samples.sample(samples.program, 0x555500001006, "f", 5);
   samples.sample(samples.program, 0x555500001007, "g", 9);
@@ -219,7 +219,7 @@ TEST(PcCosts, TheLastByteBeforeAFunctionStaysWithItsOwn) {
   EXPECT_EQ(ticks_of(pcs->profile), (std::map<uint64_t, uint64_t>{{0x1004, 5}, {0x1006, 9}}));
 }
 
-TEST(PcCosts, SamplesThatMakeNoHistogram) {
+TEST(PcCosts, RefusesSamplesWithoutAddressesOfTheProgram) {
   Samples outside;
   outside.sample(outside.library, 0x7F0000001000, "memcpy", 7);
   EXPECT_EQ(pcs_of(*outside.builder.finish()).error().code, ErrorCode::no_data);
@@ -262,7 +262,7 @@ CostProfile costs_with(std::string_view event, bool addresses) {
   return std::move(*costs);
 }
 
-TEST(PcCosts, CostsByAddress) {
+TEST(PcCosts, ConvertsCostsByAddress) {
   const auto pcs = pcs_of(costs_with("Ir", true));
   ASSERT_TRUE(pcs);
   EXPECT_EQ(ticks_of(pcs->profile), (std::map<uint64_t, uint64_t>{{0x1000, 70'000}, {0x1100, 5}}));

@@ -30,14 +30,14 @@ TEST(PcHistogram, CountsInBinsAndOutside) {
   PcHistogramBuilder builder;
   builder.set_rate_hz(250);
   builder.set_dimension("ticks", 't');
-  builder.add_range(0x1000, 0x100A, 4); // the last bin is cut: two bytes
+  builder.add_range(0x1000, 0x100A, 4); // the last bin has only two bytes
   builder.add_range(0x2000, 0x2010, {.scale = 0x7FFF}, 4);
   for (const uint64_t pc :
        {0x1000u, 0x1003u, 0x1004u, 0x1009u, 0x100Au, 0xFFFu, 0x2000u, 0x2004u, 0x200Fu})
     builder.count(pc);
   const PcHistogram histogram = finished(builder);
   EXPECT_EQ(histogram.ranges()[0].counters, (std::vector<uint64_t>{2, 1, 1}));
-  EXPECT_EQ(histogram.ranges()[1].counters, (std::vector<uint64_t>{1, 1, 0, 0})); // rounded up: 4
+  EXPECT_EQ(histogram.ranges()[1].counters, (std::vector<uint64_t>{1, 1, 0, 0})); // 0x200F: bin 4
   EXPECT_EQ(histogram.outside(), 3u);
   EXPECT_EQ(histogram.ticks(), 6u);
   EXPECT_EQ(histogram.rate_hz(), 250u);
@@ -45,7 +45,7 @@ TEST(PcHistogram, CountsInBinsAndOutside) {
   EXPECT_EQ(histogram.ranges()[0].extent(2), (std::pair<uint64_t, uint64_t>{0x1008, 0x100A}));
 }
 
-TEST(PcHistogram, ExtentsAreWhatBinsCount) {
+TEST(PcHistogram, ExtentsMatchTheAddressesThatBinsCount) {
   std::mt19937_64 random(41);
   for (int round = 0; round < 5000; ++round) {
     PcRange range;
@@ -72,7 +72,7 @@ TEST(PcHistogram, ExtentsAreWhatBinsCount) {
   }
 }
 
-TEST(PcHistogramBuilder, RefusesWhatIsNoHistogram) {
+TEST(PcHistogramBuilder, RefusesInvalidHistograms) {
   const auto refusal = [](auto fill) {
     PcHistogramBuilder builder;
     fill(builder);
@@ -84,10 +84,10 @@ TEST(PcHistogramBuilder, RefusesWhatIsNoHistogram) {
   const auto has = [](const std::string &text, std::string_view part) {
     return text.find(part) != text.npos;
   };
-  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(2, 2, 1); }), "holds nothing"));
-  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(3, 2, 1); }), "holds nothing"));
+  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(2, 2, 1); }), "is empty"));
+  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(3, 2, 1); }), "is empty"));
   EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(2, 4, 0); }), "0 bytes"));
-  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(0, most, 1); }), "are the most"));
+  EXPECT_TRUE(has(refusal([](Builder &b) { b.add_range(0, most, 1); }), "are too many"));
   EXPECT_TRUE(
       has(refusal([](Builder &b) { b.add_range(4, 8, 1), b.add_range(0, 4, 1); }), "comes after"));
   EXPECT_TRUE(
@@ -110,7 +110,7 @@ TEST(PcHistogramBuilder, RefusesWhatIsNoHistogram) {
                   "add up to more"));
 }
 
-TEST(AppendHistograms, AddsEqualRangesAndPutsOthersBeside) {
+TEST(AppendHistograms, AddsEqualRangesAndKeepsOthersApart) {
   PcHistogramBuilder sum(one_range(0x100, 0x200, 16, 0x110, 5));
   ASSERT_TRUE(append(sum, one_range(0x100, 0x200, 16, 0x118, 7)));
   ASSERT_TRUE(append(sum, one_range(0x80, 0x100, 4, 0x80, 1)));
@@ -123,7 +123,7 @@ TEST(AppendHistograms, AddsEqualRangesAndPutsOthersBeside) {
   EXPECT_EQ(histogram.outside(), 2u);
 }
 
-TEST(AppendHistograms, RefusesAndLeavesTheSumAlone) {
+TEST(AppendHistograms, KeepsTheSumWhenItRefuses) {
   PcHistogramBuilder sum(one_range(0x100, 0x200, 16, 0x110, 5));
   const auto refusal = [&](const PcHistogram &other) {
     const auto appended = append(sum, other);
@@ -161,7 +161,7 @@ TEST(Attribute, RoundsOnceAtTheEnd) {
   PcHistogramBuilder builder;
   builder.add_range(0, 3000, 3);
   for (uint64_t pc = 0; pc < 3000; pc += 3)
-    builder.count(pc); // each bin: 1/3 of a tick for `a`, 2/3 for nobody
+    builder.count(pc); // 1/3 of each bin's tick is of function 5, 2/3 of none
   const PcHistogram histogram = finished(builder);
   std::vector<PcExtent> functions;
   for (uint64_t pc = 0; pc < 3000; pc += 3)
@@ -216,7 +216,7 @@ TEST(Attribute, RefusesFunctionsThatOverlap) {
   EXPECT_EQ(attribute(histogram, {})->unattributed.ticks, 1u);
 }
 
-TEST(HistogramFromSamples, TakesLeavesAtLinkTimeAddresses) {
+TEST(HistogramFromSamples, CountsLeavesAtLinkTimeAddresses) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   builder.set_period_ns(1'000'000);
@@ -231,7 +231,7 @@ TEST(HistogramFromSamples, TakesLeavesAtLinkTimeAddresses) {
   };
   add(x, 0x555000, 3);
   add(x, 0x555013, 4);
-  add(x, 0x555F00, 5); // beyond the range
+  add(x, 0x555F00, 5); // outside the range
   add(y, 0x555000, 6);
   builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 7);
   const auto profile = builder.finish();

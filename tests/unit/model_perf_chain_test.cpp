@@ -1,4 +1,4 @@
-// Registers and chains of samples as the kernel writes them.
+// Tests registers and chains of samples as the kernel writes them.
 #include <array>
 #include <bit>
 #include <cstring>
@@ -11,9 +11,9 @@
 namespace tally::model_perf_chain_test {
 namespace {
 
-// asm/perf_regs.h: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 … r15.
+// The order of asm/perf_regs.h: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 … r15.
 constexpr uint64_t general = 0xff01ff;
-constexpr uint64_t with_flags = 0xff0fff; // perf's own
+constexpr uint64_t with_flags = 0xff0fff; // perf's own mask
 
 struct Sampled {
   std::vector<uint64_t> words;
@@ -32,7 +32,7 @@ struct Sampled {
   }
 };
 
-TEST(PerfChain, RegistersHaveDwarfsNumbers) {
+TEST(PerfChain, NumbersRegistersAsDwarfDoes) {
   for (const uint64_t mask : {general, with_flags}) {
     Sampled at(mask, PERF_SAMPLE_REGS_ABI_64);
     Registers registers;
@@ -47,7 +47,7 @@ TEST(PerfChain, RegistersHaveDwarfsNumbers) {
   }
 }
 
-TEST(PerfChain, OtherRegistersAreRefused) {
+TEST(PerfChain, RefusesOtherRegisters) {
   Registers registers;
   Sampled of_kernel(general, PERF_SAMPLE_REGS_ABI_NONE);
   EXPECT_FALSE(read_registers(of_kernel.layout, of_kernel.sample, registers));
@@ -62,7 +62,7 @@ TEST(PerfChain, OtherRegistersAreRefused) {
   EXPECT_FALSE(read_registers(short_record.layout, short_record.sample, registers));
 }
 
-TEST(PerfChain, WhereTheProgramWas) {
+TEST(PerfChain, FindsTheProgramsPc) {
   Sampled at(general, PERF_SAMPLE_REGS_ABI_64);
   EXPECT_EQ(user_pc(at.layout, at.sample), 77u);
   at.sample.in_kernel = true;
@@ -78,7 +78,7 @@ TEST(PerfChain, WhereTheProgramWas) {
   EXPECT_EQ(user_pc(nothing.layout, nothing.sample), 0u);
 }
 
-TEST(PerfChain, OnlyThePartInUserModeIsFollowed) {
+TEST(PerfChain, FollowsOnlyTheUserModePart) {
   AddressSpace space;
   space.map({0x1000, 0x2000, 0, 1, 1, "program"});
   CallChain chain(0, nullptr, space);
@@ -91,7 +91,7 @@ TEST(PerfChain, OnlyThePartInUserModeIsFollowed) {
                                     0x1900,
                                     static_cast<uint64_t>(PERF_CONTEXT_USER),
                                     0x1201,
-                                    0x5001, // no code: the chain went astray
+                                    0x5001, // not code: the chain is wrong from here on
                                     0x1301};
   PerfSample sample;
   sample.chain = PerfWords(std::as_bytes(std::span(words)));
@@ -114,7 +114,7 @@ public:
 class Splice : public ::testing::Test {
 protected:
   Splice() { space.map({0x1000, 0x9000, 0, 0, 0, "program", {}}); }
-  // What comes of ours and theirs, without the mark.
+  // Returns the chain spliced from ours and the kernel's, without the truncation marker.
   std::vector<uint64_t> spliced(std::vector<uint64_t> ours, std::vector<uint64_t> theirs,
                                 size_t asked = 0) {
     unwinder.chain = std::move(ours);
@@ -126,7 +126,7 @@ protected:
     const size_t came = splice(sample, chain);
     std::vector<uint64_t> out(chain.pcs().begin(), chain.pcs().end());
     if (unwinder.end != StackEnd::complete) {
-      // Of a copy that is smaller than what was asked for, nothing says that the stack is deeper.
+      // If the stack dump is smaller than requested, nothing indicates that the stack is deeper.
       EXPECT_EQ(out.back(), cut_mark(asked > 0 ? StackEnd::unreadable : unwinder.end));
       out.pop_back();
     }
@@ -140,40 +140,40 @@ protected:
 
 using Pcs = std::vector<uint64_t>;
 
-TEST_F(Splice, GoesOnWhereBothAgree) {
+TEST_F(Splice, ContinuesWhereBothAgree) {
   EXPECT_EQ(spliced({0x1000, 0x2000, 0x3000}, {0x1000, 0x2001, 0x3001, 0x4001, 0x5001}),
             (Pcs{0x1000, 0x2000, 0x3000, 0x4000, 0x5000}));
 }
 
-TEST_F(Splice, ACopyThatEndsEarlyIsNotCalledTooSmall) {
+TEST_F(Splice, DoesNotCallAShortenedDumpTooSmall) {
   EXPECT_EQ(spliced({0x1000, 0x2000, 0x3000}, {0x1000, 0x2001, 0x3001, 0x4001}, 8192),
             (Pcs{0x1000, 0x2000, 0x3000, 0x4000}));
 }
 
-TEST_F(Splice, ALeafWithoutAFrameHidesItsCaller) {
+TEST_F(Splice, KeepsTheCallerOfALeafWithoutAFrame) {
   EXPECT_EQ(spliced({0x1000, 0x2000, 0x3000, 0x4000}, {0x1000, 0x3001, 0x4001, 0x5001}),
             (Pcs{0x1000, 0x2000, 0x3000, 0x4000, 0x5000}));
 }
 
-TEST_F(Splice, OneFrameMayAgreeByChance) {
+TEST_F(Splice, IgnoresASingleMatchingFrame) {
   const Pcs ours{0x1000, 0x2000, 0x3000};
   EXPECT_EQ(spliced(ours, {0x1000, 0x3001, 0x4001}), ours);
   EXPECT_EQ(spliced(ours, {0x1000}), ours);
   EXPECT_EQ(spliced(ours, {}), ours);
 }
 
-TEST_F(Splice, EndsAtWhatIsNoCode) {
+TEST_F(Splice, EndsAtAnAddressThatIsNotCode) {
   EXPECT_EQ(spliced({0x1000, 0x2000}, {0x1000, 0x2001, 0x3001, 0x100000, 0x4001}),
             (Pcs{0x1000, 0x2000, 0x3000}));
 }
 
-TEST_F(Splice, OfRecursionTheDeepestCounts) {
+TEST_F(Splice, MatchesTheDeepestFrameOfRecursion) {
   EXPECT_EQ(
       spliced({0x1000, 0x2000, 0x2000, 0x2000}, {0x1000, 0x2001, 0x2001, 0x2001, 0x2001, 0x3001}),
       (Pcs{0x1000, 0x2000, 0x2000, 0x2000, 0x2000, 0x3000}));
 }
 
-TEST_F(Splice, AWholeChainStaysWhole) {
+TEST_F(Splice, LeavesOtherChainsUnchanged) {
   unwinder.end = StackEnd::complete;
   EXPECT_EQ(spliced({0x1000, 0x2000}, {0x1000, 0x2001, 0x3001}), (Pcs{0x1000, 0x2000}));
   unwinder.end = StackEnd::no_rule;

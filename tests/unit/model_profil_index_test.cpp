@@ -12,7 +12,7 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;
 
-constexpr uint64_t plenty = uint64_t{1} << 62; // bytes: no index is behind the buffer
+constexpr uint64_t plenty = uint64_t{1} << 62; // so many bytes that no index lies beyond the buffer
 constexpr uint64_t outside = TALLY_PROFIL_OUTSIDE;
 
 uint64_t index_of(uint8_t abi, uint64_t distance, uint32_t scale, bool strict = false,
@@ -21,7 +21,7 @@ uint64_t index_of(uint8_t abi, uint64_t distance, uint32_t scale, bool strict = 
   return tally_profil_index(&map, 0x1000 + distance);
 }
 
-// As the manual pages and glibc's source have it, in 128 bits.
+// Computes the index as the manual pages and glibc's source specify it, in 128 bits.
 uint64_t model(uint8_t abi, Wide distance, Wide scale, bool strict, Wide bytes) {
   Wide index = 0;
   switch (abi) {
@@ -105,12 +105,12 @@ TEST(ProfilIndex, AgreesWithExactArithmetic) {
         << "abi " << int{abi} << " distance " << distance << " scale " << scale << " bytes "
         << bytes;
     if (low > 0) {
-      ASSERT_EQ(tally_profil_index(&map, low - 1), outside); // never wrapped around
+      ASSERT_EQ(tally_profil_index(&map, low - 1), outside); // does not wrap around
     }
   }
 }
 
-// The same through the histogram's own type, with buffers that are there.
+// The same with the histogram's own type and with real buffers.
 TEST(ProfilIndex, TheHistogramAgreesWithExactArithmetic) {
   std::mt19937_64 random(34);
   tally::PcRange range;
@@ -135,7 +135,7 @@ TEST(ProfilIndex, TheHistogramAgreesWithExactArithmetic) {
   }
 }
 
-TEST(ProfilIndex, ScalesThatTurnItOff) {
+TEST(ProfilIndex, KnowsScalesThatDisableProfiling) {
   for (const uint32_t scale : {0u, 1u, 0x10000u, 0x10001u, 0x20001u, 0xFFFF0000u})
     EXPECT_EQ(index_of(TALLY_PROFIL_AIX, 0, scale), outside) << scale;
   EXPECT_EQ(index_of(TALLY_PROFIL_AIX, 6, 0x1FFFF), index_of(TALLY_PROFIL_AIX, 6, 0xFFFF));
@@ -145,7 +145,7 @@ TEST(ProfilIndex, ScalesThatTurnItOff) {
   EXPECT_EQ(index_of(TALLY_PROFIL_GLIBC, 1'000'000, 0), 0u);
 }
 
-TEST(ProfilIndex, ScaleTwoIsEverythingInTheFirstShort) {
+TEST(ProfilIndex, ScaleTwoCountsEverythingInTheFirstShort) {
   for (const uint64_t distance : {uint64_t{0}, uint64_t{32767}, uint64_t{32768}, uint64_t{1} << 60})
     EXPECT_EQ(index_of(TALLY_PROFIL_AIX, distance, 2, false, 2), 0u);
   EXPECT_EQ(index_of(TALLY_PROFIL_AIX, 32767, 2, true, 2), 0u);
@@ -178,7 +178,7 @@ TEST(ProfilIndex, AFittedScaleCoversTheRangeToItsTop) {
   }
 }
 
-TEST(ProfilIndex, BinsStandTogetherAndFirstPcsBoundThem) {
+TEST(ProfilIndex, BinsAreContiguousAndBeginAtTheirFirstPc) {
   std::mt19937_64 random(33);
   for (int round = 0; round < 20'000; ++round) {
     tally_profil_map map{random() % 1000,

@@ -11,7 +11,7 @@
 namespace tally::model_sample_filter_test {
 namespace {
 
-// The samples of a profile, whatever its ids.
+// The samples of a profile, independent of its ids.
 using SampleKey = std::tuple<std::vector<std::tuple<FunctionKey, std::string, uint64_t, uint32_t>>,
                              int32_t, uint32_t>; // stack, tid, part
 using Samples = std::map<SampleKey, std::vector<int64_t>>;
@@ -38,7 +38,7 @@ template <class Keep> Samples kept(Samples samples, Keep keep) {
   return samples;
 }
 
-TEST(SampleFilter, TakesWhatItSaysAndAllTogetherAreTheWhole) {
+TEST(SampleFilter, PartitionsTheProfileByThread) {
   Random random(99);
   for (int round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
@@ -62,7 +62,7 @@ TEST(SampleFilter, TakesWhatItSaysAndAllTogetherAreTheWhole) {
       sum.insert(own.begin(), own.end());
     }
     EXPECT_EQ(sum, all);
-    // Their name is that of all.
+    // All threads have this name.
     if (const auto named = filter(profile, {.thread = "thread"})) {
       EXPECT_EQ(samples_of(*named),
                 kept(all, [](const SampleKey &key) { return std::get<1>(key) != -1; }));
@@ -70,7 +70,7 @@ TEST(SampleFilter, TakesWhatItSaysAndAllTogetherAreTheWhole) {
   }
 }
 
-TEST(SampleFilter, OfPartsIsWhatAggregatingThemGives) {
+TEST(SampleFilter, AgreesWithAggregatingAPart) {
   Random random(100);
   for (int round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
@@ -82,7 +82,7 @@ TEST(SampleFilter, OfPartsIsWhatAggregatingThemGives) {
         continue;
       ASSERT_EQ(some->parts().size(), 1u);
       EXPECT_EQ(count_samples(*some), count_samples(profile, id));
-      // Of some threads first, or of the part first.
+      // The order of the two selections does not matter.
       for (const Thread &thread : profile.threads()) {
         const std::string tid = std::to_string(thread.tid);
         const auto both = filter(profile, {.thread = tid, .part = profile.parts()[id].number});
@@ -97,7 +97,7 @@ TEST(SampleFilter, OfPartsIsWhatAggregatingThemGives) {
   }
 }
 
-TEST(SampleFilter, OfCostsByTheFilesParts) {
+TEST(SampleFilter, PartitionsCostsByPart) {
   Random random(101);
   for (int round = 0; round < 100; ++round) {
     SCOPED_TRACE(round);
@@ -147,7 +147,7 @@ StackProfile threads_and_parts() {
   return std::move(*builder.finish());
 }
 
-TEST(SampleFilter, Refusals) {
+TEST(SampleFilter, ReportsErrors) {
   const StackProfile profile = threads_and_parts();
   const auto refused = [&](const SampleFilter &wanted) {
     const auto some = filter(profile, wanted);
@@ -163,8 +163,9 @@ TEST(SampleFilter, Refusals) {
   none.add_value_type("ticks", "count");
   const StackProfile empty = std::move(*none.finish());
   EXPECT_EQ(filter(empty, {.thread = "1"}).error().text(),
-            "--thread: the profile tells no threads apart");
-  EXPECT_EQ(filter(empty, {.part = 1}).error().text(), "--part: the profile tells no parts apart");
+            "--thread: the profile does not distinguish threads");
+  EXPECT_EQ(filter(empty, {.part = 1}).error().text(),
+            "--part: the profile does not distinguish parts");
 }
 
 TEST(UnderOwners, OnlyAddsAFrame) {

@@ -27,7 +27,7 @@ StackProfile sum_of(const StackProfile &a, const StackProfile &b) {
   return std::move(*sum);
 }
 
-TEST(StackProfileBuilder, Unifies) {
+TEST(StackProfileBuilder, UnifiesEqualEntries) {
   StackProfileBuilder builder = with_ticks();
   const SourceFunction f{builder.intern("f"), {}, {}, {}, 1};
   SourceFunction g = f;
@@ -36,7 +36,7 @@ TEST(StackProfileBuilder, Unifies) {
   EXPECT_NE(builder.add_function(f), builder.add_function(g));
   Mapping mapping{0x1000, 0x2000, 0, builder.intern("/bin/x"), {}, 0, 0, 0, false};
   const MappingId m = builder.add_mapping(mapping), n = builder.add_mapping(mapping);
-  EXPECT_NE(m, n); // the caller knows which replaced which
+  EXPECT_NE(m, n); // the caller knows which of them replaced the other
   EXPECT_EQ(builder.add_location(m, 0x1000), builder.add_location(m, 0x1000));
   EXPECT_NE(builder.add_location(m, 0x1000), builder.add_location(n, 0x1000));
   EXPECT_NE(builder.add_location(m, 0x1000), builder.add_location(m, 0x1001));
@@ -57,8 +57,8 @@ TEST(StackProfileBuilder, Unifies) {
   EXPECT_EQ(profile->totals(), std::vector<int64_t>{7});
 }
 
-// Code that was made at run time lies in no mapping: a sample must not cost a stack of its own.
-TEST(StackProfileBuilder, LocationsOutsideOfMappingsAreUnifiedByAddressAndLines) {
+// Code generated at run time lies in no mapping; its samples must not take a stack each.
+TEST(StackProfileBuilder, UnifiesLocationsOutsideMappings) {
   StackProfileBuilder builder = with_ticks();
   EXPECT_EQ(builder.add_location(none<MappingId>, 5), builder.add_location(none<MappingId>, 5));
   EXPECT_NE(builder.add_location(none<MappingId>, 5), builder.add_location(none<MappingId>, 6));
@@ -69,7 +69,7 @@ TEST(StackProfileBuilder, LocationsOutsideOfMappingsAreUnifiedByAddressAndLines)
   };
   EXPECT_EQ(add(f), add(f));
   EXPECT_NE(add(f), add(g));
-  // After symbolizing too, when a location has other lines than it began with.
+  // This holds after symbolization, too, when locations have other lines than initially.
   const std::vector<SourceLine> one{g};
   std::vector<std::span<const SourceLine>> lines(builder.so_far().location_count(), one);
   builder.replace_lines(lines);
@@ -79,7 +79,7 @@ TEST(StackProfileBuilder, LocationsOutsideOfMappingsAreUnifiedByAddressAndLines)
   EXPECT_EQ(builder.so_far().location_count(), before);
 }
 
-TEST(StackProfileBuilder, ASumThatDoesNotFitIsAnError) {
+TEST(StackProfileBuilder, RefusesASumThatDoesNotFit) {
   StackProfileBuilder same = with_ticks();
   same.add_sample(none<StackId>, none<ThreadId>, none<PartId>, most);
   EXPECT_TRUE(same.snapshot());
@@ -101,7 +101,7 @@ TEST(StackProfileBuilder, ASumThatDoesNotFitIsAnError) {
   EXPECT_EQ(doubled.finish().error().code, ErrorCode::overflow);
 }
 
-TEST(StackProfileBuilder, GoesOnAfterASnapshotAndIsEmptyAfterFinish) {
+TEST(StackProfileBuilder, ContinuesAfterASnapshotAndIsEmptyAfterFinish) {
   StackProfileBuilder builder = with_ticks();
   builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 1);
   const auto snapshot = builder.snapshot();
@@ -114,7 +114,7 @@ TEST(StackProfileBuilder, GoesOnAfterASnapshotAndIsEmptyAfterFinish) {
 }
 
 // Each case breaks one rule.
-TEST(ValidateStackProfile, CatchesEachRule) {
+TEST(ValidateStackProfile, ChecksEachRule) {
   using Break = void (*)(StackProfileBuilder &);
   const std::vector<std::pair<const char *, Break>> cases{
       {"mapping 0 ends before",
@@ -143,11 +143,11 @@ TEST(ValidateStackProfile, CatchesEachRule) {
        [](StackProfileBuilder &b) {
          b.add_part({1, {}, 2, 1});
        }},
-      {"sample 0 has no stack",
+      {"sample 0 names a stack that does not exist",
        [](StackProfileBuilder &b) { b.add_sample(StackId{1}, none<ThreadId>, none<PartId>, 1); }},
-      {"sample 0 has no thread",
+      {"sample 0 names a thread that does not exist",
        [](StackProfileBuilder &b) { b.add_sample(none<StackId>, ThreadId{1}, none<PartId>, 1); }},
-      {"sample 0 has no part",
+      {"sample 0 names a part that does not exist",
        [](StackProfileBuilder &b) { b.add_sample(none<StackId>, none<ThreadId>, PartId{1}, 1); }},
   };
   for (const auto &[message, damage] : cases) {
@@ -160,7 +160,7 @@ TEST(ValidateStackProfile, CatchesEachRule) {
   }
 }
 
-TEST(Append, TwiceIsDouble) {
+TEST(Append, DoublesAProfileAppendedToItself) {
   Random random(11);
   for (int round = 0; round < 300; ++round) {
     const StackProfile a = random_profile(random, random_shape(random));
@@ -185,7 +185,7 @@ TEST(Append, TwiceIsDouble) {
   }
 }
 
-TEST(Append, IsAssociativeAndRowsDoNotDependOnTheOrder) {
+TEST(Append, IsAssociativeAndKeepsRowsInAnyOrder) {
   Random random(12);
   for (int round = 0; round < 300; ++round) {
     RandomShape shape = random_shape(random);
@@ -205,10 +205,10 @@ TEST(Append, IsAssociativeAndRowsDoNotDependOnTheOrder) {
   }
 }
 
-TEST(Append, PartsFollowInTimeAndNumber) {
+TEST(Append, ShiftsTimesAndNumbersOfParts) {
   StackProfileBuilder builder = with_ticks();
   builder.add_part({1, {}, 0, 10});
-  builder.add_part({5, {}, 10, 20}); // parts without samples were not kept
+  builder.add_part({5, {}, 10, 20}); // parts without samples are not kept
   StackProfileBuilder other = with_ticks();
   other.add_part({2, other.intern("end"), 3, 4});
   const auto more = other.finish();
@@ -231,7 +231,7 @@ TEST(Append, RefusesOtherValues) {
   EXPECT_EQ(append(ticks, *other).error().code, ErrorCode::invalid_input);
 }
 
-TEST(Append, TicksOfDifferentLengthsDoNotAddUp) {
+TEST(Append, RefusesTicksOfDifferentLengths) {
   const auto sampled = [](uint64_t period_ns, int64_t ticks) {
     StackProfileBuilder builder = with_ticks();
     builder.set_period_ns(period_ns);
@@ -239,7 +239,7 @@ TEST(Append, TicksOfDifferentLengthsDoNotAddUp) {
       builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, ticks);
     return *builder.finish();
   };
-  // What the sum's period is; nothing: refused.
+  // Returns the period of the sum, or no value if the sum is refused.
   const auto sum = [&](StackProfile a, const StackProfile &b) -> std::optional<uint64_t> {
     StackProfileBuilder builder(std::move(a));
     if (const auto added = append(builder, b); !added) {
@@ -250,16 +250,16 @@ TEST(Append, TicksOfDifferentLengthsDoNotAddUp) {
   };
   EXPECT_EQ(sum(sampled(1000, 1), sampled(250, 1)), std::nullopt);
   EXPECT_EQ(sum(sampled(1000, 1), sampled(1000, 1)), 1000u);
-  // Not known of some, so not of all.
+  // The period of the sum is unknown if that of one profile is.
   EXPECT_EQ(sum(sampled(1000, 1), sampled(0, 1)), 0u);
   EXPECT_EQ(sum(sampled(0, 1), sampled(1000, 1)), 0u);
-  // What holds nothing changes nothing.
+  // A profile without samples changes nothing.
   EXPECT_EQ(sum(sampled(0, 0), sampled(1000, 1)), 1000u);
   EXPECT_EQ(sum(sampled(250, 0), sampled(1000, 1)), 1000u);
   EXPECT_EQ(sum(sampled(1000, 1), sampled(250, 0)), 1000u);
 }
 
-TEST(StackProfileBuilder, PlacesWhatHasNoStack) {
+TEST(StackProfileBuilder, GivesSamplesWithoutAStackALocation) {
   StackProfileBuilder builder = with_ticks();
   builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 3);
   builder.place_stackless(

@@ -8,7 +8,7 @@
 namespace tally::model_symbolization_test {
 namespace {
 
-// Knows a function `at_N` in each 16 bytes of "/bin/known", and that a "hot" line is inlined there.
+// Knows a function `at_N` in each 16 bytes of "/bin/known", each with a "hot" line inlined.
 class FakeSymbolizer : public Symbolizer {
 public:
   ModuleId module(const ModuleKey &key, Diagnostics &) override {
@@ -75,11 +75,11 @@ protected:
   std::vector<uint64_t> unnamed;
 };
 
-TEST_F(SymbolizationTest, EverySampleGetsAName) {
+TEST_F(SymbolizationTest, NamesEverySample) {
   sample(known, 0x10010);         // link 0x410, inlined
   sample(known, 0x10F12);         // no name, but a start: 0x1300
   sample(gone, 0x30020);          // file offset 0x120
-  sample(none<MappingId>, 0xABC); // nowhere
+  sample(none<MappingId>, 0xABC); // in no mapping
   builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 1);
   const StackProfile profile = named();
   EXPECT_EQ(names(profile), (std::vector<std::string>{"0xabc", "[unknown]", "gone.so+0x120", "hot",
@@ -91,28 +91,28 @@ TEST_F(SymbolizationTest, EverySampleGetsAName) {
   EXPECT_EQ(profile.strings[profile.mappings()[known].build_id], "abcd");
 }
 
-TEST_F(SymbolizationTest, ADebuggersNamesAreTaken) {
+TEST_F(SymbolizationTest, UsesTheDebuggersNames) {
   sample(none<MappingId>, 0xABC);
   sample(gone, 0x30020);
   const StackProfile profile = named(true);
   EXPECT_EQ(names(profile), (std::vector<std::string>{"from_jit", "from_jit"})); // two objects
 }
 
-TEST_F(SymbolizationTest, AStrippedFunctionHasOneNameWhoeverIsAsked) {
+TEST_F(SymbolizationTest, NamesAStrippedFunctionConsistently) {
   sample(known, 0x10F12);
-  sample(none<MappingId>, 0xABC); // LLDB's is better than an address
+  sample(none<MappingId>, 0xABC); // LLDB's name is better than an address
   const std::string_view made_up = "___lldb_unnamed_symbol12";
   EXPECT_EQ(names(named(true, made_up)),
             (std::vector<std::string>{std::string(made_up), "known+0x1300"}));
 }
 
-TEST_F(SymbolizationTest, ManyAddressesInSlices) {
+TEST_F(SymbolizationTest, NamesManyAddressesInSlices) {
   for (uint64_t i = 0; i < 1000; ++i)
     sample(known, 0x10000 + i);
   EXPECT_EQ(names(named()).size(), 63u + 1); // at_64 … at_126, and `hot`
 }
 
-TEST_F(SymbolizationTest, NamesThatCameWithTheProfileStay) {
+TEST_F(SymbolizationTest, KeepsTheProfilesOwnNames) {
   const SourceLine line{builder.add_function({builder.intern("mine"), {}, {}, {}, 0}), {}, 0};
   const LocationId at = builder.add_location(known, 0x10010, std::span(&line, 1));
   builder.add_sample(builder.push(none<StackId>, at), none<ThreadId>, none<PartId>, 1);

@@ -1,4 +1,4 @@
-// Bytes packed, to be read.
+// Compresses bytes for readers to decompress.
 #pragma once
 
 #include <string>

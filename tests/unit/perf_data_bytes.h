@@ -1,4 +1,4 @@
-// Files of perf, made by hand.
+// Builds files of perf.
 #pragma once
 
 #include <initializer_list>
@@ -15,7 +15,7 @@ inline void append_bytes(std::string &to, const std::vector<std::byte> &bytes) {
   to.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
 }
 
-// A file with its header, or what perf writes into a pipe.
+// Builds a file with its header, or the stream that perf writes into a pipe.
 class PerfFileBytes {
 public:
   PerfFileBytes() = default;
@@ -28,7 +28,7 @@ public:
     append_bytes(records, bytes);
     return *this;
   }
-  PerfFileBytes &feature(unsigned number, std::string content) { // ascending
+  PerfFileBytes &feature(unsigned number, std::string content) { // numbers must ascend
     features_.emplace_back(number, std::move(content));
     return *this;
   }

@@ -1,4 +1,4 @@
-// Records of perf, made by hand.
+// Builds records of perf.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tally {
 
-// Builds a record field by field, as the kernel would.
+// Builds a record field by field, as the kernel does.
 class RecordBytes {
 public:
   template <class T> RecordBytes &add(T value) {
@@ -26,7 +26,7 @@ public:
     while (bytes_.size() % 8 != 0);
     return *this;
   }
-  // With the header in front.
+  // Returns the record with its header.
   std::vector<std::byte> record(uint32_t type, uint16_t misc = 0) const {
     const perf_event_header header{type, misc,
                                    static_cast<uint16_t>(sizeof header + bytes_.size())};

@@ -1,4 +1,4 @@
-// Files of pprof, made by hand.
+// Builds files of pprof.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tally::pprof_bytes {
 
-// The bytes of a file: one sample of one function, and what a test adds.
+// Builds a file from the messages that a test adds.
 struct File {
   File() = default;
   File(const File &) = delete; // `top` writes to `bytes`

@@ -1,4 +1,4 @@
-// Random coverage, as a reader would give it.
+// Random coverage, in the form that a reader returns.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace tally {
 
 struct CoverageShape {
   uint32_t files = 6, lines = 20, functions = 6;
-  bool negative = false; // some counts are
+  bool negative = false; // some counts are negative
 };
 
 inline FileCoverage random_file(Random &random, const CoverageShape &shape, std::string path) {
@@ -42,7 +42,7 @@ inline FileCoverage random_file(Random &random, const CoverageShape &shape, std:
   }
   for (uint64_t i = pick(random, shape.functions + 1); i > 0; --i) {
     FunctionCoverage function;
-    const std::string digit = std::to_string(i); // below 10
+    const std::string digit = std::to_string(i); // a single digit
     function.name = pick(random, 2) ? "f" + digit : "_ZN1n2g" + digit + "Ei";
     function.start_line = static_cast<uint32_t>(1 + pick(random, number + 1));
     if (pick(random, 2) == 0)
@@ -55,7 +55,7 @@ inline FileCoverage random_file(Random &random, const CoverageShape &shape, std:
   return out;
 }
 
-// Below /r, two folders deep.
+// Returns files below /r, up to two directories deep.
 inline Coverage random_coverage(Random &random, const CoverageShape &shape = {}) {
   Coverage out;
   for (uint64_t i = pick(random, shape.files + 1); i > 0; --i) {

@@ -1,4 +1,4 @@
-// Profiles of addresses by chance, each of which every form of gmon.out can hold in its GNU form.
+// Random profiles of addresses, each of which every GNU layout of gmon.out can hold.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline PcProfile random_pcs(std::mt19937_64 &random, const PcLayout &layout = {}
     PcRange range{low, 0, {}, {}};
     for (uint64_t bins = 1 + below(40); bins > 0; --bins)
       range.counters.push_back(below(3) == 0 ? below(200'000) : below(4));
-    // Now and then parts that are no whole bytes.
+    // Now and then, a bin is not a whole number of bytes.
     range.high_pc = low + range.counters.size() * bytes + (below(4) == 0 ? below(8) : 0);
     range.bins = even_bins(low, range.high_pc, range.counters.size());
     low = range.high_pc;

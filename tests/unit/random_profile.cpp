@@ -98,7 +98,7 @@ StackProfile random_profile(Random &random, const RandomShape &shape) {
     part.end_ns = part.begin_ns + 50;
     parts.push_back(builder.add_part(part));
     if (parts.front() == none<PartId>)
-      parts.erase(parts.begin()); // all samples in a part, or none
+      parts.erase(parts.begin()); // all samples belong to a part, or none does
   }
   std::vector<int64_t> values(shape.value_types);
   for (uint32_t i = 0; i < shape.samples; ++i) {
@@ -111,7 +111,7 @@ StackProfile random_profile(Random &random, const RandomShape &shape) {
   }
   auto profile = builder.finish();
   if (!profile)
-    std::abort(); // a defect of this file
+    std::abort(); // a bug in this file
   return std::move(*profile);
 }
 
@@ -183,7 +183,7 @@ CostProfile random_costs(Random &random, const CostShape &shape) {
 }
 
 std::vector<Frame> frames_of(const StackProfile &profile, StackId stack) {
-  // Costs know one unknown object and file, however it was spelt.
+  // Cost profiles have one unknown object and one unknown file, in any spelling.
   const auto text = [&](StringId id) { return std::string(profile.strings[id]); };
   const auto known = [&](StringId id) { return text(id) == "???" ? std::string() : text(id); };
   std::vector<Frame> frames;

@@ -1,4 +1,4 @@
-// Random profiles, and the plain way to count what they hold: a sample at a time, with maps.
+// Random profiles, and a plain way to count them: sample by sample, with maps.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tally {
 
 using Random = std::mt19937_64;
 
-// 0 … below - 1
+// Returns a random number from 0 to below - 1.
 inline uint64_t pick(Random &random, uint64_t below) {
   return std::uniform_int_distribution<uint64_t>(0, below - 1)(random);
 }
@@ -28,22 +28,22 @@ struct RandomShape {
   uint32_t depth = 10;
   uint32_t value_types = 1;
   int64_t largest_value = 5;
-  bool strange_names = false; // bytes of all kinds
-  uint64_t tables_seed = 0;   // the same one: the same mappings, functions and locations; 0: any
+  bool strange_names = false; // names with bytes of all kinds
+  uint64_t tables_seed = 0;   // equal seeds: equal mappings, functions and locations; 0 means any
 };
 
-// Every location has lines and every sample a stack. Functions recur in a stack, are inlined into
-// each other, and some differ in nothing that a table shows.
+// Returns a profile in which every location has lines and every sample has a stack. Functions recur
+// in a stack, are inlined into each other, and some of them look alike in every table.
 StackProfile random_profile(Random &random, const RandomShape &shape = {});
 RandomShape random_shape(Random &random);
 
 struct CostShape {
   std::vector<std::string> events{"A"};
   bool addresses = false, lines = true;
-  bool headers = false; // commands, descriptions, summaries that differ, and the like
+  bool headers = false; // commands, descriptions, summaries and the like, which differ
 };
 
-// Blocks in any order, several parts, calls and jumps, costs of all sizes.
+// Returns a profile with blocks in any order, several parts, calls, jumps, and costs of all sizes.
 CostProfile random_costs(Random &random, const CostShape &shape = {});
 
 using Costs = std::vector<uint64_t>;
@@ -51,7 +51,7 @@ using FunctionKey = std::tuple<std::string, std::string, std::string>;     // ob
 using PlaceKey = std::tuple<FunctionKey, std::string, uint64_t, uint32_t>; // line's file, address
 using ArcKey = std::pair<PlaceKey, FunctionKey>;
 
-// Rows without a cost are left out.
+// Rows without a cost are omitted.
 struct Counted {
   std::map<PlaceKey, Costs> self;
   std::map<ArcKey, std::pair<uint64_t, Costs>> arcs; // calls, inclusive
@@ -62,11 +62,11 @@ struct Counted {
 Counted count_samples(const StackProfile &profile, PartId only = none<PartId>);
 Counted rows_of(const CostProfile &profile);
 
-// One frame of a stack, inlined ones too.
+// One frame of a stack; inlined functions have frames, too.
 struct Frame {
   FunctionKey function;
   std::string file;
-  uint64_t address = 0; // link-time where that is known
+  uint64_t address = 0; // the link-time address if it is known
   uint32_t line = 0;
 };
 std::vector<Frame> frames_of(const StackProfile &profile, StackId stack); // leaf first

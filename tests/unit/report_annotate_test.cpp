@@ -11,7 +11,7 @@
 namespace tally::report_annotate_test {
 namespace {
 
-// work(int) has lines of a header in it; two functions are named same.
+// work(int) has lines in a header; two functions have the name same.
 const std::string text =
     "events: A B\nob=prog\nfl=src/main.c\nfn=main\n3 10\ncfi=src/work.c\n"
     "cfn=work(int)\ncalls=2 5\n4 80 3\ncfi=src/work.c\ncfn=work(int)\ncalls=1 5\n4 8\n"
@@ -45,8 +45,8 @@ protected:
     return options;
   }
 
-  // "LINE self/inclusive|text", without numbers where the line has no cost; then " -> CALLEE xN
-  // COST".
+  // Returns "LINE self/inclusive|text" for each line, without the numbers if the line has no cost,
+  // followed by " -> CALLEE xN COST" for each call.
   static std::vector<std::string> lines(const AnnotatedFile &file) {
     std::vector<std::string> out;
     for (const AnnotatedLine &line : file.lines) {
@@ -75,7 +75,7 @@ Annotation annotation_of(const std::string &callgrind, const std::string &what) 
   return annotation ? std::move(*annotation) : Annotation{};
 }
 
-TEST_F(Annotate, AFunction) {
+TEST_F(Annotate, ShowsAFunction) {
   const Annotation main = of("main", here());
   ASSERT_EQ(main.files.size(), 1u);
   EXPECT_EQ(main.events, (Rows{"A", "B"}));
@@ -83,40 +83,40 @@ TEST_F(Annotate, AFunction) {
   EXPECT_EQ(main.files[0].file, "src/main.c");
   EXPECT_EQ(main.files[0].source, folder / "src/main.c");
   EXPECT_EQ(main.files[0].source_lines, 6u);
-  // Its call of itself is named, and not counted once more.
+  // The function's call of itself is listed, but not counted again.
   EXPECT_EQ(lines(main.files[0]),
             (Rows{"1|#include <x>", "2|", "3 10/10|int main(void) {", "4 0/88|\twork(1);",
                   " -> work(int) x3 88", " -> main x1 50", "5|}", "6|end"}));
 }
 
-TEST_F(Annotate, AFunctionWithLinesOfOtherFiles) {
+TEST_F(Annotate, ShowsAFunctionWithLinesOfOtherFiles) {
   const Annotation work = of("work", here()); // without its parameters
   ASSERT_EQ(work.files.size(), 2u);
-  EXPECT_EQ(work.files[0].file, "src/work.c"); // the costliest first
+  EXPECT_EQ(work.files[0].file, "src/work.c"); // the costliest file comes first
   EXPECT_EQ(work.files[0].self, (std::vector<uint64_t>{69, 3}));
   EXPECT_EQ(lines(work.files[0]), (Rows{"0 1/1|", "2|two", "5 50/50|", "6 18/18|"}));
   EXPECT_EQ(lines(work.files[1]), (Rows{"1|first", "2 20/20|second", "3|third"}));
-  // All functions of a name.
+  // A name selects all functions that have it.
   EXPECT_EQ(of("same").files.size(), 2u);
 }
 
-TEST_F(Annotate, Context) {
+TEST_F(Annotate, LimitsTheContext) {
   EXPECT_EQ(lines(of("inc/work.h", here(0)).files[0]), (Rows{"2 20/20|second"}));
   EXPECT_EQ(lines(of("main", here(1)).files[0]).front(), "2|");
 }
 
-TEST_F(Annotate, AFileAndALine) {
+TEST_F(Annotate, ShowsAFileAndALine) {
   const Annotation file = of("src/work.c");
   ASSERT_EQ(file.files.size(), 1u);
   EXPECT_EQ(lines(file.files[0]), (Rows{"0 1/1|", "5 50/50|", "6 18/18|", "20 1/1|"}));
-  EXPECT_EQ(lines(of("work.h").files[0]), (Rows{"2 20/20|"})); // by the end of its path
-  // Ten lines around it.
+  EXPECT_EQ(lines(of("work.h").files[0]), (Rows{"2 20/20|"})); // the end of its path selects it
+  // Shows ten lines before and after the line.
   EXPECT_EQ(lines(of("src/work.c:10").files[0]),
             (Rows{"0 1/1|", "5 50/50|", "6 18/18|", "20 1/1|"}));
   EXPECT_EQ(lines(of("src/work.c:16").files[0]), (Rows{"6 18/18|", "20 1/1|"}));
 }
 
-TEST_F(Annotate, Refusals) {
+TEST_F(Annotate, ReportsErrors) {
   const auto refused = [&](const std::string &what, std::string_view message) {
     const auto annotation = annotate(profile, what);
     ASSERT_FALSE(annotation) << what;
@@ -124,23 +124,24 @@ TEST_F(Annotate, Refusals) {
     EXPECT_EQ(annotation.error().text(), message);
   };
   refused("nothing", "nothing: the profile has no such function or file");
-  refused("mai", "mai: the profile has no such function or file; names that hold it: main");
+  refused("mai", "mai: the profile has no such function or file; names that contain it: main");
   refused("work.c", "work.c: is the name of 2 files: src/work.c, lib/work.c");
   refused("ork.h", "ork.h: the profile has no such function or file");
   refused("",
-          "the profile has no such function or file; names that hold it: main, same, work(int)");
+          "the profile has no such function or file; names that contain it: main, same, work(int)");
 }
 
-TEST_F(Annotate, MissingSource) {
+TEST_F(Annotate, ReportsAMissingSource) {
   const Annotation main = of("main");
   EXPECT_EQ(main.files[0].source, "");
   EXPECT_EQ(lines(main.files[0]),
             (Rows{"3 10/10|", "4 0/88|", " -> work(int) x3 88", " -> main x1 50"}));
-  EXPECT_NE(to_text(main).find("the source is not here; --source-dir DIR or --source-map FROM=TO"),
+  EXPECT_NE(to_text(main).find(
+                "the source file was not found; locate it with --source-dir DIR or --source-map"),
             std::string::npos);
 }
 
-TEST_F(Annotate, ASourceThatIsTooShort) {
+TEST_F(Annotate, ReportsASourceThatIsTooShort) {
   const std::string said = to_text(of("src/work.c", here()), {.width = 0});
   EXPECT_NE(said.find("src/work.c ends with line 2: it is not the text that was compiled\n"),
             std::string::npos)
@@ -148,7 +149,7 @@ TEST_F(Annotate, ASourceThatIsTooShort) {
   EXPECT_EQ(to_text(of("inc/work.h", here())).find("has only"), std::string::npos);
 }
 
-TEST_F(Annotate, AsTextAndAsJson) {
+TEST_F(Annotate, WritesTextAndJson) {
   const std::string said = to_text(of("main", here()), {.width = 0});
   EXPECT_NE(said.find("3  int main(void) {\n"), std::string::npos) << said;
   EXPECT_NE(said.find("4          work(1);\n"), std::string::npos) << said;
@@ -159,7 +160,7 @@ TEST_F(Annotate, AsTextAndAsJson) {
   EXPECT_EQ(json["files"][0]["lines"][3]["calls"][0]["name"], "work(int)");
 }
 
-TEST(SourcePaths, FindsByReplacementThenByPathThenByFolders) {
+TEST(SourcePaths, SearchesReplacementsThenThePathThenDirectories) {
   const TemporaryFolder folder;
   for (const char *name : {"build/src", "moved/src", "sources/src"})
     std::filesystem::create_directories(folder / name);
@@ -171,7 +172,7 @@ TEST(SourcePaths, FindsByReplacementThenByPathThenByFolders) {
   const std::string plain = folder.put("sources/a.c", "");
   EXPECT_EQ(sources.find(path), plain);
   const std::string nested = folder.put("sources/src/a.c", "");
-  EXPECT_EQ(sources.find(path), nested); // more of its path
+  EXPECT_EQ(sources.find(path), nested); // it shares more of the path
   EXPECT_EQ(sources.find("src/a.c"), nested);
   EXPECT_EQ(sources.find("/elsewhere/a.c"), plain);
   folder.put("build/src/a.c", "");
@@ -179,12 +180,13 @@ TEST(SourcePaths, FindsByReplacementThenByPathThenByFolders) {
   folder.put("moved/src/a.c", "");
   EXPECT_EQ(sources.find(path), moved);
   EXPECT_EQ(sources.find(""), std::nullopt);
-  EXPECT_EQ(sources.find(folder / "sources"), std::nullopt); // no file
+  EXPECT_EQ(sources.find(folder / "sources"), std::nullopt); // a directory
   EXPECT_EQ(sources.find(std::string("a\0b", 3)), std::nullopt);
 }
 
-// Levels of recursion that were kept apart are rows of the same line: it costs no more than all.
-TEST(AnnotateLevels, AreOneRecursion) {
+// Levels of recursion that the profile keeps apart share a line, which costs no more than the
+// total.
+TEST(AnnotateLevels, AreMergedIntoOneRecursion) {
   const Annotation fib = annotation_of("events: A\nfl=a.c\nfn=fib\n3 10\ncfn=fib'2\ncalls=1 1\n"
                                        "3 90\nfn=fib'2\n3 70\ncfn=leaf\ncalls=1 9\n3 20\n"
                                        "fn=leaf\n9 20\n",
@@ -195,8 +197,8 @@ TEST(AnnotateLevels, AreOneRecursion) {
   EXPECT_EQ(fib.files[0].lines[0].inclusive[0], 100u);
 }
 
-// Callees of one name in two objects stay two; those called twice are one.
-TEST(AnnotateCalls, AreToldApartByFileAndObject) {
+// Callees of one name in two objects stay separate; several calls of one callee are merged.
+TEST(AnnotateCalls, AreDistinguishedByFileAndObject) {
   const Annotation main = annotation_of("events: A\nob=p\nfl=a.c\nfn=main\ncob=x.so\ncfi=x.c\n"
                                         "cfn=init\ncalls=1 1\n3 5\ncob=y.so\ncfi=y.c\ncfn=init\n"
                                         "calls=1 1\n3 7\ncob=x.so\ncfi=x.c\ncfn=init\ncalls=2 1\n"
@@ -210,7 +212,7 @@ TEST(AnnotateCalls, AreToldApartByFileAndObject) {
   EXPECT_EQ(calls[1].file, "y.c");
 }
 
-TEST_F(Annotate, ASourceThatCannotBeRead) {
+TEST_F(Annotate, ReportsASourceThatCannotBeRead) {
   std::filesystem::create_directories(folder / "bad/src");
   folder.put("bad/src/main.c", "\x1f\x8b\x08 no gzip");
   AnnotateOptions options;
@@ -223,18 +225,18 @@ TEST_F(Annotate, ASourceThatCannotBeRead) {
   EXPECT_NE(to_text(main).find("the source cannot be read: "), std::string::npos);
 }
 
-TEST_F(Annotate, ALineBehindTheEnd) {
+TEST_F(Annotate, RefusesALineAfterTheEnd) {
   const auto behind = annotate(profile, "main.c:4000000000", here());
   ASSERT_FALSE(behind);
   EXPECT_EQ(behind.error().text(),
             fmt::format("main.c:4000000000: {} ends with line 6", folder / "src/main.c"));
   const auto nowhere = annotate(profile, "main.c:4294967295", {});
   ASSERT_FALSE(nowhere);
-  EXPECT_EQ(nowhere.error().text(), "main.c:4294967295: there is no cost near that line, and the "
-                                    "source is not here");
+  EXPECT_EQ(nowhere.error().text(), "main.c:4294967295: there is no cost near that line, and its "
+                                    "source file was not found");
 }
 
-TEST_F(Annotate, JsonOfSomeLines) {
+TEST_F(Annotate, LimitsTheLinesOfJson) {
   const auto all = nlohmann::json::parse(to_json(of("main", here())));
   const auto some = nlohmann::json::parse(to_json(of("main", here()), 2));
   EXPECT_EQ(all["files"][0]["lines"].size(), 6u);

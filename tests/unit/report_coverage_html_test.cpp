@@ -28,7 +28,7 @@ protected:
     EXPECT_TRUE(written) << written.error().text();
     return out;
   }
-  // Of one file, whose source is `text`.
+  // Returns the page of one file, whose source is `text`.
   std::string page(const FileCoverage &file, const std::string &text) {
     options.source = [text](const std::string &) { return SourceText{text}; };
     Coverage coverage;
@@ -57,9 +57,9 @@ protected:
   Diagnostics diagnostics;
 };
 
-// Elements nest, their names and attributes are of those that the report uses, ids are had once and
-// links to them end somewhere. What a page is not: of some name or text of a source, run together
-// with markup.
+// Checks that elements nest, that their names and attributes are among those that the report uses,
+// that ids are unique, and that links to ids have a target. A name, or a source's text, that could
+// be taken for markup would violate one of these rules.
 class PageCheck {
 public:
   explicit PageCheck(std::string_view text) : text_(text) {}
@@ -167,7 +167,8 @@ TEST(HtmlText, IsEscaped) {
   EXPECT_EQ(html::escaped("größe\t→ 𝄞"), "größe\t→ 𝄞");
   EXPECT_EQ(html::escaped(std::string_view("\0\x1b\n\x7f", 4)), "␀␛␊␡");
   EXPECT_EQ(html::escaped("\xC2\x9B"), "\uFFFD"); // a C1 control
-  // Not UTF-8: a lone byte, an overlong slash, a surrogate, beyond U+10FFFF, cut short.
+  // Not UTF-8: a lone byte, an overlong slash, a surrogate, a code beyond U+10FFFF, a truncated
+  // one.
   EXPECT_EQ(html::escaped("a\xFF"), "a\uFFFD");
   EXPECT_EQ(html::escaped("\xC0\xAF"), "\uFFFD\uFFFD");
   EXPECT_EQ(html::escaped("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");
@@ -175,7 +176,7 @@ TEST(HtmlText, IsEscaped) {
   EXPECT_EQ(html::escaped("\xE2\x82<"), "\uFFFD\uFFFD&lt;");
 }
 
-TEST(HtmlText, ShortCounts) {
+TEST(HtmlText, ShortensCounts) {
   const std::map<int64_t, std::string> expected{
       {0, "0"},         {-3, "-3"},       {999, "999"},      {1000, "1.0k"},     {1299, "1.2k"},
       {99999, "99.9k"}, {999999, "999k"}, {1000000, "1.0M"}, {INT64_MAX, "9.2E"}};
@@ -185,7 +186,7 @@ TEST(HtmlText, ShortCounts) {
   EXPECT_EQ(html::count_html(1234), "<span title=1234>1.2k</span>");
 }
 
-TEST_F(CoverageHtml, IsWholeAndTheSameAgain) {
+TEST_F(CoverageHtml, IsCompleteAndReproducible) {
   FileCoverage file = file_of("/src/lib/a.cpp", {{1, 1200}, {2, 0}, {3, 0}, {5, 4}, {7, 0}});
   file.functions = {{"_ZN1a1fEi", 1, 3, 1200}, {"g", 7, 7, 0}, {"elsewhere", 99, 0, 1}};
   file.branches = {{3, true, false}, {1, false, false}, {4, false, false}, {0, false, true}};
@@ -223,12 +224,12 @@ TEST_F(CoverageHtml, IsWholeAndTheSameAgain) {
   EXPECT_TRUE(holds(page, "<tr id=L4><th>"));
   EXPECT_TRUE(holds(page, "<tr id=L5 class=p>"));
   EXPECT_TRUE(holds(page, "not taken, by an exception"));
-  EXPECT_TRUE(holds(page, "term 1 never decided it by being false"));
+  EXPECT_TRUE(holds(page, "term 1 never decided the result while it was false"));
   EXPECT_TRUE(holds(page, "a::f(int)"));
-  EXPECT_TRUE(holds(page, "<td>99<td>1<th scope=row>elsewhere")); // that line has no row
+  EXPECT_TRUE(holds(page, "<td>99<td>1<th scope=row>elsewhere")); // line 99 has no row
 }
 
-TEST_F(CoverageHtml, WhereOnlyExceptionsDidNotHappenALineHasRun) {
+TEST_F(CoverageHtml, ShowsALineAsRunIfOnlyExceptionsAreMissing) {
   FileCoverage file = file_of("a.cpp", {{1, 1}});
   file.branches = {{1, true, false}, {0, false, true}};
   file.lines[0].last_branch = 2;
@@ -237,13 +238,13 @@ TEST_F(CoverageHtml, WhereOnlyExceptionsDidNotHappenALineHasRun) {
   EXPECT_TRUE(holds(text, "<summary>1/2</summary>"));
 }
 
-TEST_F(CoverageHtml, TimeOnlyWhereItIsGiven) {
+TEST_F(CoverageHtml, ShowsTheTimeOnlyIfItIsGiven) {
   EXPECT_FALSE(holds(report(Coverage()).at("index.html"), "class=time"));
   options.time = "today & tomorrow";
   EXPECT_TRUE(holds(report(Coverage()).at("index.html"), "<p class=time>today &amp; tomorrow</p>"));
 }
 
-TEST_F(CoverageHtml, NamesAndTextMayBeAnything) {
+TEST_F(CoverageHtml, EscapesAnyNameAndText) {
   const std::vector<std::string> names{"</title><script>alert(1)</script>.c",
                                        "a\"onmouseover='x' .c",
                                        "&amp;.c",
@@ -280,10 +281,10 @@ TEST_F(CoverageHtml, NamesAndTextMayBeAnything) {
   }
 }
 
-TEST_F(CoverageHtml, PagesDoNotCollide) {
+TEST_F(CoverageHtml, GivesEachFileItsOwnPage) {
   const std::vector<std::string> names{"/r/a.c",   "/r/A.c",   "/r/a_c",        "/r/b/c.h",
                                        "/r/b-c.h", "/r/b_c.h", "/r/index.html", "/r/INDEX.html",
-                                       "a.c"}; // shown as "/r/a.c" is
+                                       "a.c"}; // displayed as "/r/a.c" is
   Coverage coverage;
   for (const std::string &name : names)
     coverage.files.push_back(file_of(name));
@@ -298,14 +299,14 @@ TEST_F(CoverageHtml, PagesDoNotCollide) {
     lower.insert(name);
   }
   EXPECT_EQ(lower.size(), names.size() + 3);
-  // The same page, whatever else there is and wherever the root lies.
+  // A page's name depends neither on the other files nor on the location of the root.
   EXPECT_TRUE(all.contains("source/b-c_h-6cc1df9ad687.html"));
   coverage.files = {file_of("/elsewhere/b/c.h")};
   options.root = "/elsewhere/";
   EXPECT_TRUE(report(coverage).contains("source/b-c_h-6cc1df9ad687.html"));
 }
 
-TEST_F(CoverageHtml, ASourceThatIsNotThereKeepsItsCounts) {
+TEST_F(CoverageHtml, KeepsTheCountsOfAMissingSource) {
   const TemporaryFolder folder;
   Coverage coverage;
   coverage.files = {file_of(folder / "gone.c", {{3, 7}, {4000000000, 0}})};
@@ -322,7 +323,7 @@ TEST_F(CoverageHtml, ASourceThatIsNotThereKeepsItsCounts) {
   EXPECT_TRUE(holds(at->second, "<tr id=L4000000000 class=\"m b\">"));
 }
 
-TEST_F(CoverageHtml, ASourceIsARegularFile) {
+TEST_F(CoverageHtml, ReadsOnlyRegularFilesAsSources) {
   const TemporaryFolder folder;
   EXPECT_FALSE(read_source(folder / ""));
   EXPECT_FALSE(read_source("/dev/zero"));
@@ -333,7 +334,7 @@ TEST_F(CoverageHtml, ASourceIsARegularFile) {
   EXPECT_GT(text->modified, 0);
 }
 
-TEST_F(CoverageHtml, ASourceThatIsAnotherIsToldOf) {
+TEST_F(CoverageHtml, ReportsASourceThatWasChanged) {
   const std::string shorter = page(file_of("s.c", {{1, 1}, {9, 0}}), "one\ntwo\n");
   EXPECT_TRUE(findings().empty()); // `tally coverage` reports it
   EXPECT_TRUE(holds(shorter, "role=note>line 9 is counted"));
@@ -351,7 +352,7 @@ TEST_F(CoverageHtml, ASourceThatIsAnotherIsToldOf) {
   EXPECT_TRUE(findings()[0].starts_with("new.c: warning: the source was changed after"));
 }
 
-TEST_F(CoverageHtml, LinesAreBounded) {
+TEST_F(CoverageHtml, LimitsTheLengthOfLines) {
   const std::string text =
       page(file_of("a.c"), std::string(3999, 'x') + "→" + std::string(1 << 20, 'y'));
   PageCheck(text).run();
@@ -365,7 +366,7 @@ TEST_F(CoverageHtml, LinesAreBounded) {
   EXPECT_TRUE(holds(branches, "and 99900 more"));
 }
 
-TEST_F(CoverageHtml, AFailureToWriteIsHandedOn) {
+TEST_F(CoverageHtml, PassesOnAFailureToWrite) {
   Coverage coverage;
   coverage.files = {file_of("a.c")};
   size_t left = 3;

@@ -19,7 +19,7 @@ FileCoverage file_of(std::string path, std::vector<std::pair<uint32_t, int64_t>>
   return file;
 }
 
-// Two files: one ran but for two ranges, one not at all.
+// Returns two files: one ran except for two ranges, the other did not run.
 Coverage two_files() {
   Coverage out;
   FileCoverage a =
@@ -42,7 +42,7 @@ std::vector<std::string> lines_of(const std::string &text) {
   return lines;
 }
 
-TEST(ShareText, OnlyAllIsHundredAndOnlyNoneIsZero) {
+TEST(ShareText, ReservesHundredForAllAndZeroForNone) {
   EXPECT_EQ(share_text(0, 0), "-");
   EXPECT_EQ(share_text(0, 7), "0.0%");
   EXPECT_EQ(share_text(7, 7), "100.0%");
@@ -60,7 +60,7 @@ TEST(ShareText, OnlyAllIsHundredAndOnlyNoneIsZero) {
     }
 }
 
-TEST(RangesNotRun, LinesWithoutCodePartNothing) {
+TEST(RangesNotRun, ContinueAcrossLinesWithoutCode) {
   const Coverage coverage = two_files();
   EXPECT_EQ(missing_ranges(coverage.files[0]), "3-7, 12");
   EXPECT_EQ(missing_ranges(coverage.files[0], 2), "3-7, 12");
@@ -74,7 +74,7 @@ TEST(RangesNotRun, LinesWithoutCodePartNothing) {
   EXPECT_EQ(ranges[0].lines, 3U);
 }
 
-TEST(CoverageTable, RowsAndTotals) {
+TEST(CoverageTable, HasRowsAndTotals) {
   EXPECT_EQ(lines_of(to_text(two_files(), "/src", {0, 0})),
             (std::vector<std::string>{
                 "file     lines       functions  branches  lines not run",
@@ -85,7 +85,7 @@ TEST(CoverageTable, RowsAndTotals) {
             }));
 }
 
-TEST(CoverageTable, LimitLeavesTheTotals) {
+TEST(CoverageTable, KeepsTheTotalsWithALimit) {
   const auto lines = lines_of(to_text(two_files(), "", {1, 0}));
   ASSERT_EQ(lines.size(), 5U);
   EXPECT_TRUE(lines[1].starts_with("/src/lib/a.c "));
@@ -100,7 +100,7 @@ std::vector<std::string> first_words(const std::string &text) {
   return out;
 }
 
-TEST(CoverageTable, Order) {
+TEST(CoverageTable, SortsFiles) {
   Coverage coverage;
   coverage.files = {file_of("a", {{1, 1}, {2, 0}, {3, 0}, {4, 1}, {5, 0}, {6, 1}}),
                     file_of("b", {}), file_of("c", {{1, 0}, {2, 0}}), file_of("d", {{1, 1}})};
@@ -122,7 +122,7 @@ TEST(CoverageTable, Order) {
             "expected " + file_order_words() + ", found 'size'");
 }
 
-TEST(CoverageTable, FoldersHaveTheSumsOfTheirFiles) {
+TEST(CoverageTable, SumsFilesByDirectory) {
   Coverage coverage;
   for (const char *path : {"/p/main.c", "/p/src/a.c", "/p/src/deep/er/b.c", "/p/src/deep/er/c.c",
                            "/p/tests/t.c", "/usr/include/x.h"})
@@ -139,8 +139,8 @@ TEST(CoverageTable, FoldersHaveTheSumsOfTheirFiles) {
   EXPECT_TRUE(lines[8].starts_with("TOTAL ")) << lines[8];
 }
 
-// No more levels of them than fill a screen; none where they tell nothing.
-TEST(CoverageTable, SomeFolders) {
+// Lists no more levels of directories than fill a screen, and none if they add no information.
+TEST(CoverageTable, LimitsTheLevelsOfDirectories) {
   const auto folders = [](const std::vector<std::string> &paths) {
     Coverage coverage;
     for (const std::string &path : paths)
@@ -162,16 +162,16 @@ TEST(CoverageTable, SomeFolders) {
   for (size_t i = 0; i < 60; ++i)
     many.push_back(fmt::format("/p/{:02}/{:03}.c", i % 30, i));
   std::ranges::sort(many);
-  EXPECT_EQ(folders(many), 30u); // the first level is there however large
+  EXPECT_EQ(folders(many), 30u); // the first level is always listed
 }
 
-TEST(CoverageTable, NothingAtAll) {
+TEST(CoverageTable, AcceptsEmptyCoverage) {
   const auto lines = lines_of(to_text(Coverage(), "", {}));
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines[2], "TOTAL      -  0/0          -         -");
 }
 
-TEST(CoverageTable, ConditionsHaveAColumnWhereThereAreAny) {
+TEST(CoverageTable, HasAColumnOfConditionsIfThereAreAny) {
   Coverage coverage = two_files();
   coverage.files[0].conditions = {{2, 3, 1}};
   coverage.files[0].lines[0].last_condition = 1;
@@ -198,7 +198,7 @@ TEST(CoverageTable, StaysWithinTheWidth) {
   }
 }
 
-TEST(CoverageMarkdown, TotalsThenTheWorst) {
+TEST(CoverageMarkdown, ListsTotalsThenTheWorstFiles) {
   EXPECT_EQ(to_markdown(two_files(), "/src"),
             "### Coverage\n\n|  | executed | of | percent |\n|:--|--:|--:|--:|\n"
             "| lines | 3 | 8 | 37.5% |\n| functions | 1 | 2 | 50.0% |\n"
@@ -208,7 +208,7 @@ TEST(CoverageMarkdown, TotalsThenTheWorst) {
             "| `lib/b.c` | 0.0% (0/1) | - | - | 5 |\n");
 }
 
-TEST(CoverageMarkdown, NamesAreNoMarkup) {
+TEST(CoverageMarkdown, EscapesNames) {
   const auto name = [](const std::string &path) {
     Coverage coverage;
     coverage.files = {file_of(path, {{1, 1}})};
@@ -216,7 +216,7 @@ TEST(CoverageMarkdown, NamesAreNoMarkup) {
     return row.substr(2, row.find(" | 100.0%") - 2);
   };
   EXPECT_EQ(name("a/__init__.py"), "`a/__init__.py`");
-  EXPECT_EQ(name("<img src=x>.c"), "`<img src=x>.c`"); // in a code span it is text
+  EXPECT_EQ(name("<img src=x>.c"), "`<img src=x>.c`"); // a code span shows it as text
   EXPECT_EQ(name("a|b"), "<code>a&#124;b</code>");
   EXPECT_EQ(name("a\\|b"), "<code>a&#92;&#124;b</code>");
   EXPECT_EQ(name("`<b>`"), "<code>&#96;&#60;b&#62;&#96;</code>");
@@ -224,7 +224,7 @@ TEST(CoverageMarkdown, NamesAreNoMarkup) {
   EXPECT_EQ(name(""), "<code></code>");
 }
 
-TEST(CoverageMarkdown, SaysWhatIsLeftOut) {
+TEST(CoverageMarkdown, ReportsWhatIsOmitted) {
   Coverage coverage;
   for (int i = 0; i < 30000; ++i)
     coverage.files.push_back(file_of(fmt::format("/src/{:0>50}.c", i), {{1, 0}}));
@@ -237,7 +237,7 @@ TEST(CoverageMarkdown, SaysWhatIsLeftOut) {
   EXPECT_TRUE(text.ends_with("\n\n</details>\n"));
 }
 
-TEST(CoverageGithub, LargestRangesFirst) {
+TEST(CoverageGithub, AnnotatesLargestRangesFirst) {
   EXPECT_EQ(lines_of(to_github(two_files(), "/src")),
             (std::vector<std::string>{
                 "::notice title=Coverage::lines 37.5%25 (3/8), functions 50.0%25 (1/2), "
@@ -249,7 +249,7 @@ TEST(CoverageGithub, LargestRangesFirst) {
             }));
 }
 
-TEST(CoverageGithub, NoMoreThanAreShown) {
+TEST(CoverageGithub, AnnotatesNoMoreThanAreShown) {
   Coverage coverage;
   for (int i = 0; i < 25; ++i)
     coverage.files.push_back(file_of(fmt::format("/src/{:02}.c", i), {{1, 0}}));
@@ -261,7 +261,7 @@ TEST(CoverageGithub, NoMoreThanAreShown) {
   EXPECT_EQ(to_github(Coverage(), ""), "::notice title=Coverage::no lines of code\n");
 }
 
-TEST(CoverageGithub, NamesEndNoCommand) {
+TEST(CoverageGithub, EscapesNames) {
   Coverage coverage;
   coverage.files = {file_of("/src/100%,a:b\r\n::error::\x1b.c", {{1, 0}})};
   const auto lines = lines_of(to_github(coverage, "/src"));

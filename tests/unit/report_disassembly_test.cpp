@@ -14,8 +14,8 @@
 namespace tally::report_disassembly_test {
 namespace {
 
-// Two modules of instructions of 1 to 7 bytes. `f` is [0x100, 0x180) and its cold part
-// [0x400, 0x420); [0x120, 0x140) of it is what was inlined.
+// A module with instructions of 1 to 7 bytes. `f` has the code [0x100, 0x180) and its cold part
+// [0x400, 0x420); [0x120, 0x140) is inlined code.
 class FakeSymbolizer : public Symbolizer {
 public:
   explicit FakeSymbolizer(uint64_t seed) {
@@ -63,7 +63,7 @@ public:
 
 constexpr uint64_t bias = 0x7000;
 
-// Stacks of f, g and what is inlined, with the addresses that they have.
+// Returns stacks of f, g and the inlined function, with their addresses.
 StackProfile random_code(Random &random, FakeSymbolizer &symbolizer) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
@@ -99,7 +99,7 @@ StackProfile random_code(Random &random, FakeSymbolizer &symbolizer) {
   return std::move(*profile);
 }
 
-TEST(Disassembly, IsWhatCountingSampleBySampleGives) {
+TEST(Disassembly, AgreesWithCountingEachSample) {
   Random random(91);
   for (uint64_t round = 0; round < 300; ++round) {
     FakeSymbolizer symbolizer(round);
@@ -146,7 +146,7 @@ TEST(Disassembly, IsWhatCountingSampleBySampleGives) {
       EXPECT_EQ(object.own, row->self[0]);
       if (name == "f") {
         EXPECT_EQ(object.first_rows.size(),
-                  2u); // its cold part, too, whether it was sampled or not
+                  2u); // its cold part is included, sampled or not
         EXPECT_EQ(object.rows.size(),
                   static_cast<size_t>(std::ranges::count_if(symbolizer.starts, [](uint64_t at) {
                     return (at >= 0x100 && at < 0x180) || (at >= 0x400 && at < 0x420);
@@ -156,7 +156,7 @@ TEST(Disassembly, IsWhatCountingSampleBySampleGives) {
   }
 }
 
-TEST(Disassembly, CodeOfUnknownExtentReachesFromSampleToSample) {
+TEST(Disassembly, LimitsCodeOfUnknownExtentToTheSamples) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   SourceFunction function;
@@ -176,14 +176,14 @@ TEST(Disassembly, CodeOfUnknownExtentReachesFromSampleToSample) {
   EXPECT_TRUE(code->objects[0].partly);
   EXPECT_EQ(code->objects[0].ranges, (std::vector<InstructionRange>{{0x9000, 0x9011}}));
   EXPECT_EQ(disassemble(*code, symbolizer).error().code, ErrorCode::unsupported);
-  code->objects[0].instructions = {{0x9000, "a"}, {0x9005, "b"}}; // as a debugger tells
+  code->objects[0].instructions = {{0x9000, "a"}, {0x9005, "b"}}; // as a debugger reports them
   const auto shown = disassembly(*profile, *code, "jit", symbolizer);
   ASSERT_TRUE(shown);
   EXPECT_EQ(shown->objects[0].rows[0].self, 1u);
   EXPECT_EQ(shown->objects[0].rows[1].self, 2u);
 }
 
-TEST(Disassembly, OfCostsSelfAloneAndOnlyWithAddresses) {
+TEST(Disassembly, ShowsSelfCostsOfProfilesWithAddresses) {
   const auto profile_of = [](const std::string &text) {
     Diagnostics diagnostics;
     auto read = callgrind::read(*ByteSource::of(text, "x"), diagnostics);
@@ -211,7 +211,7 @@ TEST(Disassembly, OfCostsSelfAloneAndOnlyWithAddresses) {
   EXPECT_EQ(shown->objects[0].own, 16u);
 }
 
-TEST(DisassemblyText, SourceLinesStandBetweenWithinTheWidth) {
+TEST(DisassemblyText, InsertsSourceLinesWithinTheWidth) {
   TemporaryFolder folder;
   folder.put("f.c", "one\n\tint two;\n");
   Disassembly all;

@@ -1,4 +1,4 @@
-// A function is known by all names that symbol tables have for it.
+// Tests that a function is found by each name that symbol tables have for it.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 namespace tally::report_function_alias_test {
 namespace {
 
-// libc: `write` and `__write` are names of __GI___libc_write; `twice` names it and `read`; nobody
-// sampled `unseen`.
+// libc: `write` and `__write` are names of __GI___libc_write; `twice` names it and `read`; no
+// sample is in `unseen`.
 class Libc final : public Symbolizer {
 public:
   ModuleId module(const ModuleKey &key, Diagnostics &) override {
@@ -75,7 +75,7 @@ std::string root(const auto &profile, const std::string &function) {
   return tree ? tree->nodes.front().name : tree.error().text();
 }
 
-TEST(FunctionAlias, FindsTheFunctionThatTheProfileKnowsByAnotherName) {
+TEST(FunctionAlias, FindsAFunctionThatTheProfileNamesDifferently) {
   const StackProfile stacks = samples();
   const auto costs = aggregate(stacks);
   ASSERT_TRUE(costs) << costs.error().text();
@@ -88,12 +88,12 @@ TEST(FunctionAlias, FindsTheFunctionThatTheProfileKnowsByAnotherName) {
   expect("__write", "__GI___libc_write");
   expect("read", "read");
   expect("twice", "twice: is the name of 2 functions: __GI___libc_write, read");
-  // Without samples, or without a symbol: the refusal is of the name that was typed.
+  // Without samples or without a symbol, the error states the name that was typed.
   expect("unseen", "unseen: the profile has no such function");
   expect("nowhere", "nowhere: the profile has no such function");
 }
 
-TEST(FunctionAlias, LinesOfSeveralFunctionsAreSaidToBe) {
+TEST(FunctionAlias, ReportsLinesOfSeveralFunctions) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   for (const char *name : {"A::run(int)", "B::run()", "other()"}) {

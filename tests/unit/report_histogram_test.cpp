@@ -37,7 +37,7 @@ uint64_t ticks_of(const HistogramTable &table) {
   return sum;
 }
 
-TEST(Histogram, FitsAScreenAndFoldsWhatIsEmpty) {
+TEST(Histogram, FitsAScreenAndFoldsEmptyBins) {
   const auto table = histogram_table(view());
   ASSERT_TRUE(table);
   EXPECT_EQ(table->total, 105u);
@@ -53,7 +53,7 @@ address  ticks       %                    function                  lines
 )");
 }
 
-TEST(Histogram, ByFunctionRangeAndScale) {
+TEST(Histogram, SelectsByFunctionRangeAndScale) {
   const auto rows = [](const std::string &what, std::optional<uint32_t> scale) {
     const auto table = histogram_table(view(), {what, scale});
     EXPECT_TRUE(table) << table.error().text();
@@ -69,17 +69,17 @@ TEST(Histogram, ByFunctionRangeAndScale) {
   EXPECT_EQ(rows("f", 0xFFFF), (Rows{{0x1000, 10}, {0x1004, 20}}));
   EXPECT_EQ(rows("0x1000-0x1010", {}), (Rows{{0x1000, 10}, {0x1004, 20}}));
   EXPECT_EQ(rows("0x1002,4112", 0xFFFF), (Rows{{0x1004, 20}}));
-  EXPECT_EQ(rows("0x555500001100-0x555500001110", 0xFFFF), (Rows{{0x1100, 70}})); // run-time
+  EXPECT_EQ(rows("0x555500001100-0x555500001110", 0xFFFF), (Rows{{0x1100, 70}})); // run time
   EXPECT_EQ(rows("", 2), (Rows{{0x1000, 100}})); // profil()'s core clock
 }
 
-TEST(Histogram, Refusals) {
+TEST(Histogram, ReportsErrors) {
   const auto error = [](const std::string &what) {
     const auto table = histogram_table(view(), {what, {}});
     return table ? std::string() : table.error().text();
   };
-  EXPECT_EQ(error("h"), "h: no function of program is named so");
-  // A name that is also g's, one of both, and one that the table has twice.
+  EXPECT_EQ(error("h"), "h: no such function in program");
+  // Another name of g, a name of both functions, and a name that the table has twice.
   const auto with_names = [](const std::string &what) {
     PcView all = view();
     all.functions.push_back({0x1200, 0x1210, "ns::f(int)"});
@@ -96,15 +96,15 @@ TEST(Histogram, Refusals) {
   EXPECT_EQ(with_names("alias"), "0x1100");
   EXPECT_EQ(with_names("both"), "both: is the name of 2 functions: f, g");
   EXPECT_EQ(with_names("ns::f"), "ns::f: is the name of 2 functions: ns::f(char), ns::f(int)");
-  EXPECT_EQ(with_names("q"), "q: no function of program is named so");
-  EXPECT_EQ(error("0x20-0x10"), "0x20-0x10: a range of no bytes: its end is not behind its start");
+  EXPECT_EQ(with_names("q"), "q: no such function in program");
+  EXPECT_EQ(error("0x20-0x10"), "0x20-0x10: the range is empty: its end is not after its start");
   for (const char *text : {"0", "1", "0x10000", "x", "", "-1"})
     EXPECT_FALSE(scale_of(text, "--scale")) << text;
   EXPECT_EQ(scale_of("0x7FFF", "--scale").value(), 0x7FFFu);
   EXPECT_EQ(scale_of("65535", "--scale").value(), 0xFFFFu);
 }
 
-TEST(Histogram, OfSamplesAndCosts) {
+TEST(Histogram, ShowsSamplesAndCosts) {
   StackProfileBuilder stacks;
   stacks.add_value_type("ticks", "count");
   Mapping mapping;
@@ -148,8 +148,8 @@ TEST(Histogram, OfSamplesAndCosts) {
             "\"low\":4660,\"high\":4661,\"ticks\":9,\"function\":\"g\",\"lines\":\"g.c:5\"}]}\n");
 }
 
-// Addresses a page apart cost no memory of the pages in between.
-TEST(Histogram, MemoryGrowsWithTheAddresses) {
+// Addresses a page apart take no memory for the pages between them.
+TEST(Histogram, TakesMemoryLinearInTheAddresses) {
   constexpr uint64_t addresses = 60'000;
   CostProfileBuilder costs;
   costs.add_event("Ir");
@@ -172,7 +172,7 @@ TEST(Histogram, MemoryGrowsWithTheAddresses) {
   EXPECT_EQ(ticks_of(*table), 2 * addresses);
 }
 
-TEST(Histogram, RangesAroundWhatWasCounted) {
+TEST(Histogram, MakesRangesAroundTheCountedAddresses) {
   const auto histogram = histogram_of({{10, 1}, {26, 2}, {43, 3}}, 4, 100);
   ASSERT_TRUE(histogram);
   ASSERT_EQ(histogram->ranges().size(), 2u);
@@ -187,7 +187,7 @@ TEST(Histogram, RangesAroundWhatWasCounted) {
   EXPECT_EQ(histogram_of({{UINT64_MAX, 1}}, 0, 0).error().code, ErrorCode::invalid_input);
 }
 
-TEST(Histogram, TooManyAddressesAreAnError) {
+TEST(Histogram, RefusesTooManyAddresses) {
   std::map<uint64_t, uint64_t> ticks;
   for (uint64_t i = 0; i < 20'000; ++i)
     ticks[i * 16] = 1;

@@ -15,7 +15,7 @@ namespace {
 using Line = std::pair<std::string, uint32_t>;
 using LineCosts = std::map<Line, std::pair<uint64_t, uint64_t>>; // self, inclusive
 
-// A sample at a time.
+// Counts the costs of a row's lines, sample by sample.
 LineCosts plain_lines(const StackProfile &profile, By by, const FlatRow &row) {
   LineCosts out;
   for (size_t i = 0; i < profile.sample_count(); ++i) {
@@ -40,7 +40,7 @@ LineCosts plain_lines(const StackProfile &profile, By by, const FlatRow &row) {
   return out;
 }
 
-TEST(HotPlace, IsTheLineThatCountingSampleBySampleFindsHottest) {
+TEST(HotPlace, AgreesWithCountingEachSample) {
   Random random(81);
   size_t lines = 0;
   for (int round = 0; round < 500; ++round) {
@@ -67,7 +67,7 @@ TEST(HotPlace, IsTheLineThatCountingSampleBySampleFindsHottest) {
   EXPECT_GT(lines, 1000u);
 }
 
-TEST(HotPlace, OfCostsTheLineWithMostSelfOrTheCostliestCalls) {
+TEST(HotPlace, IsTheLineWithMostSelfOrTheCostliestCalls) {
   Diagnostics diagnostics;
   auto read = callgrind::read(
       *ByteSource::of("events: A\nob=p\nfl=m.c\nfn=main\n3 10\n5 10\nfi=m.h\n7 15\nfe=m.c\n"
@@ -89,7 +89,7 @@ TEST(HotPlace, OfCostsTheLineWithMostSelfOrTheCostliestCalls) {
     EXPECT_EQ(hot_place(profile, By::line, row)->line, row.line) << row.name;
 }
 
-TEST(HotPlace, WithoutLinesTheAddressWithMostSelf) {
+TEST(HotPlace, IsTheAddressWithMostSelfWithoutLines) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   SourceFunction function;
@@ -107,7 +107,7 @@ TEST(HotPlace, WithoutLinesTheAddressWithMostSelf) {
   EXPECT_EQ(place->address, 0x20u);
 }
 
-TEST(HotPlace, OtherRowsHaveNone) {
+TEST(HotPlace, IsUnsupportedForOtherRows) {
   Random random(82);
   const StackProfile profile = random_profile(random);
   for (const By by : {By::object, By::thread, By::part}) {

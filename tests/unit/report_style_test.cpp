@@ -18,7 +18,7 @@ std::string without_escapes(const std::string &text) {
   return std::regex_replace(text, sgr, "");
 }
 
-TEST(Style, PaintsTheWordAndNotTheSpaceAround) {
+TEST(Style, PaintsTheWordWithoutTheBlanksAround) {
   Style style;
   EXPECT_EQ(style.paint(Role::function, " main "), " main ");
   ASSERT_TRUE(style.set("function", "\033[38;2;1;2;3m"));
@@ -32,7 +32,7 @@ TEST(Style, PaintsTheWordAndNotTheSpaceAround) {
   EXPECT_EQ(style.paint(Role::function, "main"), "main");
 }
 
-TEST(Style, TakesColoursAlone) {
+TEST(Style, AcceptsOnlyColours) {
   Style style;
   for (const char *sgr :
        {"\033[", "\033[31", "31m", "\033[31m\033[1m", "\033[2J", "\033[31mm", "m"})
@@ -42,8 +42,8 @@ TEST(Style, TakesColoursAlone) {
   EXPECT_EQ(style.paint(Role::function, "main"), "main");
 }
 
-// Whatever the names and the width: escapes take no column, and each line ends what it begins.
-TEST(Style, EscapesMoveNothing) {
+// For any names and width, escapes take no column, and each line ends those that it begins.
+TEST(Style, EscapesDoNotChangeTheLayout) {
   Random random(71);
   for (int round = 0; round < 60; ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
@@ -73,7 +73,7 @@ TEST(Style, EscapesMoveNothing) {
   }
 }
 
-TEST(Style, HeavyPercentagesStandOut) {
+TEST(Style, HighlightsHeavyPercentages) {
   FlatTable table;
   table.events = {"ticks"};
   table.totals = {1000};

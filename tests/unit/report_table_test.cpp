@@ -49,7 +49,7 @@ Rows plain_rows(const StackProfile &profile, By by) {
   return rows;
 }
 
-TEST(FlatTable, IsWhatCountingSampleBySampleGives) {
+TEST(FlatTable, AgreesWithCountingEachSample) {
   Random random(61);
   for (int round = 0; round < 2000; ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
@@ -60,13 +60,13 @@ TEST(FlatTable, IsWhatCountingSampleBySampleGives) {
       for (const FlatRow &row : table->rows)
         rows[{row.name, row.file, row.object, by == By::line ? row.line : 0, 0}] = {row.self,
                                                                                     row.inclusive};
-      ASSERT_EQ(rows.size(), table->rows.size()); // no row twice
+      ASSERT_EQ(rows.size(), table->rows.size()); // no row occurs twice
       ASSERT_EQ(rows, plain_rows(profile, by));
     }
   }
 }
 
-TEST(FlatTable, SelfAddsUpToTheTotalInclusiveNeverExceedsIt) {
+TEST(FlatTable, SelfAddsUpToTheTotalAndInclusiveNeverExceedsIt) {
   Random random(62);
   for (int round = 0; round < 500; ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
@@ -86,7 +86,7 @@ TEST(FlatTable, SelfAddsUpToTheTotalInclusiveNeverExceedsIt) {
   }
 }
 
-TEST(FlatTable, OneOrderForOneProfile) {
+TEST(FlatTable, SortsByFallingCost) {
   Random random(63);
   for (int round = 0; round < 300; ++round) {
     RandomShape shape = random_shape(random);
@@ -105,7 +105,7 @@ TEST(FlatTable, OneOrderForOneProfile) {
   }
 }
 
-TEST(FlatTable, RefusesWhatItCannotCount) {
+TEST(FlatTable, RefusesMissingAndNegativeValues) {
   StackProfileBuilder nothing;
   EXPECT_EQ(flat_table(*nothing.finish(), By::function).error().code, ErrorCode::no_data);
   for (const By by : {By::function, By::thread}) {
@@ -174,7 +174,7 @@ std::vector<std::string> lines_of(const std::string &text) {
   return lines;
 }
 
-TEST(ReportText, RowsWithPercentNameAndPlace) {
+TEST(ReportText, HasRowsWithPercentNameAndPlace) {
   const auto lines = lines_of(to_text(two_rows()));
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0], "8 ticks in total");
@@ -184,20 +184,20 @@ TEST(ReportText, RowsWithPercentNameAndPlace) {
   EXPECT_TRUE(lines[2].ends_with("a.c:4"));
 }
 
-TEST(ReportText, LinesOfUnknownFilesHaveTheirNumbers) {
+TEST(ReportText, ShowsLineNumbersOfUnknownFiles) {
   EXPECT_EQ(place_of("/src/a.c", 3, "/bin/x"), "a.c:3");
   EXPECT_EQ(place_of("", 3, "/bin/x"), "???:3 (x)");
   EXPECT_EQ(place_of("", 3, ""), "???:3");
   EXPECT_EQ(place_of("", 0, "/bin/x"), "x");
 }
 
-TEST(ReportText, TheLimitIsSaid) {
+TEST(ReportText, ReportsTheLimit) {
   const std::string text = to_text(two_rows(), {.limit = 1});
   EXPECT_TRUE(text.ends_with("(1 more; --limit 0 shows all)\n")) << text;
   EXPECT_EQ(to_text(two_rows(), {.limit = 2}), to_text(two_rows()));
 }
 
-TEST(ReportText, NamesWithoutBracketsAreNeverCut) {
+TEST(ReportText, NeverShortensNamesWithoutBrackets) {
   FlatTable table = two_rows();
   table.rows[0].name = std::string(300, 'n');
   for (const uint32_t width : {0u, 1u, 20u, 80u, 1000u})
@@ -207,7 +207,7 @@ TEST(ReportText, NamesWithoutBracketsAreNeverCut) {
   EXPECT_NE(to_text(table, {.width = 40}).find("std::map<…>::at(…) const"), std::string::npos);
 }
 
-TEST(ReportText, ANameCannotEndItsRowOrCommandTheTerminal) {
+TEST(ReportText, ReplacesControlCharactersInNames) {
   FlatTable table = two_rows();
   table.rows[0].name = "a\n\x1b[31mb\x7f";
   const std::string text = to_text(table);
@@ -215,7 +215,7 @@ TEST(ReportText, ANameCannotEndItsRowOrCommandTheTerminal) {
   EXPECT_NE(text.find("a??[31mb?"), std::string::npos) << text;
 }
 
-TEST(ReportText, ThreadsAndPartsHaveNoInclusiveColumn) {
+TEST(ReportText, HasNoInclusiveColumnForThreadsAndParts) {
   FlatTable table = two_rows();
   table.by = By::thread;
   EXPECT_EQ(lines_of(to_text(table))[3], "2  25.00%     2  12 f");
@@ -223,24 +223,24 @@ TEST(ReportText, ThreadsAndPartsHaveNoInclusiveColumn) {
   EXPECT_NE(to_text(table).find("/bin/a"), std::string::npos);
 }
 
-TEST(ShortName, TakesAwayWhatStandsInBrackets) {
+TEST(ShortName, OmitsTheTextInBrackets) {
   EXPECT_EQ(short_name("f(int)", 80), "f(int)");
   EXPECT_EQ(short_name("std::map<a<b>, c>::at(d<e>)", 26), "std::map<…>::at(d<…>)");
   EXPECT_EQ(short_name("std::map<a<b>, c>::at(d<e>)", 5), "std::map<…>::at(…)");
   EXPECT_EQ(short_name("(anonymous namespace)::f(int)", 5), "(anonymous namespace)::f(…)");
   EXPECT_EQ(short_name("operator<< <int>(long)", 5), "operator<< <…>(…)");
-  EXPECT_EQ(short_name("a<b", 1), "a<b"); // not understood: whole
+  EXPECT_EQ(short_name("a<b", 1), "a<b"); // not understood, so kept
   Random random(64);
   for (int round = 0; round < 20'000; ++round) {
     std::string name;
     for (uint64_t i = pick(random, 20); i > 0; --i)
       name += std::vector<std::string>{
           "<", ">", "(", ")", "operator", "-", "a", "::", "()", "\xc3"}[pick(random, 10)];
-    short_name(name, pick(random, 10)); // ends, and reads nothing beyond
+    short_name(name, pick(random, 10)); // must return, and read nothing beyond the end
   }
 }
 
-TEST(Diff, ByFallingSizeOfTheChange) {
+TEST(Diff, SortsByFallingSizeOfTheChange) {
   FlatTable before = two_rows(), after = two_rows();
   after.totals = {16};
   after.rows[0].self = {4};
@@ -268,7 +268,7 @@ TEST(Diff, ByFallingSizeOfTheChange) {
   EXPECT_NE(to_text(diff, {.limit = 1}).find("(1 more"), std::string::npos);
 }
 
-TEST(Diff, OfInclusiveCostAndOfLines) {
+TEST(Diff, ComparesInclusiveCostsAndLines) {
   FlatTable before = two_rows(), after = two_rows();
   before.by = after.by = By::line;
   after.rows[0].inclusive = {1};
@@ -286,8 +286,8 @@ TEST(Diff, OfInclusiveCostAndOfLines) {
   EXPECT_TRUE(Json::parse(to_json(diff))["lines"][0].contains("line"));
 }
 
-// Folded stacks hold no more than names: they are compared by these.
-TEST(Diff, NamesAreEnoughWhereOneSideHasNoMore) {
+// Folded stacks have only names, by which they are compared.
+TEST(Diff, ComparesByNameIfOneSideHasOnlyNames) {
   FlatTable names = two_rows();
   for (FlatRow &row : names.rows)
     row.file = row.object = "";
@@ -298,7 +298,7 @@ TEST(Diff, NamesAreEnoughWhereOneSideHasNoMore) {
     EXPECT_EQ(diff.rows[0].before, diff.rows[0].after);
   }
   EXPECT_EQ(diff_tables(names, two_rows()).rows[1].file, "/src/a.c");
-  // Two functions of one name stay two where both sides tell them apart.
+  // Two functions of one name stay separate if both sides distinguish them.
   FlatTable twins = two_rows();
   twins.rows[1].name = twins.rows[0].name;
   EXPECT_EQ(diff_tables(twins, twins).rows.size(), 2u);

@@ -1,4 +1,4 @@
-// Trees of stacks beside the plain way to fold recursion: a sample at a time, a path at a time.
+// Compares trees of stacks with a plain way to fold recursion: sample by sample, path by path.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,7 +15,7 @@
 namespace tally::report_tree_recursion_test {
 namespace {
 
-using Path = std::vector<FunctionKey>; // outermost first; of callers the function first
+using Path = std::vector<FunctionKey>; // outermost first; for callers, the function first
 struct Row {
   Costs self, inclusive;
   bool recursive = false;
@@ -41,7 +41,7 @@ Tree rows_of(const CallTree &tree) {
   return out;
 }
 
-// The functions of a sample's stack, and what each does again.
+// The functions of a folded stack, and which of them recur.
 struct Folded {
   Path path;
   std::vector<bool> recursive;
@@ -63,7 +63,7 @@ Folded fold(const Path &stack) {
   return out;
 }
 
-// Nodes that a stack enters with their function on it already.
+// Marks the nodes that a stack enters while their function is already on it.
 void mark(const Path &owner, const Path &stack, Tree &tree) {
   for (size_t length = 1; length <= stack.size(); ++length) {
     const auto end = stack.begin() + static_cast<std::ptrdiff_t>(length);
@@ -76,7 +76,7 @@ void mark(const Path &owner, const Path &stack, Tree &tree) {
   }
 }
 
-// Each caller once: of a function that is on the stack several times the outermost.
+// Lists each caller once: the outermost call counts if a function is on the stack several times.
 Folded fold_callers(const Path &callers) {
   Folded out;
   for (size_t i = 0; i < callers.size();) {
@@ -152,7 +152,7 @@ Tree expected(const StackProfile &profile, const TreeOptions &options) {
   return tree;
 }
 
-TEST(FoldedTree, IsThatOfEachSampleOnItsOwn) {
+TEST(FoldedTree, AgreesWithFoldingEachSample) {
   Random random(4711);
   for (int round = 0; round < 150; ++round) {
     RandomShape shape = random_shape(random);
@@ -184,7 +184,7 @@ TEST(FoldedTree, IsThatOfEachSampleOnItsOwn) {
       for (const TreeNode &node : tree->nodes)
         for (size_t v = 0; v < tree->totals.size(); ++v)
           ASSERT_LE(node.inclusive[v], tree->totals[v]);
-      // What a node costs is its own cost and that of its children.
+      // A node costs its self cost and the costs of its children.
       if (options.callers)
         continue;
       std::map<Path, uint64_t> below;
@@ -207,22 +207,22 @@ std::vector<std::string> nodes(std::string_view text, const TreeOptions &options
 }
 using Rows = std::vector<std::string>;
 
-TEST(FoldedTree, DirectAndMutualRecursion) {
+TEST(FoldedTree, FoldsDirectAndMutualRecursion) {
   EXPECT_EQ(nodes("main;f;f;f;leaf 3\nmain;f;leaf 4\nmain;f;f 2\n"),
             (Rows{"main 9 0", "  f 9 2 (recursive)", "    leaf 7 7"}));
   EXPECT_EQ(nodes("main;a;b;a;b 5\nmain;a;b;a 2\nmain;a 1\n"),
             (Rows{"main 8 0", "  a 8 3 (recursive)", "    b 5 5 (recursive)"}));
-  // What is between two calls of a function has no part in what the second calls.
+  // A function between two calls of another has no part in the costs below the second call.
   EXPECT_EQ(nodes("main;a;b;a;c 5\nmain;a;b 2\n"),
             (Rows{"main 7 0", "  a 7 0 (recursive)", "    c 5 5", "    b 2 2"}));
   EXPECT_EQ(nodes("[cut: not a stack];f;f;f 3\n[cut: not a stack];f 1\n"),
             (Rows{"[cut: not a stack] 4 0", "  f 4 4 (recursive)"}));
 }
 
-TEST(FoldedTree, CallersOfWhatRecurs) {
+TEST(FoldedTree, FoldsCallersOfRecursiveFunctions) {
   EXPECT_EQ(nodes("main;f;f;leaf 3\nmain;g;leaf 1\n", {.function = "leaf", .callers = true}),
             (Rows{"leaf 4 4", "  f 3 0 (recursive)", "    main 3 0", "  g 1 0", "    main 1 0"}));
-  // The outermost call's caller pays for all of it.
+  // All of the cost belongs to the caller of the outermost call.
   EXPECT_EQ(nodes("main;f;f;f 3\n", {.function = "f", .callers = true}),
             (Rows{"f 3 3", "  main 3 0"}));
 }
@@ -234,8 +234,8 @@ std::string deep(size_t depth, std::string_view period, std::string_view leaf, i
   return fmt::format("{}{} {}\n", line, leaf, count);
 }
 
-// However deep it recurs, and wherever a sample was taken on the way.
-TEST(FoldedTree, IsAsDeepAsThereAreFunctions) {
+// This holds for any depth of the recursion, and wherever in it a sample was taken.
+TEST(FoldedTree, HasNoMoreLevelsThanFunctions) {
   std::string text;
   for (size_t depth = 10; depth <= 10'000; depth += 90)
     text += deep(depth, "a;b;", "leaf", 1) + deep(depth, "f;", "leaf", 1);
@@ -252,9 +252,9 @@ TEST(FoldedTree, IsAsDeepAsThereAreFunctions) {
   EXPECT_EQ(callers->nodes.size(), 6u); // leaf; b, a, main; f, main
 }
 
-// Of a function that every frame of a long chain calls, the callers would be as many as the chain's
-// length squared: no more is made than is shown.
-TEST(FoldedTree, CallersOfWhatIsCalledFromEverywhere) {
+// If each frame of a long chain calls a function, the function has as many callers as the square of
+// the chain's length. No more nodes are made than are shown.
+TEST(FoldedTree, LimitsTheCallersOfAFunctionCalledFromEverywhere) {
   std::string line, text;
   for (int i = 0; i < 2000; ++i) {
     line += fmt::format("f{};", i);
@@ -267,8 +267,8 @@ TEST(FoldedTree, CallersOfWhatIsCalledFromEverywhere) {
   EXPECT_GT(tree->left_out, 1900u);
 }
 
-// Hundreds of threads share most stacks: rows grow with what is distinct, and limits hold.
-TEST(FoldedTree, ManyThreads) {
+// Hundreds of threads share most stacks: rows grow with the distinct stacks, and limits hold.
+TEST(FoldedTree, AllowsManyThreads) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   const auto location = [&](std::string_view name) {
@@ -296,10 +296,10 @@ TEST(FoldedTree, ManyThreads) {
   EXPECT_EQ(call_tree(*filter(*profile, {.thread = "7"}))->totals[0], 7u);
 }
 
-TEST(FoldedTree, WhatTellsNoThreadsApart) {
+TEST(FoldedTree, RefusesProfilesWithoutThreads) {
   const auto refusal = call_tree(stacks("a;b 1\n"), {.by = By::thread});
   ASSERT_FALSE(refusal);
-  EXPECT_EQ(refusal.error().text(), "--by: the profile tells no threads apart");
+  EXPECT_EQ(refusal.error().text(), "--by: the profile does not distinguish threads");
 }
 
 } // namespace

@@ -25,8 +25,8 @@ StackProfile stacks(std::string_view text) {
   return std::get<StackProfile>(read(folded::read, text));
 }
 
-// "  name inclusive self xCALLS ~ (recursive)" a node: indented by depth, what is 0 or false left
-// out.
+// Returns "  name inclusive self xCALLS ~ (recursive)" for each node, indented by depth, without
+// the items that are 0 or false.
 template <class AnyProfile>
 std::vector<std::string> nodes(const AnyProfile &profile, const TreeOptions &options = {}) {
   const auto tree = call_tree(profile, options);
@@ -51,14 +51,14 @@ std::vector<std::string> nodes(const AnyProfile &profile, const TreeOptions &opt
 
 using Rows = std::vector<std::string>;
 
-// leaf costs 8, of which a pays 5 and b 3.
+// leaf costs 8: its calls by a cost 5, and those by b 3.
 const std::string diamond =
     "events: A\nfl=f\nfn=main\ncfn=a\ncalls=1 1\n1 6\ncfn=b\ncalls=2 1\n2 4\n"
     "fn=a\n1 1\ncfn=leaf\ncalls=5 1\n2 5\n"
     "fn=b\n1 1\ncfn=leaf\ncalls=3 1\n2 3\n"
     "fn=leaf\n1 4\ncfn=deep\ncalls=8 1\n2 4\nfn=deep\n1 4\ntotals: 10\n";
 
-TEST(TreeOfArcs, SpreadsWhatHasSeveralCallersAndSaysSo) {
+TEST(TreeOfArcs, EstimatesCostsBelowSeveralCallers) {
   EXPECT_EQ(nodes(costs(diamond)),
             (Rows{"main 10", "  a 6 1 x1", "    leaf 5 2 x5", "      deep 2 2 ~", "  b 4 1 x2",
                   "    leaf 3 1 x3", "      deep 1 1 ~"}));
@@ -68,7 +68,7 @@ TEST(TreeOfArcs, BeginsAtAFunction) {
   EXPECT_EQ(nodes(costs(diamond), {.function = "leaf"}), (Rows{"leaf 8 4 x8", "  deep 4 4 x8"}));
 }
 
-TEST(TreeOfArcs, LayersOfTheLibraryFold) {
+TEST(TreeOfArcs, FoldsLayersOfTheLibrary) {
   const std::string called = "events: A\nfl=f\nfn=main\ncfn=std::function<void (int)>::operator()"
                              "(int) const\ncalls=1 1\n1 9\n"
                              "fn=std::function<void (int)>::operator()(int) const\n1 2\n"
@@ -79,8 +79,8 @@ TEST(TreeOfArcs, LayersOfTheLibraryFold) {
                   "    job(int) 7 7 x1"}));
 }
 
-TEST(TreeOfArcs, Callers) {
-  // All that a costs is of main, its one caller: no estimate.
+TEST(TreeOfArcs, ShowsCallers) {
+  // All costs of a belong to main, its only caller, so they are not estimates.
   EXPECT_EQ(nodes(costs(diamond), {.function = "leaf", .callers = true}),
             (Rows{"leaf 8 4 x8", "  a 5 x5", "    main 5", "  b 3 x3", "    main 3"}));
   EXPECT_EQ(nodes(costs(diamond), {.function = "deep", .callers = true}),
@@ -88,7 +88,7 @@ TEST(TreeOfArcs, Callers) {
                   "      main 1 ~"}));
 }
 
-TEST(TreeOfStacks, LayersOfTheLibraryFold) {
+TEST(TreeOfStacks, FoldsLayersOfTheLibrary) {
   const std::string invoke = "void std::__invoke_impl<void, main::{lambda(int)#1}&, int>"
                              "(std::__invoke_other, main::{lambda(int)#1}&, int&&);"
                              "std::enable_if<is_invocable_r_v<void, f&>, void>::type "
@@ -101,7 +101,7 @@ TEST(TreeOfStacks, LayersOfTheLibraryFold) {
       "main;mystd::invoke(f);std::operator<<(g) 1\n");
   EXPECT_EQ(nodes(profile),
             (Rows{"main 10 2", "  job 7 7", "  mystd::invoke(f) 1", "    std::operator<<(g) 1 1",
-                  // Nothing calls it: it stays.
+                  // This function has no caller, so it stays.
                   "std::thread::_Invoker<std::tuple<f> >::operator()() 1", "  job 1 1"}));
   EXPECT_EQ(
       nodes(profile, {.function = "job", .callers = true}),
@@ -109,27 +109,27 @@ TEST(TreeOfStacks, LayersOfTheLibraryFold) {
   EXPECT_EQ(nodes(profile, {.full = true}).size(), 11u);
 }
 
-TEST(TreeOfArcs, Recursion) {
+TEST(TreeOfArcs, ShowsRecursionOnce) {
   const CostProfile profile = costs("events: A\nfl=f\nfn=main\ncfn=f(int)\ncalls=1 1\n1 10\n"
                                     "fn=f(int)\n1 10\ncfn=f(int)\ncalls=5 1\n2 30\n");
   const Rows rows = nodes(profile);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0], "main 10");
   EXPECT_EQ(rows[1], "  f(int) 10 10 x1");
-  // No more than the function costs in all; it is not followed again.
+  // The row shows no more than the function's total cost; the recursion is not followed again.
   EXPECT_EQ(rows[2], "    f(int) 10 10 x5 ~ (recursive)");
   EXPECT_EQ(nodes(profile, {.function = "f"}).front(), "f(int) 10 10 x6");
 }
 
-TEST(TreeOfArcs, ACycleThatNothingEnters) {
+TEST(TreeOfArcs, BeginsInACycleThatNothingEnters) {
   const Rows rows = nodes(costs("events: A\nfl=f\nfn=a\n1 3\ncfn=b\ncalls=1 1\n1 9\n"
                                 "fn=b\n1 4\ncfn=a\ncalls=1 1\n1 9\n"));
   ASSERT_FALSE(rows.empty());
-  EXPECT_EQ(rows[0], "b 4 4 x1"); // the heaviest of it
+  EXPECT_EQ(rows[0], "b 4 4 x1"); // the heaviest function of the cycle
 }
 
-// A thread's first function is called by nothing that is known, even where another call of it is.
-TEST(TreeOfArcs, BeginsAlsoWhereCallsDoNotAccountForTheCost) {
+// A thread's first function has no known caller, even if another call of the function is known.
+TEST(TreeOfArcs, BeginsAlsoAtCostsThatNoCallExplains) {
   const CostProfile profile = costs("events: A\nfl=f\nfn=main\n1 10\ncfn=work\ncalls=1 1\n2 2\n"
                                     "fn=work\n1 1\ncfn=leaf\ncalls=9 1\n2 99\nfn=leaf\n1 99\n");
   EXPECT_EQ(nodes(profile),
@@ -141,8 +141,8 @@ TEST(TreeOfArcs, BeginsAlsoWhereCallsDoNotAccountForTheCost) {
   EXPECT_EQ(roots, profile.totals()[0]);
 }
 
-// Each calls all others: of the millions of paths no more is kept than is shown.
-TEST(TreeOfArcs, ADenseCycle) {
+// Each function calls all others: of millions of paths, no more are kept than are shown.
+TEST(TreeOfArcs, LimitsADenseCycle) {
   std::string text = "events: A\nfl=f\n";
   for (int from = 0; from < 60; ++from) {
     text += fmt::format("fn=f{}\n1 {}\n", from, from + 1);
@@ -155,7 +155,7 @@ TEST(TreeOfArcs, ADenseCycle) {
   EXPECT_GT(tree->left_out, 100000u);
 }
 
-TEST(FunctionMatcher, TakesNamesAsUsersSayThem) {
+TEST(FunctionMatcher, AcceptsNamesAsUsersTypeThem) {
   const std::vector<std::string_view> names{"main'(below main)",
                                             "fib(int)'2",
                                             "ns::S::run(int)",
@@ -189,7 +189,7 @@ TEST(FunctionMatcher, TakesNamesAsUsersSayThem) {
   EXPECT_EQ(matches("ru"), Found{});
 }
 
-TEST(TreeOfArcs, TheHeaviestUpToALimit) {
+TEST(TreeOfArcs, ShowsTheHeaviestUpToALimit) {
   EXPECT_EQ(nodes(costs(diamond), {.limit = 2}), (Rows{"main 10", "  a 6 1 x1", "left out 2"}));
   EXPECT_EQ(nodes(costs(diamond), {.limit = 4}),
             (Rows{"main 10", "  a 6 1 x1", "    leaf 5 2 x5", "  b 4 1 x2", "left out 2"}));
@@ -206,7 +206,7 @@ TEST(TreeOfStacks, IsExact) {
   EXPECT_EQ(nodes(profile, {.limit = 1}), (Rows{"main 9", "left out 3"}));
 }
 
-TEST(Tree, Refusals) {
+TEST(Tree, ReportsErrors) {
   const CostProfile arcs = costs(diamond);
   const StackProfile samples = stacks("main;leaf 5\n");
   const auto refused = [&](const TreeOptions &options, ErrorCode code, std::string_view text) {
@@ -219,15 +219,15 @@ TEST(Tree, Refusals) {
   refused({.function = "nothing"}, ErrorCode::not_found,
           "nothing: the profile has no such function");
   refused({.function = "lea"}, ErrorCode::not_found,
-          "lea: the profile has no such function; names that hold it: leaf");
+          "lea: the profile has no such function; names that contain it: leaf");
   EXPECT_EQ(call_tree(arcs, {.by = By::part}).error().text(),
-            "--by: the profile holds calls of all threads and parts together, and no stacks: "
-            "--thread and --part show one");
+            "--by: the profile has the calls of all threads and parts together, and no stacks: "
+            "select one with --thread or --part");
   refused({.callers = true}, ErrorCode::invalid_argument,
-          "--callers: the callers of which function?");
+          "--callers: requires the name of a function");
 }
 
-TEST(Tree, HoweverDeep) {
+TEST(Tree, AllowsDeepTrees) {
   std::string line = "f0";
   constexpr int depth = 50000;
   for (int i = 1; i < depth; ++i)
@@ -245,7 +245,7 @@ TEST(Tree, HoweverDeep) {
   EXPECT_EQ((*node)["name"], fmt::format("f{}", depth - 1));
 }
 
-TEST(Tree, AsTextAndAsJson) {
+TEST(Tree, WritesTextAndJson) {
   const auto tree = call_tree(costs(diamond), {.limit = 4});
   ASSERT_TRUE(tree);
   const std::string text = to_text(*tree);

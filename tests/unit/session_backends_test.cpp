@@ -1,4 +1,4 @@
-// What a front is asked for by the backends that need it, and what its answers lead to.
+// Tests the requests that backends make to a front end, and the effects of its answers.
 #include <array>
 
 #include <sys/wait.h>
@@ -24,7 +24,7 @@ protected:
     event.pid = pid;
     return event;
   }
-  // Answers each request as `answers` tells, or with "". Names are not looked up.
+  // Answers each request with its text in `refusals`, or with ""; symbols get invented names.
   Result<Reply> perform(Result<Reply> reply) {
     while (reply && reply->request.kind != RequestKind::none) {
       std::vector<std::string> answer;
@@ -73,15 +73,15 @@ TEST_F(SessionRequests, InterruptsARemoteProcess) {
   const std::string said = text_of(session.command("start"));
   EXPECT_TRUE(said.starts_with("Sampling process 42: interrupt (auto; perf: ")) << said;
   ASSERT_EQ(asked.size(), 1u);
-  EXPECT_TRUE(asked[0].signals.empty()); // as Ctrl-C does it
+  EXPECT_TRUE(asked[0].signals.empty()); // interrupts as Ctrl-C does
   EXPECT_EQ(asked[0].words, std::vector<std::string>{"stacks"});
   EXPECT_EQ(taken(), Kinds{RequestKind::interrupt});
-  EXPECT_EQ(session.tick_interrupt(), 0u); // it does not run
+  EXPECT_EQ(session.tick_interrupt(), 0u); // it is not running
 
   text_of(session.event(event_of(EventKind::resumed, 42)));
   EXPECT_GE(session.tick_wait_ns(), 5'000'000u); // 100 Hz, less the jitter
   EXPECT_EQ(session.tick_interrupt(), 1u);
-  EXPECT_EQ(session.tick_interrupt(), 0u); // the stop has not come yet
+  EXPECT_EQ(session.tick_interrupt(), 0u); // the stop has not arrived yet
   EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::ours);
   EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::theirs); // the user's Ctrl-C
   const std::array<uint64_t, 2> first{0x1000, 0x2001}, second{0x3000, 0x2001};
@@ -93,7 +93,7 @@ TEST_F(SessionRequests, InterruptsARemoteProcess) {
   EXPECT_EQ(status("samples"), "2");
   EXPECT_EQ(status("threads"), "2");
   EXPECT_TRUE(status("clock").starts_with("wall "));
-  EXPECT_EQ(status("cpu"), ""); // nobody has counted it
+  EXPECT_EQ(status("cpu"), ""); // no clock has counted it
   const auto table = session.table(By::function, SortBy::inclusive);
   ASSERT_TRUE(table) << table.error().text();
   std::map<std::string, uint64_t> inclusive;
@@ -101,7 +101,7 @@ TEST_F(SessionRequests, InterruptsARemoteProcess) {
     inclusive[row.name] = row.inclusive[0];
   EXPECT_EQ(inclusive, (std::map<std::string, uint64_t>{{"inner", 2}, {"outer", 2}, {"plain", 2}}));
 
-  // Stops that were sent before a stop of the user's count for nobody.
+  // Interrupts that were sent before a stop by the user do not count.
   text_of(session.event(event_of(EventKind::resumed, 42)));
   EXPECT_EQ(session.tick_interrupt(), 1u);
   text_of(session.event(event_of(EventKind::breakpoint, 42)));
@@ -123,7 +123,7 @@ TEST_F(SessionRequests, SignalsEachThreadOfALocalProcess) {
   EXPECT_EQ(session.tick_take(child.pid()), InterruptClock::Stop::theirs);
   text_of(session.event(event_of(EventKind::resumed, child.pid())));
   child.go();
-  // fork() may hold signals back for a while.
+  // fork() may delay signals for a while.
   size_t sent = 0;
   for (int i = 0; i < 5000 && sent == 0; ++i) {
     sent = session.tick_interrupt();
@@ -134,14 +134,14 @@ TEST_F(SessionRequests, SignalsEachThreadOfALocalProcess) {
   text_of(session.event(event_of(EventKind::signalled)));
 }
 
-TEST_F(SessionRequests, AFrontThatCannotInterrupt) {
+TEST_F(SessionRequests, ReportsAFrontThatCannotInterrupt) {
   target = TargetKind::remote;
   refusals[RequestKind::interrupt] = "not in non-stop mode";
   text_of(session.event(event_of(EventKind::target, 42)));
   EXPECT_EQ(text_of(session.command("start --backend interrupt")),
             "error: --backend interrupt: not in non-stop mode");
-  EXPECT_TRUE(
-      text_of(session.command("start")).starts_with("error: profile start: nothing samples"));
+  EXPECT_TRUE(text_of(session.command("start"))
+                  .starts_with("error: profile start: no backend works here: "));
   EXPECT_EQ(session.sampled_pid(), 0);
   EXPECT_TRUE(text_of(session.command("status")).starts_with("state idle\n"));
 }
@@ -157,7 +157,7 @@ TEST_F(SessionRequests, PreloadsTheAgentForTheNextRun) {
   EXPECT_FALSE(asked[0].signals.empty());
   EXPECT_EQ(taken(), Kinds{RequestKind::preload});
 
-  // A process that did not load it: that is said, and the next run is to try again.
+  // A process that did not load the agent is reported, and the next run tries again.
   Child child([] {});
   text_of(session.event(event_of(EventKind::resumed, child.pid())));
   EXPECT_EQ(taken(), Kinds{RequestKind::preload_end});
@@ -170,7 +170,7 @@ TEST_F(SessionRequests, PreloadsTheAgentForTheNextRun) {
   EXPECT_EQ(taken(), (Kinds{RequestKind::preload_end, RequestKind::signals_restore}));
 }
 
-TEST_F(SessionRequests, TheAgentIsRefused) {
+TEST_F(SessionRequests, ReportsThatTheAgentIsRefused) {
   refusals[RequestKind::preload] = "no wrapper fits";
   const std::string said = text_of(session.command("start --backend agent"));
   EXPECT_TRUE(said.starts_with("error: --backend agent: ")) << said;
@@ -182,7 +182,7 @@ TEST_F(SessionRequests, TheAgentIsRefused) {
   const std::string standing = text_of(session.command("start --backend agent"));
   EXPECT_TRUE(standing.starts_with("error: --backend agent: ")) << standing;
   EXPECT_EQ(session.sampled_pid(), 0);
-  // Left to auto it is not even asked for: it would be loaded into a process that stands.
+  // `auto` does not even request it, because that would load it into a process that already exists.
   asked.clear();
   text_of(session.command("start"));
   for (const RequestKind kind : taken())

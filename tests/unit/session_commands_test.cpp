@@ -12,10 +12,10 @@
 namespace tally::session_commands_test {
 namespace {
 
-TEST(Commands, EachHasAHandlerHelpAndCompletion) {
+TEST(Commands, HaveAHandlerHelpAndCompletion) {
   for (const CommandSpec &spec : profile_commands()) {
     SCOPED_TRACE(spec.name);
-    ASSERT_FALSE(spec.name.empty()); // an array longer than its rows
+    ASSERT_FALSE(spec.name.empty()); // the array is longer than its rows
     Session session;
     const std::string name(spec.name);
     const auto reply = session.command(spec.arguments.empty() ? name : name + " previous");
@@ -28,7 +28,7 @@ TEST(Commands, EachHasAHandlerHelpAndCompletion) {
   }
 }
 
-TEST(Status, AsJsonHasNumbersWithTheirUnits) {
+TEST(Status, WritesJsonWithNumbersAndUnits) {
   Session session;
   const auto text = session.command("status"), json = session.command("status --json");
   ASSERT_TRUE(text && json);
@@ -42,7 +42,7 @@ TEST(Status, AsJsonHasNumbersWithTheirUnits) {
   EXPECT_EQ(static_cast<size_t>(std::ranges::count(text->text, '\n')), status.size());
 }
 
-TEST(Status, ANoteIsNoPartOfItsValue) {
+TEST(Status, SeparatesNotesFromValues) {
   const StatusRow row = StatusRow::noted("backend", "perf (auto; agent: refused (EPERM))");
   EXPECT_EQ(row.text, "perf (auto; agent: refused (EPERM))");
   const std::vector<StatusRow> rows{row, StatusRow::noted("clock", "cpu"),
@@ -56,7 +56,7 @@ TEST(Status, ANoteIsNoPartOfItsValue) {
             "\n");
 }
 
-TEST(Config, AloneShowsAllSettings) {
+TEST(Config, ShowsAllSettingsWithoutArguments) {
   Session session;
   ASSERT_TRUE(session.command("config frequency 250"));
   const auto all = session.command("config");

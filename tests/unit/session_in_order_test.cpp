@@ -1,4 +1,4 @@
-// Work by several threads whose results do not depend on their number.
+// Tests work by several threads, whose results do not depend on the number of threads.
 #include <numeric>
 #include <stdexcept>
 
@@ -16,7 +16,7 @@ struct Square {
   void finish() { ++finished; }
 };
 
-TEST(InOrder, EachIsTakenOnceAndInOrder) {
+TEST(InOrder, DeliversEachResultOnceAndInOrder) {
   for (const size_t count : {0u, 1u, 2u, 1000u})
     for (const unsigned threads : {1u, 2u, 7u}) {
       std::vector<size_t> squares(count), taken;
@@ -48,7 +48,7 @@ struct Throws {
   void finish() {}
 };
 
-TEST(InOrder, AnExceptionReachesTheCaller) {
+TEST(InOrder, PassesExceptionsToTheCaller) {
   for (const unsigned threads : {1u, 4u}) {
     size_t taken = 0;
     EXPECT_THROW(InOrder(100, threads)
@@ -59,7 +59,7 @@ TEST(InOrder, AnExceptionReachesTheCaller) {
   }
 }
 
-TEST(InOrder, EndsWhenSomeOneIsNotTaken) {
+TEST(InOrder, EndsWhenAResultIsRefused) {
   for (const unsigned threads : {1u, 4u}) {
     std::vector<size_t> squares(1000), taken;
     size_t finished = 0;

@@ -1,4 +1,4 @@
-// What is shown of a profile that was loaded: no program is sampled for it.
+// Tests what is shown of a loaded profile, without sampling a program.
 #include <string>
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ protected:
   Session session;
 };
 
-TEST_F(Loaded, OfOneThreadOrPart) {
+TEST_F(Loaded, SelectsOneThreadOrPart) {
   load("a.callgrind",
        "events: Ir\npart: 1\nthread: 1\nfl=f.c\nfn=main\n3 7\n"
        "part: 1\nthread: 2\nfl=f.c\nfn=main\n3 30\npart: 2\nthread: 1\nfl=f.c\nfn=main\n4 100\n");
@@ -60,7 +60,7 @@ TEST_F(Loaded, OfOneThreadOrPart) {
   EXPECT_EQ(total("report --json"), 30u);
 }
 
-TEST_F(Loaded, DiffOfLinesAndObjects) {
+TEST_F(Loaded, ComparesLinesAndObjects) {
   load("a.callgrind", "events: Ir\nob=o\nfl=f.c\nfn=main\n3 10\n4 30\n");
   const std::string before =
       folder.put("b.callgrind", "events: Ir\nob=o\nfl=f.c\nfn=main\n3 30\n4 10\n");
@@ -70,8 +70,8 @@ TEST_F(Loaded, DiffOfLinesAndObjects) {
             std::string::npos);
 }
 
-// Addresses that were counted are shown by address; what names lines or functions alone, is not.
-TEST_F(Loaded, Histogram) {
+// Profiles with addresses are shown by address; profiles of lines or functions alone are refused.
+TEST_F(Loaded, ShowsHistogramsOfAddresses) {
   load("a.callgrind",
        "positions: instr line\nevents: Ir\nob=o\nfl=f.c\nfn=main\n0x10 3 10\n0x14 4 30\n");
   EXPECT_NE(text("histogram").find("40 Ir in total"), std::string::npos);

@@ -24,7 +24,7 @@ std::string refusal(std::string_view line) {
   return parsed ? std::string() : parsed.error().text();
 }
 
-TEST(SplitWords, AtBlanksButNotInQuotes) {
+TEST(SplitWords, SplitsAtBlanksOutsideQuotes) {
   EXPECT_EQ(split_words("  a \tb\n").words, (Texts{"a", "b"}));
   EXPECT_EQ(split_words("a 'b c' d").words, (Texts{"a", "b c", "d"}));
   EXPECT_EQ(split_words("a \"b 'c\" d").words, (Texts{"a", "b 'c", "d"}));
@@ -37,7 +37,7 @@ TEST(SplitWords, AtBlanksButNotInQuotes) {
   EXPECT_TRUE(split_words("a 'b ").open);
   EXPECT_TRUE(split_words("a 'b ").quoted);
   EXPECT_FALSE(split_words("a 'b'").quoted);
-  // Names of functions, as reports show them.
+  // Function names as reports show them.
   EXPECT_EQ(split_words("x (anonymous namespace)::f(int, char) y").words,
             (Texts{"x", "(anonymous namespace)::f(int, char)", "y"}));
   EXPECT_EQ(split_words("std::map<int, long>::find ->b c> d").words,
@@ -46,7 +46,7 @@ TEST(SplitWords, AtBlanksButNotInQuotes) {
   EXPECT_EQ(split_words("f( a '(' b)").words, (Texts{"f(", "a", "(", "b)"}));
 }
 
-TEST(ParseCommand, OptionsAndArgumentsInAnyOrder) {
+TEST(ParseCommand, AcceptsOptionsAndArgumentsInAnyOrder) {
   const auto parsed = parse_command("dump --format=folded 'a b' --parts");
   ASSERT_TRUE(parsed) << parsed.error().text();
   EXPECT_EQ(parsed->spec->name, "dump");
@@ -55,17 +55,17 @@ TEST(ParseCommand, OptionsAndArgumentsInAnyOrder) {
   EXPECT_TRUE(parsed->has("parts"));
   EXPECT_FALSE(parsed->has("json"));
   EXPECT_EQ(parsed->value("parts"), "");
-  EXPECT_EQ(parse_command("report")->value("limit"), "20"); // as the help says
+  EXPECT_EQ(parse_command("report")->value("limit"), "20"); // the default that the help states
   EXPECT_EQ(parse_command("dump -- --parts")->arguments, Texts{"--parts"});
   EXPECT_EQ(parse_command("dump -")->arguments, Texts{"-"});
   EXPECT_EQ(parse_command("report --limit 3 --limit 4")->value("limit"), "4");
 }
 
-TEST(ParseCommand, ARefusalNamesWhatIsAtFault) {
+TEST(ParseCommand, ErrorsNameTheCause) {
   EXPECT_EQ(refusal(""), "profile: expected a command: see `help profile`");
   EXPECT_TRUE(
       refusal("begin").starts_with("profile: there is no command 'begin' (there are: start"));
-  EXPECT_EQ(refusal("dump 'a b"), "profile: a quote is opened and not closed: a b");
+  EXPECT_EQ(refusal("dump 'a b"), "profile: a quote is not closed: a b");
   EXPECT_TRUE(
       refusal("start --rate 5").starts_with("--rate: unknown option; usage: profile start"));
   EXPECT_TRUE(refusal("report -x").starts_with("-x: unknown option; usage: profile report"));
@@ -88,7 +88,7 @@ TEST(ParseCommand, ARefusalNamesWhatIsAtFault) {
                                              command_usage(*find_command("annotate")));
 }
 
-TEST(ParseCommand, NumbersAreWholeAndBounded) {
+TEST(ParseCommand, AcceptsWholeNumbersInRange) {
   for (const char *bad : {"0", "abc", "-1", "1000000000", "1e3", "+5", "0x10", "1.5", "''",
                           "18446744073709551617", "' 5'", "5x"})
     EXPECT_TRUE(refusal(std::string("start --frequency ") + bad)
@@ -100,7 +100,7 @@ TEST(ParseCommand, NumbersAreWholeAndBounded) {
             "--limit: expected a whole number from 0 to 4294967295, found '4294967296'");
 }
 
-TEST(Commands, EachTellsItsUsageAndExample) {
+TEST(Commands, HaveUsageAndExample) {
   for (const CommandSpec &command : profile_commands()) {
     const std::string help = command_help(command);
     EXPECT_TRUE(command_usage(command).starts_with("profile " + std::string(command.name)));
@@ -114,13 +114,13 @@ TEST(Commands, EachTellsItsUsageAndExample) {
         EXPECT_TRUE(check_value(option, option.fallback, option.name));
       }
     }
-    // The example is one that is understood.
+    // The example is a valid command.
     const std::string_view example = command.example;
     EXPECT_TRUE(parse_command(example.substr(std::string_view("profile ").size()))) << example;
   }
 }
 
-TEST(Complete, WordsThatMayFollow) {
+TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("st"), (Texts{"start", "status", "stop"}));
   EXPECT_EQ(complete_words("start --f"), Texts{"--frequency"});
   EXPECT_EQ(complete_words("start --backend "), (Texts{"agent", "auto", "interrupt", "perf"}));
@@ -152,7 +152,7 @@ TEST(Complete, WordsThatMayFollow) {
   EXPECT_TRUE(std::ranges::is_sorted(all));
 }
 
-TEST(Complete, FormatsAreThoseThatDumpWrites) {
+TEST(Complete, OffersTheFormatsThatDumpWrites) {
   const Texts offered = complete_words("dump x --format ");
   std::string all;
   for (const Format &format : formats()) {
@@ -169,11 +169,11 @@ TEST(Complete, FormatsAreThoseThatDumpWrites) {
   EXPECT_EQ(std::ranges::count(offered, "gmon"), 1);
   EXPECT_EQ(refusal("dump x --format y"), "--format: unknown format 'y' (there are: " + all + ")");
   EXPECT_EQ(refusal("dump x --format lcov"),
-            "--format: the format lcov does not hold profiles, or is not written (there are: " +
+            "--format: the format lcov does not hold profiles, or cannot be written (there are: " +
                 all + ")");
 }
 
-TEST(Complete, FunctionsByEachOfTheirNames) {
+TEST(Complete, OffersFunctionsByEachOfTheirNames) {
   const auto words = [](std::string_view typed, bool quoted = false) {
     Texts out;
     for (const char *name :
@@ -190,7 +190,7 @@ TEST(Complete, FunctionsByEachOfTheirNames) {
   EXPECT_EQ(words("ns::Parser::p"), Texts{"ns::Parser::parse"});
   EXPECT_EQ(words("run"), Texts{"run"});
   EXPECT_EQ(words("run<"), (Texts{"run<int>", "run<int>(int)"}));
-  EXPECT_EQ(words("parse("), Texts{}); // one needs a quote for the blank in it
+  EXPECT_EQ(words("parse("), Texts{}); // one of them has a blank, which needs a quote
   EXPECT_EQ(words("parse(", true), Texts{"parse(int, char const*)"});
   EXPECT_EQ(words("pars", true), (Texts{"parse", "parse", "parse(int, char const*)"}));
   EXPECT_EQ(words("sc"), Texts{"scan"});
@@ -203,7 +203,7 @@ TEST(Complete, FunctionsByEachOfTheirNames) {
   EXPECT_EQ(words("it"), Texts{});
 }
 
-TEST(Complete, FunctionsAndSources) {
+TEST(Complete, OffersFunctionsAndSources) {
   const auto names = [](std::string_view kind) {
     return kind == "FUNCTION" ? Texts{"ns::Parser::parse(int)", "main", "process"}
            : kind == "FILE"   ? Texts{"/src/app/parse.cpp", "lib/parse.h", "/src/main.cpp"}
@@ -228,7 +228,7 @@ TEST(Complete, FunctionsAndSources) {
   EXPECT_FALSE(symbol_to_complete("dump p"));
 }
 
-TEST(Complete, NamesOfFiles) {
+TEST(Complete, OffersFileNames) {
   const TemporaryFolder folder;
   folder.put("out.folded", "");
   folder.put("other", "");

@@ -19,7 +19,7 @@ protected:
     const auto reply = session.command("load " + (folder / (name + ".callgrind")));
     ASSERT_TRUE(reply) << reply.error().text();
   }
-  // "KIND FILE LINE" of what the front is asked to do, which it does; else the refusal.
+  // Returns "KIND FILE LINE" of the request to the front end, which answers it; else the error.
   std::string asked(const std::string &line, const std::string &answer = "") {
     auto reply = session.command(line);
     if (!reply)
@@ -41,22 +41,22 @@ protected:
   Session session;
 };
 
-TEST_F(Places, RowsOfTheLastReportNameTheirHottestLine) {
+TEST_F(Places, GoToTheHottestLineOfARow) {
   EXPECT_EQ(asked("break 1"),
             "profile break: no report was shown yet: `profile report` numbers its rows");
   ASSERT_TRUE(session.command("report"));
   EXPECT_EQ(asked("break 1"), "break /src/a.c 5");
   EXPECT_EQ(asked("list 1"), "list /src/a.c 5");
   EXPECT_EQ(asked("list 2"), "list /src/a.c 9");
-  EXPECT_EQ(asked("list 3"), "profile list: no line is known of row 3 (nowhere)");
+  EXPECT_EQ(asked("list 3"), "profile list: no source line is known for row 3 (nowhere)");
   ASSERT_TRUE(session.command("report --by line --sort inclusive"));
   EXPECT_EQ(asked("break 2"), "break /src/a.c 3");
 }
 
-TEST_F(Places, NumbersHoldUntilAnotherTableIsShown) {
+TEST_F(Places, KeepRowNumbersUntilAnotherTableIsShown) {
   ASSERT_TRUE(session.command("report --limit 1"));
   EXPECT_EQ(asked("break 2"), "profile break: there is no row 2: the last report showed 1 to 1");
-  load("b"); // shown by nothing yet
+  load("b"); // not shown yet
   ASSERT_TRUE(session.command("report --json"));
   EXPECT_EQ(asked("break 1"), "break /src/a.c 5");
   ASSERT_TRUE(session.command("report"));
@@ -66,16 +66,17 @@ TEST_F(Places, NumbersHoldUntilAnotherTableIsShown) {
             "profile list: no report was shown yet: `profile report` numbers its rows");
 }
 
-TEST_F(Places, InstructionsNeedAddresses) {
+TEST_F(Places, RequireAddressesForInstructions) {
   EXPECT_TRUE(asked("annotate hot --asm").starts_with("hot: has no addresses"));
   EXPECT_TRUE(asked("annotate a.c:5 --asm").starts_with("a.c:5: the profile has no such function"));
   EXPECT_EQ(session.complete("annotate --a"), std::vector<std::string>{"--asm"});
 }
 
-TEST_F(Places, WhatIsNoPlaceIsRefused) {
+TEST_F(Places, RefuseRowsAndNumbersWithoutALocation) {
   ASSERT_TRUE(session.command("report --by object"));
   EXPECT_EQ(asked("break 1"),
-            "profile break: row 1 is an object: only rows of functions and of lines have a place");
+            "profile break: row 1 is an object: only rows of functions and lines have a source "
+            "location");
   ASSERT_TRUE(session.command("report"));
   for (const char *number : {"0", "-1", "x", "1x", "4294967296"})
     EXPECT_FALSE(session.command(std::string("break ") + number)) << number;

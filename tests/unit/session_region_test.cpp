@@ -14,7 +14,7 @@ namespace tally::session_region_test {
 using Kind = RegionHit::Kind;
 
 constexpr uint64_t look = Session::look;
-constexpr pid_t remote = 0; // nothing is read of a process
+constexpr pid_t remote = 0; // no process whose memory can be read
 
 RegionHit call(pid_t tid, uint64_t sp, uint64_t return_address) {
   return {Kind::first, tid, false, sp, return_address, 0};
@@ -23,7 +23,7 @@ RegionHit come_back(pid_t tid, uint64_t sp, uint64_t at) {
   return {Kind::returned, tid, false, sp, at, 0};
 }
 
-TEST(PassTimes, OfFewIsExact) {
+TEST(PassTimes, AreExactForFewPasses) {
   PassTimes times;
   for (const uint64_t each : {5u, 1u, 9u, 7u})
     times.add(each);
@@ -35,7 +35,7 @@ TEST(PassTimes, OfFewIsExact) {
   EXPECT_EQ(times.stride(), 1u);
 }
 
-TEST(PassTimes, OfManyIsThatOfEveryNth) {
+TEST(PassTimes, SampleEveryNthOfManyPasses) {
   PassTimes times;
   std::vector<uint64_t> all;
   std::mt19937_64 random(7);
@@ -53,7 +53,7 @@ TEST(PassTimes, OfManyIsThatOfEveryNth) {
   EXPECT_EQ(times.most_ns(), *std::ranges::max_element(all));
 }
 
-TEST(Region, ACallUntilItReturns) {
+TEST(Region, LastsFromTheCallToTheReturn) {
   Region region({"f"});
   EXPECT_EQ(region.hit(call(7, 1000, 0x40), remote, 10, 1), 0x40u);
   EXPECT_EQ(region.inside(), 1u);
@@ -66,7 +66,7 @@ TEST(Region, ACallUntilItReturns) {
   EXPECT_FALSE(region.gate()->holds(8, 15));
 }
 
-TEST(Region, AReturnIsAwaitedWhileAPassEndsThere) {
+TEST(Region, AwaitsAReturnWhileAPassEndsThere) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   region.hit(call(8, 5000, 0x40), remote, 11, 1);
@@ -78,19 +78,19 @@ TEST(Region, AReturnIsAwaitedWhileAPassEndsThere) {
   EXPECT_EQ(region.passes().count(), 3u);
 }
 
-TEST(Region, RecursionIsOnePass) {
+TEST(Region, CountsRecursionAsOnePass) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   EXPECT_EQ(region.hit(call(7, 900, 0x50), remote, 11, 1), 0u) << "needs no address";
   region.hit(call(7, 800, 0x40), remote, 12, 2);
-  region.hit(come_back(7, 800, 0x40), remote, 13, 3); // of the inner one
+  region.hit(come_back(7, 800, 0x40), remote, 13, 3); // the return of the inner call
   EXPECT_EQ(region.inside(), 1u);
   region.hit(come_back(7, 1000, 0x40), remote, 14, 4);
   EXPECT_EQ(region.passes().count(), 1u);
   EXPECT_EQ(region.unfinished(), 0u);
 }
 
-TEST(Region, ATailCallOfItselfIsTheSamePass) {
+TEST(Region, CountsATailCallOfItselfAsTheSamePass) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   region.hit(call(7, 1000, 0x40), remote, 11, 1);
@@ -98,7 +98,7 @@ TEST(Region, ATailCallOfItselfIsTheSamePass) {
   EXPECT_EQ(region.passes().count(), 1u);
 }
 
-TEST(Region, ThreadsAreApart) {
+TEST(Region, SeparatesThreads) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   region.hit(call(8, 5000, 0x40), remote, 11, 1);
@@ -106,11 +106,11 @@ TEST(Region, ThreadsAreApart) {
   EXPECT_EQ(region.inside(), 1u);
   EXPECT_FALSE(region.gate()->holds(7, 12));
   EXPECT_TRUE(region.gate()->holds(8, 12));
-  region.hit(come_back(9, 9000, 0x40), remote, 13, 3); // never entered it
+  region.hit(come_back(9, 9000, 0x40), remote, 13, 3); // this thread never entered it
   EXPECT_EQ(region.passes().count(), 1u);
 }
 
-TEST(Region, AnExceptionLeavesItWhenItIsCaughtOutside) {
+TEST(Region, EndsAtAnExceptionThatIsCaughtOutside) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   region.hit({Kind::caught, 7, false, 960, 0, 0}, remote, 11, 1);
@@ -120,7 +120,7 @@ TEST(Region, AnExceptionLeavesItWhenItIsCaughtOutside) {
   EXPECT_EQ(region.passes().count(), 1u);
 }
 
-TEST(Region, NeedsNoExceptionsWhileNobodyIsInside) {
+TEST(Region, NeedsNoExceptionsWhileNoThreadIsInside) {
   Region region({"f"});
   EXPECT_EQ(region.hit({Kind::caught, 7, false, 1000, 0, 0}, remote, 9, 0), Session::nobody);
   EXPECT_EQ(region.hit(call(7, 1000, 0x40), remote, 10, 0), 0x40u);
@@ -130,7 +130,7 @@ TEST(Region, NeedsNoExceptionsWhileNobodyIsInside) {
   EXPECT_EQ(region.stops().count(), 3u);
 }
 
-TEST(StopTimes, AreWhatAThreadThatOnlyRanDidNotRun) {
+TEST(StopTimes, EstimateTheTimeThatAStopTakes) {
   StopTimes stops;
   EXPECT_EQ(stops.add(500, 100, 5, 1), 500u) << "it waited, and nothing is known yet";
   EXPECT_EQ(stops.add(500, 100, 2, 1), 100u);
@@ -141,7 +141,7 @@ TEST(StopTimes, AreWhatAThreadThatOnlyRanDidNotRun) {
   EXPECT_EQ(stops.add(9000, 0, 0, 1), 8600u) << "nothing is known of the thread";
 }
 
-TEST(Region, WhatWasLeftUnseenIsToldAtTheNextCall) {
+TEST(Region, CountsAnUnseenExitAtTheNextCall) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   EXPECT_EQ(region.hit(call(7, 2000, 0x60), remote, 20, 1), 0x60u);
@@ -149,7 +149,7 @@ TEST(Region, WhatWasLeftUnseenIsToldAtTheNextCall) {
   EXPECT_EQ(region.inside(), 1u);
 }
 
-TEST(Region, AProcessThatEndsLeavesItUnfinished) {
+TEST(Region, CountsUnfinishedPassesWhenTheProcessEnds) {
   Region region({"f"});
   region.hit(call(7, 1000, 0x40), remote, 10, 0);
   region.end_open(30);
@@ -160,19 +160,19 @@ TEST(Region, AProcessThatEndsLeavesItUnfinished) {
   EXPECT_EQ(region.unfinished(), 0u);
 }
 
-TEST(Region, InlinedCopiesAreNoPasses) {
+TEST(Region, DoesNotCountInlinedCopiesAsPasses) {
   Region region({"f"});
   EXPECT_EQ(region.hit(call(7, 0, 0), remote, 10, 0), 0u);
   EXPECT_EQ(region.inlined(), 1u);
   EXPECT_EQ(region.inside(), 0u);
 }
 
-TEST(Region, BetweenTwoPlacesIsForAllThreads) {
+TEST(Region, CoversAllThreadsBetweenTwoLocations) {
   Region region({"a.c:1", "a.c:9"});
   const RegionHit first{Kind::first, 7, false, 0, 0, 0}, second{Kind::second, 8, false, 0, 0, 0};
-  region.hit(second, remote, 5, 0); // not inside
+  region.hit(second, remote, 5, 0); // no thread is inside
   region.hit(first, remote, 10, 1);
-  region.hit(first, remote, 11, 2); // inside already
+  region.hit(first, remote, 11, 2); // already inside
   EXPECT_TRUE(region.gate()->holds(99, 11));
   region.hit(second, remote, 20, 4);
   EXPECT_FALSE(region.gate()->holds(99, 20));
@@ -180,10 +180,10 @@ TEST(Region, BetweenTwoPlacesIsForAllThreads) {
   EXPECT_EQ(region.passes().total_ns(), 3u);
 }
 
-TEST(Region, AsksForWhatItCannotFindOut) {
+TEST(Region, AsksTheFrontWhatItCannotRead) {
   Region region({"f"});
   EXPECT_EQ(region.hit({Kind::first, 7, true, 0, 0, 0}, remote, 10, 0), look);
-  // A process of this machine, but no such thread.
+  // This process exists, but it has no such thread.
   EXPECT_EQ(region.hit({Kind::first, 1, true, 0, 0, 0}, ::getpid(), 10, 0), look);
   EXPECT_EQ(region.inside(), 0u);
 }
@@ -192,20 +192,20 @@ __attribute__((noinline)) bool returns_to_its_caller() {
   return is_return_address(::getpid(), reinterpret_cast<uintptr_t>(__builtin_return_address(0)));
 }
 
-TEST(Region, TellsAReturnAddressFromOtherWords) {
+TEST(Region, DistinguishesReturnAddressesFromOtherWords) {
   const bool right = returns_to_its_caller();
   EXPECT_TRUE(right);
   const uint64_t word = 7;
   EXPECT_FALSE(is_return_address(::getpid(), word));
   EXPECT_FALSE(is_return_address(::getpid(), reinterpret_cast<uintptr_t>(&word)));
 #if defined(__x86_64__)
-  // Code, but behind no call.
+  // Code, but not directly after a call.
   const auto function = reinterpret_cast<uintptr_t>(&returns_to_its_caller);
   EXPECT_FALSE(is_return_address(::getpid(), function + 1));
 #endif
 }
 
-TEST(Region, FindsWhereALongjmpGoes) {
+TEST(Region, FindsTheTargetOfALongjmp) {
 #if defined(__x86_64__)
   std::jmp_buf buffer;
   if (setjmp(buffer) != 0)

@@ -33,7 +33,7 @@ DebugEvent event_of(EventKind kind, pid_t pid = 0) {
   return event;
 }
 
-TEST(Session, CommandsBeforeThereIsAnything) {
+TEST(Session, RefusesCommandsThatNeedSamples) {
   Session session;
   EXPECT_EQ(refusal(session, "stop"), "profile stop: sampling has not begun");
   for (const char *line : {"report", "dump x.folded", "report --json"})
@@ -43,7 +43,7 @@ TEST(Session, CommandsBeforeThereIsAnything) {
     EXPECT_EQ(refusal(session, line),
               "-: standard input and output are the debugger's own: name a file");
   EXPECT_TRUE(refusal(session, "diff /no/such.folded").starts_with("/no/such.folded: cannot open"));
-  EXPECT_TRUE(refusal(session, "dump x").starts_with("x: the file's name tells no format"));
+  EXPECT_TRUE(refusal(session, "dump x").starts_with("x: the file's name does not imply a format"));
   EXPECT_EQ(session.command("clear")->text, "");
   const auto status = session.command("status");
   ASSERT_TRUE(status);
@@ -52,7 +52,7 @@ TEST(Session, CommandsBeforeThereIsAnything) {
   EXPECT_EQ(session.cancel().error().code, ErrorCode::cancelled);
 }
 
-TEST(Session, WhatCannotBeSampledIsRefused) {
+TEST(Session, RefusesTargetsThatCannotBeSampled) {
   Session session;
   DebugEvent event = event_of(EventKind::target, 1);
   event.target = TargetKind::core;
@@ -72,7 +72,7 @@ TEST(Session, WhatCannotBeSampledIsRefused) {
   EXPECT_TRUE(session.command("status")->text.starts_with("state idle\n"));
 }
 
-TEST(Session, SettingsAreCheckedAndKept) {
+TEST(Session, ChecksAndKeepsSettings) {
   Session session;
   EXPECT_EQ(session.setting("frequency"), "1000");
   EXPECT_EQ(session.setting("nonsense"), "");
@@ -93,7 +93,7 @@ TEST(Session, SettingsAreCheckedAndKept) {
   EXPECT_EQ(session.setting("frequency"), "250");
 }
 
-// Runs of children that spin, as a debugger would tell of them.
+// Runs of children that spin, reported as a debugger would report them.
 class SessionRun : public testing::Test {
 protected:
   SessionRun() { ::setenv("TALLY_CACHE_DIR", "", 1); }
@@ -123,8 +123,9 @@ protected:
     EXPECT_TRUE(table) << table.error().text();
     return table ? table->totals[0] : 0;
   }
-  // From its begin to its stop; `seconds` of spinning. Under a sanitizer a child's end takes time
-  // of its own: runs that are told apart by their ticks differ by much more.
+  // Runs a child, which spins for `seconds`, from its start to a stop. A sanitizer makes the end of
+  // a child take additional time, so the tests compare runs whose ticks differ by much more than
+  // that.
   std::unique_ptr<Child> run_to_stop(double seconds) {
     auto child = std::make_unique<Child>([seconds] { spin_for(seconds); });
     push(event_of(EventKind::resumed, child->pid()));
@@ -136,8 +137,8 @@ protected:
   Session session;
 };
 
-// As a front tells it that looks only now and then.
-TEST_F(SessionRun, EventsBearTheTimeAtWhichTheyHappened) {
+// The events are reported late, as by a front end that polls only now and then.
+TEST_F(SessionRun, UsesTheTimeAtWhichEventsHappened) {
   if (!start())
     GTEST_SKIP() << "sampling is refused here";
   const auto child = std::make_unique<Child>([] { spin_for(0.05); });
@@ -159,15 +160,15 @@ TEST_F(SessionRun, EventsBearTheTimeAtWhichTheyHappened) {
   at(EventKind::breakpoint, begin + 100'000'000);
   EXPECT_NEAR(seconds("running"), 0.1, 0.02);
   EXPECT_GT(seconds("stopped"), 0.15);
-  // Before what was told last, and in the future: neither makes a time negative.
+  // A time before the last event and a time in the future: neither makes a duration negative.
   at(EventKind::resumed, 1);
   at(EventKind::breakpoint, UINT64_MAX);
   EXPECT_LT(seconds("running"), 1);
   EXPECT_GE(seconds("stopped"), 0);
 }
 
-// The report's names once hid the profile that was to be kept.
-TEST_F(SessionRun, WhatWasReportedBeforeTheEndIsKept) {
+// The named copy for the report once hid the profile that had to be kept.
+TEST_F(SessionRun, KeepsAProfileThatWasReportedBeforeTheEnd) {
   if (!start())
     GTEST_SKIP() << "sampling is refused here";
   const auto first = run_to_stop(0.8);
@@ -187,7 +188,7 @@ TEST_F(SessionRun, WhatWasReportedBeforeTheEndIsKept) {
   EXPECT_EQ(json["totals"]["after"], after);
 }
 
-TEST_F(SessionRun, ANewProcessDisplacesOneWhoseEndWasNotHeardOf) {
+TEST_F(SessionRun, ANewProcessReplacesOneWhoseEndWasNotReported) {
   if (!start())
     GTEST_SKIP() << "sampling is refused here";
   const auto first = run_to_stop(0.8);
@@ -197,8 +198,8 @@ TEST_F(SessionRun, ANewProcessDisplacesOneWhoseEndWasNotHeardOf) {
   EXPECT_TRUE(session.command("diff previous"));
 }
 
-// Who is not told otherwise does not notice these.
-TEST_F(SessionRun, EndsThatTheDebuggerDoesNotShowAreTold) {
+// Users would not notice these ends if the session did not report them.
+TEST_F(SessionRun, ReportsEndsThatTheDebuggerDoesNotShow) {
   for (const auto &[kind, pid, why] :
        {std::tuple{EventKind::detached, 0, "detached"}, std::tuple{EventKind::target, 1, "gone"},
         std::tuple{EventKind::killed, 0, ""}}) {
@@ -215,13 +216,13 @@ TEST_F(SessionRun, EndsThatTheDebuggerDoesNotShowAreTold) {
                                      : "Sampling of process " + std::to_string(child->pid()) +
                                            " ended: " + why + "; " + kept + " ticks are kept.\n");
     EXPECT_EQ(session.sampled_pid(), 0);
-    if (kind != EventKind::detached) // which takes `start` back
+    if (kind != EventKind::detached) // a detach cancels `start`
       finish(session, *session.command("stop"));
     push(event_of(EventKind::target));
   }
 }
 
-TEST_F(SessionRun, ACancelledLookUpLosesNothing) {
+TEST_F(SessionRun, KeepsSamplesWhenALookUpIsCancelled) {
   if (!start())
     GTEST_SKIP() << "sampling is refused here";
   const auto first = run_to_stop(0.8);
@@ -235,12 +236,12 @@ TEST_F(SessionRun, ACancelledLookUpLosesNothing) {
   EXPECT_GT(nlohmann::json::parse(diff->text)["totals"]["before"], after);
 }
 
-TEST_F(SessionRun, GoesOnAndCountsPartsAndForgets) {
+TEST_F(SessionRun, ContinuesCountsPartsAndClears) {
   if (!start("start --frequency 2000"))
     GTEST_SKIP() << "sampling is refused here";
   const auto child = run_to_stop(0.2);
-  const std::string again = "profile start: process " + std::to_string(child->pid()) +
-                            " is sampled already, and goes on being so";
+  const std::string again =
+      "profile start: process " + std::to_string(child->pid()) + " is already being sampled";
   EXPECT_EQ(refusal(session, "start"), again);
   EXPECT_EQ(refusal(session, "start --frequency 4000"),
             again + " at 2000 Hz; `profile stop` first to change options");
@@ -282,28 +283,29 @@ TEST_F(SessionRun, GoesOnAndCountsPartsAndForgets) {
   EXPECT_TRUE(session.command("status")->text.starts_with("state stopped\n"));
 }
 
-// Why there are no samples is told as it is.
-TEST_F(SessionRun, NoSamplesForAReason) {
+// The message states the reason why there are no samples.
+TEST_F(SessionRun, ReportsWhyThereAreNoSamples) {
   if (!start("start --frequency 1"))
     GTEST_SKIP() << "sampling is refused here";
   EXPECT_EQ(refusal(session, "report"),
             "nothing was collected yet: since `profile start` no process has run");
   const auto child = run_to_stop(0.05);
-  EXPECT_NE(refusal(session, "dump x.folded").find("1 Hz tick 0 times"), std::string::npos);
+  EXPECT_NE(refusal(session, "dump x.folded").find("a clock of 1 Hz ticks 0 times"),
+            std::string::npos);
   finish(session, *session.command("stop"));
 
   Child sleeper([] { ::sleep(30); });
-  while (process_status(std::to_string(sleeper.pid()))->state != 'S') // it begins with some work
+  while (process_status(std::to_string(sleeper.pid()))->state != 'S') // it does some work first
     ::usleep(1000);
   push(event_of(EventKind::target, sleeper.pid()));
   ASSERT_TRUE(start("start --frequency 1000"));
   push(event_of(EventKind::resumed, sleeper.pid()));
   ::usleep(50'000);
   push(event_of(EventKind::signal, sleeper.pid()));
-  EXPECT_NE(refusal(session, "report").find("0.00 s on a processor"), std::string::npos);
+  EXPECT_NE(refusal(session, "report").find("used only 0.00 s of CPU time"), std::string::npos);
 }
 
-TEST_F(SessionRun, StatesAreToldAsTheyAre) {
+TEST_F(SessionRun, ReportsItsState) {
   const auto state = [&] {
     const std::string text = session.command("status")->text;
     return text.substr(0, text.find('\n'));
@@ -313,7 +315,7 @@ TEST_F(SessionRun, StatesAreToldAsTheyAre) {
   EXPECT_EQ(state(), "state armed (begins with the next process)");
   Child child([] { spin_for(0.01); });
   const std::string pid = std::to_string(child.pid());
-  push(event_of(EventKind::target, child.pid())); // attached to, and not resumed yet
+  push(event_of(EventKind::target, child.pid())); // attached, but not resumed yet
   EXPECT_EQ(state(), "state armed (begins when process " + pid + " runs on)");
   push(event_of(EventKind::resumed, child.pid()));
   EXPECT_EQ(state(), "state sampling");

@@ -37,7 +37,7 @@ TEST_F(PackedCountersTest, HoldsTheCounters) {
   EXPECT_LT(packed.size(), 1000U);
   auto read = PackedCounters::read(packed, "x");
   ASSERT_TRUE(read);
-  const PackedCounters moved = std::move(*read); // its views go with it
+  const PackedCounters moved = std::move(*read); // its views stay valid
   std::map<std::string, std::string> found;
   for (const PackedCounters::File &file : moved.files()) {
     auto bytes = moved.unpack(file);
@@ -47,7 +47,7 @@ TEST_F(PackedCountersTest, HoldsTheCounters) {
   EXPECT_EQ(found, files);
 }
 
-TEST_F(PackedCountersTest, MoreIsAddedBehind) {
+TEST_F(PackedCountersTest, AppendsMoreCounters) {
   auto twice = pack_counters(path, findings, packed);
   ASSERT_TRUE(twice);
   const auto read = PackedCounters::read(*twice, "x");
@@ -55,8 +55,8 @@ TEST_F(PackedCountersTest, MoreIsAddedBehind) {
   EXPECT_EQ(read->files().size(), 2 * files.size());
 }
 
-// Wherever it is cut, that is said, unless it ends with a file of counters.
-TEST_F(PackedCountersTest, Truncated) {
+// Every truncated file is refused, unless it ends directly after a file of counters.
+TEST_F(PackedCountersTest, RefusesTruncatedFiles) {
   size_t whole = 0;
   for (size_t size = 0; size < packed.size(); ++size) {
     const auto read = PackedCounters::read(packed.substr(0, size), "x");
@@ -68,7 +68,7 @@ TEST_F(PackedCountersTest, Truncated) {
   EXPECT_EQ(whole, files.size()); // after the first line, and after each file but the last
 }
 
-TEST_F(PackedCountersTest, Damaged) {
+TEST_F(PackedCountersTest, SurvivesDamage) {
   std::mt19937 random(7);
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes = packed;

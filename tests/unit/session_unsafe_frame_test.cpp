@@ -11,7 +11,7 @@ std::string_view caller(std::string_view module, std::string_view function) {
   return why_call_is_unsafe(module, function, false, {});
 }
 
-TEST(UnsafeFrame, WhatHoldsALockThatACallMayWant) {
+TEST(UnsafeFrame, RefusesTheAllocatorAndTheLoader) {
   for (const std::string_view function :
        {"malloc", "free", "__GI___libc_malloc", "__libc_calloc", "_int_free", "realloc",
         "operator new(unsigned long)", "operator delete[](void*)", "posix_memalign"})
@@ -21,7 +21,7 @@ TEST(UnsafeFrame, WhatHoldsALockThatACallMayWant) {
     EXPECT_EQ(caller(module, "_start"), "the dynamic loader") << module;
 }
 
-TEST(UnsafeFrame, WhatIsNoObstacle) {
+TEST(UnsafeFrame, AllowsOtherFunctions) {
   for (const std::string_view function :
        {"main", "my_malloc", "malloc_hook", "freeze", "free_list", "", "operator+", "mallocator"})
     EXPECT_EQ(caller("/home/me/prog", function), "") << function;
@@ -29,7 +29,7 @@ TEST(UnsafeFrame, WhatIsNoObstacle) {
     EXPECT_EQ(caller(module, "f"), "") << module;
 }
 
-TEST(UnsafeFrame, LibcOnlyWhereItWaitsInTheKernel) {
+TEST(UnsafeFrame, AllowsLibcOnlyInASystemCall) {
   const std::string_view libc = "/lib/x86_64-linux-gnu/libc.so.6";
 #if defined(__x86_64__)
   constexpr std::array call{std::byte{0x90}, std::byte{0x90}, std::byte{0x0f}, std::byte{0x05}};
@@ -37,7 +37,7 @@ TEST(UnsafeFrame, LibcOnlyWhereItWaitsInTheKernel) {
 #endif
   constexpr std::array other{std::byte{0x0f}, std::byte{0x05}, std::byte{0x90}, std::byte{0x90}};
   EXPECT_EQ(why_call_is_unsafe(libc, "printf", true, other), "libc");
-  EXPECT_EQ(why_call_is_unsafe(libc, "printf", true, {}), "libc"); // that cannot be read
+  EXPECT_EQ(why_call_is_unsafe(libc, "printf", true, {}), "libc"); // the code cannot be read
   EXPECT_EQ(caller(libc, "qsort"), "");
   EXPECT_EQ(why_call_is_unsafe("/x/libc-2.31.so", "printf", true, other), "libc");
 }

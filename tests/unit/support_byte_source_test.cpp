@@ -57,8 +57,8 @@ protected:
   TemporaryFolder folder;
 };
 
-// Around the size of the pieces that it is read in, too.
-TEST_F(ByteSourceTest, WhatWasPackedComesBack) {
+// The sizes include those around the size of the pieces that are read.
+TEST_F(ByteSourceTest, DecompressesWhatWasCompressed) {
   for (const size_t size :
        {0u, 1u, 2u, 1000u, 262143u, 262144u, 262145u, 524288u, 1u << 20, (1u << 20) + 1}) {
     const std::string bytes = random_bytes(size);
@@ -70,7 +70,7 @@ TEST_F(ByteSourceTest, WhatWasPackedComesBack) {
   }
 }
 
-TEST_F(ByteSourceTest, PiecesOfAnySizeGiveTheSame) {
+TEST_F(ByteSourceTest, ReadsPiecesOfAnySizeAlike) {
   const std::string bytes = random_bytes(3001);
   for (const std::string &packed :
        {bytes, gzip(bytes), zstd(bytes), gzip(bytes) + gzip(""), zstd("") + zstd(bytes)})
@@ -85,7 +85,7 @@ TEST_F(ByteSourceTest, PiecesOfAnySizeGiveTheSame) {
     }
 }
 
-TEST_F(ByteSourceTest, WhatWasPeekedIsStillToCome) {
+TEST_F(ByteSourceTest, PeekingDoesNotConsume) {
   std::mt19937_64 random(1);
   const std::string bytes = random_bytes(2000);
   for (const std::string &packed : {bytes, gzip(bytes), zstd(bytes)})
@@ -110,21 +110,21 @@ TEST_F(ByteSourceTest, WhatWasPeekedIsStillToCome) {
     }
 }
 
-// At the begin of a piece, too.
-TEST_F(ByteSourceTest, OnlyTheFirstBytesTellThatItIsPacked) {
+// This holds at the beginning of a piece, too.
+TEST_F(ByteSourceTest, DetectsCompressionByTheFirstBytesOnly) {
   for (const std::string magic : {"\x1f\x8b\x08", "\x28\xb5\x2f\xfd"}) {
     const std::string bytes = "text" + magic + "more";
     EXPECT_EQ(*joined(*ByteSource::of(bytes, "f", {.piece_bytes = 4})), bytes);
   }
 }
 
-TEST_F(ByteSourceTest, SeveralMembersAreOneFile) {
+TEST_F(ByteSourceTest, JoinsSeveralMembers) {
   const std::string a = random_bytes(262144), b = random_bytes(10);
   EXPECT_EQ(*read(gzip(a) + gzip("") + gzip(b)), a + b);
   EXPECT_EQ(*read(zstd(a) + zstd("") + zstd(b)), a + b);
 }
 
-TEST_F(ByteSourceTest, EveryCutIsFound) {
+TEST_F(ByteSourceTest, ReportsEveryTruncation) {
   const std::string bytes = random_bytes(3000);
   for (const std::string &packed : {gzip(bytes), zstd(bytes)})
     for (size_t size = 4; size < packed.size(); ++size)
@@ -139,7 +139,7 @@ TEST_F(ByteSourceTest, EveryCutIsFound) {
       }
 }
 
-TEST_F(ByteSourceTest, WhatFollowsAndIsNotPackedIsAnError) {
+TEST_F(ByteSourceTest, RefusesUncompressedDataAfterCompressed) {
   const std::string bytes = random_bytes(3000);
   for (const std::string &packed : {gzip(bytes), zstd(bytes), gzip("") + gzip(bytes)})
     for (const size_t piece : {1u, 3u, 4096u}) {
@@ -152,10 +152,10 @@ TEST_F(ByteSourceTest, WhatFollowsAndIsNotPackedIsAnError) {
     }
 }
 
-TEST_F(ByteSourceTest, DamageIsFound) {
+TEST_F(ByteSourceTest, ReportsDamage) {
   std::mt19937_64 random(5);
   const std::string bytes = random_bytes(5000);
-  std::string packed = gzip(bytes); // its checksum finds what deflate does not
+  std::string packed = gzip(bytes); // its checksum detects what deflate does not
   for (size_t at = 10; at < packed.size() - 4; ++at) {
     std::string damaged = packed;
     damaged[at] = static_cast<char>(static_cast<uint8_t>(damaged[at]) ^ (1 + random() % 255));
@@ -167,29 +167,29 @@ TEST_F(ByteSourceTest, DamageIsFound) {
   EXPECT_NE(error(packed).message.find("zstd"), std::string::npos);
 }
 
-TEST_F(ByteSourceTest, ABombIsAnError) {
+TEST_F(ByteSourceTest, RefusesADecompressionBomb) {
   const std::string zeros(1 << 22, '\0');
   for (const std::string &packed : {gzip(zeros), zstd(zeros), zstd(zeros) + zstd(zeros)}) {
     const Error bomb = error(packed, {.max_unpacked_bytes = (1 << 22) - 1});
     EXPECT_EQ(bomb.code, ErrorCode::limit);
     EXPECT_EQ(bomb.message, "unpacks to more than 4194303 bytes");
     const auto source = ByteSource::of(packed, "f", {.max_unpacked_bytes = 1000});
-    EXPECT_EQ(joined(*source).error().code, ErrorCode::limit); // piece by piece, too
+    EXPECT_EQ(joined(*source).error().code, ErrorCode::limit); // read piece by piece, too
   }
   EXPECT_TRUE(read(gzip(zeros), {.max_unpacked_bytes = 1 << 22}));
   EXPECT_TRUE(read(zstd(zeros), {.max_unpacked_bytes = 1 << 22}));
-  EXPECT_EQ(error(zeros, {.max_unpacked_bytes = 1000}).code, ErrorCode::limit); // all at once
+  EXPECT_EQ(error(zeros, {.max_unpacked_bytes = 1000}).code, ErrorCode::limit); // read all at once
   const auto endless = ByteSource::open("/dev/zero", {.max_unpacked_bytes = 1 << 20});
   EXPECT_EQ(joined(**endless).error().code, ErrorCode::limit);
 }
 
-TEST_F(ByteSourceTest, SaysWhatCannotBeRead) {
+TEST_F(ByteSourceTest, ReportsWhatCannotBeRead) {
   EXPECT_EQ(ByteSource::open(folder / "none").error().code, ErrorCode::not_found);
-  EXPECT_EQ(ByteSource::open(folder / "").error().message, "is a folder");
+  EXPECT_EQ(ByteSource::open(folder / "").error().message, "is a directory");
   EXPECT_NE((*ByteSource::open("/proc/self/status"))->rest()->find("Name:"), std::string::npos);
 }
 
-TEST_F(ByteSourceTest, AFileCutShortMeanwhileIsAnError) {
+TEST_F(ByteSourceTest, ReportsAFileTruncatedWhileItIsRead) {
   const std::string path = folder.put("f", random_bytes(1000));
   const auto source = ByteSource::open(path, {.piece_bytes = 100});
   ASSERT_TRUE((*source)->next());
@@ -200,7 +200,7 @@ TEST_F(ByteSourceTest, AFileCutShortMeanwhileIsAnError) {
             path + ": was cut short while it was read: 150 of 1000 bytes are left");
 }
 
-TEST_F(ByteSourceTest, AFileThatGrowsIsReadToItsEnd) {
+TEST_F(ByteSourceTest, ReadsAGrowingFileToItsEnd) {
   const std::string path = folder.put("f", "1234");
   const auto source = ByteSource::open(path, {.piece_bytes = 4});
   ASSERT_TRUE((*source)->next());
@@ -208,7 +208,7 @@ TEST_F(ByteSourceTest, AFileThatGrowsIsReadToItsEnd) {
   EXPECT_EQ(*(*source)->rest(), "5678");
 }
 
-TEST_F(ByteSourceTest, APipeIsReadToItsEnd) {
+TEST_F(ByteSourceTest, ReadsAPipeToItsEnd) {
   const std::string path = folder / "pipe", bytes = random_bytes(200'000);
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   std::thread writer([&] { std::ofstream(path, std::ios::binary) << gzip(bytes); });
@@ -220,7 +220,7 @@ TEST_F(ByteSourceTest, APipeIsReadToItsEnd) {
   EXPECT_EQ((*source)->size_hint(), 0u);
 }
 
-TEST_F(ByteSourceTest, ASignalBreaksNothing) {
+TEST_F(ByteSourceTest, ContinuesAfterASignal) {
   struct sigaction action {
   }, before{};
   action.sa_handler = [](int) {}; // without SA_RESTART
@@ -251,7 +251,7 @@ TEST_F(ByteSourceTest, ASignalBreaksNothing) {
   EXPECT_EQ(all, std::string(20, 'x'));
 }
 
-TEST(Gzip, WhatIsPackedUnpacks) {
+TEST(Gzip, DecompressesWhatItCompressed) {
   for (const size_t size : {0u, 1u, 1000u, 65535u, 65536u, 1'000'003u}) {
     const std::string bytes = random_bytes(size);
     const auto packed = gzip_packed(bytes);
@@ -263,11 +263,11 @@ TEST(Gzip, WhatIsPackedUnpacks) {
   }
 }
 
-TEST_F(ByteSourceTest, BytesElsewhereAreHadOfFilesAlone) {
+TEST_F(ByteSourceTest, ReadsAtAnyOffsetOfUncompressedDataOnly) {
   const std::string path = folder.put("plain", "0123456789");
   const auto source = ByteSource::open(path, {.piece_bytes = 3});
   ASSERT_TRUE(source);
-  ASSERT_EQ(*(*source)->next(), "012345"); // two pieces, to tell whether they are packed
+  ASSERT_EQ(*(*source)->next(), "012345"); // two pieces, which are read to detect compression
   EXPECT_EQ(*(*source)->at(7, 2), "78");
   EXPECT_EQ(*(*source)->at(8, 5), "89");
   EXPECT_EQ(*(*source)->at(11, 5), "");

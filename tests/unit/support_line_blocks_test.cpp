@@ -30,7 +30,7 @@ Cut cut(const std::string &text, size_t piece) {
   return out;
 }
 
-TEST(LineBlocks, HoldEveryLineOnceAndWhole) {
+TEST(LineBlocks, HoldEachWholeLineOnce) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 3000; ++round) {
     std::string text;
@@ -45,7 +45,7 @@ TEST(LineBlocks, HoldEveryLineOnceAndWhole) {
   }
 }
 
-TEST(LineBlocks, AreAsLargeAsThePieces) {
+TEST(LineBlocks, HaveTheSizeOfThePieces) {
   std::string text;
   for (int i = 0; i < 10'000; ++i)
     text += "line\n";
@@ -53,8 +53,8 @@ TEST(LineBlocks, AreAsLargeAsThePieces) {
   EXPECT_LE(cut(text, 1001).blocks, 2 * (text.size() / 1001 + 1));
 }
 
-// With a search from its start for each piece this takes minutes.
-TEST(LineBlocks, ALineOf100MegabytesIsOne) {
+// If each piece restarted the search for the end of the line, this would take minutes.
+TEST(LineBlocks, HoldALineOf100Megabytes) {
   const std::string text = "a\n" + std::string(100'000'000, 'x') + "\nb";
   const Cut got = cut(text, 4096);
   EXPECT_EQ(got.text.size(), text.size() + 1);
@@ -62,7 +62,7 @@ TEST(LineBlocks, ALineOf100MegabytesIsOne) {
   EXPECT_TRUE(got.open);
 }
 
-TEST(LineBlocks, ALineWithoutEndIsAnError) {
+TEST(LineBlocks, RefuseALineThatIsTooLong) {
   const std::string text = "short\n" + std::string(101, 'x') + "\n";
   for (const size_t piece : {3u, 7u}) {
     const auto source = ByteSource::of(text, "f", {.piece_bytes = piece});

@@ -20,8 +20,8 @@ PerfRecord whole(const std::vector<std::byte> &bytes) {
   return record;
 }
 
-// Decodes the record with only the first `size` bytes of its body, in memory of its own so that a
-// sanitizer sees any step beyond it; hands what was decoded to `look`.
+// Decodes the record with only the first `size` bytes of its body, in separate memory, so that a
+// sanitizer detects any access beyond it, and passes the result to `look`.
 template <class Out, class Look = void (*)(const Out &)>
 bool decodes_when_cut(
     const PerfLayout &layout, const PerfRecord &record, size_t size,
@@ -40,7 +40,7 @@ const PerfLayout plain{.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SA
 
 Bytes with_trailer(Bytes bytes) { return bytes.add(int32_t{7}).add(int32_t{8}).add(uint64_t{99}); }
 
-TEST(PerfRecords, HeaderIsChecked) {
+TEST(PerfRecords, ChecksTheHeader) {
   PerfRecord record;
   auto bytes = Bytes().add(uint64_t{1}).record(PERF_RECORD_SAMPLE, 2);
   ASSERT_TRUE(first_perf_record(bytes, record));
@@ -52,7 +52,7 @@ TEST(PerfRecords, HeaderIsChecked) {
   EXPECT_FALSE(first_perf_record(bytes, record));
 }
 
-TEST(PerfRecords, SampleWithAllThatCanStandBeforeTheStack) {
+TEST(PerfRecords, DecodesASampleWithAllFields) {
   PerfLayout layout;
   layout.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
                        PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
@@ -100,7 +100,7 @@ TEST(PerfRecords, SampleWithAllThatCanStandBeforeTheStack) {
     EXPECT_FALSE(decodes_when_cut<PerfSample>(layout, record, size)) << size;
 }
 
-TEST(PerfRecords, CountsThatCannotBeTrueAreRefused) {
+TEST(PerfRecords, RefusesImpossibleCounts) {
   PerfSample s;
   for (const uint64_t count : {uint64_t{2}, uint64_t{1} << 61, ~uint64_t{0}}) {
     const auto chain = Bytes().add(count).add(uint64_t{1}).record(PERF_RECORD_SAMPLE);
@@ -111,16 +111,16 @@ TEST(PerfRecords, CountsThatCannotBeTrueAreRefused) {
     EXPECT_FALSE(decode({.sample_type = PERF_SAMPLE_READ, .read_format = PERF_FORMAT_GROUP},
                         whole(group), s));
   }
-  // More of the stack valid than there is of it.
+  // More bytes of the stack are valid than the record has.
   const auto stack =
       Bytes().add(uint64_t{8}).add(uint64_t{1}).add(uint64_t{9}).record(PERF_RECORD_SAMPLE);
   EXPECT_FALSE(decode({.sample_type = PERF_SAMPLE_STACK_USER}, whole(stack), s));
-  // An empty copy has no second size.
+  // An empty stack dump has no second size.
   const auto none = Bytes().add(uint64_t{0}).record(PERF_RECORD_SAMPLE);
   EXPECT_TRUE(decode({.sample_type = PERF_SAMPLE_STACK_USER}, whole(none), s));
 }
 
-TEST(PerfRecords, RegistersOfAKernelThreadAreAbsent) {
+TEST(PerfRecords, AllowsAbsentRegistersOfAKernelThread) {
   const auto bytes = Bytes()
                          .add(uint64_t{PERF_SAMPLE_REGS_ABI_NONE})
                          .record(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_KERNEL);
@@ -130,7 +130,7 @@ TEST(PerfRecords, RegistersOfAKernelThreadAreAbsent) {
   EXPECT_TRUE(s.in_kernel);
 }
 
-TEST(PerfRecords, Mmap2) {
+TEST(PerfRecords, DecodesMmap2) {
   Bytes b;
   b.add(int32_t{7}).add(int32_t{8}).add(uint64_t{0x400000}).add(uint64_t{0x1000});
   b.add(uint64_t{0x2000}).add(uint32_t{8}).add(uint32_t{1}).add(uint64_t{77}).add(uint64_t{1});
@@ -154,14 +154,15 @@ TEST(PerfRecords, Mmap2) {
   ASSERT_TRUE(decode(plain, record, id));
   EXPECT_EQ(id.tid, 8);
   EXPECT_EQ(id.time, 99u);
-  // Cut short: refused, or (where only padding went) as before. Never read beyond the end.
+  // A truncated record is refused, or, if only padding is missing, decoded as before; no byte
+  // beyond the end is read.
   for (size_t size = 0; size < record.body.size(); ++size)
     decodes_when_cut<PerfMmap>(plain, record, size, [&](const PerfMmap &cut) {
       EXPECT_EQ(cut.path, "/bin/a program") << size;
     });
 }
 
-TEST(PerfRecords, Mmap2WithABuildIdAndOneThatLeavesTheAddressSpace) {
+TEST(PerfRecords, DecodesBuildIdsAndRefusesInvalidMmap) {
   Bytes b;
   b.add(int32_t{7}).add(int32_t{8}).add(uint64_t{0x400000}).add(uint64_t{0x1000}).add(uint64_t{0});
   b.add(uint8_t{4}).add(uint8_t{0}).add(uint16_t{0});
@@ -182,15 +183,15 @@ TEST(PerfRecords, Mmap2WithABuildIdAndOneThatLeavesTheAddressSpace) {
   EXPECT_FALSE(decode(plain, whole(with_trailer(far.text("x")).record(PERF_RECORD_MMAP)), m));
 }
 
-TEST(PerfRecords, TextWithoutAnEndIsRefused) {
+TEST(PerfRecords, RefusesTextWithoutAnEnd) {
   Bytes b;
   b.add(int32_t{7}).add(int32_t{8}).add(uint64_t{0x6161616161616161});
   PerfComm c;
   const auto bytes = with_trailer(b).record(PERF_RECORD_COMM);
-  EXPECT_FALSE(decode(plain, whole(bytes), c)); // the trailer's zero bytes are not the text's
+  EXPECT_FALSE(decode(plain, whole(bytes), c)); // the trailer's zeros do not end the text
 }
 
-TEST(PerfRecords, CommForkExitAndLost) {
+TEST(PerfRecords, DecodesCommForkExitAndLost) {
   Bytes b;
   const auto comm_bytes = with_trailer(b.add(int32_t{7}).add(int32_t{8}).text("cc1plus"))
                               .record(PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
@@ -228,7 +229,7 @@ TEST(PerfRecords, CommForkExitAndLost) {
   EXPECT_FALSE(decode_lost(PerfRecord{PERF_RECORD_LOST, 0, {}}, lost));
 }
 
-TEST(PerfRecords, NoTimeWithoutTheField) {
+TEST(PerfRecords, HasNoTimeWithoutTheField) {
   uint64_t time = 0;
   const auto bytes = Bytes().add(uint64_t{1}).add(uint64_t{2}).record(PERF_RECORD_LOST);
   EXPECT_FALSE(

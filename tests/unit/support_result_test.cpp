@@ -11,7 +11,7 @@
 namespace tally::support_result_test {
 namespace {
 
-TEST(Error, SaysWhereWhatAndDuringWhat) {
+TEST(Error, StatesLocationMessageAndContext) {
   EXPECT_EQ(describe_place("f", Position::at_line(3, 7)), "f:3:7");
   EXPECT_EQ(describe_place("f", Position::at_offset(255)), "f:0xff");
   EXPECT_EQ(describe_place("f", {}), "f");
@@ -23,14 +23,14 @@ TEST(Error, SaysWhereWhatAndDuringWhat) {
   EXPECT_EQ(fail(ErrorCode::io, "broke").value().text(), "broke");
 }
 
-// Names come from files: none must command the terminal, nor look like another message.
+// Names come from files: they must neither control the terminal nor look like another message.
 TEST(Error, HasNoControlCharacters) {
   EXPECT_EQ(fail(ErrorCode::io, "no \x1b[2J", "a\nb").value().text(), "a?b: no ?[2J");
   EXPECT_EQ((Finding{Severity::note, "a\x7f\xc3\xa4", "f\r", {}, 1}).text(),
             "f?: note: a?\xc3\xa4");
 }
 
-TEST(Error, FromErrno) {
+TEST(Error, HasTheCodeOfErrno) {
   const auto code_of = [](int number) { return fail_errno(number, "m").value().code; };
   EXPECT_EQ(code_of(EACCES), ErrorCode::permission);
   EXPECT_EQ(code_of(EPERM), ErrorCode::permission);
@@ -56,12 +56,12 @@ Result<int> quartered(int value) {
   return quarter;
 }
 
-TEST(Result, IsHandedOn) {
+TEST(Result, IsPassedOn) {
   EXPECT_EQ(*quartered(8), 2);
   EXPECT_EQ(quartered(6).error().message, "odd");
 }
 
-TEST(CheckedAdd, LeavesTheSumAloneWhereItDoesNotFit) {
+TEST(CheckedAdd, KeepsTheSumThatDoesNotFit) {
   uint64_t unsigned_sum = ~uint64_t{0} - 1;
   EXPECT_TRUE(checked_add<uint64_t>(unsigned_sum, 1));
   EXPECT_FALSE(checked_add<uint64_t>(unsigned_sum, 1));
@@ -72,7 +72,7 @@ TEST(CheckedAdd, LeavesTheSumAloneWhereItDoesNotFit) {
   EXPECT_EQ(signed_sum, -1);
 }
 
-TEST(Diagnostics, CountsWhatIsFoundAgain) {
+TEST(Diagnostics, CountsRepeatedDiagnostics) {
   Diagnostics found;
   EXPECT_FALSE(found.has_errors());
   found.add(Severity::warning, "odd line", "f", Position::at_line(2));

@@ -19,7 +19,7 @@ TEST(StringPool, InternsEachTextOnce) {
   EXPECT_EQ(pool[b].size(), 3u);
 }
 
-TEST(StringPool, ViewsStayWhileItGrowsAndACopyHasItsOwn) {
+TEST(StringPool, KeepsViewsValidWhileItGrows) {
   StringPool pool;
   const std::string_view first = pool[pool.intern("first")];
   for (int i = 0; i < 20000; ++i)
@@ -31,7 +31,7 @@ TEST(StringPool, ViewsStayWhileItGrowsAndACopyHasItsOwn) {
   EXPECT_NE(copy[copy.intern("first")].data(), first.data());
 }
 
-TEST(StringPool, IsAMapFromTextsToNumbersInOrder) {
+TEST(StringPool, NumbersTextsInOrder) {
   std::mt19937_64 random(51);
   StringPool pool;
   std::map<std::string, uint32_t> model{{"", 0}};

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In a process of its own, for limits and rights that are not taken back.
+// Runs `work` in a separate process, for limits and permissions that cannot be restored.
 int status_of(const std::function<int()> &work) {
   const pid_t pid = ::fork();
   if (pid == 0)
@@ -29,7 +29,7 @@ int status_of(const std::function<int()> &work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// For root, too, permissions hold where it has no capabilities, which every process may give up.
+// Without capabilities, which every process may give up, permissions apply to root, too.
 bool give_up_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3]{};
@@ -75,7 +75,7 @@ TEST_F(WriteFileTest, FollowsLinks) {
   EXPECT_FALSE(fs::is_symlink(folder / "real"));
 }
 
-TEST_F(WriteFileTest, FollowsALinkToWhatIsNotThereYet) {
+TEST_F(WriteFileTest, FollowsALinkToAFileThatDoesNotExist) {
   fs::create_directory(folder / "d");
   fs::create_symlink("d/target", folder / "link");
   ASSERT_TRUE(write_file(folder / "link", "new"));
@@ -86,17 +86,17 @@ TEST_F(WriteFileTest, FollowsALinkToWhatIsNotThereYet) {
   EXPECT_TRUE(fs::is_symlink(folder / "loop"));
 }
 
-TEST_F(WriteFileTest, ANameAsLongAsNamesMayBe) {
+TEST_F(WriteFileTest, AllowsTheLongestNames) {
   const std::string name(255, 'n');
   ASSERT_TRUE(write_file(folder / name, "x"));
   expect_alone(name, "x");
   EXPECT_FALSE(write_file(folder / (name + "n"), "x"));
 }
 
-TEST_F(WriteFileTest, TheOldFileSurvivesAFullDisk) {
+TEST_F(WriteFileTest, KeepsTheOldFileOnAFullDisk) {
   folder.put("a", "old");
   const int status = status_of([&] {
-    std::signal(SIGXFSZ, SIG_IGN); // write() fails in place of it
+    std::signal(SIGXFSZ, SIG_IGN); // so that write() fails instead
     const rlimit limit{1000, 1000};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     const auto written = write_file(folder / "a", std::string(5000, 'x'));
@@ -107,7 +107,7 @@ TEST_F(WriteFileTest, TheOldFileSurvivesAFullDisk) {
   expect_alone("a", "old");
 }
 
-TEST_F(WriteFileTest, TheOldFileSurvivesWhereNothingCanBeCreated) {
+TEST_F(WriteFileTest, KeepsTheOldFileIfNothingCanBeCreated) {
   folder.put("a", "old");
   const auto refused = [&] {
     if (!give_up_capabilities())
@@ -116,7 +116,7 @@ TEST_F(WriteFileTest, TheOldFileSurvivesWhereNothingCanBeCreated) {
     return !written && written.error().code == ErrorCode::permission ? 0 : 1;
   };
   ASSERT_EQ(::chmod((folder / "a").c_str(), 0666), 0);
-  ASSERT_EQ(::chmod((folder / "").c_str(), 0555), 0); // the folder
+  ASSERT_EQ(::chmod((folder / "").c_str(), 0555), 0); // the directory
   EXPECT_EQ(status_of(refused), 0);
   ASSERT_EQ(::chmod((folder / "").c_str(), 0777), 0);
   ASSERT_EQ(::chmod((folder / "a").c_str(), 0444), 0); // the file
@@ -124,14 +124,14 @@ TEST_F(WriteFileTest, TheOldFileSurvivesWhereNothingCanBeCreated) {
   expect_alone("a", "old");
 }
 
-TEST_F(WriteFileTest, SaysWhatIsWrong) {
+TEST_F(WriteFileTest, ReportsErrors) {
   const auto error = [](const std::string &path) {
     const auto written = write_file(path, "x");
     EXPECT_FALSE(written);
     return written ? Error() : written.error();
   };
   EXPECT_EQ(error(folder / "no/such/folder").code, ErrorCode::not_found);
-  EXPECT_EQ(error(folder / "").message, "is a folder");
+  EXPECT_EQ(error(folder / "").message, "is a directory");
   EXPECT_EQ(error("").code, ErrorCode::not_found);
   EXPECT_NE(error("/dev/full").text().find("ENOSPC"), std::string::npos);
   EXPECT_EQ(error("/dev/full").source, "/dev/full");

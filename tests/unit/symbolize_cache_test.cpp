@@ -1,4 +1,4 @@
-// The cache of symbol tables: the same answers whatever happened to its file.
+// Tests that the cache of symbol tables gives the same answers, whatever happened to its file.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -32,7 +32,7 @@ void write_all(const fs::path &path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<long>(bytes.size()));
 }
 
-// A small program with debug information of several units; by hand, this test.
+// Returns a small program with debug information of several units, or this test if run by hand.
 std::string subject() {
   const char *const programs = std::getenv("TALLY_PROGRAMS");
   return programs ? std::string(programs) + "/inlines" : "/proc/self/exe";
@@ -108,7 +108,7 @@ TEST_F(SymbolizeCache, GivesTheSameAnswers) {
   EXPECT_EQ(fs::last_write_time(cache_file()), written) << "nothing new, so nothing is written";
 }
 
-TEST_F(SymbolizeCache, GrowsByWhatIsAskedNext) {
+TEST_F(SymbolizeCache, GrowsWithLaterRequests) {
   answers(true, 1);
   if (!fs::exists(folder_))
     GTEST_SKIP() << "this executable has no build id";
@@ -141,7 +141,7 @@ TEST_F(SymbolizeCache, SurvivesFlippedBytes) {
   std::mt19937_64 chance(1);
   for (size_t i = 0; i < 48; ++i) {
     std::string bad = whole;
-    // The header first, then anywhere, few and many.
+    // First the header, then any bytes, few and many.
     for (size_t n = 0; n < (i < 32 ? 1 : 4000); ++n)
       bad[i < 16 ? i * 8 + chance() % 8 : chance() % bad.size()] ^=
           static_cast<char>(1 << (chance() % 8));
@@ -150,7 +150,7 @@ TEST_F(SymbolizeCache, SurvivesFlippedBytes) {
   }
 }
 
-TEST_F(SymbolizeCache, IgnoresForeignFilesAndFoldersThatRefuse) {
+TEST_F(SymbolizeCache, IgnoresForeignFilesAndUnusableDirectories) {
   answers(true);
   if (!fs::exists(folder_))
     GTEST_SKIP() << "this executable has no build id";
@@ -171,7 +171,7 @@ TEST_F(SymbolizeCache, IgnoresForeignFilesAndFoldersThatRefuse) {
   EXPECT_EQ(answers(true), without_);
 }
 
-TEST_F(SymbolizeCache, ManyProcessesWriteIt) {
+TEST_F(SymbolizeCache, AllowsManyProcessesToWrite) {
   for (int round = 0; round < 3; ++round) {
     fs::remove_all(folder_);
     std::vector<pid_t> children;
@@ -200,8 +200,8 @@ TEST_F(SymbolizeCache, ManyProcessesWriteIt) {
   }
 }
 
-// A cache whose checksums are right and whose contents are not: every reference is out of bounds.
-TEST_F(SymbolizeCache, BelievesNoReference) {
+// The cache has correct checksums and wrong contents: every reference is out of bounds.
+TEST_F(SymbolizeCache, ChecksEveryReference) {
   fs::create_directories(folder_);
   const fs::path path = folder_ / "bad.sym";
   const CacheSource source{"00", "/x", 1, 2};

@@ -1,4 +1,4 @@
-// DWARF expressions, each against what it says by hand.
+// Tests DWARF expressions against values that were computed by hand.
 #include <map>
 
 #include <dwarf.h>
@@ -27,7 +27,7 @@ ExpressionInput input() {
 
 std::optional<uint64_t> value(std::vector<Dwarf_Op> ops) { return evaluate(ops, input()); }
 
-TEST(SymbolizeExpression, EachOperation) {
+TEST(SymbolizeExpression, EvaluatesEachOperation) {
   const std::vector<Dwarf_Op> nine_and_four = {op(DW_OP_lit9), op(DW_OP_lit4)};
   const std::map<int, uint64_t> two_operands = {
       {DW_OP_plus, 13},   {DW_OP_minus, 5},  {DW_OP_mul, 36}, {DW_OP_and, 0}, {DW_OP_or, 13},
@@ -51,18 +51,18 @@ TEST(SymbolizeExpression, EachOperation) {
   EXPECT_EQ(value({op(DW_OP_call_frame_cfa), op(DW_OP_plus_uconst, -8ULL)}), 0x1ff8u);
 }
 
-TEST(SymbolizeExpression, Jumps) {
+TEST(SymbolizeExpression, FollowsJumps) {
   // 0: lit1; 1: bra +1 (to 5); 4: lit7; 5: lit3
   EXPECT_EQ(value({op(DW_OP_lit1, 0, 0, 0), op(DW_OP_bra, 1, 0, 1), op(DW_OP_lit7, 0, 0, 4),
                    op(DW_OP_lit3, 0, 0, 5), op(DW_OP_nop, 0, 0, 6)}),
             3u);
   EXPECT_EQ(value({op(DW_OP_lit5, 0, 0, 0), op(DW_OP_skip, 1, 0, 1), op(DW_OP_lit7, 0, 0, 4)}), 5u);
-  // For ever.
+  // An infinite loop.
   EXPECT_EQ(value({op(DW_OP_lit1, 0, 0, 0), op(DW_OP_skip, static_cast<uint16_t>(-3), 0, 1)}),
             std::nullopt);
 }
 
-TEST(SymbolizeExpression, WhatIsNotKnownIsNotMadeUp) {
+TEST(SymbolizeExpression, ReturnsNothingForUnknownValues) {
   EXPECT_EQ(value({}), std::nullopt);
   EXPECT_EQ(value({op(DW_OP_plus)}), std::nullopt);
   EXPECT_EQ(value({op(DW_OP_breg3)}), std::nullopt);

@@ -1,4 +1,4 @@
-// The kernel's functions, from text in the form of /proc/kallsyms.
+// Tests the kernel's functions, read from text in the form of /proc/kallsyms.
 #include <gtest/gtest.h>
 
 #include <tally/named_profile.h>
@@ -24,21 +24,21 @@ std::string name_at(const KernelSymbols &symbols, uint64_t address) {
   return symbol ? std::string(symbol->name) + std::string(symbol->module) : "";
 }
 
-TEST(KernelSymbols, AnAddressBelongsToTheFunctionBeforeIt) {
+TEST(KernelSymbols, AttributesAnAddressToTheFunctionBeforeIt) {
   const KernelSymbols symbols{text};
   EXPECT_EQ(symbols.size(), 7u);
   EXPECT_EQ(name_at(symbols, 0xffffffff80ffffff), "");
-  EXPECT_EQ(name_at(symbols, 0xffffffff81000100), "do_read"); // the last
-  EXPECT_EQ(name_at(symbols, 0xffffffff810001ff), "do_read"); // data is none
+  EXPECT_EQ(name_at(symbols, 0xffffffff81000100), "do_read"); // the last of its names
+  EXPECT_EQ(name_at(symbols, 0xffffffff810001ff), "do_read"); // data symbols are ignored
   EXPECT_EQ(name_at(symbols, 0xffffffff81000200), "vfs_read");
   EXPECT_EQ(name_at(symbols, 0xffffffffc0000010), "hook_in[nf_tables]");
 }
 
-TEST(KernelSymbols, HiddenAddressesAreNone) {
+TEST(KernelSymbols, IgnoresHiddenAddresses) {
   EXPECT_EQ(KernelSymbols("0000000000000000 T _text\n0000000000000000 T do_read\n").size(), 0u);
 }
 
-TEST(KernelSymbols, AnotherKernelIsToldByItsPlaceOrItsBuildId) {
+TEST(KernelSymbols, RecognizesAnotherKernelByAddressOrBuildId) {
   const KernelSymbols symbols{text};
   EXPECT_TRUE(symbols.are_of("", 0xffffffff81000000));
   EXPECT_FALSE(symbols.are_of("", 0xffffffff82000000));
@@ -54,13 +54,13 @@ StackProfile in_kernel(bool of_this_boot) {
       of_this_boot};
   const SourceLine line{
       builder.add_function({builder.intern(kernel_function), {}, {}, mapping.path, 0}), {}, 0};
-  const uint64_t address = kernel_limit - 4096; // behind every symbol
+  const uint64_t address = kernel_limit - 4096; // after every symbol
   const LocationId at = builder.add_location(builder.add_mapping(mapping), address, {&line, 1});
   builder.add_sample(builder.push(none<StackId>, at), none<ThreadId>, none<PartId>, 1);
   return std::move(*builder.finish());
 }
 
-TEST(UnfoldKernel, NamesFunctionsOfThisKernelAlone) {
+TEST(UnfoldKernel, NamesFunctionsOfTheRunningKernelOnly) {
   if (!KernelSymbols::read())
     GTEST_SKIP() << "the kernel's symbols are hidden here";
   const auto unfolded = unfold_kernel(in_kernel(true));
@@ -73,8 +73,8 @@ TEST(UnfoldKernel, NamesFunctionsOfThisKernelAlone) {
   const auto refused = unfold_kernel(in_kernel(false));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text(),
-            "--kernel: the kernel's functions cannot be named: the profile is not known to be of "
-            "the kernel that runs now");
+            "--kernel: the kernel's functions cannot be named: the profile is not known to be from "
+            "the running kernel");
 }
 
 } // namespace

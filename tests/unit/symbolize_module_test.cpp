@@ -1,4 +1,4 @@
-// Which file a module's names come from, and what becomes of files that are none.
+// Tests which file a module's names come from, and how files that are not modules are handled.
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -41,7 +41,7 @@ __attribute__((noinline)) int landmark(int n) {
   return n + 1;
 }
 
-// The offset in this executable's file of the code at an address of this process.
+// Returns the offset in this executable's file of the code at an address of this process.
 uint64_t file_offset_of(const void *code) {
   std::ifstream maps("/proc/self/maps");
   std::string line;
@@ -76,7 +76,7 @@ protected:
     key.inode = info.st_ino;
     return key;
   }
-  // The innermost name and the number of findings.
+  // Returns the innermost name, and stores the number of diagnostics.
   std::string name(const ModuleKey &key) {
     const auto symbolizer = make_symbolizer();
     Diagnostics diagnostics;
@@ -133,7 +133,7 @@ TEST_F(SymbolizeModule, FindsAFunctionByEachOfItsNames) {
   EXPECT_EQ(frames.back().function, "tally_test_function");
 }
 
-TEST_F(SymbolizeModule, InstructionsInBothFlavors) {
+TEST_F(SymbolizeModule, DisassemblesInBothFlavors) {
   const auto symbolizer = make_symbolizer();
   Diagnostics diagnostics;
   const ModuleId module = symbolizer->module(key_of(copy_), diagnostics);
@@ -151,7 +151,7 @@ TEST_F(SymbolizeModule, InstructionsInBothFlavors) {
   const auto marks = [](const std::vector<Instruction> &instructions) {
     size_t count = 0;
     for (const Instruction &each : instructions)
-      count += each.text.find('%') != std::string::npos; // of AT&T's registers
+      count += each.text.find('%') != std::string::npos; // a register in AT&T syntax
     return count;
   };
 #ifdef __x86_64__
@@ -160,8 +160,8 @@ TEST_F(SymbolizeModule, InstructionsInBothFlavors) {
   EXPECT_EQ(marks(*intel), 0u);
 }
 
-// As LLVM's linker lays a program out: the code's segment begins within a page, and what is mapped
-// begins with that page.
+// LLVM's linker lays out programs like this: the code's segment begins within a page, but the
+// mapping begins with that page.
 TEST_F(SymbolizeModule, KnowsTheWholePageThatASegmentBeginsIn) {
   std::fstream file(copy_, std::ios::in | std::ios::out | std::ios::binary);
   Elf64_Ehdr header{};
@@ -201,14 +201,14 @@ TEST_F(SymbolizeModule, NamesNothingFromAReplacedFile) {
   EXPECT_NE(text_.find("replaced"), std::string::npos) << text_;
 }
 
-TEST_F(SymbolizeModule, TheBuildIdDecidesWhereItIsKnown) {
+TEST_F(SymbolizeModule, ComparesTheBuildIdIfItIsKnown) {
   auto file = symbolize::ElfFile::open(copy_);
   ASSERT_TRUE(file.has_value());
   ModuleKey key = key_of(copy_);
   key.build_id = file->build_id();
   if (key.build_id.empty())
     GTEST_SKIP() << "this executable has no build id";
-  key.inode += 1; // a copy of the same build is as good
+  key.inode += 1; // another copy of the same build is accepted
   EXPECT_NE(name(key).find("landmark"), std::string::npos);
   key = key_of(copy_);
   key.build_id = "0123456789";
@@ -231,7 +231,7 @@ TEST_F(SymbolizeModule, FindsADeletedExecutableThroughItsProcess) {
   }
   ::close(pipe_ends[0]);
   key.pid = child;
-  for (int i = 0; i < 1000; ++i) { // until it has left this executable
+  for (int i = 0; i < 1000; ++i) { // until it runs the other program
     std::error_code ignored;
     if (fs::read_symlink("/proc/" + std::to_string(child) + "/exe", ignored) == sleeper)
       break;
@@ -252,7 +252,7 @@ TEST_F(SymbolizeModule, FindsADeletedExecutableThroughItsProcess) {
   ::waitpid(child, &status, 0);
 }
 
-// Names may come from the cache as long as the process is there, and its file be read afterwards.
+// Names may come from the cache while the process exists, and from its file afterwards.
 TEST_F(SymbolizeModule, ReadsTheFileOfAProcessThatHasEnded) {
   ModuleKey key = key_of(copy_);
   key.pid = ::fork();
@@ -275,7 +275,7 @@ TEST_F(SymbolizeModule, ReadsTheFileOfAProcessThatHasEnded) {
   EXPECT_EQ(frames.back().function, "tally_test_function");
 }
 
-TEST_F(SymbolizeModule, SaysOnceWhatCannotBeRead) {
+TEST_F(SymbolizeModule, ReportsOnceWhatCannotBeRead) {
   ModuleKey key;
   for (const std::string &path : {(folder_ / "missing").string(), folder_.string(),
                                   std::string("[heap]"), std::string(), std::string("//anon")}) {
@@ -295,7 +295,7 @@ TEST_F(SymbolizeModule, SaysOnceWhatCannotBeRead) {
   }
 }
 
-TEST_F(SymbolizeModule, UnknownModulesHaveNothing) {
+TEST_F(SymbolizeModule, ReturnsNothingForUnknownModules) {
   const auto symbolizer = make_symbolizer();
   std::vector<SourceFrame> frames;
   symbolizer->frames(ModuleId{5}, 0x1000, frames);
@@ -323,14 +323,14 @@ TEST_F(SymbolizeModule, NamesTheVdso) {
   EXPECT_TRUE(found);
 }
 
-// Each in a process of its own, so that a crash names its case.
-TEST_F(SymbolizeModule, DamagedFilesNeverCrash) {
-  // A small one where there is one: this test is large.
+// Each case runs in a separate process, so that the message names the case that crashed.
+TEST_F(SymbolizeModule, SurvivesDamagedFiles) {
+  // Uses a small program if there is one, because this test is large.
   const char *const programs = std::getenv("TALLY_PROGRAMS");
   const fs::path subject = programs ? fs::path(programs) / "inlines" : copy_;
   std::ifstream file(subject, std::ios::binary);
   std::string whole((std::istreambuf_iterator<char>(file)), {});
-  // The section headers tell where the debug information lies; most flips go there.
+  // Most flips go to the sections with debug information.
   auto elf = symbolize::ElfFile::open(subject);
   ASSERT_TRUE(elf.has_value() && !elf->code_segments().empty());
   const symbolize::Segment code = elf->code_segments().front();
@@ -340,7 +340,7 @@ TEST_F(SymbolizeModule, DamagedFilesNeverCrash) {
     Elf_Scn *section = elf->section(name);
     Elf_Data *data = section ? elf_rawdata(section, nullptr) : nullptr;
     if (data && data->d_size && data->d_off >= 0) {
-      // d_off is within the section; find the bytes in the file.
+      // d_off is an offset within the section, so look for the bytes in the file.
       const size_t at = whole.find(std::string_view(static_cast<const char *>(data->d_buf),
                                                     std::min<size_t>(data->d_size, 256)));
       if (at != std::string::npos)
@@ -385,7 +385,7 @@ TEST_F(SymbolizeModule, DamagedFilesNeverCrash) {
 
 TEST(Flatten, GivesEachAddressToTheGreatestPriority) {
   using symbolize::ScanRange;
-  // Against painting byte by byte.
+  // Compares with painting byte by byte.
   std::mt19937 chance(3);
   for (int round = 0; round < 300; ++round) {
     std::vector<ScanRange> ranges;
@@ -412,7 +412,7 @@ TEST(Flatten, GivesEachAddressToTheGreatestPriority) {
   }
 }
 
-TEST(Demangle, LeavesWhatIsNotMangled) {
+TEST(Demangle, KeepsNamesThatAreNotMangled) {
   EXPECT_EQ(symbolize::demangle("_ZN2ns1fEi"), "ns::f(int)");
   EXPECT_EQ(symbolize::demangle("main"), "main");
   EXPECT_EQ(symbolize::demangle("_Zbad"), "_Zbad");

@@ -1,5 +1,5 @@
-// Chains of callers. The oracle is libgcc's unwinder, which reads the same tables by code of its
-// own: a clock interrupts this program, and both unwind from there.
+// Tests chains of callers. The oracle is libgcc's unwinder, which reads the same tables with code
+// of its own: a clock interrupts this program, and both unwind from there.
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -113,14 +113,14 @@ KEEP uint64_t leaf(uint64_t x) {
   return x;
 }
 KEEP uint64_t deep(uint64_t x, int depth) {
-  uint64_t kept[3] = {x, x + 1, x + 2}; // registers are saved, and popped
+  uint64_t kept[3] = {x, x + 1, x + 2}; // forces registers to be saved and restored
   if (depth == 0)
     return leaf(x);
   kept[0] = deep(kept[1] ^ kept[2], depth - 1);
   return kept[0] + leaf(kept[2]) + kept[1];
 }
 KEEP uint64_t with_alloca(uint64_t x) {
-  auto *room = static_cast<volatile uint64_t *>(__builtin_alloca((x % 64 + 1) * 8)); // by rbp
+  auto *room = static_cast<volatile uint64_t *>(__builtin_alloca((x % 64 + 1) * 8)); // needs rbp
   room[0] = deep(x, 2);
   return room[0] + 1;
 }
@@ -167,7 +167,7 @@ KEEP uint64_t by_the_kernel(uint64_t x) {
 }
 void on_alarm(int) { sink = sink + deep(sink, 3); }
 
-// Waits for the process's other clock meanwhile: handlers are interrupted, too.
+// Another clock of the process runs meanwhile, so that handlers are interrupted, too.
 KEEP void run_until_sampled(size_t count) {
   struct sigaction action {};
   action.sa_sigaction = on_tick;
@@ -200,7 +200,7 @@ KEEP void run_until_sampled(size_t count) {
 
 uint64_t limit_of_stack() {
   std::ifstream maps("/proc/self/maps");
-  std::string line; // not itself: AddressSanitizer has a stack of its own for such
+  std::string line; // the line may be elsewhere: AddressSanitizer has a separate stack for such
   const auto here = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
   while (std::getline(maps, line)) {
     unsigned long start = 0, end = 0;
@@ -235,15 +235,15 @@ protected:
     pcs.clear();
     return unwinder_->unwind(input, pcs);
   }
-  // What libgcc told, from the interrupted pc outward.
+  // Returns libgcc's chain, from the interrupted pc outward.
   static std::span<void *const> oracle(const Interrupted &from) {
     const auto all = std::span(from.oracle).first(static_cast<size_t>(from.frames));
     const auto pc = reinterpret_cast<void *>(from.registers.pc());
     const auto at = std::ranges::find(all, pc);
     return all.subspan(static_cast<size_t>(at - all.begin()));
   }
-  // In the last instructions of a landing in a handler of exceptions libgcc has moved the stack
-  // pointer, which no table tells: it goes astray there itself.
+  // In the last instructions before a landing pad, libgcc has moved the stack pointer, which no
+  // table describes; libgcc's own chain is wrong there.
   bool is_astray(const Interrupted &from) const {
     return std::ranges::any_of(oracle(from), [this](const void *address) {
       return !code_.at(reinterpret_cast<uint64_t>(address) - 1);
@@ -261,13 +261,13 @@ std::string words(std::span<const uint64_t> pcs) {
   return out;
 }
 
-// A return address, of which ours is one less; or where a signal came.
+// Accepts a return address, which is one more than ours, or the address where a signal arrived.
 bool is_frame(uint64_t ours, const void *theirs) {
   const auto address = reinterpret_cast<uint64_t>(theirs);
   return ours == address || ours + 1 == address;
 }
 
-TEST_F(SymbolizeUnwind, ChainsEqualLibgccs) {
+TEST_F(SymbolizeUnwind, AgreesWithLibgcc) {
   size_t equal = 0, signals = 0, astray = 0;
   std::vector<uint64_t> pcs;
   for (size_t i = 0; i < taken; ++i) {
@@ -294,8 +294,8 @@ TEST_F(SymbolizeUnwind, ChainsEqualLibgccs) {
   EXPECT_GT(signals, 0u) << "no sample fell into a handler";
 }
 
-// A cut copy gives the beginning of the same chain, and says that it is cut.
-TEST_F(SymbolizeUnwind, AShortCopyIsCutNotWrong) {
+// A truncated stack dump gives the beginning of the same chain, and the result says so.
+TEST_F(SymbolizeUnwind, TruncatesTheChainOfAShortDump) {
   std::vector<uint64_t> whole, cut;
   size_t shorter = 0;
   for (size_t i = 0; i < taken; i += 3) {
@@ -316,9 +316,9 @@ TEST_F(SymbolizeUnwind, AShortCopyIsCutNotWrong) {
   EXPECT_GT(shorter, 100u);
 }
 
-// Rows are found by the very pc, and absent ones are remembered: neither the order of asking nor
-// what was asked before may change a chain.
-TEST_F(SymbolizeUnwind, NoChainDependsOnTheOrderOfAsking) {
+// Rows are cached by pc, and so are missing ones: neither the order of the requests nor earlier
+// requests may change a chain.
+TEST_F(SymbolizeUnwind, DoesNotDependOnTheOrderOfRequests) {
   std::vector<std::vector<uint64_t>> chains(taken);
   std::vector<StackEnd> ends;
   for (size_t i = 0; i < taken; ++i)
@@ -336,8 +336,8 @@ TEST_F(SymbolizeUnwind, NoChainDependsOnTheOrderOfAsking) {
   }
 }
 
-// elfutils locks nothing: each unwinder has handles of its own, of the same files.
-TEST_F(SymbolizeUnwind, TwoUnwindersWorkAtOnce) {
+// elfutils does not lock, so each unwinder has its own handles of the same files.
+TEST_F(SymbolizeUnwind, AllowsTwoUnwindersAtOnce) {
   struct Worker {
     std::unique_ptr<Unwinder> unwinder = make_unwinder();
     OwnCode code{*unwinder};
@@ -358,15 +358,16 @@ TEST_F(SymbolizeUnwind, TwoUnwindersWorkAtOnce) {
   EXPECT_EQ(one.chains, other.chains);
 }
 
-// A handler on a stack of its own: where it was called is not in the copy. Cut there, not wrong.
-TEST_F(SymbolizeUnwind, AnAlternateStackIsCutWhereItWasEntered) {
+// The handler runs on an alternate stack, so the dump does not contain its caller: the chain is
+// truncated there, but correct.
+TEST_F(SymbolizeUnwind, TruncatesAChainWhereAnAlternateStackWasEntered) {
   constexpr size_t size = 65536;
   void *const room =
       ::mmap(nullptr, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(room, MAP_FAILED);
   stack_t alternate{}, before{};
   alternate.ss_sp = room;
-  alternate.ss_size = size; // what lies above is copied, too
+  alternate.ss_size = size; // the memory above it is copied, too
   ASSERT_EQ(::sigaltstack(&alternate, &before), 0);
   struct sigaction inner {
   }, outer{};
@@ -394,8 +395,8 @@ TEST_F(SymbolizeUnwind, AnAlternateStackIsCutWhereItWasEntered) {
   ::munmap(room, 2 * size);
 }
 
-// Whatever lies on the stack: it ends, and tells code only.
-TEST_F(SymbolizeUnwind, NonsenseEnds) {
+// Whatever the stack holds, unwinding ends and reports only addresses of code.
+TEST_F(SymbolizeUnwind, EndsOnRandomStacks) {
   std::vector<uint64_t> pcs;
   uint64_t random = 1;
   const auto next = [&random] { return random = leaf(random); };
@@ -405,7 +406,7 @@ TEST_F(SymbolizeUnwind, NonsenseEnds) {
     for (int round = 0; round < 10; ++round) {
       for (size_t change = 0; change < 8; ++change) {
         const size_t word = next() % (at.bytes / 8 / (1 + next() % 64) + 1) * 8;
-        // A stack's own address makes loops.
+        // An address of the stack itself makes loops.
         const uint64_t value = next() % 2 ? next() : at.registers.sp() + next() % 4096 / 8 * 8;
         if (word + 8 <= at.bytes)
           std::memcpy(at.stack.data() + word, &value, sizeof value);
@@ -420,8 +421,8 @@ TEST_F(SymbolizeUnwind, NonsenseEnds) {
   }
 }
 
-// Code that no file is mapped for, as a JIT compiler makes it: by its frame pointers.
-TEST_F(SymbolizeUnwind, CodeWithoutRulesIsFollowedByFramePointers) {
+// Code without a mapped file, as a JIT compiler makes it, is unwound by its frame pointers.
+TEST_F(SymbolizeUnwind, FollowsFramePointersWithoutRules) {
   // push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
   const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
   void *room = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-// A folder that goes away with its owner, and files in it.
+// A directory that is removed with its owner, and files in it.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Source text with its costs beside.
+// Annotates source text with its costs.
 #pragma once
 
 #include <cstdint>
@@ -15,67 +15,75 @@
 
 namespace tally {
 
-// Where the text of a source file is now.
+// Describes where source files are now, which may differ from the profile's paths.
 struct SourcePaths {
-  std::vector<std::pair<std::string, std::string>>
-      replaced;                     // a path's beginning, and what it is now
-  std::vector<std::string> folders; // searched for the path's last parts, as many as are there
+  std::vector<std::pair<std::string, std::string>> replaced; // a path's prefix, and its replacement
+  std::vector<std::string> folders; // directories in which the end of a path is searched
 
-  // Of the paths that exist the first: the path with each replacement, the path itself, the
-  // folders.
+  // Returns the first of these that is a regular file: `path` with each matching replacement,
+  // `path` itself, and for each directory the longest end of `path` that exists in it. Returns
+  // nothing if there is none.
   TALLY_API std::optional<std::string> find(std::string_view path) const;
 };
 
+// The calls of one function from one line.
 struct AnnotatedCall {
-  std::string name, file, object;
+  std::string name, file, object; // of the callee
   uint64_t calls = 0;
   std::vector<uint64_t> inclusive; // one for each event
-  // The caller is called again on the way, so that these costs hold each other.
+  // The call can lead back to its caller (both are in one cycle of the call graph, or are recursion
+  // levels of one function), so that the costs of nested calls include each other.
   bool recursive = false;
 };
 
 struct AnnotatedLine {
-  uint32_t line = 0; // 0: costs that no line is known for
+  uint32_t line = 0; // 0 for costs whose line is unknown
   std::string text;
-  std::vector<uint64_t> self, inclusive; // empty: the line has no cost, and gives context
-  std::vector<AnnotatedCall> calls;      // made there, the costliest first
+  std::vector<uint64_t> self, inclusive; // one for each event; empty for a line of context
+  std::vector<AnnotatedCall> calls;      // made there, by falling inclusive cost
 };
 
 struct AnnotatedFile {
-  std::string file;           // as the profile names it
-  std::string source;         // where its text was read; empty: nowhere
-  std::string problem;        // why it could not be read, where it was found
-  uint32_t source_lines = 0;  // how many that has
-  std::vector<uint64_t> self; // of the lines shown
+  std::string file;           // the path in the profile
+  std::string source;         // the path that was read; empty if none was
+  std::string problem;        // why a source that was found cannot be read; else empty
+  uint32_t source_lines = 0;  // number of lines in `source`
+  std::vector<uint64_t> self; // sum over `lines`, one for each event
   std::vector<AnnotatedLine> lines;
 };
 
 struct Annotation {
   std::vector<std::string> events;
-  std::vector<uint64_t> totals;     // of the profile
-  std::vector<AnnotatedFile> files; // the costliest first
-  // That were meant by the name of a function, where these are several; sorted.
+  std::vector<uint64_t> totals; // of the whole profile, one for each event
+  std::vector<AnnotatedFile>
+      files; // files of the functions' definitions first; by falling self cost
+  // The functions that the name matches, sorted; empty unless there are several.
   std::vector<std::string> functions;
 };
 
 struct AnnotateOptions {
   SourcePaths sources;
-  uint32_t context = 3; // lines without cost shown around those with
+  uint32_t context = 3; // lines without cost to show before and after each line with cost
 };
 
-// `what`: FUNCTION, FILE or FILE:LINE. A file is named by its path or by the last parts of it. What
-// is neither is not_found, with names that hold it; so is a name of several files, and a line that
-// has no cost near it and no text here. Inclusive cost of a line: its self cost and that of calls
-// out of the caller's cycle, where "f" and "f'2" are one.
+// Annotates `what`, which is FUNCTION, FILE or FILE:LINE. A file is named by its path or by the
+// last components of it. The inclusive cost of a line is its self cost plus that of its calls,
+// except calls within the caller's cycle; "f" and "f'2" (Callgrind's recursion levels) count as one
+// function. Errors: not_found if `what` is neither a function nor a file (the message lists similar
+// names), if it is the name of several files, or if the line has neither a cost near it nor a
+// readable text; no_data if it has calls to it, but no costs of its own.
 TALLY_API Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
                                       const AnnotateOptions &options = {});
 
-// The same of stacks, aggregated.
+// Aggregates the stacks, then does the same.
 TALLY_API Result<Annotation> annotate(const StackProfile &profile, std::string_view what,
                                       const AnnotateOptions &options = {});
 
+// Returns a table for each file: self and inclusive cost of the first event, line number and text.
 TALLY_API std::string to_text(const Annotation &annotation, const TextOptions &options = {});
-// limit: of each file's lines; 0: all.
+// Returns {"events","totals","files":[{"file","source","self","lines":[{"line","text","self",
+// "inclusive","calls":[{"name","file","object","calls","recursive","inclusive"}]}]}]}. `limit` is
+// the maximum number of lines for each file; 0 means all.
 TALLY_API std::string to_json(const Annotation &annotation, uint32_t limit = 0);
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// What a build folder makes, by its compilation database.
+// Determines what a build directory builds, from its compilation database.
 #pragma once
 
 #include <set>
@@ -10,26 +10,29 @@
 
 namespace tally {
 
-// Paths that are `from`, or lie below it, lie at `to` instead.
+// Maps the path `from`, and all paths below it, to `to`.
 struct PathMap {
   std::string from, to;
 };
 
 struct BuildNotes {
-  // The notes (.gcno) that the compiler leaves beside the objects; real, absolute paths. They need
-  // not be there.
+  // Paths of the notes (.gcno) that the compiler writes beside the objects, absolute and without
+  // symbolic links. The files need not exist.
   std::set<std::string> paths;
-  // These undo the options by which compilers record other paths than the real ones
-  // (-ffile-prefix-map and related ones): `from` is the recorded path. Each stands once. Where
-  // several have the same `from`, only the existing files show which one was meant.
+  // Undo the options by which a compiler records other paths than the real ones
+  // (-ffile-prefix-map, -fdebug-prefix-map, -fprofile-prefix-map, -fcoverage-prefix-map): `from`
+  // is the recorded path. There are no duplicates. If several have the same `from`, only the
+  // existing files show which one was meant.
   std::vector<PathMap> maps;
-  // False: there are commands, and none of them asks for counters.
+  // False if the database has commands and none of them enables coverage (--coverage,
+  // -fprofile-arcs, -ftest-coverage). A response file (@FILE) may hold such an option, and counts.
   bool asks_for_counters = true;
 };
 
-// Reads FOLDER/compile_commands.json. An object is an entry's "output" or, where it has none, what
-// follows -o in its "arguments" or "command" (clang.llvm.org/docs/JSONCompilationDatabase.html); an
-// entry without any is left out.
+// Reads `folder`/compile_commands.json. The object of an entry is its "output" or, if it has none,
+// the operand of -o in its "arguments" or "command" (see
+// clang.llvm.org/docs/JSONCompilationDatabase.html). An entry without either is ignored. Fails if
+// the file cannot be read, and with invalid_input if it is not a compilation database.
 TALLY_API Result<BuildNotes> notes_of_build(const std::string &folder);
 
 } // namespace tally

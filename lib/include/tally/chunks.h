@@ -1,4 +1,4 @@
-// A long column that grows without being copied.
+// Implements a long column that grows without being copied.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,9 @@
 
 namespace tally {
 
-// Rows in pieces of one size: growing moves nothing and wastes no more than one piece, where a
-// vector would hold up to three times its rows for a moment. For tables of millions of rows.
+// An array in chunks of 2^Bits rows, for tables of millions of rows. Growing moves no row and
+// wastes at most one chunk, whereas a vector that grows temporarily needs memory for up to three
+// times its rows.
 template <class T, size_t Bits = 14> class Chunks {
 public:
   static constexpr size_t chunk_rows = size_t{1} << Bits;
@@ -38,7 +39,7 @@ public:
 
   const T &operator[](size_t row) const { return chunks_[row >> Bits][row & (chunk_rows - 1)]; }
   T &operator[](size_t row) { return chunks_[row >> Bits][row & (chunk_rows - 1)]; }
-  // Called for each row of tables of millions.
+  // Inlined because it is called once for each of millions of rows.
   [[gnu::always_inline]] void push_back(const T &value) {
     const size_t within = size_ & (chunk_rows - 1);
     if (within == 0)

@@ -1,4 +1,4 @@
-// Coverage of all objects below some folders.
+// Collects the coverage of all objects below some directories.
 #pragma once
 
 #include <cstdint>
@@ -15,57 +15,62 @@
 
 namespace tally {
 
-// What one run of a test has left: pack_counters().
+// The counters that one run of a test left, as pack_counters() writes them.
 struct TestRun {
-  std::string test;     // several runs may be of one
-  std::string counters; // the file; it need not be there
+  std::string test;     // name of the test; several runs may share it
+  std::string counters; // path of the file; need not exist if the run left no counters
 };
 
 struct CollectOptions {
-  // Folders, anywhere below which counters and notes are taken; such files themselves; or reports
-  // that are read back (lcov's tracefile, gcovr's JSON).
+  // Directories, which are searched recursively for counters and notes; such files themselves; or
+  // reports to read back (lcov's tracefile, gcovr's JSON), where "-" is standard input.
   std::vector<std::string> paths{"."};
-  // Not empty: of the objects, only those that this folder's compile_commands.json names
-  // (notes_of_build()), with the counters beside them; all else is left from earlier builds and
-  // runs.
+  // A build directory, or empty. If given, only objects that its compile_commands.json names
+  // (notes_of_build()) are used, with the counters beside them; all others are remains of earlier
+  // builds and runs.
   std::string build{};
-  // Leaves out objects whose path matches an exclude. The path is relative to `build` if that is
-  // given, and as in `paths` otherwise.
+  // Leaves out objects whose notes' path matches an exclude; filters have no effect here. The path
+  // is relative to `build` if that is given, and begins as in `paths` otherwise.
   PathFilter objects;
-  // Applied to the names of sources as objects and reports have them, relative or absolute; the
-  // first that fits holds.
+  // Replace prefixes of the source paths in objects and reports, relative or absolute. The first
+  // that matches applies.
   std::vector<PathMap> substitutes{};
-  // Sources below it are shown relative to it.
+  // Sources below this directory are shown, and matched by `filter`, relative to it.
   std::string root = ".";
-  PathFilter filter;
-  // Not empty: Coverage::tests tells these apart; counters that lie elsewhere are of the test "".
+  PathFilter filter; // selects sources
+  // If not empty, Coverage::tests has the coverage of each test; counters that are found in `paths`
+  // belong to the test "".
   std::vector<TestRun> runs{};
   unsigned threads = 1;
-  bool throw_branches = false; // taken by exceptions: they count, too
-  bool markers = true;         // exclusion markers in sources
-  // Strict: an object that cannot be used is an error, too.
+  bool throw_branches = false; // count branches that exceptions take, too
+  bool markers = true;         // obey exclusion markers in sources
+  // With MergePolicy::strict, an object that cannot be used is an error, as is any warning about
+  // one.
   MergePolicy policy = MergePolicy::lenient;
-  // Called by the thread that called, from time to time.
+  // Reports how many of all objects are done; called repeatedly, by the calling thread.
   std::function<void(size_t done, size_t all)> progress{};
 };
 
-// Sources have their real, absolute paths.
+// Source paths are absolute and have no symbolic links.
 struct CollectedCoverage {
   Coverage coverage;
-  std::string root; // real and absolute
+  std::string root; // CollectOptions::root, absolute and without symbolic links
   std::vector<ObjectFiles> objects;
-  size_t reports = 0;
-  size_t counted = 0;   // objects with counters, and with sources that count
-  size_t never_ran = 0; // objects without counters: no line of theirs ran
-  size_t skipped = 0;   // that could not be used; each is found
-  size_t sources_left_out = 0;
+  size_t reports = 0;          // number of reports that were read
+  size_t counted = 0;          // objects with counters, and with a source that was selected
+  size_t never_ran = 0;        // objects without usable counters: none of their lines ran
+  size_t skipped = 0;          // objects that could not be used; each has a diagnostic
+  size_t sources_left_out = 0; // sources that the filter does not select or that do not exist
   std::vector<std::string>
-      tests_without_data; // none of whose runs left counts of these objects; sorted
+      tests_without_data; // tests none of whose runs left counts of these objects; sorted
 };
 
-// Of an object the notes are needed: beside the counters or, where GCOV_PREFIX led these elsewhere,
-// at the end of their path. Of the findings, at most 1000 are kept. no_data: there is no file to
-// take.
+// Collects coverage. Each object needs its notes. They are beside its counters or, if GCOV_PREFIX,
+// GCOV_PREFIX_STRIP or -fprofile-dir moved the counters, are found by the original path that the
+// path or name of the counters contains (unless CollectOptions::build is given). Problems with
+// single objects and sources are reported in `diagnostics`. Errors: no_data if there are neither
+// counters, notes nor reports; those of reading a path of `options`; and those of
+// CollectOptions::policy.
 TALLY_API Result<CollectedCoverage> collect_coverage(const CollectOptions &options,
                                                      Diagnostics &diagnostics);
 

@@ -1,7 +1,8 @@
-// Costs of lines and calls: what Callgrind and gmon files hold, and what tables are drawn from.
+// Defines a profile of costs by line and call, as Callgrind and gmon files hold it. Tables are made
+// from it.
 //
-// Rows come in blocks: the self costs, calls and jumps of one function, in one file, in one part.
-// Filled through CostProfileBuilder, validated once, then const.
+// Rows are grouped in blocks: the self costs, calls and jumps of one function, in one file, in one
+// part. A CostProfileBuilder fills and validates a profile, which is const afterwards.
 #pragma once
 
 #include <cstdint>
@@ -26,30 +27,31 @@ enum class CostFunctionId : uint32_t {};
 enum class CostPartId : uint32_t {};
 enum class BlockId : uint32_t {};
 
-// Tables are as wide as a profile has events: with very many they would need far more memory than
-// its file has bytes. Valgrind knows about 20.
+// The maximum number of events. Tables have a column for each event, so with very many they would
+// need far more memory than the file has bytes. Valgrind has about 20 events.
 inline constexpr size_t most_cost_events = 256;
 
 struct CostEvent {
   StringId name{};      // "ticks", "Ir"
   StringId long_name{}; // "Instruction Fetch"; may be empty
-  StringId formula{};   // of a derived event: "Ir + 10 I1mr"; empty for a counted one
+  StringId formula{};   // for a derived event: "Ir + 10 I1mr"; empty for a counted one
 };
 
 struct CostPart {
   uint32_t number = 1;
-  int32_t pid = 0;
-  int32_t thread = 0; // 0: all threads together
-  StringId command{};
-  StringId trigger{};
-  StringId time_range{};
-  std::vector<std::pair<StringId, StringId>> descriptions; // other "desc:" lines, in order
-  // What the tool says it counted, one for each of the first events, where that is not the sum of
-  // the rows.
+  int32_t pid = 0;       // 0 if unknown
+  int32_t thread = 0;    // 0 for all threads together
+  StringId command{};    // the program and its arguments
+  StringId trigger{};    // "desc: Trigger": the event that ended the part
+  StringId time_range{}; // "desc: Timerange", as text
+  std::vector<std::pair<StringId, StringId>>
+      descriptions; // name and text of other "desc:" lines, in order
+  // The totals that the tool recorded, one for each of the first events; empty if they equal the
+  // sums of the rows.
   std::vector<uint64_t> summary;
 };
 
-// A function is told apart by all three fields.
+// All three fields together identify a function.
 struct CostFunction {
   StringId name{};
   FileId file = none<FileId>;
@@ -58,16 +60,16 @@ struct CostFunction {
 };
 
 struct CostPosition {
-  uint64_t address = 0;     // link-time; 0: not known
-  uint32_t line = 0;        // 0: not known
-  uint64_t basic_block = 0; // where its basic block begins; 0: not known
+  uint64_t address = 0;     // link-time; 0 if unknown
+  uint32_t line = 0;        // 0 if unknown
+  uint64_t basic_block = 0; // address at which the basic block begins; 0 if unknown
   friend auto operator<=>(const CostPosition &, const CostPosition &) = default;
 };
 
-// Positions of rows: no room is taken for what none of them carries.
+// The positions of rows. Fields that no row carries take no memory.
 class TALLY_API PositionColumn {
 public:
-  // From now on. Rows that are there already keep 0.
+  // Adds fields that rows carry from now on. In existing rows they are 0.
   void carry(bool addresses, bool basic_blocks);
   void push_back(const CostPosition &position) {
     if (addresses_)
@@ -90,8 +92,8 @@ private:
   Chunks<uint32_t> line_;
 };
 
-// Rows of unsigned costs. Zeros at a row's end are not stored; the others take one byte for each
-// seven bits (LEB128), for most costs are small.
+// A table of unsigned costs. Zeros at the end of a row are not stored; the other costs are stored
+// as LEB128, one byte for each seven bits, because most costs are small.
 class TALLY_API CostTable {
 public:
   CostTable() = default;
@@ -101,12 +103,13 @@ public:
   CostTable &operator=(const CostTable &other);
   ~CostTable() = default;
 
-  // False when the table is full (2^32 rows or about 4 GiB), or the row wider than 6000 costs.
+  // Appends a row. Returns false if the table is full (2^32 rows, or about 4 GiB), or if the row
+  // has more than about 6500 costs, not counting zeros at its end.
   [[nodiscard]] bool push(std::span<const uint64_t> costs);
   uint32_t rows() const { return static_cast<uint32_t>(first_.size()); }
-  // Fills `out` (one for each event), with zeros where nothing is stored.
+  // Stores the row's costs in `out`, one for each event, and 0 for those that are not stored.
   void get(uint32_t row, std::span<uint64_t> out) const;
-  // Adds the row to the sums; false where one leaves 64 bits.
+  // Adds the row to `sums`. Returns false if a sum exceeds 64 bits.
   [[nodiscard]] bool add_to(uint32_t row, std::span<uint64_t> sums) const;
   size_t memory_bytes() const;
 
@@ -114,16 +117,17 @@ private:
   class Decoder;
   static constexpr size_t chunk_bytes = size_t{1} << 16;
 
-  Chunks<uint32_t> first_; // chunk and byte where the row begins: how many costs, then these
+  Chunks<uint32_t> first_; // offset of each row: its number of costs, then the costs
   std::vector<std::unique_ptr<uint8_t[]>> chunks_;
-  size_t used_ = chunk_bytes; // of the newest chunk
+  size_t used_ = chunk_bytes; // bytes used of the newest chunk
 };
 
+// The half-open row ranges of one function's costs, calls and jumps, in one file and one part.
 struct CostBlock {
   CostPartId part{};
   CostFunctionId function{};
-  FileId file = none<FileId>; // of the lines; differs from the function's for inlined code
-  uint32_t first_cost = 0, last_cost = 0; // half-open
+  FileId file = none<FileId>; // file of the lines; for inlined code it differs from the function's
+  uint32_t first_cost = 0, last_cost = 0;
   uint32_t first_call = 0, last_call = 0;
   uint32_t first_jump = 0, last_jump = 0;
   bool empty() const {
@@ -132,33 +136,33 @@ struct CostBlock {
 };
 
 struct CostCall {
-  CostPosition from;
+  CostPosition from; // of the call
   CostFunctionId callee{};
-  CostPosition target;
-  uint64_t count = 0;
+  CostPosition target; // of the callee
+  uint64_t count = 0;  // number of calls; for stacks, of the samples that hold the call
 };
 
 struct CostJump {
   CostPosition from;
   CostPosition target;
-  FileId target_file = none<FileId>;                     // none: the same
-  CostFunctionId target_function = none<CostFunctionId>; // none: the same
+  FileId target_file = none<FileId>;                     // none if it is the block's file
+  CostFunctionId target_function = none<CostFunctionId>; // none if it is the block's
   bool conditional = false;
-  uint64_t executed = 0;
-  uint64_t followed = 0;
+  uint64_t executed = 0; // how often the jump ran
+  uint64_t followed = 0; // how often it was taken
 };
 
 class TALLY_API CostProfile {
 public:
   StringPool strings;
-  StringId creator{};
-  bool has_addresses = false;    // positions carry instr
-  bool has_basic_blocks = false; // … bb
-  bool has_lines = true;         // … line
-  bool has_call_costs = true;    // false: calls were counted, and what they cost was not
+  StringId creator{};            // the tool that wrote the profile
+  bool has_addresses = false;    // positions have addresses (Callgrind's "instr")
+  bool has_basic_blocks = false; // positions have basic blocks ("bb")
+  bool has_lines = true;         // positions have lines ("line")
+  bool has_call_costs = true;    // false if calls were counted, but not their costs
 
   std::span<const CostEvent> events() const { return events_; }
-  // Sums of others by their formula: not counted, no cost of a row.
+  // Events that are computed from others by their formula, and have no column in the tables.
   std::span<const CostEvent> derived_events() const { return derived_events_; }
   const Column<CostPartId, CostPart> &parts() const { return parts_; }
   const Column<ObjectId, StringId> &objects() const { return objects_; }
@@ -177,23 +181,25 @@ public:
   uint32_t jump_count() const { return jump_counts_.rows(); }
   CostJump jump(uint32_t row) const;
 
-  // Inclusive cost of a function, where the source knew it (from stacks: once a function a stack).
-  // Empty when it must be derived from the arcs.
+  // Whether the source of the profile knew the inclusive costs of functions. From stacks, each
+  // stack counts once for each function in it. Otherwise CallGraph derives them from the arcs.
   bool has_inclusive() const { return !inclusive_.empty(); }
+  // Returns the inclusive costs of a function, one for each event. Requires has_inclusive().
   std::span<const uint64_t> inclusive(CostFunctionId function) const {
     return std::span(inclusive_)
         .subspan(size_t{index_of(function)} * events_.size(), events_.size());
   }
-  // Where costs of the first event were shared out among functions (as the bins of a histogram are)
-  // and rounded: a function's share before that. Empty where costs are what was counted.
+  // Whether costs of the first event were distributed among functions, as the bins of a histogram
+  // are, and rounded. exact_self() then returns a function's self cost before rounding, else 0.
   bool has_exact_self() const { return !exact_self_.empty(); }
   double exact_self(CostFunctionId function) const {
     return index_of(function) < exact_self_.size() ? exact_self_[index_of(function)] : 0;
   }
-  std::span<const uint64_t> totals() const { return totals_; } // sums of self cost
-  // The same of one part; events left out at the end are 0.
+  // Returns the sums of self cost over all parts, one for each event.
+  std::span<const uint64_t> totals() const { return totals_; }
+  // Returns the sums of one part. The result may be shorter than events(); the rest are 0.
   std::span<const uint64_t> totals(CostPartId part) const { return part_totals_[index_of(part)]; }
-  size_t memory_bytes() const; // of the rows
+  size_t memory_bytes() const; // of all rows
 
 private:
   friend class CostProfileBuilder;
@@ -223,49 +229,55 @@ private:
   std::vector<std::vector<uint64_t>> part_totals_;
 };
 
+// Fills a CostProfile.
 class TALLY_API CostProfileBuilder {
 public:
   StringId intern(std::string_view text) { return profile_.strings.intern(text); }
+  // Adds a counted event, which is the next column of all costs.
   void add_event(std::string_view name, std::string_view long_name = {},
                  std::string_view formula = {});
-  // Of a counted event, or of a derived one, which it adds.
+  // Sets the long name and formula of an event. An unknown event is added as a derived one.
   void describe_event(std::string_view name, std::string_view long_name, std::string_view formula);
   void set_creator(std::string_view creator) { profile_.creator = intern(creator); }
   void set_call_costs(bool known) { profile_.has_call_costs = known; }
-  // What positions carry. Rows that are there already keep 0 where they had nothing.
+  // Sets the fields that positions have. In existing rows, new fields are 0.
   void set_positions(bool addresses, bool lines, bool basic_blocks = false);
   CostPartId add_part(CostPart part);
   CostPart &part(CostPartId id) { return profile_.parts_[id]; }
   const CostProfile &so_far() const { return profile_; }
-  // Unified by name; "" and "???" are the one unknown.
+  // Add an object, file or function, or return the existing one with the same fields. "" and "???"
+  // (Callgrind's word) both name the unknown object or file.
   ObjectId add_object(std::string_view name);
   FileId add_file(std::string_view name);
   CostFunctionId add_function(std::string_view name, FileId file, ObjectId object) {
     return add_function(intern(name), file, object);
   }
-  // The same, for a reader that has interned the name; "???" is not looked for.
+  // Do the same for a name that is interned already; "???" is not recognized.
   ObjectId add_object(StringId name);
   FileId add_file(StringId name);
   CostFunctionId add_function(StringId name, FileId file, ObjectId object);
 
-  // Rows belong to the block begun last; one before any block makes finish() fail. A block equal to
-  // the last one goes on.
+  // Begins a block, or continues the last one if it is the same. Rows are added to the last block;
+  // a row before the first block makes finish() fail.
   void begin_block(CostPartId part, CostFunctionId function, FileId file);
-  // One cost for each event; those left out at the end are 0. Returns none, or the index of the
-  // first event whose sum over the part leaves 64 bits (finish() fails then).
+  // Adds a row with one cost for each event; costs that are missing at the end are 0. Returns the
+  // index of the first event whose sum over the part exceeds 64 bits, in which case finish() fails.
+  // Otherwise returns nothing.
   std::optional<size_t> add_cost(CostPosition position, std::span<const uint64_t> costs);
   void add_call(const CostCall &call, std::span<const uint64_t> inclusive_costs);
   void add_jump(const CostJump &jump);
   void set_inclusive(CostFunctionId function, std::span<const uint64_t> costs);
   void set_exact_self(CostFunctionId function, double cost);
 
-  Result<CostProfile> finish(); // validates; the builder is empty afterwards
+  // Validates and returns the profile; the builder is empty afterwards. Errors: limit if there are
+  // too many costs, overflow if a total exceeds 64 bits, and invalid_input as validate().
+  Result<CostProfile> finish();
 
 private:
   CostProfile profile_;
-  std::vector<ObjectId> objects_; // by string; none: not added yet
+  std::vector<ObjectId> objects_; // by string; none if not added yet
   std::vector<FileId> files_;
-  struct LastFunction { // of a name: most have one
+  struct LastFunction { // the last function of a name; most names have one
     CostFunction function;
     CostFunctionId id = none<CostFunctionId>;
   };
@@ -274,31 +286,38 @@ private:
     size_t operator()(const CostFunction &f) const;
   };
   std::unordered_map<CostFunction, CostFunctionId, FunctionHash> functions_;
-  CostBlock *block(); // the newest; null, and broken_, where there is none
+  CostBlock *block(); // the last block; if there is none, sets broken_ and returns null
   bool full_ = false, broken_ = false;
-  std::optional<size_t> overflown_; // event
+  std::optional<size_t> overflown_; // the event
 };
 
+// Checks that all ids and row ranges are valid and that there are 1 to most_cost_events events.
+// Fails with invalid_input otherwise.
 TALLY_API Result<void> validate(const CostProfile &profile);
 
-// How often each counted event is in one: in itself once, in a derived one by its formula. An
-// unknown name is invalid_argument, with those there are; a formula that makes no sense is
-// invalid_input.
+// Returns the factor of each counted event in `event`: for a counted event, 1 for itself and 0 for
+// the others; for a derived one, the factors of its formula (Callgrind's manual, "Callgrind Format
+// Specification"). Errors: invalid_argument for an unknown name, with a list of the names;
+// invalid_input for a formula that cannot be parsed.
 TALLY_API Result<std::vector<uint64_t>> event_weights(const CostProfile &profile,
                                                       std::string_view event);
-// The profile with one event alone, counted or derived. Errors: as event_weights().
+// Returns the profile reduced to one event, counted or derived. Errors: those of event_weights(),
+// and overflow if a cost exceeds 64 bits.
 TALLY_API Result<CostProfile> one_event(const CostProfile &profile, std::string_view event);
 
 struct AggregateOptions {
-  PartId only_part = none<PartId>; // none: the sum of all parts, as one
-  // A file that holds calls alone gets a line of cost 0, where one of them is made:
-  // callgrind_annotate takes for granted that every source it shows has a line.
+  PartId only_part = none<PartId>; // none for the sum of all parts, as one part
+  // Adds a line of cost 0, at one of the calls, to each file that has calls but no costs, because
+  // callgrind_annotate assumes that every source it shows has a line.
   bool line_in_each_file = false;
 };
 
-// Self cost by function, file, address and line; an arc for each pair of frames, its cost and its
-// count the samples whose stack holds it, once a stack; inclusive once a function a stack. What has
-// no stack or no name is booked on the unknown function of its object.
+// Converts stacks to costs. Self costs are by function, file, address and line. Each caller and
+// callee frame is an arc, whose cost is that of the stacks that hold it, counting each stack once;
+// its count is the cost of the first event. In the inclusive costs, each stack counts once for each
+// function. Samples without a stack or name are costs of the unknown function of their object.
+// Errors: no_data if the profile has no events, invalid_input for a negative value, and those of
+// CostProfileBuilder::finish().
 TALLY_API Result<CostProfile> aggregate(const StackProfile &stacks, AggregateOptions options = {});
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// One object file's coverage, from the files that its compiler and its runs left.
+// Counts one object file's coverage, from the files that the compiler and the runs wrote.
 #pragma once
 
 #include <functional>
@@ -15,54 +15,58 @@
 
 namespace tally {
 
-// Paths; those that need not be there may be missing.
+// Paths of one object's files. Only the notes must exist.
 struct ObjectFiles {
   std::string notes; // .gcno, .bbg
-  std::string data;  // .gcda, .da
-  std::string lines; // .bb; "": not of GCC before 3.4
+  std::string data;  // .gcda, .da: the counters
+  std::string lines; // .bb; empty unless the compiler is GCC before 3.4
   bool gcc3() const { return !lines.empty(); }
 };
-// The files beside one of them, by its ending. `path` with any other is taken for notes or
-// counters of today's GCC.
+// Returns the paths of an object's files, given one of them. Endings other than .da, .bbg and .bb
+// are taken as those of GCC 3.4 or later.
 TALLY_API ObjectFiles files_of_object(std::string_view path);
 
 struct CountedObject {
-  std::string compiler; // "12.2"
-  bool gcc3 = false;    // made by GCC before 3.4
-  // There are counters of these notes, or nothing to count: an object without functions may leave
-  // no file of counters.
+  std::string compiler; // version of the file format: "12.2"; "3.3" or "3.2" if gcc3
+  bool gcc3 = false;    // compiled by GCC before 3.4
+  // There are counters that match the notes, or there is nothing to count: an object without
+  // functions may leave no counters.
   bool ran = false;
-  bool foreign_counters = false; // there are counters, but of no function that the notes know
-  bool has_blocks = false;       // made by GCC 14 or later, and CountOptions::blocks
+  bool foreign_counters = false; // the counters are of another compilation or other functions
+  bool has_blocks = false;       // compiled by GCC 14 or later, and CountOptions::blocks is set
   CoverageGraph graph;
   GcovCounts counts;
 };
 
 struct CountOptions {
   bool branches = true;
-  bool blocks = false; // as GcovOptions::blocks, where gcov tells them
-  // As GcovOptions::wants, with the folder that the compiler worked in ("": not told).
+  bool blocks = false; // as GcovOptions::blocks; ignored before GCC 14, whose gcov has no such data
+  // As GcovOptions::wants, with the working directory of the compiler ("" if unknown).
   std::function<bool(const std::string &name, std::string_view folder)> wants{};
-  // As GcovOptions::is_plain_folder, with the same; empty: by looking from the working directory,
-  // as gcov does.
+  // As GcovOptions::is_plain_folder, with the working directory of the compiler. If empty, the file
+  // system is checked from the current working directory, as gcov does.
   std::function<bool(const std::string &name, std::string_view folder)> is_plain_folder{};
   bool tell_negative = true; // as GcovOptions::tell_negative
 };
 
-// Counts as the compiler's own gcov does. A file that cannot be read, or is truncated, is an error.
+// Counts as the compiler's own gcov does. Fails if the notes do not exist, or if a file cannot be
+// read or is truncated.
 TALLY_API Result<CountedObject> count_object(const ObjectFiles &files, const CountOptions &options,
                                              Diagnostics &diagnostics);
 
-// Counters of one object from several runs, which are to be told apart; its notes are read once.
+// The counters that one run left for an object.
 struct RunCounters {
-  std::string source; // names the bytes
-  std::string bytes;  // of a .gcda
+  std::string source; // name of the bytes, for diagnostics
+  std::string bytes;  // content of a .gcda file
 };
 struct CountedRuns {
   CoverageGraph graph;
-  // By run; none where its counters cannot be read or are of another compilation, which is found.
+  // One for each run. Empty, with a diagnostic, if the run's counters cannot be read or belong to
+  // another compilation.
   std::vector<std::optional<GcovCounts>> counts;
 };
+// Counts several runs of one object separately. `notes` is the path of its .gcno file, which is
+// read once. Fails if the notes cannot be read.
 TALLY_API Result<CountedRuns> count_runs(const std::string &notes,
                                          std::span<const RunCounters> runs,
                                          const CountOptions &options, Diagnostics &diagnostics);

@@ -1,4 +1,4 @@
-// Files of coverage notes and counters, as they lie on the disk.
+// Represents a file of coverage notes or counters, complete with all that it holds.
 #pragma once
 
 #include <memory>
@@ -9,18 +9,19 @@
 
 namespace tally {
 
-// Holds all that its file does: what is read and written again has the same bytes.
+// Keeps everything in its file, so that reading and writing it again gives the same bytes.
 class TALLY_API CounterFile {
 public:
   virtual ~CounterFile() = default;
+  // Returns the bytes of the file.
   virtual Result<std::string> bytes() const = 0;
-  // Adds the counters of another file of the same object, each by the rule of its kind. Another
-  // object, or a file without counters, is invalid_input; so is a sum that leaves 64 bits, as
-  // overflow. After an error the counters are those of before.
+  // Adds the counters of another file of the same object, each by the rule of its kind. Errors:
+  // invalid_input if the other file belongs to another object or has no counters; overflow if a sum
+  // exceeds 64 bits. After an error the counters are unchanged.
   virtual Result<void> add(const CounterFile &other) = 0;
-  // Makes one of the parts that several runs appended to the file, as add() does.
+  // Merges the sections that several runs appended to the file (GCC before 3.4), as add() does.
   virtual Result<void> unite() { return {}; }
-  // As if nothing had run. A file without counters is invalid_input.
+  // Resets all counters, as if nothing had run. Fails with invalid_input if the file has none.
   virtual Result<void> zero() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Files of counters and notes below folders.
+// Finds counters and notes below directories.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,14 @@
 
 namespace tally {
 
-// Files below a folder of which `wanted` takes the name, by path. Links to folders are not
-// followed. A folder below it that cannot be read is found; `folder` itself is an error.
+// Returns the files below the directory `folder` for whose name (without directory) `wanted`
+// returns true, sorted by path. Symbolic links to directories are not followed. Fails if `folder`
+// cannot be read; for a directory below it that cannot be read, adds a warning.
 TALLY_API Result<std::vector<std::string>>
 files_below(const std::string &folder, const std::function<bool(std::string_view name)> &wanted,
             Diagnostics &diagnostics);
 
-// By the ending: .gcda, .da; … .gcno, .bbg.
+// Return whether a file name has an ending of counters (.gcda, .da) or of notes (.gcno, .bbg).
 TALLY_API bool is_counters_name(std::string_view name);
 TALLY_API bool is_notes_name(std::string_view name);
 

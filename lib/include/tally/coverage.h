@@ -1,4 +1,4 @@
-// The reader's view of coverage: source files with their lines, functions and branches.
+// Defines the reader's view of coverage: source files with their lines, functions and branches.
 #pragma once
 
 #include <bit>
@@ -17,21 +17,23 @@
 
 namespace tally {
 
-// How often something ran, by a count that may be below 0: such a count, which threads without
-// atomic updates leave, tells only that it ran.
+// Returns how often something ran. Threads that count without atomic updates may leave a negative
+// count, which shows only that it ran; for such a count the result is 1.
 inline constexpr int64_t times_run(int64_t count) { return count < 0 ? 1 : count; }
 
 struct BranchCoverage {
   int64_t count = 0;
   bool fall_through = false;
-  bool throws = false; // taken when an exception leaves a call
+  bool throws = false; // taken if an exception leaves a call
 };
 
-// GCC 14's -fcondition-coverage: which terms of a decision decided it, a bit for each.
+// GCC 14's -fcondition-coverage of one decision: a bit for each term that decided it, while it was
+// true and while it was false.
 struct ConditionCoverage {
   uint32_t terms = 0; // at most 64
   uint64_t when_true = 0, when_false = 0;
 
+  // Return the number of outcomes that can be covered, and of those that were.
   uint32_t outcomes() const { return 2 * terms; }
   uint32_t covered() const {
     return static_cast<uint32_t>(std::popcount(when_true) + std::popcount(when_false));
@@ -40,27 +42,27 @@ struct ConditionCoverage {
 
 struct LineCoverage {
   uint32_t line = 0;
-  int64_t count = 0; // of all instances of its functions, in all objects
-  // Half-open, into the file's branches and conditions.
+  int64_t count = 0; // sum over all instances of its functions, in all objects
+  // Half-open ranges of FileCoverage::branches and conditions.
   uint32_t first_branch = 0, last_branch = 0;
   uint32_t first_condition = 0, last_condition = 0;
 };
 
 struct FunctionCoverage {
-  std::string name; // of the assembler
-  uint32_t start_line = 0, end_line = 0;
-  int64_t count = 0; // entered
-  // Some of its counters contradict each other, so that its counts are not exact. No format of
-  // coverage holds this.
+  std::string name;                      // mangled, unless demangle_names() was called
+  uint32_t start_line = 0, end_line = 0; // 0 if unknown
+  int64_t count = 0;                     // how often it was entered
+  // Its counters contradict each other, so that its counts are not exact. No coverage file format
+  // can represent this.
   bool inexact = false;
 };
 
 struct FileCoverage {
-  std::string path;                          // absolute, unless a report told it otherwise
-  std::vector<LineCoverage> lines;           // by line, each once
-  std::vector<FunctionCoverage> functions;   // by line, then name, each once
-  std::vector<BranchCoverage> branches;      // by line
-  std::vector<ConditionCoverage> conditions; // by line
+  std::string path;                          // absolute, unless a report has another path
+  std::vector<LineCoverage> lines;           // sorted by line, unique
+  std::vector<FunctionCoverage> functions;   // sorted by start line, then name; unique
+  std::vector<BranchCoverage> branches;      // in the order of `lines`
+  std::vector<ConditionCoverage> conditions; // in the order of `lines`
 
   std::span<const BranchCoverage> branches_of(const LineCoverage &line) const {
     return std::span(branches).subspan(line.first_branch, line.last_branch - line.first_branch);
@@ -71,63 +73,68 @@ struct FileCoverage {
   }
 };
 
-// What one test reached.
+// The coverage that one test reached.
 struct TestCoverage {
-  std::string name;
-  std::vector<FileCoverage> files; // by path, each once
+  std::string name;                // "" for counts that belong to no test
+  std::vector<FileCoverage> files; // sorted by path, unique
 };
 
 struct Coverage {
-  std::vector<FileCoverage> files; // by path, each once
-  // Where tests were told apart: by name, and together they are `files`.
+  std::vector<FileCoverage> files; // sorted by path, unique
+  // The coverage of each test, sorted by name; their sum is `files`. Empty if tests are not
+  // distinguished.
   std::vector<TestCoverage> tests;
 };
 
-// What is counted in percent.
+// The numbers from which percentages are computed. A count other than 0 means executed.
 struct CoverageTotals {
   uint64_t lines = 0, lines_executed = 0;
   uint64_t functions = 0, functions_executed = 0;
   uint64_t branches = 0, branches_taken = 0;
-  uint64_t outcomes = 0, outcomes_covered = 0; // of conditions
+  uint64_t outcomes = 0, outcomes_covered = 0; // see ConditionCoverage
 
   CoverageTotals &operator+=(const CoverageTotals &more);
 };
 TALLY_API CoverageTotals totals_of(const FileCoverage &file);
 TALLY_API CoverageTotals totals_of(const Coverage &coverage);
 
-// Objects, and the files of reports, may disagree about a source: a line has other branches, a
-// function another beginning. Strict: that is an error (invalid_input). Lenient: a finding.
+// The handling of objects or reports that disagree about a source: a line has different branches,
+// or a function another start line. Strict makes it an error (invalid_input), lenient a diagnostic.
 enum class MergePolicy : uint8_t { strict, lenient };
 
-// Lines, and the functions of one name and line, add up; branches of a line by their place, for
-// instances of a template have the same ones. Where one has more of them (it was compiled in
-// another way), those are put behind; a condition is united by its terms. The order in which
-// things are added does not matter. A count that leaves 64 bits is an error.
+// Adds `more` to `to`. Counts of the same line, and of functions with the same name and start line,
+// add up. Branches of a line add up by their index, because instances of a template have the same
+// ones; if one line has more branches (it was compiled differently), the others are appended. The
+// covered terms of a condition are united. The order of additions does not matter. Errors: overflow
+// if a count exceeds 64 bits; invalid_input by `policy`.
 TALLY_API Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, MergePolicy policy,
                                     Diagnostics &diagnostics);
 TALLY_API Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
                                     Diagnostics &diagnostics);
 
-// Names of functions as their source has them. Those that are the same then (both constructors of a
-// class) are one; its counts are their sum.
+// Demangles the names of functions. Functions of one start line that then have the same name, such
+// as both constructors of a class, become one with the sum of their counts. Fails with overflow if
+// a sum exceeds 64 bits.
 TALLY_API Result<void> demangle_names(Coverage &coverage);
 
-// A constructor or destructor of the source may be several functions of the object ("_ZN1AC1Ev" and
-// "_ZN1AC2Ev", "_ZN1AD0Ev"). Each gets the name of the variant for base objects ("_ZN1AC2Ev"), and
-// those that have one name and line then are one; its counts are their sum.
+// Merges the variants of constructors and destructors, which a compiler emits as several functions
+// ("_ZN1AC1Ev" and "_ZN1AC2Ev", "_ZN1AD0Ev"). Each gets the name of the base object variant
+// ("_ZN1AC2Ev"), and functions that then have the same name and start line become one, with the sum
+// of their counts. Fails with overflow if a sum exceeds 64 bits.
 TALLY_API Result<void> unite_variants(Coverage &coverage);
 
-// A finding that names the functions which are inexact. Empty: there are none.
+// Returns a message that names the functions which are inexact; nothing if there are none.
 TALLY_API std::optional<std::string> inexact_functions(const Coverage &coverage);
 
-// add_coverage() for many: each takes time by its own size, not by that of the sum.
+// Does the same as add_coverage() for many additions. The time of each depends on its own size and
+// not on that of the sum.
 class TALLY_API CoverageSum {
 public:
   CoverageSum(MergePolicy policy, Diagnostics &diagnostics)
       : policy_(policy), diagnostics_(diagnostics) {}
-  // After an error the sum is good for nothing.
+  // Adds `more`. Errors are those of add_coverage(). After an error the sum is unusable.
   Result<void> add(Coverage more);
-  Coverage finish(); // it is empty afterwards
+  Coverage finish(); // returns the sum, which is empty afterwards
 
 private:
   using Files = std::unordered_map<std::string, FileCoverage>; // by path

@@ -1,4 +1,4 @@
-// Coverage as a profile, for all that reads profiles.
+// Converts coverage to a profile, for everything that reads profiles.
 #pragma once
 
 #include <tally/cost_profile.h>
@@ -6,9 +6,9 @@
 
 namespace tally {
 
-// One event, Executions: how often each line ran. A line is of the innermost function that it lies
-// in, as far as the ends of functions are known; of instances that begin in one line, the first.
-// Lines that did not run have a cost of 0; a count below 0 is times_run().
+// Returns a profile with one event, Executions: how often each line ran (times_run()). Lines that
+// did not run have a row of cost 0. A line belongs to the innermost function around it, as far as
+// the end lines of functions are known; of several instances that begin in one line, to the first.
 TALLY_API Result<CostProfile> costs_of(const Coverage &coverage);
 
 } // namespace tally

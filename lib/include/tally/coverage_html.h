@@ -1,4 +1,4 @@
-// Coverage as a folder of HTML pages: an index of all files, and a page for each source.
+// Writes coverage as a directory of HTML pages: an index of all files, and a page for each source.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,35 @@ namespace tally {
 
 struct SourceText {
   std::string bytes;
-  int64_t modified = 0; // when it was last changed, in seconds since 1970; 0: not known
+  int64_t modified = 0; // time of the last change, in seconds since 1970; 0 if unknown
 };
-// The regular file of that name.
+// Reads the file at `path`. Errors: not_found if there is none, invalid_input if it is not a
+// regular file, and limit if it exceeds 64 MiB.
 TALLY_API Result<SourceText> read_source(const std::string &path);
 
 struct HtmlOptions {
-  std::string root{}; // paths below it are shown relative to it
+  std::string root{}; // paths below this directory are shown relative to it
   std::string title = "Coverage";
-  std::string time{}; // shown as it is; "": no time, so that equal coverage gives equal bytes
-  // In percent: what is below `low` is shown as poor, from `high` on as good.
+  std::string time{}; // shown as it is; "" for none, so that equal coverage gives equal bytes
+  // In percent. A share below `low` is shown as poor, one of at least `high` as good.
   double low = 75, high = 90;
-  // When the counts were written, as SourceText::modified; a source that was changed later is
-  // warned of. 0: not known.
+  // Time at which the counts were written, in seconds since 1970; 0 if unknown. A source that was
+  // changed later gets a warning.
   int64_t counted = 0;
+  // Returns the text of a source.
   std::function<Result<SourceText>(const std::string &path)> source = read_source;
 };
 
-// Hands the files of the report to `put` one by one, named by their path in its folder:
-// "index.html", "style.css", "report.js", and "source/….html" for each source. These names consist
-// of letters, digits, '-', '_' and '.', are bounded in length, differ in more than case, and stay
-// the same as long as the source's path relative to the root does. The pages need neither a server
-// nor a network, nor JavaScript to be read.
+// Passes the files of the report to `put` one by one, with their path in the report's directory:
+// "index.html", "style.css", "report.js", and "source/….html" for each source. The names of these
+// pages consist of letters, digits, '-', '_' and '.', have a limited length, differ in more than
+// case, and stay the same as long as the source's path relative to the root does. The pages can be
+// read without a server, a network or JavaScript.
 //
-// Names and text may hold any bytes. A source that cannot be read, or is not what was counted, is a
-// finding; its page has the counts nevertheless. An error is only what `put` returns.
+// Names and text may hold any bytes. A source that cannot be read, or has changed since it was
+// counted, is reported in `diagnostics` and on its page, which shows the counts nevertheless. The
+// page also states if the source ends before the last counted line. Returns an error only if `put`
+// does.
 TALLY_API Result<void>
 write_html(const Coverage &coverage, const HtmlOptions &options, Diagnostics &diagnostics,
            const std::function<Result<void>(const std::string &path, std::string_view bytes)> &put);

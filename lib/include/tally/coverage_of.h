@@ -1,4 +1,4 @@
-// From the counts of one object to the coverage of its sources.
+// Converts the counts of one object to the coverage of its sources.
 #pragma once
 
 #include <functional>
@@ -14,22 +14,23 @@
 namespace tally {
 
 struct CoverageOptions {
-  // Branches that exceptions take are left out: nearly every call of C++ has one, and nobody wrote
-  // it.
+  // Includes branches that exceptions take. They are left out by default, because nearly every call
+  // in C++ has one that is not in the source.
   bool throw_branches = false;
   MergePolicy policy = MergePolicy::lenient;
-  // Where a source lies: its name as GcovFile has it, and the folder that the compiler worked in
-  // ("" where it is not told). Nothing: it does not count. Default: absolute_path().
+  // Returns the path of a source, given GcovFile::name and the working directory of the compiler
+  // ("" if unknown), or nothing to leave the source out. If empty, absolute_path() is used.
   std::function<std::optional<std::string>(std::string_view name, std::string_view folder)> path_of;
 };
 
-// A path as the compiler had it, joined with the folder it worked in, without "." and "..": as
-// text, for the folder need not be here.
+// Returns a compiler's path joined with its working directory `folder`, without "." and "..". Does
+// not access the file system, because the directory need not exist on this machine.
 TALLY_API std::string absolute_path(std::string_view path, std::string_view folder);
 
-// By path. A line's count is the sum of its instances, a function's too; of a count below 0 it is
-// times_run(). Instances of a template, and the variants of a constructor or destructor, share
-// their branches; different functions that begin in one line do not.
+// Returns the coverage, sorted by path. The count of a line or function is the sum over its
+// instances, using times_run(). Instances of a template, and the variants of a constructor or
+// destructor, share their branches; different functions that begin in one line do not. Errors:
+// overflow if a count exceeds 64 bits; invalid_input by CoverageOptions::policy.
 TALLY_API Result<Coverage> coverage_of(const CoverageGraph &graph, const GcovCounts &counts,
                                        Diagnostics &diagnostics,
                                        const CoverageOptions &options = {});

@@ -1,5 +1,5 @@
-// Findings that can be survived. A reader, a writer or a symbolizer adds them; whoever called it
-// decides whether to show them.
+// Collects diagnostics: problems that do not prevent a result. A reader, a writer or a symbolizer
+// adds them, and its caller decides whether to show them.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,26 @@ enum class Severity : uint8_t { note, warning, error };
 
 TALLY_API std::string_view severity_name(Severity severity);
 
+// One diagnostic.
 struct Finding {
   Severity severity = Severity::warning;
   std::string message;
-  std::string source;
-  Position where;     // of the first time
-  uint64_t count = 1; // how often it was found
+  std::string source; // the file concerned; may be empty
+  Position where;     // of the first occurrence
+  uint64_t count = 1; // number of occurrences
 
-  // "place: severity: message (N times)", one line without control characters.
+  // Returns "source:position: severity: message (N times)", one line without control characters.
   TALLY_API std::string text() const;
 };
 
 class TALLY_API Diagnostics {
 public:
-  // `key` makes findings one: the same key again only counts. An empty key stands for the message.
-  // Beyond 1000 of them, those of other kinds are only counted, in one for each severity.
+  // Adds a diagnostic. If there is one with the same source and key, only increases its count. An
+  // empty key stands for the message. After 1000 entries, new ones are only counted, in one entry
+  // for each severity.
   void add(Severity severity, std::string message, std::string source = {}, Position where = {},
            std::string_view key = {});
-  // All of another one's, as if they had been added here.
+  // Adds all entries of `more`, as if they had been added here.
   void append(const Diagnostics &more);
   std::span<const Finding> findings() const { return findings_; }
   bool has_errors() const;

@@ -1,4 +1,4 @@
-// Machine code with its costs beside.
+// Annotates machine code with its costs.
 #pragma once
 
 #include <cstdint>
@@ -16,81 +16,86 @@
 
 namespace tally {
 
-// The code of a function, to be disassembled by whoever can.
+// The code of a function, which a debugger or disassemble() disassembles.
 struct FunctionCode {
   struct Object {
-    ModuleId module = none<ModuleId>; // none: code that no file holds, by run-time address
+    ModuleId module = none<ModuleId>; // none for code in no file, whose addresses are run-time
     std::string path;
-    std::optional<uint64_t> bias; // run-time address - link-time address, of its newest mapping
-    std::vector<InstructionRange> ranges; // link-time; ascending, apart
-    // The ends of the function are not known: from its first sampled address to its last.
+    std::optional<uint64_t> bias;         // run-time minus link-time address, of the newest mapping
+    std::vector<InstructionRange> ranges; // link-time; ascending, disjoint
+    // Some range ends at its last sampled address, because the end of the code is unknown. If its
+    // start is unknown, too, it begins at the first sampled address.
     bool partly = false;
-    std::vector<Instruction> instructions; // by address, which is as that of the ranges
-    bool run_time = false;                 // addresses are to be shown as the debugger has them
-    std::string problem;                   // why there are no instructions
+    std::vector<Instruction>
+        instructions;      // sorted by address, of the same kind as those of `ranges`
+    bool run_time = false; // show run-time addresses, as the debugger does
+    std::string problem;   // why there are no instructions; else empty
   };
   std::vector<Object> objects;
-  int pid = 0; // as below
+  int pid = 0; // as in function_code()
 };
 
-// All code in which the profile has a function of that name, with what is inlined into it; inlined
-// itself, it is the code of those copies that were sampled. The symbolizer outlives what is made
-// here. `pid`: a process that has the files mapped; 0: none. Errors: not_found, no such function;
-// unsupported, the profile has no addresses, or where the code begins is not known.
+// Returns all code that the profile attributes to a function of that name, including functions
+// inlined into it. If it is inlined itself, this is the code of the copies that were sampled. The
+// symbolizer must outlive the result. `pid` is a process that maps the files, 0 if there is none.
+// Errors: not_found if there is no such function; unsupported if the profile has no addresses, or
+// if it is unknown where the code begins.
 TALLY_API Result<FunctionCode> function_code(const StackProfile &profile, std::string_view function,
                                              Symbolizer &symbolizer, Diagnostics &diagnostics,
                                              int pid = 0);
 TALLY_API Result<FunctionCode> function_code(const CostProfile &profile, std::string_view function,
                                              Symbolizer &symbolizer, Diagnostics &diagnostics);
-// Refuses what no table could show: more than a megabyte.
+// Fails with limit if the code exceeds 1 MiB, which no table could show.
 TALLY_API Result<void> check_code_size(const FunctionCode &code, std::string_view function);
-// Disassembles what has no instructions yet from the objects' files. An error where nothing could
-// be; else the objects' problems tell.
+// Disassembles the objects that have no instructions yet, from their files. If some fail, sets
+// their `problem`; returns the first error if no object has instructions.
 TALLY_API Result<void> disassemble(FunctionCode &code, Symbolizer &symbolizer,
                                    DisassemblyFlavor flavor = DisassemblyFlavor::att);
 
 struct InstructionRow {
-  uint64_t address = 0; // as shown
+  uint64_t address = 0; // the address to show
   std::string text;
-  uint64_t self = 0, inclusive = 0; // of the first event
-  std::string function;             // innermost
-  bool own = true;                  // that is no other, which is inlined there
-  std::string file;                 // of the line; may be empty
-  uint32_t line = 0;                // 0: not known
+  uint64_t self = 0, inclusive = 0; // costs of the first event
+  std::string function;             // the innermost one; may be empty
+  bool own = true;                  // false if `function` is another, inlined one
+  std::string file;                 // empty if unknown
+  uint32_t line = 0;                // 0 if unknown
 };
 
 struct Disassembly {
   struct Object {
     std::string path;
-    uint64_t self = 0; // of all its rows
-    uint64_t own = 0;  // of that, what is not of functions inlined into this one
-    // Of addresses in the code that no instruction holds: what could not be disassembled.
+    uint64_t self = 0; // sum over its code
+    uint64_t own = 0;  // that sum without functions inlined into this one
+    // Self cost of addresses in code that could not be disassembled.
     uint64_t unplaced = 0;
     bool partly = false;
     std::string problem;
     std::vector<InstructionRow> rows;
-    std::vector<size_t> first_rows; // where ranges begin
+    std::vector<size_t> first_rows; // the row at which each range begins
   };
-  std::string function; // as it was asked for
+  std::string function; // the name that was requested
   std::string event;
-  uint64_t total = 0;
+  uint64_t total = 0; // of the whole profile
   bool has_inclusive = false;
-  std::vector<Object> objects; // the costliest first
+  std::vector<Object> objects; // by falling self cost
 };
 
-// Costs of addresses go to the instruction that holds them: a call has the return addresses behind
-// it, less 1. Inclusive: once a stack.
+// Attributes costs to the instruction that contains their address. A caller's address is its return
+// address - 1, which lies within the call. For the inclusive cost of an instruction, each stack
+// counts once. Fails with overflow if a sum exceeds 64 bits.
 TALLY_API Result<Disassembly> disassembly(const StackProfile &profile, const FunctionCode &code,
                                           std::string_view function, Symbolizer &symbolizer);
-// Self cost alone: what calls cost is not known by address.
+// Does the same for self costs alone, because the costs of calls are not known by address.
 TALLY_API Result<Disassembly> disassembly(const CostProfile &profile, const FunctionCode &code,
                                           std::string_view function, Symbolizer &symbolizer);
 
-// The source lines stand between, where they are known.
+// Returns the instructions as text, with the source lines between them if they are known.
 TALLY_API std::string to_text(const Disassembly &disassembly, const SourcePaths &sources = {},
                               const TextOptions &options = {});
-// {"event","total","objects":[{"object","self","own","unplaced","instructions":[{"address","text","self",
-// "inclusive","function","file","line"}]}]}. limit: instructions of each object; 0: all.
+// Returns {"event","total","objects":[{"object","self","own","unplaced","instructions":[{"address",
+// "text","self","inclusive","function","file","line"}]}]}. `limit` is the maximum number of
+// instructions for each object; 0 means all.
 TALLY_API std::string to_json(const Disassembly &disassembly, uint32_t limit = 0);
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// Comments in sources that leave lines, or their branches, out of coverage.
+// Finds comments in sources that exclude lines, or their branches, from coverage.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,31 @@
 namespace tally {
 
 struct LineRange {
-  uint32_t first = 0, last = 0; // both are in it
+  uint32_t first = 0, last = 0; // both are included
   friend bool operator==(const LineRange &, const LineRange &) = default;
 };
 
 struct ExcludedLines {
-  // By line, apart from each other.
-  std::vector<LineRange> lines;
-  std::vector<LineRange> branches;       // whose branches and conditions do not count
-  std::vector<LineRange> throw_branches; // of whose branches those that exceptions take do not
-  std::vector<uint32_t> functions;       // what begins in these lines does not count, to its end
+  // Sorted and disjoint.
+  std::vector<LineRange> lines;          // excluded with all that they have
+  std::vector<LineRange> branches;       // excluded: their branches and conditions
+  std::vector<LineRange> throw_branches; // excluded: their branches that exceptions take
+  std::vector<uint32_t> functions; // excluded: functions that begin in these lines, to their end
   bool empty() const {
     return lines.empty() && branches.empty() && throw_branches.empty() && functions.empty();
   }
 };
 
-// The words of gcovr and lcov (its manual, section "Exclusion markers"; geninfo(1)): GCOVR_EXCL_,
-// GCOV_EXCL_ or LCOV_EXCL_, then LINE, START or STOP; BR_LINE, BR_START or BR_STOP; EXCEPTION_BR_…
-// likewise; or FUNCTION. The line of a START is excluded, that of a STOP is not. What has no
-// partner is found: a START without a STOP holds to the end of the file.
+// Finds the markers of gcovr (its manual, section "Exclusion markers") and lcov (geninfo(1)). A
+// marker is GCOVR_EXCL_, GCOV_EXCL_ or LCOV_EXCL_, followed by LINE, START or STOP; by these after
+// BR_ or EXCEPTION_BR_; or by FUNCTION. The line of a START is excluded, that of a STOP is not. A
+// START without a STOP excludes the rest of the file. Adds a warning with `path` for a START or
+// STOP without a partner, for nested ones, and for an unknown marker.
 TALLY_API ExcludedLines find_exclusions(std::string_view source, std::string_view path,
                                         Diagnostics &diagnostics);
 
-// Takes them out: lines with all that is theirs, and functions that begin in them.
+// Removes from `file` what is excluded, including functions that begin in excluded lines. A
+// function whose end line is unknown ends where the next one begins.
 TALLY_API void exclude(FileCoverage &file, ExcludedLines excluded);
 
 } // namespace tally

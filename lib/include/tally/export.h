@@ -1,4 +1,4 @@
-/* What the shared library exports. Everything else is hidden. */
+/* Marks what the shared library exports. Everything else is hidden. */
 #ifndef TALLY_EXPORT_H
 #define TALLY_EXPORT_H
 

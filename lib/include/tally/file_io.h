@@ -1,5 +1,5 @@
-// Files: read a piece at a time with their compression taken off, written without ever losing the
-// old one.
+// Reads files a piece at a time, decompressing gzip and zstd, and writes files so that a failure
+// leaves the old content intact.
 #pragma once
 
 #include <cstddef>
@@ -15,43 +15,49 @@
 namespace tally {
 
 struct ReadOptions {
-  // A compressed file may unpack to no more than this, and what has no size (a pipe, a device) hold
-  // no more: a bomb is an error, not a full memory.
+  // The most bytes that a compressed file may unpack to, that an input without a size (a pipe, a
+  // device) may hold, and that rest() returns. More is ErrorCode::limit, so that a decompression
+  // bomb does not fill the memory.
   uint64_t max_unpacked_bytes = uint64_t{8} << 30;
-  size_t piece_bytes = size_t{256} << 10;
-  // Called after each piece with position() and size_hint(): reading may take long.
+  size_t piece_bytes = size_t{256} << 10; // the most bytes that one read returns; at least 1
+  // Called by next() before it reads, with position() and size_hint(), both in bytes, so that a
+  // caller can show progress.
   std::function<void(uint64_t position, uint64_t size)> progress{};
 };
 
-// The bytes of a file, a piece at a time; unpacked where it is gzip or zstd. It is read, never
-// mapped: a file that is cut short meanwhile is an error, no signal.
+// Gives the bytes of a file a piece at a time, decompressed if it is gzip or zstd. The file is read
+// and never mapped, so that a file that another program truncates meanwhile causes an error and not
+// a SIGBUS.
 class TALLY_API ByteSource {
 public:
-  // "-" is standard input.
+  // Opens `path`; "-" is standard input. Reads nothing yet.
   static Result<std::unique_ptr<ByteSource>> open(const std::string &path,
                                                   ReadOptions options = {});
-  // null: there is no such file.
+  // Does the same, but returns null if the file does not exist.
   static Result<std::unique_ptr<ByteSource>> open_if_there(const std::string &path);
-  // Of bytes in memory, which outlive it.
+  // Reads from memory. `bytes` must outlive the source; `name` is used in errors.
   static std::unique_ptr<ByteSource> of(std::string_view bytes, std::string name,
                                         ReadOptions options = {});
   ~ByteSource();
   ByteSource(const ByteSource &) = delete;
   ByteSource &operator=(const ByteSource &) = delete;
 
-  // A view is valid until the next call of any of these three.
-  Result<std::string_view> next();            // the next piece; empty at the end
-  Result<std::string_view> peek(size_t size); // so many bytes, or all that are left; still to come
-  Result<std::string> rest();                 // all that is left, max_unpacked_bytes at most
+  // A view that next() or peek() returns is valid until the next call of any of these three.
+  Result<std::string_view> next(); // the next piece; empty at the end
+  // Returns at least `size` bytes, or all that are left if there are fewer. next() returns them
+  // again.
+  Result<std::string_view> peek(size_t size);
+  Result<std::string> rest(); // all that is left; more than max_unpacked_bytes is an error
 
-  // Up to `size` bytes that lie elsewhere, fewer at the end; next() goes on from where it was.
-  // Nothing where that cannot be had: of a pipe, or of what is packed.
+  // Returns up to `size` bytes from `offset`, fewer at the end of the file. It does not move the
+  // position of next(). Returns nothing if the input has no random access: a pipe, or a compressed
+  // file.
   Result<std::optional<std::string>> at(uint64_t offset, size_t size);
 
   const std::string &name() const; // "<stdin>", or the path
-  // In bytes as they lie on the disk, packed or not.
-  uint64_t size_hint() const; // 0: not known
-  uint64_t position() const;  // how many of them were read so far
+  // Both count the bytes of the file itself, before decompression.
+  uint64_t size_hint() const; // the file's size; 0 if unknown
+  uint64_t position() const;  // the bytes read so far
 
 private:
   struct State;
@@ -59,9 +65,11 @@ private:
   std::unique_ptr<State> state_;
 };
 
-// Beside its target, then renamed, with the mode of the file it replaces; links are followed. "-"
-// is standard output; devices and pipes are written to as they are. An existing file survives a
-// failure, and nothing is left beside it.
+// Writes `bytes` to a temporary file in the target's directory and renames it to the target. The
+// new file gets the mode of the file that it replaces; symbolic links are followed. "-" is standard
+// output; devices and pipes are written directly. After an error an existing file is unchanged, and
+// the temporary file is gone. A file without write permission is an error, although it could be
+// replaced.
 TALLY_API Result<void> write_file(const std::string &path, std::string_view bytes);
 
 } // namespace tally

@@ -1,4 +1,5 @@
-// Counts of all arcs and blocks of a function from those of the arcs that have a counter.
+// Computes the counts of all arcs and blocks of a function from those of the arcs that have a
+// counter.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +12,35 @@
 namespace tally {
 
 struct FlowCounts {
-  std::vector<int64_t> arcs;   // as CoverageGraph::arcs_of()
-  std::vector<int64_t> blocks; // by number
-  uint32_t unsolved = 0;       // arcs that nothing tells the count of: 0 above
-  // Some count is below 0: threads counted without atomic updates, or the data is damaged. Arcs out
-  // of calls that may not return are not looked at: fork() and setjmp() return twice, which leaves
-  // a count below 0 there while all others hold.
+  std::vector<int64_t> arcs;   // in the order of CoverageGraph::arcs_of()
+  std::vector<int64_t> blocks; // by block number
+  uint32_t unsolved = 0;       // how many arcs have no computable count; their count above is 0
+  // Some arc's count is below 0: threads counted without atomic updates, or the data is damaged.
+  // Arcs out of calls that may not return are not checked: fork() and setjmp() return twice, which
+  // makes such an arc's count negative while all other counts are right.
   bool negative = false;
-  bool overflow = false; // some sum left 64 bits, and is wrong
+  bool overflow = false; // some sum did not fit in 64 bits and is wrong
 };
 
-// What flows into a block flows out of it. The entry has no arc into it and the exit none out of it
-// (in GCC 3 one arc leads from the exit to the entry); all other blocks balance, and those that
-// nothing leads to, or that lead nowhere, count 0. Arcs off the
-// spanning tree have counters, so each other arc is told by one of its blocks, whichever comes
-// first (Knuth, The Art of Computer Programming, 2.3.4.1). Takes time in proportion to the arcs.
-// Keeps its tables from one function to the next.
+// Solves the flow equations of a function: the sum of a block's incoming arcs equals that of its
+// outgoing arcs. The entry has no incoming and the exit no outgoing arc (in GCC 3 one arc leads
+// from the exit to the entry). Any other block without incoming or without outgoing arcs counts 0.
+// The arcs that are not on the spanning tree have counters, so every other arc follows from one of
+// its two blocks, whichever is known first (Knuth, The Art of Computer Programming, 2.3.4.1). Takes
+// time proportional to the number of arcs. A solver reuses its tables for the next function.
 class TALLY_API FlowSolver {
 public:
-  // counters: of the arcs off the tree, in their order; those that are missing at the end are 0.
-  // The result holds until the next call.
+  // Solves one function. `counters` holds one value for each arc that is not on the spanning tree,
+  // in the order of the arcs; values missing at the end are 0. The result is valid until the next
+  // call.
   const FlowCounts &solve(const CoverageGraph &graph, const GraphFunction &function,
                           std::span<const int64_t> counters);
 
 private:
   struct Side {
-    uint32_t unknown = 0, first_arc = 0; // first_arc - 1: the newest; 0: there is none
+    // The number of arcs whose count is not known yet, and the head of the side's list of arcs:
+    // 1 + the arc's index, 0 if there is none.
+    uint32_t unknown = 0, first_arc = 0;
     int64_t sum = 0;
   };
   struct Block {
@@ -49,7 +53,7 @@ private:
   std::span<const GraphArc> arcs_;
   uint32_t exit_ = 0;
   std::vector<Block> blocks_;
-  std::vector<uint32_t> next_in_, next_out_; // arc + 1 of the same block; 0: the last
+  std::vector<uint32_t> next_in_, next_out_; // by arc: 1 + the list's next arc; 0 at the end
   std::vector<bool> arc_known_;
   std::vector<uint32_t> waiting_;
   FlowCounts counts_;

@@ -1,4 +1,4 @@
-// The file formats: one table of names, and reading and writing through it.
+// Lists the file formats in one table, and reads and writes files through it.
 #pragma once
 
 #include <memory>
@@ -24,48 +24,54 @@ namespace tally {
 using Profile = std::variant<StackProfile, CostProfile>;
 
 struct WriteOptions {
-  bool compress_names = true;     // Callgrind: (id) name
-  bool compress_positions = true; // Callgrind: +3, -1, *
-  // Of coverage: sources below this folder are written with paths relative to it. "": as they are.
+  bool compress_names = true;     // Callgrind: write names as "(id) name", later as "(id)"
+  bool compress_positions = true; // Callgrind: write positions as +3, -1, *
+  // Coverage: sources below this directory are written with paths relative to it. If empty, paths
+  // are written as they are.
   std::string root{};
-  // Of gcovr's JSON: the version of its layout ("0.3"), for gcovr reads no other than its own.
-  // "": the newest that is known here.
+  // gcovr's JSON: the version of the layout ("0.3"); a gcovr reads only its own. Empty means the
+  // newest that Tally knows.
   std::string gcovr_version{};
-  // When the report was made, in seconds since 1970, for formats that tell it: the same content and
-  // time give the same bytes, so whoever writes passes it. 0: not told.
+  // The time of the report, in seconds since 1970, for formats that store it. The caller passes it,
+  // so that the same content and time give the same bytes. 0 if unknown.
   int64_t time = 0;
-  // The program that addresses of a PcProfile are of, for formats that hold functions. null: they
-  // are named by address. It outlives the call.
+  // The program that a PcProfile's addresses belong to, for formats that hold functions. If null,
+  // functions are named by address. Must outlive the call.
   const PcNames *names = nullptr;
 };
 
-// Bytes to be written, built whole before any file is touched, and what the format could not hold.
+// The complete content of a file, built before any file is touched, and what the format could not
+// hold.
 struct Written {
   std::string bytes;
-  std::vector<std::string> lost; // one sentence each
+  std::vector<std::string> lost; // one phrase for each kind of information that was left out
 };
 
 struct Format {
   std::string_view name;
   std::string_view summary;
-  std::vector<std::string_view> file_names; // shell patterns; none: no name tells it
-  // Where none does, a name that does not mislead, `*` being what the caller calls it.
+  // Shell patterns (fnmatch) of the format's file names; empty if no name identifies it.
+  std::vector<std::string_view> file_names;
+  // For a format without `file_names`: a pattern for a new file, with `*` for the caller's stem.
   std::string_view default_name{};
-  bool is_gzip = false; // what is written is packed, as a name in .gz says
-  // Looks at the first bytes (4 KiB, more where the first line is longer, or the whole file): is it
-  // this format? null: not read.
+  bool is_gzip = false; // the written file is compressed with gzip, as its name says (.gz)
+  // Returns whether a file is of this format by its first bytes: 4 KiB, more if the first line is
+  // longer, or the whole file if it is shorter. Null if the format cannot be read.
   bool (*probe)(std::string_view head) = nullptr;
-  // One of the five; null where the format is not read. Counters' readers get empty files, too.
+  // Exactly one of these five is set if the format can be read, otherwise none. `read_counters` is
+  // called for empty files, too; for the others read_file() reports an empty file as no_data.
   Result<Profile> (*read)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<std::unique_ptr<CounterFile>> (*read_counters)(ByteSource &source,
                                                         Diagnostics &diagnostics) = nullptr;
   Result<Coverage> (*read_coverage)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
   Result<PcProfile> (*read_pcs)(ByteSource &source, Diagnostics &diagnostics) = nullptr;
-  // A StackProfile of addresses without names: Symbolization gives them. unwinder: for samples that
-  // hold a copy of the stack; null: their callers are left out, and a finding says so.
+  // Returns a StackProfile of addresses without names; Symbolization adds the names. `unwinder` is
+  // for samples with a stack dump. If it is null, their callers are left out, and a diagnostic says
+  // so.
   Result<Profile> (*read_addresses)(ByteSource &source, Diagnostics &diagnostics,
                                     Unwinder *unwinder) = nullptr;
-  // At most one of the four: what the format is drawn from. null: not written.
+  // At most one of these four is set: the one for the kind of content that the format stores. All
+  // are null if the format cannot be written.
   Result<Written> (*write_stacks)(const StackProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_costs)(const CostProfile &, const WriteOptions &) = nullptr;
   Result<Written> (*write_coverage)(const Coverage &, const WriteOptions &) = nullptr;
@@ -75,70 +81,80 @@ struct Format {
 };
 
 TALLY_API std::span<const Format> formats();
-// An unknown name is an error that lists the known ones.
+// Finds a format by its name. An unknown name is an error that lists the known ones.
 TALLY_API Result<const Format *> format_by_name(std::string_view name);
-// The same of the formats that profiles are written in: Format::writes_profiles().
+// Does the same for formats that profiles can be written in, see Format::writes_profiles().
 TALLY_API Result<const Format *> profile_format_by_name(std::string_view name);
-// By the file's name; null when it tells none.
+// Finds a format by the name of a file. Returns null if no format's pattern matches.
 TALLY_API const Format *format_by_file_name(std::string_view path);
 
-// The format to write `path` in: the named one, or, where no name is given, that of the file's
-// name. A refusal says that `option` would tell it ("--to").
+// Returns the format to write `path` in: the one called `name`, or, if `name` is empty, the one
+// that the file's name identifies. If neither works, the error names `option` ("--to"), with which
+// the user can name a format.
 TALLY_API Result<const Format *> format_for_output(std::string_view path, std::string_view name,
                                                    std::string_view option);
-// For a file that was given no name: the format's first pattern, `*` being `stem` ("x.folded",
-// "callgrind.out.x"); of a format without patterns its default name ("x.cobertura.xml").
+// Returns a name for a file that the user did not name: the format's first pattern with `stem` in
+// place of `*` ("x.folded", "callgrind.out.x"); for a format without patterns, its default name
+// ("x.cobertura.xml").
 TALLY_API std::string default_file_name(const Format &format, std::string_view stem);
 
 struct ReadProfile {
   Profile profile;
   const Format *format = nullptr;
 };
-// Reads FILE ("-": standard input), gzip and zstd unpacked. Its content tells the format; `from`
-// overrides. The unwinder is for read_addresses().
+// Reads a profile from a file ("-" is standard input), which may be compressed with gzip or zstd.
+// The content determines the format, and the file's name decides if several formats match; `from`
+// overrides both. The unwinder is for Format::read_addresses(). A file of notes or counters is
+// invalid_input. Coverage becomes a profile of executions (costs_of()). Counts of addresses become
+// a profile of functions named by address, and a diagnostic says so.
 TALLY_API Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
                                            const Format *from = nullptr,
                                            const ReadOptions &options = {},
                                            Unwinder *unwinder = nullptr);
 
-// A profile, a file of notes or counters, coverage of sources, or counts of addresses.
+// A profile, a file of notes or counters, coverage of sources, or counts of addresses (gmon.out).
 using Content = std::variant<Profile, std::unique_ptr<CounterFile>, Coverage, PcProfile>;
 struct ReadFile {
   Content content;
   const Format *format = nullptr;
 };
-// As read_profile(), which refuses files of notes and counters, as does profile_of(). Coverage is
-// a profile, too: of executions (costs_of()); and so are counts of addresses, named by `names`,
-// without which read_profile() warns.
+// Reads a file as read_profile() does, but returns the content as it is, of whichever kind.
 TALLY_API Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics,
                                      const Format *from = nullptr, const ReadOptions &options = {},
                                      Unwinder *unwinder = nullptr);
 
+// Turns the content of a file into a profile, as read_profile() does, with counts of addresses
+// named by `names` if it is not null. Notes and counters are invalid_input; `path` is for errors.
 TALLY_API Result<ReadProfile> profile_of(const std::string &path, ReadFile file,
                                          const PcNames *names = nullptr);
-// The finding that is due where counts of addresses have no names.
+// Adds the warning that the counts of addresses in `path` have no names; `remedy` says what to do.
 TALLY_API void warn_of_no_names(const std::string &path, std::string_view remedy,
                                 Diagnostics &diagnostics);
 
-// The sum of profiles of one kind; `names`, one for each, are for errors.
+// Returns the sum of profiles of one kind. `names`, one for each profile, are for errors. Stack
+// profiles and cost profiles together are invalid_input.
 TALLY_API Result<Profile> merge_profiles(std::vector<Profile> profiles,
                                          std::span<const std::string> names);
-// The sum of files of one kind; where kinds are mixed, of all as profiles.
+// Returns the sum of files. Files of one kind give that kind; if the kinds differ, each file is
+// first turned into a profile by profile_of(), with `program` for counts of addresses.
 TALLY_API Result<Content> merge_files(std::vector<ReadFile> files,
                                       std::span<const std::string> names, Diagnostics &diagnostics,
                                       const PcNames *program = nullptr);
 
-// Turns the profile into what the format is drawn from, and writes it there. A CostProfile has no
-// stacks: a format of stacks refuses it. A format of addresses takes those of the program itself.
+// Converts the profile to the kind of content that the format stores, and returns the file's bytes.
+// A CostProfile has no stacks, so writing it in a format of stacks is unsupported. A format of
+// addresses gets only the addresses of the program itself, see pcs_of().
 TALLY_API Result<Written> write_profile(const Profile &profile, const Format &format,
                                         const WriteOptions &options = {});
-// Coverage itself where the format holds it, else its costs.
+// Writes the coverage itself if the format holds coverage, otherwise its costs (costs_of()).
 TALLY_API Result<Written> write_coverage(const Coverage &coverage, const Format &format,
                                          const WriteOptions &options = {});
-// Either; counters go back into the format that they are of.
+// Writes content of any kind. Counters must be written in a format of counters: bytes() of the
+// file.
 TALLY_API Result<Written> write_content(const Content &content, const Format &format,
                                         const WriteOptions &options = {});
-// Callgrind's way with parts: one file for each, in order of their numbers.
+// Writes each part as a file of its own, as Callgrind does, in the order of the parts' numbers.
+// Only formats of costs can: others are unsupported. A profile without parts is no_data.
 TALLY_API Result<std::vector<Written>>
 write_parts(const StackProfile &profile, const Format &format, const WriteOptions &options = {});
 

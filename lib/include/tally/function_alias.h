@@ -1,4 +1,5 @@
-// Other names of a profile's functions, by the symbol tables of the files that they lie in.
+// Finds a profile's functions by their other names, as the symbol tables of their object files
+// list them.
 #pragma once
 
 #include <optional>
@@ -12,10 +13,10 @@
 
 namespace tally {
 
-// Returns the profile's name of the function that has a symbol `alias`: "__GI___libc_write" for
-// "write". Nothing where no file of the profile has that symbol, or the profile does not have its
-// function. An alias of several functions is an error that lists them. `pid`: a process that has
-// the files mapped; 0: none.
+// Returns the name that the profile uses for the function with the symbol `alias`:
+// "__GI___libc_write" for "write". Returns nothing if no object of the profile has that symbol, or
+// if the profile does not contain the function. An alias of several of the profile's functions is
+// an error that lists them. `pid` is a process that has the objects mapped, or 0.
 TALLY_API Result<std::optional<std::string>> function_of_alias(const StackProfile &profile,
                                                                std::string_view alias,
                                                                Symbolizer &symbolizer, int pid = 0);
@@ -23,8 +24,8 @@ TALLY_API Result<std::optional<std::string>> function_of_alias(const CostProfile
                                                                std::string_view alias,
                                                                Symbolizer &symbolizer, int pid = 0);
 
-// make(name); where that finds no such function, make() of the function that `name` is an alias of.
-// Symbol tables are read only then.
+// Returns make(name). If that fails with not_found, returns make() of the function that `name` is
+// an alias of, if there is one. Symbol tables are read only in the second case.
 template <class Profile, class Make>
 auto by_any_name(const Profile &profile, const std::string &name, Symbolizer &symbolizer, int pid,
                  Make make) -> decltype(make(name)) {

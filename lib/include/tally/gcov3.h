@@ -1,5 +1,6 @@
-// Coverage files of GCC before 3.4: the lines of an object's blocks (.bb), the flow graphs of its
-// functions (.bbg), and their counters (.da). lib/src/formats/gcov3/FORMAT.md describes them.
+// Reads and writes the coverage files of GCC before 3.4: the lines of an object's blocks (.bb), the
+// flow graphs of its functions (.bbg), and their counters (.da).
+// lib/src/formats/gcov3/FORMAT.md describes the files and names the source of each rule.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ namespace gcov3 {
 class WordReader;
 }
 
-// A word that is written otherwise than its meaning tells: zero with a sign, padding that is not
-// zero.
+// A word that the file encodes in an unusual way: a zero with a sign, or padding that is not zero.
+// It is kept so that bytes() returns the bytes that were read.
 struct Gcov3Oddity {
   uint64_t offset = 0; // in the file
   uint32_t word = 0;
@@ -30,7 +31,7 @@ struct Gcov3Oddity {
 
 class TALLY_API Gcov3File : public CounterFile {
 public:
-  const std::string &source() const { return source_; } // where it was read
+  const std::string &source() const { return source_; } // the file's name
   const StringPool &strings() const { return strings_; }
 
 protected:
@@ -41,7 +42,7 @@ protected:
   std::vector<Gcov3Oddity> oddities_; // by offset
 };
 
-// .bb. An empty file is one without functions.
+// The content of a .bb file. An empty file is valid and has no functions.
 class TALLY_API Gcov3Lines final : public Gcov3File {
 public:
   struct Function {
@@ -49,8 +50,9 @@ public:
     uint64_t offset = 0;                    // in the file
     uint32_t first_item = 0, last_item = 0; // half-open, into items()
   };
-  // 0 goes on to the next block, from the entry, 0; what is above is a line; what is below names
-  // the file of the lines that follow, in other blocks and functions too.
+  // 0 begins the next block, counted from the entry, which is block 0. A positive item is a line of
+  // the current block. A negative item names the file of all lines that follow, in later blocks and
+  // functions, too.
   using Item = int32_t;
   static StringId file_of(Item item) { return static_cast<StringId>(-(item + 1)); }
 
@@ -58,7 +60,7 @@ public:
   static Result<Gcov3Lines> read(std::string_view bytes, std::string source,
                                  Diagnostics &diagnostics);
   std::span<const Function> functions() const { return functions_; }
-  std::span<const Item> items() const { return items_; } // those in front of functions, too
+  std::span<const Item> items() const { return items_; } // with those before the first function
   std::span<const Item> items_of(const Function &f) const {
     return items().subspan(f.first_item, f.last_item - f.first_item);
   }
@@ -74,13 +76,15 @@ private:
   std::vector<Item> items_;
 };
 
-// .bbg. An empty file is one without functions.
+// The content of a .bbg file. An empty file is valid and has no functions.
 class TALLY_API Gcov3Graph final : public Gcov3File {
 public:
   struct Function {
-    StringId name{};      // "": not told
-    uint64_t offset = 0;  // in the file
-    int32_t checksum = 0; // of the graph as it was before arcs were added: none can compute it
+    StringId name{};     // empty if the file has no names
+    uint64_t offset = 0; // in the file
+    // The checksum of the graph before the compiler added the arcs of calls. It cannot be computed
+    // from the file, only compared with that of the counters.
+    int32_t checksum = 0;
     uint32_t block_count = 0;
     uint32_t first_arc = 0, last_arc = 0; // half-open, into arcs()
   };
@@ -88,10 +92,11 @@ public:
   static Result<Gcov3Graph> read(ByteSource &source, Diagnostics &diagnostics);
   static Result<Gcov3Graph> read(std::string_view bytes, std::string source,
                                  Diagnostics &diagnostics);
-  // GCC 3.3 writes names and checksums, GCC up to 3.2 neither.
+  // Returns whether the functions have names and checksums: GCC 3.3 writes both, GCC up to 3.2
+  // neither.
   bool has_names() const { return has_names_; }
   std::span<const Function> functions() const { return functions_; }
-  // By source. All bits of the flags, as they are in the file.
+  // Returns the arcs by function and source block, with all bits of the flags that are in the file.
   std::span<const GraphArc> arcs() const { return arcs_; }
   std::span<const GraphArc> arcs_of(const Function &f) const {
     return arcs().subspan(f.first_arc, f.last_arc - f.first_arc);
@@ -109,12 +114,12 @@ private:
   std::vector<GraphArc> arcs_;
 };
 
-// .da
+// The content of a .da file. An empty file is no_data.
 class TALLY_API Gcov3Data final : public Gcov3File {
 public:
   struct Totals {
-    int32_t arcs = 0; // that have a counter
-    int64_t sum = 0, maximum = 0;
+    int32_t arcs = 0;             // the arcs that have a counter
+    int64_t sum = 0, maximum = 0; // of the counters
   };
   struct Function {
     StringId name{};
@@ -122,17 +127,18 @@ public:
     int32_t checksum = 0;
     uint32_t first_counter = 0, last_counter = 0; // half-open, into counters()
   };
-  // What one writer wrote. Counters of blocks add up.
+  // The data that one program wrote. A file of several blocks has the sum of their counters.
   struct Block {
     Totals program, object;
-    std::string more;                               // what the header holds behind them
+    std::string more;                               // the bytes of the header after the totals
     uint32_t first_function = 0, last_function = 0; // half-open, into functions()
   };
 
   static Result<Gcov3Data> read(ByteSource &source, Diagnostics &diagnostics);
   static Result<Gcov3Data> read(std::string_view bytes, std::string source,
                                 Diagnostics &diagnostics);
-  // Without names, as GCC up to 3.2 writes it, there are counters alone.
+  // Returns whether the functions have names. Files of GCC up to 3.2 have none: they hold only
+  // counters, without blocks and functions.
   bool has_names() const { return has_names_; }
   std::span<const Block> blocks() const { return blocks_; }
   std::span<const Function> functions() const { return functions_; }
@@ -145,12 +151,13 @@ public:
   }
 
   Result<std::string> bytes() const override;
-  // Makes one block. The object's sum and maximum become those of the counters. The program's sum
-  // is that of the sums; its maximum the largest of the maxima and of the counters; its number of
-  // arcs, and what else the header holds, are of the first block.
+  // Adds a file of the same object, and leaves one block. The object's sum and maximum become those
+  // of the counters. The program's sum is the sum of all blocks' sums, and its maximum is the
+  // largest of all blocks' maxima and of the counters. The program's number of arcs and the rest of
+  // the header are those of the first block. A sum of more than 63 bits is an overflow.
   Result<void> add(const CounterFile &other) override;
   Result<void> unite() override;
-  // Blocks and their functions stay.
+  // Sets counters, sums and maxima to 0. Keeps blocks and functions.
   Result<void> zero() override;
 
 private:
@@ -166,16 +173,18 @@ private:
   std::vector<int64_t> counters_;
 };
 
-// The graphs, and where lines are given those of their blocks and, to those without one, names. The
-// exit is the last block; the checksum is cfg_checksum. Where lines and graphs disagree, what fits
-// is taken, and the rest a finding.
+// Returns the flow graphs, with the lines of their blocks if `lines` is not null. A graph without
+// names gets them from the lines. The exit is the last block; the file's checksum becomes
+// cfg_checksum. Where lines and graphs disagree, the lines that fit are used, and a diagnostic
+// reports the others.
 TALLY_API Result<CoverageGraph> gcov3_graph(const Gcov3Graph &graph, const Gcov3Lines *lines,
                                             Diagnostics &diagnostics);
 
-// For each function of the graph its counters, those of all blocks added up, or nothing: where
-// there is no data (null), or none that fits. As gcov 3.3 did, what fits no function by name,
-// number of counters and checksum is left out; here with a warning. Data without names fits as a
-// whole or not at all; it is invalid_input for a graph with names, and so is the reverse.
+// Returns the counters of each function of the graph, added up over all blocks of the data. A
+// function's counters are empty if there is no data (null), or none that fits. As in gcov 3.3,
+// counters that do not match a function by name, number of counters and checksum are left out, but
+// with a warning. Data without names fits if the number of all counters does. Data without names
+// for a graph with names is invalid_input, and so is the reverse.
 TALLY_API Result<std::vector<std::vector<int64_t>>>
 gcov3_counters(const Gcov3Graph &graph, const Gcov3Data *data, Diagnostics &diagnostics);
 

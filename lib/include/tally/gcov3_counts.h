@@ -1,5 +1,5 @@
-// What gcov 3.3 told of a graph and its counters: lines with counts, and below them branches and
-// calls.
+// Counts lines, branches and calls from a graph and its counters as gcov 3.3 did. The rules are in
+// lib/src/formats/gcov3/FORMAT.md.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 
 namespace tally {
 
-// An arc that does not fall through, out of a block that ends on the line.
+// An arc, other than a fall-through, out of a block that ends on the line.
 struct Gcov3Branch {
   bool is_call = false;
-  int64_t count = 0; // taken; of a call: returned
-  int64_t total = 0; // its block ran; 0: "never executed"
+  int64_t count = 0; // how often a branch was taken, or how often a call returned
+  int64_t total = 0; // how often the block ran; gcov prints "never executed" for 0
 };
 
 struct Gcov3Line {
   uint32_t number = 0;
-  int64_t count = 0;                          // of all blocks, each as often as it names the line
-  bool ran = false;                           // some block did, also where counts below 0 hide it
+  int64_t count = 0; // the sum over all blocks, each as often as it names the line
+  bool ran = false;  // some block has a count other than 0, even if negative counts make the sum 0
   uint32_t first_branch = 0, last_branch = 0; // half-open, into the source's branches
 };
 
-// A line that several blocks name is one; executed is what ran at least once.
+// A line counts once, however many blocks name it. "Executed" means run at least once.
 struct Gcov3Totals {
   uint32_t lines = 0, lines_executed = 0;
   uint32_t branches = 0, branches_executed = 0, branches_taken = 0; // taken: at least once
@@ -38,39 +38,41 @@ struct Gcov3Totals {
 };
 
 struct Gcov3Source {
-  StringId name{}; // of the graph: as the compiler wrote it
+  StringId name{}; // in the graph's strings, as the compiler wrote it
   Gcov3Totals totals;
-  std::vector<Gcov3Line> lines; // by number
+  std::vector<Gcov3Line> lines; // in ascending order of their numbers
   std::vector<Gcov3Branch> branches;
 };
 
 struct Gcov3Function {
   static constexpr uint32_t no_source = ~uint32_t{0};
-  uint32_t source = no_source; // of its first line, an index of sources
-  uint32_t first_line = 0;     // as the file has it, not the smallest
-  int64_t count = 0;           // entered
-  bool inexact = false;        // some count of it is below 0
-  Gcov3Totals totals;          // in that source: what it includes elsewhere is left out
+  uint32_t source = no_source; // the source of its first line, an index of Gcov3Counts::sources
+  uint32_t first_line = 0;     // the first in the file's order, not the smallest
+  int64_t count = 0;           // how often it was entered
+  bool inexact = false;        // the function has a negative count
+  Gcov3Totals totals;          // of its lines in `source`; those in included files are left out
 };
 
 struct Gcov3Counts {
   std::vector<Gcov3Source> sources;     // in the order of their first lines
-  std::vector<Gcov3Function> functions; // those of the graph
+  std::vector<Gcov3Function> functions; // as in the graph
 };
 
-// counters: by function, those of the arcs off the tree; an empty one is all zeros. Counts below 0
-// (with tell_negative) and arcs that nothing tells the count of are findings with `source`, the
-// name of the counters' file; sums that leave 64 bits are an error.
+// Counts the lines, branches and calls of a graph. `counters` holds, for each function, one value
+// for each arc that is not on the spanning tree; an empty vector means all zeros. A diagnostic with
+// `source`, the name of the file of counters, reports arcs without a computable count and, if
+// tell_negative is set, functions with negative counts. Sums of more than 64 bits are an overflow.
 TALLY_API Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
                                            std::span<const std::vector<int64_t>> counters,
                                            Diagnostics &diagnostics, const std::string &source = {},
                                            bool tell_negative = true);
 
-// The same in the shape of today's gcov: of lines and branches the counts (calls are no branches),
-// of functions the name and how often they were entered.
+// Converts the result to the shape of today's gcov. Lines and branches have counts, without calls;
+// functions have their name and how often they were entered.
 TALLY_API GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts);
 
-// As gcov 3.3 rounds: to the nearest, but to 0 and 100 only what is none and all. 0 of 0 is 0.
+// Returns a percentage as gcov 3.3 rounds it: to the nearest integer, but 0 only if `count` is 0,
+// and 100 only if it equals `total`. Returns 0 for 0 of 0.
 TALLY_API int gcov3_percent(int64_t count, int64_t total);
 
 } // namespace tally

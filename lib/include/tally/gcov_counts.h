@@ -1,4 +1,5 @@
-// Lines, functions and branches of one object file, counted as gcov of GCC 9 and later counts them.
+// Counts the lines, functions and branches of one object file as gcov of GCC 9 and later does. The
+// rules are in lib/src/formats/gcov/FORMAT.md.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,17 @@ struct GcovBranch {
   int64_t count = 0;
   bool fall_through = false;
   bool throws = false;                  // taken when an exception leaves a call
-  uint32_t source = 0, destination = 0; // blocks
+  uint32_t source = 0, destination = 0; // block numbers
 };
 
-// A block that ends in a call which may not return.
+// A block that ends in a call that may not return.
 struct GcovCall {
-  uint32_t source = 0, destination = 0; // blocks
-  int64_t returned = 0;
+  uint32_t source = 0, destination = 0; // block numbers
+  int64_t returned = 0;                 // how often the call returned
 };
 
-// What gcov tells of a line since GCC 14. Half-open ranges of GcovCounts' columns.
+// The further data that gcov shows for a line since GCC 14, as half-open ranges of the vectors of
+// GcovCounts.
 struct GcovDetails {
   uint32_t first_block = 0, last_block = 0;
   uint32_t first_call = 0, last_call = 0;
@@ -37,58 +39,62 @@ struct GcovDetails {
 struct GcovLine {
   uint32_t line = 0;
   int64_t count = 0;
-  bool unexecuted_block = false;                    // some block of it did not run
-  GraphFunctionId function = none<GraphFunctionId>; // whose name gcov prints beside
-  uint32_t first_branch = 0, last_branch = 0;       // half-open
-  uint32_t details = 0;                             // in GcovCounts::details
-  // How often it ran at least. This is `count`, but where that takes too long to tell and so is 0,
-  // and where counts of its functions are below 0: there it is 1 of a line that ran.
+  bool unexecuted_block = false;                    // some block of the line did not run
+  GraphFunctionId function = none<GraphFunctionId>; // the function that gcov names for the line
+  uint32_t first_branch = 0, last_branch = 0;       // half-open, into GcovCounts::branches
+  uint32_t details = 0;                             // an index of GcovCounts::details
+  // A lower bound of how often the line ran. It equals `count`, except in two cases. If the line
+  // takes more than GcovOptions::most_steps to count, `count` is 0 and this is as far as the count
+  // got. If a function of the line has negative counts, this is at least 1 for a line that ran.
   int64_t at_least = 0;
 };
 
 struct GcovFunction {
   GraphFunctionId id{};
-  uint32_t blocks = 0, blocks_executed = 0; // without entry and exit
-  int64_t execution_count = 0;
-  bool inexact = false; // some count of it is below 0
+  uint32_t blocks = 0, blocks_executed = 0; // without the entry and the exit
+  int64_t execution_count = 0;              // how often it was entered
+  bool inexact = false;                     // the function has a negative count
 };
 
 struct GcovFile {
-  std::string name;                    // as compiled, without "." and, where that is safe, ".."
-  std::vector<GcovFunction> functions; // by line
-  // By line. Functions that begin in one line (instances of a template) have lines of their own,
-  // which stand where that line is: so a number may stand several times.
+  // The path as compiled, without "." and, where GcovOptions::is_plain_folder permits, "..".
+  std::string name;
+  std::vector<GcovFunction> functions; // by start line, then column
+  // By line number. Functions that begin in the same line (instances of a template) have separate
+  // lines, which are placed at that line, so that a number can occur several times.
   std::vector<GcovLine> lines;
 };
 
 struct GcovCounts {
   std::vector<GcovFile> files; // in the order in which the notes name them
   std::vector<GcovBranch> branches;
-  // The first is that of lines of which nothing more is told; few objects have others.
+  // The first one is empty and serves all lines without details; few objects have others.
   std::vector<GcovDetails> details{1};
-  std::vector<uint32_t> blocks; // of a line, as often as gcov takes them for it
+  std::vector<uint32_t> blocks; // the blocks of a line, each as often as gcov lists it
   std::vector<GcovCall> calls;
   std::vector<ConditionCoverage> conditions;
 };
 
 struct GcovOptions {
   bool branches = true;
-  bool blocks = false; // and calls
-  // Elementary circuits through the blocks of a line are counted one by one. A line that needs more
-  // steps has no count.
+  bool blocks = false; // lists blocks and calls
+  // The elementary circuits through the blocks of a line are counted one by one. A line that needs
+  // more steps than this has no count.
   uint64_t most_steps = 2'000'000;
-  // Files that are wanted, by the name that GcovFile has; empty: all. Of others there are no lines
-  // nor functions, and what has no line in a wanted one is not even solved.
+  // Returns whether a file is wanted, by its GcovFile::name. If empty, all are. Other files are
+  // left out, and a function without a line in a wanted file is not solved at all.
   std::function<bool(const std::string &name)> wants;
-  // A finding names the functions that have negative counts. (Whoever adds up many objects can do
-  // so once for all.)
+  // Adds a diagnostic that names the functions with negative counts. A caller that adds up many
+  // objects can turn it off and report them once.
   bool tell_negative = true;
-  // May "NAME/.." be left out of a path? Where NAME is a symbolic link or missing it may not.
+  // Returns whether `folder` is a directory and not a symbolic link, so that in a path "folder/.."
+  // is its parent and both names can be removed. If empty, ".." is never removed.
   std::function<bool(const std::string &folder)> is_plain_folder;
 };
 
-// What cannot be counted is found: arcs that nothing tells the count of, negative counts, sums that
-// leave 64 bits, lines that take too many steps. `source`: the notes' file, for findings.
+// Counts one object. Adds a warning with `source`, the name of the notes, for what cannot be
+// counted: arcs without a computable count, negative counts, sums of more than 64 bits, and lines
+// that take too many steps.
 TALLY_API GcovCounts count_as_gcov(const CoverageGraph &graph, const CoverageCounters &counters,
                                    std::string_view source, Diagnostics &diagnostics,
                                    const GcovOptions &options = {});

@@ -1,4 +1,4 @@
-// gcov's intermediate format: what `gcov --json-format --stdout` prints.
+// Writes gcov's JSON intermediate format, as `gcov --json-format --stdout` prints it.
 #pragma once
 
 #include <string>
@@ -11,20 +11,21 @@
 namespace tally {
 
 struct GcovDocument {
-  std::string_view compiler; // "12.2"
-  std::string_view data_file;
-  // Of GCC before 3.4, whose files tell less: blocks, the places of functions, the kinds of
-  // branches and the compiler's folder are left out.
+  std::string_view compiler;  // the value of "gcc_version": "12.2"
+  std::string_view data_file; // the value of "data_file"
+  // The files are of GCC before 3.4, which hold less: blocks, the source locations of functions,
+  // the kinds of branches and the compiler's working directory are left out.
   bool gcc3 = false;
-  bool branches = true;
-  // Format "2", of GCC 14 and later: counted with GcovOptions::blocks. Calls stand with branches.
+  bool branches = true; // with branches and, in format "2", calls (gcov's -b)
+  // Write format "2", of GCC 14 and later, which needs counts made with GcovOptions::blocks.
+  // Otherwise format "1", of GCC 9 to 13.
   bool format_2 = false;
-  bool conditions = false;
+  bool conditions = false; // with conditions (gcov's -g); only in format "2"
   const CoverageGraph *graph = nullptr;
   const GcovCounts *counts = nullptr;
 };
 
-// One document, and a line break. Format "1" is of GCC 9 to 13.
+// Returns one JSON document and a newline. `graph` and `counts` must not be null.
 TALLY_API std::string to_gcov_json(const GcovDocument &document);
 
 } // namespace tally

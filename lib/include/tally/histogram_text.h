@@ -1,4 +1,4 @@
-// The histogram of a program's addresses, bin by bin, with bars.
+// Shows the ticks of a program by address, bin by bin, with bars.
 #pragma once
 
 #include <cstdint>
@@ -17,68 +17,85 @@
 
 namespace tally {
 
-// The ticks of one object by link-time address, with what is known of the code there.
+// The ticks of one object by link-time address, with the names and lines of its code.
 struct PcView {
   struct Function {
     uint64_t start = 0, end = 0;
     std::string name;
   };
   std::string object; // its path; may be empty
-  std::string event;  // what is counted: "ticks"
+  std::string event;  // the name of the counted event: "ticks"
   PcHistogram histogram;
-  std::vector<Function> functions; // ascending, apart
-  bool knows_starts = false;       // of functions; else these begin at the first address counted
-  // "file:line-line" of the code in [low, high); null: no lines are known.
+  std::vector<Function> functions; // in ascending order, without overlap
+  // True if `functions` begin where the symbol table says; false if each begins at the first of its
+  // addresses that has a tick.
+  bool knows_starts = false;
+  // Returns "file:line-line" for the code in [low, high). Null if no lines are known.
   std::function<std::string(uint64_t low, uint64_t high)> lines;
-  // Where functions of that name begin, by any of their names; null: no symbol table is known.
+  // Returns the start addresses of the functions with the symbol `name`. Null without a symbol
+  // table.
   std::function<std::vector<uint64_t>(std::string_view name)> starts_of;
-  std::optional<uint64_t> bias; // run-time address - link-time address, where it is known
+  std::optional<uint64_t> bias; // run-time address - link-time address, if known
 };
 
-// `names` as in costs_of(); it outlives the view. Without it there are no functions.
+// Returns the histogram of a gmon.out. `names` names its functions, as in costs_of(), and its
+// symbolizer must outlive the view; without it the view has no functions. A file without a
+// histogram is no_data.
 TALLY_API Result<PcView> pc_view(const PcProfile &profile, const PcNames *names = nullptr);
-// Of the object that a function named `what`, or a run-time address range, lies in; else of the
-// program, the object of the first mapping. `names`: of objects by path, may be null.
+// Returns the names of a mapping's object, or nothing if they are unknown.
 using NamesOfObject = std::function<std::optional<PcNames>(MappingId)>;
+// Returns the histogram of the object that contains the function named `what`, or the run-time
+// address range `what`. If `what` is empty or no object contains it, the object is the program: the
+// one of the first mapping. `names` may be null; then functions and lines are those of the samples.
+// A profile without mappings is unsupported.
 TALLY_API Result<PcView> pc_view(const StackProfile &profile, std::string_view what,
                                  const NamesOfObject &names = nullptr);
-// The first event of a profile with addresses.
+// Returns the histogram of the profile's first event, for the object that contains the function
+// named `what`, otherwise for the object with the highest cost. A profile without addresses is
+// unsupported.
 TALLY_API Result<PcView> pc_view(const CostProfile &profile, std::string_view what);
 
 struct HistogramOptions {
-  std::string what; // FUNCTION, LOW-HIGH or LOW,HIGH; "": from the first tick to the last
-  // As profil() has it: an unsigned fraction of 65536, 0xFFFF about two bytes of code a bin, 0x7FFF
-  // four. None: bins of so many bytes that they fit a screen.
+  // FUNCTION, LOW-HIGH or LOW,HIGH; addresses are decimal, or hexadecimal after 0x. If empty, the
+  // range is from the first tick to the last.
+  std::string what;
+  // The scale of profil(): an unsigned fraction of 65536, where 0xFFFF is about two bytes of code
+  // for each bin, and 0x7FFF about four. Without it all bins have the same size, a power of two of
+  // at least 2 bytes, so that there are at most about 40 bins.
   std::optional<uint32_t> scale;
 };
-// "0x7FFF" or decimal, 2 to 0xFFFF: 0 and 1 turn profil() off. `source` is who gave it.
+// Parses a scale, decimal or hexadecimal ("0x7FFF"), from 2 to 0xFFFF; 0 and 1 are errors, because
+// they turn profil() off. `source` is the option that the error names.
 TALLY_API Result<uint32_t> scale_of(std::string_view text, std::string source);
 
 struct HistogramTable {
   struct Row {
     uint64_t low = 0, high = 0; // half-open
-    uint64_t bins = 1;          // more: so many without a tick stand together
+    uint64_t bins = 1;          // more than 1 for a run of bins without a tick
     uint64_t ticks = 0;
-    double exact = 0;  // before rounding
+    double exact = 0;  // the ticks before rounding
     std::string place; // "function+0x12"
     std::string lines; // "file.c:10-14"
   };
   std::string object, event;
-  uint64_t low = 0, high = 0;                   // what is shown
-  double bytes = 0;                             // of a bin, on average
-  uint64_t total = 0;                           // all ticks, also those not shown
-  uint64_t before = 0, behind = 0, outside = 0; // ticks not shown; outside: in no bin at all
+  uint64_t low = 0, high = 0; // the addresses shown, half-open
+  double bytes = 0;           // of code for each bin, on average
+  uint64_t total = 0;         // all ticks, with those not shown
+  // The ticks not shown: at addresses before and after the range, and in no bin of the profile.
+  uint64_t before = 0, behind = 0, outside = 0;
   std::vector<Row> rows;
 };
 
-// Ticks of bins of the profile are shared among those shown by bytes. A range is taken for
-// run-time addresses where it lies in the object only as such. Errors: not_found for a function
-// that is not there, invalid_argument for what makes no range.
+// Returns the table for the range or function that `options` name. The ticks of a bin of the
+// profile are shared among the bins shown by the bytes that these have in it. A range is read as
+// run-time addresses if it overlaps the object's code only as such, otherwise as link-time ones.
+// Errors are not_found for an unknown function, invalid_argument for an empty range, no_data if
+// there is no tick to show, and limit for more than 4,194,304 bins.
 TALLY_API Result<HistogramTable> histogram_table(const PcView &view,
                                                  const HistogramOptions &options = {});
 TALLY_API std::string to_text(const HistogramTable &table, const TextOptions &options = {});
-// {"object","event","total","outside","bins":[{"low","high","ticks","function","lines"}]}: those
-// with ticks. limit 0: all.
+// Returns {"object","event","total","outside","bins":[{"low","high","ticks","function","lines"}]}
+// with the bins that have ticks: the first `limit`, or all if it is 0.
 TALLY_API std::string to_json(const HistogramTable &table, uint32_t limit = 0);
 
 } // namespace tally

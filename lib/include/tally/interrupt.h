@@ -1,9 +1,9 @@
-// Sampling by stopping: a debugger interrupts the process, looks where each thread stands, and lets
-// it go on. For what no clock of the kernel reaches: remote and bare-metal targets, static programs
-// where perf is refused. Counts wall time: a thread that sleeps is counted where it sleeps. Of a
-// process of this machine, time for which a thread waits for a processor is left out: such waits
-// begin at system calls and where a debugger resumes a thread more often than elsewhere, and many
-// of them are there only because the debugger uses a processor, too.
+// Samples by stopping: a debugger interrupts the process, reads each thread's stack, and resumes
+// the process. This backend is for targets without a usable kernel clock: remote and bare-metal
+// targets, and static programs where perf is refused. It counts wall time: a sleeping thread is
+// counted where it sleeps. For a process on this machine, a thread that waits for a processor is
+// left out of the round. Such waits begin at system calls, and where a debugger resumes a thread,
+// more often than elsewhere, and many exist only because the debugger uses a processor, too.
 #pragma once
 
 #include <condition_variable>
@@ -28,65 +28,69 @@ namespace tally {
 class ProcessorHolders;
 class ProcessorUse;
 
-// When to stop the process next, and whose stops are ours. Used by two threads: one waits and
-// interrupts, the debugger's own takes the stops. Never throws.
+// Decides when to stop the process next, and which stops it has caused. Two threads use it: one
+// waits and interrupts, and the debugger's own thread handles the stops. Never throws.
 class TALLY_API InterruptClock {
 public:
-  // More often than this the stops cost more than they tell.
+  // The highest rates. At higher ones the stops take too much of the program's time.
   static constexpr uint32_t most_remote_hz = 100;
   static constexpr uint32_t most_native_hz = 1000;
-  // The first signal that process `pid` does not handle itself, among SIGURG, SIGWINCH and the
-  // real-time ones that neither libc nor valgrind nor the agent uses. pid 0: it is not there yet,
-  // and may come to handle any of the former: a real-time one.
+  // Returns the first signal that process `pid` does not handle itself, among SIGURG, SIGWINCH and
+  // the real-time signals that libc, Valgrind and the agent do not use. For pid 0, a process that
+  // does not exist yet, it returns a real-time signal, because a program handles these least often.
   static int free_signal(pid_t pid);
-  // After a round the process runs for at least this many times what the round took, from the
-  // moment before its first signal until the process ran on: it has four fifths of the time. Of a
-  // remote process the time from the answer to the resume is not known here, and not in it.
+  // After a round the process runs for at least this many times the duration of the round, though
+  // at most 1 s, so that it gets four fifths of the time. A round lasts from just before its first
+  // signal until the process runs again. For a remote process the time from done() to the actual
+  // resume is unknown and not included.
   static constexpr uint64_t run_per_stop = 4;
 
-  // pid: of this machine, whose threads interrupt() sends `signal`; 0: a remote process.
+  // Sets the process: `pid` is a process of this machine, to whose threads interrupt() sends
+  // `signal`, or 0 for a remote process. The frequency is limited to the highest rate above.
   void set(pid_t pid, int signal, uint32_t frequency_hz);
-  void resumed(); // the process runs
-  void stopped(); // for the user: stops of ours that are still to come do not count
+  void resumed(); // reports that the process runs
+  void stopped(); // reports a stop for the user; stops that the clock caused become stale
 
   // --- any thread
-  // How long the process is to run before interrupt() is called.
+  // Returns how long the caller waits, in ns, before it calls interrupt(): the period ± 50 %, or
+  // longer after a slow round.
   uint64_t wait_ns();
-  // Sends the signal to each thread of the process that runs or sleeps and does not block it; how
-  // many. Returns when their stops are over and the process runs on, or after about 0.1 s. Of a
-  // remote process: 1 at once, and the caller interrupts it now. 0: there is nothing to do, because
-  // it does not run, or its last stop has not come yet.
-  // given_up: it is all over, see problem().
+  // Sends the signal to each thread of the process that runs or sleeps and does not block it, and
+  // returns how many. Returns when their stops are over and the process runs again, or after about
+  // 0.1 s. For a remote process it returns 1 at once, and the caller interrupts the process now.
+  // Returns 0 if there is nothing to do, because the process does not run or its last stop has not
+  // come yet, and given_up if it cannot interrupt the process any more, see problem().
   static constexpr size_t given_up = SIZE_MAX;
   size_t interrupt();
 
   // --- the debugger's thread
-  // At a stop by the signal. `any_thread`: of a remote process one stop shows all threads.
+  // Classifies a stop by the signal. `tid` is the thread that stopped; for a remote process it is
+  // `any_thread`, because one stop shows all threads.
   enum class Stop : uint8_t {
-    ours,  // count it
-    stale, // sent before the process stopped for the user: nobody's
+    ours,  // caused by the clock: count it
+    stale, // caused by the clock before the process stopped for the user: ignore it
     theirs // the user's or the program's own
   };
   static constexpr pid_t any_thread = 0;
   Stop take(pid_t tid);
-  // The remote process was not interrupted after all: no stop will come.
+  // Reports that the remote process was not interrupted after all, so that no stop will come.
   void withdraw();
-  // The stop has been looked at, and the process goes on.
+  // Reports that the stacks of a stop have been read, and the process is resumed.
   void done();
 
-  uint64_t rounds() const; // of interrupts that were taken
-  uint64_t missed() const; // threads that a round left out, because they block the signal
-  uint64_t queued() const; // the same, because they waited for a processor
-  uint64_t unheld() const; // of the rounds, those in which threads ran on until the signal came
-  void clear();
-  std::string problem() const; // why it has given up; empty: it has not
+  uint64_t rounds() const;     // the rounds that led to a stop
+  uint64_t missed() const;     // how often a round left out a thread because it blocks the signal
+  uint64_t queued() const;     // how often a round left out a thread that waited for a processor
+  uint64_t unheld() const;     // the rounds in which threads kept running until the signal came
+  void clear();                // sets the four counts to 0
+  std::string problem() const; // why interrupt() has given up; empty if it has not
 
 private:
   size_t interrupt_remote();
   struct Choice {
-    std::vector<pid_t> tids; // to be sent the signal
+    std::vector<pid_t> tids; // the threads that get the signal
     uint64_t missed = 0, queued = 0;
-    bool held = false; // no thread runs on before its signal comes: each stands at a chance place
+    bool held = false; // no thread keeps running until its signal comes: each address is random
   };
   size_t interrupt_threads(std::unique_lock<std::mutex> &lock, ProcessorHolders &holders);
   Choice choose(std::span<const pid_t> tids, const ProcessorUse &use) const;
@@ -105,12 +109,12 @@ private:
     bool stale;
   };
   std::unordered_map<pid_t, Awaited> awaited_; // by thread
-  uint32_t late_ = 0; // stops of a remote process that were given up, and may come yet
+  uint32_t late_ = 0; // stops of a remote process that are no longer awaited, but may still come
   uint64_t sent_at_ns_ = 0;
-  uint64_t cost_ns_ = 0;  // of the last round
-  uint64_t since_ns_ = 0; // it has run on: the next wait begins here
+  uint64_t cost_ns_ = 0;  // the duration of the last round
+  uint64_t since_ns_ = 0; // when the process was resumed; the next wait begins here
   pid_t looked_at_ = 0;   // the last thread that stopped
-  bool looking_ = false;  // between take() and done()
+  bool looking_ = false;  // true between take() and done()
   std::condition_variable round_over_;
   std::shared_ptr<ProcessorHolders> holders_; // while the process runs
   bool round_counted_ = false;
@@ -123,19 +127,21 @@ private:
   std::minstd_rand random_{std::random_device{}()};
 };
 
-// One thread at one stop.
+// The stack of one thread at one stop.
 struct ThreadStack {
   pid_t tid = 0;
   std::string_view name;
-  std::span<const uint64_t> pcs; // leaf first; callers as return address - 1
+  std::span<const uint64_t> pcs; // run-time, leaf first; callers as return address - 1
 };
 
 class TALLY_API InterruptSampler : public Sampler {
 public:
+  // Counts one tick for the thread.
   virtual void add(const ThreadStack &stack) = 0;
 };
 
-// pid 0: a remote process, whose modules are not known here. `clock` outlives the sampler.
+// Creates a sampler for process `pid` and sets `clock` for it, which must outlive the sampler. pid
+// 0 is a remote process, whose mappings are unknown. A process that does not exist is not_found.
 TALLY_API Result<std::unique_ptr<InterruptSampler>>
 make_interrupt_sampler(pid_t pid, int signal, const SamplerOptions &options, InterruptClock &clock);
 

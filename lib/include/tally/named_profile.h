@@ -1,4 +1,5 @@
-// Profiles from files, with names for what holds addresses only: by the files on this machine.
+// Reads profiles from files, and names the addresses of those that hold only addresses, from the
+// object files on this machine.
 #pragma once
 
 #include <functional>
@@ -13,24 +14,27 @@
 
 namespace tally {
 
-// Called twice a second or more.
+// Called about twice a second, with the number of addresses that have been looked up and of all.
 using NamingProgress = std::function<void(uint64_t done, uint64_t all)>;
 
+// Returns the profile with names: runs a Symbolization to its end and saves the symbol cache.
 TALLY_API Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes processes,
                                         Diagnostics &diagnostics,
                                         const NamingProgress &progress = nullptr);
 
-// read_file(), and what comes of read_addresses() is unwound and named.
+// Reads a file as read_file() does. A profile from Format::read_addresses() is also unwound and
+// named.
 TALLY_API Result<ReadFile> read_named_file(const std::string &path, Diagnostics &diagnostics,
                                            const Format *from = nullptr,
                                            const ReadOptions &options = {},
                                            const NamingProgress &progress = nullptr);
 
-// The names of one program's functions, and what they are looked up in.
+// The names of one program's functions, with the symbolizer that finds them.
 class TALLY_API ProgramNames {
 public:
-  ProgramNames() = default; // none
+  ProgramNames() = default; // without names
   ProgramNames(const std::string &program, Diagnostics &diagnostics);
+  // Returns the names, or null if there are none.
   const PcNames *get() const { return symbolizer_ ? &names_ : nullptr; }
 
 private:
@@ -38,19 +42,21 @@ private:
   PcNames names_;
 };
 
-// With the kernel's functions as callees of "[kernel]", by /proc/kallsyms. A profile without kernel
-// time is returned as it is. unsupported: the symbols are hidden, or the profile is not known to be
-// of the kernel that runs.
+// Adds the kernel's functions as callees of "[kernel]", with names from /proc/kallsyms. Returns a
+// profile without kernel time unchanged. Fails with unsupported if the symbols are hidden, or if
+// the profile is not known to come from the running kernel.
 TALLY_API Result<StackProfile> unfold_kernel(StackProfile profile);
-// Costs hold no addresses of the kernel's: unsupported where there is kernel time.
+// Returns a profile without kernel time unchanged. With kernel time it fails with unsupported,
+// because costs hold no addresses of the kernel.
 TALLY_API Result<CostProfile> unfold_kernel(CostProfile profile);
 
 struct NamedProfile {
   Profile profile;
   const Format *format = nullptr;
-  std::optional<PcProfile> pcs; // what `profile` was made of, where the file counts addresses
+  std::optional<PcProfile> pcs; // the counts that `profile` was made from, if the file has them
 };
-// For tables. program: that a gmon.out's addresses are of; empty: not known, which is a finding.
+// Reads a profile for tables. `program` is the path of the program that a gmon.out's addresses
+// belong to. If it is empty, they have no names, and a diagnostic says so.
 TALLY_API Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
                                                   const std::string &program = {});
 

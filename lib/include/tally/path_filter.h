@@ -1,4 +1,4 @@
-// Which sources count.
+// Selects the source files that reports of coverage show.
 #pragma once
 
 #include <memory>
@@ -11,25 +11,25 @@
 
 namespace tally {
 
-// Patterns are PCRE2, searched (not anchored) in the path as tables show it: relative to the root
-// below it, else absolute.
+// Matches paths with PCRE2 patterns, which are not anchored. A path has the form that tables show:
+// relative for a file below the root, otherwise absolute.
 class TALLY_API PathFilter {
 public:
-  // Wanted is what one of `filters` is found in, or, without any, what lies below the root; but
-  // nothing that one of `excludes` is found in. What is no pattern is invalid_argument.
+  // Selects paths that match any of `filters` (default: everything under the root) and none of
+  // `excludes`. A string that is not a valid pattern is invalid_argument.
   static Result<PathFilter> make(const std::vector<std::string> &filters,
                                  const std::vector<std::string> &excludes);
-  PathFilter(); // wants what lies below the root
+  PathFilter(); // selects everything under the root
   PathFilter(PathFilter &&) noexcept;
   PathFilter &operator=(PathFilter &&) noexcept;
   ~PathFilter();
 
-  // By several threads at once.
+  // Returns whether the path is selected. Several threads may call it at once.
   bool wants(std::string_view shown_path) const;
-  // Is one of `excludes` found in it?
+  // Returns whether the path matches any of `excludes`.
   bool excludes(std::string_view path) const;
-  // A pattern may take too long on some path (PCRE2's limits): it was not found in it then. To be
-  // asked at the end; tells of the first such path.
+  // Returns an error, ErrorCode::limit, if a pattern exceeded PCRE2's limits on some path, which
+  // then counted as not matched. The error names the first such path. Call it at the end.
   Result<void> check() const;
 
 private:

@@ -1,4 +1,4 @@
-// Between what a gmon.out holds, addresses, and profiles of functions.
+// Converts between counts of addresses, as a gmon.out holds them, and profiles of functions.
 #pragma once
 
 #include <string>
@@ -12,33 +12,34 @@
 
 namespace tally {
 
-// The program that addresses are of. The symbolizer outlives it.
+// The program that addresses belong to. The symbolizer must outlive it.
 struct PcNames {
   Symbolizer *symbolizer = nullptr;
   ModuleId program{};
-  std::string path; // the object that functions are told to be of
+  std::string path; // the object of the program's functions in a profile
 };
 
-// Ticks and calls by function and line. A bin's ticks are shared among functions by the bytes that
-// they have in it, as gprof does, and rounded to the largest remainder; the exact shares are kept
-// beside (exact_self()). Within a function they are shared among lines in the same way. A call has
-// a count and no cost (has_call_costs), for none was measured. Ticks outside of every function are
-// those of "[unknown]". Without `names` a bin, and an end of a call, is a function named by its
-// address. Counts of basic blocks have no place in costs.
+// Returns ticks and calls by function and line. A bin's ticks are shared among functions by the
+// bytes that they have in it, as gprof does, and rounded by the largest remainder; exact_self() has
+// the exact shares. Within a function they are shared among its lines in the same way. A call has a
+// count but no cost (has_call_costs is false), because none was measured. Ticks outside of all
+// functions belong to "[unknown]". Without `names` each bin, and each end of a call, is a function
+// named by its address; more than 1,000,000 of them exceed the limit. Counts of basic blocks are
+// dropped. A program without symbols is no_data.
 TALLY_API Result<CostProfile> costs_of(const PcProfile &profile, const PcNames *names = nullptr);
 
 struct PcConversion {
   PcProfile profile;
-  std::vector<std::string> lost; // what has no place there, one sentence each
+  std::vector<std::string> lost; // one phrase for each kind of information that was left out
 };
 
-// The samples that were taken in the program's own code, which is the file that the first mapping
-// shows; by link-time address, in bins of two bytes. No sample there is no_data; addresses that are
-// not link-time ones are unsupported.
+// Returns the samples in the program's own code by link-time address, in bins of two bytes. The
+// program is the file of the first mapping. Fails with no_data if no sample is there, and with
+// unsupported if the link-time addresses are unknown.
 TALLY_API Result<PcConversion> pcs_of(const StackProfile &profile);
-// The first event's costs of the program's own code, and calls within it; of an event "ticks" no
-// calls, for they count samples. unsupported: costs have no addresses, or it is not told which
-// object is the program.
+// Returns the first event's costs in the program's own code, and the calls within it. For an event
+// "ticks" it returns no calls, because they count samples. Fails with unsupported if the costs have
+// no addresses, or if the profile does not show which object is the program.
 TALLY_API Result<PcConversion> pcs_of(const CostProfile &profile);
 
 } // namespace tally

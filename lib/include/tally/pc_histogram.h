@@ -1,5 +1,5 @@
-// Counts of program counters by place: what profil() fills and gmon.out holds. Kept raw: a bin is
-// not an address, and only attribute() shares it out.
+// Counts of program counters in bins, as profil() fills them and gmon.out holds them. They are kept
+// raw: a bin covers several addresses, and only attribute() distributes its ticks.
 #pragma once
 
 #include <cstdint>
@@ -14,46 +14,48 @@
 
 namespace tally {
 
-// Whose rule turns a pc and a scale into a bin.
+// The system whose profil() defines how a pc and a scale give a bin, see tally/mon.h.
 enum class ProfilAbi : uint8_t { aix, bsd, glibc };
 
-// How a range is cut into bins: ones of `bytes`, as many equal ones as there are counters, or as
-// profil() does by a scale.
+// How a range is divided into bins: into bins of `bytes`, into equal bins, one for each counter, or
+// by a scale as profil() does.
 struct PcBins {
-  uint64_t bytes = 0; // 0: one of the other two
-  bool even = false;  // equal parts, which may be no whole bytes: as gprof takes a gmon.out
-  uint32_t scale = 0; // an unsigned fraction of 65536: two bytes of counters for each byte of code
+  uint64_t bytes = 0; // the bytes of code in each bin; 0 if one of the other two ways is used
+  bool even = false;  // equal bins, perhaps not of whole bytes, as gprof reads a gmon.out
+  uint32_t scale = 0; // the bytes of the buffer for each byte of code, as a fraction of 65536
   ProfilAbi abi = ProfilAbi::aix;
-  bool strict = false; // aix: scale 2 by the formula, not everything in the first bin
+  bool strict = false; // aix: scale 2 follows the formula, instead of one bin for everything
   bool fitted = false; // the scale was computed from the range; the topmost pcs share the last bin
   friend bool operator==(const PcBins &, const PcBins &) = default;
 };
 
 struct PcRange {
-  uint64_t low_pc = 0;  // link-time, as all pcs here
+  uint64_t low_pc = 0;  // link-time, as are all pcs here
   uint64_t high_pc = 0; // exclusive
   PcBins bins;
-  std::vector<uint64_t> counters; // bins.bytes: as many as cover the range; the last may be cut
+  // With bins.bytes, as many as cover the range; the last bin may be shorter.
+  std::vector<uint64_t> counters;
 
-  // The counter that a pc falls into; counters.size() when none.
+  // Returns the index of the counter for a pc, or counters.size() if there is none.
   TALLY_API size_t bin_of(uint64_t pc) const;
-  // [first, second) of a bin, the pcs that fall into it; empty when none does.
+  // Returns the pcs [first, second) of a bin; the range is empty if no pc falls into the bin.
   TALLY_API std::pair<uint64_t, uint64_t> extent(size_t bin) const;
 };
 
-// [low_pc, high_pc) in `counters` equal parts: by bytes where these are whole.
+// Returns how to divide [low_pc, high_pc) into `counters` equal bins: by bytes if they have whole
+// bytes, otherwise `even`.
 TALLY_API PcBins even_bins(uint64_t low_pc, uint64_t high_pc, size_t counters);
 
 class PcHistogramBuilder;
 
 class TALLY_API PcHistogram {
 public:
-  std::span<const PcRange> ranges() const { return ranges_; } // ascending, apart
-  uint32_t rate_hz() const { return rate_hz_; }               // 0: not known
-  std::string_view dimension() const { return dimension_; }   // "seconds": of ticks / rate
+  std::span<const PcRange> ranges() const { return ranges_; } // ascending, without overlap
+  uint32_t rate_hz() const { return rate_hz_; }               // 0 if unknown
+  std::string_view dimension() const { return dimension_; }   // the unit of ticks / rate: "seconds"
   char abbreviation() const { return abbreviation_; }         // 's'
-  uint64_t outside() const { return outside_; }               // ticks in no bin
-  uint64_t ticks() const; // in all bins; with those outside no more than 64 bits hold
+  uint64_t outside() const { return outside_; }               // the ticks in no bin
+  uint64_t ticks() const; // the ticks in all bins; with outside() they fit in 64 bits
 
 private:
   friend class PcHistogramBuilder;
@@ -65,7 +67,7 @@ private:
   uint64_t outside_ = 0;
 };
 
-// The one way to fill a PcHistogram. What is wrong is the error of finish().
+// Fills a PcHistogram. finish() returns the first error of all calls.
 class TALLY_API PcHistogramBuilder {
 public:
   PcHistogramBuilder() = default;
@@ -74,11 +76,12 @@ public:
   void set_rate_hz(uint32_t rate_hz) { histogram_.rate_hz_ = rate_hz; }
   void set_dimension(std::string_view name, char abbreviation);
 
-  // Ranges come in ascending order; returns the range's index.
+  // Adds a range and returns its index. Ranges must be added in ascending order.
   size_t add_range(uint64_t low_pc, uint64_t high_pc, uint64_t bin_bytes);
   size_t add_range(uint64_t low_pc, uint64_t high_pc, const PcBins &bins, size_t counters);
-  size_t add_range(PcRange range); // with its counters
+  size_t add_range(PcRange range); // a range with its counters
 
+  // Adds ticks to the bin of `pc`, or to the ticks outside if there is none.
   void count(uint64_t pc, uint64_t ticks = 1);
   void add_outside(uint64_t ticks);
 
@@ -94,14 +97,15 @@ private:
   std::vector<Error> faults_;
 };
 
-// The bins of equal ranges add up, ranges that lie apart stand side by side. Refused, and `to` left
-// as it was: other rates or dimensions, ranges that overlap in part or are cut otherwise.
+// Adds the ticks of `from` to `to`. The bins of equal ranges are added up; ranges that do not
+// overlap are inserted. Different rates or dimensions, and ranges that overlap partly or have other
+// bins, are invalid_argument and leave `to` unchanged.
 TALLY_API Result<void> append(PcHistogramBuilder &to, const PcHistogram &from);
 
-// Every rule that the comments above state; the first one broken is the error.
+// Checks the rules that the comments above state, and returns the first violation.
 TALLY_API Result<void> validate(const PcHistogram &histogram);
 
-// The code [start, end) of a function. A function may have several.
+// A piece of a function's code, [start, end). A function may have several, with the same id.
 struct PcExtent {
   uint64_t start = 0;
   uint64_t end = 0;
@@ -110,23 +114,24 @@ struct PcExtent {
 
 struct PcShare {
   uint32_t id = 0;
-  uint64_t ticks = 0; // whole; all shares and what is unattributed make up all ticks
+  uint64_t ticks = 0; // rounded; all shares and the unattributed ticks add up to all ticks
   double exact = 0;   // before rounding
 };
 
 struct PcAttribution {
-  std::vector<PcShare> shares; // by ascending id, each id once, also those without a tick
-  PcShare unattributed;        // in bins, or parts of bins, that no function covers; id 0
+  std::vector<PcShare> shares; // by ascending id, each id once, with those that have no tick
+  PcShare unattributed;        // the ticks of bins, or parts of bins, without a function; id 0
 };
 
 // Shares the ticks of each bin among functions by the bytes that they have in it, as gprof does.
-// Exact sums are rounded once, at the end, to the largest remainder. Extents are ascending and do
-// not overlap.
+// The exact sums are rounded once, at the end, by the largest remainder. The extents must be in
+// ascending order and must not overlap, otherwise the call fails with invalid_argument.
 TALLY_API Result<PcAttribution> attribute(const PcHistogram &histogram,
                                           std::span<const PcExtent> functions);
 
-// The first value of the samples whose leaf lies in `mapping`, by its address there: link-time
-// where the mapping's bias is known, else run-time. Samples elsewhere are outside.
+// Returns a histogram of the samples' first value. A sample counts if its leaf lies in `mapping`,
+// by its link-time address if the mapping's bias is known, otherwise by its run-time address. Other
+// samples are outside. A negative value is invalid_input.
 TALLY_API Result<PcHistogram> from_samples(const StackProfile &profile, MappingId mapping,
                                            uint64_t low_pc, uint64_t high_pc, uint64_t bin_bytes);
 

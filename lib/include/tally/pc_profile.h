@@ -1,5 +1,5 @@
-// What a gmon.out holds, kept raw: a histogram of program counters, calls and basic blocks by
-// address. Names come later, from the program that it belongs to (pc_costs.h).
+// The raw content of a gmon.out: a histogram of program counters, and counts of calls and basic
+// blocks by address. pc_costs.h adds names from the program that it belongs to.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,10 @@
 
 namespace tally {
 
-// Calls from one address to a function: `from_pc` is where the call returns to. All addresses are
-// link-time.
+// The calls from one address to a function. All addresses are link-time.
 struct PcArc {
-  uint64_t from_pc = 0; // 0: not told (mon.out counts calls of a function, from anywhere)
-  uint64_t self_pc = 0;
+  uint64_t from_pc = 0; // the return address; 0 if unknown (mon.out counts calls by callee only)
+  uint64_t self_pc = 0; // the callee
   uint64_t count = 0;
   friend bool operator==(const PcArc &, const PcArc &) = default;
 };
@@ -37,10 +36,10 @@ enum class PcFlavour : uint8_t {
   mon, // mon.out of V7: monitor()
 };
 
-// How the file lies on the disk; it is written again as it was read.
+// The layout of the file. A profile is written in the layout in which it was read.
 struct PcLayout {
   PcFlavour flavour = PcFlavour::gnu;
-  uint8_t pointer_bytes = 8; // or 4
+  uint8_t pointer_bytes = 8; // 4 or 8
   bool big_endian = false;
   friend bool operator==(const PcLayout &, const PcLayout &) = default;
 };
@@ -62,22 +61,24 @@ private:
   PcLayout layout_;
 };
 
-// The one way to fill a PcProfile. What is equal adds up: ranges, arcs, blocks. Each call says at
-// once what is wrong, so that a reader can add the place; after an error nothing has changed.
+// Fills a PcProfile. Equal ranges, arcs and blocks are added up; a sum of more than 64 bits is an
+// overflow. Each call reports an error at once, so that a reader can add the file offset, and
+// leaves the builder unchanged.
 class TALLY_API PcProfileBuilder {
 public:
   void set_layout(const PcLayout &layout) { layout_ = layout; }
 
-  // Counters of [low_pc, high_pc), cut into equal parts. invalid_input: other units than those that
-  // are there, a range that overlaps one of them in part or is cut otherwise.
+  // Adds the counters of a range, whose bins must be even_bins(). Fails with invalid_input if the
+  // bins are others, if the rate, dimension or abbreviation differs from that of earlier ranges, or
+  // if the range overlaps an earlier one partly or has other bins.
   Result<void> add_range(PcRange range, uint32_t rate_hz, std::string_view dimension,
                          char abbreviation);
   Result<void> add_arc(const PcArc &arc);
   Result<void> add_block(const PcBlockCount &block);
   Result<void> add_outside(uint64_t ticks);
-  Result<void> add(const PcProfile &profile); // all of it, but its layout
+  Result<void> add(const PcProfile &profile); // everything except the layout
 
-  Result<PcProfile> finish(); // the builder is empty afterwards
+  Result<PcProfile> finish(); // leaves the builder empty
 
 private:
   struct Units {
@@ -93,7 +94,8 @@ private:
   PcLayout layout_;
 };
 
-// The sum, in the layout of the first. `names`, one for each, are for errors.
+// Returns the sum of the profiles in the layout of the first. `names`, one for each profile, are
+// for errors.
 TALLY_API Result<PcProfile> merge_pcs(std::span<const PcProfile *const> profiles,
                                       std::span<const std::string> names = {});
 

@@ -1,4 +1,4 @@
-// Tables for people and for programs, drawn from a profile.
+// Makes tables of a profile, as text for people and as JSON for programs.
 #pragma once
 
 #include <cstdint>
@@ -16,103 +16,117 @@ namespace tally {
 
 enum class By : uint8_t { function, line, object, thread, part };
 enum class SortBy : uint8_t { self, inclusive };
-// By the words that users type: those above.
+// Parses a word that a user types, which is the name of an enumerator. Other words are
+// invalid_argument.
 TALLY_API Result<By> by_of(std::string_view word);
 TALLY_API Result<SortBy> sort_by_of(std::string_view word);
 
 struct FlatRow {
-  std::string name;   // function, thread or trigger
-  std::string file;   // of the function's declaration, or of the line; "" when not known
-  std::string object; // "" when not known
-  uint32_t line = 0;  // by line: the line; by function: where it is declared; 0: not known
-  uint64_t id = 0;    // by thread: tid; by part: its number
+  std::string name;   // of the function or thread, or the trigger of the part
+  std::string file;   // the file that declares the function, or the line's; empty if unknown
+  std::string object; // empty if unknown
+  // By line, the line; by function, the line of its declaration; 0 if unknown.
+  uint32_t line = 0;
+  uint64_t id = 0;                       // by thread, the tid; by part, the part's number
   std::vector<uint64_t> self, inclusive; // one for each event
-  uint64_t calls = 0;                    // counted calls into it; sampling counts none
-  uint32_t cycle = 0; // it is one of that many-th of the table's cycles; 0: of none
-  // Where self of the first event is a share that was rounded: the share itself, which percentages
-  // are of.
+  uint64_t calls = 0;                    // counted calls of the function; 0 for samples
+  uint32_t cycle = 0;                    // 1 + the index of its cycle in FlatTable::cycles, or 0
+  // The share before rounding, if `self` of the first event is a rounded share. Percentages are
+  // computed from it.
   std::optional<double> exact_self{};
 };
 
-// Functions that call each other: inclusive costs of theirs leave out the calls among them.
+// Functions that call each other in a cycle. Their inclusive costs leave out the calls among them.
 struct CycleRow {
   std::vector<std::string> functions;
-  std::vector<uint64_t> self, inclusive; // of all together
+  std::vector<uint64_t> self, inclusive; // of all functions together
 };
 
-// Rows by falling cost of the first event (self, then inclusive, or the other way round), then by
-// name, file, object: one order for one profile.
+// The rows are in descending order of the first event's cost: of self, then inclusive cost, or the
+// reverse for SortBy::inclusive. Ties are in order of name, file, object, line and id, so that a
+// profile always gives the same order.
 struct FlatTable {
   By by = By::function;
   std::vector<std::string> events;
   std::vector<uint64_t> totals;
   std::vector<FlatRow> rows;
-  std::vector<CycleRow> cycles{}; // by function, from arcs
+  std::vector<CycleRow> cycles{}; // only by function, and only from a CostProfile
   struct DerivedEvent {
     std::string name, formula;
     uint64_t total = 0;
   };
-  std::vector<DerivedEvent> derived{}; // what a formula makes of the events
-  // False: what calls cost is not known, and `inclusive` is self. Text shows calls in its place.
+  std::vector<DerivedEvent> derived{}; // events computed from others by a formula
+  // False if the costs of calls are unknown: then `inclusive` equals `self`, and text shows the
+  // number of calls in its place.
   bool has_inclusive = true;
 };
 
-// Inclusive: once a row a stack, so recursion never exceeds the total.
+// Returns the table of a profile. A stack adds to a row's inclusive cost once, so that recursion
+// never exceeds the total. A sample with a negative value is invalid_input.
 TALLY_API Result<FlatTable> flat_table(const StackProfile &profile, By by,
                                        SortBy sort = SortBy::self);
-// Inclusive: by the arcs, see CallGraph. All parts together; `by` thread adds up the parts of each.
+// Returns the table of all parts together. Inclusive costs are computed from the arcs, see
+// CallGraph. By::thread adds up the parts of each thread.
 TALLY_API Result<FlatTable> flat_table(const CostProfile &profile, By by,
                                        SortBy sort = SortBy::self);
 
-// Where a row's own code was hit most.
+// The source location with the highest cost in a row.
 struct HotPlace {
   std::string file;
-  uint32_t line = 0;    // 0: no line is known there, and file is empty
-  uint64_t address = 0; // then: run-time; 0: not known either
+  uint32_t line = 0;    // 0 if no line is known; then `file` is empty
+  uint64_t address = 0; // run-time, if no line is known; 0 if no address is known either
 };
-// By function and by line: the line with most self cost of the first event in the row's function
-// (lines of what is inlined into it are not its own), of equal ones the first; where the row has
-// none, the line with most inclusive cost, or that makes the costliest calls. Without lines the
-// address with most self cost. unsupported: rows of another kind have no place.
+// Returns the line of the row's function with the highest self cost of the first event. Lines of
+// functions inlined into it are not its own. If several lines have the same self cost, or none has
+// any, the highest inclusive cost decides, that is, the cost of the line and of its calls;
+// remaining ties go to the first. Without lines it returns the address with the highest self cost.
+// Only rows by function and by line have a location; for others it fails with unsupported.
 TALLY_API Result<HotPlace> hot_place(const StackProfile &profile, By by, const FlatRow &row);
-// The same; addresses of such profiles are those of files, and not told.
+// Does the same, but never returns an address, because those of a CostProfile are not run-time
+// addresses.
 TALLY_API Result<HotPlace> hot_place(const CostProfile &profile, By by, const FlatRow &row);
 
 struct TextOptions {
-  uint32_t limit = 0;  // rows; 0: all
-  uint32_t width = 80; // columns; 0: any
+  uint32_t limit = 0;  // the most rows; 0 for all
+  uint32_t width = 80; // the columns of the terminal; 0 for no limit
   Style style{};
 };
 
-// Columns: the row's number from 1, self %, self, inclusive %, inclusive (or calls), name, place.
-// Names that are too wide lose their template arguments, then their parameters ("map<…>::at(…)");
-// the JSON has them whole.
+// Returns the table as text with the columns: the row's number from 1, self %, self, inclusive %,
+// inclusive (or calls), name, source location. A name that is too wide loses its template
+// arguments, then its parameters ("map<…>::at(…)"); the JSON has complete names.
 TALLY_API std::string to_text(const FlatTable &table, const TextOptions &options = {});
-// By function: {"events":[…],"totals":[…],"functions":[{"name","file","object","self":[…],
-// "inclusive":[…],"calls":N}]}; otherwise "lines", "objects", "threads" or "parts" in place of
-// "functions". Bytes that are not UTF-8 become U+FFFD. limit 0: all rows.
+// Returns the first `limit` rows, or all if it is 0, as JSON. By function it is {"events":[…],
+// "totals":[…],"functions":[{"name","file","object","self":[…],"inclusive":[…],"calls":N}]}.
+// Otherwise "lines", "objects", "threads" or "parts" replaces "functions", and its elements have
+// the keys of that kind. Bytes that are not UTF-8 become U+FFFD.
 TALLY_API std::string to_json(const FlatTable &table, uint32_t limit = 0);
 
-// What changed from one table to another of the same kind, in percent of each one's total, so that
-// runs of different length compare.
+// What changed from one table to another of the same kind. The costs are also in percent of each
+// table's total, so that runs of different length can be compared.
 struct DiffRow {
   std::string name, file, object;
   uint32_t line = 0;
-  uint64_t before = 0, after = 0; // of the first event
+  uint64_t before = 0, after = 0; // the cost of the first event
   double before_percent = 0, after_percent = 0;
 };
 
 struct DiffTable {
   By by = By::function;
-  SortBy cost = SortBy::self; // that is compared
+  SortBy cost = SortBy::self; // the cost that is compared
   std::string event;
   uint64_t before_total = 0, after_total = 0;
-  std::vector<DiffRow> rows; // by falling size of the change in percent
+  std::vector<DiffRow> rows; // in descending order of the absolute change in percentage points
 };
 
+// Compares the first event of two tables, which must have the same `by`. Rows match by name, file
+// and object and, by line, the line; if one table has only names, by name alone.
 TALLY_API DiffTable diff_tables(const FlatTable &before, const FlatTable &after,
                                 SortBy cost = SortBy::self);
 TALLY_API std::string to_text(const DiffTable &table, const TextOptions &options = {});
+// Returns {"events":["…"],"totals":{"before","after"},"functions":[{"name","file","object",
+// "before","after"}]} with the first `limit` rows, or all if it is 0. The key of the rows is as in
+// a FlatTable's JSON; by line they also have "line".
 TALLY_API std::string to_json(const DiffTable &table, uint32_t limit = 0);
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// Errors as values: Result<T>, and an Error that says where.
+// Errors as values: Result<T>, and Error, which states what went wrong and where.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace tally {
 
-// Whose fault it is. The numbers are part of the C ABI (tally.h): never reorder.
+// The kind of an error. The numbers are part of the C ABI (tally.h) and never change.
 enum class ErrorCode : int {
-  invalid_argument = 1, // the caller's words: an unknown option, a bad value
-  invalid_input = 2,    // a file is damaged or not of the format it claims
-  unsupported = 3,      // understood, but not possible here
-  not_found = 4,        // no such file, function, process
-  io = 5,               // the operating system refused to read or write
-  permission = 6,       // the operating system refused for want of rights
-  limit = 7,            // descriptors, memory, or a bound of ours
-  bad_state = 8,        // not now: already started, nothing to stop
-  no_data = 9,          // nothing was collected
-  overflow = 10,        // a sum left its type
+  invalid_argument = 1, // the caller's request is wrong: an unknown option, a bad value
+  invalid_input = 2,    // a file is damaged or not in the format that it claims
+  unsupported = 3,      // the request is valid, but not possible here
+  not_found = 4,        // there is no such file, function or process
+  io = 5,               // the operating system failed to read or write
+  permission = 6,       // the operating system denied access
+  limit = 7,            // too few descriptors, too little memory, or a limit of Tally
+  bad_state = 8,        // not possible now: already started, or nothing to stop
+  no_data = 9,          // nothing was collected, or the input is empty
+  overflow = 10,        // a sum does not fit in its type
   cancelled = 11,       // the user interrupted
-  internal = 12,        // a defect of ours
+  internal = 12,        // a defect in Tally
 };
 
-// A place in a source: line and column (1-based, columns in bytes) for text, a byte offset for
-// binary, or nothing.
+// A position in a file: line and column for text (from 1, columns in bytes), an offset in bytes for
+// binary data, or nothing.
 struct Position {
   enum class Kind : uint8_t { none, line, offset };
   Kind kind = Kind::none;
@@ -45,17 +45,17 @@ struct Position {
   friend bool operator==(const Position &, const Position &) = default;
 };
 
-// "source:line:column" or "source:0xOFFSET" or "source"; empty when there is neither.
+// Returns "source:line:column", "source:0xOFFSET" or "source", depending on the position's kind.
 TALLY_API std::string describe_place(std::string_view source, const Position &where);
 
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message; // one line, no trailing full stop or newline
-  std::string source;  // file, option or command at fault; may be empty
+  std::string source;  // the file, option or command at fault; may be empty
   Position where;
-  std::vector<std::string> context; // what was being done, innermost first
+  std::vector<std::string> context; // the operations that failed ("reading x"), innermost first
 
-  // "place: message (while …)", one line.
+  // Returns "source:position: message (while …)", one line.
   TALLY_API std::string text() const;
 };
 
@@ -68,14 +68,15 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::stri
 
 inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
 
-// An Error of `code` from errno: "message: strerror (ENAME)".
+// Returns an Error with the message "message: strerror (ENAME)" and the code for the errno value:
+// permission, not_found or limit, otherwise io.
 TALLY_API tl::unexpected<Error> fail_errno(int errno_value, std::string message,
                                            std::string source = {});
 
 } // namespace tally
 
-// Hands an error on: TALLY_TRY(name, expression) declares `name` with the value, TALLY_CHECK drops
-// it.
+// Returns the error of an expression from the enclosing function. Without an error,
+// TALLY_TRY(name, expression) declares `name` with the value, and TALLY_CHECK(expression) drops it.
 #define TALLY_CONCAT_(a, b) a##b
 #define TALLY_CONCAT(a, b) TALLY_CONCAT_(a, b)
 #define TALLY_TRY(name, ...)                                                                       \

@@ -1,4 +1,4 @@
-// Some of a profile: the samples of a thread, or of a part.
+// Selects the samples of one thread or part from a profile.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,21 @@
 namespace tally {
 
 struct SampleFilter {
-  std::string thread{};           // a name, of as many threads as have it, or a tid; empty: all
-  std::optional<uint32_t> part{}; // a number; none: all
+  std::string thread{}; // a name, which selects all threads with it, or a tid; empty for all
+  std::optional<uint32_t> part{}; // a part's number; all parts if there is none
   bool takes_all() const { return thread.empty() && !part; }
 };
 
-// What it takes, and nothing that this does not stand on. A thread or part that is not there is
-// invalid_argument, with those there are; where both are and have nothing in common, no_data.
+// Returns a profile with the selected samples and only the stacks, names and parts that they use.
+// An unknown thread or part is invalid_argument, and the error lists the known ones. If both are
+// known, but no sample has both, it is no_data.
 TALLY_API Result<StackProfile> filter(const StackProfile &profile, const SampleFilter &wanted);
-// By the file's parts, each of one thread or of all together. Costs that are known of all parts
-// together alone are refused.
+// Does the same with the file's parts, each of which belongs to one thread or to all together.
+// Fails with unsupported if the profile has costs that are known only for all parts together.
 TALLY_API Result<CostProfile> filter(const CostProfile &profile, const SampleFilter &wanted);
 
-// What SampleFilter::thread may be: names, and the tids. Each once, in the profile's order.
+// Returns the values that SampleFilter::thread accepts: names and tids, each once, in the profile's
+// order.
 TALLY_API std::vector<std::string> thread_words(const StackProfile &profile);
 TALLY_API std::vector<std::string> thread_words(const CostProfile &profile);
 

@@ -1,4 +1,5 @@
-// Which samples count: those taken while their thread, or the whole process, is inside of a region.
+// Decides which samples count: those taken while their thread, or the whole process, is inside a
+// region.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +14,38 @@
 
 namespace tally {
 
-// Switched while the process stands, so a switch is known before any sample that it decides on; the
-// reader asks later, by the time of each sample. Any thread; times by CLOCK_MONOTONIC.
+// The front end opens and closes the gate while the process is stopped, so that a switch is known
+// before any sample that it affects. The sampler's reader asks later, with the time of each sample.
+// All functions may be called from any thread; times are in ns of CLOCK_MONOTONIC.
 class TALLY_API SampleGate {
 public:
-  // In place of a thread: the switch is the whole process's.
+  // In place of a tid: the gate of the whole process.
   static constexpr pid_t all_threads = 0;
 
-  // Closed to begin with. What is open already stays open, and closed closed.
+  // Opens or closes the gate of a thread, which is closed at first. Opening an open gate and
+  // closing a closed one have no effect.
   void open(pid_t tid, uint64_t at_ns);
   void close(pid_t tid, uint64_t at_ns);
-  // The process became another program: nobody is inside any more.
+  // Closes all gates, because the process has become another program (exec).
   void close_all(uint64_t at_ns);
   bool is_open(pid_t tid) const;
 
-  // Where the debugger stops the process for a switch, and goes on from. close_all() forgets them.
+  // Returns the addresses where the debugger stops the process for a switch and resumes it.
+  // close_all() clears them.
   StopPlaces &stops() { return stops_; }
   const StopPlaces &stops() const { return stops_; }
 
-  // Whether the thread was inside at that time. Of one thread it is asked in about the order of the
-  // times: what was a second before the newest may be forgotten.
+  // Returns whether the thread, or the whole process, was inside at that time. The times of one
+  // thread must be roughly ascending: switches more than a second before the newest time may be
+  // forgotten.
   bool holds(pid_t tid, uint64_t at_ns);
 
   size_t memory_bytes() const;
 
 private:
   struct Track {
-    std::vector<uint64_t> switches; // ascending; to `open_before`'s opposite, and so on
-    bool open_before = false;       // the first of them
+    std::vector<uint64_t> switches; // ascending times; each one inverts the state
+    bool open_before = false;       // the state before the first switch
     bool is_open() const { return open_before != (switches.size() % 2 != 0); }
     bool holds(uint64_t at_ns) const;
     void turn(uint64_t at_ns);

@@ -1,8 +1,9 @@
-// Samples with their stacks: what a sampler counts, and what pprof and folded files hold.
+// Samples with their stacks, as a sampler counts them and as pprof and folded files hold them.
 //
-// Columns throughout. Stacks are a trie: a stack is its leaf's node, a node knows its caller's, so
-// memory grows with distinct stacks and not with samples. Filled through StackProfileBuilder,
-// validated once, then const.
+// All tables are stored as columns. The stacks form a trie: a stack is identified by the node of
+// its leaf, and each node knows the node of its caller, so that memory grows with the number of
+// distinct stacks and not with the number of samples. StackProfileBuilder fills and validates a
+// profile, which is constant from then on.
 #pragma once
 
 #include <cstdint>
@@ -31,41 +32,41 @@ struct ValueType {
   StringId unit{}; // "count"
 };
 
-// A piece of a file in memory: [start, limit) shows the file from file_offset on.
+// A mapping of a file: the memory [start, limit) shows the file from file_offset on.
 struct Mapping {
   uint64_t start = 0;
   uint64_t limit = 0;
   uint64_t file_offset = 0;
   StringId path{};     // "[vdso]", "//anon" and the like as the kernel names them
-  StringId build_id{}; // lower-case hex
-  uint64_t device = 0; // with the inode, of the file that was mapped; 0 when not known
+  StringId build_id{}; // lower-case hex; empty if unknown
+  uint64_t device = 0; // the device and inode of the mapped file; 0 if unknown
   uint64_t inode = 0;
   uint64_t bias = 0;     // run-time address - link-time address, modulo 2^64
-  bool has_bias = false; // the file was found and a segment holds this piece
+  bool has_bias = false; // `bias` is known: the file was found, and a segment contains the mapping
 };
 
-// A function of the source. Two functions are the same when all five fields are.
+// A function of the source. Two functions are equal if all five fields are.
 struct SourceFunction {
-  StringId name{};        // for people: demangled
+  StringId name{};        // demangled
   StringId system_name{}; // the linkage name
-  StringId file{};        // that declares it
-  StringId object{};      // path of the mapping it was found in
-  uint32_t line = 0;      // of its declaration; 0: not known
+  StringId file{};        // the file that declares it
+  StringId object{};      // the path of the mapping that contains it
+  uint32_t line = 0;      // the line of its declaration; 0 if unknown
   friend bool operator==(const SourceFunction &, const SourceFunction &) = default;
 };
 
 struct SourceLine {
   SourceFunctionId function = none<SourceFunctionId>;
-  StringId file{};   // of `line`; mostly, but not always, the function's
-  uint32_t line = 0; // 0: not known
+  StringId file{};   // the file of `line`; usually, but not always, that of the function
+  uint32_t line = 0; // 0 if unknown
   friend bool operator==(const SourceLine &, const SourceLine &) = default;
 };
 
-// An address: a pc for leaves, return address - 1 for callers (as pprof has it).
+// An address: the pc for a leaf, the return address - 1 for a caller (as in pprof).
 struct Location {
   MappingId mapping = none<MappingId>;
-  uint64_t address = 0;
-  std::span<const SourceLine> lines; // innermost first; empty before symbolizing
+  uint64_t address = 0;              // run-time
+  std::span<const SourceLine> lines; // innermost function first; empty before symbolization
 };
 
 struct Thread {
@@ -74,11 +75,12 @@ struct Thread {
   StringId name{};
 };
 
-// What ran from one resume to the next stop that the user saw.
+// A part: the stretch of a profile from a resume to the next stop that the user sees.
 struct Part {
-  uint32_t number = 1;   // from 1, ascending
-  StringId trigger{};    // what ended it: "breakpoint 2, parse.c:10"
-  uint64_t begin_ns = 0; // this and the next: since sampling began, time at a prompt taken off
+  uint32_t number = 1; // from 1, ascending
+  StringId trigger{};  // the reason for the stop that ended it: "breakpoint 2, parse.c:10"
+  // The times since the beginning of sampling, without the time that the process was stopped.
+  uint64_t begin_ns = 0;
   uint64_t end_ns = 0;
 };
 
@@ -102,19 +104,20 @@ public:
   uint32_t location_count() const { return location_address_.size(); }
   Location location(LocationId id) const;
 
-  uint32_t stack_count() const { return stack_location_.size(); } // nodes of the trie
+  uint32_t stack_count() const { return stack_location_.size(); } // the nodes of the trie
   LocationId stack_location(StackId id) const { return stack_location_[id]; }
-  // none for an outermost frame. A caller's id is always smaller than its callee's.
+  // Returns the caller's node, or none for an outermost frame. The id of a caller is always smaller
+  // than that of its callee.
   StackId stack_caller(StackId id) const { return stack_caller_[id]; }
 
   size_t sample_count() const { return sample_stack_.size(); }
   Sample sample(size_t row) const;
   std::vector<int64_t> totals() const; // one for each value type
 
-  uint64_t period_ns = 0; // of the clock, for one unit of the first value; 0: not a clock
+  uint64_t period_ns = 0; // the clock's period, one unit of the first value; 0 without a clock
   StringId command{};     // the program and its arguments
 
-  size_t memory_bytes() const; // of stacks and counts
+  size_t memory_bytes() const; // the memory of locations, stacks and samples
 
 private:
   friend class StackProfileBuilder;
@@ -135,12 +138,13 @@ private:
   std::vector<int64_t> sample_values_; // rows of value_types_.size()
 };
 
-// The one way to fill a StackProfile. Rows that are equal become one; sums that leave int64_t are
-// an error at finish(). A sampler keeps a builder while it runs and takes snapshots of it.
+// Fills a StackProfile. "Unified" below means that equal rows become one, with one id. Sums that do
+// not fit in int64_t are an overflow at finish() and snapshot(). A sampler keeps a builder while it
+// runs and takes snapshots of it.
 class TALLY_API StackProfileBuilder {
 public:
   StackProfileBuilder();
-  // Goes on from a profile.
+  // Continues from a profile.
   explicit StackProfileBuilder(StackProfile profile);
   StackProfileBuilder(StackProfileBuilder &&) noexcept;
   StackProfileBuilder &operator=(StackProfileBuilder &&) noexcept;
@@ -152,58 +156,63 @@ public:
   void set_period_ns(uint64_t period_ns) { profile_.period_ns = period_ns; }
   void set_command(std::string_view command) { profile_.command = intern(command); }
 
-  // Not unified: the caller knows which mapping replaced which.
+  // Adds a mapping. Mappings are not unified, because only the caller knows which one replaced
+  // which.
   MappingId add_mapping(const Mapping &mapping) { return profile_.mappings_.push(mapping); }
   SourceFunctionId add_function(const SourceFunction &function); // unified
-  LocationId add_location(
-      MappingId mapping, uint64_t address,
-      std::span<const SourceLine> lines = {}); // unified, inside of a mapping by address alone
+  // Adds a location. Unified by mapping and address; without a mapping also by the lines.
+  LocationId add_location(MappingId mapping, uint64_t address,
+                          std::span<const SourceLine> lines = {});
   ThreadId add_thread(int32_t pid, int32_t tid, std::string_view name); // unified by pid and tid
   void rename_thread(ThreadId thread, std::string_view name);
   PartId add_part(const Part &part) { return profile_.parts_.push(part); }
   void close_part(PartId part, std::string_view trigger, uint64_t end_ns);
 
-  // The stack that is `caller` (none: no caller) and then `callee`. Unified.
+  // Returns the stack of `callee` called by the stack `caller`, which is none for an outermost
+  // frame. Unified.
   StackId push(StackId caller, LocationId callee);
-  // stack none: a sample without a known place. Unified: values add up.
+  // Adds a sample. `stack` is none if its address is unknown; `thread` and `part` may be none, too.
+  // Unified: the values of samples with the same stack, thread and part are added up.
   void add_sample(StackId stack, ThreadId thread, PartId part, std::span<const int64_t> values);
   void add_sample(StackId stack, ThreadId thread, PartId part, int64_t value) {
     add_sample(stack, thread, part, std::span(&value, 1));
   }
 
-  // For symbolizing, afterwards: the ids stay as they are.
+  // These change rows for symbolization and keep all ids.
   void replace_mapping(MappingId id, const Mapping &mapping) { profile_.mappings_[id] = mapping; }
   void replace_lines(std::span<const std::span<const SourceLine>> lines); // one for each location
-  void place_stackless(const SourceLine &line); // samples without a stack get one of this line
-  // Drops all values but one. The period is that of the first, and goes with it.
+  // Gives all samples without a stack a stack of one frame with this line.
+  void place_stackless(const SourceLine &line);
+  // Drops all values but one. The period belongs to the first value, and is dropped with it.
   void keep_value(size_t index);
 
   size_t memory_bytes() const;
   const StackProfile &so_far() const { return profile_; }
 
-  // A validated copy of what there is; the builder goes on.
+  // Returns a validated copy of the profile so far. The builder can continue.
   Result<StackProfile> snapshot() const;
-  // The same without the copy; the builder is empty afterwards.
+  // Validates and returns the profile without a copy, and leaves the builder empty.
   Result<StackProfile> finish();
 
 private:
-  struct Tables; // finds equal rows
+  struct Tables; // hash tables of the rows that are unified
 
   StackProfile profile_;
   std::unique_ptr<Tables> tables_;
   bool overflow_ = false;
 };
 
-// Adds all of `from`: equal mappings, threads, stacks become one, its parts follow those that are
-// there, later by `shift_ns`. Both must have the same value types, and periods where both know
-// them.
+// Adds all of `from`. Equal mappings, threads and stacks are unified. Its parts follow the existing
+// ones, with `shift_ns` added to their times. Different value types, or different periods that are
+// both known, are invalid_input.
 TALLY_API Result<void> append(StackProfileBuilder &to, const StackProfile &from,
                               uint64_t shift_ns = 0);
 
-// A profile of that one value type; where there is none of that name, an error lists them.
+// Returns a profile with one value type, that of the name `event`. An unknown name is
+// invalid_argument, and the error lists the known ones.
 TALLY_API Result<StackProfile> one_event(StackProfile profile, std::string_view event);
 
-// Every rule that the comments above state; the first one broken is the error.
+// Checks the rules that the comments above state, and returns the first violation.
 TALLY_API Result<void> validate(const StackProfile &profile);
 
 } // namespace tally

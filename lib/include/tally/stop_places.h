@@ -1,4 +1,4 @@
-// Where a debugger stops the program and lets it run on by itself.
+// The breakpoints at which a debugger stops the program and resumes it without the user.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,37 @@
 
 namespace tally {
 
-// A breakpoint. A debugger may know it before the file is mapped.
+// The address of a breakpoint. A debugger may know it before the file is mapped.
 struct StopPlace {
-  std::string file;     // absolute, without symbolic links; empty: `address` is a run-time address
-  uint64_t address = 0; // else an offset in the file
+  std::string file;     // an absolute path without symbolic links; may be empty
+  uint64_t address = 0; // an offset in `file`, or a run-time address if `file` is empty
   friend bool operator==(const StopPlace &, const StopPlace &) = default;
 };
 
-// The kernel charges its work on a stop to the thread, at the instruction of the breakpoint or,
-// once a debugger has let that instruction run, at the next one. Such ticks are the debugger's, not
-// the program's. Any thread.
+// Knows the addresses at which the kernel charges its work on a stop to the thread: the instruction
+// of the breakpoint and, after the debugger has stepped over it, the next one. Such ticks are
+// caused by the debugger, not by the program. All functions may be called from any thread.
 class TALLY_API StopPlaces {
 public:
   static constexpr uint64_t longest_instruction = 15;
 
-  // `code` holds the bytes from the place on, as far as they are known. All addresses where the
-  // next instruction may begin count, but for those behind a system call: the program has asked for
-  // the kernel's work there. Where the instruction is a direct jump or call, its target counts,
-  // too; where it is a return, the next place is not known.
+  // Adds a breakpoint. `code` holds the bytes from its address on, as far as they are known. Every
+  // address where the next instruction may begin counts as a stop, except after a system call,
+  // because there the program has asked for the kernel's work. The target of a direct jump or call
+  // counts, too (x86-64). The address after a return is unknown.
   void add(const StopPlace &place, std::span<const uint8_t> code);
-  // Where a debugger lets a copy of the instruction run that a breakpoint has replaced.
+  // Sets the addresses where the debugger runs a copy of the instruction that a breakpoint has
+  // replaced.
   void set_step_area(uint64_t begin, uint64_t end);
-  // All that `other` holds, in place of what is here, at once.
+  // Replaces everything by a copy of `other`, in one step.
   void replace(StopPlaces &other);
   void clear();
 
-  bool has_files() const;
+  bool has_files() const; // whether any breakpoint has a file
+  // Returns whether a run-time address, or an offset in a file, is a stop.
   bool is_stop(uint64_t pc) const;
   bool is_stop(std::string_view file, uint64_t offset) const;
-  bool is_step(uint64_t pc) const;
+  bool is_step(uint64_t pc) const; // whether a run-time address lies in the step area
 
 private:
   using Addresses = std::unordered_set<uint64_t>;

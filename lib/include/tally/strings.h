@@ -1,4 +1,4 @@
-// Interned strings and strong ids: names are stored once and compared as numbers.
+// Interned strings and typed ids: each name is stored once and compared as a number.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,13 @@
 
 namespace tally {
 
-// An id is an index that the compiler tells from other indices. The largest value means "none".
+// An id is an index with a type of its own, so that the compiler rejects an index of another
+// column. The largest value means "none".
 template <class Id>
 inline constexpr Id none = static_cast<Id>(std::numeric_limits<uint32_t>::max());
 template <class Id> constexpr uint32_t index_of(Id id) { return static_cast<uint32_t>(id); }
 
-// A column: one value a row, indexed by the row's id.
+// A column of a table: one value for each row, indexed by the row's id.
 template <class Id, class T> class Column {
 public:
   const T &operator[](Id id) const { return values_[index_of(id)]; }
@@ -37,7 +38,7 @@ private:
 
 enum class StringId : uint32_t {}; // StringId{0} is the empty string
 
-// Bytes are kept as they came (no encoding is assumed); views stay valid as long as the pool does.
+// Stores each distinct string once. No encoding is assumed. Views are valid as long as the pool.
 class TALLY_API StringPool {
 public:
   StringPool();
@@ -46,7 +47,7 @@ public:
   StringPool(StringPool &&) noexcept = default;
   StringPool &operator=(StringPool &&) noexcept = default;
 
-  StringId intern(std::string_view text);
+  StringId intern(std::string_view text); // returns the id of a string, which it adds if it is new
   std::string_view operator[](StringId id) const { return views_[index_of(id)]; }
   uint32_t size() const { return static_cast<uint32_t>(views_.size()); }
   size_t memory_bytes() const;
@@ -60,7 +61,7 @@ private:
   size_t chunk_size_ = 0;
   size_t chunk_total_ = 0;
   std::vector<std::string_view> views_;
-  std::vector<uint32_t> slots_; // open addressing: index + 1, 0 is free
+  std::vector<uint32_t> slots_; // hash table with open addressing: index + 1, or 0 if free
 };
 
 } // namespace tally

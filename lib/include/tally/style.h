@@ -10,26 +10,28 @@
 
 namespace tally {
 
-// What a piece of a table is. The words are those of GDB's `set style`.
+// The role of a piece of text in a table. The names are those of GDB's `set style`.
 enum class Role : uint8_t {
   plain,
   function,
-  filename, // a place
+  filename, // a source location or an object
   address,
-  variable,  // the name of a value, in `status`
-  title,     // of a column
-  highlight, // a percentage, where it is a heavy one
-  metadata,  // what is said about a table
+  variable,  // the name of a value in `status`
+  title,     // the title of a column
+  highlight, // a percentage, if it is high
+  metadata,  // a remark about a table
 };
 
-// How each of them is shown; as plain text, unless told otherwise.
+// The colours of the roles. Without any, all text is plain.
 class TALLY_API Style {
 public:
-  // Those of a terminal with eight colours.
+  // Returns a style for terminals with eight colours.
   static Style standard();
-  // `sgr`: what a terminal is sent before such a piece, "\033[…m"; empty: nothing.
+  // Sets the escape sequence ("\033[…m") that precedes text of this role; an empty one removes it.
+  // Unknown roles and other sequences are invalid_argument.
   Result<void> set(std::string_view role, std::string_view sgr);
-  // Blanks before and behind stay as they are: they are space between columns.
+  // Returns the text with its escape sequences. Leading and trailing blanks stay outside of them,
+  // because they separate columns.
   std::string paint(Role role, std::string_view text) const;
 
 private:

@@ -1,4 +1,4 @@
-// Gives a profile of addresses its functions and lines, in slices, so that a front can show
+// Adds functions and lines to a profile of addresses, in steps, so that a front end can show
 // progress and be interrupted.
 #pragma once
 
@@ -18,31 +18,34 @@ namespace tally {
 
 class TALLY_API Symbolization {
 public:
-  // The symbolizer and the diagnostics outlive it. Processes: of a profile from a file the pids may
-  // be those of others, or of another machine, by now.
+  // Whether the pids of the profile are those of this machine's processes (here). In a profile from
+  // a file (gone) they may belong to another machine, or to other processes by now.
   enum class Processes : uint8_t { here, gone };
+  // The symbolizer and the diagnostics must outlive the object.
   Symbolization(StackProfile profile, Symbolizer &symbolizer, Diagnostics &diagnostics,
                 Processes processes = Processes::here);
 
-  // Works for about `budget`, or to the end; true when every location has been looked up.
+  // Looks up locations for about `budget`, or to the end. Returns true after the last location.
   bool step(std::chrono::milliseconds budget);
-  size_t done() const { return next_; }
-  size_t total() const { return order_.size(); }
+  size_t done() const { return next_; }          // the locations looked up so far
+  size_t total() const { return order_.size(); } // all locations
 
-  // Run-time addresses for which nothing was found, ascending: a debugger may know them (JIT code).
-  // Not those where mappings replaced each other: it knows only the newest.
+  // Returns the run-time addresses without a name, in ascending order. A debugger may know them
+  // (JIT code). Addresses where one mapping replaced another are not among them, because a debugger
+  // knows only the newest mapping.
   std::vector<uint64_t> unnamed() const;
-  // After the last step.
+  // A debugger's answer for one function at an address.
   struct Named {
     std::string_view function, file;
     uint32_t line = 0;
   };
-  // Innermost first, the function that has code of its own last.
+  // Sets the names of an unnamed address, after the last step: inlined functions first, innermost
+  // first, then the function that contains the code. Addresses that have a name keep it.
   void set_names(uint64_t address, std::span<const Named> frames);
 
-  // The profile with names. Where none was found the function is "module+0xoffset" (of the function
-  // where unwind data tells its start, else of the address), or "0xaddress" outside of any module.
-  // A sample without a stack is booked on "[unknown]".
+  // Returns the profile with names. A location without a name gets the function "module+0xoffset",
+  // or "0xaddress" outside of any module. The offset is that of the function if unwind data gives
+  // its start, otherwise that of the address. A sample without a stack counts in "[unknown]".
   Result<StackProfile> finish();
 
 private:
@@ -58,13 +61,13 @@ private:
   Symbolizer &symbolizer_;
   Diagnostics &diagnostics_;
   Processes processes_;
-  std::vector<LocationId> order_; // by mapping, then address: a module's data is read once
+  std::vector<LocationId> order_; // by mapping, then address, so that a module is read once
   size_t next_ = 0;
   std::vector<ModuleId> modules_;                        // by MappingId
   std::vector<SourceLine> lines_;                        // in order of look-up
-  Column<LocationId, Range> found_;                      // into lines_
-  std::vector<std::pair<uint64_t, LocationId>> unnamed_; // by address, once one is given a name
-  std::vector<SourceFrame> frames_;                      // scratch
+  Column<LocationId, Range> found_;                      // half-open, into lines_
+  std::vector<std::pair<uint64_t, LocationId>> unnamed_; // by address; filled by set_names()
+  std::vector<SourceFrame> frames_;                      // reused by look_up()
 };
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// The counters that one run of a program has left (GCOV_PREFIX), in one small file.
+// Packs the counters that one run of a program has written (GCOV_PREFIX) into one small file.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,29 @@
 
 namespace tally {
 
-// All counters (.gcda) below `folder`, each deflated, by its path below `folder` as an absolute
-// one; as one file's bytes. Empty counters and all else are left out. `before`: such bytes, to
-// which they are added.
+// Returns a file with all counters (.gcda) below the directory `folder`. Each is compressed with
+// zlib, and its path is the part after `folder`, as an absolute path. Empty counters and other
+// files are left out. If `before` is not empty, it is such a file, and the counters are appended to
+// it.
 TALLY_API Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics,
                                             std::string before = {});
 
-// Such bytes: "tally counters 1\n", then for each file three little-endian uint32, the sizes of its
-// path, of its deflated bytes and of its bytes, and the path and the deflated bytes themselves.
+// A file of packed counters: "tally counters 1\n", then for each file of counters three
+// little-endian uint32 (the sizes of its path, of its compressed bytes and of its bytes), the path,
+// and the compressed bytes.
 class TALLY_API PackedCounters {
 public:
-  // What is not whole is invalid_input, with its offset. `source` names the bytes.
+  // Reads such a file. A truncated or damaged one is invalid_input, with the offset of the fault.
+  // `source` is its name, for errors.
   static Result<PackedCounters> read(std::string bytes, std::string source);
 
   struct File {
     std::string_view path;
-    uint32_t size = 0;
-    std::string_view packed;
+    uint32_t size = 0;       // in bytes, after decompression
+    std::string_view packed; // the compressed bytes
   };
   const std::vector<File> &files() const { return files_; }
+  // Decompresses one file of counters.
   Result<std::string> unpack(const File &file) const;
 
 private:

@@ -1,4 +1,5 @@
-// The call tree: who calls whom, and what it costs there.
+// Makes call trees: the functions with their callees, or with their callers, and the costs on each
+// path.
 #pragma once
 
 #include <cstdint>
@@ -15,46 +16,51 @@
 namespace tally {
 
 struct TreeOptions {
-  std::string function{}; // the root; empty: where the program begins
-  bool callers = false;   // who calls the function, and not whom it calls; needs a function
-  uint32_t limit = 40;    // nodes, the heaviest; 0: 100,000
-  std::optional<By> by{}; // thread or part: the roots are these; of stacks alone
-  // With the functions of the standard library that only call another one: the layers of
-  // std::invoke, std::function, std::bind, std::apply and std::thread. Without them, what they cost
-  // themselves is their caller's. One that begins the tree is always shown.
+  std::string function{}; // the root; if empty, the functions with which the program begins
+  bool callers = false;   // show the function's callers instead of its callees; needs `function`
+  uint32_t limit = 40;    // the number of nodes, of which the heaviest are shown; 0 means 100,000
+  std::optional<By> by{}; // By::thread or By::part makes these the roots; only for stacks
+  // Show the functions of the standard library that only call another function: the layers of
+  // std::invoke, std::function, std::bind, std::apply and std::thread. If they are not shown, their
+  // self cost counts for their caller. A layer at the root is always shown.
   bool full = false;
 };
 
 struct TreeNode {
   std::string name, file, object;
   uint32_t depth = 0;
-  std::vector<uint64_t> self, inclusive; // here, one for each event
-  uint64_t calls = 0;                    // 0: not counted
-  bool estimated = false;
-  bool recursive = false; // it calls itself, also by others, and that is folded in here
+  std::vector<uint64_t> self, inclusive; // on this path, one for each event
+  uint64_t calls = 0;                    // 0 if calls are not counted
+  bool estimated = false;                // the costs are estimated, see CallTree
+  bool recursive = false;                // the function calls itself, directly or through others
 };
 
-// Depth first, heavier siblings first. No path holds a function twice. From stacks, costs are
-// exact: when a stack enters a function again, it goes on at the function's first node, so that
-// what was between has no part in what is called then. Arcs that lead back end in a node that is
-// marked, and followed at the function's first. Arcs tell what a function costs for each of its
-// callers, but not whom it calls for each of them: below a function with several callers, costs are
-// spread as they are over all its calls, and marked as estimated.
+// A call tree. Its nodes are in depth-first order, heavier siblings first.
+//
+// From stacks, costs are exact, and no path contains a function twice. When a stack enters a
+// function again, the tree continues at the function's first node on the path, so that the
+// functions in between have no share in the calls that follow.
+//
+// From arcs, a call of a function that is already on the path ends in a node that is marked as
+// recursive; its calls are shown at the function's first node. Arcs contain the cost of a function
+// for each caller, but not which functions it calls for each caller. Below a function with several
+// callers, costs are therefore distributed as in all its calls together, and marked as estimated.
 struct CallTree {
   std::vector<std::string> events;
-  std::vector<uint64_t> totals; // of the profile
+  std::vector<uint64_t> totals; // of the whole profile
   bool callers = false;
   std::vector<TreeNode> nodes;
-  size_t left_out = 0; // nodes that the limit left out, without those below them
+  size_t left_out = 0; // nodes left out because of the limit, not counting those below them
 };
 
-// A name that is no function's is not_found, with names that hold it.
+// Returns the call tree of a profile. A name that matches no function is not_found, and the error
+// lists names that contain it.
 TALLY_API Result<CallTree> call_tree(const StackProfile &profile, const TreeOptions &options = {});
 TALLY_API Result<CallTree> call_tree(const CostProfile &profile, const TreeOptions &options = {});
 
 TALLY_API std::string to_text(const CallTree &tree, const TextOptions &options = {});
-// {"events":[…],"totals":[…],"tree":[{"name","file","object","self":[…],"inclusive":[…],"calls":N,
-// "estimated":B,"recursive":B,"children":[…]}],"left_out":N}
+// Returns {"events":[…],"totals":[…],"tree":[{"name","file","object","self":[…],"inclusive":[…],
+// "calls":N,"estimated":B,"recursive":B,"children":[…]}],"left_out":N}.
 TALLY_API std::string to_json(const CallTree &tree);
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// From registers and a piece of stack to the chain of callers: the interface that a sampler calls.
+// Unwinds a stack from registers and a stack dump: the interface that a sampler calls.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@
 
 namespace tally {
 
-// x86-64's general registers in DWARF's numbering (psABI, figure 3.36), 16 = return address / pc.
+// The general registers of x86-64 in DWARF's numbering (psABI, figure 3.36); 16 is the return
+// address, that is, the pc.
 struct Registers {
   std::array<uint64_t, 17> value{};
   uint64_t pc() const { return value[16]; }
@@ -24,7 +25,7 @@ struct Registers {
   uint64_t fp() const { return value[6]; }
 };
 
-// A mapping that holds a pc at the time of the sample.
+// The mapping that contains a pc at the time of the sample.
 struct CodeMapping {
   ModuleId module{};
   uint64_t start = 0;
@@ -34,33 +35,34 @@ struct CodeMapping {
 
 struct UnwindInput {
   Registers registers;
-  std::span<const std::byte> stack;                                     // begins at registers.sp()
-  std::function<std::optional<CodeMapping>(uint64_t pc)> mapping_of_pc; // nothing: not code
+  std::span<const std::byte> stack; // the stack dump, which begins at registers.sp()
+  // Returns the mapping that contains a pc, or nothing if the address is not code.
+  std::function<std::optional<CodeMapping>(uint64_t pc)> mapping_of_pc;
 };
 
-// Why a chain ends.
+// Why unwinding ended.
 enum class StackEnd : uint8_t {
-  complete,   // reached the frame that has no caller
-  copy_short, // the stack is deeper than its copy, which has the size that was asked for
-  unreadable, // the copy is smaller than that: what follows it could not be read
-  no_rule,    // no unwind data for a pc, and no frame pointer to trust
-  damaged,    // a loop, or a caller below its callee
+  complete,   // it reached the frame without a caller
+  copy_short, // the stack is deeper than the stack dump, which has the requested size
+  unreadable, // the stack dump is smaller than requested, because the memory could not be read
+  no_rule,    // there is no unwind data for a pc, and no valid frame pointer
+  damaged,    // the chain loops, a caller lies below its callee, or a return address is not code
 };
 
 class TALLY_API Unwinder {
 public:
   virtual ~Unwinder() = default;
-  // The file that a mapping shows; nothing is read yet. Never fails: what has no unwind data is
-  // followed by frame pointers.
+  // Registers the file of a mapping. It reads nothing yet and never fails: code without unwind data
+  // is unwound by frame pointers.
   virtual ModuleId module(const ModuleKey &key) = 0;
-  // Appends pcs, leaf first; callers as return address - 1, but for the frame that a signal
-  // interrupted. This and module() are called on the sampler's reader thread, or on a thread that
-  // calls the sampler while the reader waits: never by two at once.
+  // Appends the pcs of a stack, leaf first; callers as return address - 1, except for a frame that
+  // a signal interrupted. This function and module() are called on the sampler's reader thread, or
+  // on a thread that calls the sampler while the reader waits, but never concurrently.
   virtual StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) = 0;
 };
 
-// By call frame information (.eh_frame, .debug_frame), x86-64. The directories hold separate debug
-// files, as SymbolizerOptions has them.
+// Returns an unwinder that uses call frame information (.eh_frame, .debug_frame) of x86-64. The
+// directories hold separate debug files, as in SymbolizerOptions.
 TALLY_API std::unique_ptr<Unwinder> make_unwinder(std::vector<std::string> debug_directories = {
                                                       "/usr/lib/debug"});
 

@@ -1,4 +1,4 @@
-/* The version stands here and nowhere else. */
+/* Defines the version of Tally; everything else reads it from here. */
 #ifndef TALLY_VERSION_H
 #define TALLY_VERSION_H
 

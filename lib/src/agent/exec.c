@@ -1,6 +1,7 @@
-/* The exec family on the way in. A signal that is pending survives exec and its handler does not:
- * the new program would be killed by it, and the old one by what arrives before it is gone. So
- * ticker or timers are paused and what is pending is dropped before; if exec fails, all goes on. */
+/* Interposes the exec family. A pending signal survives an exec, but its handler does not. Such a
+ * signal would terminate the new program. Once the default action is restored, a later signal would
+ * terminate the old one. So the ticker or the timers are paused, and pending signals are dropped,
+ * before the exec; if it fails, sampling continues. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 
 static bool leave_off(void) {
   if (!agent_is_here())
-    return false; /* a child, or nothing to leave off */
+    return false; /* a child, or there is nothing to suspend */
   const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
   if (clock == CLOCK_OFF || (clock == CLOCK_TICKER && !ticker_pause()))
     return false;
@@ -61,7 +62,7 @@ void exec_resolve(void) {
   libc.execveat = (execveat_function *)(uintptr_t)dlsym(RTLD_NEXT, "execveat");
 }
 
-/* Other libraries' constructors may run, and exec, before ours. */
+/* Constructors of other libraries may run, and call exec, before the agent's. */
 #define REAL(name)                                                                                 \
   if (!libc.name)                                                                                  \
     exec_resolve();                                                                                \
@@ -107,7 +108,8 @@ AGENT_EXPORT int execveat(int folder, const char *path, char *const arguments[],
   AROUND(libc.execveat(folder, path, arguments, environment, flags));
 }
 
-/* The forms with a list become those with an array, on the stack, as libc does it. */
+/* The forms with a list of arguments call those with an array, which is on the stack, as in libc.
+ */
 static size_t count_list(va_list list) {
   size_t count = 1;
   while (va_arg(list, char *))

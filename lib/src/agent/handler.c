@@ -1,5 +1,5 @@
-/* What runs on a thread of the program when it is interrupted: plain reads of its own stack, plain
- * writes to its ring. No lock, no allocation, no errno. */
+/* Runs on a thread of the program when it is interrupted. It reads its own stack and writes to its
+ * ring with plain memory accesses, and uses no lock, no allocation and no errno. */
 #include <stddef.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -8,7 +8,7 @@
 #include "agent/agent.h"
 #include "agent/raw.h"
 
-/* Nothing is mapped below, whatever a register says. */
+/* Nothing is mapped below this address, whatever a register contains. */
 static const uint64_t lowest_code = 4096;
 
 struct context {
@@ -34,14 +34,14 @@ static struct context context_of(const ucontext_t *context) {
   return (struct context){m->pc, m->sp, m->regs[29]};
 }
 static void write_registers(struct ring_writer *writer, const ucontext_t *context) {
-  (void)context; /* stacks are not copied on this machine: the start refuses to */
+  (void)context; /* stacks are not copied on this processor: the debugger refuses to start */
   (void)writer;
 }
 #endif
 
-/* For stacks that nothing is known about (of coroutines, of sigaltstack, of threads by clone()):
- * they may end anywhere, so the kernel reads them, once. By row, because the interrupted stack may
- * be too small for it. */
+/* Buffers for stacks of unknown extent: those of coroutines, of sigaltstack(), of threads created
+ * by clone(). Such a stack may end anywhere, so the kernel reads it, with one call. There is one
+ * buffer per row, because the interrupted stack may be too small for it. */
 static uint64_t scratch[MAX_THREADS][SCRATCH_BYTES / sizeof(uint64_t)];
 
 static uint64_t read_unknown(uint64_t from, void *piece[], const uint64_t size[], unsigned pieces) {
@@ -57,8 +57,8 @@ static uint64_t read_unknown(uint64_t from, void *piece[], const uint64_t size[]
   return got > 0 ? (uint64_t)got & ~(uint64_t)7 : 0;
 }
 
-/* Frame pointers upward. `seen` shows the stack from `begin` to `end`; it may be the stack itself.
- */
+/* Follows the frame pointers outward. `seen` contains the stack from `begin` to `end`; it may be
+ * the stack itself. */
 static void write_chain(struct ring_writer *writer, uint64_t fp, uint64_t begin, uint64_t end,
                         const uint64_t *seen) {
   for (int frames = 1; frames < TALLY_WIRE_FRAMES; ++frames) {
@@ -128,8 +128,8 @@ static void handler(int number, siginfo_t *info, void *context) {
   const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
   if (clock == CLOCK_OFF)
     return;
-  /* A child that was made by hand shares nothing with us, not even the mapping: its number is in no
-   * row. A signal that somebody else sent finds nothing in flight. */
+  /* A child created by a direct system call shares nothing with the agent, not even the mapping;
+   * its tid is in no row. A signal that another process sent finds nothing in flight. */
   struct thread *thread = thread_of((int)raw0(SYS_gettid));
   if (!thread)
     return;
@@ -140,8 +140,8 @@ static void handler(int number, siginfo_t *info, void *context) {
       timer_end(thread);
       return;
     }
-    /* A little overrun is the kernel's tick, which is coarser than the period. Much of it says that
-     * the thread ran with the signal blocked. */
+    /* A small overrun is due to the kernel's tick, which is coarser than the period. A large one
+     * means that the thread ran with the signal blocked. */
     const uint32_t overrun = info->si_overrun > 0 ? (uint32_t)info->si_overrun : 0;
     if (overrun * agent.period_ns > 30000000)
       count_lost(overrun + 1);
@@ -150,7 +150,7 @@ static void handler(int number, siginfo_t *info, void *context) {
     return;
   }
   const uint32_t weight = thread->weight;
-  /* Another may be sent from here on: it waits until this one is done. */
+  /* Another signal may be sent from here on: it waits until this one is handled. */
   if (__atomic_exchange_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_ACQ_REL) == SIGNAL_SENT)
     sample(thread, context, weight);
 }
@@ -170,7 +170,8 @@ int handler_install(const int32_t *wanted) {
     struct sigaction now;
     if (number < SIGRTMIN || number > SIGRTMAX || libc_sigaction(number, NULL, &now) != 0)
       continue;
-    /* Ours is there from an earlier use: each use would take one more, and there are few. */
+    /* The agent's handler may be left from an earlier use. Without this check, each use would
+     * occupy one more signal, of which there are few. */
     if (number != agent.signal || now.sa_sigaction != handler) {
       if (now.sa_handler != SIG_DFL)
         continue;
@@ -184,7 +185,7 @@ int handler_install(const int32_t *wanted) {
 
 int handler_again(void) { return set_action(); }
 
-/* The kernel's own structure: the ticker may not call what might touch errno. */
+/* The kernel's own structure: the ticker must not call a function that may change errno. */
 struct kernel_sigaction {
   void *handler;
   unsigned long flags;
@@ -201,9 +202,9 @@ bool handler_is_ours(void) {
 
 void handler_restore(void) {
   if (!handler_is_ours())
-    return; /* the program's by now */
-  /* To ignore a signal drops those that wait for any thread, blocked or not: the default would
-   * kill. */
+    return; /* the program has set its own handler */
+  /* Ignoring a signal drops the pending ones of all threads, whether blocked or not. The default
+   * action would terminate the program. */
   struct sigaction ignore;
   memset(&ignore, 0, sizeof ignore);
   ignore.sa_handler = SIG_IGN;

@@ -1,5 +1,6 @@
-/* The kernel's own clocks, opened here because the debugger may not, and handed over: the debugger
- * takes the descriptors, then ours are closed, and nothing of us runs any more. */
+/* Opens the kernel's own clocks in the program, because the debugger is not allowed to, and hands
+ * them over. The debugger takes the descriptors, then the agent closes its own, and nothing of the
+ * agent runs any more. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/perf_event.h>
@@ -10,7 +11,7 @@
 #include "agent/agent.h"
 #include "agent/raw.h"
 
-/* A copy of what the debugger wrote, so that it cannot change between check and use. */
+/* A copy of what the debugger wrote, so that the values cannot change between check and use. */
 static struct {
   uint32_t attr_bytes, cpus, variants, ring_bytes, least_bytes;
   struct perf_event_attr owner, clock[TALLY_WIRE_VARIANTS];
@@ -44,11 +45,11 @@ static int open_thread(int tid) {
     if (owner_of[i] < 0) {
       owner_of[i] = open_event(&wanted.owner, tid, wanted.cpu[i], -1);
       if (owner_of[i] == -ENODEV)
-        continue; /* a processor that went away */
+        continue; /* the processor went offline */
       if (owner_of[i] < 0)
         return -owner_of[i];
       keep(owner_of[i], i);
-      /* A clock can write only into a ring that is there. */
+      /* A clock can write only into a ring that exists. */
       void *ring = mmap(NULL, (size_t)page_bytes + ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
                         owner_of[i], 0);
       if (ring == MAP_FAILED)
@@ -98,7 +99,7 @@ static int open_all(void) {
   return count == 0 ? ENODEV : 0;
 }
 
-/* The debugger's answer; whatever it is, it stays. */
+/* Waits for the debugger's answer, which is final. */
 static uint32_t wait_for_answer(uint32_t wait_ms) {
   uint32_t *word = &agent.shared->handover;
   struct timespec begin, now, left = {0, 50000000};

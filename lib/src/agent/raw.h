@@ -1,5 +1,6 @@
-/* System calls without libc's errno: the ticker has no thread-local storage of its own, and the
- * handler must not touch its thread's. A failure is -errno, as the kernel returns it. */
+/* System calls that do not use libc's errno: the ticker has no thread-local storage of its own, and
+ * the handler must not change that of its thread. A failure is returned as -errno, as the kernel
+ * does. */
 #ifndef TALLY_AGENT_RAW_H
 #define TALLY_AGENT_RAW_H
 
@@ -34,7 +35,7 @@ static inline long raw6(long number, long a, long b, long c, long d, long e, lon
   return x0;
 }
 #else
-#error "the agent needs to know this machine's system calls"
+#error "the agent does not know the system calls of this processor"
 #endif
 
 #define RAW_WORD(x) ((long)(x))

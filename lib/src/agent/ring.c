@@ -1,6 +1,6 @@
-/* A ring for each thread: the handler on that thread writes it, the debugger reads it. The
- * positions that count are in private memory; the shared tail only says how much is free, and a
- * senseless one means "nothing". */
+/* Implements a ring per thread: the handler on that thread writes it, the debugger reads it. The
+ * authoritative positions are in private memory. The shared tail only says how much is free; an
+ * invalid tail means that nothing is free. */
 #include <time.h>
 
 #include "agent/agent.h"
@@ -51,12 +51,13 @@ unsigned ring_pieces(const struct ring_writer *writer, uint64_t bytes, void *pie
 void ring_end(struct ring_writer *writer, uint32_t kind, uint32_t weight) {
   struct thread *thread = writer->thread;
   const uint64_t bytes = writer->at - thread->head;
-  /* Words, so that a header that wraps is written right. */
+  /* Written as words, so that a header that wraps is written correctly. */
   const uint64_t first = (uint64_t)kind << 32 | bytes;
   const uint64_t second = (uint64_t)weight << 32 | (uint32_t)thread->tid;
   *(uint64_t *)(void *)(writer->data + (thread->head & writer->mask)) = first;
   *(uint64_t *)(void *)(writer->data + ((thread->head + 8) & writer->mask)) = second;
-  /* libc's, which needs no system call: the program may not be allowed this one. */
+  /* Uses libc's function, which needs no system call: the program may not be allowed to make this
+   * one. */
   struct timespec now = {0, 0};
   clock_gettime(CLOCK_MONOTONIC, &now);
   *(uint64_t *)(void *)(writer->data + ((thread->head + 16) & writer->mask)) = nanoseconds(&now);

@@ -1,6 +1,6 @@
-/* sigaction() and its kin on the way in: a program that sets our signal's handler, be it because it
- * resets them all to the default, must find nothing on its way. What is done by a direct system
- * call the ticker finds at its next tick. */
+/* Interposes sigaction() and similar functions. When a program sets the handler of the agent's
+ * signal, for example because it resets all signals to their defaults, the agent gives the signal
+ * up before. The ticker detects a direct system call at its next tick. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
@@ -17,10 +17,10 @@ static void give_up_signal(int number) {
   if (clock == CLOCK_TIMER || (clock == CLOCK_TICKER && ticker_pause())) {
     agent_end(TALLY_END_SIGNAL);
     if (clock == CLOCK_TIMER)
-      timers_end(); /* before: the default would kill */
+      timers_end(); /* first, because the default action would terminate the program */
     handler_restore();
     if (clock == CLOCK_TICKER)
-      ticker_resume(); /* it sees the end, and leaves */
+      ticker_resume(); /* the ticker sees that sampling has ended, and exits */
   }
   errno = error;
 }
@@ -57,7 +57,7 @@ void signals_resolve(void) {
   libc.signalfd = (signalfd_function *)(uintptr_t)dlsym(RTLD_NEXT, "signalfd");
 }
 
-/* Other libraries' constructors may run before ours. */
+/* Constructors of other libraries may run before the agent's. */
 #define REAL(name, failure)                                                                        \
   if (!libc.name)                                                                                  \
     signals_resolve();                                                                             \
@@ -76,7 +76,7 @@ AGENT_EXPORT int sigaction(int number, const struct sigaction *action, struct si
     give_up_signal(number);
   } else if (old && agent_is_here() && number == agent.signal &&
              __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) != CLOCK_OFF) {
-    *old = agent.old_action; /* who only asks sees what he would without us */
+    *old = agent.old_action; /* a query returns what it would return without the agent */
     return 0;
   }
   return libc_sigaction(number, action, old);
@@ -88,7 +88,7 @@ AGENT_EXPORT handler_function *signal(int number, handler_function *handler) {
   return libc.signal(number, handler);
 }
 
-/* What signal() is where a program asks for System V's or BSD's by a macro. */
+/* The function that signal() stands for if a macro requests the semantics of System V. */
 AGENT_EXPORT handler_function *__sysv_signal(int number, handler_function *handler);
 AGENT_EXPORT handler_function *__sysv_signal(int number, handler_function *handler) {
   REAL(sysv_signal, SIG_ERR)
@@ -104,8 +104,9 @@ AGENT_EXPORT handler_function *sigset(int number, handler_function *handler) {
 
 /* ---- waiting for signals by their number ---- */
 
-/* A thread that blocks all signals and waits for any must not be handed ours. It is left out of
- * sets that hold its neighbours, too: who names it alone means a signal of his own. */
+/* Returns `set` without the agent's signal: a thread that blocks all signals and waits for any of
+ * them must not receive it. The signal is removed only from a set that contains its neighbours,
+ * too, because a program that names it alone means a signal of its own. */
 static const sigset_t *without_ours(const sigset_t *set, sigset_t *copy) {
   const int number = agent.signal;
   if (!set || !agent_is_here() || __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE) == CLOCK_OFF ||

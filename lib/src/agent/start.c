@@ -1,4 +1,4 @@
-/* How the agent begins, and how it ends: constructor, memory, fork. */
+/* Starts and ends the agent: constructor, shared memory, fork. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ void agent_end(enum tally_wire_end why) {
   agent_tell(TALLY_STATE_ENDED);
 }
 
-/* A child of fork() has neither our mapping (MADV_DONTFORK) nor the ticker. */
+/* A child of fork() has neither the shared mapping (MADV_DONTFORK) nor the ticker. */
 static void forget_in_child(void) {
   struct tally_wire_header *shared = agent.shared;
   agent.shared = NULL;
@@ -68,7 +68,7 @@ static const char *take_number(const char *text, long *number) {
   return text;
 }
 
-/* "/proc/PID/fd/N" and nothing else: no program makes us map another file. */
+/* Accepts only "/proc/PID/fd/N", so that no program can make the agent map another file. */
 static bool is_memory_name(const char *text, long *pid) {
   long number;
   if (strncmp(text, "/proc/", 6) != 0 || !(text = take_number(text + 6, pid)) ||
@@ -77,7 +77,7 @@ static bool is_memory_name(const char *text, long *pid) {
   return *text == 0;
 }
 
-/* What may be said through the memory only when it is surely meant for us. */
+/* Checks that the memory is meant for this process. Only then may the agent write to it. */
 static int check_header(const struct tally_wire_header *header, uint64_t bytes) {
   if (header->magic != TALLY_WIRE_MAGIC)
     return TALLY_REFUSED_FOREIGN;
@@ -94,7 +94,7 @@ static int check_header(const struct tally_wire_header *header, uint64_t bytes) 
   return TALLY_REFUSED_NOT;
 }
 
-/* Maps it; `header` is what was checked. */
+/* Maps the memory, and stores the header that was checked in `header`. */
 static int open_memory(const char *name, struct tally_wire_header *header, void **memory,
                        long *debugger) {
   if (!is_memory_name(name, debugger))
@@ -104,7 +104,7 @@ static int open_memory(const char *name, struct tally_wire_header *header, void 
     return TALLY_REFUSED_OPEN;
   struct stat info;
   const int seals = fcntl(fd, F_GET_SEALS);
-  int refusal = TALLY_REFUSED_FOREIGN; /* a memory that may shrink would end us by SIGBUS */
+  int refusal = TALLY_REFUSED_FOREIGN; /* a memory that shrinks could cause SIGBUS */
   if (fstat(fd, &info) == 0 && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
       pread(fd, header, sizeof *header, 0) == sizeof *header)
     refusal = check_header(header, (uint64_t)info.st_size);
@@ -135,7 +135,7 @@ static int begin_timers(int *error) {
   return TALLY_REFUSED_NOT;
 }
 
-/* A program may end before the debugger has looked what is mapped where. */
+/* Waits until the debugger has read the mappings, because the program may end soon. */
 static void wait_until_seen(void) {
   const struct timespec wait = {0, 10000000};
   uint32_t *word = &agent.shared->seen;
@@ -148,7 +148,7 @@ static int begin_clock(const struct tally_wire_header *header, int *error) {
     agent_tell(TALLY_STATE_RING);
     return TALLY_REFUSED_NOT;
   }
-  agent.shared->error = *error; /* why not the kernel's clocks */
+  agent.shared->error = *error; /* why the kernel's clocks are not used */
   if (handler_install(header->signals) != 0)
     return TALLY_REFUSED_SIGNAL;
   agent.shared->signal = agent.signal;
@@ -178,7 +178,7 @@ static bool was_stopped(void) {
          __atomic_load_n(&agent.shared->command, __ATOMIC_ACQUIRE) == TALLY_COMMAND_STOP;
 }
 
-/* The rings' positions of an earlier use do not fit a new memory. */
+/* The positions of an earlier use do not match the rings of a new memory. */
 static void begin_threads(void) {
   for (uint32_t i = 0; i < MAX_THREADS; ++i) {
     threads[i].tid = 0;
@@ -187,8 +187,8 @@ static void begin_threads(void) {
   threads_adopt_all();
 }
 
-/* A ticker that was told to stop may still be on its stack, and in the memory that it was told in.
- * Of the timers only those end by themselves whose threads run. */
+/* Returns whether an earlier use has ended. A ticker that was asked to stop may still use its stack
+ * and the earlier memory. Of the timers, only those whose threads run end by themselves. */
 static bool earlier_use_is_over(void) {
   const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
   if (clock != CLOCK_OFF && !was_stopped())
@@ -221,7 +221,7 @@ static int start(const char *name, bool preloaded) {
     munmap(memory, header.bytes);
     return refusal;
   }
-  /* A memory that we worked in before stays mapped: a late handler may still look at it. */
+  /* The memory of an earlier use stays mapped, because a late handler may still read it. */
   agent.base = memory;
   agent.slots = header.slots;
   agent.ring_bytes = header.ring_bytes;
@@ -242,7 +242,7 @@ static int start(const char *name, bool preloaded) {
   int error = 0;
   refusal = begin_clock(&header, &error);
   if (refusal != TALLY_REFUSED_NOT) {
-    /* It stays mapped, and ours: a handler may be at work that has seen the clock. */
+    /* The memory stays mapped and claimed: a handler that has seen the clock may still run. */
     refuse(shared, refusal, error);
   } else if (shared->state == TALLY_STATE_RING) {
     __atomic_store_n(&agent.shared, NULL, __ATOMIC_RELEASE);
@@ -251,8 +251,8 @@ static int start(const char *name, bool preloaded) {
   return refusal;
 }
 
-/* For a debugger that loads the agent into a process that stands. `name` is the value of the
- * variable. 0, or a tally_wire_refusal. */
+/* Serves a debugger that loads the agent into a stopped process. `name` is the value of the
+ * variable. Returns 0 or a tally_wire_refusal. */
 AGENT_EXPORT int tally_agent_start(const char *name);
 AGENT_EXPORT int tally_agent_start(const char *name) {
   const int error = errno;
@@ -261,7 +261,7 @@ AGENT_EXPORT int tally_agent_start(const char *name) {
   return refusal;
 }
 
-/* ---- loaded, by the dynamic linker or late ---- */
+/* ---- loaded by the dynamic linker, or later by a debugger ---- */
 
 extern char **environ;
 
@@ -280,8 +280,8 @@ static void remove_entry(char **entry) {
     *entry = entry[1];
 }
 
-/* The program, its children and getenv() see what the user had: we stand first in the list, and are
- * taken out of it in place. */
+/* Removes the agent from LD_PRELOAD in place; it is the first entry. The program, its children and
+ * getenv() then see the user's own value. */
 static void restore_preload(void) {
   Dl_info own;
   char **entry;
@@ -299,8 +299,8 @@ static void restore_preload(void) {
 }
 
 __attribute__((constructor)) static void loaded(void) {
-  /* Not at the call: dlsym() may not be called where these may, in a child of vfork() or in a
-   * signal handler. */
+  /* Resolve the functions now and not at their first call: in a child of vfork() or in a signal
+   * handler they may be called, but dlsym() may not. */
   threads_resolve();
   signals_resolve();
   exec_resolve();

@@ -1,4 +1,4 @@
-/* The table of threads, and pthread_create on the way in. */
+/* Implements the table of threads, and interposes pthread_create(). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 
 struct thread threads[MAX_THREADS];
 
-static uint32_t used;       /* rows from 0 that were ever taken */
-static uint32_t table_lock; /* of taking rows only; never held by who may wait */
+static uint32_t used;       /* the number of rows, from 0 on, that were ever used */
+static uint32_t table_lock; /* protects the allocation of rows; its holder never waits */
 
 uint32_t threads_used(void) { return __atomic_load_n(&used, __ATOMIC_ACQUIRE); }
 
@@ -29,7 +29,7 @@ static bool lock_table(void) {
   for (int tries = 0; tries < 1000; ++tries)
     if (__atomic_exchange_n(&table_lock, 1, __ATOMIC_ACQUIRE) == 0)
       return true;
-  return false; /* who holds it was interrupted: the thread is found by a later scan */
+  return false; /* the holder was interrupted: a later scan finds the thread */
 }
 
 struct thread *thread_add(int tid) {
@@ -45,7 +45,7 @@ struct thread *thread_add(int tid) {
     thread->in_flight = SIGNAL_NONE;
     thread->last_cpu = thread->sampled_cpu = thread->look_cpu = 0;
     thread->carry_ns = 0;
-    thread->has_timer = false; /* `head` goes on: the ring is the reader's, too */
+    thread->has_timer = false; /* `head` stays, because the reader relies on the ring's positions */
     __atomic_store_n(&thread->tid, tid, __ATOMIC_RELEASE);
     if (i >= used)
       __atomic_store_n(&used, i + 1, __ATOMIC_RELEASE);
@@ -75,13 +75,13 @@ void thread_leave(void) {
   struct thread *thread = thread_of((int)raw0(SYS_gettid));
   if (thread && thread->has_timer) {
     timer_end(thread);
-    thread_release(thread); /* the ticker does it by itself */
+    thread_release(thread); /* the ticker releases rows by itself */
   }
 }
 
 uint64_t thread_cpu_ns(int tid) {
   struct timespec now;
-  /* The kernel's name for a thread's CPU clock, as pthread_getcpuclockid() makes it. */
+  /* Forms the number of a thread's CPU clock as pthread_getcpuclockid() does. */
   const clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 6u);
   return raw2(SYS_clock_gettime, clock, &now) == 0 ? nanoseconds(&now) : ~UINT64_C(0);
 }
@@ -91,7 +91,7 @@ uint64_t thread_cpu_ns(int tid) {
 typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 static create_function *real_create;
 
-/* What a new thread is told. From a pool, because this must not allocate. */
+/* What a new thread needs. It comes from a pool, because the agent must not allocate. */
 enum { START_RECORDS = 128 };
 static struct start {
   void *(*function)(void *);
@@ -112,10 +112,11 @@ static void leave(void *unused) {
   thread_leave();
 }
 
-/* Where plain reads of a thread's stack end, from the first address above the frame of its start
- * function. A chain of frame pointers ends there: libc's own frames above it need not have any.
- * Unwinding needs these frames to reach the outermost one. In glibc they lie below the thread's
- * descriptor, which is in the same mapping and which pthread_self() points to. */
+/* Returns the limit up to which a thread's stack is read directly. `frame_end` is the first address
+ * above the frame of its start function. A chain of frame pointers ends there, because libc's own
+ * frames above it need not have any. Unwinding needs these frames to reach the outermost one. In
+ * glibc they lie below the thread's descriptor, which is in the same mapping and which
+ * pthread_self() points to. */
 static uintptr_t stack_limit_above(uintptr_t frame_end, uintptr_t stack_size) {
 #ifdef __GLIBC__
   const uintptr_t descriptor = (uintptr_t)pthread_self();
@@ -130,7 +131,7 @@ static uintptr_t stack_limit_above(uintptr_t frame_end, uintptr_t stack_size) {
 static void *tally_agent_thread(void *record) {
   struct start start = *(struct start *)record;
   __atomic_store_n(&((struct start *)record)->taken, 0, __ATOMIC_RELEASE);
-  /* All that the thread will ever do lies below this frame; what lies between is mapped. */
+  /* All later frames of the thread lie below this frame, and everything in between is mapped. */
   if (agent_is_here()) {
     const uintptr_t frame_end = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(uintptr_t);
     thread_enter(stack_limit_above(frame_end, start.stack_size), start.stack_size);
@@ -142,7 +143,7 @@ static void *tally_agent_thread(void *record) {
   return result;
 }
 
-/* A margin for what libc keeps at the end of a stack, and for its guard. */
+/* Subtracts a margin for what libc keeps at the end of a stack, and for its guard. */
 static uintptr_t sure_part(size_t stack_size) {
   const size_t margin = (size_t)96 << 10;
   return stack_size > 2 * margin ? stack_size - margin : 0;
@@ -180,9 +181,9 @@ AGENT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribu
   return error;
 }
 
-/* ---- what is there already ---- */
+/* ---- threads that already exist ---- */
 
-extern void *__libc_stack_end __attribute__((weak)); /* ld.so's: where the first frame began */
+extern void *__libc_stack_end __attribute__((weak)); /* of ld.so: where the first frame began */
 
 static void know_first_stack(struct thread *thread) {
   struct rlimit limit;
@@ -190,7 +191,7 @@ static void know_first_stack(struct thread *thread) {
   if (&__libc_stack_end == NULL || getrlimit(RLIMIT_STACK, &limit) != 0)
     return;
   if (limit.rlim_cur < size)
-    size = sure_part(limit.rlim_cur); /* nothing else is ever mapped into its gap */
+    size = sure_part(limit.rlim_cur); /* nothing else is ever mapped into the stack's gap */
   thread->stack_limit = (uintptr_t)__libc_stack_end;
   thread->stack_size = size;
 }

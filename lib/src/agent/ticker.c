@@ -1,14 +1,16 @@
-/* The clock for where the kernel refuses its own: a thread that looks who runs, and interrupts it.
+/* Implements the clock that is used if the kernel refuses its own: a thread that checks which
+ * threads run, and interrupts them.
  *
- * At each tick and for each thread: its CPU clock is read. It stands still: it sleeps, leave it
- * alone (a system call would fail with EINTR). It moves while we look: it runs. It ran until now
- * but not while we look: we may have displaced it, and /proc says so by `R`. A sample weighs the
- * CPU time since the last one, so totals are exact however many ticks are missed.
+ * At each tick, it reads the CPU clock of each thread. If the clock has not advanced, the thread
+ * sleeps and is left alone, because a system call would fail with EINTR. If the clock advances
+ * between two readings, the thread runs. If it advanced until now but not between the readings, the
+ * ticker may have displaced the thread, which /proc shows by state `R`. The weight of a sample is
+ * the CPU time since the last one, so totals are exact however many ticks are missed.
  *
- * The thread is made by clone() and not by pthread_create(), with descriptors of its own (none) and
- * without being traced: the program's descriptors stay as they are, libc's count of threads too (a
- * program ends when its own last thread does), and no debugger stops for it. It has no thread-local
- * storage of its own, so it makes system calls by hand. */
+ * The thread is created by clone() instead of pthread_create(), with descriptors of its own (none)
+ * and untraced. So the program's descriptors do not change, nor does libc's count of threads (a
+ * program ends with its own last thread), and no debugger stops for it. It has no thread-local
+ * storage of its own, so it makes system calls directly. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
@@ -26,37 +28,39 @@
 enum { STACK_BYTES = 64 << 10 };
 static unsigned char stack[STACK_BYTES] __attribute__((aligned(64)));
 
-static const uint64_t scan_every_ns = 100000000; /* for threads that nobody told us of */
-static const uint64_t look_every_ns = 10000000;  /* whether a signal in flight is still pending */
+static const uint64_t scan_every_ns = 100000000; /* finds threads that did not register */
+static const uint64_t look_every_ns = 10000000;  /* checks whether a signal is still pending */
 static const uint64_t stale_after_ns = 10000000; /* CPU time with the signal pending */
 
 static const uint64_t overdue_periods = 4;
-static bool single_cpu; /* for us and the program */
+static bool single_cpu; /* for the ticker and the program together */
 
-/* The process's CPU time that no sample, nor what is lost, has accounted for. */
+/* The process's CPU time that neither a sample nor the lost ticks account for. */
 static int64_t unplaced_ns;
 static int64_t accounted_ns;
-/* What of that is of no thread that lives, at the last scan, or was counted too much, negative. Who
- * is met running stands for those that never are: threads that run only for moments, or end soon,
- * would have no samples else. */
+/* The part of unplaced_ns that belonged to no live thread at the last scan; negative if too much
+ * was counted. It is added to the samples of threads that run: threads that run only for moments or
+ * end soon would otherwise have no samples. */
 static int64_t pool_ns;
 
 static int ticker_tid;
-/* The kernel's: the task's number, 0 once it runs no more, and so is off its stack. */
+/* The kernel writes the task's number here, and 0 once the task has ended and no longer uses its
+ * stack. */
 static uint32_t task_word;
-static int task_directory = -1; /* in the ticker's own descriptors */
+static int task_directory = -1; /* one of the ticker's own descriptors */
 static uint64_t process_cpu_at_start;
 
-/* asked, acknowledged: how often the ticker was to pause, and how it stands. */
+/* The states of pause_word. */
 enum { RUNNING = 0, PAUSE_ASKED, PAUSED, GONE };
 static uint32_t pause_word;
-static uint32_t pausers; /* threads that exec at once: one at a time is paused for */
+static uint32_t pausers; /* 1 while a thread has paused the ticker; other threads that exec wait */
 
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
   return raw4(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout);
 }
 
-/* "/proc/self/task/TID/NAME" up to `room` bytes; what came, 0 for none. */
+/* Reads up to `room` - 1 bytes of "/proc/self/task/TID/NAME"; returns their number, 0 on failure.
+ */
 static long read_task_file(int tid, const char *name, char *text, size_t room) {
   if (task_directory < 0)
     return 0;
@@ -80,7 +84,8 @@ static long read_task_file(int tid, const char *name, char *text, size_t room) {
   return got > 0 ? got : 0;
 }
 
-/* proc_pid_stat(5): "TID (NAME) STATE …", where the name may hold anything. */
+/* Returns the state in proc_pid_stat(5): "TID (NAME) STATE …", where NAME may contain any
+ * characters. */
 static char state_of(int tid) {
   char text[512];
   const long got = read_task_file(tid, "stat", text, sizeof text);
@@ -90,7 +95,8 @@ static char state_of(int tid) {
   return '?';
 }
 
-/* A mask of proc_pid_status(5), "SigPnd:\t0000000000000000"; 0 when not to be had. */
+/* Returns a mask of proc_pid_status(5), such as "SigPnd:\t0000000000000000", or 0 if there is none.
+ */
 static uint64_t mask_of(const char *text, const char *key) {
   const char *at = strstr(text, key);
   uint64_t mask = 0;
@@ -137,7 +143,7 @@ static void interrupt(struct thread *thread, uint64_t cpu) {
   __atomic_store_n(&thread->in_flight, SIGNAL_SENT, __ATOMIC_RELEASE);
   const long error = raw3(SYS_tgkill, agent.pid, thread->tid, agent.signal);
   if (error != 0) {
-    /* It has ended, or its queue is full: its time counts at the next tick. */
+    /* The thread has ended, or its queue is full: its CPU time counts at the next tick. */
     __atomic_store_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_RELEASE);
     if (error == -EAGAIN)
       agent_note(TALLY_NOTE_LIMIT);
@@ -151,7 +157,7 @@ static void interrupt(struct thread *thread, uint64_t cpu) {
   __atomic_store_n(&agent.shared->signals_sent, ++agent.sent, __ATOMIC_RELAXED);
 }
 
-/* The signal has not arrived: the thread blocks it, or waits for a processor. */
+/* Handles a signal that has not arrived: the thread blocks it, or waits for a processor. */
 static void wait_for_handler(struct thread *thread, uint64_t cpu) {
   if (cpu - thread->sampled_cpu > stale_after_ns) {
     uint32_t sent = SIGNAL_SENT;
@@ -170,13 +176,13 @@ static void wait_for_handler(struct thread *thread, uint64_t cpu) {
     thread->sampled_cpu += ticks * agent.period_ns;
     accounted_ns += (int64_t)(ticks * agent.period_ns);
   }
-  /* A debugger may have swallowed it: then nothing would ever come. */
+  /* A debugger may have consumed the signal: it would then never arrive. */
   if (!is_pending(thread->tid) &&
       __atomic_exchange_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_ACQ_REL) == SIGNAL_SENT)
     count_lost(thread->weight);
 }
 
-/* Its thread has ended first. */
+/* Drops the signal in flight to a thread that has ended. */
 static void forget_signal(struct thread *thread) {
   if (__atomic_exchange_n(&thread->in_flight, SIGNAL_NONE, __ATOMIC_ACQ_REL) == SIGNAL_SENT)
     count_lost(thread->weight);
@@ -191,7 +197,7 @@ static void look_at(struct thread *thread, uint64_t elapsed) {
     return;
   }
   if (__atomic_exchange_n(&thread->fresh, 0, __ATOMIC_ACQUIRE) || cpu < thread->last_cpu) {
-    /* The number is another thread's than before. */
+    /* The number now belongs to another thread. */
     forget_signal(thread);
     thread->last_cpu = thread->sampled_cpu = 0;
     thread->carry_ns = 0;
@@ -209,10 +215,11 @@ static void look_at(struct thread *thread, uint64_t elapsed) {
     interrupt(thread, again);
     return;
   }
-  /* Not running. A thread that the scheduler took off a processor, or has only just woken, stands
-   * at a place where that happens, such as the end of a system call: sampled there, such places
-   * would be counted too often. One that ran until now was displaced by us, wherever it was. On a
-   * single processor nobody runs beside us, so there we take what we get, in the end. */
+  /* The thread does not run. A thread that the scheduler removed from a processor, or that has just
+   * woken, is at an address where this happens, such as the end of a system call. Samples there
+   * would count such addresses too often. A thread that ran until now was displaced by the ticker,
+   * at a random address. On a single processor no thread runs beside the ticker, so an overdue
+   * thread is sampled wherever it is. */
   const bool displaced = 4 * ran > 3 * elapsed;
   const bool overdue = single_cpu && cpu - thread->sampled_cpu > overdue_periods * agent.period_ns;
   if ((displaced || overdue) && state_of(tid) == 'R')
@@ -220,7 +227,7 @@ static void look_at(struct thread *thread, uint64_t elapsed) {
 }
 
 struct scan {
-  int others; /* threads that live, but for us */
+  int others; /* live threads other than the ticker */
 };
 
 static void visit(int tid, void *context) {
@@ -235,7 +242,7 @@ static void visit(int tid, void *context) {
     thread->fresh = 1;
 }
 
-/* False: every other thread has ended, and the process waits for us to do so. */
+/* Returns false if every other thread has ended, so that the process waits only for the ticker. */
 static bool scan_threads(void) {
   struct scan scan = {0};
   if (task_directory < 0)
@@ -258,7 +265,8 @@ static uint64_t clock_ns(clockid_t clock) {
   return raw2(SYS_clock_gettime, clock, &now) == 0 ? nanoseconds(&now) : 0;
 }
 
-/* `due` is of all threads that live. Those that nobody told us of are known after a scan. */
+/* Updates the accounts. `due` is the sum over all live threads. A scan also finds threads that did
+ * not register. */
 static void account(int64_t due, bool scanned) {
   const uint64_t cpu =
       clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID) - process_cpu_at_start;
@@ -275,7 +283,8 @@ static void sleep_until(uint64_t when_ns) {
   raw4(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
 }
 
-/* An exec is under way: nothing is sent until it has failed. If it succeeds we are gone. */
+/* Pauses while an exec is in progress: no signal is sent until it has failed. If it succeeds, the
+ * ticker is gone. */
 static void pause_if_asked(void) {
   if (__atomic_load_n(&pause_word, __ATOMIC_ACQUIRE) != PAUSE_ASKED)
     return;
@@ -301,7 +310,7 @@ static enum tally_wire_end tick_until_told(void) {
       if (!scan_threads())
         return TALLY_END_NOT;
       if (raw2(SYS_kill, agent.debugger, 0) == -ESRCH)
-        return TALLY_END_STOPPED; /* nobody will tell us any more */
+        return TALLY_END_STOPPED; /* nobody is left to send a command */
       next_scan = now + scan_every_ns;
     }
     const uint32_t rows = threads_used();
@@ -314,19 +323,20 @@ static enum tally_wire_end tick_until_told(void) {
       }
     last = now;
     account(due, scanned);
-    /* Late ticks are not made up for: the weights do that. */
+    /* Late ticks are not repeated, because the weights account for them. */
     base += agent.period_ns;
     if (base < now)
       base = now;
-    /* A quarter of the period to either side, so that no program falls into step. */
+    /* A jitter of a quarter of the period to either side keeps programs from running in step with
+     * the ticker. */
     random = random * 1664525u + 1013904223u;
     const uint64_t jitter = agent.period_ns / 2 * (random >> 16) >> 16;
     sleep_until(base + jitter);
   }
 }
 
-/* Linux 6.12 and later (sched_setattr(2)): who asks for short slices is let in sooner, at no cost
- * to others. Elsewhere this is no more than a default said again. */
+/* On Linux 6.12 and later (sched_setattr(2)), a thread that asks for short slices gets a processor
+ * sooner, at no cost to others. On other kernels this only confirms a default. */
 static void ask_for_short_slices(void) {
   struct {
     uint32_t size, policy;
@@ -377,9 +387,9 @@ int ticker_start(void) {
   pool_ns = unplaced_ns = accounted_ns = 0;
   task_directory = -1;
   ticker_tid = 0;
-  /* A copy of the descriptors, closed at once, is better than the same ones: what we open is then
-   * never among the program's. Where they cannot be closed at one stroke we share, and open none.
-   */
+  /* The ticker gets a copy of the descriptors and closes it at once, so that what it opens is never
+   * among the program's. If the kernel cannot close all of them with one call, the ticker shares
+   * the program's descriptors and opens none. */
   const bool own_files = raw3(SYS_close_range, ~0u, ~0u, 0) == 0;
   int flags = CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_UNTRACED |
               CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
@@ -388,7 +398,7 @@ int ticker_start(void) {
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
-  static bool ready; /* a thread of its own reads it: not on our stack */
+  static bool ready; /* static, because the new thread reads it */
   ready = !own_files;
   const int tid = clone(ticker, stack + STACK_BYTES, flags, &ready, &task_word, NULL, &task_word);
   const int error = tid < 0 ? errno : 0;
@@ -406,7 +416,7 @@ bool ticker_wait_end(void) {
     const uint32_t task = __atomic_load_n(&task_word, __ATOMIC_ACQUIRE);
     if (task == 0)
       return true;
-    raw4(SYS_futex, &task_word, FUTEX_WAIT, task, &wait); /* the kernel's wake is not private */
+    raw4(SYS_futex, &task_word, FUTEX_WAIT, task, &wait); /* the kernel's wake-up is not private */
   }
   return false;
 }

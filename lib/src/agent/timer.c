@@ -1,5 +1,6 @@
-/* A CPU timer for each thread: no thread of ours, no sleeping thread is ever interrupted; but the
- * kernel looks at these timers only at its own tick (100 to 1000 times a second). */
+/* Implements a CPU timer for each thread. It needs no thread of the agent, and never interrupts a
+ * sleeping thread; but the kernel checks these timers only at its own tick (100 to 1000 times a
+ * second). */
 #include <signal.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #define SIGEV_THREAD_ID 4
 #endif
 
-/* The kernel's sigevent, whose thread has no portable name. */
+/* The kernel's sigevent; its thread member has no portable name. */
 struct kernel_sigevent {
   union {
     int number;
@@ -22,17 +23,17 @@ struct kernel_sigevent {
   int padding[11];
 };
 
-/* Between the threads that begin, and those that exec or set the signal's handler: a timer that is
- * armed while the disposition is the default ends the program. Held with all signals blocked, so
- * that no handler of the program can ask for it on the same thread. */
+/* Serialises threads that begin with threads that call exec or set the signal's handler: a timer
+ * that is armed while the action is the default terminates the program. The lock is held with all
+ * signals blocked, so that no handler of the program can request it on the same thread. */
 static uint32_t lock;
-static uint32_t suspended; /* threads that are within an exec */
+static uint32_t suspended; /* number of threads inside an exec */
 
 static uint64_t take_lock(void) {
   const uint64_t all = ~UINT64_C(0);
   uint64_t before = 0;
   raw4(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
-  /* Asleep now and then, for who holds it may be of a lower priority. */
+  /* Sleep now and then, because the holder may have a lower priority. */
   const struct timespec wait = {0, 100000};
   for (int tries = 1; __atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE) != 0; ++tries)
     if (tries % 64 == 0)
@@ -60,7 +61,7 @@ static long arm(const struct thread *thread, uint64_t first_ns) {
   return raw4(SYS_timer_settime, thread->timer, 0, &every, NULL);
 }
 
-/* What was left of its period is kept: a program may try many places for another one. */
+/* Keeps the rest of the thread's period, because a program may try many paths for its exec. */
 static void disarm(struct thread *thread) {
   const struct itimerspec none = {{0, 0}, {0, 0}};
   struct itimerspec left = none;

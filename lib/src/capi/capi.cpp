@@ -1,4 +1,4 @@
-// The C interface: exceptions end here, Result becomes tally_error*.
+// The C interface. Catches all exceptions, and converts Result to tally_error*.
 #include <tally.h>
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 using namespace tally;
 
-// The header's numbers and the library's are one: they are handed over by casts.
+// The header's constants must equal the library's, because they are converted by casts.
 static_assert(TALLY_ERROR_INVALID_ARGUMENT == int(ErrorCode::invalid_argument) &&
               TALLY_ERROR_INVALID_INPUT == int(ErrorCode::invalid_input) &&
               TALLY_ERROR_UNSUPPORTED == int(ErrorCode::unsupported) &&
@@ -103,13 +103,13 @@ struct tally_reply {
 
 struct tally_session {
   Session session;
-  std::map<std::string, std::string> settings; // as they were handed out
-  std::string symbol;                          // the same
+  std::map<std::string, std::string> settings; // own the strings that were returned to callers
+  std::string symbol;                          // owns the newest string that was returned
 };
 
 namespace {
 
-// Handed out when there is no memory for a real one; never freed.
+// Returned if there is no memory for another error; never freed.
 tally_error out_of_memory{{ErrorCode::limit, "out of memory", {}, {}, {}}, "out of memory"};
 
 tally_error *to_c(Error error) noexcept {
@@ -129,7 +129,7 @@ tally_error *defect(const char *what) noexcept {
   }
 }
 
-// Runs `body`, which returns Result<something>, and hands its value to `store`.
+// Runs `body`, which returns a Result, and passes its value to `store`. Returns null or the error.
 template <class Body, class Store> tally_error *guarded(Body body, Store store) noexcept {
   try {
     auto result = body();
@@ -323,7 +323,7 @@ tally_error *tally_session_tick(tally_session *session, const tally_stack *stack
 
 const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
                                const void *before, size_t size) {
-  // All it can return are literals.
+  // The result is a string literal, and so ends with a null character.
   return why_call_is_unsafe(text_of(module), text_of(function), innermost != 0,
                             {static_cast<const std::byte *>(before), before ? size : 0})
       .data();

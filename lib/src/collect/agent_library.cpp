@@ -50,7 +50,8 @@ std::string machine_name(uint16_t machine) {
   }
 }
 
-// The head of a file and what its program headers say, as far as it holds them.
+// The first bytes of a file and its mode. at() reads a structure from these bytes, if they contain
+// all of it.
 struct Head {
   std::vector<char> bytes;
   mode_t mode = 0;
@@ -83,18 +84,18 @@ std::string why_elf_cannot(const std::string &path, const Head &head) {
   own.e_machine = EM_X86_64;
 #endif
   if (!head.at(0, elf) || std::memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0)
-    return fmt::format("{} is no program that is understood here (not ELF)", path);
+    return fmt::format("{} is not a program that can load the agent (not ELF)", path);
   if (elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_machine != own.e_machine)
-    return fmt::format("{} is for {}, the agent for {}", path, machine_name(elf.e_machine),
+    return fmt::format("{} is for {}, but the agent is for {}", path, machine_name(elf.e_machine),
                        machine_name(own.e_machine));
   for (uint32_t i = 0; i < elf.e_phnum; ++i) {
     Elf64_Phdr segment{};
     if (!head.at(elf.e_phoff + uint64_t{i} * sizeof segment, segment))
-      return ""; // unusual: let it try
+      return ""; // the program headers lie beyond the bytes read, which is unusual: try to load
     if (segment.p_type == PT_INTERP)
       return "";
   }
-  return fmt::format("{} is linked statically: it preloads nothing", path);
+  return fmt::format("{} is linked statically: it cannot preload a library", path);
 }
 
 std::string interpreter_of_script(const Head &head) {
@@ -114,14 +115,14 @@ std::string why_agent_cannot_load(const std::string &path) {
     if (std::string reason = Head::read(name, head); !reason.empty())
       return reason;
     if ((head.mode & (S_ISUID | S_ISGID)) != 0 && depth == 0)
-      return fmt::format("{} changes its user or group (set-user-ID): it preloads nothing", name);
+      return fmt::format("{} is set-user-ID or set-group-ID: it cannot preload a library", name);
     if (head.bytes.size() < 2 || head.bytes[0] != '#' || head.bytes[1] != '!')
       return why_elf_cannot(name, head);
     name = interpreter_of_script(head);
     if (name.empty())
       return fmt::format("{} is a script that names no interpreter", path);
   }
-  return fmt::format("{} is a script of a script of a script", path);
+  return fmt::format("{} is a script whose interpreters are scripts, nested too deeply", path);
 }
 
 Result<std::string> find_agent_library(const std::string &given) {
@@ -133,23 +134,23 @@ Result<std::string> find_agent_library(const std::string &given) {
   } else if (const std::string folder = folder_of_this_library(); !folder.empty()) {
     places.push_back(fmt::format("{}/tally/{}", folder, agent_library_name)); // installed
     places.push_back(
-        fmt::format("{}/src/agent/{}", folder, agent_library_name)); // a build folder's lib
+        fmt::format("{}/src/agent/{}", folder, agent_library_name)); // in a build directory
   }
   std::string looked;
   for (const std::string &place : places) {
     const std::string path = real_path(place);
     if (!path.empty() && ::access(path.c_str(), R_OK) == 0) {
-      // LD_PRELOAD is a list by these two, and knows no quoting.
+      // LD_PRELOAD separates its entries by these two characters and has no quoting.
       if (path.find_first_of(": ") != path.npos)
         return fail(ErrorCode::unsupported,
-                    "the agent's path holds a space or a colon, which LD_PRELOAD cannot name",
+                    "the agent's path contains a space or a colon, which LD_PRELOAD cannot express",
                     path);
       return path;
     }
     looked += (looked.empty() ? "" : ", ") + place;
   }
   return fail(ErrorCode::not_found,
-              fmt::format("the agent's library is not there (looked for {}): set "
+              fmt::format("the agent's library does not exist (looked for {}): set "
                           "TALLY_AGENT_LIBRARY to its path",
                           looked.empty() ? agent_library_name : looked));
 }

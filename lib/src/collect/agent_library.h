@@ -1,4 +1,4 @@
-// Where the agent's library is.
+// Finds the agent's library.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@ namespace tally {
 
 inline constexpr const char *agent_library_name = "libtally-agent.so";
 
-// The absolute path of libtally-agent.so; `given` where it is not empty. An error lists where it
-// was looked for, or says why the dynamic linker could not name it.
+// Returns the absolute path of libtally-agent.so: `given` if it is not empty, otherwise
+// $TALLY_AGENT_LIBRARY, otherwise a path beside this library. An error lists the paths that were
+// tried, or says why LD_PRELOAD cannot name the path.
 Result<std::string> find_agent_library(const std::string &given);
 
 } // namespace tally

@@ -27,12 +27,13 @@ constexpr uint32_t this_machine = EM_AARCH64;
 constexpr uint32_t this_machine = EM_NONE;
 #endif
 
-// At 1000 Hz for a fifth of a second of one thread, with the deepest of stacks; pages that no
-// thread ever writes cost nothing.
+// The rings hold the samples of one thread at 1000 Hz for a fifth of a second, even with the
+// deepest stacks. Pages that no thread writes cost nothing.
 constexpr uint32_t chain_ring_bytes = 256 << 10;
 constexpr uint32_t copy_ring_bytes = 2 << 20;
 constexpr uint32_t copy_slots = 256;
-// CPU timers serve to here: not above any kernel's tick, at which they are looked at.
+// CPU timers are used up to this frequency. The kernel checks them only at its own tick, and no
+// kernel ticks more slowly than this.
 constexpr uint32_t timer_up_to_hz = 100;
 constexpr uint32_t handover_ms = 1000;
 
@@ -55,7 +56,7 @@ void fill_clocks(tally_wire_header &header, const SamplerOptions &options) {
   const PerfEvents::Attributes attributes = PerfEvents::attributes(config);
   const std::vector<int> cpus = online_cpus();
   if (attributes.bytes > TALLY_WIRE_ATTR_BYTES || cpus.size() > TALLY_WIRE_CPUS)
-    return; // the ring is not tried
+    return; // the agent does not try to open the kernel's clocks
   header.attr_bytes = attributes.bytes;
   std::memcpy(header.owner_attr, &attributes.owner, attributes.bytes);
   header.variants = static_cast<uint32_t>(
@@ -105,9 +106,9 @@ Result<void> AgentMemory::renew() {
   AgentMemory next;
   next.options_ = options_;
   TALLY_CHECK(next.make_anew());
-  // The old memory lives on as long as the program that has it mapped.
+  // The old memory stays alive as long as the program has it mapped.
   if (::dup3(next.fd_.get(), number, O_CLOEXEC) < 0)
-    return fail_errno(errno, "cannot make the agent's memory anew");
+    return fail_errno(errno, "cannot renew the agent's memory");
   next.fd_.reset(fd_.release());
   *this = std::move(next);
   return {};
@@ -115,29 +116,29 @@ Result<void> AgentMemory::renew() {
 
 Result<void> AgentMemory::make_anew() {
   if (this_machine == EM_NONE)
-    return fail(ErrorCode::unsupported, "there is no agent for this machine");
+    return fail(ErrorCode::unsupported, "the agent does not support this processor");
   const bool copies = options_.stacks == StackMode::dwarf;
   slots_ = copies ? copy_slots : uint32_t{TALLY_WIRE_SLOTS};
   ring_bytes_ = copies ? copy_ring_bytes : chain_ring_bytes;
   bytes_ = tally_wire_bytes(slots_, ring_bytes_);
   rlimit limit;
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes_)
-    return fail(ErrorCode::limit, // the kernel would send us SIGXFSZ
-                fmt::format("the agent's memory of {} MiB is more than a file may be here (ulimit "
+    return fail(ErrorCode::limit, // otherwise ftruncate() would send SIGXFSZ to the debugger
+                fmt::format("the agent's memory of {} MiB exceeds the limit on file sizes (ulimit "
                             "-f)",
                             bytes_ >> 20));
   fd_.reset(::memfd_create("tally-agent", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd_.get() < 0)
-    return fail_errno(errno, "no memory to share with the agent");
+    return fail_errno(errno, "cannot allocate the memory shared with the agent");
   if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0 ||
       ::fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-    return fail_errno(errno, "no memory to share with the agent");
+    return fail_errno(errno, "cannot allocate the memory shared with the agent");
   map_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_.get(), 0);
   if (map_ == MAP_FAILED) {
     map_ = nullptr;
     return fail_errno(errno, fmt::format("cannot map the agent's memory ({} MiB)", bytes_ >> 20));
   }
-  ::madvise(map_, bytes_, MADV_DONTFORK); // the debugger's children have no use for it
+  ::madvise(map_, bytes_, MADV_DONTFORK); // the debugger's children do not need it
   tails_.assign(slots_, 0);
   bad_ = 0;
 

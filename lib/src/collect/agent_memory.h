@@ -1,5 +1,5 @@
-// The memory that an agent inside a program writes, seen from outside. Whatever it holds is a
-// stranger's word: every record is copied before it is looked at, no count in it sizes anything.
+// The shared memory that an agent inside a program writes, as seen by the debugger. Its content is
+// not trusted: every record is copied before it is examined, and no count in it determines a size.
 #pragma once
 
 #include <cstddef>
@@ -27,19 +27,21 @@ struct AgentRecord {
   std::span<const uint64_t> words;
 };
 
-// Takes the next record off `words`. False: there is none, or what follows is damaged; then `words`
-// is empty and `bad` counted up.
+// Removes the next record from `words` and stores it in `record`. Returns false if there is none,
+// or if the words that follow are damaged; in the latter case `words` becomes empty and `bad` is
+// incremented.
 bool next_agent_record(std::span<const uint64_t> &words, AgentRecord &record, uint64_t &bad);
 
-// Two signals in three are likely to be nobody's: not the real-time ones that libc and programs
-// take from below, nor the last, which emulators take.
+// Returns the three signals that the agent tries, in this order. Two of them are probably unused:
+// libc and programs take real-time signals from the low end, and emulators take the last one.
 std::vector<int> agent_signals();
 
 class AgentMemory {
 public:
-  // Slots and the size of rings by what they must hold between two looks of the reader.
+  // Creates the memory. The number of slots and the size of the rings are sufficient for what
+  // threads write between two reads of the reader.
   static Result<AgentMemory> make(const SamplerOptions &options);
-  // Another memory under the same descriptor's number, so under the same name.
+  // Replaces the memory by a new one under the same descriptor number, thus under the same name.
   Result<void> renew();
 
   AgentMemory() = default;
@@ -55,8 +57,8 @@ public:
   uint32_t ring_bytes() const { return ring_bytes_; }
   void release();
 
-  // Calls handle(record) for what was written since the last call, thread by thread. Returns the
-  // largest share of a ring that was waiting, in bytes.
+  // Calls handle(record) for each record written since the last call, one thread after the other.
+  // Returns the largest number of bytes that were waiting in one ring.
   template <class Handle> size_t drain(Handle &&handle) {
     size_t most = 0;
     for (uint32_t slot = 0; slot < slots_; ++slot) {
@@ -81,8 +83,8 @@ private:
   uint32_t slots_ = 0;
   uint32_t ring_bytes_ = 0;
   uint64_t bad_ = 0;
-  std::vector<uint64_t> tails_; // what was read, a slot each
-  std::vector<uint64_t> copy_;  // of one ring's news
+  std::vector<uint64_t> tails_; // how far each slot's ring was read
+  std::vector<uint64_t> copy_;  // the unread bytes of one ring
 };
 
 } // namespace tally

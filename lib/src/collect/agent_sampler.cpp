@@ -1,4 +1,5 @@
-// The sampler that reads what an agent inside the program writes, in a thread of its own.
+// Implements the sampler that reads, in a thread of its own, what an agent inside the program
+// writes.
 
 #include <algorithm>
 #include <cerrno>
@@ -37,13 +38,14 @@ constexpr int longest_wait_ms = 100;
 constexpr int shortest_wait_ms = 5;
 constexpr uint64_t look_every_ns = 200'000'000;
 constexpr uint32_t highest_hz = 20'000;
-// A program that has run so long without a word from the agent will not load it any more.
+// If the process has used this much CPU time and the agent has not reported, the program will not
+// load the agent any more.
 constexpr uint64_t silence_ns = 200'000'000;
 
-// The CPU time of a process, seen from outside; nothing once it is gone.
+// Returns the CPU time of a process, measured from outside, or nothing if the process is gone.
 std::optional<uint64_t> process_cpu_ns(pid_t pid) {
   timespec time{};
-  // As clock_getcpuclockid() makes it.
+  // the clock's number is formed as clock_getcpuclockid() forms it
   const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2U);
   if (pid <= 0 || ::clock_gettime(clock, &time) != 0)
     return std::nullopt;
@@ -86,11 +88,11 @@ private:
 
   void read_until_stopped();
   void wait(int timeout_ms);
-  void follow(); // what the agent says by its state
+  void follow(); // acts on the agent's state
   void take_clocks();
   Result<std::unique_ptr<Sampler>> adopt_clocks();
   size_t drain();
-  void bank(); // what the process before gave
+  void bank(); // keeps the data of the previous process
   void follow_cpu();
   std::string guess_silence();
   uint64_t lost() const;
@@ -100,13 +102,13 @@ private:
   const SamplerOptions options_;
   AgentLaunch launch_;
 
-  // Everything below is the mutex's, but for what only the reader thread touches.
+  // The mutex protects everything below, except what only the reader thread uses.
   std::mutex mutex_;
   AgentMemory memory_;
   std::optional<AgentSink> sink_;
-  std::unique_ptr<Sampler> inner_;    // on the kernel's clocks, once they were taken
-  std::vector<StackProfile> earlier_; // of processes before this one
-  SamplerStatus earlier_status_;      // sums of them
+  std::unique_ptr<Sampler> inner_;    // reads the kernel's clocks, once they were taken over
+  std::vector<StackProfile> earlier_; // the profiles of the processes before this one
+  SamplerStatus earlier_status_;      // the sums over those processes
   std::shared_ptr<SampleGate> gate_;
   pid_t pid_ = 0;
   UniqueFd pidfd_;
@@ -114,11 +116,11 @@ private:
   bool gone_ = false; // the process
   bool handshaken_ = false;
   uint64_t looked_ns_ = 0;
-  uint64_t cpu_at_expect_ = 0, cpu_last_ = 0; // of the whole process, seen from outside
+  uint64_t cpu_at_expect_ = 0, cpu_last_ = 0; // of the whole process, measured from outside
   uint64_t cleared_cpu_ns_ = 0, cleared_lost_ = 0;
-  std::string clock_; // while it was known
+  std::string clock_; // kept after the agent has ended
   ReaderProblem problem_;
-  bool stopped_ = false; // what follows is what was said last
+  bool stopped_ = false; // if true, the members below hold the last state
   uint32_t last_state_ = TALLY_STATE_EMPTY, last_end_ = TALLY_END_NOT;
   uint64_t last_lost_ = 0, last_cpu_ns_ = 0;
   AgentFacts final_facts_;
@@ -148,7 +150,8 @@ void LiveAgentSampler::read_until_stopped() {
   }
 }
 
-// Until the agent says something, the process ends, someone calls, or time is up.
+// Waits until the agent changes its state, the process ends, another thread calls wake(), or the
+// timeout expires.
 void LiveAgentSampler::wait(int timeout_ms) {
   uint32_t *word = nullptr;
   int pidfd = -1;
@@ -163,7 +166,7 @@ void LiveAgentSampler::wait(int timeout_ms) {
       pidfd = pidfd_.get();
   }
   if (word) {
-    // The memory may be exchanged meanwhile: then this wakes up by the time.
+    // If expect() exchanges the memory meanwhile, the timeout ends this wait.
     const timespec time{0, 20'000'000};
     ::syscall(SYS_futex, word, FUTEX_WAIT, TALLY_STATE_EMPTY, &time, nullptr, 0);
     return;
@@ -215,7 +218,7 @@ void LiveAgentSampler::follow_cpu() {
     cpu_last_ = std::max(cpu_last_, *cpu);
 }
 
-// The agent waits for the answer, and stays with a clock of its own when it is "no".
+// The agent waits for the answer. If the answer is negative, it continues with a clock of its own.
 void LiveAgentSampler::take_clocks() {
   uint32_t *word = &memory_.header().handover;
   if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != TALLY_HANDOVER_OPEN)
@@ -238,14 +241,14 @@ Result<std::unique_ptr<Sampler>> LiveAgentSampler::adopt_clocks() {
   config.pid = pid_;
   config.stacks = options_.stacks;
   config.frequency_hz = options_.frequency_hz;
-  const size_t cpus = header.cpus; // ours, unless the program wrote over it: adopt() bounds it
+  const size_t cpus = header.cpus; // adopt() limits it: the program may have overwritten it
   const size_t count = std::min<size_t>(header.fds, TALLY_WIRE_FDS);
   std::vector<PerfEvents::Given> given;
   for (size_t i = 0; i < count; ++i) {
     const int number = header.fd[i];
     UniqueFd fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_.get(), number, 0)));
     if (fd.get() < 0)
-      return fail_errno(errno, "the kernel's clocks could not be taken over");
+      return fail_errno(errno, "cannot take over the kernel's clocks from the program");
     given.push_back({std::move(fd), static_cast<size_t>(header.fd_cpu[i])});
   }
   if (cpus > TALLY_WIRE_CPUS)
@@ -326,7 +329,7 @@ uint64_t LiveAgentSampler::lost() const {
     return last_lost_;
   const tally_wire_header &header = memory_.header();
   const uint64_t lost = __atomic_load_n(&header.lost, __ATOMIC_RELAXED);
-  // What would have had a place in time has none any more.
+  // CPU time that is not in a record by the end of sampling counts as lost.
   const bool over = gone_ || state() == TALLY_STATE_ENDED;
   return lost + (over ? __atomic_load_n(&header.unplaced_ns, __ATOMIC_RELAXED) / period_ns() : 0);
 }
@@ -359,7 +362,7 @@ void LiveAgentSampler::stop() {
     {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
-      // The ticker ends at its next tick, timers at their next signal.
+      // The ticker ends at its next tick, timers end at their next signal.
       __atomic_store_n(&memory_.header().command, TALLY_COMMAND_STOP, __ATOMIC_RELEASE);
       uint32_t open = TALLY_HANDOVER_OPEN;
       __atomic_compare_exchange_n(&memory_.header().handover, &open, TALLY_HANDOVER_FAILED, false,
@@ -411,8 +414,8 @@ SamplerStatus LiveAgentSampler::status() {
     const uint64_t bad = sink_->bad_records() + memory_.bad_records();
     if (bad != 0)
       status.problem = counted(bad, "records") +
-                       " of the agent could not be understood: the program has "
-                       "written over its memory";
+                       " of the agent are invalid: the program has overwritten the agent's "
+                       "shared memory";
   }
   status.requested_hz = options_.frequency_hz;
   status.samples += earlier_status_.samples;
@@ -445,7 +448,7 @@ Result<StackProfile> LiveAgentSampler::snapshot(std::string_view trigger, uint64
     TALLY_CHECK(append(all, *now));
     return all.finish();
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("the samples cannot be copied: {}", error.what()));
+    return fail(ErrorCode::limit, fmt::format("cannot copy the samples: {}", error.what()));
   }
 }
 
@@ -539,9 +542,9 @@ std::string LiveAgentSampler::guess_silence() {
   std::string why = gone_ ? "" : why_agent_cannot_load(executable);
   if (!why.empty())
     return why;
-  return "it is linked statically, or set-user-ID, or of another machine or C library, or may not "
-         "read " +
-         launch_.library + " (the dynamic linker's message is on its standard error)";
+  return "it is linked statically, is set-user-ID, is for another processor or C library, or "
+         "cannot read " +
+         launch_.library + " (the dynamic linker writes its message to standard error)";
 }
 
 } // namespace
@@ -551,16 +554,17 @@ Result<std::unique_ptr<AgentSampler>> make_agent_sampler(SamplerOptions options,
   try {
     TALLY_CHECK(check_sampler_options(options));
     if (options.frequency_hz > highest_hz)
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("{} Hz is more than the agent can do ({}): ask for less",
-                              options.frequency_hz, highest_hz));
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("{} Hz exceeds the agent's highest frequency of {} Hz: use a lower one",
+                      options.frequency_hz, highest_hz));
     TALLY_TRY(found, find_agent_library(library));
     TALLY_TRY(memory, AgentMemory::make(options));
     auto sampler = std::make_unique<LiveAgentSampler>(options, std::move(found), std::move(memory));
     TALLY_CHECK(sampler->start_reader());
     return sampler;
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("the sampler cannot start: {}", error.what()));
+    return fail(ErrorCode::limit, fmt::format("cannot start the sampler: {}", error.what()));
   }
 }
 

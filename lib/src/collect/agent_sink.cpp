@@ -11,7 +11,8 @@ namespace tally {
 
 namespace {
 
-// A program that writes nonsense into its memory could name as many threads as there are numbers.
+// Limits the threads of a damaged memory: a program that overwrites it could name any number of
+// threads.
 constexpr size_t most_threads = 100'000;
 
 } // namespace
@@ -27,10 +28,11 @@ void AgentSink::look() {
   const std::string proc = "/proc/" + std::to_string(pid_);
   const std::vector<pid_t> tids = thread_ids(pid_);
   auto maps = read_small_file(proc + "/maps");
-  // A first thread that has ended has no memory any more, others may have.
+  // After the first thread has ended, its maps file is empty; those of other threads are not.
   for (auto tid = tids.rbegin(); tid != tids.rend() && (!maps || maps->empty()); ++tid)
     maps = read_small_file(proc + "/task/" + std::to_string(*tid) + "/maps");
-  // In this order: what was read before the program became another one is its own.
+  // The check comes after the read: if the process has not executed another program by now, the
+  // text belongs to the sampled program.
   if (!maps || maps->empty() || !may_look_())
     return;
   if (*maps != maps_) {
@@ -82,14 +84,14 @@ bool AgentSink::is_agents(uint64_t pc) {
          base_name(space().ranges()[range].path) == agent_library_name;
 }
 
-// Without the agent's function that each thread of the program begins in.
+// Returns the chain without the agent's function in which each thread of the program begins.
 std::span<const uint64_t> AgentSink::programs_own(std::span<const uint64_t> pcs) {
   if (std::ranges::none_of(pcs, [this](uint64_t pc) { return is_agents(pc); }))
     return pcs;
   programs_.clear();
   std::ranges::copy_if(pcs, std::back_inserter(programs_),
                        [this](uint64_t pc) { return !is_agents(pc); });
-  return programs_.empty() ? pcs : programs_; // at its very begin the thread is in there itself
+  return programs_.empty() ? pcs : programs_; // a new thread may be in the agent only
 }
 
 void AgentSink::handle(const AgentRecord &record) {

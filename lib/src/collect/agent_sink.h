@@ -1,5 +1,5 @@
-// From the agent's records to a StackProfile, with a map of the program that is looked up as
-// needed.
+// Converts the agent's records to a StackProfile, and reads the program's mappings when a record
+// needs them.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,20 @@ namespace tally {
 
 class AgentSink : public StackCollector {
 public:
-  // `may_look`: whether /proc/PID still tells of the program that the samples are of.
+  // `may_look` returns whether /proc/PID still describes the program that the samples come from.
   AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
             std::function<bool()> may_look);
 
-  // Reads what is mapped, if it has changed, and what the threads are called.
+  // Reads the process's mappings, if they have changed, and the names of its threads.
   void look();
-  // The next record may belong to code that was mapped after the last look: it may look once more.
+  // Begins a round of records. Code may have been mapped since the last look(), so handle() may
+  // read the mappings once in each round.
   void begin_round() { looked_in_round_ = false; }
   void handle(const AgentRecord &record);
   void clear();
 
   uint64_t ticks() const { return ticks_; }
-  uint64_t outside() const { return outside_; } // ticks that the gate did not hold
+  uint64_t outside() const { return outside_; } // ticks that the gate or a stop excludes
   uint64_t cut_stacks() const { return cut_stacks_; }
   uint64_t bad_records() const { return bad_; }
 
@@ -44,7 +45,7 @@ private:
   std::function<bool()> may_look_;
   CallChain chain_;
   std::vector<uint64_t> programs_; // scratch
-  std::string maps_;               // as last read
+  std::string maps_;               // the text of the last read
   bool looked_in_round_ = false;
   bool unwinds_;
   uint64_t ticks_ = 0;

@@ -15,16 +15,16 @@ std::string words_of_refusal(uint32_t refusal, int errno_value) {
   const std::string why = known ? fmt::format(" ({})", known) : "";
   switch (refusal) {
   case TALLY_REFUSED_BUSY:
-    return "the program's agent works for another debugger";
+    return "another debugger already uses the program's agent";
   case TALLY_REFUSED_SIGNAL:
-    return fmt::format("the program, or who started it, has taken the signals SIGRTMAX-3 to "
-                       "SIGRTMAX-5 ({} to {})",
+    return fmt::format("the program, or the process that started it, already uses the signals "
+                       "SIGRTMAX-3 to SIGRTMAX-5 ({} to {})",
                        SIGRTMAX - 3, SIGRTMAX - 5);
   case TALLY_REFUSED_THREAD:
     return "the agent could not start its thread" + why;
   case TALLY_REFUSED_TIMER:
-    return "the agent could not make a timer" + why +
-           (errno_value == EAGAIN ? ": RLIMIT_SIGPENDING (ulimit -i) leaves no room" : "");
+    return "the agent could not create a timer" + why +
+           (errno_value == EAGAIN ? ": RLIMIT_SIGPENDING (ulimit -i) is too low" : "");
   default:
     return fmt::format("the agent refused, code {}", refusal) + why;
   }
@@ -35,9 +35,9 @@ std::string words_of_end(uint32_t end, int signal) {
   case TALLY_END_EXEC:
     return "the process has executed another program, which the agent does not follow";
   case TALLY_END_SIGNAL:
-    return fmt::format("the program has taken the agent's signal {} for itself", signal);
+    return fmt::format("the program has changed the handler of the agent's signal {}", signal);
   case TALLY_END_STOPPED:
-    return "it was stopped";
+    return "the agent was stopped";
   default:
     return "the process has ended";
   }
@@ -50,13 +50,13 @@ std::string words_of_notes(uint32_t notes, std::string_view clock) {
       text += (text.empty() ? "" : "; ") + std::string(words);
   };
   if (clock == "ticker")
-    say(TALLY_NOTE_SIGPROF, "the program has a profiling timer of its own: it also counts the "
-                            "agent's CPU time");
-  say(TALLY_NOTE_BLIND, "the agent may not look into /proc: threads made by clone() are not seen");
+    say(TALLY_NOTE_SIGPROF, "the program has a profiling timer of its own: that timer also counts "
+                            "the agent's CPU time");
+  say(TALLY_NOTE_BLIND, "the agent cannot read /proc: threads created by clone() are not sampled");
   say(TALLY_NOTE_CROWDED, "the program has more threads than the agent can follow");
   say(TALLY_NOTE_LATE, "the agent was loaded late: a signal may be pending when the program "
-                       "executes another one, and would end that");
-  say(TALLY_NOTE_BLOCKED, "a thread runs with the agent's signal blocked: its time is lost");
+                       "executes another program, and would terminate that program");
+  say(TALLY_NOTE_BLOCKED, "a thread runs with the agent's signal blocked: its time counts as lost");
   say(TALLY_NOTE_LIMIT, "signals could not be queued: RLIMIT_SIGPENDING (ulimit -i) is too low");
   return text;
 }

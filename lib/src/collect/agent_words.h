@@ -1,4 +1,4 @@
-// What the agent's numbers mean, in words.
+// Translates the agent's codes into messages.
 #pragma once
 
 #include <cstdint>

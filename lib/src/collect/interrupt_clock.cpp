@@ -20,32 +20,38 @@ namespace tally {
 
 namespace {
 
-// A stop that was asked for and does not come: the thread sleeps where no signal reaches it, or the
-// target has lost it, which it does before it runs.
+// A requested stop that has not come after this time is given up. It does not come if the thread
+// sleeps where no signal reaches it, or if a remote target loses the request, which happens to a
+// request that arrives before the target runs.
 constexpr uint64_t given_up_after_ns = 2'000'000'000;
 constexpr uint64_t remote_given_up_after_ns = 250'000'000;
 
-// However slow the machine is, it is looked at sometimes.
+// A round that takes long makes the next wait longer, but not longer than this, so that even a slow
+// machine is sampled now and then.
 constexpr uint64_t longest_wait_ns = 1'000'000'000;
 
-// The caller has an eye on the user in between.
+// Each of the two waits in interrupt() ends after about this time, so that its caller can react to
+// the user in between.
 constexpr uint64_t longest_look_away_ns = 50'000'000;
 constexpr std::chrono::microseconds between_looks{100};
 
-// For how long a round is put off until we are given a processor on time.
+// A round is delayed by at most this number of periods while this thread does not get a processor
+// on time.
 constexpr uint64_t patient_periods = 4;
-// For how long of that the processors of the threads are tried, in turns of some 0.2 ms.
+// For this part of the delay, the clock tries to hold the processors of the threads, in turns of
+// about 0.2 ms.
 constexpr uint64_t most_beside_ns = 3'000'000;
 
-// Ignored by default: one that is still on its way when the debugger leaves the process does it no
-// harm. A real-time signal would end it, but is seldom one that a program comes to handle.
+// SIGURG and SIGWINCH are ignored by default: one that is still pending when the debugger detaches
+// does not harm the process. A pending real-time signal would terminate it, but programs seldom
+// begin to handle one of these.
 constexpr int candidates[] = {SIGURG, SIGWINCH, 44, 43, 45, 42, 46, 41, 47, 40};
 constexpr int real_time = candidates[2];
 
 uint64_t bit_of(int signal) { return uint64_t{1} << (signal - 1); }
 
-// Whether the thread waits for a signal by its number (sigwait() and the like): it would get ours,
-// and no debugger sees that.
+// Returns whether the thread waits for signals by their numbers (sigwait() and similar calls). Such
+// a thread would receive our signal, and no debugger would see the stop.
 bool waits_for_signals(pid_t pid, pid_t tid) {
   const auto text = read_small_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
   return text && text->starts_with(fmt::format("{} ", SYS_rt_sigtimedwait));
@@ -53,11 +59,12 @@ bool waits_for_signals(pid_t pid, pid_t tid) {
 
 enum class Can : uint8_t { be_interrupted, waits_for_processor, not_now, not_at_all };
 
-// A signal that a thread blocks would wait there, and find the process undebugged one day; so would
-// one that is sent while the debugger holds the thread.
+// Determines whether the thread can be interrupted now. A signal to a thread that blocks it would
+// stay pending and might be delivered when no debugger is attached any more. The same is true of a
+// signal that is sent while the debugger holds the thread.
 Can can_thread(pid_t pid, pid_t tid, int signal, const ProcessorUse &use) {
   const auto status = process_status(fmt::format("{}/task/{}", pid, tid));
-  constexpr std::string_view runs = "RSDI"; // not stopped, traced, dead
+  constexpr std::string_view runs = "RSDI"; // neither stopped, nor traced, nor dead
   if (!status || runs.find(status->state) == runs.npos)
     return Can::not_now;
   if ((status->signals_blocked & bit_of(signal)) != 0 ||
@@ -99,7 +106,7 @@ void InterruptClock::resumed() {
 }
 
 void InterruptClock::stopped() {
-  std::shared_ptr<ProcessorHolders> holders; // dropped last: no thread is joined under the lock
+  std::shared_ptr<ProcessorHolders> holders; // destroyed last: no join with the lock held
   const std::lock_guard lock(mutex_);
   running_ = false;
   holders.swap(holders_);
@@ -116,7 +123,8 @@ bool InterruptClock::is_on_its_way(uint64_t now) const {
 
 uint64_t InterruptClock::wait_ns() {
   const std::lock_guard lock(mutex_);
-  // ±50 %: what the program does in step with us would otherwise be seen always or never.
+  // The wait varies by ±50 %. Otherwise an activity of the program with the same period would be
+  // seen always or never.
   const uint64_t half = period_ns_ / 2;
   uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
   wait = std::max(wait, std::min(cost_ns_ * run_per_stop, longest_wait_ns));
@@ -127,7 +135,7 @@ uint64_t InterruptClock::wait_ns() {
 }
 
 size_t InterruptClock::interrupt() {
-  std::shared_ptr<ProcessorHolders> holders; // dropped last: no thread is joined under the lock
+  std::shared_ptr<ProcessorHolders> holders; // destroyed last: no join with the lock held
   std::unique_lock lock(mutex_);
   if (!problem_.empty())
     return given_up;
@@ -143,7 +151,7 @@ size_t InterruptClock::interrupt() {
     wait_for_round(lock);
     return sent;
   } catch (const std::exception &) {
-    return 0; // no memory: the next round may find some
+    return 0; // out of memory: a later round may succeed
   }
 }
 
@@ -175,8 +183,9 @@ InterruptClock::Choice InterruptClock::choose(std::span<const pid_t> tids,
   return out;
 }
 
-// What is seen must not depend on when the scheduler gave us a processor. Where that is always
-// late, a late round is better than none. Nothing: the process does not run any more.
+// Waits for a moment in which the threads can be interrupted, and chooses those to interrupt. The
+// samples must not depend on when the scheduler gave this thread a processor. If it always does so
+// late, a late round is better than none. Returns nothing if the process does not run any more.
 std::optional<InterruptClock::Choice>
 InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse &use,
                                 std::span<const pid_t> tids) {
@@ -184,7 +193,7 @@ InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse
   const uint64_t begin = now_ns();
   const uint64_t patience = std::min(patient_periods * period_ns_, longest_look_away_ns);
   for (uint64_t now = begin;; now = now_ns()) {
-    // Others may hold the processors of the threads for long.
+    // Other threads may keep the processors of the program's threads busy for a long time.
     const bool beside = now - begin < std::min(patience / 4 * 3, most_beside_ns);
     lock.unlock();
     const bool on_time = use.sleep_briefly(tids, beside);
@@ -202,7 +211,8 @@ InterruptClock::wait_for_chance(std::unique_lock<std::mutex> &lock, ProcessorUse
   }
 }
 
-// Of the thread that stopped last the kernel tells when the debugger lets it run on.
+// Waits until the round is over and the process runs again. The kernel's state of the thread that
+// stopped last shows when the debugger has resumed it.
 void InterruptClock::wait_for_round(std::unique_lock<std::mutex> &lock) {
   const uint64_t begin = now_ns();
   const auto is_over = [&] { return !running_ || (!looking_ && !is_on_its_way(now_ns())); };
@@ -229,12 +239,12 @@ size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
   if (!process)
     return 0;
   if ((process->signals_caught & bit_of(signal_)) != 0) {
-    problem_ =
-        fmt::format("the program handles {} itself, which interrupts it", signal_name(signal_));
+    problem_ = fmt::format("the program itself handles {}, the signal that is to interrupt it",
+                           signal_name(signal_));
     return given_up;
   }
   const std::vector<pid_t> tids = thread_ids(pid_);
-  // One that GDB took without asking us does not come any more.
+  // GDB may have consumed a stop without a call of take(): such a stop does not come any more.
   const auto is_over = [&, now = now_ns()](const auto &each) {
     if (now - each.second.sent_at_ns < given_up_after_ns)
       return false;
@@ -242,7 +252,7 @@ size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
     return !status || (status->signals_pending & bit_of(signal_)) == 0;
   };
   std::erase_if(awaited_, is_over);
-  // One signal at a time for each thread, and a round only when the last one is over.
+  // Each thread gets one signal at a time, and a round begins only after the previous one is over.
   if (is_on_its_way(now_ns()))
     return 0;
   ProcessorUse use(pid_, holders);
@@ -251,7 +261,8 @@ size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
     return 0;
   missed_ += chosen->missed;
   queued_ += chosen->queued;
-  // All before the debugger hears of the first, which makes it stop the others.
+  // Send all signals before the debugger sees the first stop, because it then stops the other
+  // threads itself.
   sent_at_ns_ = use.taken_ns();
   round_counted_ = looking_ = false;
   round_held_ = chosen->held;

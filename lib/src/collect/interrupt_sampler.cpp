@@ -13,7 +13,8 @@ namespace tally {
 
 namespace {
 
-// A map is read again after this time at the least; later where reading it has shown nothing new.
+// The mappings are read again after the first time at the earliest. The time doubles, up to the
+// second one, whenever reading them has shown nothing new.
 constexpr uint64_t least_map_age_ns = 2'000'000;
 constexpr uint64_t most_map_age_ns = 200'000'000;
 
@@ -39,8 +40,8 @@ public:
       if (!stack.pcs.empty() && collector_.space().find(stack.pcs[0]) == AddressSpace::nowhere)
         read_map();
       collector_.name_thread(stack.tid, stack.name);
-      // A debugger's unwinder may go astray into whatever lies on the stack. What is no code cannot
-      // be a caller, and nothing beyond it can be trusted.
+      // A debugger's unwinder may follow arbitrary data on the stack. An address outside of all
+      // code cannot be a caller, and the frames beyond it cannot be trusted.
       size_t depth = std::min<size_t>(stack.pcs.size(), 1);
       while (depth < stack.pcs.size() &&
              (pid_ == 0 || collector_.space().find(stack.pcs[depth]) != AddressSpace::nowhere))
@@ -79,7 +80,7 @@ public:
     try {
       return collector_.snapshot(trigger, begin_ns, end_ns);
     } catch (const std::exception &error) {
-      return fail(ErrorCode::limit, fmt::format("the samples cannot be copied: {}", error.what()));
+      return fail(ErrorCode::limit, fmt::format("cannot copy the samples: {}", error.what()));
     }
   }
 
@@ -100,8 +101,8 @@ private:
     }
   }
 
-  // What is mapped changes while the process runs, and nobody tells. Of a process that is gone the
-  // last map stays.
+  // Reads the mappings of the process, which change while it runs, without notice. After the
+  // process has ended, the last mappings are kept.
   void read_map() {
     const uint64_t now = now_ns();
     if (pid_ == 0 || (map_read_ns_ != 0 && now - map_read_ns_ < map_age_ns_))
@@ -137,7 +138,7 @@ Result<std::unique_ptr<InterruptSampler>> make_interrupt_sampler(pid_t pid, int 
       return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
     return std::make_unique<StopCounter>(pid, signal, options, clock);
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("the sampler cannot start: {}", error.what()));
+    return fail(ErrorCode::limit, fmt::format("cannot start the sampler: {}", error.what()));
   }
 }
 

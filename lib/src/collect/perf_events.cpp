@@ -26,21 +26,21 @@ namespace tally {
 
 namespace {
 
-// The attributes' size up to sample_max_stack: what is used here, so that a kernel which knows no
-// more does not refuse.
+// The size of the attributes up to sample_max_stack, the last member used here. An older kernel
+// refuses a larger size.
 constexpr uint32_t attr_size = 112;
 
 constexpr size_t smallest_ring = size_t{16} << 10;
-constexpr size_t variants = 4; // of a clock: set_variant()
+constexpr size_t variants = 4; // of a clock, see set_variant()
 
 constexpr size_t ring_of_pcs = size_t{1} << 20;
 constexpr size_t ring_of_copies = size_t{2} << 20, largest_ring = size_t{8} << 20;
-// Of all processors together; they lock memory.
+// The limit for the rings of all processors together, because rings lock memory.
 constexpr size_t largest_rings = size_t{256} << 20;
-// For so long the reader may be kept from running.
+// The rings must hold what is written while the reader cannot run for this time.
 constexpr uint64_t stall_ms = 120;
 
-// What one processor's clock writes in that time.
+// Returns what the clock of one processor writes in that time.
 constexpr uint64_t stall_bytes(uint32_t frequency_hz, uint64_t stack_bytes) {
   return stack_bytes * frequency_hz * stall_ms / 1000;
 }
@@ -57,25 +57,25 @@ size_t first_ring_bytes(const PerfEvents::Config &config, size_t cpus) {
 
 uint32_t fitting_stack_bytes(const PerfEvents::Config &config, size_t ring_bytes) {
   uint32_t bytes = config.stack_bytes;
-  // And a ring holds two of them, with what else is in a record.
+  // A ring must also hold two stack dumps, each with the rest of its record.
   constexpr size_t rest_of_record = 4096;
   while (bytes > least_stack_bytes && (stall_bytes(config.frequency_hz, bytes) > ring_bytes ||
                                        bytes + rest_of_record > ring_bytes / 2))
-    bytes = bytes / 2 & ~7U; // the kernel takes multiples of 8
+    bytes = bytes / 2 & ~7U; // the kernel requires a multiple of 8
   return bytes;
 }
-// Descriptors that stay free below the soft limit, for whoever lives in this process.
+// The number of descriptors below the soft limit that stay free for other users in this process.
 constexpr int spare_descriptors = 32;
 
 int perf_event_open(perf_event_attr &attr, pid_t tid, int cpu, int output) {
-  // With FD_OUTPUT the records go to another event's ring from the first one on. A later
-  // IOC_SET_OUTPUT would leave a gap in which the birth of a thread goes unseen.
+  // With FD_OUTPUT, all records go to another event's ring, from the first one on. A later
+  // IOC_SET_OUTPUT would leave a gap in which the creation of a thread is not recorded.
   const unsigned long flags =
       PERF_FLAG_FD_CLOEXEC | (output >= 0 ? PERF_FLAG_FD_OUTPUT | PERF_FLAG_FD_NO_GROUP : 0UL);
   return static_cast<int>(::syscall(SYS_perf_event_open, &attr, tid, cpu, output, flags));
 }
 
-// Lifts the soft limit on descriptors to the hard one for its lifetime.
+// Raises the soft limit on descriptors to the hard one for its lifetime.
 class DescriptorRoom {
 public:
   explicit DescriptorRoom(size_t wanted) {
@@ -91,7 +91,7 @@ public:
   DescriptorRoom &operator=(const DescriptorRoom &) = delete;
   ~DescriptorRoom() {
     if (raised_) {
-      // The hard limit may have been changed meanwhile: only the soft one goes back.
+      // The hard limit may have changed meanwhile: only the soft limit is restored.
       rlimit now;
       if (::getrlimit(RLIMIT_NOFILE, &now) == 0) {
         now.rlim_cur = before_.rlim_cur;
@@ -99,10 +99,10 @@ public:
       }
     }
   }
-  // Where descriptors go: above the soft limit, if they may, so that the numbers below it stay free
-  // for the process when the limit is back.
+  // Returns the number from which descriptors are allocated: above the old soft limit if possible,
+  // so that the numbers below it stay free for the process once the limit is restored.
   int first_fd() const { return raised_ ? static_cast<int>(before_.rlim_cur) : 0; }
-  // The first number that we leave alone.
+  // Returns the first number that this code must not use.
   rlim_t end_fd() const {
     if (raised_ || before_.rlim_cur <= static_cast<rlim_t>(2 * spare_descriptors))
       return RLIM_INFINITY;
@@ -146,14 +146,15 @@ uint64_t unwind_register_mask() { return 0; }
 #endif
 
 uint64_t sampling_period_ns(uint32_t frequency_hz) {
-  // A program that does something every millisecond would be met by a tick of exactly a millisecond
-  // at the same place each time. Three thousandths longer and odd, the tick drifts through such a
-  // program's period within a third of a second, and shares no small factor with it.
+  // With a period of exactly one millisecond, a program that does something every millisecond would
+  // be sampled at the same point each time. The period is 0.3 % longer and odd, so the ticks drift
+  // through such a program's period within a third of a second, and the two periods share no small
+  // factor.
   const uint64_t period = uint64_t{1'000'000'000} / frequency_hz;
   return (period + period * 3 / 1000) | 1;
 }
 
-// Newest kernels and most rights first.
+// The variants are ordered: newest kernels and most rights first.
 void PerfEvents::set_variant(size_t variant) {
   inherit_thread_ = variant < 2;
   exclude_kernel_ = variant % 2 != 0;
@@ -171,8 +172,8 @@ PerfEvents::Attributes PerfEvents::attributes(const Config &config) {
   return attributes;
 }
 
-// What another process names as its descriptor may be anything, a file that shrinks under our
-// mapping, for one.
+// Returns whether `fd` refers to a perf event. A descriptor from another process may refer to
+// anything, for example to a file that shrinks while it is mapped here.
 static bool is_perf_event(int fd) {
   char target[64];
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
@@ -194,7 +195,8 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
   events.threads_ = given.size();
   for (Given &one : given) {
     if (one.cpu_index >= cpus || !is_perf_event(one.fd.get()))
-      return fail(ErrorCode::invalid_input, "what was handed over is not the kernel's clock");
+      return fail(ErrorCode::invalid_input,
+                  "a descriptor that was handed over is not a perf event");
     events.feeds_[one.cpu_index].fds.push_back(one.fd.get());
     events.events_.push_back(std::move(one.fd));
   }
@@ -202,7 +204,7 @@ Result<PerfEvents> PerfEvents::adopt(const Config &config, std::vector<Given> gi
   events.rings_.resize(events.feeds_.size());
   if (ring_bytes < smallest_ring || ring_bytes > first_ring_bytes(config, cpus) ||
       (ring_bytes & (ring_bytes - 1)) != 0)
-    return fail(ErrorCode::invalid_input, "the rings that were handed over are not ours");
+    return fail(ErrorCode::invalid_input, "the rings that were handed over have an invalid size");
   events.ring_bytes_ = ring_bytes;
   for (size_t i = 0; i < events.feeds_.size(); ++i)
     if (!events.map_ring(i, events.feeds_[i].fds[0]))
@@ -248,7 +250,7 @@ Result<void> PerfEvents::open_with_rings(std::span<const pid_t> tids, size_t rin
     return fail(refusal(ESRCH));
   if (static_cast<rlim_t>(events_.back().get()) >= room.end_fd())
     return fail(refusal(EMFILE));
-  // Processors that went away between the list and the opening have no ring.
+  // A processor that went offline after the list was read has no ring.
   for (size_t i = 0; i < rings_.size();) {
     if (feeds_[i].map) {
       ++i;
@@ -277,8 +279,8 @@ Result<void> PerfEvents::add(std::span<const pid_t> tids) {
 Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
   for (size_t i = 0; i < cpus_.size(); ++i) {
     if (!feeds_[i].map) {
-      // The ring belongs to an event that counts nothing and is there before the first clock: a
-      // clock that ran before it had a ring would hide the births of threads.
+      // The ring belongs to an event that counts nothing and exists before the first clock. A clock
+      // that runs before it has a ring does not record the creation of threads.
       perf_event_attr attr = owner();
       UniqueFd owner(perf_event_open(attr, tid, cpus_[i], -1));
       if (owner.get() < 0 && errno == ESRCH)
@@ -300,7 +302,7 @@ Result<void> PerfEvents::open_thread(pid_t tid, bool &too_large) {
       event.reset(open_one(tid, i));
     }
     if (event.get() < 0 && errno == EACCES && !exclude_kernel_) {
-      exclude_kernel_ = true; // not ours to see, the program's own code is
+      exclude_kernel_ = true; // the kernel's code may not be sampled; the program's own code may
       event.reset(open_one(tid, i));
     }
     if (event.get() < 0 && errno == ESRCH)
@@ -320,7 +322,7 @@ bool PerfEvents::move_up(UniqueFd &fd) const {
     return true;
   const int moved = ::fcntl(fd.get(), F_DUPFD_CLOEXEC, first_fd_);
   if (moved < 0) {
-    errno = EMFILE; // EINVAL is what fcntl says of a number above the limit
+    errno = EMFILE; // fcntl() reports EINVAL for a number above the limit
     return false;
   }
   fd.reset(moved);
@@ -339,7 +341,7 @@ perf_event_attr PerfEvents::owner() const {
 perf_event_attr PerfEvents::clock(size_t cpu_index) const {
   perf_event_attr attr = common_attr();
   attr.config = PERF_COUNT_SW_TASK_CLOCK;
-  // Two processors never tick in step.
+  // The periods differ by processor, so that no two processors tick in step.
   attr.sample_period =
       sampling_period_ns(config_.frequency_hz) + 2 * static_cast<uint64_t>(cpu_index);
   attr.inherit = 1;
@@ -354,7 +356,8 @@ perf_event_attr PerfEvents::clock(size_t cpu_index) const {
   attr.enable_on_exec = config_.enable_on_exec;
   switch (config_.stacks) {
   case StackMode::none:
-    // A sample in the kernel has the kernel's pc: the register tells where the program is.
+    // A sample taken in the kernel has a kernel address as its pc. The user-mode register holds the
+    // program's own pc.
     if (pc_register_mask() != 0) {
       attr.sample_type |= PERF_SAMPLE_REGS_USER;
       attr.sample_regs_user = pc_register_mask();
@@ -365,7 +368,7 @@ perf_event_attr PerfEvents::clock(size_t cpu_index) const {
     attr.exclude_callchain_kernel = 1;
     break;
   case StackMode::dwarf:
-    // The kernel's own chain goes on where the copy ends, in code that has frame pointers.
+    // The kernel's own call chain continues where the stack dump ends, in code with frame pointers.
     attr.sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CALLCHAIN;
     attr.exclude_callchain_kernel = 1;
     attr.sample_regs_user = unwind_register_mask();
@@ -419,7 +422,7 @@ uint32_t PerfEvents::stack_bytes() const {
 
 uint64_t PerfEvents::cpu_ns() const {
   uint64_t sum = closed_cpu_ns_;
-  for (const UniqueFd &event : events_) { // the rings' owners count nothing
+  for (const UniqueFd &event : events_) { // the owners of the rings count nothing
     uint64_t count = 0;
     if (::read(event.get(), &count, sizeof count) == sizeof count)
       sum += count;

@@ -1,5 +1,5 @@
-// The descriptors of perf_event_open for one process: a clock for each thread on each processor,
-// and one ring for each processor.
+// Manages the perf_event_open descriptors for one process: a clock for each thread on each
+// processor, and one ring for each processor.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@
 
 namespace tally {
 
-// The registers of a user-mode sample, as perf_event_attr.sample_regs_user takes them.
+// Return the registers of a user-mode sample in the form of perf_event_attr.sample_regs_user.
 uint64_t pc_register_mask();
-uint64_t unwind_register_mask(); // 0: no unwinding on this processor
+uint64_t unwind_register_mask(); // 0 if this processor has no unwinder
 
-// The clock's tick for a frequency, in ns: a little longer and odd, see the definition.
+// Returns the clock's period for a frequency, in ns. It is slightly longer than the nominal period,
+// and odd; the definition says why.
 uint64_t sampling_period_ns(uint32_t frequency_hz);
 
-// How much of the stack comes with a sample, for StackMode::dwarf.
+// Limits of the size of a stack dump, for StackMode::dwarf.
 inline constexpr uint32_t least_stack_bytes = 8 << 10;
 inline constexpr uint32_t most_stack_bytes = 32 << 10;
 
@@ -35,19 +36,20 @@ public:
     pid_t pid = 0;
     StackMode stacks = StackMode::fp;
     uint32_t frequency_hz = 1000;
-    // Of copies, if the rings have room for as many as come while the reader is kept from running:
-    // halved until they have, but not below least_stack_bytes.
+    // The size of a stack dump. It is halved, but not below least_stack_bytes, until the rings can
+    // hold what is written while the reader cannot run.
     uint32_t stack_bytes = least_stack_bytes;
     bool enable_on_exec = false;
   };
 
-  // What somebody else opens in our place: a ring's owner and, in the order in which they are to be
-  // tried, the variants of a clock. The clock of the i-th processor has a period of 2 * i ns more.
+  // Describes the events that another process opens in place of this one: the owner of a ring and
+  // the variants of a clock, in the order in which to try them. The clock of the i-th processor has
+  // a period that is 2 * i ns longer.
   struct Attributes {
-    uint32_t bytes = 0; // of each, as the kernel is told
+    uint32_t bytes = 0; // the size of each, as passed to the kernel
     perf_event_attr owner{};
     std::vector<perf_event_attr> clocks;
-    size_t ring_bytes = 0; // to begin with; halved where it may not be mapped
+    size_t ring_bytes = 0; // the first size to try; halved if it cannot be mapped
     size_t least_ring_bytes = 0;
   };
   static Attributes attributes(const Config &config);
@@ -55,15 +57,16 @@ public:
     UniqueFd fd;
     size_t cpu_index = 0;
   };
-  // Takes over what was opened so, `variant` being the clock that the kernel took; a processor's
-  // first descriptor is its ring's owner, mapped elsewhere with `ring_bytes`. An error: not the
-  // kernel's clocks, or a ring cannot be mapped; then all are closed.
+  // Takes over events that were opened this way. `variant` is the one that the kernel accepted. The
+  // first descriptor of each processor is the owner of its ring, which the other process has mapped
+  // with `ring_bytes`. Returns an error if a descriptor is not a perf event or a ring cannot be
+  // mapped; all descriptors are then closed.
   static Result<PerfEvents> adopt(const Config &config, std::vector<Given> given, size_t variant,
                                   size_t cpus, size_t ring_bytes);
 
-  // Opens the clocks of all `tids`; those that end meanwhile are passed over.
+  // Opens the clocks of all `tids`; threads that end meanwhile are skipped.
   static Result<PerfEvents> open(const Config &config, std::span<const pid_t> tids);
-  // The same for threads found later.
+  // Does the same for threads that were found later.
   Result<void> add(std::span<const pid_t> tids);
 
   PerfEvents() = default;
@@ -75,23 +78,25 @@ public:
   const PerfLayout &layout() const { return layout_; }
   bool kernel_included() const { return !exclude_kernel_; }
   size_t ring_bytes() const { return ring_bytes_; }
-  uint32_t stack_bytes() const; // of a copy; 0: none are made
+  uint32_t stack_bytes() const; // of a stack dump; 0 if there are none
   size_t count() const { return events_.size(); }
 
-  // The descriptor that wakes poll() when ring i fills; -1 when all that fed it has ended.
+  // Returns the descriptor that wakes poll() when ring i fills, or -1 if all events that write to
+  // it have ended.
   int wake_fd(size_t i) const;
-  // It reported POLLHUP and will for ever: another event of the same ring takes its place.
+  // Replaces a descriptor that reported POLLHUP, and will do so forever, by that of another event
+  // with the same ring.
   void drop_wake_fd(size_t i) { ++feeds_[i].next; }
 
-  uint64_t cpu_ns() const; // of all that was sampled, also after close()
+  uint64_t cpu_ns() const; // of all sampled threads, also after close()
   void disable();
-  // Takes the place of `before`, which is closed.
+  // Takes the place of `before`: closes it and adds its CPU time.
   void continue_from(PerfEvents &before);
   void close();
 
 private:
   struct Feed {
-    std::vector<int> fds; // that write into the ring, the owner first
+    std::vector<int> fds; // the events that write to the ring, the owner first
     size_t next = 0;
     void *map = nullptr;
     size_t map_bytes = 0;
@@ -102,7 +107,7 @@ private:
   int open_one(pid_t tid, size_t cpu_index) const;
   Result<void> open_with_rings(std::span<const pid_t> tids, size_t ring_bytes, bool &too_large);
   Result<void> open_thread(pid_t tid, bool &too_large);
-  bool move_up(UniqueFd &fd) const; // to first_fd_ or above; false: errno says why not
+  bool move_up(UniqueFd &fd) const; // to first_fd_ or above; false sets errno
   bool map_ring(size_t cpu_index, int fd);
   Error ring_refusal(int errno_value) const;
   Error refusal(int errno_value) const;
@@ -112,13 +117,13 @@ private:
   PerfLayout layout_;
   std::vector<int> cpus_;
   std::vector<UniqueFd> events_;
-  std::vector<Feed> feeds_;     // one a processor
-  std::vector<PerfRing> rings_; // the same order
+  std::vector<Feed> feeds_;     // one per processor
+  std::vector<PerfRing> rings_; // in the same order
   size_t ring_bytes_ = 0;
-  size_t threads_ = 0; // asked for, for messages
+  size_t threads_ = 0; // requested, for messages
   int first_fd_ = 0;   // descriptors are moved to this number and above
   bool exclude_kernel_ = false;
-  bool inherit_thread_ = true; // false: fork children are sampled too, and sorted out by their pid
+  bool inherit_thread_ = true; // false: children of fork are sampled, and filtered out by pid
   uint64_t closed_cpu_ns_ = 0;
 };
 

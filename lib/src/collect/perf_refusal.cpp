@@ -26,11 +26,11 @@ std::string paranoid_text(const RefusalFacts &f) {
 }
 
 Error access_refused(const RefusalFacts &f) {
-  // Above 2 is a distribution's addition that shuts ordinary users out altogether.
+  // Some distributions add values above 2, which deny perf to ordinary users altogether.
   if (!f.capable && f.paranoid && *f.paranoid > 2)
     return error(ErrorCode::permission,
-                 fmt::format("{}, which leaves perf to the administrator: set it to 2 (sysctl -w "
-                             "kernel.perf_event_paranoid=2) or grant CAP_PERFMON",
+                 fmt::format("{}, which reserves perf for the administrator: set it to 2 (sysctl "
+                             "-w kernel.perf_event_paranoid=2) or grant CAP_PERFMON",
                              paranoid_text(f)));
   if (f.target_uid != f.our_uid)
     return error(
@@ -40,8 +40,8 @@ Error access_refused(const RefusalFacts &f) {
                     f.pid, f.target_uid, f.our_uid));
   return error(ErrorCode::permission,
                fmt::format("the kernel denies access to process {} (it changed its user or its "
-                           "rights, or a security module such as SELinux forbids perf; {}): grant "
-                           "CAP_PERFMON and CAP_SYS_PTRACE, or run as root",
+                           "capabilities, or a security module such as SELinux forbids perf; {}): "
+                           "grant CAP_PERFMON and CAP_SYS_PTRACE, or run as root",
                            f.pid, paranoid_text(f)));
 }
 
@@ -54,7 +54,7 @@ Error describe_refusal(const RefusalFacts &f) {
   if (f.step == RefusalFacts::Step::map_ring && (f.errno_value == EPERM || f.errno_value == ENOMEM))
     return error(
         ErrorCode::limit,
-        fmt::format("not even {} rings of {} KiB may be locked in memory: raise "
+        fmt::format("the kernel cannot lock even {} rings of {} KiB in memory: raise "
                     "kernel.perf_event_mlock_kb ({}) or RLIMIT_MEMLOCK (ulimit -l, {} KiB)",
                     f.cpus, f.ring_bytes >> 10,
                     f.mlock_kb ? fmt::format("{} KiB", *f.mlock_kb) : std::string("not readable"),
@@ -66,12 +66,12 @@ Error describe_refusal(const RefusalFacts &f) {
       return error(ErrorCode::permission, filtered);
     return error(ErrorCode::permission,
                  fmt::format("a security policy forbids perf_event_open (no seccomp filter is set; "
-                             "{}): grant CAP_PERFMON, or look at the rules of the security module",
+                             "{}): grant CAP_PERFMON, or check the rules of the security module",
                              paranoid_text(f)));
   case EACCES:
     return access_refused(f);
   case ENOSYS:
-    if (f.seccomp == seccomp_filter && f.paranoid) // the sysctl shows that the kernel has perf
+    if (f.seccomp == seccomp_filter && f.paranoid) // if the sysctl exists, the kernel supports perf
       return error(ErrorCode::permission, filtered);
     return error(
         ErrorCode::unsupported,
@@ -80,7 +80,7 @@ Error describe_refusal(const RefusalFacts &f) {
     return error(ErrorCode::not_found, fmt::format("there is no process {}", f.pid));
   case EMFILE:
     return error(ErrorCode::limit,
-                 fmt::format("sampling {} threads on {} processors takes {} file descriptors, but "
+                 fmt::format("sampling {} threads on {} processors needs {} file descriptors, but "
                              "only {} may be open: raise the hard limit (ulimit -Hn)",
                              f.threads, f.cpus, f.events_wanted, f.descriptor_limit));
   case ENFILE:
@@ -95,12 +95,12 @@ Error describe_refusal(const RefusalFacts &f) {
   case EINVAL:
   case E2BIG:
     return error(ErrorCode::unsupported,
-                 fmt::format("this kernel ({}) does not know the task clock as it is asked for: "
-                             "Linux 4.3 or later is needed",
+                 fmt::format("this kernel ({}) does not support the required task clock: Linux 4.3 "
+                             "or later is needed",
                              f.kernel));
   case EBUSY:
-    return error(ErrorCode::bad_state, "another tool holds the clock for itself: end it, then try "
-                                       "again");
+    return error(ErrorCode::bad_state, "another tool uses the clock exclusively: end that tool, "
+                                       "then try again");
   case ENOENT:
   case EOPNOTSUPP:
   case ENODEV:

@@ -1,4 +1,4 @@
-// Why the kernel refused to sample, in one line that says what to do about it.
+// Explains in one line why the kernel refused to sample, and what to do about it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tally {
 
-// What was observed; the message is made of nothing else.
+// The facts that were observed; the message depends on nothing else.
 struct RefusalFacts {
   enum class Step : uint8_t { open_event, map_ring };
   Step step = Step::open_event;
@@ -23,16 +23,16 @@ struct RefusalFacts {
   int seccomp = 0;      // of our own process: 2 is a filter
   std::optional<int64_t> paranoid;
   std::string kernel;       // "5.10.0-28-amd64"
-  size_t events_wanted = 0; // threads × processors
+  size_t events_wanted = 0; // (threads + 1) × processors
   size_t threads = 0;
   size_t cpus = 0;
-  uint64_t descriptor_limit = 0; // the hard one
+  uint64_t descriptor_limit = 0; // the hard limit
   size_t ring_bytes = 0;         // the smallest that was tried
   std::optional<int64_t> mlock_kb;
   uint64_t memlock_limit = 0; // RLIMIT_MEMLOCK, bytes
 };
 
-// Reads those facts that do not depend on the attempt.
+// Reads the facts that do not depend on the attempt.
 RefusalFacts observe_refusal(RefusalFacts::Step step, int errno_value, pid_t pid);
 
 Error describe_refusal(const RefusalFacts &facts);

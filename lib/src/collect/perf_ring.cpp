@@ -5,7 +5,7 @@
 namespace tally {
 
 void PerfRing::begin_round() {
-  // Pairs with the kernel's release of data_head: the records up to it are whole.
+  // Pairs with the kernel's release of data_head: the records up to it are complete.
   head_ = __atomic_load_n(&page_->data_head, __ATOMIC_ACQUIRE);
   position_ = page_->data_tail; // only this side writes it
 }
@@ -21,7 +21,7 @@ bool PerfRing::peek(PerfBounce &bounce, PerfRecord &record) {
   const size_t offset = static_cast<size_t>(position_) & (data_.size() - 1);
   const size_t contiguous = data_.size() - offset;
   std::span<const std::byte> bytes = data_.subspan(offset, std::min(pending(), contiguous));
-  // Records are multiples of eight bytes, so that a header never wraps.
+  // The sizes of records are multiples of eight bytes, so a header never wraps.
   perf_event_header header{};
   if (bytes.size() >= sizeof header)
     std::memcpy(&header, bytes.data(), sizeof header);
@@ -59,7 +59,7 @@ bool PerfMerge::next_time(PerfRing &ring, const PerfLayout &layout, uint64_t &ti
   if (!ring.peek(bounce_, record))
     return false;
   if (!perf_time(layout, record, time_ns))
-    time_ns = 0; // has no time: it need not wait
+    time_ns = 0; // a record without a time need not wait
   return true;
 }
 

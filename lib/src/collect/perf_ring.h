@@ -1,4 +1,4 @@
-// The rings that the kernel writes perf records into, and their merging by time.
+// Reads the rings that the kernel writes perf records to, and merges them by time.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace tally {
 
-// A record that wraps round the ring's end is put together here. One buffer serves all rings: what
-// it holds is used before the next record is looked at.
+// Assembles a record that wraps around the end of its ring. One buffer serves all rings: its
+// content is used before the next record is read.
 class PerfBounce {
 public:
-  // A record's size is sixteen bits.
+  // A record's size is a 16-bit number.
   static constexpr size_t bytes = size_t{1} << 16;
   std::byte *data() {
     if (!data_)
@@ -27,24 +27,24 @@ private:
   std::unique_ptr<std::byte[]> data_;
 };
 
-// The reader's side of one ring. Owns nothing: `page` and `data` are mapped elsewhere.
+// Reads one ring. It owns nothing: `page` and `data` are mapped elsewhere.
 class PerfRing {
 public:
   PerfRing() = default;
-  // data.size() is a power of two.
+  // data.size() must be a power of two.
   PerfRing(perf_event_mmap_page *page, std::span<std::byte> data) : page_(page), data_(data) {}
 
-  // Looks how far the kernel has written. Records are read up to there.
+  // Reads how far the kernel has written. The round reads records up to there.
   void begin_round();
-  // Gives what was read back to the kernel.
+  // Returns the space of the records that were read to the kernel.
   void end_round();
 
   bool empty() const { return position_ == head_; }
   size_t pending() const { return static_cast<size_t>(head_ - position_); }
   size_t size() const { return data_.size(); }
 
-  // The next record; it stays next. False at the end. A record whose size cannot be true ends the
-  // round: everything up to the head is given up.
+  // Stores the next record in `record` without consuming it. Returns false at the end of the round.
+  // A record with an invalid size ends the round and discards everything up to the head.
   bool peek(PerfBounce &bounce, PerfRecord &record);
   void pop() { position_ += next_size_; }
 
@@ -56,16 +56,16 @@ private:
   size_t next_size_ = 0;
 };
 
-// One round over many rings. Within a ring the kernel writes in order of time; among rings nothing
-// is ordered, and a mapping that was replaced must not be seen by samples taken before. So records
-// are handed on oldest first, and those younger than a limit stay in their ring, because another
-// ring may yet receive an older one.
+// Performs one round over many rings. The kernel writes each ring in the order of time, but there
+// is no order among rings, and a mapping that replaces another one must not apply to samples taken
+// before. Therefore records are handled oldest first, and those younger than a limit stay in their
+// ring, because another ring may still receive an older one.
 class PerfMerge {
 public:
   static constexpr uint64_t everything = ~uint64_t{0};
 
   // Calls handle(record) for each record whose time is at most `newest_ns`. Returns the largest
-  // share of a ring that was waiting, in bytes.
+  // number of bytes that were waiting in one ring.
   template <class Handle>
   size_t run(std::span<PerfRing> rings, const PerfLayout &layout, uint64_t newest_ns,
              Handle &&handle) {
@@ -85,7 +85,7 @@ public:
     return most;
   }
 
-  // The last round left records where they were.
+  // Returns whether the last round left records in their rings.
   bool held_back() const { return held_back_; }
 
 private:
@@ -98,7 +98,7 @@ private:
   void advance(PerfRing &ring, const PerfLayout &layout);
   void sift_down();
 
-  std::vector<Next> heap_; // the smallest time in front
+  std::vector<Next> heap_; // a heap with the smallest time in front
   PerfBounce bounce_;
   bool held_back_ = false;
 };

@@ -1,4 +1,4 @@
-// The sampler that reads perf's rings in a thread of its own.
+// Implements the sampler that reads perf's rings in a thread of its own.
 
 #include <algorithm>
 #include <cerrno>
@@ -32,21 +32,22 @@ namespace tally {
 
 namespace {
 
-// A record is written within microseconds of the time it bears; a virtual processor may be taken
-// away in between.
+// The kernel writes a record within microseconds of the record's time, unless the hypervisor takes
+// the virtual processor away in between.
 constexpr uint64_t slack_ns = 1'000'000;
-// The largest multiple of 8 that the kernel takes.
+// The largest size of a stack dump that the kernel accepts: a multiple of 8 below 64 KiB.
 constexpr uint32_t largest_copy = (64 << 10) - 8;
-// To begin with: of a compiler's stacks 8 KiB cut 4 to 16 %, 16 KiB a tenth of that, and to 1 kHz
-// nothing is to be measured of the difference. Above, more only where it is wanted.
+// Returns the initial size of a stack dump. For a compiler, dumps of 8 KiB truncate 4 to 16 % of
+// the stacks, and dumps of 16 KiB a tenth of that; up to 1 kHz the difference in cost is not
+// measurable. Above 1 kHz, dumps are enlarged only if many stacks are truncated.
 constexpr uint32_t first_stack_bytes(uint32_t frequency_hz) {
   return frequency_hz <= 1000 ? 16 << 10 : least_stack_bytes;
 }
-// Of a stretch, before its share of cut stacks means anything.
+// With fewer samples since the last stop, the share of truncated stacks is not significant.
 constexpr uint64_t enough_samples = 100;
 constexpr int longest_wait_ms = 200;
 constexpr int shortest_wait_ms = 5;
-// How often we look whether the tracer is still there.
+// The interval at which the reader checks whether the tracer is still attached.
 constexpr uint64_t tracer_check_ns = 150'000'000;
 
 PerfEvents::Config config_of(pid_t pid, const SamplerOptions &options) {
@@ -90,34 +91,35 @@ private:
   void follow_kernel_time();
   uint64_t unsampled_ns() const;
   bool copies_are_short();
-  bool all_stand() const; // a debugger may stop one thread alone
+  bool all_stand() const; // a debugger may stop a single thread
   void widen_copies();
 
   const pid_t pid_;
   const SamplerOptions options_;
 
-  // Everything below is the mutex's, but for what only the reader thread touches.
+  // The mutex protects everything below, except what only the reader thread uses.
   std::mutex mutex_;
   PerfEvents events_;
-  bool may_widen_; // the copies of stacks
+  bool may_widen_; // whether the stack dumps may be enlarged
   SampleSink::Counters at_last_stop_;
   SampleSink sink_;
   PerfMerge merge_;
   UniqueFd pidfd_, status_fd_, stat_fd_;
-  // Where the kernel's time is not sampled: the process's times at the begin, and as last read.
+  // If the kernel's code is not sampled: the process's CPU times at the beginning, and as last
+  // read.
   std::optional<CpuTimes> first_times_;
   CpuTimes last_times_;
   bool traced_ = false;
   bool ended_ = false;
   bool stopping_ = false;
-  bool process_gone_ = false; // the pidfd said so
+  bool process_gone_ = false; // according to the pidfd
   ReaderProblem problem_;
   uint64_t tracer_checked_ns_ = 0;
-  uint64_t cleared_cpu_ns_ = 0;              // the clocks themselves are not set back
+  uint64_t cleared_cpu_ns_ = 0;              // the clocks themselves are not reset
   std::optional<SamplerStatus> last_status_; // after stop()
 
   ReaderThread thread_;
-  std::vector<pollfd> polled_; // the reader's
+  std::vector<pollfd> polled_; // used by the reader thread only
 };
 
 Result<void> PerfSampler::start(std::span<const pid_t> tids) {
@@ -125,14 +127,15 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
   for (const pid_t tid : tids)
     sink_.name_thread(tid, thread_name(pid_, tid));
   if (!options_.enable_on_exec) {
-    // Read after the clocks were opened: what is mapped from then on, the records tell.
+    // Read the mappings after the clocks were opened: records report everything mapped from then
+    // on.
     if (const auto maps = read_small_file(proc + "maps"))
       for (const CodeRange &range : parse_maps(*maps))
         sink_.map(range);
     sink_.set_command(command_line(pid_));
     TALLY_CHECK(catch_up_with_threads({tids.begin(), tids.end()}));
   }
-  // Where it fails (before Linux 5.3), /proc is looked at instead.
+  // If this fails (before Linux 5.3), /proc is checked instead.
   pidfd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   status_fd_.reset(::open((proc + "status").c_str(), O_RDONLY | O_CLOEXEC));
   if (!events_.kernel_included())
@@ -144,8 +147,9 @@ Result<void> PerfSampler::start(std::span<const pid_t> tids) {
   return start_reader();
 }
 
-// Threads that were born while the clocks were being opened: of a parent that had its clock (a
-// FORK record says so, and the child has inherited it), or of one that had not yet.
+// Finds threads that were created while the clocks were being opened. If the parent already had its
+// clock, the child has inherited it, and a FORK record reports the child. Otherwise the child has
+// no clock yet, and one is opened for it.
 Result<void> PerfSampler::catch_up_with_threads(std::vector<pid_t> attached) {
   for (int round = 0; round < 20; ++round) {
     const auto unseen = [&] {
@@ -159,7 +163,7 @@ Result<void> PerfSampler::catch_up_with_threads(std::vector<pid_t> attached) {
     };
     if (unseen().empty())
       return {};
-    // A thread is listed a moment before its FORK record is written.
+    // A thread is listed a moment before the kernel writes its FORK record.
     sleep_ns(2 * slack_ns);
     const std::vector<pid_t> left = unseen();
     if (left.empty())
@@ -173,7 +177,7 @@ Result<void> PerfSampler::catch_up_with_threads(std::vector<pid_t> attached) {
 }
 
 Result<void> PerfSampler::start_reader() {
-  // The reader itself allocates nothing outside of guarded().
+  // Outside of guarded(), the reader allocates nothing.
   polled_.reserve(events_.rings().size() + 2);
   return thread_.start("tally-reader", [this] { read_until_stopped(); });
 }
@@ -192,7 +196,8 @@ void PerfSampler::read_until_stopped() {
     problem_.guarded([&] {
       const uint64_t now = now_ns();
       const size_t most = drain(now - slack_ns);
-      // Half full means that the reader comes too late, empty that it comes too early.
+      // If the ring is more than a quarter full, the reader comes too late; otherwise it may wait
+      // longer.
       if (most > events_.ring_bytes() / 4)
         timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
       else
@@ -202,13 +207,13 @@ void PerfSampler::read_until_stopped() {
   }
 }
 
-// Sleeps until a ring is a quarter full, the process ends, someone calls, or time is up. The
-// descriptors do not change while the reader runs, so this needs no lock.
+// Sleeps until a ring is a quarter full, the process ends, another thread calls wake(), or the
+// timeout expires. The descriptors do not change while the reader runs, so this needs no lock.
 int PerfSampler::wait(int timeout_ms) {
   const size_t rings = events_.rings().size();
   polled_.clear();
   for (size_t i = 0; i < rings; ++i)
-    polled_.push_back({events_.wake_fd(i), POLLIN, 0}); // -1 is passed over
+    polled_.push_back({events_.wake_fd(i), POLLIN, 0}); // poll() ignores -1
   polled_.push_back({thread_.wake_fd(), POLLIN, 0});
   polled_.push_back({pidfd_.get(), POLLIN, 0});
   if (::poll(polled_.data(), polled_.size(), timeout_ms) < 0)
@@ -232,7 +237,7 @@ size_t PerfSampler::drain(uint64_t newest_ns) {
   return most;
 }
 
-// What was written up to this moment, in order, from a process that may be running.
+// Drains what was written up to this moment, in order, while the process may be running.
 void PerfSampler::drain_now() {
   const uint64_t now = now_ns();
   drain(now - slack_ns);
@@ -246,7 +251,7 @@ void PerfSampler::follow_kernel_time() {
   char text[1024];
   const ssize_t got = stat_fd_.get() < 0 ? -1 : ::pread(stat_fd_.get(), text, sizeof text, 0);
   if (got <= 0)
-    return; // or the process is gone: what was read last stays
+    return; // the process may be gone: keep the last values
   const auto times = parse_cpu_times({text, static_cast<size_t>(got)});
   if (!times)
     return;
@@ -287,8 +292,8 @@ void PerfSampler::finish_if_ended() {
   }
   const ProcessStatus status = parse_status({text, static_cast<size_t>(got)});
   const bool zombie = status.state == 'Z' && status.threads <= 1;
-  // Detached: it is no longer the user's to be watched. A first thread that has ended says nothing
-  // about the others.
+  // If the debugger has detached, the user no longer watches the process. The state of a first
+  // thread that has ended says nothing about the other threads.
   const bool released = traced_ && status.tracer == 0 && status.state != 'Z';
   if (released || (zombie && pidfd_.get() < 0))
     end();
@@ -323,7 +328,8 @@ bool PerfSampler::all_stand() const {
   return true;
 }
 
-// Of those since the last stop.
+// Returns whether too many of the stacks since the last stop are truncated and larger dumps are
+// possible.
 bool PerfSampler::copies_are_short() {
   const SampleSink::Counters &now = sink_.counters();
   const uint64_t samples = now.samples - at_last_stop_.samples;
@@ -334,25 +340,25 @@ bool PerfSampler::copies_are_short() {
          cut > samples / 20 && all_stand();
 }
 
-// At a stop: no thread is born, nothing is mapped and nothing sampled between the clocks that end
-// and those that take their place.
+// Replaces the clocks by ones with larger stack dumps. The process is stopped: no thread is
+// created, nothing is mapped and nothing is sampled between the old clocks and the new ones.
 void PerfSampler::widen_copies() {
-  may_widen_ = false; // once is to the end, or not at all
+  may_widen_ = false; // there is one attempt, with the largest size
   PerfEvents wider;
   {
     const std::lock_guard lock(mutex_);
     problem_.guarded([&] {
       PerfEvents::Config config = config_of(pid_, options_);
-      config.enable_on_exec = false; // it is past that
+      config.enable_on_exec = false; // the exec has already happened
       config.stack_bytes = most_stack_bytes;
       if (auto opened = PerfEvents::open(config, thread_ids(pid_)))
         wider = std::move(*opened);
     });
     if (wider.stack_bytes() <= events_.stack_bytes())
-      return; // what there is goes on
+      return; // keep the current clocks
     stopping_ = true;
   }
-  thread_.join(); // it looks at the descriptors without a lock
+  thread_.join(); // it reads the descriptors without a lock
   stopping_ = false;
   problem_.guarded([&] {
     drain(PerfMerge::everything);
@@ -420,8 +426,7 @@ SamplerStatus PerfSampler::status() {
   status.ended = ended_;
   status.problem = problem_.text();
   if (status.problem.empty() && counters.bad_records != 0)
-    status.problem =
-        counted(counters.bad_records, "records") + " of the kernel could not be understood";
+    status.problem = counted(counters.bad_records, "records") + " of the kernel are invalid";
   return status;
 }
 
@@ -433,7 +438,7 @@ Result<StackProfile> PerfSampler::snapshot(std::string_view trigger, uint64_t be
       drain_now();
     return sink_.snapshot(trigger, begin_ns, end_ns);
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("the samples cannot be copied: {}", error.what()));
+    return fail(ErrorCode::limit, fmt::format("cannot copy the samples: {}", error.what()));
   }
 }
 
@@ -466,10 +471,11 @@ Result<void> check_options(pid_t pid, const SamplerOptions &options) {
   TALLY_CHECK(check_sampler_options(options));
   const std::string sysctl = "/proc/sys/kernel/perf_event_max_sample_rate";
   if (const auto most = read_sysctl(sysctl); most && options.frequency_hz > *most)
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{} Hz is more than kernel.perf_event_max_sample_rate allows ({}): ask "
-                            "for less, or raise it (the kernel lowers it when sampling takes long)",
-                            options.frequency_hz, *most));
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("{} Hz exceeds kernel.perf_event_max_sample_rate ({}): use a lower "
+                    "frequency, or raise it (the kernel lowers it when sampling takes long)",
+                    options.frequency_hz, *most));
   return {};
 }
 
@@ -487,14 +493,13 @@ Result<void> check_sampler_options(const SamplerOptions &options) {
     return fail(ErrorCode::invalid_argument, "the frequency must be at least 1 Hz");
   if (options.stacks == StackMode::dwarf) {
     if (!options.unwinder)
-      return fail(ErrorCode::invalid_argument, "stacks by unwind tables need an unwinder");
+      return fail(ErrorCode::invalid_argument, "stack mode dwarf requires an unwinder");
     if (unwind_register_mask() == 0)
       return fail(ErrorCode::unsupported,
-                  "stacks by unwind tables are there for x86-64 only: ask for frame pointers");
+                  "stack mode dwarf is supported for x86-64 only: use frame pointers");
     if (options.stack_bytes % 8 != 0 || options.stack_bytes > largest_copy)
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("copies of {} bytes of stack cannot be had: take a multiple of 8 up "
-                              "to {}",
+                  fmt::format("a stack dump cannot have {} bytes: use a multiple of 8 up to {}",
                               options.stack_bytes, largest_copy));
   }
   return {};
@@ -514,12 +519,13 @@ Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, SamplerOptions op
     if (!status || tids.empty())
       return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
     if (status->tgid != pid)
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("{} is a thread of process {}: name the process", pid, status->tgid));
+      return fail(
+          ErrorCode::invalid_argument,
+          fmt::format("{} is a thread of process {}: give the process ID", pid, status->tgid));
     TALLY_TRY(events, PerfEvents::open(config_of(pid, options), tids));
     return start(pid, options, std::move(events), tids, true);
   } catch (const std::exception &error) {
-    return fail(ErrorCode::limit, fmt::format("the sampler cannot start: {}", error.what()));
+    return fail(ErrorCode::limit, fmt::format("cannot start the sampler: {}", error.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-// The sampler on the kernel's clocks, for who has opened them by other means.
+// Declares the sampler that reads the kernel's clocks, for callers that opened them by other means.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,12 @@
 
 namespace tally {
 
-// `events` are the clocks of `tids`, all threads that the process had when they were opened.
+// Starts a sampler. `events` are the clocks of `tids`, which are all threads that the process had
+// when the clocks were opened.
 Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, const SamplerOptions &options,
                                                     PerfEvents events, std::span<const pid_t> tids);
 
-// What every sampler asks of its options.
+// Checks the options that all samplers have in common.
 Result<void> check_sampler_options(const SamplerOptions &options);
 
 } // namespace tally

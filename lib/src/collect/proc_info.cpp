@@ -108,8 +108,9 @@ std::vector<int> online_cpus() {
 
 namespace {
 
-// The text of /proc/PID/stat from a field on, which proc_pid_stat(5) numbers from 1; `field` is 3
-// or more. The second field, the name in parentheses, may hold anything.
+// Returns the text of /proc/PID/stat from a field on. Fields are numbered from 1, as in
+// proc_pid_stat(5); `field` must be at least 3. The second field, the name in parentheses, may
+// contain any characters.
 std::string_view from_field(std::string_view stat, int field) {
   const size_t name_end = stat.rfind(')');
   stat.remove_prefix(name_end == stat.npos ? stat.size() : name_end + 1);
@@ -146,7 +147,7 @@ std::optional<SchedulerCounts> parse_schedstat(std::string_view text) {
       return std::nullopt;
     text.remove_prefix(static_cast<size_t>(end - text.data()));
   }
-  if (numbers[2] == 0) // it has run before anybody can ask: the kernel does not count
+  if (numbers[2] == 0) // every thread has run before anyone can ask, so the kernel does not count
     return std::nullopt;
   return SchedulerCounts{numbers[0], numbers[1], numbers[2]};
 }

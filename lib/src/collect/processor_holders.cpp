@@ -18,18 +18,18 @@ namespace tally {
 
 namespace {
 
-// Shorter than that of other threads (1.4 ms and more), and long enough to send the signals in it:
-// with 100 µs the thread that had been interrupted ran on in between.
+// Shorter than the slices of other threads (1.4 ms and more), but long enough to send the signals
+// in it: with 100 µs, the interrupted thread ran again before all signals were sent.
 constexpr uint64_t slice_ns = 500'000;
-// A timer and a sleeping processor wake a thread within this time. A thread that waits for a
-// processor wakes later.
+// A thread that sleeps on an idle processor wakes within this time after its timer. A thread that
+// must wait for a processor wakes later.
 constexpr uint64_t most_late_ns = 80'000;
-// The kernel switches within this time to a thread that need not wait.
+// The kernel switches within this time to a thread that does not have to wait.
 constexpr uint64_t most_waited_ns = 2'000;
-// A holder lets its processor go after this time, even if nobody has released it.
+// A holder gives its processor back after this time, even if it has not been released.
 constexpr uint64_t most_held_ns = 3'000'000;
 
-// struct sched_attr of linux/sched/types.h, which clashes with libc's header.
+// The same as struct sched_attr of linux/sched/types.h, which conflicts with libc's header.
 struct SchedulerAttributes {
   uint32_t size = sizeof(SchedulerAttributes);
   uint32_t policy = 0;
@@ -41,7 +41,7 @@ struct SchedulerAttributes {
   uint64_t period_ns = 0;
 };
 
-// For how long the calling thread has waited for a processor since it began. 0: not known.
+// Returns how long the calling thread has waited for a processor since it began, or 0 if unknown.
 uint64_t own_wait_ns() {
   const auto text = read_small_file("/proc/thread-self/schedstat");
   const auto counts = text ? parse_schedstat(*text) : std::nullopt;
@@ -92,7 +92,7 @@ uint64_t times_preempted() {
 bool sleep_on_time(uint64_t at_ns) {
   const timespec at{static_cast<time_t>(at_ns / 1'000'000'000),
                     static_cast<long>(at_ns % 1'000'000'000)};
-  // Without the slack of 50 µs that the kernel adds by default.
+  // Removes the slack of 50 µs that the kernel adds by default.
   const int slack = ::prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
   ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   const uint64_t waited = own_wait_ns();
@@ -136,7 +136,7 @@ void ProcessorHolders::take(std::span<const int> processors, uint64_t at_ns) {
   at_ns_ = at_ns;
   for (const int processor : processors.first(std::min(processors.size(), most))) {
     if (taken_ == holders_.size() && !add_holder())
-      break; // without a thread for it, what runs there is not held
+      break; // without a holder, the thread on this processor is not held
     holders_[taken_]->processor = processor;
     holders_[taken_++]->thread.wake();
   }
@@ -174,7 +174,7 @@ void ProcessorHolders::hold_once(int processor) {
   bool on_time = false;
   try {
     on_time = sleep_on_time(at) && here.is_there();
-  } catch (const std::exception &) { // no memory to read with
+  } catch (const std::exception &) { // out of memory
   }
   const uint64_t preempted = times_preempted();
   if (!on_time)

@@ -1,4 +1,4 @@
-// Threads that hold processors, so that what ran there stands still for a moment.
+// Threads that occupy processors, so that what ran there does not continue for a moment.
 #pragma once
 
 #include <atomic>
@@ -14,15 +14,15 @@
 
 namespace tally {
 
-// The calling thread is allowed on one processor only, as long as this lives and the kernel
-// permits.
+// Restricts the calling thread to one processor for the lifetime of the object, if the kernel
+// permits that.
 class OnProcessor {
 public:
   explicit OnProcessor(std::optional<int> processor);
   OnProcessor(const OnProcessor &) = delete;
   OnProcessor &operator=(const OnProcessor &) = delete;
   ~OnProcessor();
-  bool is_there() const; // the kernel permitted it, and the processor is not offline
+  bool is_there() const; // the kernel permitted it, and the processor is online
 
 private:
   int processor_ = -1;
@@ -30,20 +30,23 @@ private:
   bool moved_ = false;
 };
 
-// A thread of short time slices gets a processor sooner: of 100 sleeps on a busy machine 85 ended
-// on time without it, 98 with it. Kernels before 6.12 accept the slice and do not use it.
+// Requests short time slices for the calling thread, which then gets a processor sooner: on a busy
+// machine, 85 of 100 sleeps ended on time without them, and 98 with them. Kernels before 6.12
+// accept the request, but ignore it.
 void ask_for_short_slices();
 
-// How often the calling thread lost its processor without waiting for anything.
+// Returns how often the calling thread lost its processor without waiting for anything.
 uint64_t times_preempted();
 
-// Sleeps until CLOCK_MONOTONIC is at_ns. False: the calling thread got its processor back late.
+// Sleeps until CLOCK_MONOTONIC is at_ns. Returns false if the calling thread got its processor back
+// late.
 bool sleep_on_time(uint64_t at_ns);
 
-// One thread for each processor. It sleeps there, so that the processor's own timer interrupts what
-// runs, and then keeps the processor until it is released, or for three milliseconds. The threads
-// last as long as this; they take no lock. All functions are for one thread, which may be the last
-// of several owners.
+// Owns one thread for each processor to hold. Each thread sleeps there, so that the processor's own
+// timer interrupts what runs, and then occupies the processor until it is released, or for three
+// milliseconds. The threads live as long as this object, and take no lock. Only one thread at a
+// time may call these functions; if there are several owners, this includes the destructor, which
+// runs in the last of them.
 class ProcessorHolders {
 public:
   static constexpr size_t most = 64;
@@ -53,12 +56,14 @@ public:
   ProcessorHolders &operator=(const ProcessorHolders &) = delete;
   ~ProcessorHolders(); // ends the threads
 
-  // The first `most` of the processors, all at one time, which is some 100 µs ahead. The caller is
-  // still allowed on all of its processors, which new threads inherit.
+  // Begins to take the first `most` of `processors`, all at the time `at_ns`, which should be about
+  // 100 µs ahead. The caller must still be allowed on all of its processors, because new threads
+  // inherit its affinity.
   void take(std::span<const int> processors, uint64_t at_ns);
-  // To be called when that time has come. True: all of them are held, and were taken on time.
+  // Must be called when that time has come. Returns true if all processors are held, and were taken
+  // on time.
   bool hold() const;
-  bool holds() const; // no holder has lost its processor since
+  bool holds() const; // true if no holder has lost its processor since
   void release();
 
 private:
@@ -72,7 +77,7 @@ private:
   void hold_once(int processor);
 
   std::vector<std::unique_ptr<Holder>> holders_;
-  uint32_t taken_ = 0; // holders that were woken for this round
+  uint32_t taken_ = 0; // the holders that were woken for this round
   bool failed_ = false;
   std::atomic<uint64_t> at_ns_{0};
   std::atomic<uint32_t> arrived_{0}, left_{0};

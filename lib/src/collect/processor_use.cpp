@@ -11,7 +11,7 @@ namespace tally {
 namespace {
 
 constexpr uint64_t moment_ns = 100'000;
-// A holder needs this time to wake and to move to its processor.
+// A holder needs this time to wake up and to move to its processor.
 constexpr uint64_t moving_ns = 100'000;
 
 } // namespace
@@ -27,8 +27,8 @@ std::optional<SchedulerCounts> ProcessorUse::counts_of(pid_t tid) const {
   return text ? parse_schedstat(*text) : std::nullopt;
 }
 
-// The processors of the threads that run or wait for one, each once. A thread waits because the
-// caller has just taken its processor.
+// Returns the processors of the threads that run or wait for one, each once. Such a thread may wait
+// because the caller has just taken its processor.
 std::vector<int> ProcessorUse::processors(std::span<const pid_t> tids) const {
   std::vector<int> out;
   for (const pid_t tid : tids) {
@@ -53,7 +53,8 @@ bool ProcessorUse::sleep_briefly(std::span<const pid_t> tids, bool beside) {
   const uint64_t begin = now_ns();
   const uint64_t end = begin + moment_ns + (taken.size() > 1 ? moving_ns : 0);
   beside_ = !taken.empty();
-  // Even for one processor, with an empty list: that clears what the last round has left.
+  // Call take() even for a single processor, with an empty list, because it clears the state of the
+  // last round.
   if (beside_)
     holders_.take(std::span(taken).subspan(1), end);
   const OnProcessor here(beside_ ? std::optional(taken.front()) : std::nullopt);

@@ -1,18 +1,20 @@
-// Which threads of another process have a processor at this moment, and which wait for one.
+// Determines which threads of another process have a processor at this moment, and which wait for
+// one.
 //
-// The scheduler takes the processor away at certain places more often than at others: where a
-// system call reads a CPU clock, a time slice that is used up ends then and there. A look at a
-// thread that waits for a processor shows such a place, and so does a look by a thread that had to
-// wait itself: it gets the processor when another one loses it. Neither is a place taken by chance.
+// The scheduler takes the processor away at certain addresses more often than at others: where a
+// system call reads a CPU clock, a used-up time slice ends at this point. A sample of a thread that
+// waits for a processor shows such an address. So does a sample taken by a thread that had to wait
+// itself, because it gets the processor when another thread loses it. Neither of these addresses is
+// random.
 //
-// A signal does not stop a thread at once, either: the interrupt that makes the thread's processor
-// look takes 3 µs and more in a virtual machine, and a thread that makes a system call in this time
-// takes the signal at the end of the call. Of a program that made a call every 9 µs, 38 % of such
-// signals stood there, where it spent 1.8 % of its time. Therefore a thread of ours sleeps on the
-// processor of each thread that runs: the timer that ends the sleep interrupts the thread at a
-// place taken by chance, and there it stands until the signals have been sent. Where that fails
-// again and again, on a busy machine or where the kernel forbids the processor, signals are sent
-// from anywhere.
+// A signal does not stop a thread at once, either. The interrupt that makes the thread's processor
+// check for signals takes 3 µs and more in a virtual machine, and a thread that makes a system call
+// in this time takes the signal at the end of the call. In a program that made a call every 9 µs,
+// 38 % of such signals arrived there, although it spent only 1.8 % of its time there. Therefore one
+// of our threads sleeps on the processor of each thread that runs. The timer that ends the sleep
+// interrupts the thread at a random address, and the thread stays there until the signals have been
+// sent. If that fails repeatedly, on a busy machine or because the kernel does not permit the
+// processor, signals are sent from any processor.
 #pragma once
 
 #include <cstdint>
@@ -29,29 +31,31 @@
 
 namespace tally {
 
-// The counts of a thread are read one after the other: what changes meanwhile reads as "waits".
+// Returns whether the thread has a processor. Its counts are read one after the other: if they
+// change meanwhile, the result is false.
 constexpr bool has_processor(const SchedulerCounts &counts, const ProcessStatus &status) {
   return counts.arrivals == status.switches + 1;
 }
 
 class ProcessorUse {
 public:
-  // By the thread that uses it, which keeps its short time slices.
+  // Must be constructed by the thread that uses it; this thread keeps its short time slices
+  // afterwards.
   ProcessorUse(pid_t pid, ProcessorHolders &holders);
   ProcessorUse(const ProcessorUse &) = delete;
   ProcessorUse &operator=(const ProcessorUse &) = delete;
-  ~ProcessorUse(); // the processors are released
+  ~ProcessorUse(); // releases the processors
 
-  // Sleeps for a moment; `beside` the threads, on their processors. The calling thread keeps that
-  // of one of them as long as it does not wait, and the holders those of the others until the next
-  // call. False: a processor was not got back at once, and what runs now is not what ran when it
-  // should have; try again.
+  // Sleeps for a moment; if `beside` is true, on the processors of the threads. The calling thread
+  // then occupies one of them as long as it does not wait, and the holders occupy the others until
+  // the next call. Returns false if a processor was not obtained on time: what runs now is then not
+  // what ran when the sleep should have ended, and the caller should try again.
   bool sleep_briefly(std::span<const pid_t> tids, bool beside);
-  // False: since then a thread may have run on whose processor was taken.
+  // Returns false if a thread whose processor was taken may have run since then.
   bool is_undisturbed() const;
-  uint64_t taken_ns() const { return taken_ns_; } // when the sleep ended
-  // Of a thread that is runnable: whether it runs, or did until sleep_briefly() took its processor.
-  // True where the kernel does not tell.
+  uint64_t taken_ns() const { return taken_ns_; } // the time at which the sleep ended
+  // Returns whether a runnable thread runs, or ran until sleep_briefly() took its processor.
+  // Returns true if the kernel does not report it.
   bool runs(pid_t tid, const ProcessStatus &status) const;
 
 private:

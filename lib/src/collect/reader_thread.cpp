@@ -14,14 +14,14 @@ Result<void> ReaderThread::start(const char *name, std::function<void()> body) {
   name_ = name;
   wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (wake_.get() < 0)
-    return fail_errno(errno, "no descriptor to wake the reader of the samples with");
+    return fail_errno(errno, "cannot create the descriptor that wakes the reader of the samples");
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = ::pthread_create(&thread_, nullptr, &ReaderThread::run, this);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0)
-    return fail_errno(error, "no thread to read the samples with");
+    return fail_errno(error, "cannot create the thread that reads the samples");
   runs_ = true;
   return {};
 }

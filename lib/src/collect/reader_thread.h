@@ -1,4 +1,4 @@
-// The thread in the debugger's process that reads samples, and what may go wrong in it.
+// The thread in the debugger's process that reads samples, and the record of an error in it.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,18 @@
 
 namespace tally {
 
-// Every signal is blocked in it: a debugger's signals must find the debugger's own threads.
+// Runs a thread in which every signal is blocked, because signals to the debugger must reach the
+// debugger's own threads.
 class ReaderThread {
 public:
-  // `body` ends by itself when its owner wants it to. Errors: no descriptor, no thread.
+  // Starts the thread. `body` must return when the owner wants the thread to end. Returns an error
+  // if the descriptor or the thread cannot be created.
   Result<void> start(const char *name, std::function<void()> body);
   bool runs() const { return runs_; }
 
-  int wake_fd() const { return wake_.get(); } // readable once wake() was called
+  int wake_fd() const { return wake_.get(); } // readable after a call of wake()
   void wake();
-  void join(); // wakes it first; does nothing when it does not run
+  void join(); // wakes the thread first; does nothing if it does not run
   void close() { wake_.reset(); }
 
 private:
@@ -37,14 +39,14 @@ private:
   bool runs_ = false;
 };
 
-// Why the reader stopped.
+// Records why the reader stopped.
 class ReaderProblem {
 public:
   ReaderProblem() { text_.reserve(room); }
   bool empty() const { return text_.empty(); }
   const std::string &text() const { return text_; }
 
-  // Calls what may throw (memory), and notes that.
+  // Calls work(), which may throw (for lack of memory), and records the exception.
   template <class Work> void guarded(Work &&work) {
     try {
       work();
@@ -54,8 +56,8 @@ public:
       note("unknown exception");
     }
   }
-  // Within the room that was reserved: where memory has run out, another exception would end the
-  // debugger.
+  // Records the reason in memory that was reserved beforehand: if memory has run out, a further
+  // exception would terminate the debugger.
   void note(std::string_view what) noexcept {
     text_ = begin;
     text_ += what.substr(0, room - begin.size());

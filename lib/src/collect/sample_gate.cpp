@@ -7,9 +7,11 @@ namespace tally {
 
 namespace {
 
-// Samples of one thread come in order, but for what the clocks of processors differ by.
+// The samples of one thread come in order, except for the differences between the clocks of
+// processors.
 constexpr uint64_t disorder_ns = 1'000'000'000;
-// No reader is later than this: a thread that it never asks for shall not grow.
+// No reader is later than this. The limit keeps the record of a thread that the reader never asks
+// about from growing.
 constexpr uint64_t longest_delay_ns = 10'000'000'000;
 constexpr size_t many_switches = 8192;
 constexpr size_t many_threads = 1024;
@@ -21,7 +23,7 @@ bool SampleGate::Track::holds(uint64_t at_ns) const {
   return open_before != ((after - switches.begin()) % 2 != 0);
 }
 
-// A clock of another processor may be a little behind.
+// The clock of another processor may be slightly behind, so times are kept ascending.
 void SampleGate::Track::turn(uint64_t at_ns) {
   switches.push_back(std::max(at_ns, switches.empty() ? 0 : switches.back()));
 }
@@ -77,8 +79,8 @@ bool SampleGate::holds(pid_t tid, uint64_t at_ns) {
       return false;
     Track &track = found->second;
     const bool in = track.holds(at_ns);
-    // Not at each call: erasing from the front moves what is left.
-    // One thread's samples come in order; those of different threads may not.
+    // The track is trimmed only now and then, because erasing from the front moves the rest. The
+    // samples of one thread come in order; those of different threads may not.
     const uint64_t disorder = id == all_threads ? longest_delay_ns : disorder_ns;
     if (track.switches.size() >= 64 && at_ns > disorder &&
         track.switches[track.switches.size() / 2] < at_ns - disorder)

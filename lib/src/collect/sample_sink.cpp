@@ -53,7 +53,7 @@ void SampleSink::handle(const PerfRecord &record) {
     PerfTask task;
     whole = decode(layout_, record, task);
     if (whole && task.pid == pid_ && task.parent_pid == pid_) {
-      // Named like its parent until it says otherwise.
+      // The thread has its parent's name until a COMM record changes it.
       name_thread(task.tid, std::string(thread_name(task.parent_tid)));
     }
     break;
@@ -127,7 +127,7 @@ void SampleSink::unwind(const PerfSample &sample) {
     end = chain_.unwind(registers, sample.stack, sample.stack_asked);
     splice(sample, chain_);
   } else {
-    // A 32-bit program (the pc is all that we know of it), or no user registers at all.
+    // This is a 32-bit program, of which only the pc is known, or there are no user registers.
     const uint64_t pc = user_pc(layout_, sample);
     if (pc < CallChain::lowest_code)
       return;

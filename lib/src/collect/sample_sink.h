@@ -1,4 +1,4 @@
-// From the kernel's records, oldest first, to a StackProfile.
+// Converts the kernel's records, oldest first, to a StackProfile.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,20 @@ class SampleSink : public StackCollector {
 public:
   struct Counters {
     uint64_t samples = 0;
-    uint64_t outside = 0; // of the gate
+    uint64_t outside = 0; // excluded by the gate or at a stop
     uint64_t kernel_samples = 0;
     uint64_t lost = 0;
     uint64_t throttled = 0;
     uint64_t cut_stacks = 0;
-    uint64_t short_copies = 0; // of these, cut by the copy's size
-    uint64_t bad_records = 0;  // of a shape that the kernel does not write
+    uint64_t short_copies = 0; // the cut_stacks that are truncated by the size of the stack dump
+    uint64_t bad_records = 0;  // with a structure that the kernel does not write
   };
 
   SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
              const PerfLayout &layout);
 
   void handle(const PerfRecord &record);
-  // True once after an exec was seen: the command line is another.
+  // Returns true once after an exec record: the command line has changed.
   bool take_exec() { return std::exchange(exec_seen_, false); }
 
   void clear();

@@ -73,7 +73,7 @@ ThreadId StackCollector::thread_of(pid_t tid) {
   ThreadState &thread = threads_[tid];
   if (thread.id == none<ThreadId>) {
     thread.id = builder_.add_thread(pid_, tid, thread.name);
-    if (!thread.name.empty()) // the number may have been another thread's before
+    if (!thread.name.empty()) // the number may have belonged to another thread before
       builder_.rename_thread(thread.id, thread.name);
   }
   last_tid_ = tid;

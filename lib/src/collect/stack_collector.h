@@ -1,4 +1,5 @@
-// What every sampler counts into: stacks of addresses, by thread and part, over a changing map.
+// Collects the samples of every sampler: stacks of addresses, by thread and part, with mappings
+// that change over time.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ namespace tally {
 
 class StackCollector {
 public:
-  // period_ns: of the clock, for one tick.
+  // `period_ns` is the period of the clock, the duration of one tick.
   StackCollector(pid_t pid, uint64_t period_ns);
 
   void map(const CodeRange &range) { space_.map(range); }
@@ -31,28 +32,28 @@ public:
   const AddressSpace &space() const { return space_; }
 
   void set_gate(std::shared_ptr<SampleGate> gate) { gate_ = std::move(gate); }
-  // The user's breakpoints that the debugger passes by itself; null: there are none.
+  // Sets the user's breakpoints that the debugger passes by itself; null if there are none.
   void set_passed_stops(std::shared_ptr<const StopPlaces> stops) { passed_ = std::move(stops); }
   enum class TickPlace : uint8_t {
     user,    // where the program was
-    kernel,  // where the kernel puts, among others, what a debugger's stop takes
-    delayed, // where the program received a signal that a stop may have held back
+    kernel,  // where the kernel accounts its own work, including that on a debugger's stop
+    delayed, // where the program received a signal that a stop may have delayed
   };
-  // Whether a sample of that moment counts.
+  // Returns whether a sample taken at that time counts.
   bool counts(pid_t tid, uint64_t at_ns, TickPlace place, uint64_t pc) const;
-  SampleGate *gate() const { return gate_.get(); } // null: there is none
+  SampleGate *gate() const { return gate_.get(); } // null if there is none
 
   void set_command(std::string command);
   void name_thread(pid_t tid, std::string_view name);
-  std::string_view thread_name(pid_t tid); // empty: not known
+  std::string_view thread_name(pid_t tid); // empty if unknown
   bool knows_thread(pid_t tid) const { return threads_.contains(tid); }
-  void forget_thread(pid_t tid); // it has ended; its samples stay
+  void forget_thread(pid_t tid); // for a thread that has ended; its samples stay
 
-  // Leaf first; callers as return address - 1; a cut_mark() last where there are more. Empty: a
-  // sample without a known place.
+  // Adds a stack: the leaf first, then callers as return address - 1, and a cut_mark() last if
+  // outer frames are missing. An empty stack is a sample at an unknown address.
   void add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks);
 
-  // Sampler's own, see there.
+  // These functions implement those of Sampler.
   void end_part(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
   Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns, uint64_t end_ns);
   void clear();
@@ -63,7 +64,7 @@ public:
 
 private:
   struct ThreadState {
-    ThreadId id = none<ThreadId>; // until its first sample
+    ThreadId id = none<ThreadId>; // none before the thread's first sample
     std::string name;
   };
 
@@ -76,14 +77,14 @@ private:
   pid_t pid_;
   uint64_t period_ns_;
   std::string command_;
-  std::shared_ptr<SampleGate> gate_; // null: every sample counts
+  std::shared_ptr<SampleGate> gate_; // if null, every sample counts
   std::shared_ptr<const StopPlaces> passed_;
 
-  StackProfileBuilder builder_; // all but stacks and samples
+  StackProfileBuilder builder_; // everything except stacks and samples
   AddressSpace space_;
   CodePlaces places_{space_};
   PackedStacks stacks_;
-  std::unordered_map<pid_t, ThreadState> threads_; // that live
+  std::unordered_map<pid_t, ThreadState> threads_; // those that are alive
   pid_t last_tid_ = 0;
   ThreadId last_thread_ = none<ThreadId>;
 

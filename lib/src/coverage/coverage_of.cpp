@@ -14,7 +14,8 @@ namespace tally {
 
 namespace {
 
-// The file's lines, of which those of instances stand several times, one after another.
+// Converts the lines of one file. Lines of functions with several instances occur once for each
+// instance, and are combined.
 class OfFile {
 public:
   OfFile(const CoverageGraph &graph, const GcovCounts &counts, const CoverageOptions &options,
@@ -42,14 +43,14 @@ public:
 private:
   tl::unexpected<Error> overflow(uint32_t line) const { return counts_overflow(out_.path, line); }
 
-  // Of one line: what it has of one function of the source.
+  // The branches and conditions that one function of the source has on a line.
   struct OfFunction {
     std::vector<BranchCoverage> branches{};
     std::vector<ConditionCoverage> conditions{};
   };
 
-  // Instances of a template have the same branches, which add up by their place. Different
-  // functions of one line have branches of their own.
+  // Adds a line. Instances of a template have the same branches, which add up by their index.
+  // Different functions on one line have separate branches.
   Result<void> add_line(std::span<const GcovLine *const> rows) {
     LineCoverage line;
     line.line = rows.front()->line;
@@ -72,7 +73,8 @@ private:
 
   bool add_functions_of_line(std::span<const GcovLine *const> rows) {
     bool fits = true;
-    std::map<std::pair<uint32_t, std::string_view>, OfFunction> of_functions; // in one order always
+    // By start column and source function, so that the order does not depend on that of the rows.
+    std::map<std::pair<uint32_t, std::string_view>, OfFunction> of_functions;
     for (const GcovLine *row : rows) {
       const bool known = row->function != none<GraphFunctionId>;
       const uint32_t column = known ? graph_.functions[row->function].start_column : 0;
@@ -88,7 +90,7 @@ private:
     return fits;
   }
 
-  // To what `sums` has from `place` on.
+  // Adds the row's branches to the sums at index `place` and after.
   bool add_branches(const GcovLine &row, std::vector<BranchCoverage> &sums, size_t place) const {
     bool fits = true;
     for (uint32_t i = row.first_branch; i < row.last_branch; ++i) {
@@ -131,13 +133,13 @@ private:
     functions.reserve(file.functions.size());
     for (const GcovFunction &row : file.functions) {
       const GraphFunction &function = graph_.functions[row.id];
-      // Where counts contradict each other, that of the entry may be 0 of what ran.
+      // If the counts contradict each other, that of the entry may be 0 although the function ran.
       const int64_t at_least = row.inexact && row.blocks_executed > 0 ? 1 : 0;
       functions.push_back({std::string(graph_.strings[function.name]), function.start_line,
                            function.end_line, std::max(times_run(row.execution_count), at_least),
                            row.inexact});
     }
-    // Of one name: local functions of several sources that are compiled as one.
+    // Several sources that are compiled as one may have local functions with the same name.
     return unite_functions(out_);
   }
 
@@ -169,7 +171,7 @@ Result<Coverage> coverage_of(const CoverageGraph &graph, const GcovCounts &count
     out.files.push_back(std::move(covered));
   }
   TALLY_CHECK(unite_variants(out));
-  // One file may be named in two ways.
+  // The graph may have two names for one file, which CoverageSum unites.
   CoverageSum sum(options.policy, diagnostics);
   TALLY_CHECK(sum.add(std::move(out)));
   return sum.finish();

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view mark = "_EXCL_";
 
 enum class Verb : uint8_t { line, start, stop };
-// What the words LINE, START and STOP, with this before them, exclude.
+// The ranges to which LINE, START and STOP add, if the word `before` precedes them.
 struct Scope {
   std::string_view before;
   std::vector<LineRange> ExcludedLines::*ranges;
@@ -28,7 +28,7 @@ public:
 
   ExcludedLines run(std::string_view source) {
     uint32_t line = 1;
-    size_t counted = 0; // up to here line ends have been counted
+    size_t counted = 0; // line ends before this offset have been counted
     for (size_t at = source.find(mark); at != source.npos; at = source.find(mark, at + 1)) {
       line += static_cast<uint32_t>(std::ranges::count(source.substr(counted, at - counted), '\n'));
       counted = at;
@@ -73,14 +73,14 @@ private:
         return stop(i, prefix, line);
     }
     const size_t end = rest.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_");
-    find(line, fmt::format("{}{}{} is no marker that is known here: nothing is excluded", prefix,
-                           mark, rest.substr(0, std::min<size_t>(end, 40))));
+    find(line, fmt::format("{}{}{} is an unknown marker: nothing is excluded", prefix, mark,
+                           rest.substr(0, std::min<size_t>(end, 40))));
   }
 
   void start(size_t scope, std::string_view prefix, uint32_t line) {
     if (!open_[scope].prefix.empty())
-      return find(line, fmt::format("{}{}{}START within what line {} began", prefix, mark,
-                                    scopes[scope].before, open_[scope].line));
+      return find(line, fmt::format("{}{}{}START within the range that begins in line {}", prefix,
+                                    mark, scopes[scope].before, open_[scope].line));
     open_[scope] = {prefix, line};
   }
 
@@ -90,7 +90,7 @@ private:
       return find(line,
                   fmt::format("{}{}{}STOP without a START", prefix, mark, scopes[scope].before));
     if (open.prefix != prefix)
-      find(line, fmt::format("{0}{1}{2}STOP ends what {3}{1}{2}START began in line {4}", prefix,
+      find(line, fmt::format("{0}{1}{2}STOP ends the range of {3}{1}{2}START in line {4}", prefix,
                              mark, scopes[scope].before, open.prefix, open.line));
     if (line > open.line)
       add(scope, open.line, line - 1);
@@ -120,7 +120,7 @@ private:
   Diagnostics &diagnostics_;
   ExcludedLines out_;
   struct Open {
-    std::string_view prefix; // "": none is
+    std::string_view prefix; // of the START; empty if no range is open
     uint32_t line = 0;
   };
   std::array<Open, scopes.size()> open_;
@@ -142,7 +142,7 @@ void exclude(FileCoverage &file, ExcludedLines excluded) {
   for (const FunctionCoverage &function : file.functions) {
     if (!std::ranges::binary_search(excluded.functions, function.start_line))
       continue;
-    // Where no end is told, a function ends where the next one begins.
+    // A function whose end is unknown ends before the start of the next one.
     uint32_t end = function.end_line;
     if (end == 0) {
       const auto next = std::ranges::upper_bound(file.functions, function.start_line, {},
@@ -152,7 +152,8 @@ void exclude(FileCoverage &file, ExcludedLines excluded) {
     excluded.lines.push_back({function.start_line, std::max(function.start_line, end)});
   }
   std::ranges::sort(excluded.lines, {}, &LineRange::first);
-  // Nested ranges: what an earlier one holds, a later one must not hide.
+  // Ranges may be nested. holds() looks only at the last range that begins at or before a line, so
+  // each range is extended to the end of those before it.
   for (size_t i = 1; i < excluded.lines.size(); ++i)
     excluded.lines[i].last = std::max(excluded.lines[i].last, excluded.lines[i - 1].last);
   FileCoverage kept;

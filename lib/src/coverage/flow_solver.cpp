@@ -19,11 +19,13 @@ void FlowSolver::settle(uint32_t arc, int64_t count) {
   }
 }
 
-// Its count, where a side of it is known; an arc, where it is the last one unknown of a side.
+// Sets the block's count if one side of it is known, and then the count of an arc if it is the only
+// unknown one of a side.
 void FlowSolver::look_at(uint32_t number) {
   Block &block = blocks_[number];
   if (!block.known) {
-    // What nothing leads to does not run; only the entry begins, and the exit ends, by itself.
+    // A block without arcs on one side has count 0, except the entry, which may have no arc into
+    // it, and the exit, which may have none out of it.
     const bool no_out = !block.out.first_arc && number == exit_,
                no_in = !block.in.first_arc && number == 0;
     const Side *side = nullptr;

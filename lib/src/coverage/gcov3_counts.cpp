@@ -25,8 +25,8 @@ public:
     if (flow.overflow)
       return too_large(function);
     if (flow.unsolved)
-      add_finding(fmt::format("function {}: nothing tells the counts of {} arcs", name(function),
-                              flow.unsolved),
+      add_finding(fmt::format("function {}: the counts of {} arcs cannot be determined",
+                              name(function), flow.unsolved),
                   "unsolved");
     Gcov3Function &out = out_.functions.emplace_back();
     out.count = flow.blocks.front();
@@ -51,7 +51,7 @@ public:
 
 private:
   struct Branch {
-    uint32_t line = 0; // of the source's
+    uint32_t line = 0; // index in Gcov3Source::lines
     Gcov3Branch branch;
   };
   struct Place {
@@ -104,7 +104,7 @@ private:
         if (out.source == place.source)
           own_.emplace_back(number, count != 0);
       }
-    // Of a line, what ran stands last.
+    // The last entry of each line says whether any of its blocks ran.
     std::ranges::sort(own_);
     for (size_t i = 0; i < own_.size(); ++i)
       if (i + 1 == own_.size() || own_[i + 1].first != own_[i].first)
@@ -146,7 +146,7 @@ private:
       totals.branches_taken += branch.count != 0;
   }
 
-  // Branches in the order of their lines, and these by number.
+  // Sorts the source's lines by number, and its branches in the order in which lines were added.
   static void finish(Gcov3Source &source, std::vector<Branch> &branches) {
     std::ranges::stable_sort(branches, {}, &Branch::line);
     for (uint32_t at = 0; const Branch &branch : branches) {
@@ -167,9 +167,11 @@ private:
   const std::string &source_;
   FlowSolver solver_;
   std::unordered_map<uint32_t, uint32_t> sources_; // by the file's StringId
-  std::unordered_map<uint64_t, uint32_t> lines_;   // by source and number: row of the source's
-  std::vector<std::vector<Branch>> branches_;      // by source
-  std::vector<std::pair<uint32_t, bool>> own_;     // lines of a function, and whether they ran
+  std::unordered_map<uint64_t, uint32_t>
+      lines_;                                 // by source and number: index in the source's lines
+  std::vector<std::vector<Branch>> branches_; // by source
+  // The lines of the current function in its own source, and whether each ran.
+  std::vector<std::pair<uint32_t, bool>> own_;
   InexactFunctions inexact_;
   Gcov3Counts out_;
 };

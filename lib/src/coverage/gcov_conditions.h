@@ -1,4 +1,4 @@
-// The conditions of one function, as gcov shares them out among its lines.
+// Assigns the conditions of a function to its lines, as gcov does.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace tally {
 
-// A condition belongs to the line that its block was put on last.
+// A condition belongs to the line to which its block was assigned last.
 class LineConditions {
 public:
   void begin(const CoverageGraph &graph, const GraphFunction &function) {
@@ -25,8 +25,8 @@ public:
   bool empty() const { return conditions_.empty(); }
   void put_on_line(uint32_t block, uint64_t line) { line_of_[block] = line; }
 
-  // Calls `put` with the graph's index of each that the block has on this line: once, though a
-  // block may be listed twice.
+  // Calls `put` with the index, in the graph, of each condition that the block has on this line.
+  // Each condition is passed only once, even if a line lists the block twice.
   template <class Put> void take(uint32_t block, uint64_t line, Put put) {
     if (line_of_[block] != line)
       return;
@@ -39,7 +39,7 @@ public:
 private:
   static constexpr uint64_t no_line = UINT64_MAX;
   struct Condition {
-    uint32_t block, index; // of the graph's
+    uint32_t block, index; // index in CoverageGraph::conditions
   };
   std::vector<Condition> conditions_; // by block
   std::vector<uint64_t> line_of_;     // by block

@@ -18,15 +18,15 @@ namespace tally {
 namespace {
 
 constexpr uint32_t no_block = UINT32_MAX, no_file = UINT32_MAX;
-constexpr uint32_t group_table = 0x80000000; // + the function: lines of its own
+constexpr uint32_t group_table = 0x80000000; // plus a function: the table of its separate lines
 
-// That a function's block is on a line.
+// Records that a block of a function is on a line.
 struct Touch {
-  uint64_t key = 0;
-  uint32_t block = no_block; // to be listed; else its count is to be added
+  uint64_t key = 0;          // table << 32 | line
+  uint32_t block = no_block; // the block to list for the line; if no_block, `count` is added
   int64_t count = 0;
   bool unexecuted = false;
-  bool ends_here = true; // the line that the block ends on, which has its branches
+  bool ends_here = true; // the block ends on this line, which therefore has its branches
 };
 
 using Row = GcovRow;
@@ -101,14 +101,14 @@ private:
   const GcovOptions &options_;
   GcovCounts out_;
   InexactFunctions inexact_;
-  std::vector<uint32_t> file_index_; // by name; no_file: not looked at yet
+  std::vector<uint32_t> file_index_; // by name; no_file if not determined yet
   std::map<std::string, uint32_t, std::less<>> canonical_index_;
   std::vector<bool> wanted_;    // by file
-  std::vector<bool> has_lines_; // by file: some block is on one, be its function counted or not
+  std::vector<bool> has_lines_; // by file: it has lines of any function, counted or not
   std::vector<bool> grouped_;   // by function
   std::vector<Row> rows_;
 
-  // Of the function that is counted.
+  // The state of the function that is being counted.
   FlowSolver solver_;
   LineCycles cycles_;
   CountedGraph arcs_;
@@ -125,7 +125,7 @@ private:
 std::string Counting::canonical(std::string_view path) const {
   const bool absolute = path.starts_with('/');
   std::string out;
-  std::vector<size_t> ends; // of `out` before each name that ".." may take away
+  std::vector<size_t> ends; // the size of `out` before each name that ".." may remove
   while (!path.empty()) {
     const size_t slash = std::min(path.find('/'), path.size());
     const std::string_view name = path.substr(0, slash);
@@ -180,8 +180,8 @@ void Counting::name_files() {
   has_lines_.resize(out_.files.size(), false);
 }
 
-// Functions of one file that begin in one line: template instances, say, or both constructors of a
-// class.
+// Finds the functions of a file that begin in one line, such as template instances or both
+// constructors of a class. Their lines are counted separately.
 void Counting::find_groups() {
   std::unordered_map<uint64_t, uint32_t> first; // by file and line
   first.reserve(graph_.functions.size());
@@ -208,7 +208,7 @@ void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64
   const auto place = [&](uint32_t i) {
     return uint64_t{arcs[i].source} << 32 | arcs[i].destination;
   };
-  if (!std::ranges::is_sorted(order_, {}, place)) // as many compilers leave them
+  if (!std::ranges::is_sorted(order_, {}, place)) // many compilers write them in order
     std::ranges::stable_sort(order_, {}, place);
   arcs_.arcs.clear();
   arcs_.first_out.assign(blocks + 1, 0);
@@ -228,7 +228,8 @@ void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64
     arcs_.in[waiting_[arcs_.arcs[i].destination]++] = i;
 }
 
-// Calls, unconditional arcs, arcs that exceptions take, and blocks that only these lead to.
+// Finds blocks with a single real arc, arcs that exceptions take, and blocks that only exceptions
+// can reach. The exits of a block that ends in a call are exceptions unless they fall through.
 void Counting::tell_arcs_apart() {
   const auto blocks = static_cast<uint32_t>(unconditional_.size());
   throws_.assign(arcs_.arcs.size(), false);
@@ -272,8 +273,8 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
   const uint32_t own_file = file_of(function.file);
   touches_.clear();
   uint32_t block = no_block;
-  uint64_t last = UINT64_MAX; // of the block's lines
-  size_t listed = 0;          // of Clang's block: where its line is that was named last
+  uint64_t last = UINT64_MAX; // key of the block's last line; UINT64_MAX if it is not wanted
+  size_t listed = 0;          // Clang only: 1 + index of the touch that lists the block last; or 0
   const auto end_block = [&] {
     if (listed > 0)
       touches_[listed - 1].ends_here = true;
@@ -289,7 +290,7 @@ void Counting::touch_lines(GraphFunctionId id, const FlowCounts &flow) {
     const uint32_t file = file_of(location.file);
     const auto of_location = graph_.lines_of(location);
     lines.assign(of_location.begin(), of_location.end());
-    if (!graph_.by_clang) // it matters which one is named last
+    if (!graph_.by_clang) // for Clang, the last line in the notes' order has the branches
       std::ranges::sort(lines);
     const int64_t count = flow.blocks[block];
     for (const uint32_t line : lines) {
@@ -328,7 +329,7 @@ void Counting::add_calls(uint32_t block, const FlowCounts &flow) {
   for (const CountedArc &arc : arcs_.out_of(block))
     if (arc.flags & arc_fake) {
       GcovCall call{arc.source, arc.destination, 0};
-      // What does not fit was found with the function's counts.
+      // add_function() has already reported counts that do not fit.
       if (__builtin_sub_overflow(flow.blocks[block], arc.count, &call.returned))
         call.returned = 0;
       out_.calls.push_back(call);
@@ -400,8 +401,8 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
       fits = !count.overflow;
       if (count.too_long) {
         row.by_blocks = 0;
-        find(fmt::format("{}: line {} takes too long to count: it has no count (it ran {} times or "
-                         "more)",
+        find(fmt::format("{}: line {} takes too long to count: it has no count (it ran at least {} "
+                         "times)",
                          name_of(id), row.line, row.at_least),
              "cycles");
       }
@@ -410,7 +411,7 @@ void Counting::count_lines(GraphFunctionId id, const FlowCounts &flow) {
       find(fmt::format("{}: the count of line {} does not fit in 64 bits", name_of(id), row.line),
            "overflow");
     row.raw_at_least = row.raw;
-    if (flow.negative) { // of what ran, counts may be 0 or below
+    if (flow.negative) { // the count may be 0 or negative although the line ran
       if (row.has_blocks)
         ran = std::ranges::any_of(blocks_, [&](uint32_t block) { return flow.blocks[block] != 0; });
       for (int64_t *at_least : {&row.at_least, &row.raw_at_least})
@@ -426,12 +427,12 @@ void Counting::add_function(GraphFunctionId id) {
   const FlowCounts &flow = solver_.solve(
       graph_, function, counters_.none ? std::span<const int64_t>() : counters_.values_of(id));
   if (flow.unsolved > 0)
-    find(fmt::format("{}: nothing tells the count of {} arcs", name_of(id), flow.unsolved),
+    find(fmt::format("{}: the counts of {} arcs cannot be determined", name_of(id), flow.unsolved),
          "unsolved");
   if (flow.negative)
     inexact_.add(name_of(id), graph_.strings[function.file], function.start_line);
   if (flow.overflow)
-    find(fmt::format("{}: counts that do not fit in 64 bits", name_of(id)), "overflow");
+    find(fmt::format("{}: counts do not fit in 64 bits", name_of(id)), "overflow");
   unconditional_.assign(function.block_count, 0);
   sort_arcs(graph_.arcs_of(function), flow.arcs);
   tell_arcs_apart();
@@ -440,7 +441,7 @@ void Counting::add_function(GraphFunctionId id) {
   row.blocks = function.block_count - std::min(2u, function.block_count);
   if (function.block_count > 0)
     row.execution_count = flow.blocks[0];
-  // gcov leaves out the entry and the last block, which was the exit once.
+  // gcov ignores the entry and the last block, which was the exit in older versions of GCC.
   const uint32_t left_out = graph_.by_clang ? function.exit_block : function.block_count - 1;
   for (uint32_t block = 1; block < function.block_count; ++block)
     row.blocks_executed += block != left_out && flow.blocks[block] != 0;
@@ -465,9 +466,9 @@ void Counting::add_lines(uint32_t number) {
   const auto start_of = [&](const GcovFunction &function) {
     return graph_.functions[function.id].start_line;
   };
-  // gcov sorts with the standard library's sort, which leaves functions of one place (instances of
-  // a template) in an order of its own: it must be the same one here, once for the functions of a
-  // line and once for all.
+  // gcov sorts with std::sort, whose order of functions with the same start position (instances of
+  // a template) is unspecified. This code must get the same order, so it uses std::sort as gcov
+  // does, once for the functions of each line and once for all of the file.
   const auto before = [&](const GcovFunction &a, const GcovFunction &b) {
     const GraphFunction &f = graph_.functions[a.id], &g = graph_.functions[b.id];
     return std::pair(f.start_line, f.start_column) < std::pair(g.start_line, g.start_column);
@@ -485,7 +486,7 @@ void Counting::add_lines(uint32_t number) {
     return std::span(std::ranges::lower_bound(rows_, table, {}, &Row::table),
                      std::ranges::upper_bound(rows_, table, {}, &Row::table));
   };
-  // Rows of one line are of several functions: one row, what they have one after another.
+  // Adds rows to the file. Rows of the same line belong to several functions and become one.
   const auto add_rows = [&](std::span<const Row> rows, auto function_of) {
     while (!rows.empty()) {
       const uint32_t line = rows[0].line;

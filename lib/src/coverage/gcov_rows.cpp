@@ -8,10 +8,10 @@ namespace tally {
 
 namespace {
 
-using Range = std::pair<uint32_t, uint32_t>; // half-open, of a column
+using Range = std::pair<uint32_t, uint32_t>; // half-open, into a column
 
-// Copied to the column's end, where they do not already stand one behind the other. All at once:
-// many functions may share a line.
+// Returns a range with the elements of all ranges. Copies them to the column's end, unless they are
+// adjacent already. Joins all ranges at once, because many functions may share a line.
 template <class T, class RangeOf>
 Range join_ranges(std::vector<T> &column, std::span<const GcovRow> rows, RangeOf range_of) {
   Range all;

@@ -1,5 +1,5 @@
-// The count of a line that several blocks share: how often it was entered, and how often control
-// went round within it.
+// Computes the count of a line with several blocks: how often control entered the line, plus how
+// often it went around a cycle within the line.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct CountedArc {
   int64_t count = 0;
 };
 
-// Arcs of one function by the block they leave, those of a block by destination.
+// The arcs of one function, sorted by source block, then by destination.
 struct CountedGraph {
   std::vector<CountedArc> arcs;
-  std::vector<uint32_t> first_out; // by block; one more at the end
-  std::vector<uint32_t> in;        // arcs by the block they enter
-  std::vector<uint32_t> first_in;
+  std::vector<uint32_t> first_out; // by block: index of its first arc; one more at the end
+  std::vector<uint32_t> in;        // indexes of arcs, sorted by destination block
+  std::vector<uint32_t> first_in;  // by block: its first index in `in`; one more at the end
 
   std::span<const CountedArc> out_of(uint32_t block) const {
     return std::span(arcs).subspan(first_out[block], first_out[block + 1] - first_out[block]);
@@ -30,21 +30,21 @@ struct CountedGraph {
   }
 };
 
-// Circuits are found one after another (Hawick and James, "Enumerating circuits and loops in graphs
-// with self-arcs and multiple-arcs", 2008), each takes the smallest count of its arcs from all of
-// them: so the order in which they are found decides the sum, and it is gcov's: starts in the order
-// of the blocks, arcs in the order of their destination.
+// Enumerates elementary circuits (Hawick and James, "Enumerating circuits and loops in graphs with
+// self-arcs and multiple-arcs", 2008). Each circuit adds the smallest count of its arcs to the sum,
+// and that count is subtracted from all its arcs. Therefore the sum depends on the order of the
+// circuits, which is gcov's: starts in the order of the blocks, arcs in the order of destination.
 class LineCycles {
 public:
   explicit LineCycles(uint64_t most_steps) : most_steps_(most_steps) {}
-  void begin(const CountedGraph &graph); // a function
+  void begin(const CountedGraph &graph); // must be called for each function
 
   struct Count {
     int64_t count = 0;
-    bool too_long = false; // most_steps did not do
+    bool too_long = false; // most_steps were not enough; `count` is a lower bound
     bool overflow = false;
   };
-  // `blocks`: the line's, as often as they are listed.
+  // Returns the count of a line. `blocks` are its blocks, each as often as the line lists it.
   Count count(std::span<const uint32_t> blocks);
 
 private:
@@ -60,14 +60,14 @@ private:
 
   uint64_t most_steps_, steps_ = 0;
   const CountedGraph *graph_ = nullptr;
-  std::vector<int64_t> left_;     // by arc
-  std::vector<uint32_t> line_of_; // by block: the newest line it was found on
+  std::vector<int64_t> left_;     // by arc: its count minus that of circuits found so far
+  std::vector<uint32_t> line_of_; // by block: the latest line that lists it
   uint32_t line_ = 0;
   std::vector<bool> blocked_;                    // by block
-  std::vector<std::vector<uint32_t>> waits_for_; // by block: who is unblocked with it
-  std::vector<uint32_t> touched_;                // blocks of the two tables above
+  std::vector<std::vector<uint32_t>> waits_for_; // by block: the blocks to unblock with it
+  std::vector<uint32_t> touched_;                // blocks that have entries in the two tables above
   std::vector<uint32_t> path_;                   // arcs
-  size_t dead_from_ = SIZE_MAX;                  // the first arc of the path with nothing left
+  size_t dead_from_ = SIZE_MAX;                  // index in path_ of the first arc without counts
   std::vector<Frame> frames_;
   std::vector<uint32_t> unblocking_;
 };

@@ -31,18 +31,18 @@ std::string message_of(int fault) {
 Result<Pattern> compile(const std::string &text, std::string_view option) {
   int fault = 0;
   size_t offset = 0;
-  // Paths are bytes: one that is no UTF-8 is matched, too.
+  // Match bytes and not UTF-8, because a path may be invalid UTF-8.
   Pattern pattern(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), 0, &fault,
                                 &offset, nullptr));
   if (pattern) {
-    // Without it matching is slower, no more.
+    // A failure only makes matching slower.
     static_cast<void>(pcre2_jit_compile(pattern.get(), PCRE2_JIT_COMPLETE));
     return pattern;
   }
-  return fail(
-      ErrorCode::invalid_argument,
-      fmt::format("'{}' is no pattern: {}, at character {}", text, message_of(fault), offset + 1),
-      std::string(option));
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("'{}' is not a pattern: {}, at character {}", text, message_of(fault),
+                          offset + 1),
+              std::string(option));
 }
 
 Result<std::vector<Pattern>> compile_all(const std::vector<std::string> &texts,
@@ -60,7 +60,7 @@ Result<std::vector<Pattern>> compile_all(const std::vector<std::string> &texts,
 struct PathFilter::Patterns {
   std::vector<Pattern> filters, excludes;
   std::mutex mutex;
-  std::optional<Error> failure; // the first
+  std::optional<Error> failure; // the first failure of a search
 
   bool found_in(const std::vector<Pattern> &patterns, std::string_view path) {
     return std::ranges::any_of(patterns,
@@ -82,11 +82,12 @@ private:
     if (found < 0 && found != PCRE2_ERROR_NOMATCH) {
       const std::scoped_lock lock(mutex);
       if (!failure)
-        failure = Error{ErrorCode::limit,
-                        fmt::format("a pattern cannot be searched here: {}", message_of(found)),
-                        std::string(path),
-                        {},
-                        {}};
+        failure =
+            Error{ErrorCode::limit,
+                  fmt::format("cannot search for a pattern in this path: {}", message_of(found)),
+                  std::string(path),
+                  {},
+                  {}};
     }
     return found >= 0;
   }

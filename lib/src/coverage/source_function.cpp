@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view anonymous = "(anonymous namespace)";
 
-// The length of an operator's name that begins at `at` and holds brackets; 0: there is none.
+// Returns the length of an operator's name at `at` that contains brackets or angle brackets, or 0
+// if there is none.
 size_t operator_at(std::string_view text, size_t at) {
   constexpr std::string_view word = "operator";
   if (!text.substr(at).starts_with(word) || (at > 0 && is_word_character(text[at - 1])))
@@ -24,7 +25,7 @@ size_t operator_at(std::string_view text, size_t at) {
   return 0;
 }
 
-// Leaves out what stands in the brackets of one kind, and these.
+// Removes the brackets of one kind and the text between them. Sets `any` if there are some.
 std::string without(std::string_view text, char open, char close, bool &any) {
   std::string out;
   size_t depth = 0;
@@ -48,7 +49,7 @@ std::string without(std::string_view text, char open, char close, bool &any) {
   return out;
 }
 
-// Where the parameters begin; the text's size where there are none.
+// Returns the offset of the parameters, or the text's size if there are none.
 size_t parameters_of(std::string_view text) {
   size_t at = text.rfind(')');
   for (size_t depth = 0; at != text.npos && at < text.size(); --at) {
@@ -59,8 +60,9 @@ size_t parameters_of(std::string_view text) {
   return text.size();
 }
 
-// Without the type that it returns, which ends with a blank outside of brackets; one within the
-// name stands behind "operator", or before a qualifier of an enclosing function ("f() const::g").
+// Removes the return type, which ends with a blank outside of brackets. Other blanks outside of
+// brackets follow "operator", or precede a qualifier of an enclosing function ("f() const::g") or
+// template arguments.
 std::string_view without_return_type(std::string_view name) {
   size_t begin = 0;
   int depth = 0;
@@ -77,7 +79,7 @@ std::string_view without_return_type(std::string_view name) {
     const std::string_view before = name.substr(0, at), rest = name.substr(at + 1);
     if (before.ends_with("operator"))
       break;
-    // "operator<< <int>"
+    // These blanks are part of the name, as in "operator<< <int>".
     if (!rest.starts_with('<') && !rest.starts_with("const::") && !rest.starts_with("&::") &&
         !rest.starts_with("&&::"))
       begin = at + 1;
@@ -95,7 +97,7 @@ std::string source_function(std::string_view name) {
   bool is_instance = false, has_parameters = false;
   std::string out =
       without(without_return_type(std::string_view(text).substr(0, end)), '<', '>', is_instance);
-  out = without(out, '(', ')', has_parameters); // of functions and lambdas around it
+  out = without(out, '(', ')', has_parameters); // parameters of enclosing functions and lambdas
   if (!is_instance)
     out += without(std::string_view(text).substr(end), '<', '>', is_instance);
   return out;

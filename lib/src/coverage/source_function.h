@@ -1,4 +1,4 @@
-// Functions of the object that are one function of the source.
+// Identifies functions of an object that are one function of the source.
 #pragma once
 
 #include <string>
@@ -6,11 +6,12 @@
 
 namespace tally {
 
-// The same text for all instances of a template, and for the variants of a constructor or
-// destructor; another one for other functions. `name` is the assembler's.
+// Returns a text that is the same for all instances of a template, and for the variants of a
+// constructor or destructor, but differs for other functions. `name` is the assembler's name.
 //
-// Of a demangled name this is the qualified name without template arguments. Parameters are kept,
-// without template arguments, unless the name has such arguments: then they may depend on these.
+// For a mangled name the text is the demangled qualified name without template arguments. It
+// includes the parameters, without their template arguments, unless the name has template
+// arguments, because then the parameters may depend on these.
 std::string source_function(std::string_view name);
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// From what was read to what is written: sums, and the way from one kind of content to another.
+// Merges files that were read, and converts one kind of content to another for writing.
 #include <algorithm>
 #include <type_traits>
 
@@ -28,8 +28,8 @@ Result<ReadProfile> profile_of(const std::string &path, ReadFile file, const PcN
     return ReadProfile{std::move(costs), file.format};
   }
   return fail(ErrorCode::invalid_input,
-              fmt::format("is {}: coverage, and no profile (`tally coverage` and `tally gcov` show "
-                          "it)",
+              fmt::format("has the format {}, which holds coverage and not a profile (`tally "
+                          "coverage` and `tally gcov` show it)",
                           file.format->name),
               path == "-" ? "<stdin>" : path);
 }
@@ -113,18 +113,19 @@ Result<Content> merge_files(std::vector<ReadFile> files, std::span<const std::st
 
 namespace {
 
-// Costs of `stacks`, or of one part of them, and what is lost on the way.
+// Writes the costs of `stacks`, or of one part of them, and adds what this conversion loses to
+// `lost`. `only_part` none means all parts.
 Result<Written> write_as_costs(const StackProfile &stacks, const Format &format,
                                const WriteOptions &options, PartId only_part) {
   TALLY_TRY(costs, aggregate(stacks, {.only_part = only_part, .line_in_each_file = true}));
   TALLY_TRY(written, format.write_costs(costs, options));
   written.lost.push_back("whole stacks (calls from function to function are written)");
   if (stacks.threads().size() > 1)
-    written.lost.push_back("which thread a sample was taken in");
+    written.lost.push_back("the thread of each sample");
   return written;
 }
 
-// What is lost on the way to the format comes before what the format itself lacks.
+// Lists what the conversion loses before what the format itself cannot hold.
 Result<Written> with_lost(std::vector<std::string> lost, Result<Written> written) {
   if (written)
     written->lost.insert(written->lost.begin(), lost.begin(), lost.end());
@@ -137,14 +138,14 @@ Result<Written> write_as_pcs(const Profile &profile, const Format &format,
   return with_lost(std::move(pcs.lost), format.write_pcs(pcs.profile, options));
 }
 
-// Addresses in a format of functions.
+// Writes counts of addresses; a format that holds functions gets their costs.
 Result<Written> write_pcs(const PcProfile &pcs, const Format &format, const WriteOptions &options) {
   if (format.write_pcs)
     return format.write_pcs(pcs, options);
   TALLY_TRY(costs, costs_of(pcs, options.names));
-  std::vector<std::string> lost{"addresses, and how long a tick took"};
+  std::vector<std::string> lost{"addresses, and the length of a tick"};
   if (!pcs.arcs().empty() && format.write_costs)
-    lost.emplace_back("that what calls cost was not measured (it is written as 0)");
+    lost.emplace_back("that the cost of calls was not measured (it is written as 0)");
   if (!pcs.blocks().empty())
     lost.push_back(fmt::format("counts of {} basic blocks", pcs.blocks().size()));
   return with_lost(std::move(lost), write_profile(std::move(costs), format, options));
@@ -168,8 +169,8 @@ Result<Written> write_profile(const Profile &profile, const Format &format,
   if (!format.write_costs)
     return fail(ErrorCode::unsupported,
                 fmt::format("the format {} {}", format.name,
-                            format.write_coverage ? "holds coverage, and this is a profile"
-                                                  : "is read here, but not written"));
+                            format.write_coverage ? "holds coverage, but this is a profile"
+                                                  : "can be read, but not written"));
   if (!stacks)
     return format.write_costs(std::get<CostProfile>(profile), options);
   TALLY_TRY(written, write_as_costs(*stacks, format, options, none<PartId>));
@@ -202,7 +203,7 @@ Result<Written> write_content(const Content &content, const Format &format,
     return write_pcs(*pcs, format, options);
   if (!format.read_counters)
     return fail(ErrorCode::unsupported,
-                fmt::format("counters cannot be written as {}: `tally coverage` brings them to "
+                fmt::format("counters cannot be written as {}: `tally coverage` converts them to "
                             "lines",
                             format.name));
   TALLY_TRY(bytes, std::get<std::unique_ptr<CounterFile>>(content)->bytes());
@@ -213,10 +214,10 @@ Result<std::vector<Written>> write_parts(const StackProfile &profile, const Form
                                          const WriteOptions &options) {
   if (!format.write_costs)
     return fail(ErrorCode::unsupported,
-                fmt::format("the format {} does not know a file for each part", format.name),
+                fmt::format("the format {} does not support one file for each part", format.name),
                 "--parts");
   if (profile.parts().size() == 0)
-    return fail(ErrorCode::no_data, "the profile does not tell parts apart", "--parts");
+    return fail(ErrorCode::no_data, "the profile is not divided into parts", "--parts");
   std::vector<Written> files;
   for (uint32_t i = 0; i < profile.parts().size(); ++i) {
     TALLY_TRY(written, write_as_costs(profile, format, options, static_cast<PartId>(i)));

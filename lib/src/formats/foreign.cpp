@@ -10,9 +10,9 @@ namespace tally {
 
 namespace {
 
-// gperftools' docs/cpuprofile-fileformat: slots of 4 or 8 bytes, in the byte order of the machine;
-// the header is 0, the number of words behind it (3), the version (0; of Java 1), the period in
-// microseconds, 0.
+// Recognizes the CPU profile that gperftools' docs/cpuprofile-fileformat describes: slots of 4 or 8
+// bytes in the byte order of the machine. The header consists of 0, the number of header slots that
+// follow (3), the version (0, or 1 for Java), the period in microseconds, and 0.
 template <class Slot> bool is_cpu_profile(std::string_view head, bool swapped) {
   std::array<Slot, 5> slots{};
   if (head.size() < sizeof slots)
@@ -31,7 +31,7 @@ template <class Slot> bool is_cpu_profile(std::string_view head, bool swapped) {
 }
 
 constexpr std::string_view to_convert =
-    "; `go tool pprof -proto PROGRAM FILE` makes a profile of it that is read";
+    "; `go tool pprof -proto PROGRAM FILE` converts it to a profile that can be read";
 
 struct Beginning {
   std::string_view text;
@@ -39,26 +39,26 @@ struct Beginning {
 };
 
 constexpr Beginning beginnings[] = {
-    {"heap profile:", "is a heap profile of gperftools or Go as text, which is not read"},
-    {"--- heap", "is a heap profile as text, which is not read"},
-    {"--- contention", "is a contention profile as text, which is not read"},
-    {"--- mutex", "is a mutex profile as text, which is not read"},
-    {"--- thread", "is a profile of threads as text, which is not read"},
-    {"threadcreate profile:", "is a profile of threads of Go as text, which is not read"},
-    {"goroutine profile:", "is a profile of goroutines as text, which is not read"},
+    {"heap profile:", "is a text heap profile of gperftools or Go, which is not supported"},
+    {"--- heap", "is a text heap profile, which is not supported"},
+    {"--- contention", "is a text contention profile, which is not supported"},
+    {"--- mutex", "is a text mutex profile, which is not supported"},
+    {"--- thread", "is a text thread profile, which is not supported"},
+    {"threadcreate profile:", "is a text thread profile of Go, which is not supported"},
+    {"goroutine profile:", "is a text goroutine profile, which is not supported"},
 };
 
 constexpr Beginning tables[] = {
     {"Showing nodes accounting for ",
-     "is a table that pprof printed, from which no profile can be made: read the profile itself"},
-    {"# To display the perf.data header info", "is a table that perf report printed, from which no "
-                                               "profile can be made: read the perf.data, or "
-                                               "what perf script prints"},
-    {"Flat profile:",
-     "is a table that gprof printed, from which no profile can be made: read the gmon.out"},
+     "is a table that pprof printed, not a profile: read the profile itself"},
+    {"# To display the perf.data header info", "is a table that perf report printed, not a "
+                                               "profile: read the perf.data file, or the output "
+                                               "of perf script"},
+    {"Flat profile:", "is a table that gprof printed, not a profile: read the gmon.out file"},
 };
 
-// "Total: 1234 samples", then rows of numbers and percentages: what the Perl pprof prints.
+// Recognizes the table of the Perl pprof: "Total: 1234 samples", then rows of numbers and
+// percentages.
 bool is_pprof_table(std::string_view head) {
   if (!head.starts_with("Total: "))
     return false;
@@ -74,7 +74,7 @@ bool is_pprof_table(std::string_view head) {
 std::string foreign_format(std::string_view head) {
   for (const bool swapped : {false, true})
     if (is_cpu_profile<uint64_t>(head, swapped) || is_cpu_profile<uint32_t>(head, swapped))
-      return std::string("is a CPU profile of gperftools' own binary form, which is not read")
+      return std::string("is a CPU profile in gperftools' binary format, which is not supported")
           .append(to_convert);
   for (const auto &[text, what] : beginnings)
     if (head.starts_with(text))

@@ -1,4 +1,4 @@
-// What is not read here, and is often taken for what is.
+// Recognizes files of other tools that users often pass by mistake and that cannot be read.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace tally {
 
-// What a file is that begins so, and what to do with it: the end of a sentence that begins with its
-// name. "": nothing known.
+// Returns a predicate ("is a text heap profile, …") that says what a file with this beginning is
+// and how to convert it, or "" if the beginning is unknown. The file's name is the subject.
 std::string foreign_format(std::string_view head);
-// The same of a table that another tool printed. Any line may tell it, so that a name in a file
-// that is read may look like one: to be asked only where no probe accepts the head.
+// Does the same for a table that another tool printed. Any line of `head` may match, so a name in a
+// supported file can look like such a table. Call it only if no format's probe accepts `head`.
 std::string foreign_table(std::string_view head);
 
 } // namespace tally

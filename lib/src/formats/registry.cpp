@@ -1,4 +1,4 @@
-// The one table of formats. A new format is a folder beside this file and a row here.
+// Holds the table of all formats. A new format needs a directory beside this file and a row here.
 #include <tally/formats.h>
 
 #include <fnmatch.h>
@@ -51,7 +51,7 @@ std::span<const Format> formats() {
        .file_names = {"*.svg"},
        .write_stacks = flamegraph::write},
       {.name = "folded",
-       .summary = "one stack a line with its count, for flame graphs",
+       .summary = "one stack per line with its count, for flame graphs",
        .file_names = {"*.folded", "*.collapsed"},
        .probe = folded::probe,
        .read = folded::read,
@@ -62,7 +62,7 @@ std::span<const Format> formats() {
        .probe = gcov::is_data,
        .read_counters = gcov::read_data},
       {.name = "gcov-notes",
-       .summary = "the flow graphs that go with them",
+       .summary = "flow graphs that belong to the counters",
        .file_names = {"*.gcno"},
        .probe = gcov::is_notes,
        .read_counters = gcov::read_notes},
@@ -72,7 +72,7 @@ std::span<const Format> formats() {
        .probe = gcov3::probe,
        .read_counters = gcov3::read},
       {.name = "gcovr",
-       .summary = "coverage of sources, as gcovr keeps it: JSON",
+       .summary = "coverage of sources, in gcovr's JSON",
        .file_names = {"*.gcovr.json"},
        .probe = gcovr::probe,
        .read_coverage = gcovr::read,
@@ -84,13 +84,13 @@ std::span<const Format> formats() {
        .read_pcs = gmon::read,
        .write_pcs = gmon::write},
       {.name = "lcov",
-       .summary = "coverage of sources, as lcov keeps it",
+       .summary = "coverage of sources, as lcov writes it",
        .file_names = {"*.info"},
        .probe = lcov::probe,
        .read_coverage = lcov::read,
        .write_coverage = lcov::write},
       {.name = "perf-data",
-       .summary = "samples with their stacks, as perf record keeps them",
+       .summary = "samples with their stacks, as perf record writes them",
        .file_names = {"perf.data*", "*.perf.data", "*.perf"},
        .probe = perf_data::probe,
        .read_addresses = perf_data::read},
@@ -148,7 +148,7 @@ Result<const Format *> profile_format_by_name(std::string_view name) {
   }
   return fail(
       ErrorCode::invalid_argument,
-      known ? fmt::format("the format {} does not hold profiles, or is not written (there "
+      known ? fmt::format("the format {} does not hold profiles, or cannot be written (there "
                           "are: {})",
                           name, fmt::join(written, ", "))
             : fmt::format("unknown format '{}' (there are: {})", name, fmt::join(written, ", ")));
@@ -174,7 +174,9 @@ Result<const Format *> format_for_output(std::string_view path, std::string_view
   if (const Format *format = format_by_file_name(path))
     return format;
   return fail(ErrorCode::invalid_argument,
-              fmt::format("the file's name tells no format: add {} callgrind, or another", option),
+              fmt::format("the file's name does not imply a format: add {} callgrind, or another "
+                          "format",
+                          option),
               std::string(path));
 }
 
@@ -197,25 +199,26 @@ bool is_zero(const StackProfile &profile) {
 constexpr size_t head_bytes = 4096;
 constexpr size_t longest_head = size_t{1} << 30;
 
-// By content; the name breaks a tie, and tells which reader is to explain what is wrong. null:
-// neither tells.
+// Detects the format from the content. The file name breaks a tie between several probes. If no
+// probe accepts the content, the name selects the reader, which then reports what is wrong.
+// Returns null if neither implies a format, and an error if the file is one of another tool.
 Result<const Format *> format_of(ByteSource &source, std::string_view name) {
-  // What is packed is read, but not written, unless the format itself is: only here do these
-  // endings count for nothing.
+  // Readers unpack a packed file, while writers never pack unless the format itself is packed. So
+  // only this lookup ignores the suffix of a packed file, such as ".gz".
   const Format *by_name = format_by_file_name(name);
   if (!by_name)
     by_name = format_by_file_name(unpacked_name(name));
-  // A probe wants a whole line. The reader of one so long has to hold it, too.
+  // A probe needs a whole line. Peeking at a very long one costs no more memory than reading it.
   for (size_t size = head_bytes, searched = 0;; size *= 2) {
     TALLY_TRY(head, source.peek(size));
-    // Before all others: `--- threadz` has lines that a Callgrind file could have.
+    // Check this before any probe: `--- threadz` has lines that a Callgrind file could have.
     if (std::string what = foreign_format(head); !what.empty())
       return fail(ErrorCode::unsupported, std::move(what), source.name());
     const Format *by_content = nullptr;
     for (const Format &candidate : formats())
       if (candidate.probe && candidate.probe(head) && (!by_content || &candidate == by_name))
         by_content = &candidate;
-    // After all others: any line tells a table, and may be a stack's first frame.
+    // Check this after all probes: any line may match a table, and may be a stack's first frame.
     if (std::string what = by_content ? std::string() : foreign_table(head); !what.empty())
       return fail(ErrorCode::unsupported, std::move(what), source.name());
     const bool whole_line = head.find('\n', searched) != head.npos;
@@ -225,12 +228,13 @@ Result<const Format *> format_of(ByteSource &source, std::string_view name) {
   }
 }
 
-// Valgrind's --separate-threads=yes leaves FILE empty beside FILE-01, FILE-02, …
+// Returns the message for an empty file. Valgrind's --separate-threads=yes leaves FILE empty and
+// writes the threads to FILE-01, FILE-02, …
 std::string empty_message(const std::string &path) {
   const std::string first = path + "-01";
   if (path == "-" || ::access(first.c_str(), R_OK) != 0)
     return "is empty";
-  return fmt::format("is empty; the threads are in files of their own: {}, …", base_name(first));
+  return fmt::format("is empty; the threads are in separate files: {}, …", base_name(first));
 }
 
 } // namespace
@@ -244,11 +248,11 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
     format = found;
   }
   TALLY_TRY(head, source->peek(1));
-  // An object without functions has empty files of notes: that is for their reader to say.
+  // An object without functions has an empty notes file, so the reader of counters judges that.
   if (head.empty() && !(format && format->read_counters))
     return fail(ErrorCode::no_data, empty_message(path), source->name());
   if (!format)
-    return fail(ErrorCode::invalid_input, "is in no format that is known here", source->name());
+    return fail(ErrorCode::invalid_input, "is not in a known format", source->name());
   if (format->read_counters) {
     TALLY_TRY(counters, format->read_counters(*source, diagnostics));
     return ReadFile{std::move(counters), format};
@@ -267,7 +271,7 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
   }
   if (!format->read)
     return fail(ErrorCode::unsupported,
-                fmt::format("the format {} is written here, but not read", format->name),
+                fmt::format("the format {} can be written, but not read", format->name),
                 source->name());
   TALLY_TRY(profile, format->read(*source, diagnostics));
   if (const auto *stacks = std::get_if<StackProfile>(&profile); stacks && is_zero(*stacks))
@@ -280,7 +284,7 @@ Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnosti
                                  Unwinder *unwinder) {
   TALLY_TRY(file, read_file(path, diagnostics, from, options, unwinder));
   if (std::holds_alternative<PcProfile>(file.content))
-    warn_of_no_names(path, "`tally convert --program FILE` gives them", diagnostics);
+    warn_of_no_names(path, "use `tally convert --program FILE` to name the functions", diagnostics);
   return profile_of(path, std::move(file));
 }
 

@@ -11,7 +11,8 @@ namespace tally {
 
 namespace {
 
-// Takes a number and the one character that must follow it.
+// Parses a number and the single character that must follow it, and removes both from `text`.
+// Returns false, with `text` unchanged, if either is missing.
 bool take_number(std::string_view &text, int base, char after, uint64_t &value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
   if (error != std::errc{} || end == text.data() + text.size() || *end != after)
@@ -20,7 +21,8 @@ bool take_number(std::string_view &text, int base, char after, uint64_t &value) 
   return true;
 }
 
-// "55d0c2a00000-55d0c2a05000 r-xp 00002000 08:01 1234    /bin/cat"
+// Parses a line such as "55d0c2a00000-55d0c2a05000 r-xp 00002000 08:01 1234    /bin/cat". Returns
+// false if it is malformed or the range is not executable.
 bool parse_line(std::string_view line, CodeRange &range) {
   uint64_t major_number = 0, minor_number = 0;
   if (!take_number(line, 16, '-', range.start) || !take_number(line, 16, ' ', range.limit))
@@ -38,7 +40,7 @@ bool parse_line(std::string_view line, CodeRange &range) {
   line.remove_prefix(static_cast<size_t>(end - line.data()));
   line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
   range.device = makedev(static_cast<unsigned>(major_number), static_cast<unsigned>(minor_number));
-  range.path = line.empty() ? "//anon" : line; // as MMAP2 records have it
+  range.path = line.empty() ? "//anon" : line; // the path that MMAP2 records have for it
   return range.start < range.limit;
 }
 
@@ -79,7 +81,7 @@ void AddressSpace::map(const CodeRange &range) {
   const uint32_t number = number_of(range);
   if (program_ == nowhere && !range.path.starts_with('[') && !range.path.starts_with("//"))
     program_ = number;
-  // [first, last): the pieces that the new one touches.
+  // [first, last) are the pieces that overlap the new range.
   const auto first =
       std::upper_bound(pieces_.begin(), pieces_.end(), range.start,
                        [](uint64_t start, const Piece &p) { return start < p.limit; });

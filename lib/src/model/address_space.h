@@ -1,4 +1,4 @@
-// What is mapped executable where, as time goes by.
+// Tracks which ranges of executable memory are mapped, while mappings come and go.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,33 @@ struct CodeRange {
   uint64_t file_offset = 0;
   uint64_t device = 0;
   uint64_t inode = 0;
-  std::string path;       // as the kernel names it; "//anon" for memory without a file
-  std::string build_id{}; // lower-case hex; empty when not known
+  std::string path;       // the kernel's name for it; "//anon" for memory without a file
+  std::string build_id{}; // lower-case hex; empty if unknown
   friend bool operator==(const CodeRange &, const CodeRange &) = default;
 };
 
-// The executable lines of /proc/PID/maps.
+// Returns the executable ranges that the text of a /proc/PID/maps lists. Lines that cannot be
+// parsed are skipped.
 std::vector<CodeRange> parse_maps(std::string_view text);
 
-// Ranges get a number when they first appear and keep it: what was counted in a range that is gone
-// still knows it. The same range come back has the same number.
+// Gives each range a number when the range first appears. The number stays valid after the range is
+// unmapped, so that samples counted there keep their range. A range that is mapped again, with the
+// same properties, has its old number.
 class AddressSpace {
 public:
   static constexpr uint32_t nowhere = ~uint32_t{0};
 
-  // What lies under the new range is replaced; what sticks out of it stays.
+  // Maps `range`. It replaces the parts of older ranges that it overlaps; their other parts remain.
   void map(const CodeRange &range);
-  // exec: nothing is mapped any more. The first file mapped after it is the program.
+  // Handles exec: unmaps everything. The first file that is mapped afterwards is the program.
   void reset();
 
-  // The range that holds pc now, or `nowhere`.
+  // Returns the number of the range that holds `pc` now, or `nowhere`.
   uint32_t find(uint64_t pc) const;
 
   const std::vector<CodeRange> &ranges() const { return ranges_; }
-  uint32_t program() const { return program_; } // `nowhere` while nothing is mapped
-  // Changes with whatever find() may answer differently for.
+  uint32_t program() const { return program_; } // `nowhere` until a file is mapped
+  // Returns a number that changes whenever the answers of find() may change.
   uint64_t generation() const { return generation_; }
 
 private:
@@ -55,7 +57,8 @@ private:
   std::unordered_multimap<uint64_t, uint32_t> by_hash_;
   uint32_t program_ = nowhere;
   uint64_t generation_ = 0;
-  mutable size_t last_ = 0; // the piece found last: most samples fall in few
+  // Index of the piece found last, because most samples fall into few pieces.
+  mutable size_t last_ = 0;
 };
 
 } // namespace tally

@@ -15,7 +15,7 @@ namespace tally {
 
 namespace {
 
-// A place that cost is booked on: one line of one function, at one address.
+// The source location that a cost is booked on: one line of one function, at one address.
 struct Place {
   SourceFunctionId function;
   StringId file;
@@ -24,7 +24,7 @@ struct Place {
 };
 
 struct Arc {
-  uint32_t from; // a place
+  uint32_t from; // index of the caller's Place
   SourceFunctionId callee;
   friend bool operator==(const Arc &, const Arc &) = default;
 };
@@ -36,7 +36,7 @@ uint64_t hash_of(const Place &p) {
 
 uint64_t hash_of(const Arc &a) { return mix((uint64_t{a.from} << 32) | index_of(a.callee)); }
 
-// Rows that are unified, with costs beside them.
+// Unified rows, each with `width` costs.
 template <class Row> class Rows {
 public:
   explicit Rows(size_t width) : width_(width) {}
@@ -52,7 +52,8 @@ public:
   }
   void add(uint32_t id, std::span<const uint64_t> costs) {
     for (size_t v = 0; v < width_; ++v)
-      costs_[id * width_ + v] += costs[v]; // at most once a stack: no more than the total
+      // Cannot overflow: added at most once per stack, so it is at most the total.
+      costs_[id * width_ + v] += costs[v];
   }
   uint32_t size() const { return static_cast<uint32_t>(rows_.size()); }
   const Row &operator[](uint32_t id) const { return rows_[id]; }
@@ -91,7 +92,7 @@ private:
   Result<void> add_part(StackFilter filter, const CostPart &part);
   void write_part(CostPartId part);
   CostFunctionId function_of(SourceFunctionId id);
-  // The link-time address where the module is known, else the run-time one.
+  // Returns the link-time address if the mapping's bias is known, otherwise the run-time address.
   uint64_t address_of(const Location &at) const;
   StringId object_of(const Location &at) const;
 
@@ -101,14 +102,17 @@ private:
   size_t width_;
   Rows<Place> places_;
   Rows<Arc> arcs_;
-  std::vector<uint32_t> first_place_; // of a location: a place for each of its lines
+  // By LocationId: index into location_places_ of its first line's place.
+  std::vector<uint32_t> first_place_;
   std::vector<uint32_t> location_places_;
-  Column<SourceFunctionId, SourceFunction> known_; // the profile's, then those without a name
+  // The profile's functions, then one per object for code without a name.
+  Column<SourceFunctionId, SourceFunction> known_;
   std::unordered_map<uint32_t, SourceFunctionId> unknown_; // by object
   CostProfileBuilder out_;
   Column<SourceFunctionId, CostFunctionId> functions_;
-  Column<SourceFunctionId, SourceFunctionId> same_; // one for those that become one
-  std::vector<uint64_t> inclusive_;                 // rows of width_, by CostFunctionId
+  // The representative of the functions that become one.
+  Column<SourceFunctionId, SourceFunctionId> same_;
+  std::vector<uint64_t> inclusive_; // rows of width_, by CostFunctionId
 };
 
 uint64_t Aggregator::address_of(const Location &at) const {
@@ -122,7 +126,8 @@ StringId Aggregator::object_of(const Location &at) const {
   return at.mapping == none<MappingId> ? StringId{} : stacks_.mappings()[at.mapping].path;
 }
 
-// What has no name is booked on the unknown function of its object: nothing is lost.
+// Adds one unknown function for each object that has locations without a name, and one for samples
+// without a stack, so that no cost is lost.
 void Aggregator::add_unknown() {
   const auto add = [&](StringId object) {
     if (const auto [at, added] = unknown_.try_emplace(index_of(object)); added)
@@ -136,11 +141,13 @@ void Aggregator::add_unknown() {
       return add({});
 }
 
-// Costs tell functions apart by name, file and object; the line of declaration and the linkage name
-// (a constructor has two) do not count.
+// Maps each function to its cost function, and to the representative of the functions that share
+// it. Cost functions are distinguished by name, file and object only; the line of declaration and
+// the linkage name (a constructor has two) are ignored.
 void Aggregator::find_functions() {
   const auto &all = known_;
-  std::unordered_map<uint32_t, SourceFunctionId> first; // by line: the order of ids tells nothing
+  // By CostFunctionId, smallest line first: the order of ids is arbitrary.
+  std::unordered_map<uint32_t, SourceFunctionId> first;
   for (uint32_t i = 0; i < all.size(); ++i) {
     const auto id = static_cast<SourceFunctionId>(i);
     functions_.push(function_of(id));
@@ -159,7 +166,7 @@ void Aggregator::find_places() {
     first_place_.push_back(static_cast<uint32_t>(location_places_.size()));
     addresses |= at.address != 0;
     for (const SourceLine &line : at.lines) {
-      // Costs know one unknown file.
+      // Cost profiles have a single unknown file, so "???" becomes the empty name.
       const StringId file = stacks_.strings[line.file] == "???" ? StringId{} : line.file;
       location_places_.push_back(
           places_.id_of({same_[line.function], file, {address_of(at), line.line}}));
@@ -183,8 +190,8 @@ struct Aggregator::Visitor {
   Aggregator &self;
   const StackWeights &weights;
   OnPath functions{}, arcs{};
-  std::vector<uint32_t> entered_arcs{}; // of all nodes on the path
-  std::vector<size_t> marks{};          // where each node's begin
+  std::vector<uint32_t> entered_arcs{}; // of all nodes on the path, outermost first
+  std::vector<size_t> marks{};          // by depth: size of entered_arcs when the node was entered
 
   std::span<const uint32_t> places_of(StackId node) const {
     const uint32_t at = index_of(self.stacks_.stack_location(node));
@@ -212,7 +219,8 @@ struct Aggregator::Visitor {
     }
     if (const StackId caller = self.stacks_.stack_caller(node); caller != none<StackId>)
       add_arc(places_of(caller).front(), places.back(), total);
-    for (size_t i = places.size() - 1; i > 0; --i) // what was inlined is called too
+    // An inlined function counts as called by its caller.
+    for (size_t i = places.size() - 1; i > 0; --i)
       add_arc(places[i], places[i - 1], total);
   }
 
@@ -245,7 +253,8 @@ Result<void> Aggregator::add_stackless(StackFilter filter) {
     for (size_t v = 0; v < width_; ++v) {
       if (sample.values[v] < 0)
         return fail(ErrorCode::invalid_input, "a sample has a negative value");
-      costs[v] += static_cast<uint64_t>(sample.values[v]); // validate() has added them up
+      // Cannot overflow: validate() has checked the sum.
+      costs[v] += static_cast<uint64_t>(sample.values[v]);
     }
   }
   if (std::ranges::all_of(costs, [](uint64_t value) { return value == 0; }))
@@ -258,7 +267,7 @@ Result<void> Aggregator::add_stackless(StackFilter filter) {
 }
 
 void Aggregator::write_part(CostPartId part) {
-  // Rows of one function and file stand together, in an order that depends on names alone.
+  // Rows of one function and file are adjacent, in an order that depends on names alone.
   struct Key {
     std::string_view object, file, function, line_file;
     CostPosition position;
@@ -305,7 +314,8 @@ void Aggregator::write_part(CostPartId part) {
         keys.push_back(key_of(from, from, nullptr));
     }
   std::ranges::sort(keys, [](const Key &a, const Key &b) {
-    // Lines of the function's own file before those of others, so that no `fe=` is needed first.
+    // Lines of the function's own file precede those of other files, so that the first line needs
+    // no `fe=`.
     const bool a_other = a.line_file != a.file, b_other = b.line_file != b.file;
     return std::tie(a.object, a.file, a.function, a_other, a.line_file, a.position, a.is_arc,
                     a.callee, a.callee_file, a.callee_object,
@@ -329,7 +339,7 @@ void Aggregator::write_part(CostPartId part) {
 
 Result<CostProfile> Aggregator::run() {
   if (width_ == 0)
-    return fail(ErrorCode::no_data, "the profile counts nothing");
+    return fail(ErrorCode::no_data, "the profile has no events");
   const auto text = [&](StringId string) { return stacks_.strings[string]; };
   for (const ValueType &type : stacks_.value_types())
     out_.add_event(text(type.type));

@@ -18,17 +18,18 @@ Result<void> append(StackProfileBuilder &to, const StackProfile &from, uint64_t 
     return true;
   };
   if (!same_types())
-    return fail(ErrorCode::invalid_input, "the two profiles count different things");
-  // Ticks of different lengths are not converted: the numbers would be those of no measurement.
+    return fail(ErrorCode::invalid_input, "the two profiles have different value types");
+  // Ticks of different lengths are not converted: the resulting numbers would match no measurement.
   const uint64_t period = to.so_far().period_ns;
   const bool both = to.so_far().sample_count() > 0 && from.sample_count() > 0;
   if (both && period != 0 && from.period_ns != 0 && period != from.period_ns)
-    return fail(ErrorCode::invalid_input,
-                fmt::format("the two profiles were sampled at different rates: each {} ns and each "
-                            "{} ns",
-                            period, from.period_ns));
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("the two profiles were sampled at different rates: every {} ns and every "
+                    "{} ns",
+                    period, from.period_ns));
   if (both && from.period_ns == 0)
-    to.set_period_ns(0); // not known of some
+    to.set_period_ns(0); // unknown for some of the samples
   else if (from.sample_count() > 0)
     to.set_period_ns(both ? period : from.period_ns);
 
@@ -37,7 +38,7 @@ Result<void> append(StackProfileBuilder &to, const StackProfile &from, uint64_t 
     for (uint32_t i = 0; i < count; ++i)
       take(i);
   };
-  // Also what no sample stands on.
+  // Copies everything, including entries that no sample refers to.
   each(from.mappings().size(), [&](uint32_t i) { copy.mapping(static_cast<MappingId>(i)); });
   each(from.functions().size(),
        [&](uint32_t i) { copy.function(static_cast<SourceFunctionId>(i)); });

@@ -8,7 +8,7 @@ namespace tally {
 
 CallChain::CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space)
     : pid_(pid), unwinder_(unwinder), space_(space) {
-  // Made once: a std::function for each sample might allocate.
+  // Set once, because constructing a std::function for each sample might allocate.
   unwind_input_.mapping_of_pc = [this](uint64_t pc) -> std::optional<CodeMapping> {
     const uint32_t range = space_.find(pc);
     if (range == AddressSpace::nowhere)
@@ -18,7 +18,7 @@ CallChain::CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space)
 }
 
 bool CallChain::caller(uint64_t return_address) {
-  // In code without frame pointers the chain goes astray into whatever lies on the stack.
+  // In code without frame pointers the chain may contain arbitrary values from the stack.
   if (return_address < lowest_code || space_.find(return_address - 1) == AddressSpace::nowhere)
     return false;
   pcs_.push_back(return_address - 1);
@@ -51,8 +51,9 @@ size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
     const uint64_t address = by_frame_pointers[theirs];
     return address - 1 == pcs_[ours] || (ours == 0 && address == pcs_[ours]);
   };
-  // In code without frame pointers they lead anywhere, so that one frame may agree by chance. They
-  // never see more frames: a leaf may have none of its own, and hides its caller then.
+  // In code without frame pointers the frame-pointer chain is arbitrary, so a single frame may
+  // match by chance; two must match. That chain never has more frames than the unwound one: a leaf
+  // may have no frame of its own, which hides its caller.
   size_t at = std::min(last + 1, by_frame_pointers.size());
   while (at > 1 && !(agree(at - 1, last) && agree(at - 2, last - 1)))
     --at;

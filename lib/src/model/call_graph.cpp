@@ -9,7 +9,7 @@
 
 namespace tally {
 
-// Callees of each caller, side by side.
+// The callees of each caller, adjacent to each other.
 struct CallGraph::Arcs {
   std::vector<uint32_t> first, callee;
   std::span<const uint32_t> of(uint32_t node) const {
@@ -17,7 +17,8 @@ struct CallGraph::Arcs {
   }
 };
 
-// Tarjan 1972, with a stack of its own: call chains may be longer than ours.
+// Tarjan's algorithm (1972) with an explicit stack, because call chains may be deeper than the
+// thread's stack allows.
 void CallGraph::find_components(const Arcs &arcs) {
   const uint32_t count = size();
   constexpr uint32_t unseen = UINT32_MAX;
@@ -41,7 +42,7 @@ void CallGraph::find_components(const Arcs &arcs) {
         const uint32_t callee = arcs.callee[next[node]++];
         if (index[callee] == unseen)
           path.push_back(callee);
-        else if (component_[callee] == unseen) // still open
+        else if (component_[callee] == unseen) // its component is not complete yet
           low[node] = std::min(low[node], index[callee]);
         continue;
       }
@@ -74,17 +75,19 @@ Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
   const auto node_of = [&](CostFunctionId function) {
     return by_function ? index_of(function) : index_of(profile.functions()[function].object);
   };
-  // A file of short lines may name many events and functions: of tables it needs far more.
+  // A small file may name many events and functions, for which the tables would need far more
+  // memory than the file has bytes.
   constexpr size_t most_cells = size_t{1} << 28;
   if (count * graph.width_ > most_cells)
     return fail(ErrorCode::limit,
-                fmt::format("{} functions with {} events each are too many for a table; --event "
-                            "NAME takes one",
+                fmt::format("{} functions with {} events each are too many for a table; select one "
+                            "event with --event NAME",
                             count, graph.width_));
   graph.calls_.assign(count, 0);
   graph.used_.assign(count, false);
   graph.self_.assign(count * graph.width_, 0);
-  graph.inclusive_.assign(count * graph.width_, 0); // what enters, at first
+  // At first only the cost that enters from other components.
+  graph.inclusive_.assign(count * graph.width_, 0);
   std::vector<uint64_t> leaving(count * graph.width_, 0);
 
   Arcs arcs;
@@ -146,7 +149,7 @@ Result<CallGraph> CallGraph::of(const CostProfile &profile, NodeKind kind) {
   }
   if (!fits)
     return calls_overflow();
-  if (by_function && profile.has_inclusive()) // counted once a stack: the truth
+  if (by_function && profile.has_inclusive()) // counted once per stack, therefore exact
     for (uint32_t i = 0; i < count; ++i)
       std::ranges::copy(profile.inclusive(static_cast<CostFunctionId>(i)),
                         sums(graph.inclusive_, i).begin());

@@ -1,4 +1,4 @@
-// Numbers for addresses, each with the range of an AddressSpace that held it at the time.
+// Numbers addresses, each together with the range of an AddressSpace that held it at the time.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,15 @@ namespace tally {
 
 class CodePlaces {
 public:
-  explicit CodePlaces(const AddressSpace &space) : space_(&space) {} // which outlives it
+  explicit CodePlaces(const AddressSpace &space) : space_(&space) {} // `space` must outlive it
   void clear() { *this = CodePlaces(*space_); }
 
-  // Of a chain that is leaf first, the numbers outermost first; valid until the next call.
+  // Takes a chain that is leaf first and returns its numbers, outermost first; valid until the next
+  // call.
   std::span<const uint32_t> numbers_of(std::span<const uint64_t> pcs);
 
   struct Place {
-    uint32_t range; // of the space; AddressSpace::nowhere: of none
+    uint32_t range; // number of a range of the space; AddressSpace::nowhere if there is none
     uint64_t pc;
   };
   Place operator[](uint32_t number) const;
@@ -35,13 +36,15 @@ private:
   uint32_t number_of(uint64_t pc);
 
   const AddressSpace *space_;
-  // The range's number above, and below the place in it, or in elsewhere_.
+  // An entry of places_ holds the range's number in the upper 24 bits, and in the lower 40 bits the
+  // offset in that range; if the number is no_range, the lower bits are an index into elsewhere_.
   static constexpr unsigned offset_bits = 40;
   static constexpr uint64_t most_offset = (uint64_t{1} << offset_bits) - 1;
   static constexpr uint32_t no_range = (1 << (64 - offset_bits)) - 1;
   Chunks<uint64_t, 10> places_;
   DenseIdTable by_place_;
-  std::vector<uint64_t> elsewhere_; // addresses: marks, and what is in no range
+  // Marks, and addresses outside of every range or at a large offset.
+  std::vector<uint64_t> elsewhere_;
   DenseIdTable by_address_;
 
   SharedRoot<uint32_t> previous_;

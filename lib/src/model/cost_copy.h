@@ -1,4 +1,4 @@
-// Copies a CostProfile, or some of it, row by row.
+// Copies a CostProfile, or a part of it, row by row.
 #pragma once
 
 #include <vector>
@@ -7,12 +7,12 @@
 
 namespace tally {
 
-// The profile without some of its counted events, of which `left_out` tells the first ones.
-// no_data: no event would be left.
+// Returns the profile without those of its counted events that `left_out` flags; events beyond its
+// end are kept. Fails with no_data if no event is left.
 Result<CostProfile> without_events(const CostProfile &profile, const std::vector<bool> &left_out);
 
-// Objects, files and functions, whose ids stay as they are, and what positions and calls carry. The
-// builder is new, and has its events.
+// Copies objects, files and functions, which keep their ids, and the kinds of positions and calls.
+// The builder must be new except that its events have been added.
 inline void copy_tables(const CostProfile &from, CostProfileBuilder &out) {
   const auto text = [&](StringId id) { return from.strings[id]; };
   out.set_positions(from.has_addresses, from.has_lines, from.has_basic_blocks);
@@ -37,8 +37,8 @@ inline CostPartId copy_part(const CostProfile &from, CostPart part, CostProfileB
   return out.add_part(std::move(part));
 }
 
-// `parts`: what each has become, none: its rows are left out. `costs` and `call_costs` give the new
-// costs of a row.
+// Copies blocks and their rows. `parts` maps each part to its new id; rows of a part that maps to
+// none are left out. `costs(row)` and `call_costs(row)` return the new costs of a row.
 template <class Costs, class CallCosts>
 void copy_blocks(const CostProfile &from, CostProfileBuilder &out,
                  const std::vector<CostPartId> &parts, Costs costs, CallCosts call_costs) {
@@ -48,7 +48,8 @@ void copy_blocks(const CostProfile &from, CostProfileBuilder &out,
       continue;
     out.begin_block(part, block.function, block.file);
     for (uint32_t row = block.first_cost; row < block.last_cost; ++row)
-      static_cast<void>(out.add_cost(from.cost_position(row), costs(row))); // finish() tells
+      // finish() reports errors.
+      static_cast<void>(out.add_cost(from.cost_position(row), costs(row)));
     for (uint32_t row = block.first_call; row < block.last_call; ++row)
       out.add_call(from.call(row), call_costs(row));
     for (uint32_t row = block.first_jump; row < block.last_jump; ++row)

@@ -11,7 +11,7 @@
 namespace tally {
 
 namespace {
-// Callgrind's word for an unknown name; in the model that is the empty string.
+// Maps "???", Callgrind's name for the unknown, to the empty string that the model uses.
 std::string_view known(std::string_view name) { return name == "???" ? std::string_view() : name; }
 } // namespace
 
@@ -88,7 +88,7 @@ ObjectId CostProfileBuilder::add_object(std::string_view name) {
 }
 
 namespace {
-// The entry of a string, made when it is first asked for.
+// Returns the entry for a string, extending the table with `missing` if necessary.
 template <class T> T &entry_of(std::vector<T> &table, StringId name, const T &missing) {
   if (index_of(name) >= table.size())
     table.resize(index_of(name) + 1 + table.size() / 2, missing);
@@ -155,7 +155,8 @@ std::optional<size_t> CostProfileBuilder::add_cost(CostPosition position,
     broken_ = true;
     return {};
   }
-  // No wider than the part's rows: a file may name many events, have many parts and few rows.
+  // No wider than the part's rows, because a file may name many events and have many parts but few
+  // rows.
   std::vector<uint64_t> &totals = profile_.part_totals_[index_of(block->part)];
   if (totals.size() < costs.size())
     totals.resize(costs.size(), 0);
@@ -211,7 +212,7 @@ Result<CostProfile> CostProfileBuilder::finish() {
     return fail(ErrorCode::limit, "a profile holds no more than 2^32 costs");
   if (broken_)
     return fail(ErrorCode::invalid_input,
-                "not a valid profile: a row of no block, no part or of too many costs");
+                "not a valid profile: a row belongs to no block or part, or has too many costs");
   const size_t width = profile_.events_.size();
   if (!profile_.inclusive_.empty())
     profile_.inclusive_.resize(profile_.functions_.size() * width, 0);
@@ -253,16 +254,16 @@ Result<void> validate(const CostProfile &p) {
     jumps = b.last_jump;
   }
   if (costs != p.cost_count() || calls != p.call_count() || jumps != p.jump_count())
-    return broken("rows outside of any block");
+    return broken("there are rows outside of every block");
   for (uint32_t i = 0; i < p.call_count(); ++i)
     if (!p.functions().contains(p.call(i).callee))
-      return broken("a call of a function that is not there");
+      return broken("a call has a callee that does not exist");
   for (uint32_t i = 0; i < p.jump_count(); ++i)
     if (const CostJump jump = p.jump(i);
         (jump.target_file != none<FileId> && !p.files().contains(jump.target_file)) ||
         (jump.target_function != none<CostFunctionId> &&
          !p.functions().contains(jump.target_function)))
-      return broken("a jump into a function that is not there");
+      return broken("a jump has a target file or function that does not exist");
   return {};
 }
 

@@ -10,7 +10,7 @@ namespace tally {
 
 namespace {
 
-constexpr size_t longest_number = 10; // bytes of 64 bits, seven in each
+constexpr size_t longest_number = 10; // bytes for 64 bits, with seven bits in each
 
 uint8_t *put(uint8_t *to, uint64_t value) {
   for (; value >= 0x80; value >>= 7)
@@ -51,7 +51,7 @@ CostTable &CostTable::operator=(const CostTable &other) {
 }
 
 CostTable &CostTable::operator=(CostTable &&other) noexcept {
-  first_ = std::move(other.first_); // which swaps, too
+  first_ = std::move(other.first_); // this swaps as well
   chunks_.swap(other.chunks_);
   std::swap(used_, other.used_);
   return *this;
@@ -77,7 +77,7 @@ bool CostTable::push(std::span<const uint64_t> costs) {
   return true;
 }
 
-// Goes through the costs that a row has stored.
+// Iterates over the stored costs of a row.
 class CostTable::Decoder {
 public:
   Decoder(const CostTable &table, uint32_t row) {

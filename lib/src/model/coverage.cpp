@@ -75,7 +75,8 @@ public:
 
 private:
   tl::unexpected<Error> overflow(uint32_t line) const { return counts_overflow(a_.path, line); }
-  // They disagree about the source.
+  // Reports that the two disagree about the source: as an error if the policy is strict, otherwise
+  // as a diagnostic.
   Result<void> differ(Severity severity, std::string message, uint32_t line, std::string_view key) {
     if (policy_ == MergePolicy::strict)
       return fail(ErrorCode::invalid_input, std::move(message), a_.path, Position::at_line(line));
@@ -132,7 +133,7 @@ Result<void> FileSum::add_line(const LineCoverage &left, const LineCoverage &rig
   begin_line(left);
   const auto branches = a_.branches_of(left), more_branches = b_.branches_of(right);
   const auto conditions = a_.conditions_of(left), more_conditions = b_.conditions_of(right);
-  // Where one has none at all it was read from a report without them.
+  // If one side has no branches at all, it comes from a report that does not record them.
   if (branches.size() != more_branches.size() && !branches.empty() && !more_branches.empty())
     TALLY_CHECK(differ(Severity::note,
                        fmt::format("a line has {} branches in one object and {} in another",
@@ -153,9 +154,8 @@ Result<void> FileSum::add_line(const LineCoverage &left, const LineCoverage &rig
     ConditionCoverage condition = i < conditions.size() ? conditions[i] : more_conditions[i];
     if (i < conditions.size() && i < more_conditions.size()) {
       if (condition.terms != more_conditions[i].terms)
-        TALLY_CHECK(differ(Severity::note,
-                           "a condition has other terms in one object than in another", left.line,
-                           "conditions differ"));
+        TALLY_CHECK(differ(Severity::note, "a condition has different terms in different objects",
+                           left.line, "conditions differ"));
       condition.terms = std::max(condition.terms, more_conditions[i].terms);
       condition.when_true |= more_conditions[i].when_true;
       condition.when_false |= more_conditions[i].when_false;
@@ -196,8 +196,8 @@ Result<void> FileSum::add_functions() {
       continue;
     const auto [first, second] = std::minmax(at->second, function->start_line);
     TALLY_CHECK(differ(Severity::warning,
-                       fmt::format("{} begins in line {} in one object and in {} in another: are "
-                                   "they of one state of the source?",
+                       fmt::format("{} begins at line {} in one object and at line {} in another: "
+                                   "check that both were compiled from the same source",
                                    function->name, first, second),
                        first, fmt::format("functions differ {}", a_.path)));
   }
@@ -224,7 +224,7 @@ Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
 
 namespace {
 
-// `name_of` gives a function its name; those that have one name then are one.
+// Renames functions by `name_of`; functions that then have the same name and line become one.
 template <class NameOf> Result<void> rename_functions(Coverage &coverage, NameOf name_of) {
   const auto of_files = [&](std::vector<FileCoverage> &files) -> Result<void> {
     for (FileCoverage &file : files) {
@@ -280,7 +280,7 @@ Result<void> unite_functions(FileCoverage &file) {
 }
 
 Result<void> CoverageSum::add(Coverage more) {
-  // What no test is told of is a test without a name.
+  // Coverage without tests counts as that of a test with an empty name.
   if (tests_.empty() && !more.tests.empty() && !files_.empty())
     tests_.emplace("", files_);
   if (!tests_.empty() && more.tests.empty() && !more.files.empty())

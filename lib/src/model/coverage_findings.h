@@ -1,4 +1,4 @@
-// What is found in coverage, whoever finds it.
+// Messages about coverage that readers and writers of several formats share.
 #pragma once
 
 #include <algorithm>
@@ -18,29 +18,30 @@ inline tl::unexpected<Error> counts_overflow(std::string path, uint32_t line) {
               Position::at_line(line));
 }
 
-// A sentence, and the key by which it is told once.
+// A message, and the key by which repeated diagnostics are reported once.
 struct CoverageFinding {
   std::string text;
   std::string_view key;
 };
 
-// It is evidence that something ran. How often is lost, and no sum with it means anything.
+// A negative count proves that something ran. The number of executions is lost, and a sum that
+// included such a count would be meaningless.
 inline CoverageFinding negative_count() {
-  return {"a count is negative, and read as 1: it tells that this ran, not how often (threads that "
-          "count without -fprofile-update=atomic leave such counts)",
+  return {"a count is negative and is read as 1: the code ran, but how often is not known (threads "
+          "that count without -fprofile-update=atomic leave such counts)",
           "negative counts"};
 }
-// In Written::lost of a format that has no such counts.
+// Entry of Written::lost for a format that cannot store negative counts.
 inline constexpr char negative_counts_lost[] =
     "negative counts (written as 1, because the code ran)";
-// 2^64-1 is -1 to what writes numbers without a sign.
+// Writers of unsigned numbers write -1 as 2^64-1.
 inline CoverageFinding large_count() {
   return {
-      "a count does not fit in 63 bits, and is read as 1: it tells that this ran, not how often",
+      "a count does not fit in 63 bits and is read as 1: the code ran, but how often is not known",
       "large counts"};
 }
 
-// Names the functions whose counts contradict each other, in one sentence.
+// Composes one sentence that names the functions whose counts contradict each other.
 class InexactFunctions {
 public:
   void add(std::string_view name, std::string_view path, uint32_t line) {
@@ -63,7 +64,7 @@ private:
   std::string names_;
 };
 
-// Reports that `line` of a source has a count, although its text has only `lines` lines.
+// Returns the message for a `line` that has a count although the source has only `lines` lines.
 inline std::string beyond_the_end(uint32_t line, size_t lines) {
   return fmt::format(
       "line {} is counted, but the source ends with line {}: it was changed after it "
@@ -71,12 +72,12 @@ inline std::string beyond_the_end(uint32_t line, size_t lines) {
       line, lines);
 }
 
-inline CoverageFinding no_line_0() { return {"there is no line 0: left out", "line 0"}; }
+inline CoverageFinding no_line_0() { return {"line 0 does not exist and is left out", "line 0"}; }
 inline CoverageFinding end_before_begin() {
-  return {"a function ends before it begins: its end is left out", "ends of functions"};
+  return {"a function ends before it begins; its end is left out", "ends of functions"};
 }
 
-constexpr uint32_t most_terms = 64; // that ConditionCoverage holds
+constexpr uint32_t most_terms = 64; // maximum of ConditionCoverage::terms
 inline CoverageFinding too_many_terms() {
   return {fmt::format("a condition of more than {} terms is left out", most_terms),
           "large conditions"};

@@ -4,7 +4,7 @@
 
 namespace tally {
 
-// Puts functions in order; those of one line and name become one.
+// Sorts functions by line and name, and unites those for which both are equal.
 Result<void> unite_functions(FileCoverage &file);
 
 } // namespace tally

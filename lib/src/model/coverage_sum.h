@@ -1,4 +1,4 @@
-// The sum of many files' coverage.
+// Adds up the coverage of many files.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace tally {
 
-// At least one, of one path. Halves are added to halves: one after another, many small ones would
-// take the square of their number.
+// Returns the sum of at least one file, all with the same path. It adds halves recursively: adding
+// many small files one after another would take time quadratic in their number.
 inline Result<FileCoverage> sum_of(std::span<const FileCoverage *const> files,
                                    Diagnostics &diagnostics) {
   if (files.size() == 1)
@@ -21,7 +21,7 @@ inline Result<FileCoverage> sum_of(std::span<const FileCoverage *const> files,
   return sum;
 }
 
-// All files of one path become one; by path.
+// Returns one file for each path, sorted by path.
 inline Result<std::vector<FileCoverage>> sums_by_path(std::vector<const FileCoverage *> files,
                                                       Diagnostics &diagnostics) {
   std::vector<FileCoverage> sums;

@@ -1,4 +1,4 @@
-// What stands in a chain of addresses for the callers that are not known.
+// Marks that stand for the missing callers in a truncated chain of addresses.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,13 @@
 
 namespace tally {
 
-// In place of the outermost caller: an address at which no code can be (not canonical).
+// Returns the mark that is put in place of the outermost caller: a non-canonical address, at which
+// there cannot be code.
 constexpr uint64_t cut_mark(StackEnd why) {
   return (uint64_t{1} << 63) | static_cast<uint64_t>(why);
 }
 
-// The name it goes by in a profile; empty: no mark.
+// Returns the name of a mark in profiles; empty if `pc` is not a mark.
 constexpr std::string_view cut_words(uint64_t pc) {
   switch (pc) {
   case cut_mark(StackEnd::copy_short):

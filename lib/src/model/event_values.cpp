@@ -11,7 +11,8 @@ namespace tally {
 
 namespace {
 
-// Users ask for a value by its name, and `perf record -e cycles,cycles` counts two of one name.
+// Makes event names unique, because users select a value by name, and `perf record -e
+// cycles,cycles` records two events with one name.
 class UniqueNames {
 public:
   std::string add(const std::string &name) {
@@ -23,7 +24,7 @@ public:
 
 private:
   std::unordered_set<std::string> used_;
-  std::unordered_map<std::string, size_t> last_number_; // of those that were tried; 0: none
+  std::unordered_map<std::string, size_t> last_number_; // the last suffix that was tried; 0 if none
 };
 
 } // namespace
@@ -62,7 +63,7 @@ Result<void> add_event_rows(StackProfileBuilder &builder, std::span<const EventK
       if (event.is_clock)
         builder.set_period_ns(event.period_ns);
     }
-    if (!event.has_periods && used_count == 1) // the ticks say it
+    if (!event.has_periods && used_count == 1) // the ticks already count them
       continue;
     const bool is_cpu = event.is_clock && event.has_periods && !has_clock;
     has_clock |= is_cpu;
@@ -72,7 +73,7 @@ Result<void> add_event_rows(StackProfileBuilder &builder, std::span<const EventK
   }
   if (used_count > 1)
     diagnostics.add(Severity::note,
-                    fmt::format("holds samples of {} events; ticks are those of {}", used_count,
+                    fmt::format("holds samples of {} events; ticks count those of {}", used_count,
                                 events[*first].name),
                     source);
   std::vector<int64_t> values(width);

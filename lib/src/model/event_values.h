@@ -1,4 +1,4 @@
-// From samples of several events to the values of a profile: what perf.data and perf script share.
+// Converts samples of several events to the values of a profile, for perf.data and perf script.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,22 @@ struct EventRow {
 struct EventKind {
   std::string name;
   bool is_clock = false;   // its period is time
-  bool has_periods = true; // else each sample counts as one
-  uint64_t period_ns = 0;  // of a clock; 0: not known
+  bool has_periods = true; // otherwise each sample counts as one
+  uint64_t period_ns = 0;  // of a clock; 0 if unknown
 };
 
-// Each sample has a value of each event: with very many, a profile would need far more memory than
-// its file has bytes. All system calls are about 700 tracepoints.
+// Each sample has a value for each event, so with very many events a profile would need far more
+// memory than its file has bytes. Recording all system calls takes about 700 tracepoints.
 inline constexpr size_t most_sampled_events = 1024;
 
-// The first value counts the samples of the first event that has any; each event's own cost
-// follows. The first clock is `cpu`. Events are never added up: two clocks measure the same time.
+// Adds the samples to `builder`. The first value counts the samples of the first event that has
+// any; the cost of each event follows. The first clock is named `cpu`. Events are never added up,
+// because two clocks measure the same time. `source` names the file in errors and diagnostics.
 Result<void> add_event_rows(StackProfileBuilder &builder, std::span<const EventKind> events,
                             std::span<const EventRow> rows, Diagnostics &diagnostics,
                             const std::string &source);
 
-// Without the modifier that only asks for precision ("cycles:ppp").
+// Returns the event's name without a modifier that only requests precision ("cycles:ppp").
 std::string_view without_precision(std::string_view name);
 
 } // namespace tally

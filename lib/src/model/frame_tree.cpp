@@ -55,13 +55,13 @@ Result<void> FrameTree::add_nodes(const StackProfile &profile) {
     return node;
   };
   leaves_.reserve(profile.stack_count());
-  for (uint32_t i = 0; i < profile.stack_count(); ++i) { // callers come before what they called
+  for (uint32_t i = 0; i < profile.stack_count(); ++i) { // callers precede their callees
     const auto stack = static_cast<StackId>(i);
     const StackId caller = profile.stack_caller(stack);
     uint32_t node = caller == none<StackId> ? none<uint32_t> : leaves_[index_of(caller)];
     const auto lines = profile.location(profile.stack_location(stack)).lines;
     if (nodes_.size() + lines.size() >= none<uint32_t> / 2)
-      return fail(ErrorCode::overflow, "more frames than 32 bits count");
+      return fail(ErrorCode::overflow, "the profile has more frames than 32 bits can count");
     if (lines.empty())
       node = child(node, unknown_, false);
     for (size_t line = lines.size(); line-- > 0;)

@@ -1,4 +1,4 @@
-// Stacks as a tree of functions: what is drawn of them, and written stack by stack.
+// Presents stacks as a tree of functions, which is drawn and written stack by stack.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,34 @@
 
 namespace tally {
 
-// A function as a frame: those that are equal here are one.
+// A function as a frame. Functions with equal fields share one frame.
 struct TreeFrame {
   std::string_view name; // "" becomes "[unknown]"
   std::string_view file, object;
-  uint32_t line = 0; // of its declaration; 0: not known
+  uint32_t line = 0; // of its declaration; 0 if unknown
   friend auto operator<=>(const TreeFrame &, const TreeFrame &) = default;
 };
 
-// Inlined functions are nodes of their own. Nodes stand in pre-order, children in the order of
-// their frames, frames in that of their names: equal profiles give equal trees, whatever their ids.
+// Inlined functions have nodes of their own. Nodes are in pre-order, children in the order of their
+// frames, and frames in the order of their names; so equal profiles give equal trees, whatever
+// their ids are.
 class FrameTree {
 public:
-  // Views of the profile's strings: it outlives the tree.
+  // The tree holds views of the profile's strings, so the profile must outlive it.
   static Result<FrameTree> of(const StackProfile &profile);
 
   const std::vector<TreeFrame> &frames() const { return frames_; }
   uint32_t size() const { return static_cast<uint32_t>(nodes_.size()); }
 
   struct Node {
-    uint32_t parent = none<uint32_t>; // smaller than the node; none: an outermost frame
+    uint32_t parent = none<uint32_t>; // smaller than the node's index; none for an outermost frame
     uint32_t frame = 0;               // in frames()
-    uint32_t depth = 0;               // 0: outermost
-    bool inlined = false;             // wherever it stands here
+    uint32_t depth = 0;               // 0 for an outermost frame
+    bool inlined = false;             // true if it is inlined in all stacks of this node
   };
   const Node &operator[](uint32_t node) const { return nodes_[node]; }
 
-  // The node of a sample's leaf; of a sample without a stack one that is called "[unknown]".
+  // Returns the node of a sample's leaf; for a sample without a stack, a node named "[unknown]".
   uint32_t leaf(StackId stack) const {
     return stack == none<StackId> ? stackless_ : leaves_[index_of(stack)];
   }
@@ -48,7 +49,7 @@ private:
 
   std::vector<TreeFrame> frames_;
   std::vector<uint32_t> frame_of_; // by SourceFunctionId
-  uint32_t unknown_ = 0;           // the frame of what has no function
+  uint32_t unknown_ = 0;           // the frame of code without a function
   std::vector<Node> nodes_;
   std::vector<uint32_t> leaves_; // by StackId
   uint32_t stackless_ = none<uint32_t>;

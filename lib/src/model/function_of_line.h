@@ -1,4 +1,4 @@
-// Which function a line is of.
+// Finds the function that a line belongs to.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,15 @@
 
 namespace tally {
 
-// The innermost one that it lies in. A function whose end is not told ends where the next one
-// begins, or with the one that it lies in. Of those that begin in one line (instances), the first.
+// Finds the innermost function that contains a line. A function whose end is unknown ends where the
+// next function begins, or at the end of the enclosing function. If several functions begin at one
+// line (instances), the first is used.
 class FunctionOfLine {
 public:
   explicit FunctionOfLine(const FileCoverage &file) : functions_(file.functions) {}
 
-  // Lines come in order. null: no function's.
+  // Returns the function of `line`, or null if there is none. Lines must be passed in ascending
+  // order.
   const FunctionCoverage *operator()(uint32_t line) {
     for (; next_ < functions_.size() && functions_[next_].start_line <= line; ++next_) {
       const FunctionCoverage &function = functions_[next_];
@@ -33,7 +35,7 @@ public:
 private:
   struct Open {
     const FunctionCoverage *function;
-    uint32_t end; // the last line
+    uint32_t end; // its last line
   };
   void close(uint32_t line) {
     while (!open_.empty() && open_.back().end < line)

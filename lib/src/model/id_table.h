@@ -1,4 +1,4 @@
-// A hash table of ids whose rows are stored elsewhere: a slot is four bytes, and the rows
+// A hash table of ids whose rows are stored elsewhere. A slot takes four bytes, and the rows
 // themselves are the keys.
 #pragma once
 
@@ -8,11 +8,12 @@
 
 namespace tally {
 
-// Quarters: of the slots may be taken before there are more of them.
+// `Quarters` is the maximum load, in quarters of the slots, before the table grows.
 template <size_t Quarters> class IdTableOf {
 public:
-  // The id whose row `equal(id)`, or `next_id` and true: the caller then adds that row.
-  // `hash_of(id)` gives a row's hash again when the table grows.
+  // Returns the id whose row `equal(id)` accepts, and false; or `next_id` and true, in which case
+  // the caller must add that row. `hash_of(id)` must return a row's hash again when the table
+  // grows.
   template <class Equal, class HashOf>
   std::pair<uint32_t, bool> find_or_add(uint64_t hash, uint32_t next_id, Equal equal,
                                         HashOf hash_of) {
@@ -47,11 +48,11 @@ private:
     }
   }
 
-  std::vector<uint32_t> slots_; // id + 1; 0 is free
+  std::vector<uint32_t> slots_; // id + 1; 0 marks a free slot
   size_t used_ = 0;
 };
 
 using IdTable = IdTableOf<2>;
-using DenseIdTable = IdTableOf<3>; // where memory counts more than time
+using DenseIdTable = IdTableOf<3>; // for tables where memory matters more than time
 
 } // namespace tally

@@ -31,7 +31,7 @@ LocationId MappedStacks::location_of(StackProfileBuilder &builder, uint32_t rang
       range == AddressSpace::nowhere ? none<MappingId> : mapping_of(builder, range), pc);
 }
 
-// One for all processes of a profile.
+// Returns the kernel's mapping; all processes of a profile share it.
 MappingId MappedStacks::kernel_mapping(StackProfileBuilder &builder) {
   if (kernel_ != none<MappingId>)
     return kernel_;
@@ -48,7 +48,7 @@ MappingId MappedStacks::kernel_mapping(StackProfileBuilder &builder) {
   return kernel_ = builder.add_mapping(mapping);
 }
 
-// The program's own mapping is a profile's first, as pprof's readers expect.
+// Adds the program's mapping first, because readers of pprof files expect it there.
 void MappedStacks::begin_with_program(StackProfileBuilder &builder, uint32_t range) {
   if (!mappings_.empty())
     return;

@@ -1,4 +1,4 @@
-// From chains of addresses, over what is mapped at the time, to the stacks of a profile.
+// Converts chains of addresses to stacks of a profile, using the current mappings.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ namespace tally {
 
 class MappedStacks {
 public:
-  explicit MappedStacks(const AddressSpace &space) : space_(space) {} // which outlives it
-  // The same places as those of `other`, whose space the own one is a copy of.
+  explicit MappedStacks(const AddressSpace &space) : space_(space) {} // `space` must outlive it
+  // Starts with the mappings of `other`, of whose space `space` must be a copy.
   MappedStacks(const AddressSpace &space, const MappedStacks &other)
       : space_(space), mappings_(other.mappings_), kernel_(other.kernel_) {}
   MappedStacks(const MappedStacks &) = delete;
   MappedStacks &operator=(const MappedStacks &) = delete;
 
-  // Leaf first, not empty; callers as return address - 1; a cut_mark() last where there are more.
-  // An address of the kernel becomes the function "[kernel]".
+  // Returns the stack of a chain. The chain is leaf first and not empty, callers are return address
+  // - 1, and a truncated chain ends with a cut_mark(). An address in the kernel becomes the
+  // function "[kernel]".
   StackId stack_of(StackProfileBuilder &builder, std::span<const uint64_t> pcs);
 
-  // range: of the space; AddressSpace::nowhere: of none.
+  // Returns the location of `pc`. `range` is a range of the space, or AddressSpace::nowhere.
   LocationId location_of(StackProfileBuilder &builder, uint32_t range, uint64_t pc);
 
 private:
@@ -34,7 +35,7 @@ private:
   void begin_with_program(StackProfileBuilder &builder, uint32_t range);
 
   const AddressSpace &space_;
-  std::vector<MappingId> mappings_; // of space_'s ranges, in this profile; none: not met yet
+  std::vector<MappingId> mappings_; // by number of space_'s ranges; none if not in the profile yet
   MappingId kernel_ = none<MappingId>;
 
   SharedRoot<StackId> previous_;

@@ -1,4 +1,5 @@
-// A profile of one event, which may be derived: a sum of counted ones, "Ir + 10 I1mr + 100 * ILmr".
+// Makes a profile of one event, which may be derived: a sum of counted events such as "Ir + 10 I1mr
+// + 100 * ILmr".
 #include <tally/cost_profile.h>
 #include <tally/stack_profile.h>
 
@@ -15,13 +16,14 @@ namespace tally {
 
 namespace {
 
-// How often each event counts in a sum.
+// The factor of each event in a sum.
 using Weights = std::vector<uint64_t>;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// InheritedExpr := Name | Number Space* ("*" Space*)? Name | InheritedExpr Space* "+" Space*
-// InheritedExpr   (Callgrind's manual, "Callgrind Format Specification", grammar)
+// Parses a formula. The grammar is that of Callgrind's manual, "Callgrind Format Specification":
+//   InheritedExpr := Name | Number Space* ("*" Space*)? Name
+//                  | InheritedExpr Space* "+" Space* InheritedExpr
 Result<Weights> weights_of(std::string_view formula, std::span<const std::string_view> events,
                            std::string_view name) {
   Weights weights(events.size(), 0);
@@ -63,7 +65,7 @@ Result<Weights> weights_of(std::string_view formula, std::span<const std::string
   }
 }
 
-// Takes rows of all events and gives the sum.
+// Computes the weighted sums of a table's rows.
 class Summing {
 public:
   Summing(const CostTable &table, const Weights &weights)
@@ -127,7 +129,7 @@ Result<CostProfile> one_event(const CostProfile &profile, std::string_view event
   Summing costs(profile.costs(), weights), call_costs(profile.call_costs(), weights);
   std::vector<CostPartId> parts;
   for (CostPart part : profile.parts()) {
-    part.descriptions.clear(); // of the simulation, say: not of this sum
+    part.descriptions.clear(); // these describe the simulation, for example, not this sum
     part.summary.clear();
     parts.push_back(copy_part(profile, std::move(part), out));
   }
@@ -149,7 +151,8 @@ Result<CostProfile> one_event(const CostProfile &profile, std::string_view event
       out.set_exact_self(static_cast<CostFunctionId>(f),
                          profile.exact_self(static_cast<CostFunctionId>(f)));
   if (!costs.fits() || !call_costs.fits())
-    return fail(ErrorCode::overflow, fmt::format("the costs of event {} leave 64 bits", event));
+    return fail(ErrorCode::overflow,
+                fmt::format("the costs of event {} add up to more than 64 bits hold", event));
   return out.finish();
 }
 

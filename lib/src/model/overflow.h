@@ -1,4 +1,4 @@
-// What sums that leave 64 bits are called.
+// Errors for sums that exceed 64 bits.
 #pragma once
 
 #include <tally/result.h>

@@ -1,4 +1,4 @@
-// Threads and parts as the callers of all that was sampled in them.
+// Makes threads or parts the callers of everything that was sampled in them.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace tally {
 
 enum class SampleOwner : uint8_t { thread, part };
 
-// The same samples; each stack has one more frame, the outermost: a function that is called as its
-// thread ("4711 worker") or its part ("2 breakpoint 1, parse.c:10").
+// Returns the same samples with one more, outermost, frame in each stack: a function that is named
+// after the sample's thread ("4711 worker") or part ("2 breakpoint 1, parse.c:10").
 Result<StackProfile> under_owners(const StackProfile &profile, SampleOwner owner);
 
 } // namespace tally

@@ -15,7 +15,7 @@ namespace tally {
 
 namespace {
 
-constexpr uint32_t most_nodes = 2'000'000; // of one packed list: 40 ms or so
+constexpr uint32_t most_nodes = 2'000'000; // per packed list; merging one takes about 40 ms
 
 struct Count {
   uint32_t thread, part;
@@ -23,22 +23,23 @@ struct Count {
   auto key() const { return uint64_t{thread} << 32 | part; }
 };
 
-// A node in the order of a walk: outer before inner, and callees of one caller by their numbers.
+// A node in the order of a walk: callers precede callees, and callees of one caller are sorted by
+// frame number.
 struct PackedNode {
-  uint32_t depth = 0; // 0 stands for no stack, before all others
+  uint32_t depth = 0; // 0 stands for samples without a stack and precedes all others
   uint32_t frame = 0;
   std::vector<Count> counts; // ascending
 };
 
-// Of two nodes that both stand below what was written last: then the deeper one comes first, but
-// for what has no stack, which nothing comes before.
+// Returns whether `a` precedes `b` or is equal to it, if both come after the node that was written
+// last. The deeper node comes first, except that the node without a stack precedes everything.
 bool comes_first(const PackedNode &a, const PackedNode &b) {
   if (a.depth != b.depth)
     return a.depth == 0 || (b.depth != 0 && a.depth > b.depth);
   return a.frame <= b.frame;
 }
 
-// Adds two lists of ascending counts.
+// Adds `from` to `to`; both lists are sorted by key.
 void add_counts(std::vector<Count> &to, std::span<const Count> from, bool &overflow) {
   for (const Count &each : from) {
     const auto at = std::ranges::lower_bound(to, each.key(), {}, &Count::key);
@@ -59,8 +60,9 @@ constexpr int level = 1, window_log = 17;
 
 } // namespace
 
-// A node is: 2 * levels that it is further out than a callee of the one before, + 1 if it has
-// counts; its frame; and of counts, how many there are, and of each the thread, part and ticks.
+// Encodes a node as: 2 * (levels that it is further out than a callee of the previous node), + 1 if
+// it has counts; its frame; and if it has counts, their number, and the thread, part and ticks of
+// each.
 class PackedStacks::Writer {
 public:
   Writer() : context_(ZSTD_createCCtx()), raw_(raw_block) {
@@ -106,7 +108,7 @@ private:
       const size_t left = ZSTD_compressStream2(context_.get(), &out, &in, how);
       packed_.resize(at + out.pos);
       if (ZSTD_isError(left))
-        throw std::bad_alloc(); // of what is in memory, nothing else can fail
+        throw std::bad_alloc(); // the data is in memory, so that only memory can be short
       if (how == ZSTD_e_end ? left == 0 : in.pos == in.size)
         break;
     }
@@ -163,7 +165,7 @@ private:
     ZSTD_outBuffer out{raw_.data(), raw_.size(), 0};
     const size_t status = ZSTD_decompressStream(context_.get(), &out, &in_);
     if (ZSTD_isError(status) || out.pos == 0)
-      throw std::bad_alloc(); // what was packed here is whole
+      throw std::bad_alloc(); // the data was packed here, so that it is valid
     filled_ = out.pos;
     at_ = 0;
   }
@@ -175,7 +177,7 @@ private:
   size_t at_ = 0, filled_ = 0;
 };
 
-// The trie's nodes in the order in which they are packed.
+// Visits the trie's nodes in the order in which they are packed.
 class PackedStacks::Walk {
 public:
   explicit Walk(const PackedStacks &of) : of_(of), rows_(of.rows_.size()) {
@@ -275,7 +277,7 @@ void PackedStacks::add(std::span<const uint32_t> frames, ThreadId thread, PartId
   else if (!checked_add(rows_[id].ticks, ticks))
     overflow_ = true;
   const uint32_t packed = packed_.empty() ? 0 : packed_.back().nodes;
-  // Rows too: a program of one loop and a thousand parts has few nodes.
+  // Rows count as well: a program with one loop and a thousand parts has few nodes but many rows.
   if (std::max(nodes_.size(), rows_.size()) >= std::max(merge_at_, packed / 16))
     merge();
 }

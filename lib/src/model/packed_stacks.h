@@ -1,10 +1,10 @@
-// Stacks and counts while they are being collected, in few bytes each.
+// Stores stacks and counts in few bytes each while they are being collected.
 //
-// A compiler's stacks hardly repeat, so a second of them at 4 kHz is thirty thousand nodes of a
-// trie. Those added last are a trie that is found in by hashing. When it is full it is merged into
-// the rest, which is a list of nodes in the order of a walk, packed: a node then takes a byte or
-// two, and memory grows with distinct stacks only, up to the two million nodes that a list holds:
-// beyond that a stack that comes again may be kept once more.
+// The stacks of a compiler hardly repeat: one second of them at 4 kHz makes thirty thousand trie
+// nodes. The newest stacks are in a trie with hash tables. When the trie is full, it is merged into
+// the remaining stacks: a compressed list of nodes in the order of a walk, where a node takes a
+// byte or two. Memory grows only with the number of distinct stacks, up to the two million nodes
+// that a list holds; beyond that, a stack that recurs may be stored again.
 #pragma once
 
 #include <cstddef>
@@ -23,33 +23,35 @@ namespace tally {
 
 class PackedStacks {
 public:
-  // `merge_at`: so many nodes of the trie, and at least a sixteenth of the packed ones, are merged
-  // at once. Merging walks all that is packed, for which the reader of a ring has little time.
+  // The trie is merged when it has `merge_at` nodes or rows, and at least a sixteenth of the packed
+  // nodes. A merge reads everything that is packed, for which the reader of a ring buffer has
+  // little time.
   explicit PackedStacks(uint32_t merge_at = 8192) : merge_at_(merge_at) {}
 
-  // Frames outermost first, numbered by the caller; none: a sample without a known place.
+  // Adds ticks to a stack. `frames` are outermost first, numbered by the caller of this function;
+  // empty for a sample whose location is unknown.
   void add(std::span<const uint32_t> frames, ThreadId thread, PartId part, int64_t ticks);
   bool empty() const { return rows_.empty() && packed_.empty(); }
   size_t memory_bytes() const;
 
-  // Adds all to a builder with one value type; `location_of` a frame's number is asked once a node.
-  // An error: counts that leave 64 bits.
+  // Adds everything to a builder with one value type. `location_of` maps a frame's number to its
+  // location and is called once per node. Fails if a count exceeds 64 bits.
   Result<void> pour(StackProfileBuilder &builder,
                     const std::function<LocationId(uint32_t frame)> &location_of) const;
 
 private:
   struct Node {
-    uint32_t caller; // no_node: outermost
+    uint32_t caller; // no_node for an outermost frame
     uint32_t frame;
   };
   struct Row {
-    uint32_t node; // no_node: no stack
+    uint32_t node; // no_node if there is no stack
     ThreadId thread;
     PartId part;
     int64_t ticks;
   };
-  // Packed nodes, as many as one merge can go through while samples wait. Full ones stay as they
-  // are: what comes again later stands in two of them.
+  // Packed nodes, as many as one merge can process while samples wait. A full list does not change
+  // any more, so a stack that recurs later is in two lists.
   struct Packed {
     std::vector<std::byte> bytes; // zstd
     uint32_t nodes = 0;
@@ -63,12 +65,12 @@ private:
   void merge();
 
   uint32_t merge_at_;
-  Chunks<Node, 9> nodes_; // a caller's number is smaller than its callee's
+  Chunks<Node, 9> nodes_; // a caller's index is smaller than its callee's
   DenseIdTable by_node_;
   Chunks<Row, 7> rows_;
   DenseIdTable by_row_;
-  std::vector<uint32_t> previous_,
-      previous_frames_; // the stack before: the next mostly begins alike
+  // The previous stack, outermost first; the next one mostly has the same outer frames.
+  std::vector<uint32_t> previous_, previous_frames_;
   std::vector<Packed> packed_;
   bool overflow_ = false;
 };

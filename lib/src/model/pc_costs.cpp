@@ -1,4 +1,4 @@
-// From addresses to functions: what gprof does with a gmon.out.
+// Attributes addresses to functions, as gprof does with a gmon.out.
 #include <tally/pc_costs.h>
 
 #include <algorithm>
@@ -13,13 +13,15 @@ namespace tally {
 
 namespace {
 
-// A function for each address takes hundreds of bytes, and nobody reads so many.
+// A function for each address takes hundreds of bytes, and nobody reads that many.
 constexpr size_t most_nameless = 1'000'000;
 
-// Lines of a piece of code are looked up byte by byte; of a longer one at so many places.
+// Lines of a piece of code are looked up for each byte; for a larger piece, at about this many
+// addresses.
 constexpr uint64_t most_probes = 4096;
 
-// gprof works in units of two bytes: what begins in the middle of one has all of it.
+// gprof works in units of two bytes: a function that begins in the middle of a unit owns the whole
+// unit.
 uint64_t in_units(uint64_t pc) { return pc & ~uint64_t{1}; }
 
 Result<PcHistogram> in_units(const PcHistogram &histogram) {
@@ -47,7 +49,7 @@ struct LineKey {
 };
 using LineWeights = std::map<LineKey, double>;
 
-// `ticks` shared by weight, rounded to the largest remainder; of equals the first line gets more.
+// Distributes `ticks` by weight, rounded by the largest remainder; ties go to the first line.
 std::vector<std::pair<LineKey, uint64_t>> apportion(uint64_t ticks, const LineWeights &weights) {
   double sum = 0;
   for (const auto &[key, weight] : weights)
@@ -64,7 +66,8 @@ std::vector<std::pair<LineKey, uint64_t>> apportion(uint64_t ticks, const LineWe
   }
   std::ranges::stable_sort(remainders, std::ranges::greater{}, &std::pair<double, size_t>::first);
   for (size_t i = 0; left > 0 && !out.empty(); i = (i + 1) % out.size(), --left) {
-    if (i + 1 == out.size() && left > out.size()) { // doubles are coarser than that
+    // Doubles are so coarse that more than the remainders is left.
+    if (i + 1 == out.size() && left > out.size()) {
       out[remainders[0].second].second += left;
       break;
     }
@@ -107,7 +110,7 @@ private:
       out_.set_exact_self(unknown(), exact_unknown_);
   }
 
-  // The innermost line at an address.
+  // Returns the innermost source line at an address.
   SourceFrame frame_at(uint64_t pc) {
     frames_.clear();
     names_->symbolizer->frames(names_->program, pc, frames_);
@@ -137,10 +140,10 @@ private:
       if (share.exact == 0)
         continue;
       const CostFunctionId id = function(share.id);
-      exact_[id] += share.exact; // static functions of one name and file are one
+      exact_[id] += share.exact; // static functions with the same name and file are one
       out_.set_exact_self(id, exact_[id]);
       LineWeights &weights = lines[share.id];
-      if (weights.empty()) // its bytes were too few of a bin
+      if (weights.empty()) // its bytes were too small a share of a bin
         weights[{}] = 1;
       for (const auto &[line, ticks] : apportion(share.ticks, weights)) {
         out_.begin_block(part_, id, out_.add_file(line.file));
@@ -152,7 +155,7 @@ private:
     return {};
   }
 
-  // What each line of each function weighs: the ticks of its bytes.
+  // Returns the weight of each line of each function: the ticks that fall on its bytes.
   std::map<uint32_t, LineWeights> line_weights(const PcHistogram &histogram,
                                                std::span<const PcExtent> extents) {
     std::map<uint32_t, LineWeights> out;
@@ -169,7 +172,7 @@ private:
           const double weight =
               ticks * static_cast<double>(step) / static_cast<double>(end - begin);
           for (uint64_t pc = from; pc < to; pc += std::min(step, to - pc)) {
-            // Where a function begins within a unit, the byte before is not its own.
+            // If a function begins within a unit, the byte before it belongs to another function.
             const SourceFrame frame = frame_at(std::max(pc, functions_[at->id].start));
             out[at->id][{frame.file, frame.line}] += weight;
           }
@@ -189,7 +192,7 @@ private:
                    static_cast<size_t>(std::ranges::count(range.counters, uint64_t{0}));
     if (functions > most_nameless)
       return fail(ErrorCode::limit,
-                  fmt::format("holds {} addresses without names: tell its program", functions));
+                  fmt::format("holds {} addresses without names; specify its program", functions));
     for (const PcRange &range : histogram.ranges())
       for (size_t bin = 0; bin < range.counters.size(); ++bin)
         if (const uint64_t ticks = range.counters[bin]; ticks > 0) {
@@ -208,7 +211,7 @@ private:
 
   void add_call(const PcArc &arc) {
     const auto end_of = [&](uint64_t pc) {
-      if (pc == 0) // not told
+      if (pc == 0) // unknown
         return unknown();
       if (!names_)
         return by_address(pc);
@@ -217,7 +220,8 @@ private:
     };
     const CostFunctionId caller = end_of(arc.from_pc), callee = end_of(arc.self_pc);
     SourceFrame from, to;
-    if (const auto index = function_at(arc.from_pc)) // behind the call, as the address is
+    // Minus 1, because the address is behind the call.
+    if (const auto index = function_at(arc.from_pc))
       from = frame_at(std::max(arc.from_pc - 1, functions_[*index].start));
     if (function_at(arc.self_pc))
       to = frame_at(arc.self_pc);

@@ -15,7 +15,7 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;
 
-// A histogram of all of memory, byte by byte, is a slip of the pen.
+// More counters than this are certainly a mistake, such as a histogram of all memory, byte by byte.
 constexpr uint64_t most_counters = uint64_t{1} << 32;
 
 tally_profil_map profil_map(const PcRange &range) {
@@ -42,12 +42,12 @@ bool apart(const PcRange &a, const PcRange &b) {
   return a.high_pc <= b.low_pc || b.high_pc <= a.low_pc;
 }
 
-// A sum of shares: whole ticks, and 2^-64ths of one.
+// A sum of shares: whole ticks, and a fraction in units of 2^-64 ticks.
 struct ShareSum {
   uint64_t whole = 0;
   uint64_t part = 0;
 
-  // ticks * bytes / width, with bytes <= width
+  // Adds ticks * bytes / width; bytes must not exceed width.
   void add(uint64_t ticks, uint64_t bytes, uint64_t width) {
     const Wide product = Wide{ticks} * bytes;
     const auto rest = static_cast<uint64_t>(product % width);
@@ -59,15 +59,15 @@ struct ShareSum {
   double exact() const { return static_cast<double>(whole) + static_cast<double>(part) * 0x1p-64; }
 };
 
-// A bin in units of which it has a whole number: bytes, or, where the range is cut into n equal
-// parts, n-ths of one.
+// The extent of a bin, in units of which it has a whole number: bytes, or n-ths of a byte if the
+// range is divided into n equal parts.
 struct BinExtent {
-  uint64_t first_pc = 0, end_pc = 0; // all bytes that it has a part of
-  Wide begin = 0;                    // from the range's start, in units
+  uint64_t first_pc = 0, end_pc = 0; // all bytes that belong to it at least in part
+  Wide begin = 0;                    // distance from the range's start, in units
   uint64_t width = 0;
   uint64_t per_byte = 1;
 
-  // With [start, end), in units.
+  // Returns the overlap with the pcs [start, end), in units.
   uint64_t overlap(const PcRange &range, uint64_t start, uint64_t end) const {
     const auto at = [&](uint64_t pc) {
       return pc <= range.low_pc ? Wide{0} : Wide{pc - range.low_pc} * per_byte;
@@ -110,7 +110,7 @@ std::pair<uint64_t, uint64_t> PcRange::extent(size_t bin) const {
   }
   if (bins.even) {
     const uint64_t span = high_pc - low_pc;
-    const auto first = [&](size_t index) { // rounded up: the first pc that falls into it
+    const auto first = [&](size_t index) { // rounded up to the first pc that falls into the bin
       return low_pc +
              static_cast<uint64_t>((Wide{index} * span + counters.size() - 1) / counters.size());
     };
@@ -118,7 +118,7 @@ std::pair<uint64_t, uint64_t> PcRange::extent(size_t bin) const {
   }
   const tally_profil_map map = profil_map(*this);
   const uint64_t begin = std::min(tally_profil_first_pc(&map, bin), high_pc);
-  // Behind the last bin lies what is outside.
+  // Addresses behind the last bin are outside.
   const uint64_t end = bin + 1 < counters.size()
                            ? tally_profil_first_pc(&map, bin + 1)
                            : tally_profil_first_pc(&map, TALLY_PROFIL_OUTSIDE);
@@ -157,7 +157,7 @@ void PcHistogramBuilder::set_dimension(std::string_view name, char abbreviation)
 
 size_t PcHistogramBuilder::add_range(uint64_t low_pc, uint64_t high_pc, uint64_t bin_bytes) {
   if (bin_bytes == 0) {
-    fault(ErrorCode::invalid_argument, "a bin of 0 bytes");
+    fault(ErrorCode::invalid_argument, "a bin has 0 bytes");
     bin_bytes = 1;
   }
   return add_range(low_pc, high_pc, {.bytes = bin_bytes}, bins_needed(low_pc, high_pc, bin_bytes));
@@ -166,7 +166,8 @@ size_t PcHistogramBuilder::add_range(uint64_t low_pc, uint64_t high_pc, uint64_t
 size_t PcHistogramBuilder::add_range(uint64_t low_pc, uint64_t high_pc, const PcBins &bins,
                                      size_t counters) {
   if (counters > most_counters) {
-    fault(ErrorCode::limit, fmt::format("{} bins, where {} are the most", counters, most_counters));
+    fault(ErrorCode::limit,
+          fmt::format("{} bins are too many: the maximum is {}", counters, most_counters));
     counters = 0;
   }
   return add_range({low_pc, high_pc, bins, std::vector<uint64_t>(counters)});
@@ -209,7 +210,7 @@ Result<void> append(PcHistogramBuilder &to, const PcHistogram &from) {
       if (!same_cut(range, theirs) && !apart(range, theirs))
         return fail(ErrorCode::invalid_argument,
                     range.low_pc == theirs.low_pc && range.high_pc == theirs.high_pc
-                        ? fmt::format("{} is cut into bins in two ways", shown(range))
+                        ? fmt::format("{} is divided into bins in two ways", shown(range))
                         : fmt::format("{} and {} overlap in part", shown(range), shown(theirs)));
   auto &ranges = to.histogram_.ranges_;
   for (const PcRange &theirs : from.ranges()) {
@@ -233,7 +234,7 @@ Result<void> validate(const PcHistogram &histogram) {
   const PcRange *before = nullptr;
   for (const PcRange &range : histogram.ranges()) {
     if (range.low_pc >= range.high_pc)
-      return broken(fmt::format("the range {} holds nothing", shown(range)));
+      return broken(fmt::format("the range {} is empty", shown(range)));
     if (before && range.low_pc < before->high_pc)
       return broken(range.high_pc <= before->low_pc
                         ? fmt::format("the range {} comes after {}", shown(range), shown(*before))
@@ -270,7 +271,7 @@ Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const Pc
       if (ticks == 0)
         continue;
       const BinExtent extent = bin_extent(range, bin);
-      if (extent.width == 0) { // raw counters may come from anywhere
+      if (extent.width == 0) { // counters that were read raw may count for a bin without any pc
         nobody.add(ticks, 1, 1);
         continue;
       }
@@ -294,7 +295,7 @@ Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const Pc
     out.shares.push_back({id, sum.whole, sum.exact()});
     missing -= sum.whole;
   }
-  // Where remainders are equal the earlier one gets it, and what no function covers comes last.
+  // If remainders are equal, the earlier function gets the tick; the unattributed ticks come last.
   std::vector<std::pair<uint64_t, PcShare *>> remainders;
   auto share = out.shares.begin();
   for (const auto &[id, sum] : sums)
@@ -312,7 +313,7 @@ Result<PcHistogram> from_samples(const StackProfile &profile, MappingId mapping,
   if (!profile.mappings().contains(mapping))
     return fail(ErrorCode::not_found, "the profile has no such mapping");
   if (profile.value_types().empty())
-    return fail(ErrorCode::no_data, "the profile counts nothing");
+    return fail(ErrorCode::no_data, "the profile has no events");
   PcHistogramBuilder builder;
   if (profile.period_ns != 0)
     builder.set_rate_hz(static_cast<uint32_t>(std::min<uint64_t>(

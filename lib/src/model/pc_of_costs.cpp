@@ -1,4 +1,4 @@
-// From profiles of stacks and of costs to addresses: what a gmon.out can hold of them.
+// Converts profiles of stacks and of costs to addresses: the part of them that a gmon.out can hold.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -14,11 +14,12 @@ namespace tally {
 
 namespace {
 
-// Ticks by pc become ranges of so many bytes, each at a multiple of it, and none where there is no
-// tick: two profiles of one program have ranges that are equal or lie apart, so they add up; and a
-// count beyond 65535, for which the range is written again, takes little room.
+// Ticks by pc are grouped into ranges of this many bytes, aligned to their size, without ranges for
+// code that has no tick. Therefore the ranges of two profiles of one program are equal or disjoint,
+// so that they can be added up; and a count above 65535, for which the range is written several
+// times, takes little space.
 constexpr uint64_t block_bytes = 64;
-// What gprof works in: it takes a function that begins at an odd address to begin a byte before.
+// gprof's unit: it treats a function at an odd address as if it began one byte earlier.
 constexpr uint64_t bin_bytes = 2;
 
 using Ticks = std::map<uint64_t, uint64_t>; // by pc
@@ -31,17 +32,18 @@ Result<void> add_ranges(PcProfileBuilder &out, const Ticks &ticks, uint32_t rate
     range.high_pc = range.low_pc + block_bytes;
     if (range.high_pc < range.low_pc)
       return fail(ErrorCode::invalid_input,
-                  fmt::format("{:#x} is no address of a program's code", at->first));
+                  fmt::format("{:#x} is not an address of a program's code", at->first));
     range.bins.bytes = bin_bytes;
     range.counters.resize(block_bytes / bin_bytes, 0);
     for (; at != ticks.end() && at->first < range.high_pc; ++at)
-      range.counters[(at->first - range.low_pc) / bin_bytes] += at->second; // no more than all
+      // Cannot overflow: at most the total.
+      range.counters[(at->first - range.low_pc) / bin_bytes] += at->second;
     TALLY_CHECK(out.add_range(std::move(range), rate_hz, dimension, abbreviation));
   }
   return {};
 }
 
-// gmon.out's dimension has room for 15 characters.
+// gmon.out stores a dimension of at most 15 characters.
 std::string short_dimension(std::string_view event) {
   std::string out(event.substr(0, 15));
   return out.empty() ? "ticks" : out;
@@ -51,9 +53,10 @@ std::string outside_words(uint64_t outside, std::string_view unit, std::string_v
   return fmt::format("{} {} outside of {}'s own text", outside, unit, base_name(program));
 }
 
-constexpr std::string_view no_callers = "callers (samples are no calls: none are made up)";
+constexpr std::string_view no_callers = "callers (samples do not count calls)";
 constexpr std::string_view no_parts = "the parts (their sum is written)";
-constexpr std::string_view no_lines = "functions, lines and files (the program itself tells them)";
+constexpr std::string_view no_lines =
+    "functions, lines and files (readers take them from the program)";
 
 // --- samples
 
@@ -62,13 +65,14 @@ struct ProgramTicks {
   uint64_t outside = 0;
 };
 
-// The function that has code of its own at a location, not one inlined into it.
+// Returns the function that owns the code at a location, not one that is inlined there.
 StringId function_at(const StackProfile &stacks, const Location &at) {
   return at.lines.empty() ? StringId{} : stacks.functions()[at.lines.back().function].name;
 }
 
-// Where a function begins at an odd address, gprof gives it the byte before, too. A tick there, in
-// the last byte of the function before, goes one unit down, where it counts for its own function.
+// gprof gives a function that begins at an odd address the byte before it as well. A tick at that
+// byte, which is the last one of the previous function, moves down by one unit, where it counts for
+// its own function.
 void keep_from_next_function(Ticks &ticks, const std::map<uint64_t, StringId> &functions) {
   for (auto at = functions.begin(); at != functions.end(); ++at) {
     const auto next = std::next(at);
@@ -93,7 +97,7 @@ Result<ProgramTicks> ticks_of(const StackProfile &stacks, StringId program) {
                             ? Location{}
                             : stacks.location(stacks.stack_location(sample.stack));
     if (at.mapping == none<MappingId> || stacks.mappings()[at.mapping].path != program) {
-      out.outside += ticks; // validate() has added all values up
+      out.outside += ticks; // cannot overflow: validate() has added up all values
       continue;
     }
     const Mapping &mapping = stacks.mappings()[at.mapping];
@@ -112,7 +116,7 @@ Result<ProgramTicks> ticks_of(const StackProfile &stacks, StringId program) {
 
 // --- costs
 
-// Of the objects of a profile the one that is the program.
+// Returns which of a profile's objects is the program.
 Result<ObjectId> program_of(const CostProfile &costs) {
   std::set<ObjectId> with_code, with_main, of_command;
   std::string command;
@@ -133,8 +137,8 @@ Result<ObjectId> program_of(const CostProfile &costs) {
     if (found->size() == 1)
       return *found->begin();
   return fail(ErrorCode::unsupported,
-              "it does not tell which of its objects is the program: none has the command's name, "
-              "nor main()");
+              "cannot determine which of its objects is the program: no single one has "
+              "the command's name or main()");
 }
 
 } // namespace
@@ -160,9 +164,10 @@ Result<PcConversion> pcs_of(const StackProfile &stacks) {
     const uint64_t rate = (1'000'000'000 + period / 2) / period;
     if (rate == 0)
       return fail(ErrorCode::unsupported,
-                  "less than one tick a second: the format has no such rate");
+                  "the rate is less than one tick per second, which the format cannot express");
     TALLY_CHECK(add_ranges(builder, ticks.by_pc, static_cast<uint32_t>(rate), "seconds", 's'));
-    // A clock is set by its rate, which its period is rounded from.
+    // A clock is set to a rate, from which its period is rounded; a difference as small as that is
+    // not a loss.
     if (const uint64_t rounded = (1'000'000'000 + rate / 2) / rate;
         std::max(rounded, period) - std::min(rounded, period) > rounded / 10'000)
       out.lost.push_back(
@@ -202,7 +207,7 @@ Result<PcConversion> pcs_of(const CostProfile &costs) {
     for (uint32_t i = block.first_cost; i < block.last_cost; ++i) {
       costs.costs().get(i, row);
       const uint64_t pc = costs.cost_position(i).address;
-      (own && pc != 0 ? ticks[pc] : outside) += row[0]; // no more than the total
+      (own && pc != 0 ? ticks[pc] : outside) += row[0]; // cannot overflow: at most the total
       if (own)
         functions[pc] = costs.functions()[block.function].name;
     }
@@ -228,9 +233,9 @@ Result<PcConversion> pcs_of(const CostProfile &costs) {
   if (!counts_calls)
     out.lost.emplace_back(no_callers);
   if (calls_outside > 0)
-    out.lost.emplace_back("calls into other objects, and out of them");
+    out.lost.emplace_back("calls into and out of other objects");
   if (counts_calls)
-    out.lost.emplace_back("what calls cost");
+    out.lost.emplace_back("the costs of calls");
   out.lost.emplace_back(no_lines);
   if (costs.events().size() > 1)
     out.lost.push_back(fmt::format("events other than {}", event));

@@ -15,7 +15,7 @@ tl::unexpected<Error> too_many(std::string_view what) {
   return fail(ErrorCode::overflow, fmt::format("{} add up to more than 64 bits hold", what));
 }
 
-// What keeps two ranges from standing side by side.
+// Returns the message for two ranges that are not equal but overlap.
 std::string conflict(const PcRange &ours, const PcRange &theirs) {
   if (ours.low_pc == theirs.low_pc && ours.high_pc == theirs.high_pc)
     return fmt::format("the histogram of {} has {} bins here and {} there", shown(ours),
@@ -24,7 +24,7 @@ std::string conflict(const PcRange &ours, const PcRange &theirs) {
 }
 
 std::string unit_words(uint32_t rate_hz, std::string_view dimension, char abbreviation) {
-  return fmt::format("{} ticks for one of {}", rate_hz,
+  return fmt::format("{} ticks per unit ({})", rate_hz,
                      dimension.empty() ? std::string(1, abbreviation) : std::string(dimension));
 }
 
@@ -34,7 +34,7 @@ Result<void> PcProfileBuilder::add_range(PcRange range, uint32_t rate_hz,
                                          std::string_view dimension, char abbreviation) {
   if (range.low_pc >= range.high_pc || range.counters.empty())
     return fail(ErrorCode::invalid_input,
-                fmt::format("the histogram of {} holds nothing", shown(range)));
+                fmt::format("the histogram of {} is empty", shown(range)));
   if (range.bins != even_bins(range.low_pc, range.high_pc, range.counters.size()) ||
       range.counters.size() > range.high_pc - range.low_pc)
     return fail(ErrorCode::invalid_input,
@@ -43,7 +43,7 @@ Result<void> PcProfileBuilder::add_range(PcRange range, uint32_t rate_hz,
   if (units_ && (units_->rate_hz != rate_hz || units_->dimension != dimension ||
                  units_->abbreviation != abbreviation))
     return fail(ErrorCode::invalid_input,
-                fmt::format("a histogram has {}, others {}: their bins do not add up",
+                fmt::format("a histogram has {}, others {}: their bins cannot be added up",
                             unit_words(rate_hz, dimension, abbreviation),
                             unit_words(units_->rate_hz, units_->dimension, units_->abbreviation)));
   uint64_t sum = ticks_;
@@ -60,7 +60,7 @@ Result<void> PcProfileBuilder::add_range(PcRange range, uint32_t rate_hz,
         there.bins != range.bins || there.counters.size() != range.counters.size())
       return fail(ErrorCode::invalid_input, conflict(there, range));
     for (size_t i = 0; i < range.counters.size(); ++i)
-      there.counters[i] += range.counters[i]; // no more than all ticks
+      there.counters[i] += range.counters[i]; // cannot overflow: at most all ticks
   } else {
     if (next != ranges_.begin())
       if (const PcRange &before = std::prev(next)->second; before.high_pc > range.low_pc)

@@ -1,4 +1,4 @@
-// What is said in several places of addresses, and of profiles without them.
+// Wording that several sources share for ranges of addresses, and for profiles without addresses.
 #pragma once
 
 #include <string>

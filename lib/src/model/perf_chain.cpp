@@ -8,13 +8,14 @@ namespace tally {
 namespace {
 
 constexpr int no_register = -1;
-// DWARF's number of each of x86-64's registers, by the kernel's (asm/perf_regs.h).
+// Maps the kernel's numbers of x86-64's registers (asm/perf_regs.h) to DWARF's.
 constexpr std::array<int, 24> dwarf_numbers = {
     0,  3,           2,           1,           4,           5,           6,           7,
     16, no_register, no_register, no_register, no_register, no_register, no_register, no_register,
     8,  9,           10,          11,          12,          13,          14,          15};
 constexpr uint64_t pc_bit = uint64_t{1} << 8;
-// Data segments' registers, which the kernel refuses to sample there: another processor's mask.
+// The data segment registers, which the kernel refuses to sample on x86-64, and bits beyond: if one
+// of these is set, the mask is that of another processor.
 constexpr uint64_t not_x86_64 = 0xf000 | ~uint64_t{0xffffff};
 
 } // namespace
@@ -39,7 +40,7 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
   if (!sample.in_kernel && (layout.sample_type & PERF_SAMPLE_IP) != 0)
     return sample.ip;
   const uint64_t mask = layout.regs_user;
-  // Of a single register, on any processor, it is the pc.
+  // A single register is the pc, on any processor.
   const uint64_t bit = std::has_single_bit(mask) ? mask : mask & pc_bit;
   const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
   return bit != 0 && (mask & not_x86_64 & ~bit) == 0 && at < sample.regs.size() ? sample.regs[at]
@@ -48,7 +49,7 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
 
 namespace {
 
-// Calls `visit` with each address of the user's part, until that returns false.
+// Calls `visit` with each address of the chain's user part until `visit` returns false.
 template <class Visit> void visit_user_part(const PerfSample &sample, Visit &&visit) {
   bool user = false;
   for (size_t i = 0; i < sample.chain.size(); ++i) {
@@ -72,7 +73,7 @@ void follow(const PerfSample &sample, CallChain &chain) {
 }
 
 size_t splice(const PerfSample &sample, CallChain &chain) {
-  std::array<uint64_t, 512> seen; // the kernel gives 127, unless its limit was raised
+  std::array<uint64_t, 512> seen; // the kernel records at most 127 unless its limit was raised
   size_t count = 0;
   visit_user_part(sample, [&](uint64_t pc) {
     seen[count++] = pc;

@@ -1,5 +1,5 @@
-// What a sample of perf's tells of the stack in user mode, for a CallChain: both a running
-// process's rings and perf.data files hold such.
+// Builds a CallChain from the user-mode stack of a perf sample, which comes from the ring buffer of
+// a running process or from a perf.data file.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace tally {
 
-// x86-64's general registers. False: they are another processor's, of a 32-bit program, or not all
-// there.
+// Reads x86-64's general registers. Returns false if they are those of another processor or of a
+// 32-bit program, or if some are missing.
 [[nodiscard]] bool read_registers(const PerfLayout &layout, const PerfSample &sample,
                                   Registers &registers);
 
-// Where the program was, also when the clock struck in the kernel; 0 when that is not known.
+// Returns the user-mode pc, even if the sample was taken in the kernel; 0 if it is unknown.
 uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample);
 
-// Adds the part of the kernel's own chain, by frame pointers, that is in user mode.
+// Appends the user-mode part of the chain that the kernel recorded by frame pointers.
 void follow(const PerfSample &sample, CallChain &chain);
 
-// Goes on with that where the copy of the stack was short; see CallChain::splice().
+// Extends a chain whose stack dump was too short with that part; see CallChain::splice().
 size_t splice(const PerfSample &sample, CallChain &chain);
 
 } // namespace tally

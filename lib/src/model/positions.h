@@ -1,4 +1,4 @@
-// What the positions of a cost profile carry, in Callgrind's words.
+// Describes which kinds of positions a cost profile has, in Callgrind's terms.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace tally {
 
-// A row has a position in any case: where it carries nothing, that is line 0.
+// Every row has a position: if the profile has no kind of position, that is line 0.
 inline bool carries_lines(const CostProfile &p) {
   return p.has_lines || (!p.has_addresses && !p.has_basic_blocks);
 }
 
-// "instr bb line", what is carried of it.
+// Returns those words of "instr bb line" that apply.
 inline std::string position_words(const CostProfile &p) {
   std::string words;
   const auto add = [&](bool carried, const char *word) {

@@ -26,7 +26,7 @@ private:
   std::vector<std::string> words_;
 };
 
-// By name where it has one: a profile may hold hundreds.
+// Returns each thread by its name, or by its tid if it has no name: a profile may have hundreds.
 std::vector<std::string> known_threads(const StackProfile &profile) {
   DistinctWords out;
   for (const Thread &thread : profile.threads()) {
@@ -46,8 +46,8 @@ template <class AnyProfile> std::vector<std::string> known_parts(const AnyProfil
 tl::unexpected<Error> not_among(std::string option, std::string_view kind, std::string_view wanted,
                                 const std::vector<std::string> &known) {
   if (known.empty())
-    return fail(ErrorCode::invalid_argument, fmt::format("the profile tells no {}s apart", kind),
-                std::move(option));
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the profile does not distinguish {}s", kind), std::move(option));
   constexpr size_t most = 8;
   const size_t shown = std::min(known.size(), most);
   return fail(ErrorCode::invalid_argument,
@@ -137,10 +137,10 @@ Result<CostProfile> filter(const CostProfile &profile, const SampleFilter &wante
     return nothing_left(wanted);
   if (std::ranges::find(kept, false) == kept.end())
     return profile;
-  // These are no sums of rows, so that a part's share of them is not known.
+  // These are not sums of rows, so that a part's share of them is unknown.
   if (profile.has_inclusive() || profile.has_exact_self())
     return fail(ErrorCode::unsupported,
-                "what functions cost is known of all parts of this profile together alone",
+                "the costs of functions are known only for all parts of this profile together",
                 wanted.part ? "--part" : "--thread");
 
   const auto text = [&](StringId id) { return profile.strings[id]; };

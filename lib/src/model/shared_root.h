@@ -1,4 +1,4 @@
-// What a stack shares with the one before it: most begin alike.
+// Reuses what consecutive stacks share: most begin with the same outer frames.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 
 namespace tally {
 
-// Keeps what was made of the frames of one chain for the next one.
+// Keeps the values that were made for the frames of one chain, for use by the next chain.
 template <class Value> class SharedRoot {
 public:
-  // Of a chain that is leaf first, the values outermost first; valid until the next call.
-  // make(pc, outer): of a frame, and what was made of those outside of it. Another `generation`:
-  // the same address may be another place now.
+  // Takes a chain that is leaf first and returns its values, outermost first; valid until the next
+  // call. make(pc, outer) returns the value of a frame, given the values of the frames outside of
+  // it. If `generation` differs from that of the previous call, nothing is reused, because an
+  // address may then stand for other code.
   template <class Make>
   std::span<const Value> values_of(std::span<const uint64_t> pcs, uint64_t generation, Make make) {
     size_t same = 0;

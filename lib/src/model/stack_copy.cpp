@@ -11,7 +11,7 @@ auto fields(const Mapping &m) {
                   m.has_bias);
 }
 
-// Where the copy of `id` is noted; null: of none there is none.
+// Returns the entry that holds the copy of `id`, or null if `id` is none.
 template <class Id> Id *copy_of(std::vector<Id> &copies, Id id, size_t count) {
   if (id == none<Id>)
     return nullptr;
@@ -58,7 +58,7 @@ LocationId StackCopy::location(LocationId id) {
   return *copy = to_.add_location(mapping(at.mapping), at.address, lines_);
 }
 
-// Not recursive: a stack may be deep.
+// This is iterative because a stack may be deep.
 StackId StackCopy::stack(StackId id) {
   StackId callee = none<StackId>;
   path_.clear();

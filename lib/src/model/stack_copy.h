@@ -1,4 +1,4 @@
-// Brings stacks of one profile into the builder of another.
+// Copies stacks of one profile to the builder of another.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,11 @@
 
 namespace tally {
 
-// Copies what it is asked for, once, with all that this stands on. `none` stays none.
+// Copies each entry at most once, on request, together with everything that it refers to. `none`
+// stays none.
 class StackCopy {
 public:
-  // Both outlive it.
+  // Both must outlive it.
   StackCopy(const StackProfile &from, StackProfileBuilder &to) : from_(from), to_(to) {}
 
   StringId text(StringId id) { return to_.intern(from_.strings[id]); }
@@ -20,24 +21,25 @@ public:
   StackId stack(StackId id);
   ThreadId thread(ThreadId id);
 
-  // Stacks that are copied from now on have this one below their outermost frame; none: nothing.
+  // Makes `root` the caller of the outermost frame in stacks that are copied from now on; none adds
+  // nothing.
   void put_under(StackId root);
 
 private:
   const StackProfile &from_;
   StackProfileBuilder &to_;
-  std::vector<MappingId> mappings_; // by their ids in from_; none: not copied yet
+  std::vector<MappingId> mappings_; // by their ids in from_; none if not copied yet
   std::vector<SourceFunctionId> functions_;
   std::vector<LocationId> locations_;
   std::vector<StackId> stacks_;
-  std::vector<StackId> copied_stacks_; // those of stacks_ that are not none
+  std::vector<StackId> copied_stacks_; // ids whose entry in stacks_ is not none
   std::vector<ThreadId> threads_;
   StackId root_ = none<StackId>;
-  std::vector<StackId> path_; // room for stack()
+  std::vector<StackId> path_; // scratch space of stack()
   std::vector<SourceLine> lines_;
 };
 
-// A builder of the same values: types, period, command.
+// Returns a builder with the same value types, period and command.
 StackProfileBuilder builder_like(const StackProfile &profile);
 
 } // namespace tally

@@ -12,7 +12,7 @@ namespace tally {
 
 namespace {
 
-// Fills a table with rows that are there already, each as its own.
+// Fills a table with existing rows, each of which is distinct.
 template <class HashOf> void index_rows(IdTable &table, uint32_t rows, HashOf hash) {
   for (uint32_t i = 0; i < rows; ++i)
     table.find_or_add(
@@ -134,7 +134,7 @@ LocationId StackProfileBuilder::add_location(MappingId mapping, uint64_t address
     p.lines_.insert(p.lines_.end(), lines.begin(), lines.end());
     return id;
   };
-  // Inside of a mapping the address tells a location; elsewhere its lines must be the same too.
+  // Within a mapping, the address identifies a location; elsewhere the lines must be equal as well.
   const auto [id, added] = tables_->locations.find_or_add(
       hash_of(mapping, address, lines), p.location_address_.size(),
       [&](uint32_t i) {
@@ -279,17 +279,17 @@ Result<void> validate(const StackProfile &p) {
   for (uint32_t i = 0; i < p.location_count(); ++i) {
     const Location at = p.location(static_cast<LocationId>(i));
     if (at.mapping != none<MappingId> && !p.mappings().contains(at.mapping))
-      return broken(fmt::format("location {} lies in mapping {}, which is not there", i,
+      return broken(fmt::format("location {} lies in mapping {}, which does not exist", i,
                                 index_of(at.mapping)));
     for (const SourceLine &line : at.lines)
       if (!p.functions().contains(line.function))
-        return broken(fmt::format("location {} names function {}, which is not there", i,
+        return broken(fmt::format("location {} names function {}, which does not exist", i,
                                   index_of(line.function)));
   }
   for (uint32_t i = 0; i < p.stack_count(); ++i) {
     const auto id = static_cast<StackId>(i);
     if (index_of(p.stack_location(id)) >= p.location_count())
-      return broken(fmt::format("stack {} holds location {}, which is not there", i,
+      return broken(fmt::format("stack {} holds location {}, which does not exist", i,
                                 index_of(p.stack_location(id))));
     const StackId caller = p.stack_caller(id);
     if (caller != none<StackId> && index_of(caller) >= i)
@@ -307,11 +307,11 @@ Result<void> validate(const StackProfile &p) {
   for (size_t row = 0; row < p.sample_count(); ++row) {
     const Sample sample = p.sample(row);
     if (sample.stack != none<StackId> && index_of(sample.stack) >= p.stack_count())
-      return broken(fmt::format("sample {} has no stack", row));
+      return broken(fmt::format("sample {} names a stack that does not exist", row));
     if (sample.thread != none<ThreadId> && !p.threads().contains(sample.thread))
-      return broken(fmt::format("sample {} has no thread", row));
+      return broken(fmt::format("sample {} names a thread that does not exist", row));
     if (sample.part != none<PartId> && !p.parts().contains(sample.part))
-      return broken(fmt::format("sample {} has no part", row));
+      return broken(fmt::format("sample {} names a part that does not exist", row));
     for (size_t i = 0; i < sums.size(); ++i)
       if (!checked_add(sums[i], sample.values[i]))
         return fail(ErrorCode::overflow, fmt::format("the {} add up to more than 64 bits hold",

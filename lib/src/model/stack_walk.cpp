@@ -20,7 +20,7 @@ Result<StackWeights> StackWeights::of(const StackProfile &profile, StackFilter f
     for (size_t v = 0; v < width; ++v) {
       if (sample.values[v] < 0)
         return fail(ErrorCode::invalid_input, "a sample has a negative value");
-      // No overflow: validate() has added up all samples in 63 bits.
+      // This cannot overflow: validate() has checked the sum of all samples in 63 bits.
       weights.self_[index_of(sample.stack) * width + v] += static_cast<uint64_t>(sample.values[v]);
     }
   }

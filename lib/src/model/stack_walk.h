@@ -1,5 +1,5 @@
-// Walks the trie of stacks once, so that work grows with distinct stacks and not with samples, and
-// so that what recurs in a stack can be counted once.
+// Walks the trie of stacks once, so that the work grows with the number of distinct stacks and not
+// with that of samples, and so that a function which recurs in a stack can be counted once.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,15 @@
 namespace tally {
 
 struct StackFilter {
-  ThreadId thread = none<ThreadId>; // none: all
-  PartId part = none<PartId>;       // none: all
+  ThreadId thread = none<ThreadId>; // none means all
+  PartId part = none<PartId>;       // none means all
 };
 
-// What each node of the trie weighs, by itself and with all that it called: of all samples, or of
-// those of one thread or part.
+// The self and total values of each node of the trie, summed over all samples or over those of one
+// thread or part.
 class StackWeights {
 public:
-  // Fails on a negative value and on a sum that does not fit. Samples without a stack are not in
-  // it.
+  // Fails if a value is negative or a sum does not fit. Samples without a stack are ignored.
   static Result<StackWeights> of(const StackProfile &profile, StackFilter filter = {});
 
   size_t width() const { return width_; } // values of a row
@@ -39,8 +38,8 @@ private:
   std::vector<uint64_t> self_, total_;
 };
 
-// Calls visitor.enter(node) before and visitor.leave(node) after all that node called, callers
-// first; nodes that weigh nothing are left out.
+// Calls visitor.enter(node) before and visitor.leave(node) after the node's callees are visited.
+// Nodes whose totals are all 0 are skipped.
 template <class Visitor>
 void walk_stacks(const StackProfile &profile, const StackWeights &weights, Visitor &&visitor) {
   std::vector<uint32_t> nodes;
@@ -54,7 +53,7 @@ void walk_stacks(const StackProfile &profile, const StackWeights &weights, Visit
       [&](uint32_t node) { visitor.leave(static_cast<StackId>(node)); });
 }
 
-// Counts keys once a stack: `enter` says whether the key was not on the path yet.
+// Counts keys once per stack: `enter` returns whether the key was not on the path yet.
 class OnPath {
 public:
   bool enter(uint32_t key) {

@@ -12,7 +12,7 @@ namespace tally {
 
 namespace {
 
-// Valgrind's, in the order in which Callgrind writes them.
+// Valgrind's events, in the order in which Callgrind writes them.
 constexpr std::array<std::string_view, 26> valgrind_events{
     "Ir",   "Dr",      "Dw",      "I1mr",    "D1mr",    "D1mw",  "ILmr",     "DLmr",   "DLmw",
     "I2mr", "D2mr",    "D2mw",    "ILdmr",   "DLdmr",   "DLdmw", "Bc",       "Bcm",    "Bi",
@@ -104,7 +104,8 @@ Result<void> Sum::unite_events() {
   return {};
 }
 
-// Where they are described in two ways, the text that sorts first: it must not depend on the order.
+// Unites the descriptions of events. If inputs describe an event differently, the text that sorts
+// first wins, so that the result does not depend on the order of inputs.
 void Sum::describe_events() {
   std::vector<std::array<std::string_view, 3>> derived;
   std::map<std::string_view, size_t> index_of_name;
@@ -160,7 +161,7 @@ Result<void> Sum::add_parts() {
   bool same_descriptions = true, any_summary = false;
   std::vector<uint64_t> summary(events_.size(), 0);
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
-    StringId command{}; // said once a file
+    StringId command{}; // a file states it only in its first part
     for (uint32_t j = 0; j < inputs_[i]->parts().size(); ++j) {
       const auto id = static_cast<CostPartId>(j);
       any_summary |= !inputs_[i]->parts()[id].summary.empty();
@@ -170,7 +171,7 @@ Result<void> Sum::add_parts() {
         command = part.command;
       else if (part.command == StringId{})
         part.command = command;
-      // Told a second time: it would come back in place of the one that is dropped.
+      // These repeat fields that are dropped, and a reader would restore the fields from them.
       std::erase_if(part.descriptions, [&](const auto &each) {
         const std::string_view key = out_.so_far().strings[each.first];
         return key == "Timerange" || key == "Trigger";
@@ -203,7 +204,7 @@ Result<void> Sum::add_summary(uint32_t input, CostPartId id, std::span<uint64_t>
   const auto totals = inputs_[input]->totals(id);
   const auto &columns = maps_[input].columns;
   for (size_t e = 0; e < columns.size(); ++e) {
-    // What a tool does not tell of, it has counted as the rows say.
+    // If a tool does not state a total, it is the sum of the rows.
     const uint64_t counted = e < told.size() ? told[e] : e < totals.size() ? totals[e] : 0;
     if (!checked_add(summary[columns[e]], counted))
       return fail(overflow(columns[e]));
@@ -211,7 +212,7 @@ Result<void> Sum::add_summary(uint32_t input, CostPartId id, std::span<uint64_t>
   return {};
 }
 
-// Drops from `all` what the part says otherwise. Were the descriptions the same?
+// Removes from `all` whatever differs in `part`. Returns whether the descriptions were equal.
 bool Sum::keep_common(CostPart &all, CostPart part) {
   if (part.command != all.command)
     all.command = {};
@@ -226,8 +227,8 @@ bool Sum::keep_common(CostPart &all, CostPart part) {
   return false;
 }
 
-// Objects, files and functions that rows need, numbered in the order of their names: from then on
-// ids sort as the names do.
+// Numbers the objects, files and functions that rows need in the order of their names, so that ids
+// sort as the names do.
 void Sum::number_names() {
   struct Function {
     std::string_view object, file, name;
@@ -421,7 +422,8 @@ Result<void> Sum::sum_jumps(const Group &group) {
   return {};
 }
 
-// Known only from stacks; a sum knows it where all inputs do.
+// Only profiles that come from stacks have inclusive costs; the sum has them if all inputs have
+// them.
 void Sum::add_inclusive() {
   if (!std::ranges::all_of(inputs_, &CostProfile::has_inclusive))
     return;
@@ -433,7 +435,8 @@ void Sum::add_inclusive() {
       if (to == none<CostFunctionId>)
         continue;
       const auto from = inputs_[i]->inclusive(static_cast<CostFunctionId>(f));
-      for (size_t e = 0; e < from.size(); ++e) // no larger than the totals, which are checked
+      // Cannot overflow: at most the totals, which are checked.
+      for (size_t e = 0; e < from.size(); ++e)
         sums[index_of(to) * width + maps_[i].columns[e]] += from[e];
     }
   for (uint32_t f = 0; f < out_.so_far().functions().size(); ++f)

@@ -1,5 +1,5 @@
-// The rows of cost profiles in canonical order (<tally/merge.h>), block by block: whoever writes
-// them need not have them all at once.
+// Produces the rows of cost profiles in canonical order (<tally/merge.h>), block by block, so that
+// a writer need not hold all of them at once.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace tally {
 
-// The rows of one function in one file of one part, by position, each key once.
+// The rows of one function in one file of one part, by position, with each key once.
 struct SumBlock {
   CostPartId part{};
   CostFunctionId function{};
@@ -26,27 +26,28 @@ struct SumBlock {
 
 class Sum {
 public:
-  // The inputs must outlive it. keep_parts: of one input.
+  // The inputs must outlive it. `keep_parts` keeps the parts of a single input apart.
   Sum(std::span<const CostProfile *const> inputs, bool keep_parts)
       : inputs_(inputs), keep_parts_(keep_parts) {}
 
-  Result<void> begin(); // once, before all else
-  // All but rows: parts, events, and names, whose ids sort as they do.
+  Result<void> begin(); // must be called once, first
+  // Returns everything but the rows: parts, events, and names, whose ids sort as the names do.
   const CostProfile &names() const { return out_.so_far(); }
-  // Valid until the next call; null: there are no more.
+  // Returns the next block, valid until the next call; null at the end.
   Result<const SumBlock *> next();
-  // The costs of a row of that block, one for each event. False: one leaves 64 bits; error() tells.
+  // Computes the costs of a row of that block, one for each event. Returns false if a sum exceeds
+  // 64 bits; error() describes it.
   bool cost_values(size_t row, std::span<uint64_t> out);
   bool call_values(size_t row, std::span<uint64_t> out);
   const Error &error() const { return error_; }
-  // The names with all blocks that are still to come.
+  // Returns a profile with all names and the blocks that next() has not returned yet.
   Result<CostProfile> finish();
 
 private:
   struct Input {
-    std::vector<uint32_t> columns; // of its events in the sum
+    std::vector<uint32_t> columns; // by index of its events: the column in the sum
     bool same_columns = false;     // event i is column i, and there are no others
-    std::vector<FileId> files;     // by its own ids; none: no row needs it
+    std::vector<FileId> files;     // by its own ids; none if no row needs it
     std::vector<CostFunctionId> functions;
   };
   struct Source {
@@ -61,7 +62,7 @@ private:
     std::vector<Source> sources;
     auto key() const { return std::tie(part, function, other_file, file); }
   };
-  struct Place { // of a row
+  struct Place { // of a row: an input and its row number
     uint32_t input, row;
   };
   struct CostRow {
@@ -73,7 +74,7 @@ private:
     Place place;
     auto key() const { return std::tie(call.from, call.callee, call.target); }
   };
-  // Rows that become one are neighbours: where those of each end.
+  // Rows that are summed are adjacent; `ends` holds where those of each sum end.
   template <class Row> struct Sorted {
     std::vector<Row> rows;
     std::vector<uint32_t> ends;
@@ -112,7 +113,7 @@ private:
   std::vector<Group> groups_;
   size_t next_group_ = 0;
   SumBlock block_;
-  std::vector<uint64_t> narrow_; // a row as its input has it
+  std::vector<uint64_t> narrow_; // a row, with the columns of its input
   Sorted<CostRow> costs_;
   Sorted<CallRow> calls_;
   Error error_;

@@ -12,7 +12,7 @@ namespace tally {
 
 namespace {
 
-// How many addresses are looked up between two looks at the clock.
+// The number of addresses to look up between two checks of the clock.
 constexpr size_t batch = 64;
 
 } // namespace
@@ -40,7 +40,7 @@ void Symbolization::find_modules() {
     const auto id = static_cast<MappingId>(i);
     Mapping mapping = p.mappings()[id];
     if (p.strings[mapping.path] == kernel_object) {
-      // Its functions are named on demand, and only where it is the kernel that runs now.
+      // The kernel's functions are named on demand, and only if it is the running kernel.
       modules_.push_back(none<ModuleId>);
       mapping.has_bias = processes_ == Processes::here;
       builder_.replace_mapping(id, mapping);
@@ -77,7 +77,7 @@ bool Symbolization::step(std::chrono::milliseconds budget) {
 
 void Symbolization::look_up(LocationId id) {
   const Location at = builder_.so_far().location(id);
-  if (!at.lines.empty()) { // a profile that came with names keeps them
+  if (!at.lines.empty()) { // a profile that already has names keeps them
     const auto first = static_cast<uint32_t>(lines_.size());
     lines_.insert(lines_.end(), at.lines.begin(), at.lines.end());
     found_[id] = {first, static_cast<uint32_t>(lines_.size())};
@@ -102,8 +102,9 @@ void Symbolization::look_up(LocationId id) {
   found_[id] = {first, static_cast<uint32_t>(lines_.size())};
 }
 
-// A debugger knows what lies at an address now. Where mappings replaced each other there (a library
-// was unloaded, the program exec'ed) its answer may be about another one.
+// Returns whether a debugger may be asked about a location. A debugger knows the code that is at an
+// address now. If mappings replaced each other there (a library was unloaded, or the program called
+// exec), the answer may be about another mapping.
 bool Symbolization::may_be_asked(LocationId id) const {
   if (found_[id].first != found_[id].last)
     return false;
@@ -126,7 +127,7 @@ std::vector<uint64_t> Symbolization::unnamed() const {
   return addresses;
 }
 
-// LLDB gives a function without a symbol a number, which is another one in each module and version.
+// LLDB numbers functions without a symbol; the number differs between modules and versions.
 static bool is_made_up(std::string_view name) { return name.starts_with("___lldb_unnamed_symbol"); }
 
 void Symbolization::set_names(uint64_t address, std::span<const Named> frames) {
@@ -142,7 +143,8 @@ void Symbolization::set_names(uint64_t address, std::span<const Named> frames) {
     const Location at = builder_.so_far().location(id);
     if (found_[id].first != found_[id].last)
       continue;
-    // Such a function is "module+0xoffset" below, also once no debugger can be asked.
+    // finish() names such a function "module+0xoffset", which is the same when no debugger is
+    // available.
     if (at.mapping != none<MappingId> && builder_.so_far().mappings()[at.mapping].has_bias &&
         std::ranges::all_of(frames, [](const Named &frame) { return is_made_up(frame.function); }))
       continue;

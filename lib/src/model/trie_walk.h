@@ -1,4 +1,5 @@
-// Depth first through a trie whose nodes know their callers. Not recursive: a stack may be deep.
+// Walks depth first through a trie whose nodes refer to their callers. It is iterative, because a
+// stack may be deep.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +10,18 @@
 
 namespace tally {
 
-// Calls enter(node) before and leave(node) after all that it called, callers first. `nodes`: those
-// to be visited, of numbers below `count`, with their callers; callees of one caller are visited in
-// this order. caller_of(node): none<uint32_t>, where there is none.
+// Calls enter(node) before and leave(node) after the node's callees are visited. `nodes` are the
+// nodes to visit, with numbers below `count`; it must contain their callers too. Callees of one
+// caller are visited in the order of `nodes`. caller_of(node) returns none<uint32_t> for an
+// outermost frame.
 template <class CallerOf, class Enter, class Leave>
 void walk_trie(uint32_t count, std::span<const uint32_t> nodes, CallerOf caller_of, Enter enter,
                Leave leave) {
   constexpr uint32_t end = none<uint32_t>;
   std::vector<uint32_t> first_callee(count, end), next_sibling(count, end);
   uint32_t next = end;
-  for (size_t i = nodes.size(); i-- > 0;) { // backwards: each is put before the others
+  // In reverse, because each is inserted before the others.
+  for (size_t i = nodes.size(); i-- > 0;) {
     const uint32_t node = nodes[i], caller = caller_of(node);
     uint32_t &head = caller == end ? next : first_callee[caller];
     next_sibling[node] = head;

@@ -1,4 +1,4 @@
-// What a place is called whose file is known, and whose function is not.
+// Names code whose object is known, but whose function is not.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tally {
 
-// "[libc-2.15.so]" by the path of its object, as pprof and FlameGraph show it; "[vdso]" and the
-// like have their brackets. Without an object "[unknown]".
+// Returns "[libc-2.15.so]" for the path of an object, as pprof and FlameGraph show it; names such
+// as "[vdso]" already have brackets. Without an object, returns "[unknown]".
 inline std::string unnamed_function(std::string_view object) {
   const std::string_view name = base_name(object);
   if (name.empty())

@@ -17,20 +17,22 @@
 pthread_mutex_t mon_lock = PTHREAD_MUTEX_INITIALIZER;
 unsigned char mon_unaligned_lock;
 
-/* What handlers see. They say that they look before they look: so whoever has taken the target back
- * and then finds nobody looking knows that nobody will. */
+/* The target that handlers use. A handler increments in_handlers before it loads `active`.
+ * Therefore, when publish() has removed the target and then sees that no handler runs, no handler
+ * can use the old target any more. */
 static _Atomic(const struct mon_target *) active;
 static atomic_uint in_handlers;
 
-/* Of the current profiling, or of the last. */
+/* State of the current profiling, or of the last one. */
 static struct {
-  const struct mon_target *target; /* NULL: off; not active while paused */
+  /* NULL if profiling is off; not in `active` while it is paused. */
+  const struct mon_target *target;
   struct mon_settings settings;
   pid_t owner;
   enum mon_form form;
-  uint32_t clock; /* of the thread that began */
+  uint32_t clock; /* of the thread that turned profiling on */
   uint64_t cpu_before_ns;
-  uint64_t cpu_since_ns; /* of the process, when ticks began; meaningful while running */
+  uint64_t cpu_since_ns; /* CPU time of the process when ticks began; valid while running */
 } run;
 static atomic_uint_fast64_t ticks, outside, saturated, lost, missed;
 
@@ -108,8 +110,10 @@ static void publish(const struct mon_target *target) {
       sched_yield();
 }
 
-/* Near the top, where programs seldom are, but not the top, which emulators take; the next below if
- * it has a handler. It stays ours: a tick may be pending in a thread that blocks it for long. */
+/* Installs the handler of the tick signal. The search begins near the highest real-time signal,
+ * because programs seldom use these, but not at the highest, which emulators use; it goes down to a
+ * signal without a handler. The signal is never released, because a tick may be pending in a thread
+ * that blocks it for long. */
 static int take_signal(void) {
   struct sigaction action, old;
   int number;
@@ -118,8 +122,8 @@ static int take_signal(void) {
   memset(&action, 0, sizeof action);
   action.sa_sigaction = on_tick;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-  /* Nothing of the program's runs on top of the handler: so a program that turns profiling off in a
-   * handler of its own need not wait for itself. */
+  /* No handler of the program can run on top of this one. Therefore a program that turns profiling
+   * off in its own handler does not wait for itself. */
   sigfillset(&action.sa_mask);
   for (number = SIGRTMAX - 3; number > SIGRTMIN; --number)
     if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL &&
@@ -145,14 +149,15 @@ static void remove_clock(struct mon_thread_clock *clock) {
   *clock = clocks[--clock_count];
 }
 
-/* Threads that were found by the scan end without a word. */
+/* Removes clocks of threads that have ended: threads that the scan found do not report their
+ * end. */
 static void remove_dead(void) {
   for (size_t i = clock_count; i-- > 0;)
     if (syscall(SYS_tgkill, run.owner, clocks[i].tid, 0) != 0 && errno == ESRCH)
       remove_clock(&clocks[i]);
 }
 
-/* Returns 0 or an errno value. */
+/* Starts the clock of a thread. Returns 0 or an errno value. */
 static int arm(pid_t tid, uint32_t kind) {
   struct mon_thread_clock fresh;
   int error;
@@ -172,7 +177,8 @@ static int arm(pid_t tid, uint32_t kind) {
   return error;
 }
 
-/* A thread gets what the first one has, or a timer where it has descriptors no more. */
+/* Gives a thread the same kind of clock as the first thread, or a timer if no perf descriptor is
+ * available. */
 static void arm_further(pid_t tid) {
   int error = arm(tid, run.clock);
   if (error != 0 && error != ESRCH && run.clock == TALLY_MON_CLOCK_PERF)
@@ -180,7 +186,8 @@ static void arm_further(pid_t tid) {
   unclocked += error != 0 && error != ESRCH;
 }
 
-/* Threads that come meanwhile see that something is on, and begin by themselves. */
+/* Gives clocks to all existing threads. Threads that are created meanwhile see that profiling is on
+ * and start their own. */
 static void arm_all_others(void) {
   DIR *tasks = opendir("/proc/self/task");
   const struct dirent *task;
@@ -306,7 +313,7 @@ uint32_t mon_clocks_effective_rate(void) {
 void mon_clocks_begin_thread(void) {
   const pid_t tid = own_tid();
   struct mon_thread_clock *old = clock_of(tid);
-  /* Of a thread that had this number before, or given just now by the scan. */
+  /* This clock belongs to an ended thread with the same tid, or the scan has just created it. */
   if (old != NULL)
     remove_clock(old);
   arm_further(tid);
@@ -331,7 +338,7 @@ void mon_clocks_quiet_thread(void) {
 }
 
 void mon_clocks_after_fork(void) {
-  /* Handlers and holders of the lock are threads that are not here. */
+  /* Threads that ran a handler or held the lock do not exist in the child. */
   atomic_store(&in_handlers, 0);
   __atomic_clear(&mon_unaligned_lock, __ATOMIC_RELEASE);
   while (clock_count > 0)

@@ -1,7 +1,8 @@
-/* The clocks that tick: one a thread, on its CPU time, by a real-time signal.
+/* The clocks that cause ticks: one per thread, on its CPU time, with a real-time signal.
  *
- * A target (counting.h) is published, and every thread is given a clock; taking it back ends with
- * no handler looking at it any more. All but what says otherwise is called with mon_lock held. */
+ * A target (counting.h) is published, and every thread is given a clock. When the target is
+ * removed, no handler uses it any more. Callers must hold mon_lock unless a comment says
+ * otherwise. */
 #ifndef TALLY_MON_CLOCKS_H
 #define TALLY_MON_CLOCKS_H
 
@@ -14,43 +15,49 @@
 #include "counting.h"
 
 extern pthread_mutex_t mon_lock;
-/* Takes the lock and gives it back. A thread that is cancelled in between, as close() may be, would
- * hold it for ever: it is cancelled afterwards. Returns what mon_leave() needs. */
+/* mon_enter() takes the lock, and mon_leave() releases it. Cancellation is disabled in between: a
+ * thread that is cancelled there, for example in close(), would hold the lock forever. Returns the
+ * argument for mon_leave(). */
 int mon_enter(void);
 void mon_leave(int entered);
 
-/* In force from the next mon_clocks_start() on. */
+/* These settings take effect at the next mon_clocks_start(). */
 struct mon_settings {
   uint32_t rate_hz;
   uint32_t clock; /* tally_mon_clock */
 };
 
-/* NULL: off. May be read without the lock for whether something is on. */
+/* Returns NULL if profiling is off. May be called without the lock to check whether profiling is
+ * on. */
 const struct mon_target *mon_target_in_force(void);
 
-/* 0, or -1 and errno: the calling thread could have no clock, nothing is on. */
+/* Returns 0, or -1 and errno if the calling thread could not get a clock; profiling is off then. */
 int mon_clocks_start(const struct mon_target *target, const struct mon_settings *settings);
-/* Afterwards nobody looks at the target. */
+/* Turns profiling off; no handler uses the target afterwards. */
 void mon_clocks_stop(void);
-/* Keeps the target and its statistics. 0, or -1 and errno. */
+/* Stops the ticks but keeps the target and its statistics. Both return 0, or -1 and errno. */
 int mon_clocks_pause(void);
 int mon_clocks_resume(void);
 
-/* Also after the end. `size` and `scale_warning` are not touched. */
+/* Fills in the status of the current profiling or of the last one, except `size` and
+ * `scale_warning`. */
 void mon_clocks_status(struct tally_profil_status *status);
-/* What gprof is to divide ticks by. */
+/* Returns the rate by which gprof must divide ticks. */
 uint32_t mon_clocks_effective_rate(void);
 
-/* For threads.c and exec.c: of the calling thread. The first has no lock to be held. */
+/* These are for threads.c and exec.c and affect the calling thread. mon_clocks_running() does not
+ * need the lock. */
 int mon_clocks_running(void);
 void mon_clocks_begin_thread(void);
 void mon_clocks_end_thread(void);
-/* Ends the clock of the calling thread and eats its pending tick, which would survive exec. */
+/* Ends the clock of the calling thread and removes its pending tick, which would survive exec. */
 void mon_clocks_quiet_thread(void);
-/* In a forked child: it has no clocks, but its parent's descriptors. */
+/* Resets the state in a forked child, which inherits the descriptors of its parent's clocks but no
+ * clocks. */
 void mon_clocks_after_fork(void);
 
-/* Of the process that owns what is on; others share its memory (vfork) or came by a bare clone. */
+/* Returns the process that owns the profiling. The caller may be another process: a vfork() child,
+ * which shares its memory, or one that a bare clone() created. */
 pid_t mon_owner(void);
 
 #endif

@@ -1,5 +1,6 @@
-/* One tick: which counter, and how it is incremented. Runs inside of a signal handler: nothing here
- * allocates, waits for another thread's progress, or calls anything but the probe. */
+/* Handles one tick: finds the counter and increments it. This runs in a signal handler, so nothing
+ * here allocates, waits for another thread's progress, or calls anything but the probe of
+ * memory. */
 #ifndef TALLY_MON_COUNTING_H
 #define TALLY_MON_COUNTING_H
 
@@ -14,7 +15,7 @@ enum mon_form { MON_OFF = 0, MON_SHORTS = 1, MON_RANGES = 2, MON_BINS = 3 };
 
 struct mon_range {
   struct tally_profil_map map;
-  unsigned char *shorts; /* any alignment */
+  unsigned char *shorts; /* may be unaligned */
 };
 
 /* Equal bins, for gmon.out. */
@@ -22,22 +23,22 @@ struct mon_bins {
   uint64_t low;
   uint64_t count;
   unsigned shift;  /* a bin has 1 << shift bytes */
-  uint32_t *words; /* ours; or: */
+  uint32_t *words; /* our own counters, or NULL if `shorts` are used */
   unsigned char *shorts;
 };
 
-/* What is counted; not changed while it is on. */
+/* What is counted, and where. It does not change while profiling is on. */
 struct mon_target {
   enum mon_form form;
   struct mon_bins bins;
   size_t range_count;
-  struct mon_range ranges[]; /* by ascending ends, none of them off */
+  struct mon_range ranges[]; /* by ascending ends; none of them is off */
 };
 
 enum mon_outcome { MON_COUNTED, MON_SATURATED, MON_OUTSIDE, MON_LOST };
 
-/* For shorts that no instruction can increment in one step. Handlers run with every signal blocked,
- * so whoever holds it is another thread. */
+/* Protects shorts that no instruction can increment atomically. Handlers run with all signals
+ * blocked, so the holder is always another thread. */
 extern unsigned char mon_unaligned_lock;
 
 static inline enum mon_outcome mon_increment_unaligned(unsigned char *at) {
@@ -79,7 +80,8 @@ static inline enum mon_outcome mon_increment_word(uint32_t *counter) {
   return MON_COUNTED;
 }
 
-/* The program may have unmapped its buffer, or made it read-only: that is no reason to end it. */
+/* The program may have unmapped its buffer or made it read-only; that must not terminate the
+ * program. */
 static inline int mon_short_writable(const unsigned char *at) {
   const uintptr_t first = (uintptr_t)at;
   return mon_word_writable(first) && ((first & 3) != 3 || mon_word_writable(first + 1));
@@ -91,7 +93,7 @@ static inline enum mon_outcome mon_count_short(unsigned char *at, int probe) {
   return mon_increment_short(at);
 }
 
-/* The first range that holds pc; NULL: none. */
+/* Returns the first range that holds pc, or NULL if there is none. */
 static inline const struct mon_range *mon_range_of(const struct mon_target *target, uint64_t pc) {
   size_t least = 0, most = target->range_count;
   while (least < most) {
@@ -102,7 +104,7 @@ static inline const struct mon_range *mon_range_of(const struct mon_target *targ
     else
       most = middle;
   }
-  /* Ends ascend, beginnings need not: a later range may reach further back. */
+  /* Only the ends are sorted: a later range may begin at a lower address. */
   for (; least < target->range_count; ++least)
     if (target->ranges[least].map.low <= pc)
       return &target->ranges[least];
@@ -118,7 +120,7 @@ static inline enum mon_outcome mon_count(const struct mon_target *target, uint64
     return bins->words != NULL ? mon_increment_word(bins->words + bin)
                                : mon_count_short(bins->shorts + 2 * bin, probe);
   }
-  /* One range needs no search: the arithmetic looks at its ends itself. */
+  /* With one range no search is necessary: tally_profil_index_on() checks its bounds. */
   const struct mon_range *range =
       target->range_count == 1 ? target->ranges : mon_range_of(target, pc);
   const uint64_t index =

@@ -1,8 +1,9 @@
 /* exec turns profiling off. The kernel ends the clocks of the old program, but not a tick that is
- * pending in the thread that calls: it would end the new program, which has no handler for it. So
- * the exec functions are put in front of libc's, and quiet the calling thread first; the other
- * threads' ticks end with them. A program that calls the system call itself has no such care taken
- * of it (clocks of perf do not tick inside of it). */
+ * pending in the calling thread; that tick would terminate the new program, which has no handler
+ * for it. Therefore these functions are interposed before libc's exec functions, and remove the
+ * calling thread's clock and tick first; the ticks of other threads end with these threads. A
+ * program that calls the system call directly is not protected in this way (but perf clocks do not
+ * tick during a system call). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -24,8 +25,8 @@ static struct {
   exec_at *execveat;
 } libc;
 
-/* Not at the call: dlsym() may not be called where exec may, in a child of vfork() or in a signal
- * handler. */
+/* Looks up libc's functions in advance: dlsym() must not be called where exec may be, in a child of
+ * vfork() or in a signal handler. */
 __attribute__((constructor)) static void find_libc(void) {
   libc.execve = (exec_path *)dlsym(RTLD_NEXT, "execve");
   libc.execvpe = (exec_path *)dlsym(RTLD_NEXT, "execvpe");
@@ -33,8 +34,8 @@ __attribute__((constructor)) static void find_libc(void) {
   libc.execveat = (exec_at *)dlsym(RTLD_NEXT, "execveat");
 }
 
-/* exec may be called by a handler that interrupts us: the lock is asked for, not waited for. A
- * thread that holds it is about to let it go. */
+/* A handler that interrupts our own code may call exec, so this must not wait for the lock without
+ * a limit. A thread that holds it will release it soon. */
 static int try_lock(void) {
   for (int tries = 0; tries < 1000; ++tries) {
     if (pthread_mutex_trylock(&mon_lock) == 0)
@@ -44,7 +45,7 @@ static int try_lock(void) {
   return 0;
 }
 
-/* Nor may it be cancelled while it holds the lock. */
+/* Tries to take the lock, with cancellation disabled as in mon_enter(). Returns 0 if it fails. */
 static int try_enter(int *cancel_state) {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
   if (try_lock())
@@ -53,8 +54,8 @@ static int try_enter(int *cancel_state) {
   return 0;
 }
 
-/* Whether this thread had a clock to be given back if exec fails. A child of vfork() has the memory
- * of its parent, whose clocks go on. */
+/* Returns whether this thread's clock was removed and must be restored if exec fails. A child of
+ * vfork() shares the memory of its parent, whose clocks must continue. */
 static int quiet(void) {
   int entered;
   if (libc.execve == NULL)
@@ -107,7 +108,8 @@ TALLY_MON_API int execvp(const char *file, char *const argv[]) {
   return execvpe(file, argv, environ);
 }
 
-/* The arguments, with their NULL, as an array `argv` on the stack: exec must not allocate. */
+/* Collects the arguments, with their NULL, in an array `argv` on the stack, because exec must not
+ * allocate. */
 #define COLLECT_ARGUMENTS(first)                                                                   \
   va_list arguments;                                                                               \
   size_t count = 1;                                                                                \

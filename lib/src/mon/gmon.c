@@ -1,4 +1,4 @@
-/* monitor(), monstartup() and moncontrol(): equal bins, written as a GNU gmon.out. */
+/* monitor(), monstartup() and moncontrol(): they count in equal bins and write a GNU gmon.out. */
 #include "gmon.h"
 
 #include <dlfcn.h>
@@ -10,15 +10,15 @@
 
 #include "profil.h"
 
-/* What monitor() or monstartup() began, and may have ended. */
+/* What monitor() or monstartup() has turned on; it may be off again. */
 static struct {
-  struct mon_target *target; /* NULL: nothing was begun */
-  size_t mapped_bytes;       /* of our own counters */
-  int is_open;               /* to be written at exit */
+  struct mon_target *target; /* NULL if there was no such call */
+  size_t mapped_bytes;       /* size of our own counters */
+  int is_open;               /* must be written at exit */
 } session;
 
-/* Bins of four bytes, as glibc's. gprof thinks in units of two, and loses what is in smaller ones.
- */
+/* Bins have at least four bytes, as in glibc. gprof works in units of two bytes and loses counts of
+ * smaller bins. */
 enum { least_shift = 2 };
 
 static int fail(int error) {
@@ -50,7 +50,7 @@ static int begin(const struct mon_bins *bins, size_t mapped_bytes) {
   session.mapped_bytes = mapped_bytes;
   if (mon_clocks_start(session.target, &settings) != 0) {
     const int error = errno;
-    session.mapped_bytes = 0; /* stays the caller's */
+    session.mapped_bytes = 0; /* the caller frees them */
     forget_session();
     return fail(error);
   }
@@ -58,7 +58,7 @@ static int begin(const struct mon_bins *bins, size_t mapped_bytes) {
   return 0;
 }
 
-/* As many bins of 1 << shift bytes as hold [low, high), from a multiple of a bin on. */
+/* Returns bins of 1 << shift bytes that cover [low, high) and begin at a multiple of their size. */
 static struct mon_bins bins_of(uint64_t low, uint64_t high, unsigned shift) {
   struct mon_bins bins;
   memset(&bins, 0, sizeof bins);
@@ -79,7 +79,7 @@ static int start_own(uint64_t low, uint64_t high) {
   bins = bins_of(low, high, least_shift);
   if (bins.count > SIZE_MAX / 8)
     return fail(ENOMEM);
-  /* Pages that nobody counts into cost nothing. */
+  /* Pages without counts take no memory. */
   bytes = (size_t)bins.count * sizeof *bins.words;
   counters =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -115,8 +115,9 @@ static int write_now(const char *path) {
   if (session.target == NULL)
     return fail(ENODATA);
   bins = &session.target->bins;
-  /* The caller's buffer may be gone by now, at exit above all, where a fault would also lose what
-   * the program has not flushed yet. One that is merely read-only can be written of. */
+  /* The caller's buffer may no longer exist, especially at exit, where a fault would also lose
+   * output that the program has not flushed yet. A buffer that is read-only can still be written to
+   * the file. */
   if (bins->words == NULL && !mon_space_readable((uintptr_t)bins->shorts, 2 * bins->count))
     return fail(EFAULT);
   return mon_gmon_write(path, bins, mon_clocks_effective_rate());
@@ -163,7 +164,7 @@ int moncontrol(int mode) {
   }
   mon_leave(entered);
   if (before < 0) {
-    /* Of a program with -pg, whose profile is libc's. */
+    /* A program built with -pg has libc's profile, which libc's function controls. */
     void (*const next)(int) = (void (*)(int))dlsym(RTLD_NEXT, "moncontrol");
     if (next != NULL)
       next(mode);
@@ -181,15 +182,15 @@ int tally_mon_write(const char *path) {
 
 /* --- begin and end of the program ------------------------------------------------------------- */
 
-/* A child's file would hold its parent's counts a second time; and without a name of its own it
- * would take the place of its parent's. */
+/* A child's file would contain its parent's counts a second time; and without a name of its own it
+ * would replace the file of its parent. */
 static void child_after_fork(void) {
   if (session.target == NULL)
     return;
   if (session.mapped_bytes != 0)
     madvise(session.target->bins.words, session.mapped_bytes, MADV_DONTNEED);
   else
-    session.is_open = 0; /* the caller's buffer is the caller's to write */
+    session.is_open = 0; /* writing the caller's buffer is up to the caller */
   session.is_open &= mon_gmon_name_has_pid();
 }
 
@@ -215,7 +216,8 @@ __attribute__((constructor)) static void start_by_environment(void) {
 
 __attribute__((destructor)) static void end_by_exit(void) {
   int entered;
-  /* Not in a child by a bare clone: it is not its file, and the lock may be held for ever. */
+  /* Do nothing in a child of a bare clone(): the file belongs to its parent, and the lock may be
+   * held forever. */
   if (!session.is_open || mon_owner() != getpid())
     return;
   entered = mon_enter();

@@ -1,4 +1,4 @@
-/* The file gmon.out, and where code lies. */
+/* Writes the file gmon.out, and finds the program's code. */
 #ifndef TALLY_MON_GMON_H
 #define TALLY_MON_GMON_H
 
@@ -6,14 +6,16 @@
 
 #include "counting.h"
 
-/* path NULL: the name by the environment. 0, or -1 and errno. */
+/* Writes the file. If `path` is NULL, the environment determines the name. Returns 0, or -1 and
+ * errno. */
 int mon_gmon_write(const char *path, const struct mon_bins *bins, uint32_t rate_hz);
-/* One line on standard error, after errno: at exit there is nobody else to be told. */
+/* Prints errno's message as one line on standard error: at exit, there is no caller to return an
+ * error to. */
 void mon_gmon_complain(void);
-/* Whether GMON_OUT_PREFIX gives every process its own file. */
+/* Returns whether GMON_OUT_PREFIX gives every process a file of its own. */
 int mon_gmon_name_has_pid(void);
 
-/* The executable segments of the main program; 0: not found. */
+/* Finds the executable segments of the main program. Returns 0 if there are none. */
 int mon_main_text(uint64_t *low, uint64_t *high);
 
 #endif

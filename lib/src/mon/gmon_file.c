@@ -1,11 +1,11 @@
 /* GNU gmon.out, as gprof reads it (binutils, gprof/gmon_out.h and gmon_io.c). Byte order and
- * pointer size are the machine's. A file is one header and histograms:
+ * pointer size are those of the machine. A file consists of one header and histograms:
  *
  * - header: "gmon"; int32 version 1; 12 zero bytes
  * - histogram: byte 0; pointers low_pc, high_pc; int32 bins; int32 rate;
  *   char[15] dimension; char abbreviation; bins times uint16
  *
- * Histograms of one range are added up by gprof. */
+ * gprof adds up histograms of one range. */
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
@@ -21,7 +21,7 @@
 /* --- where code lies -------------------------------------------------------------------------- */
 
 struct object {
-  uint64_t pc; /* looked for; 0: the first object, which is the program */
+  uint64_t pc; /* the address to find; 0 for the first object, which is the program */
   uint64_t bias, low, high;
 };
 
@@ -37,7 +37,7 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *wanted) {
     const uint64_t low = info->dlpi_addr + segment->p_vaddr, high = low + segment->p_memsz;
     if (segment->p_type != PT_LOAD || low == high)
       continue;
-    /* A range may begin before the code: at __executable_start, say. */
+    /* A range may begin in a segment without code, for example at __executable_start. */
     found |= object->pc >= low && object->pc < high;
     if ((segment->p_flags & PF_X) == 0)
       continue;
@@ -56,7 +56,7 @@ int mon_main_text(uint64_t *low, uint64_t *high) {
   return 1;
 }
 
-/* From run time to link time; 0 for code that no object holds. */
+/* Returns the difference of run-time and link-time addresses; 0 for code that is in no object. */
 static uint64_t bias_of(uint64_t pc) {
   struct object object = {pc, 0, 0, 0};
   return dl_iterate_phdr(find_object, &object) ? object.bias : 0;
@@ -71,7 +71,7 @@ static const char *prefix(void) {
 
 int mon_gmon_name_has_pid(void) { return prefix() != NULL; }
 
-/* 0: too long. */
+/* Returns 0 if the name is too long. */
 static int default_name(char *name, size_t room) {
   const char *const front = prefix();
   const int length = front != NULL ? snprintf(name, room, "%s.%ld", front, (long)getpid())
@@ -96,8 +96,8 @@ static uint32_t counter(const struct mon_bins *bins, uint64_t bin) {
   return value;
 }
 
-/* Of record number `round`, the first of which is 0: what is left of a counter, as far as 16 bits
- * hold it. Above 65535 it goes on in the next. */
+/* Returns a counter's share of record number `round` (from 0): what the earlier records leave of
+ * it, up to 65535. The next record holds the remainder. */
 static uint16_t part_of(uint32_t value, uint32_t round) {
   const uint64_t before = (uint64_t)round * UINT16_MAX;
   const uint64_t left = value > before ? value - before : 0;

@@ -15,7 +15,7 @@ static const uint32_t computed_scale = UINT32_MAX; /* p_scale == -1 */
 
 static struct tally_profil_options chosen = {sizeof chosen, default_hz, TALLY_MON_ABI_AIX,
                                              TALLY_MON_CLOCK_AUTO};
-static struct mon_target *in_force; /* what profil() turned on */
+static struct mon_target *in_force; /* set by profil() */
 static uint32_t scale_warning;
 
 struct mon_settings mon_profil_settings(void) {
@@ -34,7 +34,7 @@ static void turn_off(void) {
   in_force = NULL;
 }
 
-/* Takes the target, also when it fails. */
+/* Turns profiling on. Takes ownership of `target`, even if it fails. */
 static int turn_on(struct mon_target *target) {
   const struct mon_settings settings = mon_profil_settings();
   if (mon_clocks_start(target, &settings) != 0) {
@@ -59,7 +59,7 @@ static struct mon_target *new_target(enum mon_form form, size_t ranges) {
   return target;
 }
 
-/* By its scale alone: a buffer of no size is not a request to turn anything off. */
+/* Checks the scale alone: an empty buffer does not request to turn anything off. */
 static int scale_is_off(const struct tally_profil_map *map) {
   struct tally_profil_map with_room = *map;
   with_room.bytes = 2;
@@ -95,7 +95,7 @@ static int profil_shorts(const void *buffer, size_t bytes, size_t offset, unsign
   target = new_target(MON_SHORTS, 1);
   if (target == NULL)
     return fail(ENOMEM);
-  target->range_count = bytes >= 2; /* without a short it is on, and counts nothing */
+  target->range_count = bytes >= 2; /* without a short it is on but counts nothing */
   target->ranges[0].map = map;
   target->ranges[0].shorts = (unsigned char *)(uintptr_t)buffer;
   if (form == MON_SHORTS)
@@ -105,9 +105,11 @@ static int profil_shorts(const void *buffer, size_t bytes, size_t offset, unsign
 
 /* --- form 2 ----------------------------------------------------------------------------------- */
 
-/* One element of the caller's array, which need not be aligned; 0: it cannot be read. */
+/* Copies one element of the caller's array, which may be unaligned. Returns 0 if it cannot be
+ * read. */
 static int read_element(const char *array, size_t index, struct prof *element) {
-  const uintptr_t at = (uintptr_t)array + index * sizeof *element; /* array may be anything */
+  /* The array may be any address. */
+  const uintptr_t at = (uintptr_t)array + index * sizeof *element;
   if (!mon_space_readable(at, sizeof *element))
     return 0;
   memcpy(element, (const void *)at, sizeof *element);
@@ -125,12 +127,12 @@ static struct tally_profil_map map_of(const struct prof *element) {
   if (map.scale == computed_scale) {
     map.scale = tally_profil_fit(map.low, map.high, map.bytes);
     map.fitted = 1;
-    map.strict = 1; /* a scale of 2 that nobody asked for spreads like any other */
+    map.strict = 1; /* a computed scale of 2 spreads like any other scale */
   }
   return map;
 }
 
-/* Of all elements that count, for EFAULT. */
+/* The space of all elements that count, for the check for EFAULT. */
 struct space {
   uintptr_t low, end;
   int bad;
@@ -149,7 +151,7 @@ static void extend(struct space *space, const struct prof *element) {
     space->end = end;
 }
 
-/* The elements before the last; SIZE_MAX: they cannot be read. */
+/* Returns the number of elements before the last, or SIZE_MAX if they cannot be read. */
 static size_t count_elements(const char *array) {
   struct prof element;
   for (size_t i = 0; read_element(array, i, &element); ++i)
@@ -158,7 +160,7 @@ static size_t count_elements(const char *array) {
   return SIZE_MAX;
 }
 
-/* NULL and errno. */
+/* Builds a target from the caller's array. Returns NULL and sets errno if it fails. */
 static struct mon_target *target_of(const char *array) {
   const size_t count = count_elements(array);
   struct mon_target *const target = count == SIZE_MAX ? NULL : new_target(MON_RANGES, count);
@@ -178,7 +180,7 @@ static struct mon_target *target_of(const char *array) {
     map = map_of(&element);
     if (map.abi == TALLY_PROFIL_AIX && map.scale > 0xFFFF)
       scale_warning = 1;
-    /* A range that is off, or has no buffer, is not there, and its buffer is not looked at. */
+    /* A range that is off, or has no buffer, is ignored, and its buffer is not checked. */
     if (element.p_bufsize == 0 || scale_is_off(&map))
       continue;
     extend(&space, &element);
@@ -227,7 +229,7 @@ static int profil_ranges(const char *array) {
 int tally_profil(const void *buffer, size_t bytes, size_t offset, unsigned int scale) {
   const int entered = mon_enter();
   int result;
-  /* Whatever an unsigned -1 was before it became a size_t. */
+  /* -1 may have been an unsigned int before it was converted to size_t. */
   if (bytes == SIZE_MAX || bytes == UINT_MAX)
     result = profil_ranges(buffer);
   else

@@ -1,10 +1,10 @@
-/* What profil() and gmon.out share. */
+/* Shared by profil() and gmon.out. */
 #ifndef TALLY_MON_PROFIL_H
 #define TALLY_MON_PROFIL_H
 
 #include "clocks.h"
 
-/* As tally_profil_options() left them. */
+/* Returns the settings of the last call of tally_profil_options(). */
 struct mon_settings mon_profil_settings(void);
 
 #endif

@@ -1,8 +1,9 @@
-/* profil()'s arithmetic: which short of the buffer a program counter counts into.
+/* The arithmetic of profil(): which short of the buffer a program counter increments.
  *
- * The one place that holds it. Freestanding, C11 and C++: the model, what runs inside of a program,
- * and profil() itself include it. The source is AIX's manual page; where it is silent, V7, BSD and
- * gprof. A scale is an unsigned fraction of 65536: the buffer's bytes for each byte of code. */
+ * This is the only implementation. It is freestanding C11 and C++; the model, the code that runs
+ * inside of a program, and profil() itself include it. It follows AIX's manual page, and where that
+ * is silent, V7, BSD and gprof. A scale is an unsigned fraction of 65536: bytes of the buffer for
+ * each byte of code. */
 #ifndef TALLY_MON_PROFIL_INDEX_H
 #define TALLY_MON_PROFIL_INDEX_H
 
@@ -13,26 +14,28 @@ extern "C" {
 #endif
 
 enum tally_profil_abi {
-  TALLY_PROFIL_AIX = 0,   /* rounds up to a half-word; 16 bits of scale, of which 0 and 1 are off */
-  TALLY_PROFIL_BSD = 1,   /* rounds down; scale up to 0x10000, 0 is off */
-  TALLY_PROFIL_GLIBC = 2, /* halves first; any scale, 0 is everything in one */
+  TALLY_PROFIL_AIX = 0, /* rounds up to a half-word; the scale has 16 bits, 0 and 1 turn it off */
+  TALLY_PROFIL_BSD = 1, /* rounds down; the scale is at most 0x10000, 0 turns it off */
+  /* Halves the distance first; any scale, 0 counts everything in one short. */
+  TALLY_PROFIL_GLIBC = 2,
 };
 
 #define TALLY_PROFIL_OUTSIDE UINT64_MAX
 
 struct tally_profil_map {
   uint64_t low;   /* the first pc */
-  uint64_t high;  /* exclusive; 0: no end but the buffer's */
-  uint64_t bytes; /* of the buffer */
-  uint32_t scale; /* as the caller gave it, or by tally_profil_fit() */
+  uint64_t high;  /* exclusive; 0 if only the buffer limits the range */
+  uint64_t bytes; /* size of the buffer */
+  uint32_t scale; /* as given by the caller, or by tally_profil_fit() */
   uint8_t abi;    /* tally_profil_abi */
-  uint8_t strict; /* AIX: scale 2 by the formula, not everything in the first short */
-  uint8_t fitted; /* the scale was computed: the topmost pcs, which rounding would drop, count into
-                     the last short */
+  /* AIX: scale 2 follows the formula, instead of counting everything in the first short. */
+  uint8_t strict;
+  /* The scale was computed: the topmost pcs, which rounding would drop, count in the last short. */
+  uint8_t fitted;
 };
 
-/* The scale that is in force. AIX: the low 16 bits; so 0x10000 and 0x20001 are off, and 0x1FFFF is
- * 0xFFFF. */
+/* Returns the effective scale. With the AIX ABI this is the low 16 bits, so 0x10000 and 0x20001
+ * turn counting off, and 0x1FFFF is 0xFFFF. */
 static inline uint32_t tally_profil_scale(const struct tally_profil_map *map) {
   switch (map->abi) {
   case TALLY_PROFIL_AIX:
@@ -44,7 +47,7 @@ static inline uint32_t tally_profil_scale(const struct tally_profil_map *map) {
   }
 }
 
-/* Whether nothing is counted at all. A buffer without a short holds none. */
+/* Returns whether nothing is counted at all, also because the buffer has no room for a short. */
 static inline int tally_profil_is_off(const struct tally_profil_map *map) {
   const uint32_t scale = tally_profil_scale(map);
   if (map->bytes < 2)
@@ -59,8 +62,9 @@ static inline int tally_profil_is_off(const struct tally_profil_map *map) {
   }
 }
 
-/* The scale that spreads [low, high) over the buffer (p_scale == -1): bytes * 65536 / (high - low),
- * but at least 2 and at most 0xFFFF. Divided bit by bit, for the product has up to 80 bits. */
+/* Returns the scale that spreads [low, high) over the buffer (p_scale == -1): bytes * 65536 / (high
+ * - low), but at least 2 and at most 0xFFFF. It divides bit by bit, because the product has up to
+ * 80 bits. */
 static inline uint32_t tally_profil_fit(uint64_t low, uint64_t high, uint64_t bytes) {
   const uint64_t span = high - low;
   uint64_t rest = bytes;
@@ -80,18 +84,20 @@ static inline uint32_t tally_profil_fit(uint64_t low, uint64_t high, uint64_t by
   return quotient < 2 ? 2 : quotient;
 }
 
-/* (distance * scale) >> 16, exact; the largest value where that has more than 64 bits. In two
- * parts: distance = 65536 a + b gives a * scale + (b * scale >> 16). */
+/* Returns (distance * scale) >> 16 exactly, or the largest value if that has more than 64 bits. It
+ * computes two parts: distance = 65536 a + b gives a * scale + (b * scale >> 16). */
 static inline uint64_t tally_profil_scaled(uint64_t distance, uint32_t scale) {
   const uint64_t high = distance >> 16;
   const uint64_t low = ((distance & 0xFFFFU) * scale) >> 16;
-  /* Two factors below 2^32 and what is carried fit; a division costs more than all the rest. */
+  /* If both factors are below 2^32, product and carry fit. This check avoids a division, which
+   * would cost more than everything else. */
   if (high > UINT32_MAX && scale != 0 && high > (UINT64_MAX - low) / scale)
     return UINT64_MAX;
   return high * scale + low;
 }
 
-/* tally_profil_index() of a map that is not off: for ticks, whose map was looked at once. */
+/* Does the same as tally_profil_index() for a map that is known not to be off, because that is
+ * checked once and not at each tick. */
 static inline uint64_t tally_profil_index_on(const struct tally_profil_map *map, uint64_t pc) {
   const uint32_t scale = tally_profil_scale(map);
   const uint64_t shorts = map->bytes / 2;
@@ -103,7 +109,7 @@ static inline uint64_t tally_profil_index_on(const struct tally_profil_map *map,
   case TALLY_PROFIL_AIX:
     if (scale == 2 && !map->strict)
       return 0;
-    /* Half-words, rounded up; at a 16-bit scale the bytes stay below 2^64 - 1. */
+    /* At a 16-bit scale the scaled distance is below 2^64 - 1, so that adding 1 cannot overflow. */
     index = (tally_profil_scaled(distance, scale) + 1) / 2;
     break;
   case TALLY_PROFIL_BSD:
@@ -118,16 +124,17 @@ static inline uint64_t tally_profil_index_on(const struct tally_profil_map *map,
   return map->fitted ? shorts - 1 : TALLY_PROFIL_OUTSIDE;
 }
 
-/* The short that `pc` counts into, or TALLY_PROFIL_OUTSIDE. */
+/* Returns the short that `pc` increments, or TALLY_PROFIL_OUTSIDE. */
 static inline uint64_t tally_profil_index(const struct tally_profil_map *map, uint64_t pc) {
   return tally_profil_is_off(map) ? TALLY_PROFIL_OUTSIDE : tally_profil_index_on(map, pc);
 }
 
-/* The first pc that counts into short `index` or a later one; UINT64_MAX where none does. Pcs of
- * one short stand together, as index never falls while pc grows: so two of these bound a bin. */
+/* Returns the first pc that increments short `index` or a later one, or UINT64_MAX if there is
+ * none. The index never decreases while the pc increases, so the pcs of one short are contiguous,
+ * and two calls give the bounds of a bin. */
 static inline uint64_t tally_profil_first_pc(const struct tally_profil_map *map, uint64_t index) {
   uint64_t least = map->low, most = map->high != 0 ? map->high - 1 : UINT64_MAX - 1;
-  /* OUTSIDE is above every index, so what lies behind the buffer counts as later. */
+  /* TALLY_PROFIL_OUTSIDE is larger than every index, so pcs behind the buffer count as later. */
   if (most < least || tally_profil_index(map, most) < index)
     return UINT64_MAX;
   while (least < most) {

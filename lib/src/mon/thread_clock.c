@@ -13,15 +13,17 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-/* What a timer of ours carries; its address tells it from other timers. */
+/* The value of our timers' signals; its address distinguishes them from other timers. */
 static char timer_mark;
 
-/* Below this a perf clock is not used: a real-time signal that finds the queue full becomes a
- * SIGIO, which ends a program that does not handle it. The limit is one for all processes of the
- * user. A timer has its place in the queue from the beginning. */
+/* If the limit of pending signals is below this, no perf clock is used: a real-time signal that
+ * finds the queue full becomes a SIGIO, which terminates a program that does not handle it. The
+ * limit applies to all processes of a user together. A timer reserves its entry in the queue when
+ * it is created. */
 static const rlim_t least_queue = 1024;
 
-/* The descriptor where the program is less likely to meet it, or the one that was given. */
+/* Moves a descriptor to a number that the program is less likely to use. Returns the original one
+ * if that fails. */
 static int move_up(int fd) {
   struct rlimit limit;
   int moved = -1;
@@ -49,16 +51,16 @@ static int arm_perf(struct mon_thread_clock *clock, pid_t tid, uint32_t rate_hz,
   attr.sample_period = 1000000000U / rate_hz;
   attr.wakeup_events = 1;
   attr.disabled = 1;
-  /* All that an unprivileged user gets. It also means that no tick can fall between a bare execve
-   * system call and the new image, where it would be deadly. */
+  /* This is what an unprivileged user may count. It also ensures that no tick can occur between a
+   * bare execve system call and the new image, which it would terminate. */
   attr.exclude_kernel = 1;
   attr.exclude_hv = 1;
   fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, (unsigned long)PERF_FLAG_FD_CLOEXEC);
   if (fd < 0)
     return errno;
   fd = move_up(fd);
-  /* One tick at a time: the handler asks for the next. So nothing queues in a thread that blocks
-   * the signal, however long it does. */
+  /* The clock ticks once, and the handler requests the next tick. Therefore ticks do not queue in a
+   * thread that blocks the signal, however long it does. */
   if (fcntl(fd, F_SETSIG, signal) != 0 || fcntl(fd, F_SETOWN_EX, &owner) != 0 ||
       fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) != 0 || ioctl(fd, PERF_EVENT_IOC_REFRESH, 1) != 0) {
     const int error = errno;
@@ -70,8 +72,8 @@ static int arm_perf(struct mon_thread_clock *clock, pid_t tid, uint32_t rate_hz,
   return 0;
 }
 
-/* The kernel's number for the CPU clock of a thread (linux/posix-timers.h: CPUCLOCK_SCHED | per
- * thread). pthread_getcpuclockid() gives the same, for a pthread_t. */
+/* Returns the kernel's number for the CPU clock of a thread (linux/posix-timers.h: CPUCLOCK_SCHED |
+ * per thread). pthread_getcpuclockid() returns the same for a pthread_t. */
 static clockid_t cpu_clock_of(pid_t tid) { return (clockid_t)(~(unsigned)tid << 3 | 6U); }
 
 static int arm_timer(struct mon_thread_clock *clock, pid_t tid, uint32_t rate_hz, int signal) {
@@ -121,7 +123,7 @@ void mon_thread_clock_forget(struct mon_thread_clock *clock) {
 }
 
 uint32_t mon_tick_kind(const siginfo_t *info) {
-  /* An event that has used up its one overflow says that it hung up. */
+  /* After its only permitted overflow, an event reports a hang-up. */
   if (info->si_code == POLL_HUP || info->si_code == POLL_IN)
     return TALLY_MON_CLOCK_PERF;
   if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &timer_mark)

@@ -1,4 +1,4 @@
-/* One thread's clock: a perf descriptor or a POSIX timer. */
+/* The clock of one thread: a perf descriptor or a POSIX timer. */
 #ifndef TALLY_MON_THREAD_CLOCK_H
 #define TALLY_MON_THREAD_CLOCK_H
 
@@ -11,24 +11,25 @@
 
 struct mon_thread_clock {
   pid_t tid;
-  uint32_t kind; /* tally_mon_clock; AUTO: it has none, or none any more */
+  uint32_t kind; /* tally_mon_clock; AUTO if there is no clock, or no clock any more */
   int fd;
   timer_t timer;
 };
 
-/* 0, or an errno value. clock->kind says what it became. kind AUTO: perf, or else a timer. */
+/* Creates the clock of thread `tid`. AUTO selects perf, or a timer if perf fails. Returns 0 or an
+ * errno value; clock->kind is the kind that was created. */
 int mon_thread_clock_arm(struct mon_thread_clock *clock, pid_t tid, uint32_t kind, uint32_t rate_hz,
                          int signal);
 void mon_thread_clock_disarm(struct mon_thread_clock *clock);
-/* In a forked child, to whom the timers did not come along. */
+/* Closes the descriptor in a forked child, which does not inherit timers. */
 void mon_thread_clock_forget(struct mon_thread_clock *clock);
 
-/* Of a signal that arrived: whether one of ours sent it, and which kind. Async-signal-safe, as the
- * next one. */
+/* Returns the kind of clock that sent a signal, AUTO if it was not one of ours. This and the next
+ * function are async-signal-safe. */
 uint32_t mon_tick_kind(const siginfo_t *info);
 /* Lets a perf clock tick once more. */
 void mon_tick_again(const siginfo_t *info);
-/* Periods that a timer passed over. */
+/* Returns the number of periods that a timer has missed. */
 uint64_t mon_tick_missed(const siginfo_t *info);
 
 #endif

@@ -1,7 +1,8 @@
-/* Threads that are made while profiling is on get a clock as they begin; forked children go on.
+/* Gives threads that are created while profiling is on a clock when they begin; forked children
+ * continue to be profiled.
  *
- * pthread_create() and thrd_create() are put in front of libc's. A thread made by a bare clone()
- * system call is seen only by the scan at the next call that turns profiling on. */
+ * pthread_create() and thrd_create() are interposed before libc's. A thread that a bare clone()
+ * system call creates is found only by the scan at the next call that turns profiling on. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@
 typedef int create_pthread(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 typedef int create_thrd(thrd_t *, thrd_start_t, void *);
 
-/* Of one thread that begins; freed by it. */
+/* Arguments of a new thread, which frees them. */
 struct beginning {
   void *(*start)(void *);
   thrd_start_t start_thrd;
@@ -32,7 +33,8 @@ static void end_thread(void *unused) {
 
 static void begin_thread(void) {
   int entered;
-  /* Its clock would outlive it otherwise. Also if profiling is turned on only later. */
+  /* Registers the thread for end_thread(), because its clock would otherwise outlive it. This is
+   * done even if profiling is off, because it may be turned on later. */
   if (have_ending)
     pthread_setspecific(ending, &ending);
   if (!mon_clocks_running())

@@ -8,16 +8,16 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The smallest page that Linux has: larger ones are probed more than once. */
+/* The smallest page size of Linux; larger pages are probed more than once. */
 enum { page_bytes = 4096 };
 static const uint64_t most_probed = (uint64_t)16 << 20;
 
 static uintptr_t word_of(uintptr_t address) { return address & ~(uintptr_t)3; }
 
-/* The kernel adds 0 to the word, in one atomic step: a read-only, absent or truncated page is
- * EFAULT. Unlike process_vm_writev() it needs no right to trace oneself, and it cannot undo what
- * another thread counts meanwhile. A filter that refuses futex() altogether leaves no threaded
- * program alive; should there be one, memory counts as good. */
+/* The kernel adds 0 to the word atomically, and returns EFAULT if the page is read-only, absent or
+ * truncated. Unlike process_vm_writev(), this requires no permission to trace the own process, and
+ * cannot undo what another thread counts meanwhile. A seccomp filter that refuses futex()
+ * altogether would break every threaded program; if there is one, memory counts as writable. */
 int mon_word_writable(uintptr_t address) {
   static uint32_t nobody_waits;
   const long add_nothing = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, 0);
@@ -26,7 +26,7 @@ int mon_word_writable(uintptr_t address) {
   return result >= 0 || errno != EFAULT;
 }
 
-/* The kernel reads the word, and waits for no time at all if it has this value. */
+/* The kernel reads the word, and if it has this value, waits with a timeout of 0. */
 static int word_readable(uintptr_t address) {
   static const struct timespec no_time = {0, 0};
   const long result = syscall(SYS_futex, word_of(address), FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
@@ -46,18 +46,18 @@ static int probe_pages(uintptr_t start, uint64_t bytes, int (*good)(uintptr_t)) 
   }
 }
 
-/* By the map of the process, so that a large and sparse buffer stays sparse. -1: there is no map.
- */
+/* Reads the map of the process, so that a large sparse buffer remains sparse. Returns -1 if there
+ * is no map. */
 static int mapped_writable(uintptr_t start, uint64_t bytes) {
   FILE *maps = fopen("/proc/self/maps", "re");
   char line[512];
-  uintptr_t next = start; /* writable up to here */
+  uintptr_t next = start; /* writable up to this address */
   if (maps == NULL)
     return -1;
   while (next - start < bytes && fgets(line, sizeof line, maps) != NULL) {
     uint64_t low, high;
     char rights[5];
-    /* A line that is longer than this is read in pieces; the others have no such form. */
+    /* A longer line is read in pieces; the further pieces do not match this format. */
     if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &low, &high, rights) == 3 && low <= next &&
         next < high && rights[1] == 'w')
       next = (uintptr_t)high;

@@ -24,11 +24,11 @@ namespace tally {
 
 namespace {
 
-// What a user asked for, as ids.
+// The functions, or the file and line, that the user requested.
 struct Wanted {
-  std::vector<bool> functions; // by id; empty: all
-  FileId file = none<FileId>;  // none: all
-  uint32_t line = 0;           // 0: all
+  std::vector<bool> functions; // by id; empty means all
+  FileId file = none<FileId>;  // none means all
+  uint32_t line = 0;           // 0 means all
 };
 
 bool ends_in_path(std::string_view path, std::string_view end) {
@@ -89,14 +89,15 @@ Result<Wanted> find_wanted(const CostProfile &profile, std::string_view what) {
 
 using Lines = std::map<uint32_t, AnnotatedLine>;
 
-// Of a line that was asked for, as many to both sides.
+// The number of lines shown before and after a requested line.
 constexpr uint32_t around = 10;
 
-// Fills in the text of every line near one with cost, or near the one that was asked for.
+// Adds the text of the lines near each line with cost. If no line has cost, adds those near
+// `wanted_line`; otherwise adds `wanted_line` itself. A `wanted_line` of 0 means none.
 Result<void> read_lines(const std::string &path, AnnotatedFile &file, Lines &lines,
                         const AnnotateOptions &options, uint32_t wanted_line) {
   std::vector<std::pair<uint64_t, uint64_t>> shown;
-  uint32_t also = 0; // the line that was asked for, which has no cost
+  uint32_t also = 0; // the requested line, if it has no cost but others have
   const auto add = [&](uint64_t line, uint64_t context) {
     const uint64_t first = line > context ? line - context : 1;
     if (shown.empty() || first > shown.back().second + 1)
@@ -137,19 +138,19 @@ Result<void> read_lines(const std::string &path, AnnotatedFile &file, Lines &lin
   return {};
 }
 
-// Costs by file and line.
+// Sums costs by file and line.
 class LineCosts {
 public:
   struct File {
     Lines lines;
-    // Where in its line's calls a callee is.
+    // By line and callee: the index in AnnotatedLine::calls.
     std::map<std::pair<uint32_t, CostFunctionId>, size_t> calls;
   };
 
   LineCosts(const CostProfile &profile, const CallGraph &graph, const Wanted &wanted)
       : profile_(profile), graph_(graph), wanted_(wanted), width_(profile.events().size()) {}
 
-  // False: a sum leaves 64 bits.
+  // Returns false if a sum exceeds 64 bits.
   bool add(const CostBlock &block) {
     if ((!wanted_.functions.empty() && !wanted_.functions[index_of(block.function)]) ||
         (wanted_.file != none<FileId> && wanted_.file != block.file))
@@ -187,8 +188,8 @@ private:
     line.inclusive.resize(width_, 0);
     return &line;
   }
-  // The costs of a call within a cycle hold each other. So do those of "f" and "f'2", its next
-  // level of recursion: both are rows of the same lines.
+  // Returns whether the calls of `to` by `from` may contain each other's costs. That is so within a
+  // cycle, and for "f" and "f'2", its next level of recursion, because both have the same lines.
   bool recurs(CostFunctionId from, CostFunctionId to) const {
     if (graph_.same_component(index_of(from), index_of(to)))
       return true;
@@ -223,7 +224,7 @@ Result<AnnotatedFile> annotated_file(const CostProfile &profile, FileId id, Line
   file.self.assign(profile.events().size(), 0);
   for (auto &[number, line] : lines) {
     for (size_t e = 0; e < file.self.size(); ++e)
-      file.self[e] += line.self[e]; // no larger than the totals
+      file.self[e] += line.self[e]; // cannot overflow: at most the total
     std::ranges::stable_sort(line.calls, [](const AnnotatedCall &a, const AnnotatedCall &b) {
       return a.inclusive[0] > b.inclusive[0];
     });
@@ -237,7 +238,7 @@ Result<AnnotatedFile> annotated_file(const CostProfile &profile, FileId id, Line
   if (lines.empty() && wanted_line > 0)
     return fail(ErrorCode::not_found,
                 file.source.empty()
-                    ? "there is no cost near that line, and the source is not here"
+                    ? "there is no cost near that line, and its source file was not found"
                     : fmt::format("{} ends with line {}", file.source, file.source_lines),
                 std::string(what));
   for (auto &[number, line] : lines)
@@ -278,7 +279,7 @@ Result<Annotation> annotate(const CostProfile &profile, std::string_view what,
               annotated_file(profile, id, std::move(file.lines), what, wanted.line, options));
     out.files.push_back(std::move(annotated));
   }
-  // A function's own file before those of what was inlined into it.
+  // The files that define the functions precede those of inlined code.
   std::ranges::stable_sort(out.files, [&](const AnnotatedFile &a, const AnnotatedFile &b) {
     const bool a_own = own_files.contains(a.file), b_own = own_files.contains(b.file);
     return a_own != b_own ? a_own : a.self[0] > b.self[0];
@@ -308,7 +309,8 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
     if (!file.problem.empty())
       out += fmt::format("the source cannot be read: {}\n", file.problem);
     else if (file.source.empty() && !file.file.empty())
-      out += "the source is not here; --source-dir DIR or --source-map FROM=TO tells where it is\n";
+      out += "the source file was not found; locate it with --source-dir DIR or --source-map "
+             "FROM=TO\n";
     TextTable text;
     text.cut_text();
     text.add_column("self%", true, Role::highlight);
@@ -333,7 +335,7 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
                     cell(line.inclusive, false),
                     line.line == 0 ? "?" : fmt::format("{}", line.line), expand_tabs(line.text)});
       for (const AnnotatedCall &call : line.calls)
-        // The costs of calls within a recursion hold each other: they are no part of the total.
+        // Recursive calls contain each other's costs, so their sum is not a share of the total.
         text.add_row({"", "",
                       call.recursive ? std::string()
                                      : fmt::format("{:.2f}%", percent(call.inclusive[0], total)),

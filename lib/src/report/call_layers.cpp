@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view call_operator = "operator()";
 
-// The qualified name without return type, template arguments, parameters and libc++'s inline
-// namespace: "std::__invoke" of "void std::__1::__invoke[abi:v15006]<f&>(f&)".
+// Returns the qualified name without return type, template arguments, parameters and libc++'s
+// inline namespace: "std::__invoke" for "void std::__1::__invoke[abi:v15006]<f&>(f&)".
 std::string bare_name(std::string_view function) {
   std::string out;
   int depth = 0;
@@ -29,7 +29,7 @@ std::string bare_name(std::string_view function) {
     else if ((c == '>' && !arrow) || c == ')' || c == ']' || c == '}')
       --depth;
     else if (depth == 0 && c == ' ')
-      out.clear(); // the return type stands before it
+      out.clear(); // the text before the blank is the return type
     else if (depth == 0)
       out += c;
     if (depth == 0 && out == "std::__1::")
@@ -61,7 +61,7 @@ constexpr auto layers = [] {
 } // namespace
 
 bool is_call_layer(std::string_view function) {
-  // Cheap, for nearly all functions.
+  // This cheap test rejects nearly all functions.
   if (function.find("std::") == function.npos)
     return false;
   return std::ranges::binary_search(layers, std::string_view(bare_name(function)));

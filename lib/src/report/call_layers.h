@@ -1,12 +1,12 @@
-// Functions of the standard library that do nothing but call another one.
+// Recognizes the functions of the standard library that only call another one.
 #pragma once
 
 #include <string_view>
 
 namespace tally {
 
-// Whether it is a layer of std::invoke, std::function, std::bind, std::apply or std::thread, in
-// libstdc++ or libc++. `function` is demangled.
+// Returns whether `function`, a demangled name, is a layer of std::invoke, std::function,
+// std::bind, std::apply or std::thread, in libstdc++ or libc++.
 bool is_call_layer(std::string_view function);
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// Addresses of stacks as their objects' files have them.
+// Converts the addresses in stacks to link-time addresses of object files.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,15 @@
 namespace tally {
 
 struct CodeAddress {
-  ModuleId module = none<ModuleId>; // none: no file's, and the address is a run-time one
-  uint64_t address = 0;             // link-time
+  ModuleId module = none<ModuleId>; // none if the address is in no known file
+  uint64_t address = 0;             // link-time; run-time if there is no module
   std::optional<uint64_t> bias;     // run-time address - link-time address
 };
 
 class CodeAddresses {
 public:
-  // The profile and the symbolizer outlive it.
+  // Opens the module of each mapping. The profile and the symbolizer must outlive this object.
+  // `pid` is a process that maps the files, or 0.
   CodeAddresses(const StackProfile &profile, Symbolizer &symbolizer, Diagnostics &diagnostics,
                 int pid);
   CodeAddress of(const Location &location) const;

@@ -1,5 +1,5 @@
-// Workflow commands: docs.github.com, "Workflow commands for GitHub Actions"; what is escaped:
-// actions/toolkit, packages/core/src/command.ts (escapeData, escapeProperty).
+// Writes GitHub's workflow commands (docs.github.com, "Workflow commands for GitHub Actions").
+// Escaping follows actions/toolkit, packages/core/src/command.ts (escapeData, escapeProperty).
 #include <algorithm>
 #include <span>
 
@@ -20,7 +20,7 @@ std::string escaped(std::string_view text, std::string_view what) {
     const auto byte = static_cast<unsigned char>(c);
     if (what.find(c) != what.npos)
       out += fmt::format("%{:02X}", byte);
-    else // what is left of control characters must not command a terminal
+    else // the other control characters are replaced, because a terminal might obey them
       out += byte < ' ' || byte == 0x7F ? '?' : c;
   }
   return out;
@@ -39,7 +39,7 @@ std::string to_github(const Coverage &coverage, std::string_view root, size_t mo
   for (const FileCoverage &file : coverage.files)
     for (const MissingRange &range : ranges_not_run(file))
       places.push_back({&file, range});
-  // Those of one size stay by path and line.
+  // Ranges of equal size stay in the order of path and line.
   std::ranges::stable_sort(places, std::ranges::greater(),
                            [](const Place &place) { return place.range.lines; });
   const size_t shown = most == 0 ? places.size() : std::min(most, places.size());

@@ -22,14 +22,14 @@ namespace tally {
 Result<SourceText> read_source(const std::string &path) {
   SourceText out;
   struct stat info {};
-  // A report from elsewhere may name anything: a pipe would be waited for without end.
+  // The path of an imported report may name any file. Reading a pipe would block forever.
   if (path.find('\0') != path.npos || ::stat(path.c_str(), &info) != 0)
     return fail(ErrorCode::not_found, "there is no such file", path);
   if (!S_ISREG(info.st_mode))
-    return fail(ErrorCode::invalid_input, "is no regular file", path);
+    return fail(ErrorCode::invalid_input, "is not a regular file", path);
   out.modified = info.st_mtime;
   ReadOptions options;
-  options.max_unpacked_bytes = uint64_t{64} << 20; // as a source no editor would open it
+  options.max_unpacked_bytes = uint64_t{64} << 20; // no real source file is larger
   TALLY_TRY(source, ByteSource::open(path, std::move(options)));
   TALLY_TRY(bytes, source->rest());
   out.bytes = std::move(bytes);
@@ -40,7 +40,8 @@ namespace html {
 
 namespace {
 
-// FNV-1a: names of pages are links, and must be the same in the next report.
+// Returns the FNV-1a hash. Page names contain it; they must be the same in every report, because
+// other documents link to the pages.
 uint64_t stable_hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325U;
   for (char c : text)
@@ -48,10 +49,11 @@ uint64_t stable_hash(std::string_view text) {
   return hash;
 }
 
-// All but letters and digits becomes '_', a slash '-': a dot would make "con.c" a device to
-// Windows. What two paths lose thereby, or by case, their hash tells apart.
+// Replaces each '/' by '-', and other characters that are not letters or digits by '_'. A dot must
+// not stay, because "con.c" is a device on Windows. The hash distinguishes paths that become equal
+// by this, or that differ only in case.
 std::string page_name(std::string_view shown) {
-  constexpr size_t most = 100; // the end, which tells more
+  constexpr size_t most = 100; // keep the end of the path, which is more specific
   std::string name;
   for (char c : shown.substr(shown.size() - std::min(most, shown.size()))) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -71,7 +73,7 @@ std::string lower_case(std::string text) {
 
 std::vector<PageFile> page_files(const Coverage &coverage, std::string_view root) {
   std::vector<PageFile> out;
-  std::unordered_set<std::string> taken; // in lower case
+  std::unordered_set<std::string> taken; // page names in use, in lower case
   for (const FileCoverage &file : coverage.files) {
     PageFile page;
     page.file = &file;
@@ -79,11 +81,12 @@ std::vector<PageFile> page_files(const Coverage &coverage, std::string_view root
     page.shown = relative_path(file.path, root);
     if (page.shown.empty())
       page.shown = "(no name)";
-    // What follows the folder is never empty, though the path may end in a slash.
+    // A slash at the end of the path does not count, so that the name after the directory is never
+    // empty.
     const size_t slash =
         page.shown.size() < 2 ? page.shown.npos : page.shown.rfind('/', page.shown.size() - 2);
     page.folder = page.shown.substr(0, slash + 1);
-    // A hash may meet its like, by intent if not by chance.
+    // Hashes may collide, by chance or on purpose.
     const std::string name = page_name(page.shown);
     page.page = name;
     for (size_t again = 2; !taken.insert(lower_case(page.page)).second; ++again)
@@ -116,7 +119,7 @@ void put_share(TextSink &to, uint64_t part, uint64_t whole, const HtmlOptions &o
     return;
   }
   const double share = percent(part, whole);
-  // As with the number: full is full, and empty empty.
+  // Like share_text(), show a full or empty bar only if the share is exactly 100% or 0%.
   const auto bar = part == whole ? 100 : part == 0 ? 0 : std::clamp(static_cast<int>(share), 1, 99);
   to.put(share >= options.high  ? "<td class=\"good w"
          : share >= options.low ? "<td class=\"fair w"
@@ -149,8 +152,8 @@ void put_totals(TextSink &to, const CoverageTotals &totals, const HtmlOptions &o
 Result<void> write_html(
     const Coverage &coverage, const HtmlOptions &options, Diagnostics &diagnostics,
     const std::function<Result<void>(const std::string &path, std::string_view bytes)> &put) {
-  // Where a page is shown without leave to have styles of its own (Jenkins), a bar's length can
-  // only come from the sheet.
+  // The lengths of bars are classes of the style sheet, because Jenkins shows pages with a content
+  // security policy that forbids inline styles.
   std::string style(html::style_css);
   for (int percent = 0; percent <= 100; ++percent)
     style += fmt::format(".w{}{{--w:{}}}\n", percent, percent);

@@ -13,9 +13,9 @@ namespace tally {
 
 namespace {
 
-// As code, for a name is no text: neither "__init__" in bold nor "@types" a person. Within a code
-// span only a backtick ends it, and only in a table a '|' ends the cell, whatever is around; names
-// with these are spelled as HTML, where each character can be told by its number.
+// Returns a name as a code span, so that "__init__" is not bold and "@types" does not mention a
+// person. A backtick would end the code span, and a '|' would end the cell of the table even inside
+// of it, so names with such characters are written as HTML with numeric character references.
 std::string name_in_table(std::string_view name) {
   const std::string text = printable(std::string(name));
   if (!text.empty() && text.find_first_of("`|\\") == text.npos && text.front() != ' ' &&
@@ -63,7 +63,7 @@ std::string to_markdown(const Coverage &coverage, std::string_view root) {
     return row.totals.lines - row.totals.lines_executed;
   });
 
-  // A long table hides what else the summary of a build tells.
+  // A long table is folded, because it would hide the rest of the build's summary.
   constexpr size_t most_open = 30;
   const bool folded = rows.size() > most_open;
   const bool conditions = all.outcomes > 0;
@@ -74,7 +74,7 @@ std::string to_markdown(const Coverage &coverage, std::string_view root) {
   out += " lines not run |\n|:--|--:|--:|--:|";
   out += conditions ? "--:|" : "";
   out += ":--|\n";
-  // Of GitHub's 1 MiB; the rest is for what the step itself may have to say.
+  // GitHub accepts 1 MiB. The remainder is left for other output of the same step.
   constexpr size_t most_bytes = 1'000'000;
   size_t shown = 0;
   for (const Row &row : rows) {

@@ -77,7 +77,8 @@ std::vector<std::string> cells_of(const CoverageTotals &totals, bool with_condit
   return cells;
 }
 
-// The end of a path tells more than its beginning.
+// Shortens `text` to `width` columns. Removes the beginning, because the end of a path is more
+// specific.
 std::string last_columns(std::string_view text, size_t width) {
   const size_t all = display_width(text);
   if (all <= width)
@@ -97,7 +98,8 @@ constexpr std::array<std::pair<std::string_view, FileOrder>, 5> orders{{
     {"missed", FileOrder::missed},
 }};
 
-// What sorts first is smallest; the files themselves are by path already.
+// Returns the sort key of a file; smaller keys come first. It is equal for all files by
+// FileOrder::file, because they are sorted by path already.
 double rank(const FileCoverage &file, FileOrder order) {
   const CoverageTotals totals = totals_of(file);
   if (order == FileOrder::missed)
@@ -126,7 +128,8 @@ struct Folder {
 };
 using Folders = std::map<std::string, Folder, std::less<>>; // by path, which ends with '/'
 
-// A path of a hostile file may have a folder in every second byte: deeper ones have no sums.
+// Directories below this depth have no sums, because a path in a malicious file may have a
+// directory in every second byte.
 constexpr size_t deepest_folder = 64;
 
 Folders folders_of(const Coverage &coverage, std::string_view root) {
@@ -145,11 +148,12 @@ Folders folders_of(const Coverage &coverage, std::string_view root) {
   return out;
 }
 
-// Those with all files, or with the same ones as a folder in them, tell nothing.
+// Returns the directories that add information: not those with all files, nor those with the same
+// files as one of their subdirectories.
 Folders telling(const Folders &folders, size_t files) {
   Folders out;
   for (auto at = folders.begin(); at != folders.end(); ++at) {
-    const auto next = std::next(at); // a folder in it, if there is one with the same files
+    const auto next = std::next(at); // a subdirectory with the same files, if there is one
     const bool same = next != folders.end() && next->first.starts_with(at->first) &&
                       next->second.files == at->second.files;
     if (!same && at->second.files < files)
@@ -212,7 +216,8 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
   text.add_column("lines not run", false);
   text.let_last_give_way();
 
-  // What the titles and the numbers leave is the name's; no file has wider numbers than all.
+  // The name gets the width that titles and numbers leave. The numbers of the totals are the
+  // widest.
   const size_t others =
       fmt::formatted_size("  100.0%  {}/{}  functions  branches{}  lines not run",
                           totals.lines_executed, totals.lines, conditions ? "  conditions" : "");
@@ -239,13 +244,14 @@ std::string to_text(const Coverage &coverage, std::string_view root, const TextO
 
 namespace {
 
-// Of one test: lines that ran, and those that no other test reached.
+// The number of lines that one test ran, and of those that no other test ran.
 struct Reached {
   uint64_t lines = 0, alone = 0;
 };
 
 std::vector<Reached> reached_by(const std::vector<TestCoverage> &tests) {
-  std::unordered_map<std::string_view, std::unordered_map<uint32_t, size_t>> files; // tests a line
+  // By path and line: the number of tests that ran the line.
+  std::unordered_map<std::string_view, std::unordered_map<uint32_t, size_t>> files;
   std::vector<Reached> out(tests.size());
   const auto each_line = [&](const auto &act) {
     for (size_t i = 0; i < tests.size(); ++i)
@@ -276,7 +282,7 @@ std::string tests_to_text(const std::vector<TestCoverage> &tests,
   for (size_t i = 0; i < tests.size(); ++i) {
     const std::string &name = tests[i].name;
     if (name.empty() && reached[i].lines == 0)
-      continue; // what no test reached
+      continue; // the counts that belong to no test, all of them 0
     if (std::ranges::binary_search(without_data, name))
       text.add_row({name, "no data", ""});
     else

@@ -1,4 +1,4 @@
-// What the reports of coverage share.
+// Declarations that the coverage reports share.
 #pragma once
 
 #include <array>
@@ -10,11 +10,12 @@
 namespace tally {
 
 struct CoverageMetric {
-  std::string_view name; // as many things
+  std::string_view name; // the plural of what is counted
   uint64_t part = 0, whole = 0;
 };
 
-// Conditions are last: where no file has any, nothing is said of them.
+// Returns the metrics of the totals. Conditions are last, because they are omitted if no file has
+// any.
 inline std::array<CoverageMetric, 4> metrics_of(const CoverageTotals &totals) {
   return {{{"lines", totals.lines_executed, totals.lines},
            {"functions", totals.functions_executed, totals.functions},
@@ -22,7 +23,7 @@ inline std::array<CoverageMetric, 4> metrics_of(const CoverageTotals &totals) {
            {"conditions", totals.outcomes_covered, totals.outcomes}}};
 }
 
-// "83.3% (5/6)"; "-" of nothing.
+// Returns "83.3% (5/6)", or "-" if metric.whole is 0.
 std::string share_with_counts(const CoverageMetric &metric);
 
 } // namespace tally

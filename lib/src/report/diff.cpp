@@ -28,8 +28,8 @@ DiffTable diff_tables(const FlatTable &before, const FlatTable &after, SortBy co
   diff.event = after.events.front();
   diff.before_total = before.totals.front();
   diff.after_total = after.totals.front();
-  // Not by the line of a function's declaration, which an edit moves. Where one side knows no more
-  // than names (it was read from folded stacks), they are all that the other can be compared by.
+  // Functions match without the line of their declaration, because an edit moves it. If one profile
+  // has only names (because it was read from folded stacks), rows match by name alone.
   const bool by_name = knows_names_only(before) || knows_names_only(after);
   std::map<std::tuple<std::string, std::string, std::string, uint32_t>, DiffRow> rows;
   const auto row_of = [&](const FlatRow &from) -> DiffRow & {

@@ -1,4 +1,4 @@
-// Costs of instructions.
+// Computes the costs of instructions.
 #include <tally/disassembly.h>
 
 #include <algorithm>
@@ -16,10 +16,10 @@ namespace {
 
 constexpr uint32_t no_row = UINT32_MAX;
 
-// Finds the instruction that holds an address, and books costs on it.
+// Finds the instruction that contains an address, and adds costs to it.
 class InstructionCosts {
 public:
-  // The code outlives it.
+  // The code must outlive this object.
   InstructionCosts(const FunctionCode &code, Symbolizer &symbolizer) {
     for (const FunctionCode::Object &object : code.objects) {
       at_.emplace(object.module, from_.size());
@@ -30,14 +30,15 @@ public:
     }
   }
 
-  // Which of the objects; none where the address is in the code of none.
+  // Returns the index of the object whose code contains the address, or nothing if none does.
   std::optional<size_t> object_of(ModuleId module, uint64_t address) const {
     const auto at = at_.find(module);
     if (at == at_.end())
       return {};
     return range_of(*from_[at->second], address) ? std::optional(at->second) : std::nullopt;
   }
-  // A number that tells the instruction from all others; no_row where none holds the address.
+  // Returns the number of the instruction that contains the address, which is unique among all
+  // objects, or no_row if there is none.
   uint32_t row_of(size_t object, uint64_t address) const {
     const auto &instructions = from_[object]->instructions;
     const auto after = std::ranges::upper_bound(instructions, address, {}, &Instruction::address);
@@ -49,7 +50,8 @@ public:
       return no_row;
     return first_[object] + static_cast<uint32_t>(at - instructions.begin());
   }
-  // False: a sum leaves 64 bits.
+  // Adds costs to a row of an object, or to its unplaced costs if the row is no_row. `own` says
+  // that the cost belongs to the function itself. Returns false if a sum exceeds 64 bits.
   bool add(size_t object, uint32_t row, uint64_t self, uint64_t inclusive, bool own) {
     Disassembly::Object &out = out_[object];
     bool fits = checked_add(out.self, self) && (!own || checked_add(out.own, self));

@@ -1,4 +1,4 @@
-// Instructions with their costs, for people and for programs.
+// Formats instructions with their costs as text and JSON.
 #include <tally/disassembly.h>
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace tally {
 
 namespace {
 
-// The lines of source files, each read once.
+// Caches the lines of source files, so that each file is read once.
 class SourceTexts {
 public:
   explicit SourceTexts(const SourcePaths &paths) : paths_(paths) {}
 
-  // Empty where it cannot be had.
+  // Returns the text of a line, or an empty string if it is not available.
   std::string_view line(const std::string &file, uint32_t number) {
     const auto [at, added] = files_.try_emplace(file);
     if (added)
@@ -45,7 +45,7 @@ private:
       if (!block || block->empty())
         return out;
       for (std::string_view rest = *block; !rest.empty();) {
-        const size_t end = rest.find('\n'); // a block is of whole lines
+        const size_t end = rest.find('\n'); // a block consists of whole lines
         out.emplace_back(rest.substr(0, end));
         rest.remove_prefix(end + 1);
       }
@@ -56,7 +56,7 @@ private:
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-// "parse.c:12: text", and whose line that is where it is inlined.
+// Returns "parse.c:12: text", or "parse.c:12, f: text" for a line of an inlined function `f`.
 std::string source_line(const InstructionRow &row, SourceTexts &texts, uint32_t width) {
   std::string out = place_of(row.file, row.line, {});
   if (!row.own)
@@ -80,11 +80,11 @@ std::string object_head(const Disassembly &all, const Disassembly::Object &objec
     out += fmt::format(", {} of them its own", object.own);
   out = printable(out) + '\n';
   if (object.partly)
-    out += "(where the function begins and ends is not known: from its first sample to its last)\n";
+    out += "(the bounds of the function are not known: shown from its first sample to its last)\n";
   if (!object.problem.empty())
     out += printable(fmt::format("(no instructions: {})", object.problem)) + '\n';
   if (object.unplaced > 0 && !object.rows.empty())
-    out += fmt::format("({} {} lie where nothing could be disassembled)\n", object.unplaced,
+    out += fmt::format("({} {} are at addresses that could not be disassembled)\n", object.unplaced,
                        all.event);
   return out;
 }
@@ -119,7 +119,7 @@ std::string to_text(const Disassembly &disassembly, const SourcePaths &sources,
       text.add_row(std::move(cells));
     }
     const std::string table = text.render(options.limit, options.width, options.style);
-    // A line of the table for its titles, then one for each row.
+    // The table has a line for its titles, then one for each row.
     const InstructionRow *last = nullptr;
     size_t line = 0;
     for (size_t begin = 0; begin < table.size(); ++line) {

@@ -15,7 +15,7 @@ namespace tally {
 
 namespace {
 
-// Gives each distinct row a number, and each line of each location its row's number.
+// Numbers the distinct rows, and maps each line of each location to the number of its row.
 class RowKeys {
 public:
   RowKeys(const StackProfile &profile, By by) : profile_(profile), by_(by) {
@@ -100,7 +100,8 @@ Result<std::vector<FlatRow>> stack_rows(const StackProfile &profile, By by) {
   return rows;
 }
 
-// Threads and parts lie beside the stacks: a sample has one of each, so inclusive is self.
+// Returns the rows of threads or parts. A sample has one thread and one part, independent of its
+// stack, so the inclusive cost equals the self cost.
 std::vector<FlatRow> sample_rows(const StackProfile &profile, By by) {
   std::map<uint32_t, FlatRow> rows;
   for (size_t i = 0; i < profile.sample_count(); ++i) {
@@ -171,7 +172,7 @@ Result<FlatTable> flat_table(const StackProfile &profile, By by, SortBy sort) {
   for (int64_t total : profile.totals())
     table.totals.push_back(static_cast<uint64_t>(total));
   if (table.events.empty())
-    return fail(ErrorCode::no_data, "the profile counts nothing");
+    return fail(ErrorCode::no_data, "the profile has no events");
   for (size_t i = 0; i < profile.sample_count(); ++i)
     if (std::ranges::any_of(profile.sample(i).values, [](int64_t value) { return value < 0; }))
       return fail(ErrorCode::invalid_input, "a sample has a negative value");

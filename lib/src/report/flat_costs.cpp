@@ -1,4 +1,4 @@
-// Flat tables of costs and arcs.
+// Makes flat tables from costs and arcs.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -45,7 +45,7 @@ void add_function_rows(const CostProfile &profile, const CallGraph &graph, FlatT
   }
 }
 
-// As the rows: the costliest first.
+// Sorts the cycles like the rows, by falling cost.
 void sort_cycles(FlatTable &table, SortBy sort) {
   std::vector<uint32_t> order(table.cycles.size()), place(table.cycles.size());
   for (uint32_t i = 0; i < order.size(); ++i)
@@ -71,8 +71,10 @@ void sort_cycles(FlatTable &table, SortBy sort) {
       row.cycle = place[row.cycle - 1] + 1;
 }
 
-// Objects call each other in cycles (a program its libraries, and the loader all): what its
-// costliest function costs is another lower bound, and mostly the larger one.
+// Adds a row for each object. Objects often call each other in cycles (a program and its libraries,
+// the loader and all others), for which the inclusive cost is only a lower bound, see CallGraph.
+// The cost of an object's most expensive function is another lower bound, and usually the larger
+// one, so the row gets the larger of both.
 void add_object_rows(const CostProfile &profile, const CallGraph &graph, const CallGraph &functions,
                      FlatTable &table) {
   std::vector<uint32_t> row_of(graph.size(), UINT32_MAX);
@@ -96,7 +98,8 @@ void add_object_rows(const CostProfile &profile, const CallGraph &graph, const C
   }
 }
 
-// Inclusive of a line: its own cost and that of the calls it makes out of its function's cycle.
+// Adds a row for each line. Its inclusive cost is its self cost plus that of its calls, except
+// those within its function's cycle.
 Result<void> add_line_rows(const CostProfile &profile, const CallGraph &graph, FlatTable &table) {
   struct Key {
     StringId function;
@@ -145,7 +148,8 @@ Result<void> add_line_rows(const CostProfile &profile, const CallGraph &graph, F
   return {};
 }
 
-// A row of the file has one part and one thread, so inclusive is self.
+// Adds the rows of parts or threads. A cost belongs to one part and one thread, so the inclusive
+// cost equals the self cost.
 void add_part_rows(const CostProfile &profile, By by, FlatTable &table) {
   std::map<std::pair<uint64_t, std::string>, FlatRow> rows;
   for (uint32_t i = 0; i < profile.parts().size(); ++i) {
@@ -160,7 +164,7 @@ void add_part_rows(const CostProfile &profile, By by, FlatTable &table) {
     row.name = name;
     row.self.resize(profile.events().size(), 0);
     const auto totals = profile.totals(static_cast<CostPartId>(i));
-    for (size_t e = 0; e < totals.size(); ++e) // no larger than the profile's totals
+    for (size_t e = 0; e < totals.size(); ++e) // cannot overflow: at most the profile's totals
       row.self[e] += totals[e];
   }
   for (auto &[key, row] : rows) {
@@ -169,7 +173,8 @@ void add_part_rows(const CostProfile &profile, By by, FlatTable &table) {
   }
 }
 
-// One whose formula makes no sense is left out: asking for it tells why.
+// Adds the derived events. An event with an invalid formula is left out; a request for it by name
+// reports the reason.
 void add_derived_events(const CostProfile &profile, FlatTable &table) {
   for (const CostEvent &event : profile.derived_events()) {
     const std::string_view name = profile.strings[event.name];

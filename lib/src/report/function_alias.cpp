@@ -10,7 +10,9 @@ namespace tally {
 
 namespace {
 
-// `modules`: of the profile; `functions`: their names in it.
+// Returns the function of the profile that has the symbol `alias`, or nothing if there is none.
+// `modules` are the profile's modules, and `functions` the names of its functions. Fails with
+// invalid_argument if several functions have this symbol.
 Result<std::optional<std::string>> find_alias(std::string_view alias,
                                               const std::set<ModuleId> &modules,
                                               const std::set<std::string_view> &functions,

@@ -1,4 +1,4 @@
-// Which code is a function's.
+// Finds the code of a function.
 #include <fmt/format.h>
 
 #include <tally/disassembly.h>
@@ -13,7 +13,7 @@ namespace tally {
 
 namespace {
 
-// Of code without a known end; a wild address must not become megabytes.
+// Limits the size of code whose end is unknown, so that a wrong address does not make it megabytes.
 constexpr uint64_t most_loose_bytes = 1 << 16;
 
 bool holds(const std::vector<InstructionRange> &ranges, uint64_t address) {
@@ -33,7 +33,7 @@ void unite(std::vector<InstructionRange> &ranges, std::span<const InstructionRan
   ranges = std::move(out);
 }
 
-// Collects the code around addresses that are known to be a function's.
+// Collects the code around addresses that are known to belong to a function.
 class CodeFinder {
 public:
   explicit CodeFinder(Symbolizer &symbolizer) : symbolizer_(symbolizer) {}
@@ -47,8 +47,9 @@ public:
     return at->second;
   }
 
-  // `frame`: which of the `frames` there it is, as the profile has them.
-  // `starts`: an instruction begins there, as it does where a thread was stopped.
+  // Adds the code of `function` around `address`. The function is number `frame` of the `frames`
+  // that the profile has for this address, counted from the innermost. `starts` says that an
+  // instruction begins at the address, as at the address at which a thread was stopped.
   void add(FunctionCode::Object &object, uint64_t address, bool starts, std::string_view function,
            size_t frame, size_t frames) {
     if (holds(object.ranges, address))
@@ -72,13 +73,15 @@ public:
         out.objects.push_back(std::move(object));
     }
     if (out.objects.empty())
-      return fail(ErrorCode::unsupported, "where its code begins is not known",
+      return fail(ErrorCode::unsupported, "the start of its code is not known",
                   std::string(function));
     return out;
   }
 
 private:
-  // Other tools that named a profile may have known fewer inlined functions.
+  // Returns which of the symbolizer's frames at the address is the function. Usually it has the
+  // profile's number, but another tool that symbolized the profile may have found fewer inlined
+  // functions.
   size_t frame_number(ModuleId module, uint64_t address, std::string_view function, size_t frame,
                       size_t frames) {
     frames_.clear();
@@ -91,7 +94,7 @@ private:
     return frames_.empty() ? 0 : frames_.size() - 1;
   }
 
-  // What no table tells the ends of.
+  // Adds ranges for the addresses whose code is neither in debug information nor in a symbol table.
   void add_loose(FunctionCode::Object &object, const std::map<uint64_t, bool> &addresses) {
     std::vector<InstructionRange> ranges;
     for (const auto &[address, starts] : addresses) {
@@ -101,7 +104,7 @@ private:
         ranges.back().end = address + 1;
         continue;
       }
-      // Unwind data tells where stripped code begins.
+      // CFI gives the start of stripped code.
       std::optional<uint64_t> start;
       if (object.module != none<ModuleId>)
         start = symbolizer_.function_start(object.module, address);
@@ -116,15 +119,16 @@ private:
 
   Symbolizer &symbolizer_;
   std::map<ModuleId, FunctionCode::Object> objects_;
-  std::map<ModuleId, std::map<uint64_t, bool>> loose_; // address, whether it begins there
-  std::vector<SourceFrame> frames_;                    // scratch
+  // By address: whether an instruction begins there. The bounds of this code are unknown.
+  std::map<ModuleId, std::map<uint64_t, bool>> loose_;
+  std::vector<SourceFrame> frames_; // scratch
 };
 
 Result<std::vector<Instruction>> instructions_of(const FunctionCode::Object &object,
                                                  Symbolizer &symbolizer, DisassemblyFlavor flavor) {
   if (object.module == none<ModuleId>)
     return fail(ErrorCode::unsupported,
-                "no file holds this code: only the debugger that holds the process shows it");
+                "no file contains this code: only a debugger with the process can show it");
   std::vector<Instruction> out;
   for (const InstructionRange &range : object.ranges) {
     TALLY_TRY(some, symbolizer.instructions(object.module, range, flavor));
@@ -181,7 +185,7 @@ Result<FunctionCode> function_code(const StackProfile &profile, std::string_view
   bool named = false, placed = false;
   for (uint32_t i = 0; i < profile.location_count(); ++i) {
     const Location location = profile.location(static_cast<LocationId>(i));
-    // The outermost: a function that is inlined into itself is shown once.
+    // Use the outermost frame, so that a function inlined into itself is shown once.
     size_t frame = location.lines.size();
     while (frame > 0 && !matcher.matches(names[index_of(location.lines[frame - 1].function)]))
       --frame;
@@ -229,7 +233,7 @@ Result<FunctionCode> function_code(const CostProfile &profile, std::string_view 
     for (uint32_t i = block.first_cost; i < block.last_cost; ++i)
       if (const uint64_t address = profile.cost_position(i).address) {
         placed = true;
-        // Of lines that were inlined there the file tells no more than the name.
+        // The profile has no frames of inlined functions here, so the name identifies the frame.
         finder.add(finder.object(module, path), address, true, without_level(name), 0, 0);
       }
   }
@@ -249,7 +253,7 @@ Result<void> check_code_size(const FunctionCode &code, std::string_view function
   if (bytes <= most_bytes)
     return {};
   return fail(ErrorCode::limit,
-              fmt::format("has {} bytes of code, where {} are the most", bytes, most_bytes),
+              fmt::format("has {} bytes of code; the maximum is {}", bytes, most_bytes),
               std::string(function));
 }
 

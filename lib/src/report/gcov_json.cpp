@@ -8,7 +8,7 @@ namespace tally {
 
 namespace {
 
-// As libiberty does, which gcov asks.
+// Demangles a name if libiberty, which gcov uses, would.
 std::string as_gcov_has_it(std::string_view name) {
   return name.starts_with("_Z") || name.starts_with("_GLOBAL_") ? demangle(name)
                                                                 : std::string(name);
@@ -107,7 +107,7 @@ private:
     to_.put('}');
   }
 
-  // Of a column, each as `put` puts it, in brackets.
+  // Writes `key` and a JSON array of column[first..last), with `put` for each element.
   template <class T>
   void list(std::string_view key, const std::vector<T> &column, uint32_t first, uint32_t last,
             auto put) {
@@ -160,7 +160,7 @@ private:
          });
     to_.put('}');
   }
-  // Those that have no bit.
+  // Writes the numbers of the terms, below `count`, that have no bit in `bits`.
   void terms(std::string_view key, uint32_t count, uint64_t bits) {
     to_.put(key);
     bool first = true;

@@ -20,11 +20,11 @@ namespace tally {
 
 namespace {
 
-// Where nobody chose a scale: so many bins fit a screen.
+// The number of bins to aim for without a scale, so that they fit on a screen.
 constexpr uint64_t bins_of_a_screen = 40;
 constexpr uint64_t most_bins = uint64_t{1} << 22;
 
-// Hexadecimal behind 0x, else decimal.
+// Parses a number, hexadecimal after 0x, otherwise decimal.
 std::optional<uint64_t> address_of(std::string_view text) {
   const bool hex = text.starts_with("0x") || text.starts_with("0X");
   if (hex)
@@ -63,7 +63,7 @@ namespace {
 
 using Range = std::pair<uint64_t, uint64_t>;
 
-// From the first tick to the last.
+// Returns the range of the bins that have ticks. It is empty if there is no tick.
 Range counted_range(const PcHistogram &histogram) {
   Range out{UINT64_MAX, 0};
   for (const PcRange &range : histogram.ranges())
@@ -77,8 +77,8 @@ Range counted_range(const PcHistogram &histogram) {
 
 bool touches(const Range &a, const Range &b) { return a.first < b.second && b.first < a.second; }
 
-// Those of a name; of several functions' it is an error. A name that the table of functions does
-// not have may be that of another symbol where one of them begins.
+// Returns the range of the function with a name; a name of several functions is an error. A name
+// that is not in the view's table may be that of another symbol at the start of a function.
 Result<Range> function_range(const PcView &view, std::string_view name) {
   std::vector<std::string_view> names;
   for (const PcView::Function &function : view.functions)
@@ -100,7 +100,7 @@ Result<Range> function_range(const PcView &view, std::string_view name) {
           take(function);
   if (found.size() > 1)
     return several_functions(name, found);
-  if (out.first < out.second) // in whole half-words, as bins mostly are
+  if (out.first < out.second) // round to units of 2 bytes, the size of most bins
     return Range{out.first & ~uint64_t{1}, out.second + (out.second & 1)};
   if (view.functions.empty())
     return fail(ErrorCode::not_found, "no names of functions are known: give a range, LOW-HIGH",
@@ -109,8 +109,9 @@ Result<Range> function_range(const PcView &view, std::string_view name) {
   std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return fail(ErrorCode::not_found,
-              names.empty() ? fmt::format("no function of {} is named so", base_name(view.object))
-                            : fmt::format("no function is named so; there are: {}", some_of(names)),
+              names.empty()
+                  ? fmt::format("no such function in {}", base_name(view.object))
+                  : fmt::format("no such function; names that contain it: {}", some_of(names)),
               std::string(name));
 }
 
@@ -119,7 +120,7 @@ Result<Range> range_to_show(const PcView &view, const std::string &what) {
   if (what.empty()) {
     if (counted.first >= counted.second)
       return fail(ErrorCode::no_data,
-                  fmt::format("no tick lies in {}",
+                  fmt::format("there is no tick in {}",
                               view.object.empty() ? "a bin" : base_name(view.object)));
     return counted;
   }
@@ -127,7 +128,7 @@ Result<Range> range_to_show(const PcView &view, const std::string &what) {
   if (!typed)
     return function_range(view, what);
   if (typed->first >= typed->second)
-    return fail(ErrorCode::invalid_argument, "a range of no bytes: its end is not behind its start",
+    return fail(ErrorCode::invalid_argument, "the range is empty: its end is not after its start",
                 what);
   const Range run_time{typed->first - view.bias.value_or(0), typed->second - view.bias.value_or(0)};
   const Range code{view.functions.empty() ? counted.first
@@ -137,19 +138,20 @@ Result<Range> range_to_show(const PcView &view, const std::string &what) {
   return !touches(*typed, code) && touches(run_time, code) ? run_time : *typed;
 }
 
-// The bins that are shown.
+// Returns the bins to show for a range, with or without a scale of profil().
 Result<PcRange> bins_for(const Range &shown, std::optional<uint32_t> scale) {
   PcRange out{shown.first, shown.second, {}, {}};
   const uint64_t span = shown.second - shown.first;
   if (scale) {
     out.bins.scale = *scale;
-    // As many shorts as the last pc counts into.
+    // Make as many bins as profil() needs counters to count the last pc.
     out.counters.resize(1);
-    out.bins.fitted = true; // the topmost bytes, which rounding up would leave out
+    out.bins.fitted = true; // include the topmost bytes, which rounding up would leave out
     const double bins = std::ceil(static_cast<double>(span) * *scale / 0x20000);
     if (bins > static_cast<double>(most_bins))
       return fail(ErrorCode::limit,
-                  fmt::format("{:.0f} bins, where {} are the most: choose a smaller range or scale",
+                  fmt::format("{:.0f} bins are too many: the maximum is {}; choose a smaller range "
+                              "or scale",
                               bins, most_bins));
     out.counters.resize(*scale == 2 ? 1 : std::max<size_t>(1, static_cast<size_t>(bins)), 0);
     return out;
@@ -164,7 +166,7 @@ Result<PcRange> bins_for(const Range &shown, std::optional<uint32_t> scale) {
   return out;
 }
 
-// "function+0x12", and "…" where others follow.
+// Returns the first function in [low, high) as "function+0x12", with ", …" if others follow.
 std::string place_in(const PcView &view, uint64_t low, uint64_t high) {
   auto at = std::ranges::upper_bound(view.functions, low, {}, &PcView::Function::end);
   if (at == view.functions.end() || at->start >= high)
@@ -178,7 +180,7 @@ std::string place_in(const PcView &view, uint64_t low, uint64_t high) {
   return out;
 }
 
-// Runs of bins without a tick become one row.
+// Adds the row of a bin. Adjacent bins without a tick become one row.
 void add_row(HistogramTable &table, const PcView &view, Range extent, const PcShare &share) {
   if (share.exact == 0) {
     if (!table.rows.empty() && table.rows.back().exact == 0) {
@@ -233,7 +235,7 @@ namespace {
 
 constexpr size_t bar_columns = 16;
 
-// Eighths of a column.
+// Returns a bar that fills `part` of its columns, in steps of an eighth of a column.
 std::string bar(double part) {
   static constexpr std::array<std::string_view, 8> eighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const auto length = static_cast<size_t>(std::lround(part * bar_columns * 8));

@@ -1,4 +1,4 @@
-// From a row of a flat table to the line that costs most.
+// Finds the line with the highest cost in a row of a flat table.
 #include <tally/report.h>
 
 #include <algorithm>
@@ -24,13 +24,14 @@ Result<void> check_kind(By by) {
                                 : by == By::thread ? "a thread"
                                                    : "a part";
   return fail(ErrorCode::unsupported,
-              fmt::format("is {}: only rows of functions and of lines have a place", kind));
+              fmt::format("is {}: only rows of functions and lines have a source location", kind));
 }
 
-// Costs by what they are of, in the order of the keys.
+// Sums self and inclusive costs by key, and returns the key with the highest self cost, then
+// inclusive cost. Ties go to the smallest key.
 template <class Key> class Heaviest {
 public:
-  // False: a sum leaves 64 bits.
+  // Returns false if a sum exceeds 64 bits.
   bool add(const Key &key, uint64_t self, uint64_t inclusive) {
     auto &[own, all] = costs_[key];
     return checked_add(own, self) && checked_add(all, inclusive);
@@ -45,6 +46,7 @@ private:
   std::map<Key, std::pair<uint64_t, uint64_t>> costs_;
 };
 
+// Recognizes the source lines that belong to a row.
 class RowLines {
 public:
   RowLines(const StackProfile &profile, By by, const FlatRow &row)
@@ -64,7 +66,8 @@ private:
   const FlatRow &row_;
 };
 
-// A line is entered once a stack, however often it recurs.
+// Sums the costs of the row's lines, or of addresses without a line. The inclusive cost of a line
+// counts each stack once, even if the line occurs in it several times.
 struct HotLines {
   using Line = std::pair<StringId, uint32_t>;
   const StackProfile &profile;

@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string dump(const Json &json) {
-  // One row a line would be nicer to diff; one line is what programs expect.
+  // Programs expect a single line, although one row per line would give better diffs.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -16,7 +16,8 @@ std::string_view without_level(std::string_view function) {
 
 namespace {
 
-// What may follow a function's name.
+// Returns whether the rest of a function's name begins with parameters, Callgrind's suffix or an
+// ABI tag, or is empty.
 bool ends_name(std::string_view rest) {
   return rest.empty() || rest[0] == '(' || rest[0] == '\'' || rest[0] == '[';
 }
@@ -25,7 +26,8 @@ bool is_exactly(std::string_view function, std::string_view wanted) {
   return function.starts_with(wanted) && ends_name(function.substr(wanted.size()));
 }
 
-// Is it the end of a qualified name? Template arguments and parameters are none.
+// Returns whether `wanted` is the end of the function's qualified name. Names within template
+// arguments and parameters do not count.
 bool has_component(std::string_view function, std::string_view wanted) {
   for (size_t at = function.find(wanted); at != function.npos; at = function.find(wanted, at + 1)) {
     const std::string_view before = function.substr(0, at);
@@ -34,7 +36,7 @@ bool has_component(std::string_view function, std::string_view wanted) {
     const auto depth = std::ranges::count_if(before, [](char c) { return c == '<' || c == '('; }) -
                        std::ranges::count_if(before, [](char c) { return c == '>' || c == ')'; });
     std::string_view rest = function.substr(at + wanted.size());
-    if (rest.starts_with('<') && wanted.find('<') == wanted.npos) { // its template arguments
+    if (rest.starts_with('<') && wanted.find('<') == wanted.npos) { // skip template arguments
       size_t open = 0, end = 0;
       for (; end < rest.size(); ++end) {
         open += rest[end] == '<';
@@ -83,12 +85,12 @@ tl::unexpected<Error> several_functions(std::string_view wanted,
 tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names,
                                   std::string_view kind) {
   std::erase_if(names, [&](std::string_view name) { return name.find(wanted) == name.npos; });
-  // First those that begin so.
+  // Names that begin with it come first.
   std::ranges::sort(
       names, {}, [&](std::string_view name) { return std::pair(!name.starts_with(wanted), name); });
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::string hint =
-      names.empty() ? "" : fmt::format("; names that hold it: {}", some_of(names));
+      names.empty() ? "" : fmt::format("; names that contain it: {}", some_of(names));
   return fail(ErrorCode::not_found, fmt::format("the profile has no such {}{}", kind, hint),
               std::string(wanted));
 }

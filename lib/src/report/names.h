@@ -1,4 +1,4 @@
-// Functions as users name them.
+// Finds functions by the names that users type.
 #pragma once
 
 #include <set>
@@ -11,16 +11,16 @@
 
 namespace tally {
 
-// Without the level of recursion that Callgrind's --separate-recs appends: "fib'2".
+// Returns the name without the recursion level that Callgrind's --separate-recs appends ("fib'2").
 std::string_view without_level(std::string_view function);
 
-// Tells the functions that a user means by a name. Those that are called so, but for parameters and
-// what Callgrind appends behind a ' ("main'(below main)", "fib(int)'2"). Where there are none,
-// those whose last components are that: "S::run", or "run" alone, for "int ns::S::run<int>(int)"
-// too.
+// Selects the functions that a user means by a name. These are the functions with exactly this
+// name, ignoring parameters and the text that Callgrind appends after a ' ("main'(below main)",
+// "fib(int)'2"). If there are none, these are the functions whose last components are the name:
+// "S::run" and "run" also match "int ns::S::run<int>(int)".
 class FunctionMatcher {
 public:
-  // names: all that there are.
+  // `names` are all names of functions in the profile.
   FunctionMatcher(std::string_view wanted, const std::vector<std::string_view> &names);
   bool matches(std::string_view function) const;
 
@@ -29,15 +29,15 @@ private:
   bool exact_ = true;
 };
 
-// The first few, with commas between: "f(int), f(char), …".
+// Returns the first few names, separated by commas: "f(int), f(char), …".
 std::string some_of(std::span<const std::string_view> names);
 
-// invalid_argument: the name is that of all these.
+// Returns the error invalid_argument for a name that several functions have.
 tl::unexpected<Error> several_functions(std::string_view wanted,
                                         const std::set<std::string_view> &functions);
 
-// not_found: there is no such `kind` ("function"); with some of the names that hold what was asked
-// for.
+// Returns the error not_found, "the profile has no such `kind`", with some of the names that
+// contain `wanted`.
 tl::unexpected<Error> no_function(std::string_view wanted, std::vector<std::string_view> names,
                                   std::string_view kind = "function");
 

@@ -1,4 +1,4 @@
-// Places in a program that people type.
+// Parses address ranges that users type.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace tally {
 
-// "0x1000-0x2000", "0x1000,8192": [low, high), as it was typed; nothing where it is no such thing.
+// Parses "0x1000-0x2000" or "0x1000,8192" as [low, high). Does not check the order of both. Returns
+// nothing if `text` is not a range.
 std::optional<std::pair<uint64_t, uint64_t>> range_of(std::string_view text);
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// What a histogram is drawn from: the ticks of one object by address.
+// Extracts the data of a histogram from a profile: the ticks of one object by address.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,7 +17,7 @@ namespace tally {
 
 namespace {
 
-// One address of the object.
+// The function and line at one address of the object, known from a sample or a cost.
 struct Place {
   StringId function{};
   StringId file{};
@@ -25,7 +25,8 @@ struct Place {
 };
 using Places = std::map<uint64_t, Place>;
 
-// Addresses one after another of one function are taken for its extent.
+// Returns the extents of the functions: each run of successive known addresses with the same
+// function is treated as an extent of it.
 std::vector<PcView::Function> functions_of(const Places &places, const StringPool &strings) {
   std::vector<PcView::Function> out;
   StringId last{};
@@ -40,6 +41,7 @@ std::vector<PcView::Function> functions_of(const Places &places, const StringPoo
   return out;
 }
 
+// Collects lines, and formats the range of lines for each file.
 class LineSpan {
 public:
   void add(std::string_view file, uint32_t line) {
@@ -106,7 +108,8 @@ StringId own_function(const StackProfile &stacks, const Location &at) {
   return at.lines.empty() ? StringId{} : stacks.functions()[at.lines.back().function].name;
 }
 
-// The mapping whose object is asked for.
+// Returns the mapping of the requested object: the first one that overlaps a range, or the one of a
+// function, preferring the program's; otherwise the first mapping, which is the program's.
 MappingId mapping_for(const StackProfile &stacks, std::string_view what) {
   if (what.empty())
     return MappingId{0};
@@ -128,7 +131,7 @@ MappingId mapping_for(const StackProfile &stacks, std::string_view what) {
     if (at.mapping == none<MappingId> || !matcher.matches(stacks.strings[own_function(stacks, at)]))
       continue;
     found = at.mapping;
-    if (stacks.mappings()[found].path == program) // of several, the program's
+    if (stacks.mappings()[found].path == program)
       break;
   }
   return found;
@@ -136,9 +139,9 @@ MappingId mapping_for(const StackProfile &stacks, std::string_view what) {
 
 using TicksByPc = std::map<uint64_t, uint64_t>;
 
-// Behind the last address that shares a range with `first`. A counter for each byte of a gap is
-// cheaper than a range of its own up to about this gap; and instructions one after another, which
-// have at most 15 bytes, are in one.
+// Returns the end of the addresses that share a range with `first`. Up to about this gap, a counter
+// for each byte of it is cheaper than a separate range. Adjacent instructions, which have at most
+// 15 bytes, are always in one range.
 TicksByPc::const_iterator end_of_range(const TicksByPc &ticks, TicksByPc::const_iterator first) {
   constexpr uint64_t most_gap = 16;
   uint64_t last = first->first;
@@ -152,7 +155,7 @@ TicksByPc::const_iterator end_of_range(const TicksByPc &ticks, TicksByPc::const_
 Result<PcHistogram> histogram_of(const TicksByPc &ticks, uint64_t outside, uint32_t rate_hz,
                                  uint64_t most_bytes) {
   if (!ticks.empty() && ticks.rbegin()->first == UINT64_MAX)
-    return fail(ErrorCode::invalid_input, "an address at the end of all memory");
+    return fail(ErrorCode::invalid_input, "the profile has the address 0xffffffffffffffff");
   PcHistogramBuilder out;
   out.set_rate_hz(rate_hz);
   out.add_outside(outside);
@@ -176,7 +179,7 @@ Result<PcHistogram> histogram_of(const TicksByPc &ticks, uint64_t outside, uint3
 
 Result<PcView> pc_view(const PcProfile &profile, const PcNames *names) {
   if (profile.histogram().ranges().empty())
-    return fail(ErrorCode::no_data, "holds calls, but no histogram");
+    return fail(ErrorCode::no_data, "has calls, but no histogram");
   PcView view;
   view.histogram = profile.histogram();
   const std::string_view dimension = view.histogram.dimension();
@@ -241,7 +244,7 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
 Result<PcView> pc_view(const CostProfile &costs, std::string_view what) {
   if (!costs.has_addresses)
     return fail(ErrorCode::unsupported, std::string(only_lines));
-  // The object with the function, else the one that costs most.
+  // Choose the object that contains the function, otherwise the one with the highest cost.
   std::map<ObjectId, uint64_t> sums;
   std::vector<uint64_t> row(costs.events().size());
   const auto each_cost = [&](auto take) {
@@ -262,7 +265,7 @@ Result<PcView> pc_view(const CostProfile &costs, std::string_view what) {
       object = function.object;
   });
   if (sums.empty())
-    return fail(ErrorCode::no_data, "holds no costs");
+    return fail(ErrorCode::no_data, "has no costs");
   if (!object)
     object =
         std::ranges::max_element(sums, {}, &std::pair<const ObjectId, uint64_t>::second)->first;

@@ -1,4 +1,4 @@
-// Columns of text, shared by all tables.
+// Formats the text tables of all reports.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,41 @@
 
 namespace tally {
 
-// "file:line", else the file, else the object it was found in.
+// Returns "file:line", or the file if the line is unknown, or the object if both are unknown. For
+// an unknown file with a line it returns "???:line (object)".
 std::string place_of(std::string_view file, uint32_t line, std::string_view object);
-// Of UTF-8; each character takes one column.
+// Returns whether a byte of UTF-8 begins a character. Each character counts as one column.
 inline bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 size_t display_width(std::string_view text);
-// A name wider than that loses its template arguments, and then its parameters: "map<…>::at(…)".
+// Removes the template arguments, and then the parameters, of a name that is wider than `width`:
+// "map<…>::at(…)". The result may still be wider.
 std::string short_name(std::string_view name, size_t width);
-std::string first_columns(std::string_view text, size_t width); // "…" where there was more
-double percent(uint64_t part, uint64_t whole);                  // 0 of 0 is 0
+std::string first_columns(std::string_view text, size_t width); // ends in "…" if it is shortened
+double percent(uint64_t part, uint64_t whole);                  // 0 if `whole` is 0
 double self_percent(const FlatRow &row, uint64_t total);        // of the first event
 
-std::string expand_tabs(std::string_view text); // to columns of 8
+std::string expand_tabs(std::string_view text); // with tab stops every 8 columns
 
 class TextTable {
 public:
-  // The column that gives way holds no names but text: it is cut, not shortened.
+  // Says that the flexible column (see render()) contains text and not names, so that render()
+  // cuts off its end instead of calling short_name().
   void cut_text() { cut_ = true; }
   void add_column(std::string title, bool right, Role role = Role::plain) {
     columns_.push_back({std::move(title), right, role});
   }
   void add_row(std::vector<std::string> cells);
-  // Rows behind a rule before the total, shown whatever the limit is.
+  // Adds a row after a rule, before the total. The limit does not apply to it.
   void add_subtotal(std::vector<std::string> cells);
-  // A last row behind a rule, shown whatever the limit is.
+  // Sets the last row, which is after a rule. The limit does not apply to it.
   void add_total(std::vector<std::string> cells);
-  // The last column, which holds text, gives way in place of the first with names.
+  // Makes the last column, which contains text, the flexible one.
   void let_last_give_way() { last_gives_way_ = true; }
-  // Rows that are not even added, for render() shows no more than its limit.
+  // Counts rows that are not added because they are beyond the limit.
   void leave_out(size_t rows) { left_out_ += rows; }
-  // limit 0: all rows; width 0: nothing is shortened. Of the columns only the first of texts, where
-  // names stand, gives way: they are shortened, and where that is not enough run over.
+  // Returns the table with at most `limit` rows (0 means all), in `width` columns (0 means that
+  // nothing is shortened). Only the flexible column is shortened. By default it is the first
+  // left-aligned one, which contains names; a name that is still too wide overruns its column.
   std::string render(size_t limit, uint32_t width, const Style &style = {}) const;
 
 private:
@@ -54,7 +58,7 @@ private:
   std::vector<TextColumn> columns_;
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::vector<std::string>> subtotals_;
-  std::vector<std::string> total_; // empty: none
+  std::vector<std::string> total_; // empty if there is none
 };
 
 } // namespace tally

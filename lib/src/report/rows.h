@@ -1,11 +1,11 @@
-// What the makers of flat tables share.
+// A declaration that the sources of flat tables share.
 #pragma once
 
 #include <tally/report.h>
 
 namespace tally {
 
-// A value for each event in each row, and the rows in order.
+// Gives each row a value for each event, and sorts the rows.
 void finish_rows(FlatTable &table, SortBy sort);
 
 } // namespace tally

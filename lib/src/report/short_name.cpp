@@ -6,7 +6,7 @@ namespace tally {
 
 namespace {
 
-// Behind `operator` these are a name, not brackets.
+// After `operator` these belong to the name and are not brackets.
 constexpr std::array<std::string_view, 12> operators{"<=>", "<<=", ">>=", "->*", "<<", ">>",
                                                      "<=",  ">=",  "->",  "()",  "<",  ">"};
 
@@ -20,8 +20,8 @@ size_t operator_length(std::string_view name, size_t at) {
   return 0;
 }
 
-// Puts "…" in place of what stands between each outermost pair of the brackets. "(anonymous
-// namespace)" and the like, which are names, stay.
+// Replaces the text between each outermost pair of brackets by "…". "(anonymous namespace)" and
+// similar names are kept. Returns `name` unchanged if the brackets do not match.
 std::string without(std::string_view name, char open, char close) {
   std::string out;
   size_t depth = 0;
@@ -54,7 +54,7 @@ std::string without(std::string_view name, char open, char close) {
       out += c;
     }
   }
-  return depth == 0 ? out : std::string(name); // not a name that we understand
+  return depth == 0 ? out : std::string(name);
 }
 
 } // namespace

@@ -21,7 +21,7 @@ std::optional<std::string> SourcePaths::find(std::string_view path) const {
   if (std::string same(path); is_file(same))
     return same;
   for (const std::string &folder : folders)
-    // "/build/src/a.c" as FOLDER/build/src/a.c, FOLDER/src/a.c, FOLDER/a.c
+    // For "/build/src/a.c" try FOLDER/build/src/a.c, FOLDER/src/a.c and FOLDER/a.c.
     for (std::string_view rest = path;;) {
       std::string there = folder;
       if (!there.ends_with('/'))

@@ -22,7 +22,8 @@ constexpr NamedRole named_roles[] = {
     {"metadata", Role::metadata, "\033[2m"},
 };
 
-// Select Graphic Rendition, ECMA-48 8.3.117; colons part the numbers of a colour (ITU T.416).
+// Returns whether `text` is a sequence Select Graphic Rendition (ECMA-48 8.3.117). Colons separate
+// the numbers of a colour (ITU T.416).
 bool is_sgr(std::string_view text) {
   return text.starts_with("\033[") && text.ends_with('m') &&
          text.substr(2, text.size() - 3).find_first_not_of("0123456789;:") == text.npos;
@@ -49,7 +50,7 @@ Result<void> Style::set(std::string_view role, std::string_view sgr) {
   }
   if (!sgr.empty() && !is_sgr(sgr))
     return fail(ErrorCode::invalid_argument,
-                fmt::format("of '{}': expected ESC [ numbers m, or nothing", role), "style");
+                fmt::format("'{}' expects ESC [ numbers m, or nothing", role), "style");
   begins_[static_cast<size_t>(found->role)] = sgr;
   return {};
 }

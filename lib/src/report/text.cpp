@@ -14,7 +14,7 @@
 namespace tally {
 
 std::string place_of(std::string_view file, uint32_t line, std::string_view object) {
-  // Two lines of an unknown file are two places.
+  // Keep the line number of an unknown file, so that its lines remain distinct.
   if (file.empty() && line != 0)
     return object.empty() ? fmt::format("???:{}", line)
                           : fmt::format("???:{} ({})", line, base_name(object));
@@ -77,7 +77,7 @@ std::string first_columns(std::string_view text, size_t width) {
   size_t end = 0;
   for (size_t columns = 0; end < text.size(); ++end) {
     columns += begins_character(text[end]);
-    if (columns >= width) // the last one tells that there was more
+    if (columns >= width) // the last column is needed for the "…"
       break;
   }
   return std::string(text.substr(0, end)) + "…";
@@ -85,7 +85,8 @@ std::string first_columns(std::string_view text, size_t width) {
 
 namespace {
 
-// A cell that holds a percentage, perhaps behind a sign or a mark: what a reader looks for first.
+// Returns whether a cell has a percentage, perhaps after a sign or a mark, that is large enough to
+// highlight.
 bool is_heavy(std::string_view cell) {
   constexpr double heavy_percent = 5;
   cell.remove_prefix(std::min(cell.find_first_of("0123456789"), cell.size()));
@@ -110,7 +111,7 @@ std::string TextTable::render(size_t limit, uint32_t width, const Style &style) 
       widest = std::max(widest, display_width(total_[c]));
     widths.push_back(widest);
   }
-  // Where nothing bounds it, one long name must not move the place of all others out of sight.
+  // Without a limited width, one long name must not move the next column of all rows out of sight.
   constexpr size_t widest_padding = 80;
   if (width == 0)
     widths[flexible] = std::min(widths[flexible], widest_padding);
@@ -135,7 +136,7 @@ std::string TextTable::render(size_t limit, uint32_t width, const Style &style) 
       Role role = titles ? Role::title : columns_[c].role;
       if (role == Role::highlight && !is_heavy(cell))
         role = Role::plain;
-      cell = style.paint(role, cell); // its width is known
+      cell = style.paint(role, cell); // after its width was measured
       line += columns_[c].right ? blanks + cell : cell + blanks;
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -164,7 +165,7 @@ std::string TextTable::render(size_t limit, uint32_t width, const Style &style) 
 }
 
 namespace {
-// What the file counts besides, and what is derived from that.
+// Returns lines with the totals of the other events and of the derived events.
 std::string other_events(const FlatTable &table, uint32_t width) {
   std::vector<std::string> words;
   for (size_t e = 1; e < table.events.size(); ++e)
@@ -188,7 +189,8 @@ std::string other_events(const FlatTable &table, uint32_t width) {
   return out + line + '\n';
 }
 
-// As a whole, for the rows of their functions leave out what these cost each other.
+// Returns a table of the cycles, each as a whole, because the rows of their functions leave out the
+// costs of calls within the cycle.
 std::string cycles_text(const FlatTable &table, const TextOptions &options) {
   if (table.cycles.empty())
     return {};

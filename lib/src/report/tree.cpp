@@ -1,4 +1,4 @@
-// Call trees as text and JSON.
+// Formats call trees as text and JSON.
 #include <tally/tree.h>
 
 #include <fmt/format.h>
@@ -11,12 +11,12 @@
 namespace tally {
 
 std::string to_text(const CallTree &tree, const TextOptions &options) {
-  // Deeper rows stand below each other: a very deep tree would be blanks and nothing else.
+  // Rows deeper than this get no more indentation; in a very deep tree, it would fill the line.
   const uint32_t most_indented = options.width > 0 ? options.width / 6 : 200;
   TextTable text;
   text.add_column("incl%", true, Role::highlight);
   text.add_column("incl", true);
-  if (!tree.callers) // of these, all is in the function below
+  if (!tree.callers) // callers have only inclusive costs: those of the function that they call
     text.add_column("self%", true, Role::highlight);
   text.add_column(tree.callers ? "function, and its callers below it" : "function", false,
                   Role::function);
@@ -38,8 +38,10 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
   }
   std::string out = fmt::format("{} in total\n", counted(total, tree.events[0]));
   if (estimated)
-    out += tree.callers ? "~: spread over callers as in all calls (the file has no stacks)\n"
-                        : "~: spread over callees as in all calls (the file has no stacks)\n";
+    out += tree.callers
+               ? "~: estimated, distributed over callers as in all calls (the file has no stacks)\n"
+               : "~: estimated, distributed over callees as in all calls (the file has no "
+                 "stacks)\n";
   out += text.render(0, options.width, options.style);
   if (tree.left_out > 0)
     out += options.style.paint(
@@ -52,10 +54,11 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
   return out;
 }
 
-// Not as one Json: a tree may be deeper than its dump() can recurse.
+// Writes the nodes one by one and not as one Json object, because dump() recurses, and the tree may
+// be too deep for that.
 std::string to_json(const CallTree &tree) {
   using Json = nlohmann::ordered_json;
-  const auto open_object = [](const Json &fields) { // without its closing brace
+  const auto open_object = [](const Json &fields) { // omits the closing brace
     std::string text = fields.dump(-1, ' ', false, Json::error_handler_t::replace);
     text.pop_back();
     return text;

@@ -1,4 +1,4 @@
-// Builds the heaviest nodes of a tree that is made as it is looked at.
+// Builds the heaviest nodes of a tree whose nodes are created only when they are visited.
 #pragma once
 
 #include <algorithm>
@@ -11,17 +11,18 @@
 
 namespace tally {
 
-// A node that is not shown yet: what is needed to weigh it, and to make it. There may be far more
-// of these than are ever shown.
+// A node that is not shown yet, with the data to weigh and to create it. There may be many more of
+// these than will be shown.
 template <class State> struct TreeChild {
   uint64_t weight = 0; // inclusive, of the first event
   State state;
 };
 
-// Source: `children(const State &)`, a vector of TreeChild<State>, and `node(State &)`, the node
-// itself, made when it is shown, before its children. Where it has `folds(const State &)`, nodes of
-// which that is true are left out, but not what is below them. A child is no heavier than its
-// parent, so that the heaviest nodes always hang together.
+// A Source has `children(const State &)`, which returns a vector of TreeChild<State>, and
+// `node(State &)`, which returns the node; it is called before children(), when the node is shown,
+// and may update the state. If the Source has `folds(const State &)`, nodes for which this is true
+// are left out, but not the nodes below them. A child must not be heavier than its parent, so that
+// the heaviest nodes are always connected.
 template <class State> class TreeBuilder {
 public:
   template <class Source>
@@ -62,13 +63,13 @@ private:
     TreeChild<State> child;
     size_t parent, order;
     bool operator<(const Waiting &other) const {
-      // Of equal ones the one that was found first.
+      // Ties go to the one that was added first.
       return child.weight != other.child.weight ? child.weight < other.child.weight
                                                 : order > other.order;
     }
   };
 
-  // What a node costs itself is its parent's then, and what it calls is called by that.
+  // Removes a layer: its self cost and its callees become its parent's.
   template <class Source> void fold(Waiting &layer, Source &source) {
     const TreeNode node = source.node(layer.child.state);
     TreeNode &parent = entries_[layer.parent].node;
@@ -84,7 +85,7 @@ private:
       std::push_heap(waiting_.begin(), waiting_.end());
       return;
     }
-    // The lightest are never shown.
+    // At most left_ more nodes will be shown, so the lightest can be dropped.
     std::nth_element(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(left_),
                      waiting_.end(), [](const Waiting &x, const Waiting &y) { return y < x; });
     dropped_ += waiting_.size() - left_;
@@ -99,7 +100,8 @@ private:
     });
     return nodes;
   }
-  // Not recursive: the tree may be deep.
+  // Appends the nodes below `root` in depth-first order. Uses no recursion, because the tree may be
+  // deep.
   void emit(CallTree &tree, size_t root) {
     std::vector<size_t> waiting{root};
     while (!waiting.empty()) {
@@ -111,7 +113,7 @@ private:
     }
   }
 
-  std::vector<Entry> entries_; // that are shown
+  std::vector<Entry> entries_; // the nodes to show
   std::vector<size_t> roots_;
   std::vector<Waiting> waiting_; // a heap
   size_t left_ = 0, order_ = 0, dropped_ = 0;
@@ -123,14 +125,14 @@ inline size_t node_limit(const TreeOptions &options) {
   return options.limit == 0 ? most_tree_nodes : std::min<size_t>(options.limit, most_tree_nodes);
 }
 
-// Source: beginnings(), named(matcher), names(), children(state) and node(state). `tree` has its
-// events and totals.
+// Builds the tree that `options` request. `tree` already has its events and totals. `source` has
+// beginnings(), named(matcher) and names(), and the members that TreeBuilder needs.
 template <class State, class Source>
 Result<CallTree> build_tree(CallTree tree, Source &&source, const TreeOptions &options) {
   tree.callers = options.callers;
   const bool from_function = !options.function.empty();
   if (options.callers && !from_function)
-    return fail(ErrorCode::invalid_argument, "the callers of which function?", "--callers");
+    return fail(ErrorCode::invalid_argument, "requires the name of a function", "--callers");
   std::vector<TreeChild<State>> roots;
   if (from_function)
     roots = source.named(FunctionMatcher(options.function, source.names()));

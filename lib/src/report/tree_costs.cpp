@@ -1,4 +1,4 @@
-// The call tree of costs and arcs.
+// Makes the call tree of costs and arcs.
 #include <deque>
 #include <map>
 
@@ -13,7 +13,7 @@ namespace tally {
 
 namespace {
 
-// Arcs from each function, or to it, with all calls of one pair added up.
+// The arcs from each function, or to it, with all calls of each pair of functions added up.
 class Arcs {
 public:
   struct Arc {
@@ -34,7 +34,7 @@ public:
         if (added)
           of_[from].push_back({to, 0, std::vector<uint64_t>(profile.events().size(), 0)});
         Arc &arc = of_[from][at->second];
-        // CallGraph has checked that all of them together fit.
+        // Cannot overflow: CallGraph has checked that the sum of all calls fits.
         arc.calls += call.count;
         fits_ &= profile.call_costs().add_to(i, arc.costs);
       }
@@ -47,22 +47,22 @@ private:
   bool fits_ = true;
 };
 
-// A node that is shown, on the path from its root. All are kept till the end: freeing a long path
-// step by step from its end would go as deep as it is long.
+// A node that is shown, as an element of the path from its root. All are kept until the end,
+// because freeing a path from its end would recurse as deep as the path is long.
 struct Step {
   uint32_t function = 0;
   const Step *before = nullptr;
   std::vector<uint64_t> inclusive; // of the node
-  bool share = false;              // of what the function costs in all
-  bool estimated = false;          // how that share is spread over what it calls
+  bool share = false;              // `inclusive` is only a part of the function's inclusive cost
+  bool estimated = false;          // the distribution of that part over its children is estimated
 };
 
 struct CostState {
   uint32_t function = 0;
-  const Step *before = nullptr;   // null: a root
-  const Arcs::Arc *arc = nullptr; // that leads to it
-  const Step *step = nullptr;     // once it is shown
-  bool recursive = false;         // it is on the path already, and followed there
+  const Step *before = nullptr;   // the parent; null for a root
+  const Arcs::Arc *arc = nullptr; // the arc that leads to it; null for a root
+  const Step *step = nullptr;     // null until the node is shown
+  bool recursive = false; // the function is on the path already; its callees are shown there
 };
 
 class CostTree {
@@ -75,9 +75,9 @@ public:
 
   bool fits() const { return arcs_.fits(); }
 
-  // What no call accounts for: of each component the heaviest function, with the cost of the
-  // component beyond that of the calls into it. A thread's first function is such, though some
-  // other call of it is known.
+  // Returns the roots: for each component with cost that no call into it accounts for, its heaviest
+  // function with that cost. An example is the first function of a thread, even if calls of it from
+  // elsewhere are known.
   std::vector<Child> beginnings() const {
     const size_t width = profile_.events().size();
     struct Component {
@@ -99,7 +99,7 @@ public:
           continue;
         std::vector<uint64_t> &entering = components[graph_.component_of(to)].entering;
         entering.resize(width, 0);
-        // CallGraph has checked that these sums fit.
+        // Cannot overflow: CallGraph has checked these sums.
         static_cast<void>(profile_.call_costs().add_to(i, entering));
       }
     std::vector<Child> roots;
@@ -117,7 +117,7 @@ public:
       bool any = false;
       for (size_t e = 0; e < width; ++e) {
         const uint64_t rest = whole[e] - std::min(whole[e], each.entering[e]);
-        // Of a cycle, one function stands for all.
+        // One function represents all of a cycle.
         uncalled.push_back(std::min(rest, graph_.inclusive(node)[e]));
         any |= uncalled.back() > 0;
       }
@@ -186,13 +186,13 @@ public:
       node.self.assign(all.size(), 0);
     else
       add_self(node, arc.other);
-    // A path that comes back stays within the component.
+    // A path that returns to a function never leaves the component in between.
     for (const Step *step = &parent;
          step && !state.recursive && graph_.same_component(step->function, arc.other);
          step = step->before)
       state.recursive = step->function == arc.other;
     node.recursive = state.recursive;
-    // All that a function with one caller costs is of that caller.
+    // If a function has a single caller, its complete cost belongs to that caller.
     const bool one_way = callers_ && arcs_.of(arc.other).size() == 1;
     state.step = &steps_.emplace_back(
         Step{arc.other, &parent, node.inclusive, share, node.estimated || (share && !one_way)});
@@ -208,7 +208,9 @@ private:
   std::string_view name_of(uint32_t node) const {
     return profile_.strings[profile_.functions()[static_cast<CostFunctionId>(node)].name];
   }
-  // Of the calls from (or into) a node. The costs of calls within a cycle hold each other.
+  // Returns the cost of the calls of `arc` on the parent's path, scaled down if the parent has only
+  // a share of its function's cost, and at most the parent's cost, because calls within a cycle may
+  // contain each other's costs. Sets `estimated` if that limit applies.
   uint64_t cost_of(const Step &parent, const Arcs::Arc &arc, size_t event, bool &estimated) const {
     uint64_t cost = arc.costs[event];
     if (parent.share)
@@ -247,8 +249,8 @@ private:
 Result<CallTree> call_tree(const CostProfile &profile, const TreeOptions &options) {
   if (options.by)
     return fail(ErrorCode::unsupported,
-                "the profile holds calls of all threads and parts together, and no stacks: "
-                "--thread and --part show one",
+                "the profile has the calls of all threads and parts together, and no stacks: "
+                "select one with --thread or --part",
                 "--by");
   CallTree tree;
   for (const CostEvent &event : profile.events())

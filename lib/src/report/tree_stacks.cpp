@@ -1,8 +1,8 @@
-// The call tree of stacks.
+// Makes the call tree of stacks.
 //
-// Recursion is folded: a function that a stack enters again stands for both, and what it calls then
-// stands below it once. So a path holds each function once, however deep the stack, and each parent
-// did call its child.
+// Recursion is folded: if a stack enters a function again, the function's existing node represents
+// both frames, and the callees of both are its children. So a path contains each function once,
+// however deep the stack is, and each parent did call its child.
 #include <tally/tree.h>
 
 #include <array>
@@ -22,14 +22,15 @@ namespace tally {
 
 namespace {
 
-// A frame of the trie: one of the lines of a node's location (0: the innermost).
+// A frame of the trie: one of the lines of a node's location; 0 is the innermost.
 struct TreeFrameId {
   StackId node = none<StackId>;
   uint32_t line = 0;
   friend bool operator==(const TreeFrameId &, const TreeFrameId &) = default;
 };
 
-// Gives what is one function in a tree a number, in the order of their texts.
+// Numbers the functions of a tree, in the order of their texts. Functions with the same name, file
+// and object are one.
 class FunctionKeys {
 public:
   using Texts = std::array<std::string_view, 3>; // name, file, object
@@ -50,7 +51,8 @@ public:
       folds_.push_back(!full && is_call_layer(each[0]));
   }
 
-  bool folds(uint32_t key) const { return folds_[key]; } // it is left out between others
+  // Returns whether the function is a layer that is left out between others.
+  bool folds(uint32_t key) const { return folds_[key]; }
   uint32_t size() const { return static_cast<uint32_t>(texts_.size()); }
   const Texts &texts(uint32_t key) const { return texts_[key]; }
   std::vector<std::string_view> names() const {
@@ -64,7 +66,8 @@ public:
     return std::max<uint32_t>(1, static_cast<uint32_t>(lines_of(node).size()));
   }
   TreeFrameId outermost(StackId node) const { return {node, line_count(node) - 1}; }
-  TreeFrameId caller_of(const TreeFrameId &frame) const { // node none: there is none
+  // Returns the frame of the caller. Its node is none if there is no caller.
+  TreeFrameId caller_of(const TreeFrameId &frame) const {
     if (frame.line + 1 < line_count(frame.node))
       return {frame.node, frame.line + 1};
     return {profile_.stack_caller(frame.node), 0};
@@ -87,7 +90,7 @@ private:
   uint32_t unknown_ = 0;
 };
 
-// Sums are no larger than the profile's totals.
+// Adds values to sums. The sums cannot overflow: they are at most the profile's totals.
 void add_values(std::span<uint64_t> sums, std::span<const uint64_t> values) {
   for (size_t v = 0; v < values.size(); ++v)
     sums[v] += values[v];
@@ -110,8 +113,8 @@ private:
   std::vector<uint64_t> values_;
 };
 
-// What both trees stand on. With `rooted` the outermost frames are threads or parts, and no
-// functions: a tree always begins with them.
+// The input of both trees. If `rooted`, the outermost frames are threads or parts instead of
+// functions, and a tree always begins with them.
 struct TreeSource {
   const StackProfile &profile;
   const StackWeights &weights;
@@ -131,7 +134,7 @@ struct TreeSource {
     out.inclusive.assign(weights.width(), 0);
     return out;
   }
-  // By key; none: every function.
+  // Returns, by key, which functions match; all of them if `matcher` is null.
   std::vector<bool> wanted_by(const FunctionMatcher *matcher) const {
     std::vector<bool> out;
     for (uint32_t key = 0; key < keys.size(); ++key)
@@ -140,8 +143,8 @@ struct TreeSource {
   }
 };
 
-// Whom functions call. All of it is made at once, for what folds into a node lies anywhere below it
-// in the trie; it has no more nodes than that has frames.
+// The tree of callees. It is built completely at once, because the frames that fold into a node may
+// be anywhere below it in the trie. It has at most as many nodes as the trie has frames.
 class FoldedTree {
 public:
   using Child = TreeChild<uint32_t>;
@@ -150,7 +153,8 @@ public:
       : from_(from), self_(from.weights.width()), total_(from.weights.width()) {}
 
   std::vector<Child> beginnings() { return fold(nullptr); }
-  // Begins with the outermost frames of that name: what recurs below is in them already.
+  // Returns the trees that begin with the outermost frames of that name. Recursive calls below them
+  // are already part of them.
   std::vector<Child> named(const FunctionMatcher &wanted) { return fold(&wanted); }
   std::vector<std::string_view> names() const { return from_.keys.names(); }
 
@@ -168,7 +172,7 @@ public:
     return out;
   }
 
-  // For walk_stacks().
+  // enter() and leave() are called by walk_stacks().
   void enter(StackId stack) {
     for (uint32_t line = from_.keys.line_count(stack); line-- > 0;)
       enter_frame({stack, line});
@@ -192,18 +196,18 @@ public:
 
 private:
   struct Node {
-    uint32_t parent = none<uint32_t>; // smaller than the node
+    uint32_t parent = none<uint32_t>; // its index is smaller than the node's
     uint32_t key = 0;
     bool recursive = false;
   };
-  // What a frame has changed; key none: nothing.
+  // The changes that entering a frame made.
   struct Undo {
-    uint32_t key = none<uint32_t>;
+    uint32_t key = none<uint32_t>; // none if the frame changed nothing
     bool pushed = false;
-    uint32_t depth = 0, node = 0, at = 0; // as they were: depth_, path_[depth], at_[key]
+    uint32_t depth = 0, node = 0, at = 0; // former values of depth_, path_[depth], at_[key]
   };
 
-  // Depth at which functions stand.
+  // Returns the depth of the outermost functions.
   uint32_t floor() const { return from_.rooted ? 1 : 0; }
 
   std::vector<Child> fold(const FunctionMatcher *matcher) {
@@ -227,8 +231,8 @@ private:
       undo_.push_back({});
       return;
     }
-    // Entries of path_ beyond depth_ are kept, so that leaving sets back one of them and no more;
-    // at_ is good where path_ agrees.
+    // Entries of path_ beyond depth_ are kept, so that leave() has to restore only one of them. An
+    // entry of at_ is valid only if path_ confirms it.
     const uint32_t at = at_[key];
     if (at < depth_ && nodes_[path_[at]].key == key) {
       undo_.push_back({key, false, depth_, 0, 0});
@@ -271,8 +275,8 @@ private:
         if (nodes_[id].parent != none<uint32_t> && !is_empty(id))
           take(nodes_[id].parent, id);
     };
-    // first_child_[p + 1] is where the next child of p goes, and in the end where those of p + 1
-    // begin.
+    // first_child_[p + 1] is the index for the next child of p. At the end it is the index of the
+    // first child of p + 1.
     each_child([&](uint32_t parent, uint32_t) { ++first_child_[parent + 2]; });
     for (size_t i = 1; i < first_child_.size(); ++i)
       first_child_[i] += first_child_[i - 1];
@@ -280,7 +284,9 @@ private:
     each_child([&](uint32_t parent, uint32_t id) { children_[first_child_[parent + 1]++] = id; });
   }
 
-  bool is_empty(uint32_t id) const { // what is called between two calls of one function, and alone
+  // Returns whether a node has no cost, such as a function that only occurs between two calls of a
+  // recursive function.
+  bool is_empty(uint32_t id) const {
     return std::ranges::all_of(total_[id], [](uint64_t value) { return value == 0; });
   }
   Child child(uint32_t id) const { return {total_[id].front(), id}; }
@@ -293,27 +299,29 @@ private:
   ValueRows self_, total_;
   std::vector<uint32_t> first_child_, children_;
 
-  uint32_t depth_ = 0;         // of the folded path that is walked on
-  std::vector<uint32_t> path_; // its nodes
-  std::vector<uint32_t> at_;   // by key: the depth where it was put last
-  std::vector<uint32_t> on_stack_;
-  std::vector<Undo> undo_; // a frame of the stack
+  uint32_t depth_ = 0;             // length of the current folded path
+  std::vector<uint32_t> path_;     // nodes of that path
+  std::vector<uint32_t> at_;       // by key: its latest index in path_
+  std::vector<uint32_t> on_stack_; // by key: the number of its frames on the current stack
+  std::vector<Undo> undo_;         // one for each frame of the current stack
 };
 
-// Outermost frames of the function that is asked for, and how far above each of them a node is.
+// A node of the tree of callers: one frame on each stack that it represents, and for each of these
+// the frame of the requested function that it leads to.
 struct CallersState {
   struct Place {
     TreeFrameId frame;
-    uint32_t begins = 0; // in beginnings_
+    uint32_t begins = 0; // index in CallersTree::beginnings_
   };
   std::vector<Place> places;
-  bool is_owner = false; // the places are still those of the function itself
-  bool is_function = false;
+  // The node is a thread or part; its places are those of the requested function, its child.
+  bool is_owner = false;
+  bool is_function = false; // the node is the requested function
   bool recursive = false;
 };
 
-// Who calls a function. Made as it is looked at: of a function that is called from everywhere, the
-// paths may be far more than the frames of the trie.
+// The tree of a function's callers. Its nodes are created only when they are visited, because a
+// function that is called from everywhere may have many more paths than the trie has frames.
 class CallersTree {
 public:
   using State = CallersState;
@@ -321,7 +329,7 @@ public:
 
   explicit CallersTree(const TreeSource &from) : from_(from) {}
 
-  std::vector<Child> beginnings() const { return {}; } // there are no callers of all functions
+  std::vector<Child> beginnings() const { return {}; } // callers need a function
   std::vector<Child> named(const FunctionMatcher &matcher) {
     wanted_ = from_.wanted_by(&matcher);
     on_stack_.assign(from_.keys.size(), 0);
@@ -356,7 +364,7 @@ public:
         caller = from_.keys.caller_of(caller);
       if (!has_function(caller))
         continue;
-      // Over all that it called itself by.
+      // Skip the frames by which the caller called itself.
       const TreeFrameId top = top_of(caller);
       Child &child = groups[from_.keys.key_of(top)];
       child.state.recursive |= top != caller;
@@ -382,7 +390,7 @@ public:
     return out;
   }
 
-  // For walk_stacks().
+  // enter() and leave() are called by walk_stacks().
   void enter(StackId stack) {
     if (from_.profile.stack_caller(stack) == none<StackId>)
       owner_ = from_.keys.key_of(from_.keys.outermost(stack));
@@ -415,7 +423,7 @@ private:
   struct Beginning {
     TreeFrameId frame;
     uint32_t owner = 0, key = 0;
-    std::vector<uint64_t> self; // of the function, also where it recurs below the frame
+    std::vector<uint64_t> self; // self cost of the function, also of its recursive calls below
   };
 
   bool has_function(const TreeFrameId &frame) const {
@@ -431,7 +439,7 @@ private:
       out.push_back(std::move(child));
     return out;
   }
-  // The outermost frame of the same function on the stack of a frame.
+  // Returns the outermost frame of the same function on the stack of a frame.
   TreeFrameId &top_of(const TreeFrameId &frame) {
     return tops_[first_top_[index_of(frame.node)] + frame.line];
   }
@@ -443,12 +451,14 @@ private:
   std::vector<bool> wanted_; // by key
   std::vector<Beginning> beginnings_;
   std::vector<TreeFrameId> tops_;
-  std::vector<size_t> first_top_; // of a node's frames, in tops_
+  std::vector<size_t> first_top_; // by node: index of its first frame in tops_
 
-  // Of the stack that is walked on:
-  std::vector<uint32_t> on_stack_; // by key
-  std::vector<TreeFrameId> outermost_;
-  uint32_t inside_ = 0; // frames from the beginning on; the newest of beginnings_ is on it
+  // The state of the current stack.
+  std::vector<uint32_t> on_stack_;     // by key: the number of its frames
+  std::vector<TreeFrameId> outermost_; // by key
+  // Number of frames from the requested function's on, which is the newest of beginnings_; 0 if it
+  // is not on the stack.
+  uint32_t inside_ = 0;
   uint32_t owner_ = 0;
 };
 
@@ -470,13 +480,13 @@ Result<CallTree> call_tree(const StackProfile &profile, const TreeOptions &optio
   for (int64_t total : profile.totals())
     tree.totals.push_back(static_cast<uint64_t>(total));
   if (tree.events.empty())
-    return fail(ErrorCode::no_data, "the profile counts nothing");
+    return fail(ErrorCode::no_data, "the profile has no events");
   if (!options.by)
     return tree_of(profile, options, std::move(tree));
   const bool by_thread = *options.by == By::thread;
   if (by_thread ? profile.threads().size() == 0 : profile.parts().size() == 0)
     return fail(ErrorCode::invalid_argument,
-                fmt::format("the profile tells no {}s apart", by_thread ? "thread" : "part"),
+                fmt::format("the profile does not distinguish {}s", by_thread ? "thread" : "part"),
                 "--by");
   TALLY_TRY(rooted, under_owners(profile, by_thread ? SampleOwner::thread : SampleOwner::part));
   return tree_of(rooted, options, std::move(tree));

@@ -1,4 +1,4 @@
-// Which way of sampling is taken, and what the debugger is asked to do for it.
+// Selects a sampling backend, and requests from the debugger what the backend needs.
 #include <algorithm>
 
 #include <unistd.h>
@@ -20,18 +20,19 @@ SamplerOptions sampler_options(const StartOptions &options,
   out.frequency_hz = options.frequency_hz;
   out.stacks = options.stacks;
   if (options.stacks == StackMode::dwarf)
-    out.unwinder = make_unwinder(); // for each sampler: files are built anew, and let go
+    out.unwinder = make_unwinder(); // one per sampler, because a build may replace the files
   return out;
 }
 
-// Why a backend cannot count this at all, before anything is tried; empty: it may.
+// Returns why a backend cannot sample the target with these options, before anything is tried;
+// empty if it may work.
 std::string_view why_unfit(Backend backend, const StartOptions &options, TargetKind target) {
   if (backend == Backend::interrupt)
     return {};
   if (target == TargetKind::remote)
     return backend == Backend::perf
-               ? "a remote target cannot be sampled: it counts processes of this machine only"
-               : "a remote target cannot be sampled: it shares memory with the debugger";
+               ? "a remote target cannot be sampled: perf counts processes of this machine only"
+               : "a remote target cannot be sampled: the agent shares memory with the debugger";
   if (options.wall)
     return "counts CPU time, not wall time";
   return {};
@@ -42,7 +43,7 @@ Error unsupported(std::string_view why) {
 }
 
 constexpr std::string_view only_when_asked =
-    "is loaded into a process that stands only when `--backend agent` asks for it";
+    "is loaded into an existing process only if `--backend agent` is given";
 
 } // namespace
 
@@ -80,7 +81,7 @@ Result<Reply> Session::State::begin(StartOptions wanted) {
 Result<Reply> Session::State::try_next() {
   if (to_try.empty())
     return fail(ErrorCode::unsupported,
-                fmt::format("nothing samples here: {}", fmt::join(passed, "; ")), "profile start");
+                fmt::format("no backend works here: {}", fmt::join(passed, "; ")), "profile start");
   options.backend = to_try.front();
   const std::string_view unfit = why_unfit(options.backend, options, target.target);
   Result<Reply> tried = Reply{};
@@ -96,7 +97,7 @@ Result<Reply> Session::State::try_next() {
 }
 
 Result<Reply> Session::State::refused(Error why) {
-  // What the user asked for wrongly no other backend makes right.
+  // An invalid argument is an error with every backend.
   if (options.chosen || why.code == ErrorCode::invalid_argument) {
     if (why.source.empty())
       why.source = fmt::format("--backend {}", name_of(options.backend));
@@ -124,13 +125,13 @@ Result<Reply> Session::State::begun() {
 
 Result<void> Session::State::prepare_perf() {
   if (target.pid != 0) {
-    // Before anything is put away: a refusal leaves what was collected where it is.
+    // Start before adopt() puts the old profile away, so that a refusal leaves it intact.
     TALLY_TRY(started, start_perf_sampler(target.pid, sampler_options(options, passed_stops)));
     user_code_only = !started->status().kernel_included;
     adopt(std::move(started));
     return {};
   }
-  // Ourselves in place of the program that is not there yet: a refusal is told now, not at `run`.
+  // There is no process yet: try our own, so that a refusal is reported now and not at `run`.
   TALLY_TRY(works, start_perf_sampler(::getpid(), sampler_options(options, passed_stops)));
   user_code_only = !works->status().kernel_included;
   works->stop();
@@ -179,7 +180,7 @@ Result<Reply> Session::State::prepare_agent() {
 Result<Reply> Session::State::prepare_interrupt() {
   const bool remote = target.target == TargetKind::remote;
   options.remote = remote;
-  // What was collected is put away only when the front can do it.
+  // Runs after the front end has agreed, because adopt() puts the old profile away.
   const auto follow = [this, remote]() -> Result<void> {
     if (target.pid == 0)
       return {};
@@ -219,10 +220,10 @@ Result<Reply> Session::State::prepare_interrupt() {
   return Reply{};
 }
 
-// --- from run to run
+// --- across runs
 
 Result<Reply> Session::State::begin_armed() {
-  TALLY_CHECK(check_target()); // it may have been connected to since `start`
+  TALLY_CHECK(check_target()); // the target may have changed since `start`
   TALLY_CHECK(name_frozen());
   const std::string_view unfit = why_unfit(options.backend, options, target.target);
   if (options.backend == Backend::agent && preloaded && unfit.empty()) {
@@ -255,7 +256,7 @@ Result<Reply> Session::State::begin_armed() {
 
 Result<Reply> Session::State::follow_sampler() {
   if (interrupts && !clock.problem().empty()) {
-    // Its own signal is to reach the program again.
+    // Restore the signals, so that the program receives its own one again.
     given_up_pid = sampled_pid;
     Result<Reply> ended = end_sampling(clock.problem(), true);
     ask(RequestKind::interrupt_end);
@@ -273,7 +274,7 @@ Result<Reply> Session::State::follow_sampler() {
     given_up_pid = sampled_pid;
     return end_sampling(facts.reason, true);
   }
-  // It was refused, or never came.
+  // The agent was refused, or did not start.
   sampler->stop();
   sampler.reset();
   agent = nullptr;
@@ -313,7 +314,8 @@ void Session::State::end_requests(bool process_gone) {
   if (preloaded)
     ask(RequestKind::preload_end);
   preloaded.reset();
-  // A signal that is still on its way must not be seen: it may come as long as the process lives.
+  // The debugger must not report a signal of ours that is still pending; it may arrive as long as
+  // the process lives.
   if (signals_changed && (process_gone || target.pid == 0)) {
     ask(RequestKind::signals_restore);
     signals_changed = false;
@@ -329,7 +331,7 @@ Result<Reply> Session::State::tick(std::span<const ThreadStack> stacks) {
   Reply reply;
   if (!interrupting.value_or(false))
     return reply;
-  // Of a remote program only the debugger knows names, and only while the program is there.
+  // Only the debugger knows the names of a remote program, and only while the program exists.
   for (const ThreadStack &stack : stacks)
     for (const uint64_t pc : stack.pcs)
       if (!told.contains(pc) && std::ranges::find(naming, pc) == naming.end())

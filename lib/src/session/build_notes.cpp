@@ -23,10 +23,10 @@ std::string text_of(const Json &entry, const char *key) {
   return at != entry.end() && at->is_string() ? at->get<std::string>() : std::string();
 }
 
-// As a shell parts them, but for what a shell would put in their place.
+// Splits a command into words as a shell does, without expansions.
 std::vector<std::string> words_of(const std::string &command) {
   std::vector<std::string> out;
-  bool within = false; // a word
+  bool within = false; // inside a word
   char quote = 0;
   for (size_t i = 0; i < command.size(); ++i) {
     const char c = command[i];
@@ -67,15 +67,17 @@ std::string output_of(const Json &entry, const std::vector<std::string> &words) 
   return {};
 }
 
-// A response file may hold the option.
+// Reports whether a word of a compiler command asks for counters. A response file (@FILE) may
+// contain the option.
 bool asks_for_counters(std::string_view word) {
   return word == "--coverage" || word == "-coverage" || word == "-fprofile-arcs" ||
          word == "-ftest-coverage" || word.starts_with('@');
 }
 
-// The options that may change the names in the notes: GCC's -ffile-prefix-map and
-// -fprofile-prefix-map; Clang's notes take their names from the debug information. Compilers differ
-// in which "=" parts the pair where a folder's name holds one: the last one is taken.
+// Adds the path maps of the options that may change the names in the notes: GCC's -ffile-prefix-map
+// and -fprofile-prefix-map, and those of the debug information, from which Clang's notes take their
+// names. Compilers differ in which "=" separates the pair if a directory's name contains one; this
+// uses the last one.
 void add_maps(const std::vector<std::string> &words, const fs::path &folder,
               std::vector<PathMap> &maps) {
   for (const std::string &word : words)
@@ -109,20 +111,21 @@ Result<BuildNotes> notes_of_build(const std::string &folder) {
   try {
     all = Json::parse(bytes.begin(), bytes.end());
   } catch (const Json::parse_error &fault) {
-    return fail(ErrorCode::invalid_input, "is no JSON", path,
+    return fail(ErrorCode::invalid_input, "is not JSON", path,
                 Position::at_offset(fault.byte > 0 ? fault.byte - 1 : 0));
   } catch (const Json::exception &) {
-    return fail(ErrorCode::invalid_input, "holds a number that is larger than any", path);
+    return fail(ErrorCode::invalid_input, "contains a number that is out of range", path);
   }
   if (!all.is_array())
-    return fail(ErrorCode::invalid_input, "is no compilation database: it holds no array", path);
+    return fail(ErrorCode::invalid_input, "is not a compilation database: it is not an array",
+                path);
   BuildNotes out;
   bool any_words = false, any_counters = false;
   RealPaths real_paths;
   for (const Json &entry : all) {
     if (!entry.is_object())
-      return fail(ErrorCode::invalid_input, "is no compilation database: an entry is no object",
-                  path);
+      return fail(ErrorCode::invalid_input,
+                  "is not a compilation database: an entry is not an object", path);
     const fs::path directory = text_of(entry, "directory");
     const std::vector<std::string> words = words_of(entry);
     add_maps(words, directory, out.maps);

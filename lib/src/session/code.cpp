@@ -1,4 +1,4 @@
-// `profile annotate --asm`: the instructions of a function, by the debugger or from files.
+// `profile annotate --asm`: shows a function's instructions, from the debugger or from files.
 #include <charconv>
 
 #include <fmt/format.h>
@@ -12,12 +12,12 @@ namespace tally {
 
 namespace {
 
-// Where the debugger finds it in memory; nothing where that is not known.
+// Returns run-time address - link-time address of the object; nothing if unknown.
 std::optional<uint64_t> bias_of(const FunctionCode::Object &object) {
   return object.module == none<ModuleId> ? std::optional<uint64_t>(0) : object.bias;
 }
 
-// "0xADDRESS\ttext" a line.
+// Adds the instructions of the debugger's answer, one "0xADDRESS\ttext" per line.
 void take_instructions(FunctionCode &code, std::string_view answer) {
   while (!answer.empty()) {
     const size_t end = std::min(answer.find('\n'), answer.size());
@@ -50,9 +50,9 @@ Result<Reply> Session::State::annotate_code(const ParsedCommand &command) {
   const SampleFilter wanted = command.filter();
   const bool json = command.has("json");
   return with_shown(command, [=, this](Shown shown) -> Result<Reply> {
-    Diagnostics findings; // what was missing was said with the names
+    Diagnostics findings; // dropped, since missing files were reported when names were looked up
     const int pid = live_pid();
-    std::string meant = what; // as the profile names it
+    std::string meant = what; // the function's name in the profile
     const auto code_of = [&](auto *each) {
       return by_any_name(*each, what, names(), pid, [&](const std::string &name) {
         meant = name;

@@ -30,12 +30,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a thread has made of an object, or of a source.
+// The result of one object.
 struct Piece {
   Result<Coverage> coverage;
   bool ran = false;
   Diagnostics findings;
-  std::set<std::string> tests{}; // that have counts of it
+  std::set<std::string> tests{}; // the tests that have counts of it
 };
 
 Result<void> first_warning(const Diagnostics &findings) {
@@ -90,13 +90,13 @@ private:
   Diagnostics &diagnostics_;
   CoverageSum sum_;
   CoverageInputs inputs_;
-  std::vector<PackedCounters> runs_; // of options_.runs
+  std::vector<PackedCounters> runs_; // in the order of options_.runs
   struct RunFile {
     size_t run;
     const PackedCounters::File *file;
   };
   std::vector<std::vector<RunFile>> run_files_; // by object
-  std::set<std::string> without_data_;          // tests of which no object has counts
+  std::set<std::string> without_data_;          // tests that have counts of no object
   std::vector<std::optional<Piece>> pieces_;
   std::set<std::string> left_out_, lost_;
   std::map<std::string, std::string> moved_, replaced_;
@@ -115,11 +115,11 @@ Piece Collect::count(size_t i, SourcePlaces &places) const {
   counting.is_plain_folder = [&](const std::string &name, std::string_view folder) {
     return places.is_plain_folder(name, folder);
   };
-  counting.tell_negative = false; // run() does, once for all
+  counting.tell_negative = false; // run() reports negative counts once, for all objects
   auto object = count_object(files, counting, piece.findings);
   if (!object) {
     Error error = std::move(object.error());
-    // Whole notes with counters that are not: its lines did not run, as far as is known.
+    // If only the counters are unusable, count the object's lines as not run.
     object = count_object({files.notes, "", files.lines}, counting, piece.findings);
     if (!object || error.source != files.data) {
       piece.coverage = fail(std::move(error));
@@ -142,7 +142,7 @@ Piece Collect::count(size_t i, SourcePlaces &places) const {
   return piece;
 }
 
-// What the object's own counters tell is no test's.
+// Adds the counts of the tests' runs. The object's own counters belong to no test ("").
 Result<void> Collect::count_tests(size_t i, const CountOptions &counting,
                                   const CoverageOptions &covering, Piece &piece) const {
   piece.coverage->tests.push_back({"", piece.coverage->files});
@@ -176,7 +176,7 @@ Result<void> Collect::count_tests(size_t i, const CountOptions &counting,
   return {};
 }
 
-// A run that has left no counters may have no file of them.
+// Reads the counters of a run. A file that does not exist means that the run left none.
 Result<PackedCounters> read_counters(const std::string &path) {
   TALLY_TRY(source, ByteSource::open_if_there(path));
   if (!source)
@@ -185,7 +185,8 @@ Result<PackedCounters> read_counters(const std::string &path) {
   return PackedCounters::read(std::move(bytes), path);
 }
 
-// Which runs have counters of which object; a test is there also when it reached nothing.
+// Finds the runs that have counters of each object. Adds every test to the sum, also one that
+// reached nothing.
 Result<void> Collect::read_runs() {
   RealPaths real_paths;
   std::unordered_map<std::string, size_t> objects; // by their notes
@@ -232,8 +233,8 @@ bool Collect::take(size_t i) {
   return !failed_;
 }
 
-// Their sources lie where the report says; paths that are not absolute are below the root, or, with
-// the default root, beside the report or above it.
+// Adds the coverage of the reports. A relative path in a report is relative to the root or, with
+// the default root, may also be relative to the report's directory or one above it.
 Result<void> Collect::add_reports() {
   SourcePlaces places(source_rules());
   for (const std::string &path : inputs_.reports) {
@@ -256,7 +257,8 @@ Result<void> Collect::add_reports() {
       });
       if (options_.throw_branches)
         return;
-      ExcludedLines all; // in objects they are left out, too: branches add up by their place
+      // Leave throw branches out, as in objects, because branches are added up by their position.
+      ExcludedLines all;
       all.throw_branches = {{0, UINT32_MAX}};
       for (FileCoverage &file : files)
         exclude(file, all);
@@ -288,8 +290,8 @@ void Collect::apply_markers(Coverage &coverage) {
       const auto text = read_source(file.path);
       if (!text) {
         findings[i].add(Severity::warning,
-                        fmt::format("the source cannot be read ({}): its lines count, whatever its "
-                                    "markers would leave out",
+                        fmt::format("the source cannot be read ({}): its exclusion markers have "
+                                    "no effect",
                                     text.error().message),
                         file.path);
         return;
@@ -325,8 +327,9 @@ void Collect::apply_markers(Coverage &coverage) {
     }
 }
 
-// The test "" has the zeros of all objects. Those of a file are needed unless the tests that
-// reached it have all that it has: they may have it of other objects.
+// Removes from the test "" the files that did not run and that other tests cover completely. The
+// test "" holds the zero counts of all objects. They are needed for a file if the named tests lack
+// some of its lines, because these tests may have run only some of the objects that contain it.
 Result<void> leave_to_tests(Coverage &coverage, Diagnostics &diagnostics) {
   if (coverage.tests.size() < 2 || !coverage.tests[0].name.empty())
     return {};
@@ -350,7 +353,8 @@ Result<void> leave_to_tests(Coverage &coverage, Diagnostics &diagnostics) {
   return {};
 }
 
-// By their paths as the user knows them: below the build folder, or as they were named.
+// Removes excluded objects. Their paths are matched as the user knows them: relative to the build
+// directory, or as named on the command line.
 void Collect::leave_out_objects() {
   RealPaths real_paths;
   std::error_code ignored;
@@ -395,8 +399,8 @@ Result<CollectedCoverage> Collect::run() {
     return fail(std::move(*failed_));
   for (const auto &[folder, taken] : moved_)
     diagnostics_.add(Severity::note,
-                     fmt::format("is not there, though it was compiled in: names of sources are "
-                                 "taken from {}",
+                     fmt::format("the compilation's directory does not exist: its sources are "
+                                 "looked up in {}",
                                  taken),
                      folder);
   if (!replaced_.empty())

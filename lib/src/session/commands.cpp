@@ -1,4 +1,4 @@
-// What the commands do, once they are parsed.
+// Executes the parsed commands.
 #include <cstdlib>
 #include <filesystem>
 #include <system_error>
@@ -90,9 +90,8 @@ Result<Reply> Session::State::stop(const ParsedCommand &) {
 
 Result<Reply> Session::State::start(const ParsedCommand &command) {
   if (sampler || armed) {
-    std::string message =
-        sampler ? fmt::format("process {} is sampled already, and goes on being so", sampled_pid)
-                : "has been said already, and holds for the next run";
+    std::string message = sampler ? fmt::format("process {} is already being sampled", sampled_pid)
+                                  : "the next run is already set to be sampled";
     if (!command.options.empty())
       message += fmt::format(" at {} Hz; `profile stop` first to change options",
                              (sampler ? sampled_options : options).frequency_hz);
@@ -117,7 +116,7 @@ StartOptions Session::State::options_of(const ParsedCommand &command) const {
 }
 
 std::string Session::State::state_words(bool process_gone) const {
-  if (sampler) // a debugger may hear of the end only when it next looks at the process
+  if (sampler) // the debugger may not have noticed the end of the process yet
     return process_gone ? "ended (the process is gone)" : "sampling";
   if (armed && target.target == TargetKind::native && target.pid != 0)
     return fmt::format("armed (begins when process {} runs on)", target.pid);
@@ -159,7 +158,7 @@ std::vector<StatusRow> Session::State::status_rows() {
   noted("state", state_words(now.ended));
   if (sampler)
     line("pid", static_cast<uint64_t>(sampled_pid));
-  if (!collected && !armed) { // what `start` would take
+  if (!collected && !armed) { // show what `start` would use
     for (std::string_view name : {"backend", "clock", "stacks"})
       line(name, settings.find(name)->second);
     line("requested_hz", uint64_t{number_of(settings.find("frequency")->second)});
@@ -169,7 +168,7 @@ std::vector<StatusRow> Session::State::status_rows() {
           : passed.empty()
               ? fmt::format("{} (auto: perf_event_open is allowed here)", name_of(shown.backend))
               : fmt::format("{} (auto; {})", name_of(shown.backend), fmt::join(passed, "; ")));
-    SamplerStatus clock_of = now; // before the first sample, too
+    SamplerStatus clock_of = now; // `wall_clock` is not set before the first sample
     clock_of.wall_clock |= shown.backend == Backend::interrupt;
     noted("clock", clock_words(clock_of, facts));
     noted("stacks", shown.stacks == StackMode::none       ? "none"
@@ -204,7 +203,7 @@ std::vector<StatusRow> Session::State::status_rows() {
     if (profile) {
       parts += profile->parts().size();
       for (const Thread &thread : profile->threads())
-        threads += !sampler || thread.pid != sampled_pid; // a process that goes on has its threads
+        threads += !sampler || thread.pid != sampled_pid; // now.threads counts this process's
     }
   line("threads", uint64_t{threads});
   line("parts", uint64_t{parts});
@@ -242,14 +241,14 @@ std::string Session::State::clock_words(const SamplerStatus &now, const AgentFac
         remote ? "is there" : "runs or sleeps",
         remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
   if (facts.clock == "ticker")
-    return "cpu (ticker: a thread of the agent interrupts those that run)";
+    return "cpu (ticker: a thread of the agent interrupts the running threads)";
   if (facts.clock == "timer")
     return "cpu (timer: a CPU timer for each thread)";
   const std::string_view ring =
       facts.clock == "ring" ? "ring: the kernel's clocks, opened by the agent" : "";
   const std::string_view user =
       now.kernel_included ? ""
-                          : "user code only: the kernel lets an unprivileged user sample no more";
+                          : "user code only: the kernel does not let unprivileged users sample it";
   if (ring.empty() && user.empty())
     return "cpu";
   return fmt::format("cpu ({}{}{})", ring, ring.empty() || user.empty() ? "" : "; ", user);
@@ -281,13 +280,13 @@ std::string Session::State::why_no_samples() {
     return fmt::format("no samples yet: region {} was {}", fmt::join(region->places(), " to "),
                        region->unreturning() != 0
                            ? "entered only where the stack holds no return address"
-                       : region->inlined() != 0 ? "not entered, but for copies that are inlined"
+                       : region->inlined() != 0 ? "entered only in inlined copies"
                                                 : "not entered");
   const uint32_t hz = sampled_options.frequency_hz;
   const double ran_seconds = static_cast<double>(ran) * 1e-9;
   if (ran_seconds * hz < 10)
-    return fmt::format("no samples yet: the program ran for {:.2g} s, in which {} Hz tick {} "
-                       "times: let it run on, or choose a higher frequency",
+    return fmt::format("no samples yet: the program ran for {:.2g} s, in which a clock of {} Hz "
+                       "ticks {} times: let it run longer, or choose a higher frequency",
                        ran_seconds, hz, static_cast<uint64_t>(ran_seconds * hz));
   const SamplerStatus now = sums();
   if (now.lost > 0) {
@@ -298,8 +297,8 @@ std::string Session::State::why_no_samples() {
   }
   if (now.wall_clock)
     return fmt::format("no samples yet: in {} no thread could be interrupted", seconds(ran));
-  return fmt::format("no samples yet: of {} that the program ran it took {} on a processor, and "
-                     "only these are counted",
+  return fmt::format("no samples yet: the program ran for {} but used only {} of CPU time, and "
+                     "only CPU time is counted",
                      seconds(ran), seconds(now.cpu_ns));
 }
 
@@ -309,7 +308,7 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
   const bool in_parts = command.has("parts");
   if (loaded && in_parts)
     return fail(ErrorCode::bad_state,
-                "what was loaded has no parts of this session: `profile clear` first", "--parts");
+                "a loaded profile cannot be split into parts: `profile clear` first", "--parts");
   const SampleFilter wanted = command.filter();
   if (loaded) {
     std::optional<tally::Profile> some;
@@ -344,7 +343,7 @@ Result<Reply> Session::State::dump(const ParsedCommand &command) {
     for (size_t i = 0; i < files.size(); ++i)
       TALLY_CHECK(write_file(fmt::format("{}.{}", path, i + 1), files[i].bytes));
     const size_t count = files.size();
-    size_t last = count; // that there is
+    size_t last = count; // the last numbered file that exists
     std::error_code ignored;
     while (std::filesystem::exists(fmt::format("{}.{}", path, last + 1), ignored))
       ++last;
@@ -383,7 +382,8 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
     TALLY_TRY(after_table, std::visit([&](auto *each) { return table_of(*each); }, shown));
     if (before_table.events[0] != after_table.events[0])
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("counts {}, {} {}: they do not compare", before_table.events[0],
+                  fmt::format("counts {}, but {} counts {}: they cannot be compared",
+                              before_table.events[0],
                               loaded ? loaded->path : "the program's profile",
                               after_table.events[0]),
                   name);
@@ -395,10 +395,10 @@ Result<Reply> Session::State::diff(const ParsedCommand &command) {
 
 Result<Reply> Session::State::clear(const ParsedCommand &) {
   shown_report.reset();
-  if (loaded) { // what was sampled is another thing
+  if (loaded) { // the sampled profile is independent of the loaded one
     const std::string path = loaded->path;
     loaded.reset();
-    return printed(fmt::format("Forgot {}; what was sampled stays.\n", path));
+    return printed(fmt::format("Closed {}; what was sampled is kept.\n", path));
   }
   forget();
   return Reply{};

@@ -36,25 +36,25 @@ void add_files(std::string_view prefix, std::vector<std::string> &out) {
   ::closedir(dir);
 }
 
-// A source is meant by its path, and by the last parts of it.
+// Adds the path of a source, and its last components, if they begin as typed.
 void add_source(std::string_view path, std::string_view typed, std::vector<std::string> &out) {
   add_matching(path, typed, out);
   if (!typed.starts_with('/'))
     for (size_t at = path.find('/'); at != path.npos; at = path.find('/', at + 1)) {
       const std::string_view end = path.substr(at + 1);
-      // One part more than was typed is enough.
+      // Offer at most one component more than the user has typed.
       if (std::ranges::count(end, '/') <= std::ranges::count(typed, '/'))
         add_matching(end, typed, out);
     }
 }
 
-// Such a word stands for itself only in quotes.
+// Reports whether the word must be quoted to be typed literally.
 bool needs_quotes(std::string_view word) { return word.find_first_of(" \t'\"\\") != word.npos; }
 
-// A line that is being typed.
+// A line that the user is typing.
 struct Typed {
-  const CommandSpec *command = nullptr; // null: none is known
-  std::vector<std::string> words;       // the command, and up to the one that is completed
+  const CommandSpec *command = nullptr; // null if the command is unknown or still being typed
+  std::vector<std::string> words;       // from the command to the word that is completed
   bool quoted = false;
 
   explicit Typed(std::string_view line) {
@@ -67,16 +67,16 @@ struct Typed {
       command = find_command(words[0]);
   }
   const std::string &last() const { return words.back(); }
-  // The option whose value the last word is; null: it is none.
+  // Returns the option whose value the last word is; null if it is not an option's value.
   const OptionSpec *option() const { return option_before(words.size() - 1); }
-  // How many arguments, which are not options, stand before the last word.
+  // Returns the number of arguments before the last word, without options and their values.
   size_t arguments_before() const {
     size_t count = 0;
     for (size_t i = 1; i + 1 < words.size(); ++i)
       count += !words[i].starts_with('-') && !option_before(i);
     return count;
   }
-  // Whether the last word is an argument, and which.
+  // Reports whether the last word is the argument with this number (from 0), and may be of a kind.
   bool is_argument(size_t number, std::string_view kind) const {
     return command && command->arguments.find(kind) != std::string_view::npos && !option() &&
            !last().starts_with('-') && arguments_before() == number;
@@ -105,7 +105,7 @@ std::vector<std::string> values_of(const OptionSpec &option, const WordsOf &word
   return out;
 }
 
-// Behind "operator" these are part of a name.
+// Returns the end of an operator's name, whose symbols are not brackets; `at` if there is none.
 size_t operator_end(std::string_view name, size_t at) {
   constexpr std::string_view word = "operator";
   if (!name.substr(at).starts_with(word))
@@ -118,18 +118,18 @@ size_t operator_end(std::string_view name, size_t at) {
   return end;
 }
 
-// Where the parts of a function's name begin and end.
+// The indexes at which the parts of a function's name begin.
 struct NameParts {
-  std::vector<size_t> components; // beginnings of "ns", "Parser", "parse"
-  size_t template_arguments = 0;  // of the last component; where there are none, as below
-  size_t parameters = 0;          // where there are none, the name's end
+  std::vector<size_t> components; // of "ns", "Parser" and "parse"
+  size_t template_arguments = 0;  // of the last component; if it has none, equal to `parameters`
+  size_t parameters = 0;          // the end of the name if it has none
 
   explicit NameParts(std::string_view name) : parameters(name.size()) {
     size_t depth = 0, open = name.npos;
     components.push_back(0);
     for (size_t i = 0; i < name.size(); ++i) {
       if (const size_t end = operator_end(name, i); depth == 0 && end != i) {
-        // What follows is a type to which it converts, `new`, or the parameters.
+        // A conversion's type, `new` or the parameters follow.
         open = name.npos;
         parameters = std::min(name.find('(', end), name.size());
         break;
@@ -145,7 +145,7 @@ struct NameParts {
         ++depth;
       else if ((c == '>' || c == ')') && depth > 0)
         --depth;
-      else if (depth == 0 && c == ' ') // behind the type that it returns
+      else if (depth == 0 && c == ' ') // the name follows the return type
         components = {i + 1};
       else if (depth == 0 && c == ':' && name.substr(i).starts_with("::")) {
         components.push_back(++i + 1);

@@ -1,4 +1,4 @@
-// What the last word of a command line may become.
+// Completes the last word of a command line.
 #pragma once
 
 #include <functional>
@@ -9,18 +9,19 @@
 
 namespace tally {
 
-// What a profile has for a word to become; asked for when it is to be completed. "FUNCTION": names,
-// "FILE": paths of sources, "THREAD": names and TIDs, "part": numbers.
+// Returns the words that a profile holds of a kind: names of functions for "FUNCTION", paths of
+// sources for "FILE", names and TIDs for "THREAD", numbers for "part". Called only when needed.
 using WordsOf = std::function<std::vector<std::string>(std::string_view kind)>;
-// Sorted, each once.
+// Returns the words that the last word of the line may become, sorted and without duplicates.
 std::vector<std::string> complete_words(std::string_view line, const WordsOf &words_of = {});
 
-// The beginning of a function's or source file's name, where the last word of the line is one.
+// Returns the last word of the line if it is the beginning of a function's or source file's name.
 std::optional<std::string> symbol_to_complete(std::string_view line);
 
-// The words that mean a function and begin as typed. "ns::Parser::parse<int>(char const*)" is meant
-// by "parse", "Parser::parse" and "ns::Parser::parse"; template arguments and parameters are
-// offered to those who have begun to type them, or, for they hold blanks, have opened a quote.
+// Returns the words that denote a function and begin with `typed`. The words "parse",
+// "Parser::parse" and "ns::Parser::parse" denote "ns::Parser::parse<int>(char const*)"; template
+// arguments and parameters are added if the user has begun to type them or has opened a quote
+// (they may contain blanks).
 std::vector<std::string> function_words(std::string_view function, std::string_view typed,
                                         bool quoted);
 

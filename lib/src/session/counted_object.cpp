@@ -20,7 +20,7 @@ Result<GcovNotes> read_notes(const std::string &path, Diagnostics &diagnostics) 
   return read_gcov_notes(std::move(bytes), path, diagnostics);
 }
 
-// It refers to both.
+// Returns the options for GCC's current formats. The result refers to both arguments.
 GcovOptions gcov_options(const GcovNotes &notes, const CountOptions &options) {
   GcovOptions counting;
   counting.branches = options.branches;
@@ -39,7 +39,7 @@ GcovOptions gcov_options(const GcovNotes &notes, const CountOptions &options) {
   return counting;
 }
 
-// An object without functions has nothing to run, and no counters.
+// Reports whether the object ran. One without functions has no counters, but nothing to run either.
 bool graph_ran(const CoverageGraph &graph, const CoverageCounters &counters) {
   return graph.functions.size() == 0 || !(counters.none || counters.unknown);
 }
@@ -89,7 +89,7 @@ Result<CountedObject> count_gcov3(const ObjectFiles &files, const CountOptions &
   TALLY_TRY(counters, gcov3_counters(flow, data ? &*data : nullptr, diagnostics));
   TALLY_TRY(counts, gcov3_counts(graph, counters, diagnostics, files.data, options.tell_negative));
   out.counts = as_gcov_counts(graph, counts);
-  // Its files do not tell where a function begins: at its first line.
+  // The files do not record where a function begins; assume its first line.
   for (uint32_t i = 0; i < graph.functions.size(); ++i)
     graph.functions[static_cast<GraphFunctionId>(i)].start_line = counts.functions[i].first_line;
   out.compiler = flow.has_names() ? "3.3" : "3.2";

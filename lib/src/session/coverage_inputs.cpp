@@ -29,7 +29,7 @@ std::string absolute(const std::string &path) {
   return fs::absolute(path, ignored).lexically_normal().string();
 }
 
-// How many names at the end of both are the same.
+// Returns how many path components at the end of both are the same.
 size_t common_names(const fs::path &a, const fs::path &b) {
   const auto same =
       std::mismatch(std::make_reverse_iterator(a.end()), std::make_reverse_iterator(a.begin()),
@@ -48,7 +48,7 @@ public:
       bring_together();
       return std::move(inputs_);
     }
-    // Counters elsewhere are those of an earlier run, or of a copy.
+    // Counters of other objects come from an earlier build, or from a copy.
     TALLY_TRY(notes, notes_of_build(build));
     std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
       return !notes.paths.contains(real_paths_.of(files.notes));
@@ -72,7 +72,7 @@ private:
   CoverageInputs inputs_;
   std::set<std::string> seen_;
   RealPaths real_paths_;
-  std::multimap<std::string, std::string> notes_; // those that are there, by their name alone
+  std::multimap<std::string, std::string> notes_; // the existing notes, by their base name
 };
 
 Result<void> FindInputs::add(const std::string &path) {
@@ -101,16 +101,17 @@ Result<void> FindInputs::add(const std::string &path) {
   return {};
 }
 
-// Named in two ways, or once by its notes and once by its counters, it is one.
+// Adds an object once, even if it is named in two ways, or by its notes and by its counters.
 void FindInputs::add_object(const std::string &path) {
   ObjectFiles files = files_of_object(path);
   if (seen_.insert(real_paths_.of(files.notes)).second)
     inputs_.objects.push_back(std::move(files));
 }
 
-// With GCOV_PREFIX alone the whole path of the object stands behind the prefix. GCOV_PREFIX_STRIP
-// takes names away from its beginning: the notes that agree in most names at the end are its own,
-// unless others agree in as many. With -fprofile-dir the whole path is the name, with '#' for '/'.
+// Finds the notes of counters that lie elsewhere. GCOV_PREFIX alone puts the prefix before the
+// whole path of the object. GCOV_PREFIX_STRIP removes components from the beginning of that path:
+// the notes that agree in the most components at the end are used, unless several agree in as many.
+// With -fprofile-dir the file name is the whole path, with '#' for '/'.
 std::string FindInputs::notes_of(const ObjectFiles &files) const {
   const std::string path = absolute(files.notes);
   for (size_t at = 0; at != path.npos; at = path.find('/', at + 1))
@@ -140,7 +141,7 @@ void FindInputs::bring_together() {
   for (ObjectFiles &files : inputs_.objects)
     if (!is_there(files.notes))
       alone.push_back(&files);
-  if (alone.empty()) // as nearly always
+  if (alone.empty()) // the usual case
     return;
   for (const ObjectFiles &files : inputs_.objects)
     if (is_there(files.notes))
@@ -150,7 +151,7 @@ void FindInputs::bring_together() {
     files->notes = notes_of(*files);
     used.insert(absolute(files->notes));
   }
-  // Notes that have their counters elsewhere are no object that never ran.
+  // Notes whose counters lie elsewhere are now part of another entry; remove the one without data.
   std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
     return !is_there(files.data) && used.contains(absolute(files.notes));
   });

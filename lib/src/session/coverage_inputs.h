@@ -10,13 +10,13 @@
 namespace tally {
 
 struct CoverageInputs {
-  std::vector<ObjectFiles> objects; // each once
+  std::vector<ObjectFiles> objects; // without duplicates
   std::vector<std::string> reports;
-  std::vector<PathMap> maps; // of `build`
+  std::vector<PathMap> maps; // of the build
 };
 
-// The files of CollectOptions::paths, as far as `build` has them; without one, counters that
-// GCOV_PREFIX led elsewhere are brought together with their notes.
+// Finds the files of CollectOptions::paths. If `build` is given, keeps only objects that this build
+// makes; otherwise pairs counters that GCOV_PREFIX redirected with their notes.
 Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,
                                    Diagnostics &diagnostics);
 

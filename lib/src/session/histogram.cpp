@@ -1,4 +1,4 @@
-// `profile histogram`: the samples of one object by address.
+// `profile histogram`: shows the samples of one object by address.
 #include <tally/function_alias.h>
 #include <tally/histogram_text.h>
 
@@ -29,7 +29,7 @@ Result<Reply> Session::State::histogram(const ParsedCommand &command) {
   }
   const bool json = command.has("json");
   if (loaded) {
-    Diagnostics findings; // these were shown when it was loaded
+    Diagnostics findings; // dropped, since they were shown when the file was loaded
     ProgramNames program;
     if (loaded->read.pcs && !loaded->program.empty())
       program = ProgramNames(loaded->program, findings);

@@ -1,4 +1,4 @@
-// Many things done by several threads, their results taken in order.
+// Runs many tasks in several threads and consumes their results in order.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,18 @@
 
 namespace tally {
 
-// What comes of it does not depend on the number of threads. The calling thread works, too.
+// The results do not depend on the number of threads. The calling thread works, too.
 class InOrder {
 public:
   InOrder(size_t count, unsigned threads) : count_(count), threads_(threads) {}
 
-  // For each i below `count`: worker(i) by one of the threads, each of which has a worker of its
-  // own from `make`; then take(i), one at a time and in order, until one says false.
-  // worker.finish() at the end, one at a time. `done` is called in the calling thread with how many
-  // have been taken. An exception of one ends all, and goes on to the caller.
+  // Calls worker(i) for each i below `count` in one of the threads, each of which has its own
+  // worker from `make`, and then take(i), one at a time and in order, until it returns false.
+  // Finally calls worker.finish() for each worker, one at a time. Calls `done` in the calling
+  // thread with the number of results taken so far. An exception in any thread ends all of them and
+  // is rethrown to the caller.
   //
-  // No thread runs far ahead of what is taken: results that wait take memory.
+  // No thread runs far ahead of take(), because waiting results occupy memory.
   template <class Worker, class Take>
   void run(const std::function<Worker()> &make, const Take &take,
            const std::function<void(size_t)> &done) {
@@ -55,7 +56,7 @@ public:
         for (unsigned i = 1; i < std::min<size_t>(threads_, count_); ++i)
           others.emplace_back([&] { loop(false); });
       } catch (const std::system_error &) {
-        // So many are not allowed: those that there are do all of it.
+        // The system allows no more threads; those that exist do all the work.
       }
       loop(true);
     }
@@ -79,7 +80,7 @@ private:
   template <class Take> void take_ready(size_t i, const Take &take) {
     std::unique_lock lock(mutex_);
     ready_.insert(i);
-    if (taking_) // whoever takes now will take this one, too, when its turn comes
+    if (taking_) // the thread that takes now will also take this result in its turn
       return;
     taking_ = true;
     while (!ended_ && !ready_.empty() && *ready_.begin() == taken_) {

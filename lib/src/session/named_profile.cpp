@@ -59,7 +59,7 @@ template <class Profile> bool has_kernel_time(const Profile &profile) {
 
 bool is_of_this_kernel(const StackProfile &profile, const Mapping &mapping,
                        const symbolize::KernelSymbols &symbols) {
-  // Symbolization knows the bias where the process was sampled here and now.
+  // Symbolization sets the bias only if it saw the process in this kernel.
   return mapping.has_bias || symbols.are_of(profile.strings[mapping.build_id], mapping.inode);
 }
 
@@ -79,12 +79,12 @@ Result<StackProfile> unfold_kernel(StackProfile profile) {
   TALLY_TRY(symbols, symbolize::KernelSymbols::read());
   StackProfileBuilder builder(std::move(profile));
   const StackProfile &p = builder.so_far();
-  std::vector<bool> known; // by MappingId: holds code of this kernel
+  std::vector<bool> known; // by MappingId: whether it holds code of this kernel
   for (const Mapping &mapping : p.mappings())
     known.push_back(p.strings[mapping.path] == kernel_object &&
                     is_of_this_kernel(p, mapping, symbols));
   if (std::ranges::find(known, true) == known.end())
-    return fail(no_kernel_addresses("the profile is not known to be of the kernel that runs now"));
+    return fail(no_kernel_addresses("the profile is not known to be from the running kernel"));
   std::vector<std::vector<SourceLine>> lines(p.location_count());
   for (uint32_t i = 0; i < p.location_count(); ++i) {
     const Location at = p.location(static_cast<LocationId>(i));
@@ -106,7 +106,7 @@ Result<StackProfile> unfold_kernel(StackProfile profile) {
 
 Result<CostProfile> unfold_kernel(CostProfile profile) {
   if (has_kernel_time(profile))
-    return fail(no_kernel_addresses("a profile of costs does not hold their addresses"));
+    return fail(no_kernel_addresses("a profile of costs does not contain their addresses"));
   return profile;
 }
 
@@ -118,7 +118,7 @@ Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &di
   if (auto *pcs = std::get_if<PcProfile>(&file.content)) {
     out.pcs = *pcs;
     if (program.empty())
-      warn_of_no_names(path, "they are of no program that is known here", diagnostics);
+      warn_of_no_names(path, "their program is not known here", diagnostics);
     else
       names = ProgramNames(program, diagnostics);
   }

@@ -15,7 +15,7 @@ namespace tally {
 
 namespace {
 
-// Where the bracket at `open` is closed again; `open` itself where it is not.
+// Returns the index of the bracket that closes the one at `open`; `open` itself if there is none.
 size_t closing_bracket(std::string_view line, size_t open) {
   const char begin = line[open], end = begin == '(' ? ')' : '>';
   size_t depth = 0;
@@ -34,7 +34,7 @@ Words split_words(std::string_view line) {
   std::string word;
   bool in_word = false;
   char quote = 0;
-  size_t closed_at = 0; // the bracket that is open
+  size_t closed_at = 0; // where the current bracket closes
   for (size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
     const bool blank = c == ' ' || c == '\t' || c == '\n';
@@ -163,7 +163,7 @@ Result<void> check_value(const OptionSpec &option, std::string_view value,
 
 namespace {
 
-// "NAME [VALUE]": one at least, two at most.
+// Returns the least and the greatest number of arguments: 1 and 2 for "NAME [VALUE]".
 std::pair<size_t, size_t> argument_counts(const CommandSpec &command) {
   size_t least = 0, most = 0;
   for (const std::string &word : split_words(command.arguments).words) {
@@ -181,7 +181,7 @@ Result<ParsedCommand> parse_command(std::string_view line) {
     return fail(ErrorCode::invalid_argument, "expected a command: see `help profile`", "profile");
   if (split.quoted)
     return fail(ErrorCode::invalid_argument,
-                fmt::format("a quote is opened and not closed: {}", split.words.back()), "profile");
+                fmt::format("a quote is not closed: {}", split.words.back()), "profile");
   ParsedCommand parsed;
   parsed.spec = find_command(split.words[0]);
   if (!parsed.spec) {
@@ -198,7 +198,7 @@ Result<ParsedCommand> parse_command(std::string_view line) {
   for (size_t i = 1; i < split.words.size(); ++i) {
     std::string_view word = split.words[i];
     if (options_over || !word.starts_with('-') || word == "-") {
-      // Part of a member function's name.
+      // `const` belongs to the name of a member function.
       if (word == "const" && !parsed.arguments.empty() && parsed.arguments.back().ends_with(')'))
         parsed.arguments.back() += " const";
       else

@@ -1,4 +1,4 @@
-// The words of a command line, and what they may be.
+// Parses the `profile` command line.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace tally {
 
 struct Words {
   std::vector<std::string> words;
-  bool open = false;   // the last word may still grow: no blank follows it
-  bool quoted = false; // and a quote is open in it
+  bool open = false;   // no blank follows the last word, so that it may be incomplete
+  bool quoted = false; // the last word contains a quote that is not closed
 };
 
-// Splits at blanks. '…' and "…" keep blanks, \ keeps the next character; so do brackets that are
-// closed again, as in "parse(char const*, int)".
+// Splits a line at blanks. '…' and "…" preserve blanks, as do brackets that are closed again
+// ("parse(char const*, int)"); \ preserves the next character.
 Words split_words(std::string_view line);
 
 struct ParsedCommand {
@@ -29,25 +29,28 @@ struct ParsedCommand {
   std::map<std::string, std::string, std::less<>> options; // without "--"; flags are ""
 
   bool has(std::string_view option) const { return options.find(option) != options.end(); }
-  std::string_view value(std::string_view option) const; // what was given, or the default
-  uint32_t limit() const;      // of the option; 0, all, where JSON is wanted and no limit is given
-  SampleFilter filter() const; // by --thread and --part
-  // The file that the first argument names. "-" means a program's own streams: here they are the
-  // debugger's.
+  std::string_view value(std::string_view option) const; // the given value, or the default
+  // Returns the value of --limit. Without --limit, --json returns 0, which means all rows.
+  uint32_t limit() const;
+  SampleFilter filter() const; // the samples that --thread and --part select
+  // Returns the file that the first argument names, with "~/" expanded. Rejects "-", because the
+  // standard streams belong to the debugger.
   Result<std::string> file() const;
 };
 
-std::string in_home(std::string_view path); // "~/" is the user's home
+std::string in_home(std::string_view path); // replaces a leading "~/" by the home directory
 
-uint32_t number_of(std::string_view value); // that parse_command() or set() has checked
+// Converts a value that parse_command() or set() has checked.
+uint32_t number_of(std::string_view value);
 
 const CommandSpec *find_command(std::string_view name);
 const OptionSpec *find_option(std::span<const OptionSpec> options, std::string_view name);
 Result<const OptionSpec *> setting_by_name(std::string_view name);
-std::vector<std::string_view> choices(const OptionSpec &option); // empty: not a choice
+// Returns the alternatives of "a|b|c"; empty if the option takes any other kind of value.
+std::vector<std::string_view> choices(const OptionSpec &option);
 
 Result<ParsedCommand> parse_command(std::string_view line);
-// Checks a value against its option; the error names option, value and what was expected.
+// Checks a value against its option. The error names the option, the value and the expected values.
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name);
 

@@ -1,4 +1,4 @@
-// From a row of a report to the code: `profile break` and `profile list`.
+// Finds the code of a report's row, for `profile break` and `profile list`.
 #include <algorithm>
 #include <cctype>
 
@@ -47,21 +47,20 @@ Result<std::vector<std::string>> Session::State::place_words(const ParsedCommand
     error.source = source;
     return fail(std::move(error));
   }
-  // A debugger is told the name within a command, and a file may have brought any.
+  // The name becomes part of a debugger command, and a loaded file may contain any name.
   if (std::ranges::any_of(place->file, [](char c) {
         return c == '"' || c == '\\' || std::iscntrl(static_cast<unsigned char>(c));
       }))
     return fail(ErrorCode::unsupported,
-                fmt::format("the name of the file of {} cannot be told to the debugger", what),
-                source);
+                fmt::format("the file name of {} cannot be passed to the debugger", what), source);
   if (place->line > 0 && !place->file.empty())
     return std::vector<std::string>{place->file, fmt::format("{}", place->line)};
   if (place->address == 0 || command.spec->name == "list")
-    return fail(ErrorCode::not_found, fmt::format("no line is known of {}", what), source);
+    return fail(ErrorCode::not_found, fmt::format("no source line is known for {}", what), source);
   if (report.pid != target.pid)
     return fail(ErrorCode::not_found,
-                fmt::format("no line is known of {}, and process {}, which its addresses are of, "
-                            "is gone",
+                fmt::format("no source line is known for {}, and process {}, to which its "
+                            "addresses belong, is gone",
                             what, report.pid),
                 source);
   return std::vector<std::string>{"", fmt::format("{:#x}", place->address)};

@@ -1,4 +1,4 @@
-// Paths as they really are, without links.
+// Resolves paths to real paths, without symbolic links.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +9,15 @@
 
 namespace tally {
 
-// May "FOLDER/.." be left out of a path?
+// Reports whether `folder` exists and is not a symbolic link, so that "FOLDER/.." may be removed
+// from a path.
 inline bool is_plain_folder(const std::string &folder) {
   struct stat info {};
   return ::lstat(folder.c_str(), &info) == 0 && !S_ISLNK(info.st_mode);
 }
 
-// What is there of a path is made real; what is missing is taken as text. Folders hold many files:
-// each is looked at once.
+// Resolves the part of a path that exists; the rest is normalized as text. Each directory is
+// resolved only once, because it holds many files.
 class RealPaths {
 public:
   std::string of(const std::filesystem::path &path) {
@@ -39,7 +40,7 @@ private:
     return (fault ? path.lexically_normal() : out).string();
   }
 
-  std::unordered_map<std::string, std::string> folders_; // as named: real
+  std::unordered_map<std::string, std::string> folders_; // from the given path to the real one
 };
 
 } // namespace tally

@@ -10,7 +10,7 @@ namespace tally {
 
 void PassTimes::add(uint64_t ns) {
   if (count_ % stride_ == 0) {
-    if (kept_.size() == most_kept) { // every second one stays
+    if (kept_.size() == most_kept) { // keep every second one
       for (size_t i = 0; i < most_kept / 2; ++i)
         kept_[i] = kept_[2 * i];
       kept_.resize(most_kept / 2);
@@ -36,8 +36,9 @@ uint64_t PassTimes::median_ns() const {
 
 uint64_t StopTimes::add(uint64_t wall_ns, uint64_t cpu_ns, uint64_t turns, uint64_t stops) {
   cpu_ns = std::min(cpu_ns, wall_ns);
-  // A debugger stops the thread, and once more where the instruction of the breakpoint has run: it
-  // is given a processor twice. More often: it has waited for something, or was preempted.
+  // A debugger stops the thread at the breakpoint, and again after it has stepped over the
+  // instruction there, so each stop schedules the thread twice. More often means that the thread
+  // waited for something or was preempted, and that the interval measures more than the stops.
   constexpr uint64_t turns_of_a_stop = 2;
   if (turns != 0 && turns <= stops * turns_of_a_stop) {
     measured_ += stops;
@@ -52,13 +53,15 @@ std::string Region::words() const {
                        : fmt::format("{} to {}", places_[0], places_[1]);
 }
 
-// The frame of the pass is gone when the stack pointer is back where the call began. Stacks grow
-// downward; a signal handler or a coroutine may stand on another one, which says nothing.
+// The frame of the pass is gone when the stack pointer is back where the call began, or above it on
+// the same stack (stacks grow downward). A signal handler or a coroutine may run on another stack,
+// whose addresses prove nothing.
 bool Region::has_left(const Pass &pass, uint64_t sp, pid_t pid) const {
   return sp == pass.caller_sp || (sp > pass.caller_sp && on_one_stack(pid, sp, pass.caller_sp));
 }
 
-// A debugger builds a frame before it tells a register: ten times as long as the kernel takes.
+// Registers are read from /proc, because a debugger builds a frame before it reports a register,
+// which takes ten times as long.
 HeldThread *Region::thread_of(pid_t pid, pid_t tid) {
   constexpr size_t most_threads = 16;
   if (pid == 0)
@@ -109,7 +112,7 @@ void Region::finish(pid_t key, const RegionHit &hit, uint64_t at_ns, uint64_t ru
   const auto open = open_.find(key);
   const Pass &pass = open->second;
   uint64_t took = pass.took_ns;
-  if (pass.tid != hit.tid) // between two places, by two threads
+  if (pass.tid != hit.tid) // one thread hit the first location, another one the second
     took += stops_.add(running_ns - std::min(running_ns, pass.at_running_ns), 0, 0, 1);
   passes_.add(took);
   open_.erase(open);
@@ -166,13 +169,14 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
       ++inlined_;
       return 0;
     }
-    // It calls itself; or it tail-called its way back to itself, and still returns there.
+    // The function calls itself, which is part of the pass. Or it was reached again by tail calls,
+    // with the same caller and return address, so that the pass continues.
     if (inside && !has_left(open->second, hit.caller_sp, pid))
       return 0;
     if (inside && open->second.caller_sp == hit.caller_sp &&
         open->second.return_address == hit.return_address)
       return hit.return_address;
-    if (inside) // it was left by a way that nobody tells of
+    if (inside) // the function was left in a way that is not reported
       give_up(hit.tid, at_ns);
     if (!returns_to(hit.return_address, pid)) {
       ++unreturning_;
@@ -224,7 +228,7 @@ void Region::clear() {
   stops_ = {};
   unfinished_ = inlined_ = unreturning_ = 0;
   for (auto &[tid, pass] : open_)
-    pass.at_running_ns = pass.took_ns = 0; // that time is counted anew
+    pass.at_running_ns = pass.took_ns = 0; // the running time restarts at zero, too
 }
 
 void Region::give_up_closed() {

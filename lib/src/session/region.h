@@ -1,4 +1,4 @@
-// A region of the program: between two places, or a function from each call until it returns.
+// A region of the program: between two code locations, or a function from call to return.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace tally {
 
-// How long passes took; what any number of them needs is bounded.
+// Statistics of the durations of passes. Memory is bounded whatever their number.
 class PassTimes {
 public:
   void add(uint64_t ns);
@@ -26,7 +26,7 @@ public:
   uint64_t total_ns() const { return total_; } // saturates
   uint64_t least_ns() const { return count_ == 0 ? 0 : least_; }
   uint64_t most_ns() const { return most_; }
-  // Of every `stride`-th pass; the lower one of two in the middle.
+  // Returns the median over every `stride`-th pass; of two middle values, the lower one.
   uint64_t median_ns() const;
   uint64_t stride() const { return stride_; }
 
@@ -37,16 +37,18 @@ private:
   uint64_t count_ = 0, total_ = 0, least_ = UINT64_MAX, most_ = 0;
 };
 
-// What stops of a debugger take, from the intervals between two of them in which the thread did
-// nothing but run: what is left of the time is a stop's.
+// Measures the duration of the debugger's stops, from the intervals between two stops in which the
+// thread was neither preempted nor blocked: the time that it did not run is that of the stops.
 class StopTimes {
 public:
-  // The thread was stopped `stops` times and ran `cpu_ns` of `wall_ns`, in `turns` on a processor.
-  // Returns how much of wall_ns the stops did not take.
+  // Adds an interval of `wall_ns` with `stops` stops, in which the thread ran for `cpu_ns` and was
+  // scheduled `turns` times (0 if unknown). Returns the interval's time without the stops: cpu_ns
+  // if the interval could be measured, otherwise an estimate by the mean duration of a stop.
   uint64_t add(uint64_t wall_ns, uint64_t cpu_ns, uint64_t turns, uint64_t stops);
   void count() { ++count_; }
   uint64_t count() const { return count_; }
-  uint64_t mean_ns() const { return measured_ == 0 ? 0 : measured_ns_ / measured_; } // 0: not known
+  // Returns the mean duration of a stop; 0 if none was measured.
+  uint64_t mean_ns() const { return measured_ == 0 ? 0 : measured_ns_ / measured_; }
 
 private:
   uint64_t count_ = 0;
@@ -55,7 +57,7 @@ private:
 
 class Region {
 public:
-  // Two places, or a function. As the user has typed them.
+  // `places` are two code locations, or one function, as the user typed them.
   explicit Region(std::vector<std::string> places)
       : places_(std::move(places)), gate_(std::make_shared<SampleGate>()) {}
 
@@ -64,34 +66,33 @@ public:
   std::string words() const; // "parse, from each call until it returns"
   const std::shared_ptr<SampleGate> &gate() const { return gate_; }
 
-  // See Session::region_hit(). `pid`: of this machine; 0: remote. `at_ns` by CLOCK_MONOTONIC;
-  // `running_ns`: for how long the program had run until then.
+  // Handles a hit; see Session::region_hit(). `pid` is 0 for a remote process. `at_ns` is the time
+  // by CLOCK_MONOTONIC; `running_ns` is how long the program had run until then.
   uint64_t hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_ns);
-  // The process, or what it ran, is gone.
+  // Ends all open passes as unfinished, because the process or its program is gone.
   void end_open(uint64_t at_ns);
-  void close(); // its descriptors; hits are told by the front alone from now on
-  // What was counted; who is inside stays there, and has been for no time yet.
+  void close(); // closes the files of threads in /proc
+  // Resets the statistics. Threads stay inside the region; their passes restart at zero.
   void clear();
-  // Who has left with its thread or its program, which the sampler has heard of.
+  // Counts as unfinished the passes whose thread or program has ended, as the sampler reports.
   void give_up_closed();
 
-  const PassTimes &passes() const { return passes_; } // without what the stops in them took
+  const PassTimes &passes() const { return passes_; } // without the time of the stops in them
   const StopTimes &stops() const { return stops_; }
-  size_t inside() const { return open_.size(); }      // now; threads, or 1 for the process
-  uint64_t unfinished() const { return unfinished_; } // passes whose end was not seen
-  uint64_t inlined() const { return inlined_; }       // entries to copies that nothing returns from
+  size_t inside() const { return open_.size(); }      // threads inside now; 1 for the process
+  uint64_t unfinished() const { return unfinished_; } // passes whose end was not observed
+  uint64_t inlined() const { return inlined_; } // entries to inlined copies, which do not return
   uint64_t unreturning() const { return unreturning_; } // entries without a return address
 
 private:
   struct Pass {
-    uint64_t caller_sp = 0; // the caller's stack pointer, before the call and again after it
+    uint64_t caller_sp = 0; // the caller's stack pointer, the same before the call and after it
     uint64_t return_address = 0;
-    // The thread that began it; when it last stopped, and what of the pass was counted then.
-    pid_t tid = 0;
-    uint64_t at_running_ns = 0;
-    HeldThread::Ran ran = {};
-    uint64_t took_ns = 0;
-    uint64_t held = 0; // since then, by stops of other threads
+    pid_t tid = 0;              // the thread that began the pass
+    uint64_t at_running_ns = 0; // the running time at the thread's last stop
+    HeldThread::Ran ran = {};   // the thread's scheduling statistics at that stop
+    uint64_t took_ns = 0;       // the duration up to that stop
+    uint64_t held = 0;          // later stops of other threads that also held this one
   };
   void count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64_t running_ns);
   void begin(pid_t tid, const Pass &pass, uint64_t at_ns);
@@ -99,16 +100,16 @@ private:
   void give_up(pid_t tid, uint64_t at_ns);
   bool returns_to(uint64_t address, pid_t pid);
   bool complete(RegionHit &hit, HeldThread *thread, pid_t pid);
-  HeldThread *thread_of(pid_t pid, pid_t tid);    // null: of a remote process
-  bool is_awaited(uint64_t return_address) const; // an open pass ends there
+  HeldThread *thread_of(pid_t pid, pid_t tid);    // null for a remote process
+  bool is_awaited(uint64_t return_address) const; // whether an open pass returns to this address
   bool has_left(const Pass &pass, uint64_t sp, pid_t pid) const;
 
   std::vector<std::string> places_;
   std::shared_ptr<SampleGate> gate_;
-  std::unordered_map<pid_t, Pass> open_; // by thread; the process's under SampleGate::all_threads
-  pid_t known_pid_ = 0;                  // whose step area the gate knows
+  std::unordered_map<pid_t, Pass> open_; // by thread; of all threads: SampleGate::all_threads
+  pid_t known_pid_ = 0;                  // the process whose step area the gate knows
   std::unordered_map<pid_t, HeldThread> threads_;
-  std::unordered_set<uint64_t> return_addresses_; // that is_return_address() has accepted
+  std::unordered_set<uint64_t> return_addresses_; // accepted by is_return_address()
   PassTimes passes_;
   StopTimes stops_;
   uint64_t unfinished_ = 0;

@@ -11,7 +11,7 @@ namespace tally {
 
 namespace {
 
-// Three digits that count: "850 ns", "12.3 us", "1.25 s".
+// Formats a duration with three significant digits: "850 ns", "12.3 us", "1.25 s".
 std::string span_of_time(uint64_t ns) {
   struct Unit {
     uint64_t ns;
@@ -26,20 +26,20 @@ std::string span_of_time(uint64_t ns) {
   return fmt::format("{} ns", ns);
 }
 
-// Why the front cannot watch the places. Its answer is a RegionRefusal and the place, or a text of
-// the debugger's.
+// Returns the message for a region that the front end cannot watch. Its answer is a RegionRefusal
+// and the code location, or a message of the debugger.
 std::string refusal_of(std::string_view answer) {
   const std::string_view place = answer.substr(std::min<size_t>(answer.size(), 2));
   if (answer.size() > 2 && answer[1] == ' ')
     switch (static_cast<RegionRefusal>(answer[0] - '0')) {
     case RegionRefusal::unknown:
-      return fmt::format("there is no function or place '{}'", place);
+      return fmt::format("there is no function or location '{}'", place);
     case RegionRefusal::inlined:
-      return fmt::format("all copies of {} are inlined, and nothing returns from them: name two "
-                         "places",
+      return fmt::format("all copies of {} are inlined and do not return: name two locations",
                          place);
     case RegionRefusal::within:
-      return fmt::format("{} is not the entry of a function: name one, or two places", place);
+      return fmt::format("{} is not the entry of a function: name a function or two locations",
+                         place);
     }
   return std::string(answer);
 }
@@ -53,9 +53,10 @@ Result<Reply> Session::State::set_region(const ParsedCommand &command) {
   const bool is_line =
       first.find_first_not_of("0123456789", colon == first.npos ? 0 : colon + 1) == first.npos;
   if (command.arguments.size() == 1 && is_line && !first.starts_with('*'))
-    return fail(ErrorCode::invalid_argument, "one place is a function; of others name two", first);
+    return fail(ErrorCode::invalid_argument,
+                "a single location must be a function; otherwise name two", first);
   if (command.arguments.size() == 2 && first == command.arguments[1])
-    return fail(ErrorCode::invalid_argument, "a region ends at another place than it begins",
+    return fail(ErrorCode::invalid_argument, "a region must begin and end at different locations",
                 first);
   auto region = std::make_shared<Region>(command.arguments);
   Request request;
@@ -70,7 +71,7 @@ Result<Reply> Session::State::set_region(const ParsedCommand &command) {
   return Reply{};
 }
 
-// What was collected without it, or in another one, is another profile.
+// Begins a new profile, because the samples so far are not from this region.
 Result<Reply> Session::State::begin_region(std::shared_ptr<Region> region) {
   const std::string text = fmt::format("Region: {}.\n", region->words());
   if (!sampler && !armed) {
@@ -115,28 +116,28 @@ void add_region(const Region &region, std::vector<StatusRow> &rows) {
   line("passes", passes.count());
   line("inside", region.inside());
   if (region.unfinished() != 0)
-    rows.push_back(
-        StatusRow("unfinished", region.unfinished()).with_note("passes whose end was not seen"));
+    rows.push_back(StatusRow("unfinished", region.unfinished())
+                       .with_note("passes whose end was not observed"));
   if (region.inlined() != 0)
     rows.push_back(StatusRow("inlined", region.inlined())
-                       .with_note("copies that are inlined, from which nothing returns: their "
-                                  "calls are no passes"));
+                       .with_note("entries to inlined copies, which do not return and are not "
+                                  "passes"));
   if (region.unreturning() != 0)
     rows.push_back(StatusRow("unreturning", region.unreturning())
-                       .with_note("entries at which the stack holds no return address: they are "
-                                  "no passes"));
+                       .with_note("entries at which the stack holds no return address; they are "
+                                  "not passes"));
   rows.push_back(StatusRow("region_stops", region.stops().count()));
   if (const StopTimes &stops = region.stops(); stops.mean_ns() != 0)
     rows.back() =
         std::move(rows.back())
-            .with_note(fmt::format("{} each, which no pass holds", span_of_time(stops.mean_ns())));
+            .with_note(fmt::format("{} each, excluded from passes", span_of_time(stops.mean_ns())));
   if (passes.count() == 0)
     return;
   time("pass_min", passes.least_ns());
   time("pass_median", passes.median_ns());
   if (passes.stride() != 1)
     rows.back() =
-        std::move(rows.back()).with_note(fmt::format("of one pass in {}", passes.stride()));
+        std::move(rows.back()).with_note(fmt::format("over one pass in {}", passes.stride()));
   time("pass_max", passes.most_ns());
   time("pass_total", passes.total_ns());
 }

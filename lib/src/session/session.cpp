@@ -1,4 +1,4 @@
-// The process's life, and the profile that follows it.
+// Follows the process from start to end, and the profile with it.
 #include <tally/session.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace tally {
 namespace {
 
 constexpr std::chrono::milliseconds slice{100};
-// More than a person waits for, and than a debugger answers in a few seconds.
+// A debugger answers about this many in a few seconds; nobody waits for more.
 constexpr size_t most_asked_addresses = 2000;
 
 std::string trigger_of(const DebugEvent &event) {
@@ -64,14 +64,14 @@ Session::State::State() {
 
 // --- following the process
 
-// What a cancelled look-up left is named now: its place is needed.
+// Names the samples that a cancelled lookup left in `frozen`, which is needed for the next ones.
 Result<void> Session::State::name_frozen() {
   if (!frozen)
     return {};
   auto reply = with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
   auto finished = reply ? finish_requests(std::move(*reply)) : fail(reply.error());
   if (!finished)
-    frozen.reset(); // or no later try would fare better
+    frozen.reset(); // a later attempt would fail in the same way
   return finished;
 }
 
@@ -148,7 +148,7 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) 
   stopped_ns += event_time() - changed_at_ns;
   sampler->stop();
   done = sums();
-  done.threads = done.parts = 0; // the profile tells, once it is kept
+  done.threads = done.parts = 0; // counted in `frozen` and `kept` from now on
   auto raw = sampler->snapshot(trigger, running_ns, running_ns);
   if (agent)
     agent_facts = agent->facts();
@@ -159,8 +159,8 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) 
   if (!raw)
     return fail(std::move(raw.error()));
   frozen = std::make_shared<const StackProfile>(std::move(*raw));
-  named.reset(); // it may be equal, but `frozen` is what is kept
-  // Now, while the files are those that ran: the next build replaces them.
+  named.reset(); // finish_names() must make `kept` from `frozen`
+  // Look names up now, while the files are those that ran: the next build replaces them.
   return with_names([tell, ended = fmt::format("Sampling of process {} ended: {}", sampled_pid,
                                                trigger)](const StackProfile &profile) {
     Reply reply;
@@ -175,7 +175,7 @@ Result<Reply> Session::State::end_sampling(std::string_view trigger, bool tell) 
 
 Result<Reply> Session::State::event(const DebugEvent &event) {
   if (event.kind == EventKind::target && sampler && event.pid != sampled_pid) {
-    // The front did not hear how the process left.
+    // The front end did not notice how the process ended.
     target = event;
     Result<Reply> ended = end_sampling("gone", true);
     end_requests(true);
@@ -183,7 +183,7 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
   }
   if (event.kind == EventKind::resumed && sampler && event.pid != sampled_pid) {
     TALLY_TRY(ended, end_sampling("gone"));
-    TALLY_CHECK(finish_requests(std::move(ended))); // the new run waits for this
+    TALLY_CHECK(finish_requests(std::move(ended))); // before the new run begins
   }
   target = event;
   switch (event.kind) {
@@ -199,7 +199,7 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
         armed = false;
         end_requests(false);
         Error error = std::move(begun.error());
-        error.context.push_back("beginning to sample; `profile start` tries again");
+        error.context.push_back("starting to sample; `profile start` tries again");
         return fail(std::move(error));
       }
       news = std::move(*begun);
@@ -215,7 +215,7 @@ Result<Reply> Session::State::event(const DebugEvent &event) {
     armed = armed && !(detached && sampler);
     if (agent) {
       const AgentFacts facts = agent->facts();
-      if (facts.clock.empty()) // it never worked
+      if (facts.clock.empty()) // the agent never worked
         said +=
             fmt::format("Nothing was sampled: {}.\n",
                         facts.reason.empty() ? "the program did not load the agent" : facts.reason);
@@ -251,7 +251,7 @@ SamplerStatus Session::State::sums() {
   return all;
 }
 
-// --- names, a slice at a time
+// --- looking names up, one time slice after another
 
 Result<Reply> Session::State::with_names(Then what) {
   if (!named && !frozen && !sampler)
@@ -267,7 +267,7 @@ Result<Reply> Session::State::with_names(Then what) {
   if (!symbolizer)
     symbolizer = make_symbolizer();
   const uint64_t until = running_ns + (running ? now_ns() - changed_at_ns : 0);
-  TALLY_TRY(raw, frozen ? Result<StackProfile>(*frozen) // a copy: the look-up may be cancelled
+  TALLY_TRY(raw, frozen ? Result<StackProfile>(*frozen) // a copy, since cancel() drops the job
                         : sampler->snapshot("running", running_ns, until));
   job = std::make_unique<Symbolization>(std::move(raw), *symbolizer, diagnostics);
   asked_debugger = false;
@@ -283,7 +283,7 @@ Result<Reply> Session::State::pump() {
                      {}};
     return reply;
   }
-  // What the debugger told at an earlier stop it cannot tell once the process is gone.
+  // Use the debugger's answers of earlier stops; it has none once the process is gone.
   if (!asked_debugger && !told.empty())
     for (const uint64_t address : job->unnamed())
       if (const auto at = told.find(address); at != told.end())
@@ -376,11 +376,11 @@ Result<void> Session::State::finish_requests(Reply reply) {
     reply = std::move(next);
   }
   if (unanswered)
-    named.reset(); // whoever can ask the debugger is to do so
+    named.reset(); // the next command may ask the debugger for the missing names
   return {};
 }
 
-// A command in place of an answer gives the old one up.
+// Abandons the pending command, because a new one came instead of an answer.
 void Session::State::give_up() {
   job.reset();
   doing.reset();
@@ -429,7 +429,7 @@ Result<Reply> Session::State::settle(Result<Reply> reply) {
   return Reply{std::move(text), {}};
 }
 
-// --- the public face
+// --- the public interface
 
 Session::Session() : state_(std::make_unique<State>()) {}
 Session::~Session() = default;
@@ -443,7 +443,7 @@ Result<Reply> Session::command(std::string_view line) {
 Result<Reply> Session::event(const DebugEvent &event) {
   state_->event_ns = event.at_ns;
   const std::unique_ptr<uint64_t, void (*)(uint64_t *)> now_again(
-      &state_->event_ns, [](uint64_t *at) { *at = 0; }); // whatever is thrown
+      &state_->event_ns, [](uint64_t *at) { *at = 0; }); // also when an exception is thrown
   return state_->settle(state_->event(event));
 }
 
@@ -452,7 +452,7 @@ Result<Reply> Session::answer(std::span<const std::string> answers) {
     return state_->settle(state_->answer(answers));
   const Action action = std::move(*state_->doing);
   state_->doing.reset();
-  const std::string answer = answers.empty() ? "the debugger has no way to" : answers[0];
+  const std::string answer = answers.empty() ? "the debugger cannot do this" : answers[0];
   return state_->settle(action.then ? action.then(answer) : Reply{});
 }
 

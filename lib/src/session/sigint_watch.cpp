@@ -17,7 +17,7 @@ void handle(int number, siginfo_t *info, void *context) {
     sigint_seen.store(true, std::memory_order_relaxed);
     return;
   }
-  // Pressed again: whatever we do takes too long.
+  // The user pressed Ctrl-C again, because our reaction takes too long.
   if ((theirs.sa_flags & SA_SIGINFO) != 0)
     theirs.sa_sigaction(number, info, context);
   else if (theirs.sa_handler != SIG_DFL && theirs.sa_handler != SIG_IGN)
@@ -42,7 +42,7 @@ void watch_sigint(bool on) {
       ::sigaction(SIGINT, &theirs, nullptr);
     return;
   }
-  // Without a handler the signal does something that is not ours to repeat.
+  // Without a handler the signal has its default effect or none, which we cannot pass on.
   if ((now.sa_flags & SA_SIGINFO) == 0 && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
     return;
   sigint_seen.store(false, std::memory_order_relaxed);

@@ -1,18 +1,19 @@
-// Ctrl-C in a debugger that interrupts a remote process regularly.
+// Handles Ctrl-C in a debugger that interrupts a remote process periodically.
 //
-// The debugger's own way is the one that we use, too: it sends an interrupt. A Ctrl-C that comes
-// while ours is on its way looks like impatience ("not responding, stop debugging it?"), and one
-// that comes while the process is held is sent to a target that does not run, and lost. So the
-// first Ctrl-C is taken here, and whoever interrupts puts it in its place; the next one goes to
-// whoever handled the signal before.
+// Sampling interrupts the target in the same way as the debugger does on Ctrl-C. If the user types
+// Ctrl-C while such an interrupt is pending, the debugger takes it for a second attempt ("not
+// responding, stop debugging it?"); if the process is stopped just then, the debugger sends the
+// interrupt to a target that does not run, and it is lost. So this handler catches the first
+// Ctrl-C, and the front end performs it at its next interrupt. The second one goes to the previous
+// handler.
 #pragma once
 
 namespace tally {
 
-// From one thread at a time. Off: the handler that was there is there again, unless somebody has
-// put his own in our place.
+// Installs or removes the handler. Call it from one thread at a time. Removing restores the
+// previous handler, unless another one has replaced ours.
 void watch_sigint(bool on);
-// True once after the first Ctrl-C. Any thread.
+// Returns true once after the first Ctrl-C. Any thread may call it.
 bool take_sigint();
 
 } // namespace tally

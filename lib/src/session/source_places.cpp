@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Headers of the compiler and of the distribution.
+// Reports whether the path is in a system directory, which holds headers of the compiler and of the
+// distribution.
 bool is_of_system(std::string_view path) {
   for (const std::string_view folder : {"/usr/include/", "/usr/lib/", "/usr/local/include/"})
     if (path.starts_with(folder))
@@ -30,8 +31,8 @@ bool is_file(const fs::path &path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// The path that the map makes of this one; nothing where it does not fit. "." and "" fit all
-// relative paths but those that leave their folder.
+// Returns the path after the map is applied; nothing if the map does not match. "." and "" match
+// all relative paths except those that begin with "..".
 std::optional<std::string> mapped(const fs::path &path, const PathMap &map) {
   const std::string text = path.lexically_normal().string();
   const std::string from = fs::path(map.from).lexically_normal().string();
@@ -48,8 +49,9 @@ std::optional<std::string> mapped(const fs::path &path, const PathMap &map) {
   return (fs::path(map.to) / rest).string();
 }
 
-// Where both the compiler's folder and the source's were recorded relative to the project, Clang
-// joins them: "build/src/a.c" of an object in "…/build" is "…/src/a.c".
+// Finds a source whose name begins with the build directory. If both the compiler's directory and
+// the source are recorded relative to the project, Clang joins them: "build/src/a.c" of an object
+// in "…/build" means "…/src/a.c".
 std::optional<std::string> without_build_folder(const fs::path &above, std::string_view name) {
   const std::string folder = above.string();
   for (size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
@@ -74,7 +76,8 @@ bool SourcePlaces::is_plain_folder(const std::string &name, std::string_view fol
   return at->second;
 }
 
-// For an absolute name, or one in an absolute folder: others depend on the object.
+// Reports whether the name is that of a file, for an absolute name or directory only: other names
+// depend on the object.
 bool SourcePlaces::leads_to_file(std::string_view name, std::string_view folder) {
   if (!name.starts_with('/') && !folder.starts_with('/'))
     return false;
@@ -84,15 +87,16 @@ bool SourcePlaces::leads_to_file(std::string_view name, std::string_view folder)
   return at->second;
 }
 
-// The nearest folder above the notes that the name leads from to a file: where the compiler's
-// folder is not recorded, has gone (the build was moved), or was replaced in the name
-// (-ffile-prefix-map=FOLDER=.). The last of these cannot be told from a source that the build made
-// and removed, which may be another one of the same name: it is reported.
+// Looks for the file relative to each directory above the notes, the nearest first. This finds
+// sources if the compiler's directory is not recorded, no longer exists (the build was moved), or
+// was replaced in the name (-ffile-prefix-map=FOLDER=.). The last case looks the same as a source
+// that the build made and removed, where the file found may be another one of the same name;
+// path_of() therefore records it in replaced_.
 std::optional<std::string> SourcePlaces::above_notes(const std::string &name,
                                                      const std::string &folder) {
   std::error_code ignored;
   for (fs::path above = fs::absolute(notes_, ignored).parent_path();; above = above.parent_path()) {
-    // A relative folder is one that the compiler was told to record in place of its own.
+    // A relative directory is one that an option told the compiler to record in place of its own.
     if (!folder.starts_with('/') && !folder.empty() && is_file(above / folder / name))
       return (above / folder / name).string();
     if (is_file(above / name)) {
@@ -107,7 +111,7 @@ std::optional<std::string> SourcePlaces::above_notes(const std::string &name,
   }
 }
 
-// Where it is in the file system, if it is there at all.
+// Returns the path of the source in the file system; the file may not exist.
 std::string SourcePlaces::path_of(const std::string &name, const std::string &folder) {
   const std::string joined = (fs::path(folder) / name).string();
   for (const PathMap &map : rules_.substitutes)
@@ -137,7 +141,7 @@ std::optional<std::string> SourcePlaces::find(const std::string &name, const std
   std::string path = real_paths_.of(path_of(name, folder));
   const std::string_view shown = relative_path(path, rules_.root);
   const bool of_system = is_of_system(path);
-  // Below the root "/" lies everything, also what nobody means to test.
+  // If the root is "/", system headers lie below it, too; match them by their absolute path.
   const bool outside = of_system && !is_of_system(std::string(rules_.root) + '/');
   if (rules_.filter.wants(outside && !shown.starts_with('/') ? std::string_view(path) : shown))
     return path;
@@ -150,7 +154,7 @@ std::optional<std::string> SourcePlaces::find(const std::string &name, const std
 const std::optional<std::string> &SourcePlaces::place(std::string_view name,
                                                       std::string_view folder) {
   std::string key = fmt::format("{}\n{}", folder, name);
-  // What is found above the notes depends on the object, too.
+  // A source that is searched for above the notes depends on their directory, too.
   if (!name.starts_with('/') && !leads_to_file(name, folder))
     key += fmt::format("\n{}", std::string_view(notes_).substr(0, notes_.rfind('/')));
   const auto [at, added] = places_.try_emplace(std::move(key));

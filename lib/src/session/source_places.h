@@ -1,4 +1,4 @@
-// Where the sources lie that objects name, and which of them count.
+// Finds the source files that objects name, and decides which of them count.
 #pragma once
 
 #include <map>
@@ -16,44 +16,45 @@
 
 namespace tally {
 
-// What SourcePlaces of all threads have in common.
+// The rules that the SourcePlaces of all threads share.
 struct SourceRules {
   const PathFilter &filter;
   std::string_view root; // real and absolute
-  // The user's: they hold wherever they fit.
+  // The user's path maps, applied wherever they match.
   const std::vector<PathMap> &substitutes;
-  // The build's: tried where the name itself leads to no file.
+  // The build's path maps, tried if the recorded name is not that of a file.
   const std::vector<PathMap> &maps;
 };
 
-// Of one thread.
+// Looks sources up and caches the results. Each thread has its own.
 class SourcePlaces {
 public:
   explicit SourcePlaces(const SourceRules &rules) : rules_(rules) {}
 
-  // The object whose sources are asked for from now on.
+  // Selects the object that the following lookups are for, by its notes file.
   void begin_object(std::string_view notes) {
     notes_ = notes;
     is_report_ = false;
   }
-  // The same of a report: names are relative to the root. Where nobody has named a root, a source
-  // may lie beside the report or above it.
+  // Selects the report that the following lookups are for. Its names are relative to the root; if
+  // the user named no root, a source may also lie in or above the report's directory.
   void begin_report(std::string_view path, bool root_is_given) {
     notes_ = root_is_given ? std::string_view() : path;
     is_report_ = true;
   }
-  // The real path of a source; nothing where it does not count. `folder`: where the compiler
-  // worked, "" where it is not told.
+  // Returns the real path of a source, or nothing if it does not count. `folder` is the compiler's
+  // working directory, "" if unknown.
   const std::optional<std::string> &place(std::string_view name, std::string_view folder);
-  // A folder as its object names it.
+  // Reports whether the directory, named as in the object, exists and is not a symbolic link.
   bool is_plain_folder(const std::string &name, std::string_view folder);
 
   const std::set<std::string> &left_out() const { return left_out_; }
-  // Of those, the ones that are not there: the compiler may have recorded other paths.
+  // The excluded sources outside of the root that do not exist: the compiler may have recorded
+  // another path.
   const std::set<std::string> &lost() const { return lost_; }
-  // Folders of the compiler that are not there, each with one that was taken in its place.
+  // The compiler's directories that do not exist, each with the directory used in its place.
   const std::map<std::string, std::string> &moved() const { return moved_; }
-  // Sources that are not there, each with a file of the same name that was taken in its place.
+  // The sources that do not exist, each with a file of the same name that is used in its place.
   const std::map<std::string, std::string> &replaced() const { return replaced_; }
 
 private:
@@ -63,7 +64,7 @@ private:
   std::optional<std::string> find(const std::string &name, const std::string &folder);
 
   const SourceRules rules_;
-  std::string_view notes_; // or a report; empty: sources are not looked for there
+  std::string_view notes_; // the notes or the report; empty disables the search above it
   bool is_report_ = false;
   std::unordered_map<std::string, std::optional<std::string>> places_; // by folder and name
   std::unordered_map<std::string, bool> plain_, is_file_;

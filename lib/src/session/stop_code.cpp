@@ -42,7 +42,8 @@ std::span<const uint8_t> code_of_file(const StopPlace &place, Code &code) {
   return std::span(code).first(got < 0 ? 0 : static_cast<size_t>(got));
 }
 
-// In memory the breakpoint itself may already stand in place of the instruction.
+// Returns the file and offset of a run-time address. Code is read from the file, because in memory
+// the breakpoint may already have replaced the instruction.
 std::optional<StopPlace> in_file(uint64_t address, std::span<const CodeRange> ranges) {
   for (const CodeRange &range : ranges)
     if (range.start <= address && address < range.limit && range.path.starts_with('/'))

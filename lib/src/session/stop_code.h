@@ -1,4 +1,4 @@
-// The places where a debugger stops the program, with the code there.
+// The addresses where a debugger stops the program, with the code there.
 #pragma once
 
 #include <span>
@@ -9,10 +9,12 @@
 
 namespace tally {
 
-// `pid` is the process that run-time addresses are of; 0: a remote one.
+// Adds `places` to `stops`. `pid` is the process that run-time addresses belong to; 0 if it is
+// remote.
 void add_stops(StopPlaces &stops, pid_t pid, std::span<const StopPlace> places);
 
-// GDB steps over a breakpoint by a copy of the instruction, at the program's entry.
+// Records the program's entry point as the area where GDB executes a copy of the instruction that
+// it steps over (displaced stepping).
 void note_step_area(StopPlaces &stops, pid_t pid);
 
 } // namespace tally

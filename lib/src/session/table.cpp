@@ -1,4 +1,4 @@
-// The commands, their options and their help: the one table that every front reads.
+// The table of commands with their options and help, which every front end reads.
 #include <array>
 #include <cctype>
 
@@ -14,175 +14,180 @@ namespace tally {
 namespace {
 
 constexpr std::array<OptionSpec, 4> settings{{
-    {"backend", "auto|perf|agent|interrupt", "auto", "how samples are taken"},
-    {"frequency", "HZ", "1000", "how many samples a second of the clock has"},
-    {"clock", "cpu|wall", "cpu", "which time is counted: that on a processor, or all"},
+    {"backend", "auto|perf|agent|interrupt", "auto", "the sampling backend"},
+    {"frequency", "HZ", "1000", "the number of samples per second of the clock"},
+    {"clock", "cpu|wall", "cpu", "the time that is counted: CPU time or wall time"},
     {"stacks", "none|fp|dwarf", default_stack_mode,
      "how callers are found: not at all, by frame pointers, by unwind data"},
 }};
 
-// Of what is shown or written.
+// Options that select samples.
 constexpr OptionSpec thread_option{"thread", "THREAD", "",
-                                   "only samples of this thread: its name or its TID"};
-constexpr OptionSpec part_option{"part", "N", "", "only samples of this part: its number"};
+                                   "only samples of this thread (its name or its TID)"};
+constexpr OptionSpec part_option{"part", "N", "", "only samples of the part with this number"};
 
 constexpr std::array<OptionSpec, 1> status_options{{
-    {"json", "", "", "as JSON"},
+    {"json", "", "", "print JSON"},
 }};
 
-constexpr OptionSpec kernel_option{"kernel", "", "", "the kernel's functions below [kernel]"};
+constexpr OptionSpec kernel_option{"kernel", "", "", "show the kernel's functions below [kernel]"};
 
 constexpr std::array<OptionSpec, 7> report_options{{
-    {"by", "function|line|object|thread|part", "function", "what a row stands for"},
-    {"sort", "self|inclusive", "self", "which column puts the rows in order"},
+    {"by", "function|line|object|thread|part", "function", "what each row shows"},
+    {"sort", "self|inclusive", "self", "the column to sort by"},
     thread_option,
     part_option,
     kernel_option,
-    {"limit", "N", "20", "rows shown; 0 shows all"},
-    {"json", "", "", "as JSON, all rows unless --limit is given"},
+    {"limit", "N", "20", "show at most N rows; 0 shows all"},
+    {"json", "", "", "print JSON, with all rows unless --limit is given"},
 }};
 
 constexpr std::array<OptionSpec, 8> tree_options{{
-    {"callers", "", "", "who calls FUNCTION, and not whom it calls"},
-    {"by", "thread|part", "", "a tree for each"},
+    {"callers", "", "", "show the callers of FUNCTION, not its callees"},
+    {"by", "thread|part", "", "show one tree per thread or part"},
     thread_option,
     part_option,
     kernel_option,
-    {"full", "", "", "with the layers of std::invoke, std::function and std::thread"},
-    {"limit", "N", "40", "calls shown, the heaviest; 0 shows all"},
-    {"json", "", "", "as JSON, all calls unless --limit is given"},
+    {"full", "", "", "show std::invoke, std::function and std::thread layers"},
+    {"limit", "N", "40", "show the N heaviest calls; 0 shows all"},
+    {"json", "", "", "print JSON, with all calls unless --limit is given"},
 }};
 
 constexpr std::array<OptionSpec, 4> annotate_options{{
-    {"asm", "", "", "the instructions of FUNCTION, with samples beside each"},
+    {"asm", "", "", "show the instructions of FUNCTION, with samples beside each"},
     thread_option,
     part_option,
-    {"json", "", "", "as JSON"},
+    {"json", "", "", "print JSON"},
 }};
 
 constexpr std::array<OptionSpec, 4> dump_options{{
-    {"format", "FORMAT", "", "the format, where the file's name does not tell it"},
-    {"parts", "", "", "a file for each part: FILE.1, FILE.2, …"},
+    {"format", "FORMAT", "", "the format, if the file name does not imply it"},
+    {"parts", "", "", "write one file per part: FILE.1, FILE.2, …"},
     thread_option,
     part_option,
 }};
 
 constexpr std::array<OptionSpec, 4> diff_options{{
-    {"by", "function|line|object", "function", "what a row stands for"},
-    {"sort", "self|inclusive", "self", "which cost is compared"},
-    {"limit", "N", "20", "rows shown; 0 shows all"},
-    {"json", "", "", "as JSON, all rows unless --limit is given"},
+    {"by", "function|line|object", "function", "what each row shows"},
+    {"sort", "self|inclusive", "self", "the cost to compare"},
+    {"limit", "N", "20", "show at most N rows; 0 shows all"},
+    {"json", "", "", "print JSON, with all rows unless --limit is given"},
 }};
 
 constexpr std::array<OptionSpec, 2> histogram_options{{
-    {"scale", "S", "", "profil()'s: 0xFFFF is 2 bytes a bin, 0x7FFF is 4; else what fits a screen"},
-    {"json", "", "", "as JSON"},
+    {"scale", "S", "", "as for profil(): 0xFFFF is 2 bytes per bin, 0x7FFF is 4"},
+    {"json", "", "", "print JSON"},
 }};
 
 constexpr CommandSpec commands[] = {
     {"start", "", settings, "begin sampling the program",
-     "Sampling begins with the process that is there or, without one, with the next\n"
-     "that is run or attached to. It continues over stops and further runs until\n"
-     "`profile stop`, or until you detach. Options hold for this start only; `profile\n"
-     "config` sets them for good.\n"
-     "There are three backends. With perf the kernel samples, and the program notices\n"
-     "nothing. With agent a library in the program samples it, which works where perf\n"
-     "is refused; the library is preloaded at `run`, or loaded at a stop when you name\n"
-     "this backend. With interrupt the debugger stops the program and looks, which\n"
-     "works for remote targets and static programs. auto takes the first that works,\n"
-     "and says why. Only interrupt counts wall time.",
+     "Sampling begins with the current process or, if there is none, with the next\n"
+     "process that you run or attach to. It continues over stops and further runs\n"
+     "until `profile stop`, or until you detach. The options apply to this start only;\n"
+     "`profile config` sets them for all later starts.\n"
+     "There are three backends. With perf, the kernel takes samples, and the program\n"
+     "is not disturbed. With agent, a library in the program takes them, which works\n"
+     "if perf is refused; the library is preloaded at `run`, or loaded at a stop if\n"
+     "you name this backend. With interrupt, the debugger stops the program for each\n"
+     "sample, which works for remote targets and static programs. auto selects the\n"
+     "first backend that works, and says why. Only interrupt counts wall time.",
      "profile start --frequency 4000"},
-    {"stop", "", {}, "end sampling; what was collected stays", "", "profile stop"},
-    {"status", "", status_options, "what is sampled, how, and what came of it",
+    {"stop", "", {}, "end sampling and keep the samples", "", "profile stop"},
+    {"status", "", status_options, "show what is sampled, how, and the counts so far",
      "Each line is a name and its value. `lost` counts samples that could not be taken\n"
-     "or kept, `throttled` how often the kernel paused a clock, `interruptions` the\n"
-     "signals that the agent sent to the program. `running` is the time between resume\n"
-     "and stop; `stopped` is the time at the prompt, which never counts.\n"
-     "With --json the names are keys. A time is a number of seconds (`running_s`), a\n"
-     "size a number of bytes (`memory_bytes`), and a remark in parentheses has a key\n"
-     "of its own (`backend_note`).",
+     "or kept, `throttled` counts how often the kernel paused a clock, and\n"
+     "`interruptions` counts the signals that the agent sent to the program. `running`\n"
+     "is the time between resume and stop; `stopped` is the time at the prompt, which\n"
+     "is never counted.\n"
+     "With --json the names are keys. Times are in seconds (`running_s`) and sizes in\n"
+     "bytes (`memory_bytes`); remarks in parentheses have keys of their own\n"
+     "(`backend_note`).",
      "profile status"},
-    {"report", "", report_options, "a flat table of where the time went",
+    {"report", "", report_options, "show a flat table of where the time is spent",
      "`self` counts samples taken in the row's own code. `incl` counts samples whose\n"
-     "stack holds the row, each once however often the row recurs. Inlined functions\n"
-     "are rows of their own. `profile break` and `profile list` take the numbers of\n"
-     "rows. Time in system calls and page faults is that of the function [kernel],\n"
-     "which they call; --kernel shows its own functions, by /proc/kallsyms.",
+     "stack contains the row; recursion counts once. Inlined functions are rows of\n"
+     "their own. `profile break` and `profile list` take the number of a row. Time in\n"
+     "system calls and page faults is attributed to the function [kernel], which they\n"
+     "call; --kernel shows the kernel's own functions, named by /proc/kallsyms.",
      "profile report --by line --limit 10"},
     {"break",
      "N",
      {},
      "set a breakpoint where row N of the report is hottest",
-     "N is the number of a function's or a line's row in the last report that was\n"
-     "shown as a table; the numbers hold until another is shown, or `profile clear`.\n"
-     "The breakpoint is the debugger's own, at the line with most samples of the\n"
-     "row's own (without lines: at that instruction).",
+     "N is the number of a function's or line's row in the last report that was shown\n"
+     "as a table. The numbers are valid until the next such report or `profile clear`.\n"
+     "The breakpoint is one of the debugger's, at the line with the most samples of\n"
+     "the row's own code, or at the instruction if no line is known.",
      "profile break 1"},
     {"list",
      "N",
      {},
-     "show the source around the hottest line of row N of the report",
-     "N and the line are those of `profile break`; the debugger shows the source.",
+     "show the source around the hottest line of report row N",
+     "The row and the line are chosen as by `profile break`; the debugger shows the\n"
+     "source.",
      "profile list 1"},
-    {"tree", "[FUNCTION]", tree_options, "the call tree, the heaviest path first",
-     "The tree shows who calls whom, and the share of samples taken in each call and\n"
-     "below it. Inlined calls are calls. A function that calls itself, directly or\n"
-     "through others, is marked (recursive): what it calls stands below it once,\n"
-     "however often it recurs.\n"
-     "FUNCTION is a full name, the last parts of one, or any name that symbol tables\n"
-     "have for the function (`write` for `__GI___libc_write`).",
+    {"tree", "[FUNCTION]", tree_options, "show the call tree, the heaviest path first",
+     "The tree shows which function calls which, and the share of samples taken in\n"
+     "each call and below it. Inlined calls are included. A function that calls\n"
+     "itself, directly or through others, is marked (recursive): its callees appear\n"
+     "below it once, however often it recurs.\n"
+     "FUNCTION is a full name, its last components, or any name of the function in a\n"
+     "symbol table (`write` for `__GI___libc_write`).",
      "profile tree parse --limit 20"},
     {"annotate", "FUNCTION|FILE[:LINE]", annotate_options,
-     "source text with samples beside each line",
-     "The lines are those of a function, of a file, or those around one line. With\n"
-     "--asm all code of a function is disassembled, including what is inlined into it\n"
-     "and parts of it that lie elsewhere; source lines stand between. The debugger\n"
-     "disassembles; once the process is gone, its files are read. Both follow the\n"
-     "debugger's setting `disassembly-flavor`. A call has the samples of its callees.\n"
-     "FUNCTION is a full name, the last parts of one, or any name that symbol tables\n"
-     "have for the function (`write` for `__GI___libc_write`).",
+     "show source text with samples beside each line",
+     "The argument selects the lines of a function, of a file, or around one line.\n"
+     "With --asm, all code of a function is disassembled, including functions inlined\n"
+     "into it and parts of it that lie elsewhere, with source lines in between. The\n"
+     "debugger disassembles it or, once the process is gone, Tally does from the\n"
+     "files. Both obey the debugger's setting `disassembly-flavor`. The inclusive\n"
+     "count of a call includes its callees.\n"
+     "FUNCTION is a full name, its last components, or any name of the function in a\n"
+     "symbol table (`write` for `__GI___libc_write`).",
      "profile annotate parse.c:120"},
     {"histogram", "[RANGE|FUNCTION]", histogram_options,
-     "samples by address, bin by bin, with bars",
-     "Without an argument the program's own code is shown, else the function or range.\n"
-     "RANGE is LOW-HIGH, addresses as the debugger shows them or as the file has them.",
+     "show samples by address, bin by bin, with bars",
+     "The histogram shows the function or range or, without an argument, the program's\n"
+     "own code. RANGE is LOW-HIGH, with addresses as the debugger shows them or as in\n"
+     "the file. Without --scale, the size of the bins is chosen to fit a screen.",
      "profile histogram main --scale 0xFFFF"},
     {"dump", "FILE", dump_options, "write the profile to a file",
-     "The file's name tells the format, or --format does. An existing file is replaced\n"
-     "only when all is written. With --parts each run from a resume to a stop has a\n"
-     "file of its own.",
+     "The file name implies the format, unless --format is given. An existing file is\n"
+     "replaced only when the new one is complete. With --parts, each part (a stretch\n"
+     "from a resume to a stop) is written to a file of its own.",
      "profile dump out.callgrind"},
     {"load",
      "FILE",
      {},
      "read a profile from a file, to report on it here",
-     "FILE has any format that is read. Commands show it in place of what was sampled,\n"
-     "until `profile clear`, or until the sampled program runs on.",
+     "FILE may have any format that Tally reads. The commands show it in place of what\n"
+     "was sampled, until `profile clear` or until the sampled program resumes.",
      "profile load callgrind.out.4711"},
-    {"diff", "FILE|previous", diff_options, "what changed since a saved profile or the last run",
+    {"diff", "FILE|previous", diff_options,
+     "show what changed since a saved profile or the last run",
      "Costs are compared in percent of each profile's total.", "profile diff previous"},
     {"region",
      "LOCATION [LOCATION]",
      {},
-     "sample only inside of a region of the program",
-     "One place is a function: each call is sampled until it returns, or until an\n"
-     "exception or longjmp leaves it, in the thread that calls it. With two places all\n"
-     "threads are sampled from a hit of the first until a hit of the second. A place\n"
-     "is what `break` takes; quote it where it has blanks. A new profile begins, and\n"
-     "sampling, if it has not begun. `profile status` shows passes and their times;\n"
-     "`profile stop` ends the region.",
+     "sample only inside a region of the program",
+     "A single LOCATION is a function: each call is sampled in the calling thread,\n"
+     "until it returns or is left by an exception or longjmp. With two locations, all\n"
+     "threads are sampled from a hit of the first until a hit of the second. LOCATION\n"
+     "is what `break` takes; quote it if it contains blanks. The command begins a new\n"
+     "profile, and begins sampling if necessary. `profile status` shows the number of\n"
+     "passes and their times; `profile stop` ends the region.",
      "profile region parse"},
-    {"clear", "", {}, "forget what was collected; sampling goes on", "", "profile clear"},
+    {"clear", "", {}, "discard the collected samples; sampling continues", "", "profile clear"},
     {"config",
      "[NAME [VALUE]]",
      {},
-     "show or set what `profile start` takes when not told",
-     "Without a name all settings are shown with what they mean, one on a line. With a\n"
-     "name that setting is shown, and with a value it is set.",
+     "show or set the defaults of `profile start`",
+     "Without an argument, shows each setting with its value and meaning. With a name,\n"
+     "shows that setting. With a name and a value, changes it.",
      "profile config frequency 4000"},
 };
 
-// LLDB breaks lines that its terminal does not hold.
+// LLDB wraps lines that are wider than its terminal.
 constexpr size_t help_width = 80;
 constexpr size_t summary_column = 30;
 
@@ -246,7 +251,7 @@ std::string profile_help() {
                     "Type `profile start`, `continue`, and at the next stop `profile report`.\n\n";
   for (const CommandSpec &command : commands)
     out += fmt::format("profile {:<10} {}\n", command.name, command.summary);
-  return out + "\n`help profile NAME` tells more of each.\n";
+  return out + "\nType `help profile NAME` for more about a command.\n";
 }
 
 } // namespace tally

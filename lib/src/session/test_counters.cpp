@@ -14,7 +14,8 @@ namespace tally {
 namespace {
 
 constexpr std::string_view magic = "tally counters 1\n";
-constexpr uint64_t most_deflated = 1032; // bytes from one: zlib's own limit (zlib.net/zlib_tech)
+// The most bytes that one byte can inflate to, by zlib's own limit (zlib.net/zlib_tech).
+constexpr uint64_t most_deflated = 1032;
 
 void put(std::string &out, size_t number) {
   const uint32_t word = in_order(static_cast<uint32_t>(number), false);
@@ -58,7 +59,7 @@ Result<PackedCounters> PackedCounters::read(std::string bytes, std::string sourc
   out.bytes_ = std::make_shared<const std::string>(std::move(bytes));
   const std::string_view all = *out.bytes_;
   if (!all.starts_with(magic))
-    return fail(ErrorCode::invalid_input, "is no file of packed counters", out.source_,
+    return fail(ErrorCode::invalid_input, "is not a file of packed counters", out.source_,
                 Position::at_offset(0));
   ByteCursor cursor(all);
   cursor.take(magic.size());
@@ -70,10 +71,10 @@ Result<PackedCounters> PackedCounters::read(std::string bytes, std::string sourc
     file.path = cursor.take(path);
     file.packed = cursor.take(packed);
     if (cursor.failed())
-      return fail(ErrorCode::invalid_input, "truncated: a file of counters does not end",
-                  out.source_, Position::at_offset(at));
+      return fail(ErrorCode::invalid_input, "truncated: a counters file is incomplete", out.source_,
+                  Position::at_offset(at));
     if (file.size > packed * most_deflated)
-      return fail(ErrorCode::invalid_input, "a file of counters cannot be as large as it says",
+      return fail(ErrorCode::invalid_input, "the stated size of a counters file is impossible",
                   out.source_, Position::at_offset(at + 8));
     out.files_.push_back(file);
   }
@@ -87,7 +88,7 @@ Result<std::string> PackedCounters::unpack(const File &file) const {
                    reinterpret_cast<const Bytef *>(file.packed.data()),
                    file.packed.size()) != Z_OK ||
       size != file.size)
-    return fail(ErrorCode::invalid_input, "counters that cannot be inflated", source_,
+    return fail(ErrorCode::invalid_input, "counters cannot be decompressed", source_,
                 Position::at_offset(static_cast<uint64_t>(file.packed.data() - bytes_->data())));
   return out;
 }

@@ -22,7 +22,7 @@ namespace {
 
 using Text = std::array<char, 256>;
 
-// The first line, without its end; empty: it cannot be read.
+// Returns the first line of the file, without the newline; empty if it cannot be read.
 std::string_view line_of(const UniqueFd &file, Text &text) {
   const ssize_t got = file.get() < 0 ? -1 : ::pread(file.get(), text.data(), text.size(), 0);
   const std::string_view all(text.data(), got < 0 ? 0 : static_cast<size_t>(got));
@@ -34,7 +34,7 @@ UniqueFd open_of(pid_t pid, pid_t tid, std::string_view name) {
       ::open(fmt::format("/proc/{}/task/{}/{}", pid, tid, name).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
-// "-1 0xSP 0xPC", or a system call's number and arguments before these two.
+// Parses /proc/…/syscall: "-1 0xSP 0xPC", or a system call's number and arguments before SP and PC.
 HeldThread::Place place_of(const UniqueFd &file) {
   Text text;
   const std::string_view line = line_of(file, text);
@@ -53,7 +53,7 @@ struct MapsLine {
   bool executable = false;
 };
 
-// "7f12-7f34 r-xp …"
+// Parses a line of /proc/PID/maps: "7f12-7f34 r-xp …".
 bool parse(const std::string &line, MapsLine &out) {
   const char *const limit = line.data() + line.size();
   const auto [dash, no_begin] = std::from_chars(line.data(), limit, out.begin, 16);
@@ -78,7 +78,8 @@ constexpr size_t longest_call = 7; // opcode, ModRM, SIB and 32 bits of displace
 
 constexpr uint8_t trap = 0xcc; // a debugger's breakpoint may stand in place of the opcode
 
-// Intel's manual, volume 2, CALL: E8 with 32 bits, or FF /2; prefixes stand before the opcode.
+// Reports whether the code ends in a call instruction (Intel's manual, volume 2, CALL): E8 with a
+// displacement of 32 bits, or FF /2. Prefixes precede the opcode and need no check.
 bool ends_in_call(const uint8_t (&code)[longest_call]) {
   if (code[longest_call - 5] == 0xe8 || code[longest_call - 5] == trap)
     return true;
@@ -97,7 +98,7 @@ bool ends_in_call(const uint8_t (&code)[longest_call]) {
   return false;
 }
 
-// mov $__NR_rt_sigreturn, %rax; syscall: the kernel pushes its address for a signal handler.
+// The return address of a signal handler leads to: mov $__NR_rt_sigreturn, %rax; syscall.
 constexpr uint8_t signal_return[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 #endif
 
@@ -126,7 +127,7 @@ bool on_one_stack(pid_t pid, uint64_t one, uint64_t other) {
   for (std::string line; std::getline(maps, line);) {
     if (!parse(line, each))
       return true;
-    // A stack pointer may stand at the very end.
+    // A stack pointer may point to the very end of the mapping.
     const auto holds = [&](uint64_t at) { return each.begin <= at && at <= each.end; };
     if (holds(one) && holds(other))
       return true;
@@ -161,14 +162,15 @@ bool is_return_address(pid_t pid, uint64_t address) {
 
 HeldThread::Place HeldThread::place(pid_t pid, pid_t tid) {
   Place at = place_of(syscall_);
-  if (at.sp == 0) { // not opened yet, or of a thread that has ended
+  if (at.sp == 0) { // the file is not open yet, or its thread has ended
     syscall_ = open_of(pid, tid, "syscall");
     at = place_of(syscall_);
   }
   return at;
 }
 
-// "CPU QUEUED TURNS", times in ns (Documentation/scheduler/sched-stats.rst of Linux).
+// Parses /proc/…/schedstat: "CPU QUEUED TURNS", with times in ns (Linux,
+// Documentation/scheduler/sched-stats.rst).
 HeldThread::Ran HeldThread::ran(pid_t pid, pid_t tid) {
   Text text;
   std::string_view line = line_of(schedstat_, text);
@@ -185,9 +187,9 @@ HeldThread::Ran HeldThread::ran(pid_t pid, pid_t tid) {
   return out;
 }
 
-// The seventh word of the buffer. glibc keeps it by exclusive or with a secret, turned left by 17
-// bits; musl as it is. The secret is the second word of the random bytes that the kernel gives each
-// program at its start.
+// The stack pointer is the seventh word of the buffer. musl stores it unchanged; glibc stores it
+// XORed with a secret and rotated left by 17 bits. The secret is the second word of the random
+// bytes that the kernel gives to each program at its start (AT_RANDOM).
 uint64_t stack_pointer_of_jump(pid_t pid, uint64_t jump_buffer) {
 #if defined(__x86_64__)
   constexpr uint64_t sp_at = 6 * sizeof(uint64_t);

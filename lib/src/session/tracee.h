@@ -1,5 +1,5 @@
-// What /proc tells of a process that a debugger holds. A pid of 0 is a remote process: nothing is
-// known of it.
+// Reads the state of a process that a debugger holds, from /proc and its memory. A pid of 0 is a
+// remote process, about which nothing is known.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +12,33 @@ namespace tally {
 
 bool read_word(pid_t pid, uint64_t address, uint64_t &word);
 
-// What the kernel passed to the program at its start; 0: not known.
+// Returns an entry of the auxiliary vector (AT_…); 0 if unknown.
 uint64_t auxiliary_value(pid_t pid, uint64_t type);
 
-// Whether both addresses lie in one mapping of the process: a stack. True where that is not known.
+// Reports whether both addresses lie in one mapping of the process, and so on one stack. Returns
+// true if that is unknown.
 bool on_one_stack(pid_t pid, uint64_t one, uint64_t other);
 
-// Whether a call may return to that address: it lies in executable memory and, on x86-64, behind a
-// call instruction, or it is the code that returns from a signal handler. True for a remote
-// process.
+// Reports whether a call may return to the address: it lies in executable memory and, on x86-64,
+// follows a call instruction or begins the code that returns from a signal handler. Returns true
+// for a remote process.
 bool is_return_address(pid_t pid, uint64_t address);
 
-// Where longjmp() of this machine's C libraries sets the stack pointer, from the jump buffer in
-// process `pid`. 0: not known.
+// Returns the stack pointer that longjmp() sets, from the jump buffer in process `pid`, for glibc
+// and musl on x86-64; 0 if unknown.
 uint64_t stack_pointer_of_jump(pid_t pid, uint64_t jump_buffer);
 
-// A thread that a debugger holds, by files that stay open.
+// A thread that a debugger holds. Keeps its files in /proc open.
 class HeldThread {
 public:
   struct Place {
-    uint64_t sp = 0, pc = 0; // 0: the thread does not stand, or the kernel does not tell
+    uint64_t sp = 0, pc = 0; // 0 if the thread runs or the kernel does not report them
   };
   Place place(pid_t pid, pid_t tid);
 
   struct Ran {
     uint64_t cpu_ns = 0;
-    uint64_t turns = 0; // how often a processor was given to it; 0: the kernel does not tell
+    uint64_t turns = 0; // how often it was scheduled; 0 if the kernel does not report it
   };
   Ran ran(pid_t pid, pid_t tid);
 

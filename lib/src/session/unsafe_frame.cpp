@@ -1,5 +1,5 @@
-// Where a process must not be made to call a function: what it stands inside of holds a lock that
-// the call may want, and would want for ever.
+// Recognizes frames in which a process must not be made to call a function: the code there may hold
+// a lock that the call needs, so that the call would never return.
 #include <tally/session.h>
 
 #include <algorithm>

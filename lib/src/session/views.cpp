@@ -1,4 +1,4 @@
-// What is shown of a profile: the one that was collected, or a file that was loaded.
+// Shows a profile, either the collected one or a loaded file.
 #include <set>
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ Result<Reply> Session::State::with_shown(const ParsedCommand &command, Show show
     return unfolded(some);
   };
   if (loaded) {
-    const auto shown = loaded; // until `show` is done
+    const auto shown = loaded; // keeps the profile alive while `show` runs
     return std::visit(show_some, shown->read.profile);
   }
   return with_samples(command, show_some);
@@ -39,7 +39,7 @@ Result<Reply> Session::State::with_shown(const ParsedCommand &command, Show show
 
 namespace {
 
-// Of the code that has samples.
+// Returns the paths of the sources whose code has samples.
 std::vector<std::string> source_paths(const StackProfile &profile) {
   std::set<StringId> paths;
   for (uint32_t i = 0; i < profile.location_count(); ++i)
@@ -81,16 +81,16 @@ std::string Session::State::wall_time_footer() {
     out += footer_line(fmt::format("(wall time; waits for a processor are left out: {})",
                                    counted(now.queued, "ticks")));
   if (now.unheld != 0)
-    out += footer_line(fmt::format("({} of {} rounds stopped the threads late: the ends of system "
-                                   "calls are shown too often there)",
+    out += footer_line(fmt::format("({} of {} rounds stopped the threads late: they show the ends "
+                                   "of system calls too often)",
                                    now.unheld, now.rounds));
   return out;
 }
 
 std::string Session::State::footer() {
   if (loaded)
-    return footer_line(fmt::format(
-        "(loaded from {}; `profile clear` goes back to what was sampled)", loaded->path));
+    return footer_line(
+        fmt::format("(loaded from {}; `profile clear` returns to what was sampled)", loaded->path));
   const Region *const region = sampled_options.region.get();
   return (region ? footer_line(region_footer(*region)) : std::string()) + user_code_footer() +
          wall_time_footer() + warnings_of(diagnostics);
@@ -169,9 +169,9 @@ Result<Reply> Session::State::annotate(const ParsedCommand &command) {
 Result<Reply> Session::State::load(const ParsedCommand &command) {
   TALLY_TRY(path, command.file());
   Diagnostics findings;
-  // Counts of addresses are most likely of the program that is here.
+  // A profile of addresses most likely belongs to the current program.
   TALLY_TRY(read, read_named_profile(path, findings, target.program));
-  // What makes no table is not shown in place of what was sampled.
+  // Make a table first, so that a profile that cannot be shown does not replace the sampled one.
   TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::object); },
                               read.profile));
   const std::string_view format = read.format->name;

@@ -1,4 +1,4 @@
-// Reads binary records one after another.
+// Reads the fields of binary records in sequence.
 #pragma once
 
 #include <bit>
@@ -8,20 +8,20 @@
 
 namespace tally {
 
-// A word as a file of that byte order holds it, and back.
+// Converts a word between the machine's byte order and that of a file.
 inline uint32_t in_order(uint32_t word, bool big_endian) {
   return big_endian == (std::endian::native == std::endian::big) ? word : __builtin_bswap32(word);
 }
 
-// Once a read goes beyond the end all others give 0, and failed() tells; offset() stays where that
-// read began. So a record is read in one go and checked once.
+// After a read beyond the end, failed() is true, offset() stays where that read began, and all
+// further reads return 0. Therefore a record can be read in one go and checked once.
 class ByteCursor {
 public:
   explicit ByteCursor(std::string_view bytes, bool big_endian = false)
       : bytes_(bytes), big_endian_(big_endian) {}
 
   size_t offset() const { return at_; }
-  size_t before() const { return before_; } // where the newest read began
+  size_t before() const { return before_; } // offset of the most recent read
   size_t left() const { return bytes_.size() - at_; }
   bool failed() const { return failed_; }
   bool big_endian() const { return big_endian_; }
@@ -32,11 +32,11 @@ public:
       std::memcpy(&value, bytes.data(), sizeof value);
     return in_order(value, big_endian_);
   }
-  uint64_t u64() { // the low word first, in either order
+  uint64_t u64() { // low word first, in either byte order
     const uint64_t low = u32();
     return low | uint64_t{u32()} << 32;
   }
-  uint64_t u64_whole() { // of the byte order as a whole
+  uint64_t u64_whole() { // as a single value in the file's byte order
     const uint64_t first = u32(), second = u32();
     return big_endian_ ? first << 32 | second : second << 32 | first;
   }

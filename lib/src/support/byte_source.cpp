@@ -1,5 +1,5 @@
-// Reading in layers, each of which gives a piece at a time: the file (or memory), then what unpacks
-// it, if it is packed.
+// Reads in layers, each of which returns one piece at a time: the file (or memory), then the
+// decompressor if the file is compressed.
 #include <tally/file_io.h>
 
 #include <algorithm>
@@ -26,11 +26,11 @@ namespace {
 class Pieces {
 public:
   virtual ~Pieces() = default;
-  // Empty at the end; valid until the next call.
+  // Returns the next piece, valid until the next call; empty at the end.
   virtual Result<std::string_view> next() = 0;
 };
 
-// Looks ahead. Where the piece at hand is enough nothing is copied.
+// Looks ahead. It copies only if the current piece is too small.
 class Peekable {
 public:
   explicit Peekable(Pieces &from) : from_(&from) {}
@@ -65,8 +65,8 @@ private:
 
 class Raw : public Pieces {
 public:
-  uint64_t size = 0;     // 0: not known
-  uint64_t position = 0; // bytes given so far
+  uint64_t size = 0;     // 0 if unknown
+  uint64_t position = 0; // bytes returned so far
   virtual Result<std::optional<std::string>> at(uint64_t offset, size_t wanted) = 0;
 };
 
@@ -104,18 +104,18 @@ public:
         return fail_errno(errno, "cannot open", name);
     }
     if (::fstat(file->fd_, &file->opened_) != 0)
-      return fail_errno(errno, "cannot look at", name);
+      return fail_errno(errno, "cannot get the status of", name);
     if (S_ISDIR(file->opened_.st_mode))
-      return fail(ErrorCode::io, "is a folder", name);
+      return fail(ErrorCode::io, "is a directory", name);
     if (S_ISREG(file->opened_.st_mode)) {
-      // Standard input may have been read from before.
+      // Standard input may have been read partially before.
       file->begin_ =
           file->owned_.get() < 0 ? std::max<off_t>(0, ::lseek(file->fd_, 0, SEEK_CUR)) : 0;
       file->size = static_cast<uint64_t>(std::max<off_t>(0, file->opened_.st_size - file->begin_));
       if (file->size > options.piece_bytes)
         static_cast<void>(::posix_fadvise(file->fd_, 0, 0, POSIX_FADV_SEQUENTIAL));
     }
-    // Small files are many.
+    // A small buffer suffices for small files, of which there may be many.
     const bool small = file->size > 0 && file->size < options.piece_bytes;
     file->buffer_.resize(small ? file->size : options.piece_bytes);
     return file;
@@ -158,7 +158,7 @@ private:
   File(std::string name, const ReadOptions &options)
       : name_(std::move(name)), limit_(options.max_unpacked_bytes) {}
 
-  // Files of /sys state a size that they do not have: only what changed was cut short.
+  // A file of /sys may have fewer bytes than its size says; only a file that changed was truncated.
   Result<void> explain_short() const {
     struct stat now {};
     if (::fstat(fd_, &now) == 0 && now.st_size == opened_.st_size &&
@@ -175,12 +175,12 @@ private:
   uint64_t limit_;
   UniqueFd owned_;
   int fd_ = -1;
-  off_t begin_ = 0; // where reading began
+  off_t begin_ = 0; // offset at which reading began
   struct stat opened_ {};
   std::vector<char> buffer_;
 };
 
-// What the two ways of packing have in common.
+// The common part of both compression formats.
 class Unpacker : public Pieces {
 public:
   Unpacker(std::string_view format, Peekable &packed, const std::string &name,
@@ -208,7 +208,7 @@ public:
       TALLY_TRY(bytes, unpack(buffer_.data() + made, buffer_.size() - made));
       taken_ += before - in_.size();
       made += bytes;
-      full_ = made == buffer_.size(); // then more may come without more input
+      full_ = made == buffer_.size(); // if full, more output may follow without more input
     }
     unpacked_ += made;
     if (unpacked_ > limit_)
@@ -217,7 +217,8 @@ public:
   }
 
 protected:
-  // Takes from the front of in_, which may be empty, and sets in_the_middle_; how much it made.
+  // Consumes input from the front of in_, which may be empty, and sets in_the_middle_. Returns the
+  // number of bytes that it produced.
   virtual Result<size_t> unpack(char *to, size_t size) = 0;
 
   tl::unexpected<Error> damaged(std::string_view why, size_t left) const {
@@ -231,8 +232,8 @@ protected:
   }
   bool at_begin() const { return begin_ == 0; }
 
-  std::string_view in_;        // what is left of the piece
-  bool in_the_middle_ = false; // of a member or frame
+  std::string_view in_;        // the unread part of the piece
+  bool in_the_middle_ = false; // of a gzip member or zstd frame
 
 private:
   std::string_view format_;
@@ -240,13 +241,13 @@ private:
   const std::string &name_;
   uint64_t limit_;
   std::vector<char> buffer_;
-  uint64_t taken_ = 0; // of the packed bytes
-  uint64_t begin_ = 0; // where the member or frame begins
+  uint64_t taken_ = 0; // packed bytes that were consumed
+  uint64_t begin_ = 0; // where the current member or frame begins
   uint64_t unpacked_ = 0;
   bool full_ = false, ended_ = false;
 };
 
-// RFC 1952; several members behind each other are one file.
+// RFC 1952. Several concatenated members form one file.
 class Gzip final : public Unpacker {
 public:
   using Unpacker::Unpacker;
@@ -284,7 +285,7 @@ private:
   bool ready_ = false;
 };
 
-// RFC 8878; frames behind each other are one file.
+// RFC 8878. Several concatenated frames form one file.
 class Zstd final : public Unpacker {
 public:
   using Unpacker::Unpacker;
@@ -321,14 +322,15 @@ struct ByteSource::State {
   std::optional<Peekable> packed;
   std::unique_ptr<Unpacker> unpacker;
   std::optional<Peekable> unpacked;
-  Peekable *read_from = nullptr; // of the two, the one that callers read; null: not known yet
+  Peekable *read_from = nullptr; // the one of the two that callers read; null until it is known
 
   void set(ReadOptions wanted) {
     options = wanted;
-    options.piece_bytes = std::max<size_t>(1, options.piece_bytes); // none would be the end
+    // An empty piece would mean the end.
+    options.piece_bytes = std::max<size_t>(1, options.piece_bytes);
   }
 
-  // Made on the first use: open() reads nothing.
+  // Creates the layers on first use, because open() must not read.
   Result<Peekable *> pieces() {
     if (read_from)
       return read_from;
@@ -398,7 +400,7 @@ Result<std::string> ByteSource::rest() {
 }
 
 Result<std::optional<std::string>> ByteSource::at(uint64_t offset, size_t size) {
-  TALLY_CHECK(state_->pieces()); // to know whether it is packed
+  TALLY_CHECK(state_->pieces()); // finds out whether it is packed
   if (state_->unpacker)
     return std::nullopt;
   return state_->raw->at(offset, size);

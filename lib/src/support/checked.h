@@ -1,11 +1,11 @@
-// Sums that say when they leave their type.
+// Sums that detect overflow.
 #pragma once
 
 #include <concepts>
 
 namespace tally {
 
-// a += b; false, and `a` as it was, where the sum does not fit.
+// Computes a += b. Returns false, and leaves `a` unchanged, if the sum does not fit.
 template <std::integral T> [[nodiscard]] bool checked_add(T &a, T b) {
   T sum;
   if (__builtin_add_overflow(a, b, &sum))

@@ -1,4 +1,4 @@
-// The clock that samples and events are timed by.
+// The clock that provides the times of samples and events.
 #pragma once
 
 #include <cerrno>
@@ -8,14 +8,14 @@
 
 namespace tally {
 
-// CLOCK_MONOTONIC, as perf's records bear it.
+// Returns CLOCK_MONOTONIC, as in perf's records.
 inline uint64_t now_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// The whole time, whatever signals arrive.
+// Sleeps for the full time, even if signals arrive.
 inline void sleep_ns(uint64_t ns) {
   timespec left{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
   while (::clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {

@@ -34,7 +34,7 @@ files_below(const std::string &folder, const std::function<bool(std::string_view
     const std::string path = std::move(folders.back());
     folders.pop_back();
     const Folder open(::opendir(path.c_str()));
-    const auto refused = fail_errno(errno, "cannot read the folder", path);
+    const auto refused = fail_errno(errno, "cannot read the directory", path);
     if (!open && path == folder)
       return refused;
     if (!open) {
@@ -42,7 +42,8 @@ files_below(const std::string &folder, const std::function<bool(std::string_view
       continue;
     }
     const std::string before = path.ends_with('/') ? path : path + '/';
-    // Names that begin with a dot are objects, too: Meson's of "../src/a.cpp" is ".._src_a.cpp.o".
+    // Names that begin with a dot are included: Meson's object of "../src/a.cpp" is
+    // ".._src_a.cpp.o".
     while (const dirent *entry = ::readdir(open.get())) {
       const std::string_view name = entry->d_name;
       if (name == "." || name == "..")

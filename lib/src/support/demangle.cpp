@@ -28,10 +28,10 @@ std::string base_object_variant(std::string_view name) {
   for (size_t at = out.find_first_of("CD", 2); at != out.npos;
        at = out.find_first_of("CD", at + 1)) {
     size_t digit = at + 1;
-    digit += out[at] == 'C' && digit < out.size() && out[digit] == 'I'; // an inherited constructor
+    digit += out[at] == 'C' && digit < out.size() && out[digit] == 'I'; // an inheriting constructor
     if (digit >= out.size() || out[digit] == '2' || out[digit] < '0' || out[digit] > '5')
       continue;
-    // Whether it is a variant, and not a part of something else, shows in what it means.
+    // It is a variant, and not a part of something else, if both names demangle to the same text.
     std::string other = out;
     other[digit] = '2';
     if (const std::string text = demangle(out); text != out && demangle(other) == text)

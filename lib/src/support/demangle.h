@@ -1,4 +1,4 @@
-// C++ names as their source has them.
+// C++ names as written in the source.
 #pragma once
 
 #include <string>
@@ -6,15 +6,16 @@
 
 namespace tally {
 
-// "ns::f(int)" for "_ZN2ns1fEi". A name that is not of the Itanium ABI stays as it is.
+// Returns "ns::f(int)" for "_ZN2ns1fEi". A name that is not of the Itanium ABI is returned
+// unchanged.
 std::string demangled(std::string_view name);
 
-// The same, however it begins: "i" is a type, "int".
+// Does the same without a check of the prefix, so that "i" becomes the type "int".
 std::string demangle(std::string_view name);
 
-// Of a constructor or destructor the name of its variant for base objects: "_ZN1AC2Ev" for
-// "_ZN1AC1Ev", which is of whole objects, and "_ZN1AD2Ev" for "_ZN1AD0Ev", which deletes. Any other
-// name stays as it is. (Itanium C++ ABI, 5.1.4.3)
+// Returns a constructor's or destructor's name for its base object variant: "_ZN1AC2Ev" for
+// "_ZN1AC1Ev" (complete object), and "_ZN1AD2Ev" for "_ZN1AD0Ev" (deleting). Any other name is
+// returned unchanged. (Itanium C++ ABI, 5.1.4.3)
 std::string base_object_variant(std::string_view name);
 
 } // namespace tally

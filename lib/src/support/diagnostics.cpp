@@ -46,10 +46,10 @@ void Diagnostics::append(const Diagnostics &more) {
 }
 
 void Diagnostics::add_keyed(Finding finding, std::string full_key) {
-  // A file of nonsense has one for each line.
+  // A file of garbage may cause one diagnostic for each line.
   constexpr size_t most_findings = 1000;
   if (findings_.size() >= most_findings && !by_key_.contains(full_key)) {
-    finding.message = "more findings, of other kinds, are left out";
+    finding.message = "more diagnostics, of other kinds, are left out";
     finding.source.clear();
     finding.where = {};
     full_key = severity_name(finding.severity);

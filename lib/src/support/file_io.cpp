@@ -18,7 +18,7 @@ namespace tally {
 
 namespace {
 
-// With its slash; empty for the current folder.
+// Returns the directory with its trailing slash; empty for the current directory.
 std::string folder_of(const std::string &path) { return path.substr(0, path.rfind('/') + 1); }
 
 Result<void> write_all(int fd, std::string_view bytes, const std::string &source) {
@@ -33,10 +33,10 @@ Result<void> write_all(int fd, std::string_view bytes, const std::string &source
   return {};
 }
 
-// Where a chain of symbolic links ends, though nothing may be there yet.
+// Returns the end of a chain of symbolic links, which need not exist yet.
 std::string follow_links(std::string path) {
   std::array<char, PATH_MAX> to;
-  for (int links = 0; links < 40; ++links) { // as many as the kernel follows
+  for (int links = 0; links < 40; ++links) { // the kernel's limit
     const ssize_t size = ::readlink(path.c_str(), to.data(), to.size());
     if (size <= 0)
       break;
@@ -57,14 +57,14 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) {
     if (S_ISDIR(info.st_mode))
-      return fail(ErrorCode::io, "is a folder", path);
+      return fail(ErrorCode::io, "is a directory", path);
     if (!S_ISREG(info.st_mode)) {
       UniqueFd device(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
       if (device.get() < 0)
         return fail_errno(errno, "cannot open for writing", path);
       return write_all(device.get(), bytes, path);
     }
-    // A file that its owner made read-only is not replaced behind his back.
+    // Renaming would replace a file that its owner made read-only, so check this first.
     if (::access(path.c_str(), W_OK) != 0)
       return fail_errno(errno, "cannot write", path);
     mode = info.st_mode & 07777;
@@ -76,7 +76,7 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
   std::string beside;
   UniqueFd fd;
   do {
-    // Not named after the target: its name may be as long as a name can be.
+    // The name does not include the target's name, which may already have the maximum length.
     beside = fmt::format("{}.tally-{}-{}.tmp", folder_of(target), ::getpid(), ++counter);
     fd.reset(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   } while (fd.get() < 0 && errno == EEXIST);
@@ -90,7 +90,7 @@ Result<void> write_file(const std::string &path, std::string_view bytes) {
     return give_up(fail(written.error()));
   if (mode && ::fchmod(fd.get(), *mode) != 0)
     return give_up(fail_errno(errno, "cannot set the mode", path));
-  // A full disk may show itself only at close.
+  // A full disk may be reported only by close().
   if (::close(fd.release()) != 0)
     return give_up(fail_errno(errno, "cannot write", path));
   if (::rename(beside.c_str(), target.c_str()) != 0)

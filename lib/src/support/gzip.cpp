@@ -9,7 +9,8 @@ namespace tally {
 
 Result<std::string> gzip_packed(std::string_view bytes) {
   constexpr size_t step = size_t{64} << 10;
-  constexpr int gzip_window = 15 + 16; // zlib.h: 16 more is gzip's header instead of zlib's
+  // zlib.h: adding 16 selects a gzip header instead of a zlib header.
+  constexpr int gzip_window = 15 + 16;
   z_stream stream{};
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, 8,
                    Z_DEFAULT_STRATEGY) != Z_OK)

@@ -1,4 +1,4 @@
-// Bytes packed as gzip (RFC 1952).
+// Compresses bytes as gzip (RFC 1952).
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tally {
 
-// One member without a name or a time: equal bytes give equal bytes.
+// Returns a single member without a name or time stamp, so that equal input gives equal output.
 Result<std::string> gzip_packed(std::string_view bytes);
 
 } // namespace tally

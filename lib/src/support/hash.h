@@ -1,4 +1,4 @@
-// Hashes for tables in memory. Not for files: they may change.
+// Hashes for tables in memory. They may change, so do not store them in files.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace tally {
 
-// splitmix64's finalizer (Steele, Lea, Flood 2014): every input bit reaches every output bit.
+// The finalizer of splitmix64 (Steele, Lea, Flood 2014), where every input bit affects every output
+// bit.
 constexpr uint64_t mix(uint64_t x) {
   x ^= x >> 30;
   x *= 0xbf58476d1ce4e5b9U;

@@ -1,4 +1,4 @@
-// Text as JSON has it.
+// Text as a JSON string.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tally {
 
-// With its quotes. What is no UTF-8 becomes U+FFFD.
+// Returns the string with its quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(std::string_view text);
 
 } // namespace tally

@@ -35,7 +35,7 @@ Result<std::string_view> LineBlocks::next() {
     if (size > longest_ - line_.size())
       return fail(ErrorCode::limit, fmt::format("a line is longer than {} bytes", longest_),
                   source_.name());
-    line_ += piece_.substr(0, size); // grows by doubling; only what is new is searched
+    line_ += piece_.substr(0, size); // grows by doubling, and only new text is searched
     piece_.remove_prefix(size);
     if (end != piece_.npos)
       return line_;

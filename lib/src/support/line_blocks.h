@@ -1,4 +1,4 @@
-// Text a block of whole lines at a time.
+// Reads text in blocks of whole lines.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace tally {
 
-// Takes a line off the text: without its end, and without the CR of a line from elsewhere.
+// Removes the first line from the text and returns it, without its line break and without a CR
+// before that.
 inline std::string_view next_line(std::string_view &rest) {
   const size_t end = std::min(rest.find('\n'), rest.size());
   std::string_view line = rest.substr(0, end);
@@ -20,26 +21,27 @@ inline std::string_view next_line(std::string_view &rest) {
   return line;
 }
 
-// Cuts a source into blocks of whole lines. A block ends in a line break, and nothing behind it may
-// be read: most blocks are views into the source's pieces. Only a line that pieces part is copied.
+// Splits a source into blocks of whole lines. A block ends with a line break, and callers must not
+// read beyond its end: most blocks are views of the source's pieces. Only a line that spans several
+// pieces is copied.
 class LineBlocks {
 public:
-  // Longer lines are an error: what is no text at all would be held in memory as one.
+  // Longer lines are an error. Otherwise a binary file might be held in memory as a single line.
   static constexpr size_t longest_line = size_t{1} << 30;
 
   explicit LineBlocks(ByteSource &source, size_t longest = longest_line)
       : source_(source), longest_(longest) {}
 
-  // Valid until the next call; empty at the end.
+  // Returns the next block, valid until the next call; empty at the end.
   Result<std::string_view> next();
-  // Whether the last line of all has no line break in the file, and was given one.
+  // Returns whether the file's last line had no line break and was given one.
   bool last_line_open() const { return last_line_open_; }
 
 private:
   ByteSource &source_;
   size_t longest_;
-  std::string_view piece_; // what is left of it
-  std::string line_;       // one line, joined
+  std::string_view piece_; // the unread part of the piece
+  std::string line_;       // a single line, joined from several pieces
   bool last_line_open_ = false;
 };
 

@@ -1,5 +1,5 @@
-// A file in memory, for files that are replaced and never written in place: the end of one that is
-// cut short would be a SIGBUS.
+// A memory-mapped file. Use it only for files that are replaced and never written in place: reading
+// beyond the end of a file that was truncated causes SIGBUS.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ public:
     if (!bytes_.empty())
       ::munmap(const_cast<char *>(bytes_.data()), bytes_.size());
   }
-  // Empty when it cannot be mapped.
+  // Returns an empty file if `path` cannot be mapped.
   static MappedFile open(const std::string &path) {
     MappedFile out;
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

@@ -1,4 +1,4 @@
-// Numbers that people type.
+// Parses numbers that users type.
 #pragma once
 
 #include <charconv>
@@ -12,7 +12,8 @@
 
 namespace tally {
 
-// Digits and nothing else. `source` is the option that the number was given to.
+// Parses decimal digits without anything else; a number outside of [least, most] is an error.
+// `source` names the option that the number belongs to.
 inline Result<uint64_t> whole_number(std::string_view text, uint64_t least, uint64_t most,
                                      std::string source) {
   uint64_t value = 0;

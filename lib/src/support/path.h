@@ -1,17 +1,17 @@
-// Names of files, as text.
+// File names as text.
 #pragma once
 
 #include <string_view>
 
 namespace tally {
 
-// What follows the last slash.
+// Returns the part after the last slash.
 inline std::string_view base_name(std::string_view path) {
   const size_t slash = path.rfind('/');
   return slash == path.npos ? path : path.substr(slash + 1);
 }
 
-// Without the endings of packed files.
+// Returns the path without the suffixes of compressed files.
 inline std::string_view unpacked_name(std::string_view path) {
   for (std::string_view packed : {".gz", ".zst"})
     if (path.ends_with(packed))
@@ -19,7 +19,8 @@ inline std::string_view unpacked_name(std::string_view path) {
   return path;
 }
 
-// As seen from `root`, where it lies below it; "" is no root.
+// Returns `path` relative to `root` if it is below it, otherwise unchanged; an empty `root`
+// contains nothing.
 inline std::string_view relative_path(std::string_view path, std::string_view root) {
   while (root.size() > 1 && root.ends_with('/'))
     root.remove_suffix(1);

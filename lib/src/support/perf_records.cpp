@@ -19,7 +19,7 @@ template <class T> T swap_bytes(T value) {
     return value;
 }
 
-// Reads forward; once it has failed it goes on failing, so that many reads need one check.
+// Reads forward. After a failed read all others fail too, so that many reads need one check.
 class Cursor {
 public:
   explicit Cursor(std::span<const std::byte> bytes, bool swapped = false)
@@ -42,7 +42,7 @@ public:
     return taken;
   }
 
-  // `count` words: the count is checked before it is multiplied.
+  // Takes `count` groups of `words_each` words. It checks the count before it multiplies.
   std::span<const std::byte> take_words(uint64_t count, uint64_t words_each = 1) {
     if (count > left_.size() / sizeof(uint64_t) / words_each) {
       ok_ = false;
@@ -51,7 +51,7 @@ public:
     return take(count * words_each * sizeof(uint64_t));
   }
 
-  // Text up to its NUL, which must be there.
+  // Reads text up to its NUL, which must be present.
   std::string_view text() {
     const auto *begin = reinterpret_cast<const char *>(left_.data());
     const void *end = left_.empty() ? nullptr : std::memchr(begin, 0, left_.size());
@@ -86,21 +86,21 @@ void skip_read_values(const PerfLayout &layout, Cursor &cursor) {
   }
 }
 
-constexpr uint64_t branch_counters = 1 << 19; // PERF_SAMPLE_BRANCH_COUNTERS, of Linux 6.8
+constexpr uint64_t branch_counters = 1 << 19; // PERF_SAMPLE_BRANCH_COUNTERS, since Linux 6.8
 
 uint64_t words_of(uint64_t mask) { return static_cast<uint64_t>(std::popcount(mask)); }
 
-// The trailing fields, in their order; every one is eight bytes.
+// The fields of the trailer, each of which has eight bytes.
 constexpr uint64_t id_fields = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
                                PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 
-// The record's own fields, without what sample_id_all appended.
+// Returns the record's own fields, without the trailer that sample_id_all appends.
 std::span<const std::byte> own_fields(const PerfLayout &layout, const PerfRecord &record) {
   const size_t trailer = perf_sample_id_size(layout);
   return record.body.first(record.body.size() < trailer ? 0 : record.body.size() - trailer);
 }
 
-// The caller has checked that it is there.
+// Returns the word at `offset`, which the caller must have checked.
 uint64_t word_at(const PerfLayout &layout, const PerfRecord &record, size_t offset) {
   return PerfWords(record.body.subspan(offset), layout.swapped)[0];
 }
@@ -160,7 +160,7 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out)
   if ((type & PERF_SAMPLE_CALLCHAIN) != 0)
     out.chain = PerfWords(cursor.take_words(cursor.read<uint64_t>()), layout.swapped);
   if ((type & PERF_SAMPLE_RAW) != 0)
-    cursor.take(cursor.read<uint32_t>()); // padded so that what follows is aligned again
+    cursor.take(cursor.read<uint32_t>()); // padded, so that the next field is aligned
   if ((type & PERF_SAMPLE_BRANCH_STACK) != 0) {
     const auto branches = cursor.read<uint64_t>();
     if ((layout.branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0)
@@ -177,7 +177,7 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out)
   if ((type & PERF_SAMPLE_STACK_USER) != 0) {
     const auto size = cursor.read<uint64_t>();
     const auto bytes = cursor.take(size);
-    if (size != 0) { // the second size is there only when there are bytes
+    if (size != 0) { // the second size is present only if there are bytes
       const auto valid = cursor.read<uint64_t>();
       if (valid > bytes.size())
         return false;
@@ -185,7 +185,7 @@ bool decode(const PerfLayout &layout, const PerfRecord &record, PerfSample &out)
       out.stack_asked = bytes.size();
     }
   }
-  // What may follow (weight, data source, interrupt registers, …) nobody here asks for.
+  // Fields that may follow (weight, data source, interrupt registers, …) are not needed.
   return cursor.ok();
 }
 
@@ -300,8 +300,8 @@ uint64_t perf_event_id(const PerfLayout &layout, const PerfRecord &record) {
   const bool is_sample = record.type == PERF_RECORD_SAMPLE;
   if (!is_sample && !layout.sample_id_all)
     return 0;
-  uint64_t before = 0; // words of the sample
-  uint64_t behind = 0; // words of the trailer
+  uint64_t before = 0; // words before the id in a sample
+  uint64_t behind = 0; // words behind the id in the trailer
   if ((type & PERF_SAMPLE_IDENTIFIER) == 0) {
     if ((type & PERF_SAMPLE_ID) == 0)
       return 0;
@@ -321,7 +321,7 @@ bool decode_attr(std::span<const std::byte> bytes, bool swapped, PerfAttr &out, 
   out = {};
   out.type = sizes.read<uint32_t>();
   size = sizes.read<uint32_t>();
-  if (size == 0) // perf's first files did not tell
+  if (size == 0) // the oldest files of perf have no size
     size = PERF_ATTR_SIZE_VER0;
   if (!sizes.ok() || size < PERF_ATTR_SIZE_VER0 || size > bytes.size())
     return false;
@@ -331,8 +331,8 @@ bool decode_attr(std::span<const std::byte> bytes, bool swapped, PerfAttr &out, 
   out.layout.swapped = swapped;
   out.layout.sample_type = cursor.read<uint64_t>();
   out.layout.read_format = cursor.read<uint64_t>();
-  // Bit fields: a machine of the one byte order fills each byte from its lowest bit on, one of the
-  // other from its highest.
+  // These are bit fields. A little-endian machine fills each byte from its lowest bit on, a
+  // big-endian machine from its highest.
   const auto flags = cursor.take(sizeof(uint64_t));
   const bool from_highest = (std::endian::native == std::endian::big) != swapped;
   const auto flag = [&](unsigned number) {
@@ -344,7 +344,7 @@ bool decode_attr(std::span<const std::byte> bytes, bool swapped, PerfAttr &out, 
   cursor.read<uint32_t>(); // wakeup_events
   cursor.read<uint32_t>(); // bp_type
   cursor.read<uint64_t>(); // config1
-  // What later versions have added is 0 in a shorter one.
+  // Fields that later versions have added are 0 in an older attr.
   cursor.read<uint64_t>(); // config2
   out.layout.branch_sample_type = cursor.read<uint64_t>();
   out.layout.regs_user = cursor.read<uint64_t>();

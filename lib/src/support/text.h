@@ -7,20 +7,21 @@
 
 namespace tally {
 
-// Control characters become '?': text from a file must not end a row, nor command the terminal.
+// Replaces control characters with '?', so that text from a file can neither end a row nor control
+// the terminal.
 inline std::string printable(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
   return text;
 }
 
-// An ASCII letter, digit or '_', whatever the locale.
+// Returns whether `c` is an ASCII letter, digit or '_', independent of the locale.
 constexpr bool is_word_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// "2 ticks", "1 tick". Of a word that is not known to be an English plural, such as an event's name
-// from a file, there is one form.
+// Returns "2 ticks" or "1 tick". A word that is not a known English plural, such as an event's name
+// from a file, is never changed.
 inline std::string counted(uint64_t count, std::string_view plural) {
   const bool known =
       plural == "ticks" || plural == "samples" || plural == "records" || plural == "times";

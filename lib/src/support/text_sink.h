@@ -1,4 +1,4 @@
-// Text that is put together from very many short pieces.
+// Builds text from very many short pieces.
 #pragma once
 
 #include <charconv>
@@ -10,7 +10,8 @@
 
 namespace tally {
 
-// Pieces are gathered in a buffer: appending each to a string would check and end it each time.
+// Collects pieces in a buffer, because appending each to a string would check its capacity and
+// terminate it every time.
 class TextSink {
 public:
   explicit TextSink(std::string &out) : out_(out) {}

@@ -1,4 +1,4 @@
-// UTF-16 as UTF-8.
+// Converts UTF-16 to UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace tally {
 
-// By its byte order mark.
+// Returns whether the bytes begin with UTF-16's byte order mark.
 inline bool begins_utf16(std::string_view bytes) {
   return bytes.starts_with("\xFF\xFE") || bytes.starts_with("\xFE\xFF");
 }
 
-// Of bytes that begin with the mark. Half a pair of surrogates, and half a unit at the end, become
-// U+FFFD.
+// Converts bytes that begin with the mark. An unpaired surrogate, and half a unit at the end,
+// becomes U+FFFD.
 inline std::string utf8_of_utf16(std::string_view bytes) {
-  const size_t high = bytes.starts_with("\xFE\xFF") ? 0 : 1; // where a unit's high byte is
+  const size_t high = bytes.starts_with("\xFE\xFF") ? 0 : 1; // offset of a unit's high byte
   constexpr uint32_t replacement = 0xFFFD;
   const auto unit = [&](size_t at) {
     return static_cast<uint32_t>(static_cast<unsigned char>(bytes[at + high]) << 8 |

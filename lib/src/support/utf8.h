@@ -1,4 +1,4 @@
-// Text that may or may not be UTF-8.
+// Examines text that may or may not be UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace tally {
 
-// The size of the character that the text begins with (Unicode 15, table 3-7); 0: it begins with
-// none, as at the end.
+// Returns the size of the character at the beginning of the text (Unicode 15, table 3-7), or 0 if
+// there is no valid character, as at the end.
 inline size_t utf8_size(std::string_view text) {
   const auto byte = [&](size_t at) -> uint8_t {
     return at < text.size() ? static_cast<uint8_t>(text[at]) : uint8_t{0};

@@ -1,4 +1,4 @@
-// XML, on top of pugixml: included only where that is there.
+// Writes XML with pugixml. Include this only where pugixml is available.
 #pragma once
 
 #include <concepts>
@@ -12,7 +12,7 @@
 
 namespace tally {
 
-// A document that is written whole.
+// A document that is built in memory and then written at once.
 class XmlDocument {
 public:
   explicit XmlDocument(std::string_view doctype = {}) {
@@ -35,7 +35,7 @@ public:
     to.text().set(xml_text(text, changed_).c_str());
   }
 
-  // Some text could not be held as it was.
+  // Returns whether some text contained characters that XML cannot represent.
   bool changed() const { return changed_; }
 
   std::string bytes() const {

@@ -8,7 +8,8 @@ namespace tally {
 
 namespace {
 
-// 0: the text begins with what XML 1.0 leaves out: no UTF-8, control characters, U+FFFE, U+FFFF.
+// Returns the size of the first character, or 0 if XML 1.0 excludes it or the writer avoids it:
+// bytes that are not UTF-8, control characters, U+FFFE, U+FFFF.
 size_t character_size(std::string_view text) {
   const size_t size = utf8_size(text);
   const bool control = size == 1 && (text[0] < ' ' || text[0] == 0x7F);

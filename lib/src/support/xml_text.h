@@ -1,4 +1,4 @@
-// Text that XML 1.0 can hold.
+// Text for XML 1.0.
 #pragma once
 
 #include <string>
@@ -6,14 +6,14 @@
 
 namespace tally {
 
-// Control characters, of which XML has none, become '?', as does each byte that is not UTF-8;
-// `changed` tells that some did. Markup is left for the writer to escape.
+// Replaces control characters, most of which XML 1.0 cannot represent, and each byte that is not
+// UTF-8 with '?', and sets `changed` if there are any. It does not escape markup; the writer does.
 std::string xml_text(std::string_view text, bool &changed);
 
 inline constexpr std::string_view xml_text_changed =
     "control characters and bytes that are not UTF-8, in names (they became '?')";
 
-// The markup of such text escaped: fit for text, and for attributes in double quotes.
+// Escapes the markup of such text, for use as text or as an attribute in double quotes.
 std::string xml_escaped(std::string_view text);
 
 } // namespace tally

@@ -19,7 +19,7 @@ struct Header {
   char magic[8];
   uint32_t byte_order;
   uint32_t version;
-  uint64_t head_sum; // of this header (with 0 here) and the page sums
+  uint64_t head_sum; // of this header (with this field 0) and the page sums
   uint64_t body_size;
   uint64_t source_size;
   int64_t source_mtime_ns;
@@ -27,15 +27,15 @@ struct Header {
   uint64_t directory, unit_count;
   uint64_t unit_ranges, unit_range_count;
   uint64_t symbols, symbol_count;
-  uint32_t build_id; // texts
+  uint32_t build_id; // a text
   uint32_t source_path;
   uint32_t all_units;
   uint32_t has_symbols;
 };
 static_assert(sizeof(Header) == 128);
 
-// Four lanes of multiply and xor-shift: a checksum against accidents, fast enough to be no cost.
-// Of files, so never to be changed without format_version.
+// A checksum with four lanes of multiply and xor-shift. It detects accidental damage, and its cost
+// is negligible. Files contain it, so a change requires a new format_version.
 uint64_t checksum(const char *bytes, size_t size, uint64_t seed = 0) {
   constexpr uint64_t prime = 0x9e3779b97f4a7c15U;
   uint64_t lanes[4] = {seed ^ size, prime, ~prime, prime << 1};
@@ -74,7 +74,7 @@ uint64_t page_count(uint64_t body_size) {
 std::string cache_directory() {
   if (const char *own = std::getenv("TALLY_CACHE_DIR"))
     return own;
-  // The specification of XDG's base directories: a relative path is to be ignored.
+  // The XDG Base Directory Specification requires that a relative path is ignored.
   if (const char *base = std::getenv("XDG_CACHE_HOME"); base && base[0] == '/')
     return std::string(base) + "/tally";
   if (const char *home = std::getenv("HOME"); home && home[0] == '/')
@@ -176,7 +176,7 @@ const Cache::Unit *Cache::unit(uint64_t key) const {
   return found == by_key_.end() ? nullptr : &units_[found->second];
 }
 
-// A text is its length (4 bytes), then its bytes.
+// A text consists of its length (4 bytes) and its bytes.
 std::string_view Cache::text(TextRef ref) const {
   if (ref == 0)
     return {};
@@ -196,7 +196,7 @@ CacheWriter::CacheWriter() { texts_.assign(sizeof(uint32_t), '\0'); }
 
 TextRef CacheWriter::text(std::string_view text) {
   if (text.empty() || texts_.size() > UINT32_MAX - text.size())
-    return 0; // finish() sees that they are too many
+    return 0; // finish() detects that there are too many texts
   auto [found, is_new] =
       text_refs_.try_emplace(std::string(text), static_cast<TextRef>(texts_.size()));
   if (is_new) {

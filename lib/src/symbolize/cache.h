@@ -1,4 +1,4 @@
-// The tables of one module on disk, by its build id. FORMAT.md has the layout.
+// Stores the tables of one module on disk, under its build ID. FORMAT.md describes the layout.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tally::symbolize {
 
-// What the tables were made from. A cache made from anything else is not used.
+// The file that the tables were built from. A cache built from any other file is not used.
 struct CacheSource {
   std::string build_id;
   std::string path; // of the file with the debug information, or of the module itself
@@ -22,15 +22,16 @@ struct CacheSource {
   friend bool operator==(const CacheSource &, const CacheSource &) = default;
 };
 
-// $TALLY_CACHE_DIR, else $XDG_CACHE_HOME/tally, else ~/.cache/tally; empty: none.
+// Returns $TALLY_CACHE_DIR, otherwise $XDG_CACHE_HOME/tally, otherwise ~/.cache/tally; empty if
+// there is none.
 std::string cache_directory();
 std::string cache_path(const std::string &directory, std::string_view build_id);
 
-// A cache that is mapped. Nothing in it is believed: pages are checked against their checksums when
-// they are first touched, and every reference against the bounds of what it refers to.
+// A mapped cache file. Its content is not trusted: pages are checked against their checksums when
+// they are first touched, and every reference against the bounds of its target.
 class Cache final : private PageGuard {
 public:
-  // nullptr when there is no file, or one that is damaged, of another version or source.
+  // Returns nullptr if the file does not exist, is damaged, or has another version or source.
   static std::unique_ptr<Cache> open(const std::string &path, const CacheSource &source);
   ~Cache() = default;
 
@@ -41,12 +42,12 @@ public:
   const std::vector<Unit> &units() const { return units_; }
   const Unit *unit(uint64_t key) const;
   const Rows<UnitRange> &unit_ranges() const { return unit_ranges_; }
-  // Whether unit_ranges also has what .debug_aranges leaves out.
+  // Returns whether unit_ranges() also includes what .debug_aranges leaves out.
   bool has_all_units() const { return all_units_; }
   bool has_symbols() const { return has_symbols_; }
   const Rows<SymbolRow> &symbols() const { return symbols_; }
   std::string_view text(TextRef ref) const;
-  // Whether anything that was read so far turned out to be damaged.
+  // Returns whether any data read so far was damaged.
   bool damaged() const { return damaged_; }
 
 private:
@@ -76,7 +77,7 @@ class CacheWriter {
 public:
   CacheWriter();
   TextRef text(std::string_view text);
-  // Row by row, with the texts as text() gave them.
+  // The rows of one unit; their texts are references that text() returned.
   struct Unit {
     uint64_t key = 0;
     uint64_t base = 0;
@@ -88,7 +89,7 @@ public:
   void add(const Unit &unit);
   void set_unit_ranges(std::vector<UnitRange> ranges, bool all);
   void set_symbols(std::vector<SymbolRow> symbols);
-  // The file's bytes; empty when they are too many for the format.
+  // Returns the bytes of the file, or an empty string if there are too many for the format.
   std::string finish(const CacheSource &source);
 
 private:

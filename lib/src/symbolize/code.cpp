@@ -1,4 +1,4 @@
-// Where a function's code lies in its module, and what it is.
+// Finds the code of a function in its module, and disassembles it.
 #include <fmt/format.h>
 
 #include "symbolize/disassemble.h"
@@ -8,13 +8,13 @@ namespace tally::symbolize {
 
 namespace {
 
-// Whether the node is `ancestor`, or inlined into it.
+// Returns whether the node is `ancestor`, or is inlined into it.
 bool is_within(const UnitTables &tables, uint32_t node, uint32_t ancestor) {
   while (node != ancestor) {
     if (node >= tables.nodes.size())
       return false;
     const uint32_t parent = tables.nodes[node].parent;
-    if (parent >= node) // of its caller there is none, or the table is damaged
+    if (parent >= node) // the node has no parent, or the table is damaged
       return false;
     node = parent;
   }
@@ -67,8 +67,9 @@ std::vector<InstructionRange> ModuleTable::code_once(uint64_t address, size_t fr
 Result<std::vector<Instruction>> ModuleTable::instructions(InstructionRange range,
                                                            DisassemblyFlavor flavor) {
   if (!open_files())
-    return fail(ErrorCode::not_found, "the file cannot be read, or was replaced", files_.name);
-  // The last instruction may reach beyond: x86 has the longest.
+    return fail(ErrorCode::not_found, "cannot read the file, or the file was replaced",
+                files_.name);
+  // The last instruction may extend beyond the range; x86 has the longest instructions.
   constexpr uint64_t longest_instruction = 15;
   std::string_view bytes;
   if (range.end <= UINT64_MAX - longest_instruction)
@@ -77,7 +78,7 @@ Result<std::vector<Instruction>> ModuleTable::instructions(InstructionRange rang
     bytes = main_->code(range.start, range.end);
   if (bytes.empty())
     return fail(ErrorCode::not_found,
-                fmt::format("holds no code at [{:#x}, {:#x})", range.start, range.end),
+                fmt::format("contains no code at [{:#x}, {:#x})", range.start, range.end),
                 files_.name);
   std::vector<SourceFrame> at;
   auto out = disassemble(main_->machine(), bytes, range.start, flavor, [&](uint64_t target) {

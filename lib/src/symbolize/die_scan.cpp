@@ -1,6 +1,6 @@
-// libdw finds units and abbreviations and reads every form that is not plain; the pass itself is
-// ours, because asking libdw for the attributes of each DIE in turn costs an order of magnitude
-// more than stepping over them.
+// Scans the DIEs of a unit. libdw finds units and abbreviations, and reads all but the simple
+// forms. The pass itself is implemented here, because asking libdw for the attributes of each DIE
+// costs an order of magnitude more than stepping over them.
 #include "symbolize/die_scan.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Kind kind_of(unsigned tag) {
   case DW_TAG_union_type:
   case DW_TAG_interface_type:
     return Kind::scope;
-  // These have children, and code in none of them.
+  // These have children, but none of them contains code.
   case DW_TAG_enumeration_type:
   case DW_TAG_array_type:
   case DW_TAG_subroutine_type:
@@ -50,16 +50,16 @@ Kind kind_of(unsigned tag) {
 struct AttributeSpec {
   unsigned name;
   unsigned form;
-  int64_t constant; // of DW_FORM_implicit_const
+  int64_t constant; // the value, for DW_FORM_implicit_const
 };
 
 struct Abbreviation {
   Kind kind = Kind::plain;
   bool known = false;
   bool children = false;
-  uint32_t first = 0; // of its AttributeSpecs
+  uint32_t first = 0; // index of the first AttributeSpec
   uint32_t count = 0;
-  int32_t fixed_size = -1; // bytes of all attributes, where that is always the same
+  int32_t fixed_size = -1; // size of all attributes in bytes, or -1 if it varies
   bool has_sibling = false;
 };
 
@@ -69,7 +69,7 @@ struct Sizes {
   unsigned version;
 };
 
-// Bytes of a form that always takes the same; -1 for the others (DWARF 5, 7.5.6).
+// Returns the size in bytes of a form with a fixed size, and -1 for others (DWARF 5, 7.5.6).
 int fixed_size(unsigned form, const Sizes &sizes) {
   switch (form) {
   case DW_FORM_flag_present:
@@ -104,7 +104,7 @@ int fixed_size(unsigned form, const Sizes &sizes) {
     return 16;
   case DW_FORM_addr:
     return static_cast<int>(sizes.address);
-  case DW_FORM_ref_addr: // DWARF 2 gave it the size of an address
+  case DW_FORM_ref_addr: // in DWARF 2, it has the size of an address
     return static_cast<int>(sizes.version <= 2 ? sizes.address : sizes.offset);
   case DW_FORM_strp:
   case DW_FORM_line_strp:
@@ -157,12 +157,12 @@ void skip_form(DwarfCursor &cursor, unsigned form, const Sizes &sizes, int depth
       return;
     }
     [[fallthrough]];
-  default: // unknown: nothing behind it can be found
+  default: // unknown form: what follows it cannot be located
     cursor.fail();
   }
 }
 
-// An unsigned constant, where the form is one that is read without libdw's help.
+// Reads an unsigned constant. Returns false, without reading, if the form requires libdw.
 bool read_constant(DwarfCursor &cursor, const AttributeSpec &spec, uint64_t &value) {
   switch (spec.form) {
   case DW_FORM_data1:
@@ -256,7 +256,7 @@ private:
 
   void read_abbreviations() {
     Dwarf_Off offset = 0;
-    // Each takes three bytes or more, so this ends with the section.
+    // Each abbreviation has at least three bytes, so the loop ends with the section.
     for (;;) {
       size_t length = 0;
       Dwarf_Abbrev *abbrev = dwarf_getabbrev(&unit_die_, offset, &length);
@@ -274,8 +274,9 @@ private:
     entry.children = dwarf_abbrevhaschildren(abbrev) != 0;
     entry.first = static_cast<uint32_t>(specs_.size());
     int32_t total = 0;
-    // Until there are no more: dwarf_getattrcnt() miscounts where an implicit constant of 0 stands
-    // (elfutils 0.188). Each call starts at the first, so an absurd number is refused.
+    // Read attributes until there are no more, because dwarf_getattrcnt() returns a wrong count if
+    // there is an implicit constant of 0 (elfutils 0.188). Each call starts at the first attribute,
+    // so an implausible number is refused.
     constexpr size_t most_attributes = 1024;
     size_t count = 0;
     for (;; ++count) {
@@ -315,7 +316,7 @@ private:
     const uint64_t code = cursor.uleb();
     if (code == 0) {
       stack_.pop_back();
-      // The bottom is the place of the unit's own DIE, which has no siblings.
+      // The bottom entry stands for the unit's own DIE, which has no siblings.
       if (stack_.size() == 1)
         stack_.clear();
       return;
@@ -371,7 +372,9 @@ private:
 
   bool in_unit(uint64_t offset) const { return offset < static_cast<uint64_t>(end_ - start_); }
 
-  // A subprogram or an inlined copy: its node, or the one around it where it has no code.
+  // Reads a subprogram or an inlined copy, and returns the number of its new node. Returns no_index
+  // for a subprogram without code, and for an inlined copy that has neither code nor a node around
+  // it.
   uint32_t read_code(DwarfCursor &cursor, const Abbreviation &abbrev, const unsigned char *die,
                      const Open &outer, uint64_t &sibling) {
     uint64_t low = 0;
@@ -381,7 +384,7 @@ private:
     uint64_t call_line = 0;
     bool has_low = false;
     bool has_high = false;
-    bool plain = true; // low and high were read here
+    bool plain = true; // low and high were read without libdw
     bool has_ranges = false;
     bool far_origin = false;
     for (uint32_t i = 0; i < abbrev.count && cursor.good(); ++i) {
@@ -461,7 +464,7 @@ private:
   }
 
   void add_range(uint64_t low, uint64_t high, uint32_t node) {
-    // Code that the linker dropped lies at 0, 1, -1 or -2: where no section holds code.
+    // Code that the linker dropped is at 0, 1, -1 or -2, where no section contains code.
     if (low < high && code_.contains(low))
       out_.ranges.push_back({low, high, node});
   }
@@ -472,7 +475,7 @@ private:
     Dwarf_Addr low = 0;
     Dwarf_Addr high = 0;
     ptrdiff_t offset = 0;
-    // Many entries may name one long list; a file that overdoes it is damaged.
+    // Many entries may refer to one long list; a file that exceeds the budget is damaged.
     while (range_budget_ && (offset = dwarf_ranges(&die, offset, &base, &low, &high)) > 0) {
       --range_budget_;
       add_range(low, high, node);
@@ -483,7 +486,7 @@ private:
   const CodeRanges &code_;
   Sizes sizes_{};
   bool swap_ = false;
-  const unsigned char *start_ = nullptr; // of the unit's header
+  const unsigned char *start_ = nullptr; // start of the unit's header
   const unsigned char *end_ = nullptr;
   std::vector<Abbreviation> dense_;
   std::unordered_map<uint64_t, Abbreviation> sparse_;
@@ -518,7 +521,7 @@ std::vector<ScanRange> flatten(std::vector<ScanRange> ranges) {
   std::priority_queue<Active> active;
   std::vector<ScanRange> out;
   uint64_t at = 0;
-  // Writes what is covered up to `until`; the range of the greatest priority is on top.
+  // Writes what is covered up to `until`; the range with the highest priority is on top.
   auto write_until = [&](uint64_t until) {
     while (!active.empty() && at < until) {
       if (active.top().high <= at) {

@@ -1,4 +1,4 @@
-// One pass over the debugging information entries of a unit, for the code that they describe.
+// Scans the debugging information entries of a unit once, for the code that they describe.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tally::symbolize {
 
-// Where a DIE lies: enough to hand it to libdw again.
+// Identifies a DIE, so that it can be passed to libdw again.
 struct DiePlace {
   void *address = nullptr;
   Dwarf_CU *unit = nullptr;
@@ -18,8 +18,8 @@ struct DiePlace {
 Dwarf_Die die_at(DiePlace place);
 
 struct ScanNode {
-  DiePlace function; // the subprogram, or what DW_AT_abstract_origin of the inlined copy names
-  uint32_t parent;   // node it is inlined into, or no_index
+  DiePlace function; // the subprogram, or the target of the inlined copy's DW_AT_abstract_origin
+  uint32_t parent;   // the node that it is inlined into, or no_index
   uint32_t call_file;
   uint32_t call_line;
 };
@@ -27,10 +27,10 @@ struct ScanNode {
 struct ScanRange {
   uint64_t low;
   uint64_t high;
-  uint64_t priority; // of ranges that overlap the greatest wins
+  uint64_t priority; // where ranges overlap, the highest priority wins
 };
 
-// A namespace or class, and the subprograms that lie in one (in the order of their addresses).
+// A namespace or class, and the subprograms inside of one (ordered by the addresses of their DIEs).
 struct ScanScope {
   void *die;
   uint32_t parent;
@@ -41,17 +41,17 @@ struct ScanMember {
 };
 
 struct UnitScan {
-  std::vector<ScanNode> nodes;   // a parent before what is inlined into it
-  std::vector<ScanRange> ranges; // priority: the number of the node
+  std::vector<ScanNode> nodes;   // a parent precedes the nodes inlined into it
+  std::vector<ScanRange> ranges; // the priority is the number of the node
   std::vector<ScanScope> scopes;
   std::vector<ScanMember> members;
 };
 
-// `unit_die` is the DIE of a compilation unit (of the split one where there is one). What is
-// damaged ends the pass; what was found before it is kept.
+// Scans a unit. `unit_die` is the DIE of a compilation unit (of the split unit, if there is one).
+// Damaged data ends the pass; the results up to there are kept.
 UnitScan scan_unit(Dwarf_Die unit_die, const CodeRanges &code);
 
-// Sorted and disjoint; ranges with the same priority that touch become one.
+// Returns sorted, disjoint ranges; adjacent ranges with the same priority are merged.
 std::vector<ScanRange> flatten(std::vector<ScanRange> ranges);
 
 } // namespace tally::symbolize

@@ -16,15 +16,16 @@ namespace tally::symbolize {
 
 namespace {
 
-// Capstone's library names its ABI by the major version of its header.
+// The file name of Capstone's library contains its ABI version, which is the major version of its
+// header.
 #define TALLY_TEXT_OF(number) #number
 #define TALLY_EXPANDED_TEXT_OF(number) TALLY_TEXT_OF(number)
 constexpr const char *library_name = "libcapstone.so." TALLY_EXPANDED_TEXT_OF(CS_API_MAJOR);
 #undef TALLY_EXPANDED_TEXT_OF
 #undef TALLY_TEXT_OF
 
-// Capstone's functions, loaded at their first use. The library needs 77,000 relocations, which take
-// several milliseconds, and nearly no use of Tally disassembles anything.
+// Capstone's functions, loaded at first use. The library needs 77,000 relocations, which take
+// several milliseconds, and most runs of Tally do not disassemble anything.
 struct Library {
   decltype(&cs_open) open = nullptr;
   decltype(&cs_close) close = nullptr;
@@ -33,10 +34,10 @@ struct Library {
   decltype(&cs_free) free = nullptr;
   decltype(&cs_disasm_iter) disasm_iter = nullptr;
   decltype(&cs_insn_group) insn_group = nullptr;
-  std::string problem; // why the functions cannot be used; empty: they can
+  std::string problem; // why the functions cannot be used; empty if they can
 
   Library() {
-    // Never closed: the functions stay valid until the process ends.
+    // The handle is never closed, so the functions stay valid until the process ends.
     void *handle = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
       note_problem();
@@ -105,7 +106,7 @@ private:
   cs_insn *instruction_ = nullptr;
 };
 
-// Where a call or jump leads; nothing where a register tells.
+// Returns the target of a call or jump, or nothing if it depends on a register.
 std::optional<uint64_t> target_of(uint16_t machine, const cs_insn &instruction) {
   if (!instruction.detail)
     return {};
@@ -128,7 +129,7 @@ Result<std::vector<Instruction>> disassemble(uint16_t machine, std::string_view 
                                              const NameOfCode &name_of) {
   if (machine != EM_X86_64 && machine != EM_386 && machine != EM_AARCH64)
     return fail(ErrorCode::unsupported,
-                fmt::format("code of that machine (ELF number {}) is not disassembled", machine));
+                fmt::format("cannot disassemble code for this machine (ELF number {})", machine));
   if (!library().problem.empty())
     return fail(
         ErrorCode::unsupported,
@@ -140,7 +141,7 @@ Result<std::vector<Instruction>> disassemble(uint16_t machine, std::string_view 
                     flavor);
   if (!capstone)
     return fail(ErrorCode::unsupported,
-                "the disassembler (capstone) was built without this machine");
+                "the disassembler (libcapstone) was built without support for this machine");
   std::vector<Instruction> out;
   const auto *code = reinterpret_cast<const uint8_t *>(bytes.data());
   size_t size = bytes.size();
@@ -149,7 +150,7 @@ Result<std::vector<Instruction>> disassemble(uint16_t machine, std::string_view 
     std::string text = instruction->mnemonic;
     if (instruction->op_str[0] != '\0')
       text += fmt::format(" {}", instruction->op_str);
-    const bool is_data = instruction->id == 0; // what skipping made of it has no details
+    const bool is_data = instruction->id == 0; // data that was skipped has no details
     const bool calls = !is_data && capstone.is_in(CS_GRP_CALL);
     if (calls || (!is_data && capstone.is_in(CS_GRP_JUMP)))
       if (const auto target = target_of(machine, *instruction);
@@ -166,8 +167,8 @@ Result<std::vector<Instruction>> disassemble(uint16_t machine, std::string_view 
 Result<std::vector<Instruction>> disassemble(uint16_t, std::string_view, uint64_t,
                                              DisassemblyFlavor, const NameOfCode &) {
   return fail(ErrorCode::unsupported,
-              "Tally was built without a disassembler (libcapstone): only the debugger that holds "
-              "the process shows its code");
+              "Tally was built without a disassembler (libcapstone): only a debugger that has the "
+              "process can show its code");
 }
 
 #endif

@@ -1,4 +1,4 @@
-// Machine code as text. The only file that knows capstone is disassemble.cpp.
+// Converts machine code to text. Only disassemble.cpp uses Capstone.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace tally::symbolize {
 
-// The function at a link-time address; empty: not known.
+// Returns the function at a link-time address, or an empty string if it is unknown.
 using NameOfCode = std::function<std::string_view(uint64_t)>;
 
-// `machine` is e_machine. Bytes that are no instruction become ".byte"; a call, and a jump that
-// leaves the bytes, is followed by its function's name.
+// Disassembles `bytes`. `machine` is e_machine. Bytes that are not an instruction become ".byte". A
+// call, or a jump that leaves the bytes, is followed by the name of the target function.
 Result<std::vector<Instruction>> disassemble(uint16_t machine, std::string_view bytes,
                                              uint64_t address, DisassemblyFlavor flavor,
                                              const NameOfCode &name_of);

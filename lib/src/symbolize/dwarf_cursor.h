@@ -1,4 +1,4 @@
-// Reading DWARF's encodings (DWARF 5, 7) from bytes that may be damaged.
+// Reads DWARF's encodings (DWARF 5, 7) from bytes that may be damaged.
 #pragma once
 
 #include <bit>
@@ -18,8 +18,8 @@ inline bool swaps_bytes(Elf *elf) {
   return big != (std::endian::native == std::endian::big);
 }
 
-// Bytes of a DWARF section, checked against their end. In the error state the cursor stays where it
-// failed.
+// Reads the bytes of a DWARF section, with a check against their end. After an error the cursor
+// stays where it failed.
 class DwarfCursor {
 public:
   DwarfCursor(const unsigned char *at, const unsigned char *end, bool swap)

@@ -8,7 +8,7 @@ namespace tally::symbolize {
 
 namespace {
 
-// A loop in a damaged file ends here.
+// Ends the loops of damaged files.
 constexpr size_t most_steps = 1000;
 
 class Machine {
@@ -43,13 +43,15 @@ private:
     return enough;
   }
 
-  // A jump counts from the end of its own three bytes; offsets are those of the bytes.
+  // The distance of a jump counts from the end of its own three bytes, and the offsets are those of
+  // the bytes.
   size_t target(std::span<const Dwarf_Op> ops, const Dwarf_Op &jump) {
     const auto wanted = jump.offset + 3 + static_cast<uint64_t>(static_cast<int16_t>(jump.number));
     size_t at = 0;
     while (at < ops.size() && ops[at].offset != wanted)
       ++at;
-    // Behind the last is the end; into the middle of one is nowhere.
+    // A jump behind the last operation ends the expression; one into the middle of an operation is
+    // an error.
     if (!take(at) || (at == ops.size() && (wanted <= ops.back().offset || wanted > INT32_MAX)))
       bad_ = true;
     return at;
@@ -100,7 +102,7 @@ private:
     case DW_OP_const2u:
     case DW_OP_const4u:
     case DW_OP_const8u:
-    case DW_OP_const1s: // libdw has extended the sign
+    case DW_OP_const1s: // libdw has already extended the sign
     case DW_OP_const2s:
     case DW_OP_const4s:
     case DW_OP_const8s:
@@ -199,7 +201,7 @@ private:
     case DW_OP_ge:
       return push(signed_left >= signed_right);
     default:
-      bad_ = true; // division among them: no compiler writes it here
+      bad_ = true; // including division, which no compiler writes here
     }
   }
 

@@ -19,7 +19,7 @@ bool is_cpp(int language) {
   case DW_LANG_C_plus_plus_03:
   case DW_LANG_C_plus_plus_11:
   case DW_LANG_C_plus_plus_14:
-  case 0x2b: // DW_LANG_C_plus_plus_17 and _20, numbered after DWARF 5
+  case 0x2b: // DW_LANG_C_plus_plus_17 and _20, which were assigned after DWARF 5
   case 0x2c:
     return true;
   default:
@@ -47,8 +47,8 @@ std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::str
   return table;
 }
 
-// The common part that dwz took out of several files (.gnu_debugaltlink). libdw finds it beside
-// the file and below /usr/lib/debug; our own directories come first.
+// Finds the common part that dwz extracted from several files (.gnu_debugaltlink). libdw searches
+// beside the file and below /usr/lib/debug; the configured directories come first.
 void DwarfTable::find_alternate(const std::string &path,
                                 const std::vector<std::string> &directories) {
   const char *name = nullptr;
@@ -115,7 +115,7 @@ std::vector<ScanRange> DwarfTable::arange_list() {
   return ranges;
 }
 
-// Where units overlap the one that comes first in .debug_info has it.
+// Where units overlap, the one that comes first in .debug_info wins.
 std::vector<UnitRange> DwarfTable::unit_map(std::vector<ScanRange> ranges) const {
   std::vector<UnitRange> map;
   for (const ScanRange &range : flatten(std::move(ranges)))
@@ -147,7 +147,7 @@ std::vector<UnitRange> DwarfTable::all_unit_ranges() {
     if (ranges.size() != before || dwarf_hasattr(&die, DW_AT_ranges) ||
         dwarf_hasattr(&die, DW_AT_high_pc) || type != DW_UT_compile)
       continue;
-    // A unit that does not say what it covers: its functions do.
+    // This unit does not state what it covers, so its functions determine it.
     for (ScanRange range : scan_unit(die, code_).ranges) {
       range.priority = priority;
       ranges.push_back(range);
@@ -162,7 +162,7 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   Dwarf_Die die;
   if (!dwarf_offdie(dwarf_.get(), unit, &die))
     return built;
-  Dwarf_Die inner = die; // where the functions are: the split unit where there is one
+  Dwarf_Die inner = die; // contains the functions: the split unit, if there is one
   Dwarf_Die split;
   uint8_t type = 0;
   if (dwarf_cu_info(die.cu, nullptr, &type, nullptr, &split, nullptr, nullptr, nullptr) == 0 &&
@@ -179,7 +179,7 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   built->scopes = std::move(scan.scopes);
   built->members = std::move(scan.members);
   const std::vector<ScanRange> ranges = flatten(std::move(scan.ranges));
-  if (inner.cu != die.cu) { // the skeleton has the folder (DWARF 5, 3.1.2)
+  if (inner.cu != die.cu) { // the skeleton has the compilation directory (DWARF 5, 3.1.2)
     const char *folder = string_of(die, DW_AT_comp_dir);
     lines_[inner.cu] =
         std::make_unique<LineTable>(inner, nullptr, pool_, folder ? folder : std::string_view());
@@ -204,7 +204,7 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   built->ranges.push_back({offset_of(end), no_index});
   built->lines.reserve(lines.size());
   for (const AddressedLine &line : lines) {
-    // Rows that change neither file nor line (a new column, a new statement) say nothing here.
+    // Rows that change neither file nor line (a new column, a new statement) are not needed.
     if (built->lines.empty() || built->lines.back().file != line.file ||
         built->lines.back().line != line.line)
       built->lines.push_back({offset_of(line.address), line.file, line.line});
@@ -236,7 +236,7 @@ void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
   row.linkage = intern(linkage);
   if (const char *name = linkage ? nullptr : dwarf_diename(&die))
     row.display = unit.cpp ? index_of(pool_.intern(qualified_name(unit, die, name))) : intern(name);
-  // The number is one of the table of the unit that the attribute lies in.
+  // The number refers to the file table of the unit that contains the attribute.
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0;
   if (dwarf_attr_integrate(&die, DW_AT_decl_file, &attribute) &&
@@ -247,9 +247,9 @@ void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
     row.line = static_cast<uint32_t>(line);
 }
 
-// With the namespaces and classes around it, as C++ writes it; without parameters.
+// Returns the name with the namespaces and classes around it, as in C++; without parameters.
 std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, const char *name) {
-  // The declaration is what lies in the scope; 16 links are as many as libdw follows.
+  // The scope contains the declaration. Follow at most 16 links, as libdw does.
   for (int links = 0; links < 16; ++links) {
     Dwarf_Attribute attribute;
     Dwarf_Die next;
@@ -276,8 +276,8 @@ std::string DwarfTable::qualified_name(BuiltUnit &unit, Dwarf_Die function, cons
       prepend(die_at({unit.scopes[scope].die, function.cu}));
     return text;
   }
-  // Here, but in no scope. In another unit (link-time optimization, dwz): libdw walks that from its
-  // start.
+  // A function in this unit is in no scope. One in another unit (link-time optimization, dwz)
+  // requires libdw to walk that unit from its start, so a budget limits this.
   if (function.cu == unit.scanned || unit.scope_budget == 0)
     return text;
   --unit.scope_budget;

@@ -1,4 +1,4 @@
-// The tables of compilation units, made from DWARF.
+// Builds the tables of compilation units from DWARF.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace tally::symbolize {
 
-// One unit's tables. Texts are ids of the pool that DwarfTable was given. Names of functions are
-// looked up when they are first asked for: most are never.
+// The tables of one unit. Texts are IDs of the pool that was passed to DwarfTable. Names of
+// functions are looked up at first use, because most are never used.
 struct BuiltUnit {
   uint64_t key = 0; // offset of the unit's DIE in .debug_info
   uint64_t base = 0;
@@ -27,12 +27,12 @@ struct BuiltUnit {
   std::vector<LineRow> lines;
   std::vector<NodeRow> nodes;
   std::vector<FunctionRow> functions;
-  std::vector<DiePlace> places; // of the functions; address nullptr: already looked up
-  Dwarf_CU *scanned = nullptr;  // whose entries `scopes` and `members` are
+  std::vector<DiePlace> places; // of the functions; address is nullptr after the look-up
+  Dwarf_CU *scanned = nullptr;  // the unit that `scopes` and `members` belong to
   std::vector<ScanScope> scopes;
   std::vector<ScanMember> members;
   bool cpp = false;
-  bool whole = true; // false: its split part was not found, so it may tell more another day
+  bool whole = true; // false if its split part was not found: a later attempt may know more
   uint32_t scope_budget = 256;
 
   UnitTables tables() const { return {base, ranges, lines, nodes, functions}; }
@@ -40,18 +40,20 @@ struct BuiltUnit {
 
 class DwarfTable {
 public:
-  // nullptr when there is no DWARF in the file. `file` and `pool` must outlive the table.
+  // Returns nullptr if the file contains no DWARF. `file` and `pool` must outlive the table.
   static std::unique_ptr<DwarfTable> open(const ElfFile &file, const std::string &path,
                                           const std::vector<std::string> &debug_directories,
                                           StringPool &pool);
 
-  // Which unit covers what, by .debug_aranges (DWARF 5, 6.1.2); sorted and disjoint.
+  // Returns which unit covers which addresses, from .debug_aranges (DWARF 5, 6.1.2); sorted and
+  // disjoint.
   std::vector<UnitRange> unit_ranges();
-  // The same, with the units that .debug_aranges leaves out: slower, every unit's DIE is read.
+  // Does the same, with the units that .debug_aranges leaves out. This is slower, because it reads
+  // the DIE of every unit.
   std::vector<UnitRange> all_unit_ranges();
 
   std::unique_ptr<BuiltUnit> build(uint64_t unit);
-  // Fills a function's row if that was not done yet.
+  // Fills the row of a function, unless that has already been done.
   void resolve(BuiltUnit &unit, uint32_t function);
 
 private:

@@ -33,7 +33,7 @@ bool libelf_ready() {
 }
 
 tl::unexpected<Error> no_elf(const std::string &path) {
-  return fail(ErrorCode::invalid_input, "is no ELF file", path);
+  return fail(ErrorCode::invalid_input, "is not an ELF file", path);
 }
 
 } // namespace
@@ -53,7 +53,7 @@ void CodeRanges::add(uint64_t low, uint64_t high) {
 void CodeRanges::finish() {
   std::sort(ranges_.begin(), ranges_.end(),
             [](const Range &a, const Range &b) { return a.low < b.low; });
-  // Overlaps are cut so that a search by the start is enough.
+  // Overlaps are removed, so that a search by the start is sufficient.
   size_t kept = 0;
   for (Range range : ranges_) {
     if (kept && range.low < ranges_[kept - 1].high)
@@ -76,20 +76,20 @@ bool CodeRanges::contains(uint64_t address) const { return end_of(address) != 0;
 
 Result<ElfFile> ElfFile::open(const std::string &path) {
   ElfFile file;
-  // A pipe or a device must not hold the debugger up.
+  // O_NONBLOCK: a pipe or a device must not block the debugger.
   file.fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd_.get() < 0)
     return fail_errno(errno, "cannot open", path);
   struct stat info {};
   if (::fstat(file.fd_.get(), &info) != 0)
-    return fail_errno(errno, "cannot look at", path);
+    return fail_errno(errno, "cannot read the file's status", path);
   if (!S_ISREG(info.st_mode))
     return no_elf(path);
   file.identity_ = identity_of(info);
   if (!libelf_ready())
     return fail(ErrorCode::unsupported, "libelf is too old", path);
-  // Read, not mapped: a file that a build cuts short in place would end a mapping's reader, and
-  // with it the debugger, by SIGBUS. A section is read when it is first asked for.
+  // The file is read, not mapped: if a build truncated it in place, access to a mapping would
+  // terminate the debugger by SIGBUS. A section is read when it is first needed.
   file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ, nullptr));
   if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF)
     return no_elf(path);
@@ -104,7 +104,7 @@ Result<ElfFile> ElfFile::open_vdso() {
   const auto *image = reinterpret_cast<const char *>(::getauxval(AT_SYSINFO_EHDR));
   if (!image || !libelf_ready())
     return fail(ErrorCode::not_found, "this process has no vdso", name);
-  // Its size is told by nobody; the section headers are what lies last in it.
+  // The size is not recorded anywhere; the section headers are the last part of the image.
   size_t size = 0;
   if (image[EI_CLASS] == ELFCLASS64) {
     Elf64_Ehdr header;
@@ -150,8 +150,8 @@ std::string_view ElfFile::code(uint64_t low, uint64_t high) const {
   for (const Segment &segment : code_segments()) {
     if (low < segment.address || high < low || high - segment.address > segment.size)
       continue;
-    // Not elf_rawfile: it reads the whole file, and libelf then forgets to free the sections that
-    // were read before.
+    // elf_rawfile() is not used: it reads the whole file, and libelf then does not free the
+    // sections that were read before.
     const uint64_t offset = segment.offset + (low - segment.address);
     const Elf_Data *bytes = offset > INT64_MAX
                                 ? nullptr
@@ -222,7 +222,7 @@ bool ElfFile::is_for_x86_64() const {
 std::optional<std::pair<std::string, uint32_t>> ElfFile::debug_link() const {
   GElf_Word crc = 0;
   const char *name = dwelf_elf_gnu_debuglink(elf(), &crc);
-  // A link is a file's name; one with folders in it would lead anywhere.
+  // A link is a plain file name; one with directories could lead anywhere.
   if (!name || !*name || std::strchr(name, '/'))
     return std::nullopt;
   return std::pair{std::string(name), uint32_t{crc}};

@@ -1,4 +1,4 @@
-// One ELF file, opened by libelf, and what is read from it before any debug information is.
+// Opens one ELF file by libelf, and reads what does not require debug information.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace tally::symbolize {
 
-// What tells one state of a file from another.
+// Distinguishes one state of a file from another.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -28,7 +28,7 @@ struct FileIdentity {
 
 std::optional<FileIdentity> identify(const std::string &path);
 
-// Sorted, disjoint [low, high) of link-time addresses that can hold code.
+// Sorted, disjoint ranges [low, high) of link-time addresses that can contain code.
 class CodeRanges {
 public:
   struct Range {
@@ -38,7 +38,7 @@ public:
   void add(uint64_t low, uint64_t high);
   void finish();
   bool contains(uint64_t address) const;
-  // The end of the range that holds the address; 0 when none does.
+  // Returns the end of the range that contains the address, or 0 if there is none.
   uint64_t end_of(uint64_t address) const;
   bool empty() const { return ranges_.empty(); }
 
@@ -55,28 +55,30 @@ struct Segment {
 class ElfFile {
 public:
   static Result<ElfFile> open(const std::string &path);
-  // The vdso of this very process: the kernel maps the same one into all of one word size.
+  // Opens the vdso of this process: the kernel maps the same one into all processes with the same
+  // word size.
   static Result<ElfFile> open_vdso();
 
   Elf *elf() const { return elf_.get(); }
   const FileIdentity &identity() const { return identity_; }
-  // Lower-case hex; empty when the file has none.
+  // Returns lower-case hexadecimal digits; empty if the file has no build ID.
   std::string build_id() const;
-  // Segments that are mapped executable (PT_LOAD with PF_X).
+  // Returns the segments that are mapped executable (PT_LOAD with PF_X).
   std::vector<Segment> code_segments() const;
-  // Sections with SHF_EXECINSTR; where there are no sections, the segments.
+  // Returns the sections with SHF_EXECINSTR, or the segments if there are no such sections.
   CodeRanges code_ranges() const;
-  // The file's bytes at link-time addresses; empty where no executable segment holds them all.
+  // Returns the file's bytes at link-time addresses; empty unless one executable segment contains
+  // them all.
   std::string_view code(uint64_t low, uint64_t high) const;
   uint16_t machine() const; // e_machine
   bool has_section(std::string_view name) const { return section(name) != nullptr; }
   Elf_Scn *section(std::string_view name) const;
   bool has_dwarf() const;
   bool is_for_x86_64() const; // 64-bit
-  // Name and CRC32 of .gnu_debuglink.
+  // Returns the name and CRC32 from .gnu_debuglink.
   std::optional<std::pair<std::string, uint32_t>> debug_link() const;
-  // Where descriptors get scarce (a debugger may hold hundreds of modules), reads the whole file
-  // and gives its descriptor back.
+  // If descriptors are scarce (a debugger may hold hundreds of modules), reads the whole file and
+  // closes its descriptor.
   void spare_descriptors();
 
 private:
@@ -84,12 +86,12 @@ private:
     void operator()(Elf *elf) const { elf_end(elf); }
   };
   UniqueFd fd_;
-  std::vector<char> image_; // of the vdso; outlives elf_
+  std::vector<char> image_; // the content of the vdso; outlives elf_
   std::unique_ptr<Elf, EndElf> elf_;
   FileIdentity identity_;
 };
 
-// CRC32 (as .gnu_debuglink uses it) of a whole file.
+// Returns the CRC32 (as .gnu_debuglink uses it) of a whole file, or nothing if it cannot be read.
 std::optional<uint32_t> file_crc32(const std::string &path);
 
 std::string to_hex(const void *bytes, size_t size);

@@ -22,7 +22,7 @@ std::string content_of(const char *path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Of the kernel that runs; empty: not known.
+// Returns the build ID of the running kernel, or an empty string if it is unknown.
 std::string own_build_id() {
   const std::string notes = content_of("/sys/kernel/notes");
   const auto padded = [](size_t size) { return (size + 3) & ~size_t{3}; };
@@ -47,7 +47,7 @@ Result<KernelSymbols> KernelSymbols::read() {
   if (symbols.size() > 1)
     return symbols;
   return fail(ErrorCode::unsupported,
-              "does not show the addresses of the kernel's functions to this user: set "
+              "hides the addresses of the kernel's functions from this user: set "
               "kernel.kptr_restrict to 0 and be root, or set kernel.perf_event_paranoid to 1",
               kallsyms);
 }

@@ -1,4 +1,4 @@
-// The functions of the kernel that runs, by /proc/kallsyms.
+// Reads the functions of the running kernel from /proc/kallsyms.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@ namespace tally::symbolize {
 struct KernelSymbol {
   uint64_t address = 0;
   std::string_view name;
-  std::string_view module; // "[nf_tables]"; empty: of the kernel itself
+  std::string_view module; // "[nf_tables]"; empty for the kernel itself
 };
 
 class KernelSymbols {
 public:
-  // An error: the file cannot be read, or it hides the addresses from this user.
+  // Returns an error if the file cannot be read, or hides the addresses from this user.
   static Result<KernelSymbols> read();
-  // From text in the form of /proc/kallsyms. Functions alone; lines of another form are skipped.
+  // Parses text in the format of /proc/kallsyms. Keeps only functions; lines in another format are
+  // skipped.
   explicit KernelSymbols(std::string text);
-  KernelSymbols(KernelSymbols &&) = default; // the views are of the text
+  KernelSymbols(KernelSymbols &&) = default; // the views refer to the text
 
-  // The function whose symbol precedes the address, or null. Of several symbols at one address it
-  // is the last of the file, as in perf, which takes the others to be of no length
-  // (symbols__fixup_end(), symbols__fixup_duplicate() of its symbol.c).
+  // Returns the last function that begins at or before the address, or null. If several symbols
+  // have one address, it is the last in the file, as in perf, which assumes that the others have no
+  // length (symbols__fixup_end(), symbols__fixup_duplicate() in its symbol.c).
   const KernelSymbol *at(uint64_t address) const;
-  // Whether a recording is of this kernel, which lies where it lay then. `build_id` empty: not
-  // known.
+  // Returns whether a recording was made with this kernel, at the same load address. `build_id` is
+  // empty if unknown.
   bool are_of(std::string_view build_id, uint64_t text_address) const;
 
   size_t size() const { return symbols_.size(); }

@@ -1,5 +1,6 @@
-// libdw 0.188 makes a linked list of all rows and sorts it, even for a question about files alone;
-// that was most of the time that a first look-up took.
+// Reads line number tables without libdw where possible. libdw 0.188 makes a linked list of all
+// rows and sorts it, even for a query about files alone; this took most of the time of a first
+// look-up.
 #include "symbolize/line_table.h"
 
 #include <algorithm>
@@ -36,8 +37,9 @@ void append_path(std::string &path, std::string_view part) {
   path += part;
 }
 
-// A sequence (DWARF 5, 6.2.5): rows whose addresses grow, closed by the address behind them.
-// libdw's order where sequences overlap: an end before a row at its address.
+// Sorts the rows from `from` on by address. A sequence (DWARF 5, 6.2.5) consists of rows with
+// ascending addresses and a closing row with the address behind them. If sequences overlap, an end
+// precedes a row at the same address, as in libdw.
 void sort_rows(std::vector<AddressedLine> &rows, size_t from) {
   auto before = [](const AddressedLine &a, const AddressedLine &b) {
     if (a.address != b.address)
@@ -73,14 +75,14 @@ LineTable::LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPoo
                      std::string_view folder)
     : pool_(pool), unit_die_(unit_die), compilation_folder_(folder) {
   if (!unit_die_.addr) {
-    own_ = true; // no unit: no files, no rows
+    own_ = true; // without a unit there are no files and no rows
     return;
   }
   own_ = sections && read_header(unit_die_, *sections);
   if (own_)
     return;
   if (sections)
-    compilation_folder_ = {}; // libdw joins it itself
+    compilation_folder_ = {}; // libdw joins it by itself
   Dwarf_Half version = 0;
   dwarf_cu_info(unit_die_.cu, &version, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
   version_ = version;
@@ -94,7 +96,7 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
   Dwarf_Attribute attribute;
   Dwarf_Word offset = 0;
   if (!dwarf_attr(&unit_die, DW_AT_stmt_list, &attribute))
-    return true; // a unit without a table
+    return true; // the unit has no table
   if (dwarf_formudata(&attribute, &offset) != 0 || offset >= sections.line.size())
     return false;
   if (dwarf_attr_integrate(&unit_die, DW_AT_comp_dir, &attribute)) {
@@ -123,7 +125,7 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
     return false;
   if (version_ >= 5) {
     address_size_ = cursor.fixed<uint8_t>();
-    cursor.skip(1); // segment selectors: nobody has them
+    cursor.skip(1); // segment selectors are not used by any compiler
   }
   const uint64_t header_length = cursor.sized(offset_size_);
   if (!cursor.good() || header_length > cursor.left())
@@ -131,7 +133,7 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
   program_ = cursor.at() + header_length;
   min_instruction_ = cursor.fixed<uint8_t>();
   max_operations_ = version_ >= 4 ? cursor.fixed<uint8_t>() : uint8_t{1};
-  cursor.skip(1); // default_is_stmt: every row counts here
+  cursor.skip(1); // default_is_stmt: all rows are used
   line_base_ = static_cast<int8_t>(cursor.fixed<uint8_t>());
   line_range_ = cursor.fixed<uint8_t>();
   opcode_base_ = cursor.fixed<uint8_t>();
@@ -147,8 +149,8 @@ bool LineTable::read_header(Dwarf_Die unit_die, const LineSections &sections) {
   return cursor.good();
 }
 
-// DWARF 4, 6.2.4: strings, closed by an empty one; numbers begin at 1, folder 0 is that of the
-// compilation.
+// DWARF 4, 6.2.4: the tables are strings, closed by an empty one. Numbers begin at 1; directory 0
+// is that of the compilation.
 void LineTable::read_tables_before_5(DwarfCursor &cursor) {
   folders_.push_back(compilation_folder_);
   for (;;) {
@@ -179,13 +181,13 @@ std::string_view LineTable::read_string(DwarfCursor &cursor, uint64_t form,
     return string_at(sections.line_strings, cursor.sized(offset_size_));
   case DW_FORM_strp:
     return string_at(sections.strings, cursor.sized(offset_size_));
-  default: // DW_FORM_strx and the like: libdw knows the way
+  default: // DW_FORM_strx and similar forms are left to libdw
     cursor.fail();
     return {};
   }
 }
 
-// DWARF 5, 6.2.4.1: entries that say of what fields they are made.
+// DWARF 5, 6.2.4.1: the header describes the fields of the entries.
 bool LineTable::read_table_5(DwarfCursor &cursor, bool folders, const LineSections &sections) {
   std::vector<Format> formats(cursor.fixed<uint8_t>());
   for (Format &format : formats) {
@@ -226,7 +228,7 @@ bool LineTable::read_table_5(DwarfCursor &cursor, bool folders, const LineSectio
         cursor.skip(cursor.uleb());
         break;
       default:
-        read_string(cursor, format.form, sections); // LLVM puts the source's text in
+        read_string(cursor, format.form, sections); // LLVM stores the source text in a string
       }
       if (format.content == DW_LNCT_directory_index)
         entry.folder = value;
@@ -245,7 +247,7 @@ std::string LineTable::path_of(const Entry &entry) const {
   const std::string_view folder =
       entry.folder < folders_.size() ? folders_[entry.folder] : std::string_view();
   std::string path;
-  // Folder 0 is the compilation's own.
+  // Directory 0 is the compilation directory itself.
   if (entry.folder != 0 && !is_absolute(folder))
     path = compilation_folder_;
   if (!folder.empty())
@@ -255,7 +257,7 @@ std::string LineTable::path_of(const Entry &entry) const {
 }
 
 TextRef LineTable::file(uint64_t index) {
-  if (index >= files_.size() || (index == 0 && version_ < 5)) // 0 is "none" before DWARF 5
+  if (index >= files_.size() || (index == 0 && version_ < 5)) // before DWARF 5, 0 means "none"
     return 0;
   Entry &entry = files_[index];
   if (entry.ref != no_index)
@@ -284,7 +286,7 @@ std::vector<AddressedLine> LineTable::rows(const CodeRanges &code) {
   return out;
 }
 
-// The state machine of DWARF 5, 6.2.5.
+// Runs the state machine of DWARF 5, 6.2.5.
 void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
   DwarfCursor cursor(program_, program_end_, swap_);
   out.reserve(cursor.left() / 3);
@@ -292,7 +294,7 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
   uint64_t operation = 0;
   uint64_t file = 1;
   uint64_t line = 1;
-  size_t sequence = 0; // where in `out` the current one begins
+  size_t sequence = 0; // where the current sequence begins in `out`
   bool sorted = true;
   struct Sequence {
     uint64_t low;
@@ -326,7 +328,7 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
     add_row(no_index);
     if (!sorted)
       sort_rows(out, sequence);
-    // Code that the linker dropped lies where no section holds code.
+    // Code that the linker dropped is at an address where no section contains code.
     if (code.contains(out[sequence].address))
       sequences.push_back({out[sequence].address, sequence, out.size()});
     else
@@ -394,12 +396,12 @@ void LineTable::run(const CodeRanges &code, std::vector<AddressedLine> &out) {
       operation = 0;
       break;
     default:
-      // The header tells how many operands an opcode has that is not known here.
+      // For an unknown opcode, the header specifies the number of operands.
       for (unsigned i = 0; i < operand_counts_[opcode]; ++i)
         cursor.uleb();
     }
   }
-  out.resize(sequence); // one without an end covers nothing
+  out.resize(sequence); // a sequence without an end covers nothing
 
   std::stable_sort(sequences.begin(), sequences.end(),
                    [](const Sequence &a, const Sequence &b) { return a.low < b.low; });

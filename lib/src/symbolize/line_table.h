@@ -1,4 +1,4 @@
-// The line number table of one unit (DWARF 5, 6.2): its files, and which line covers an address.
+// The line number table of one unit (DWARF 5, 6.2): its files, and the line that covers an address.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace tally::symbolize {
 
-// From `address` on; file no_index: a sequence ended here.
+// A row that covers the code from `address` on; if `file` is no_index, a sequence ended there.
 struct AddressedLine {
   uint64_t address;
   TextRef file;
   uint32_t line;
 };
 
-// Bytes of the sections, already unpacked by libdw where they are compressed.
+// The content of the sections; libdw has already decompressed them.
 struct LineSections {
   std::string_view line;
   std::string_view line_strings;
@@ -35,18 +35,18 @@ struct LineSections {
 
 class LineTable {
 public:
-  // libdw reads the table where `sections` is nullptr (it lies in another file) or the header has
-  // something in it that is not read here: libdw takes longer, and sorts rows of dropped code in
-  // among the living.
-  // `folder`: that of the compilation, where the unit itself does not name it (a split unit).
+  // Reads the table of a unit. libdw reads it if `sections` is nullptr (the table is in another
+  // file) or the header contains something that is not supported here; this takes longer, and mixes
+  // rows of dropped code with the others. `folder` is the compilation directory, if the unit itself
+  // does not contain it (a split unit).
   LineTable(Dwarf_Die unit_die, const LineSections *sections, StringPool &pool,
             std::string_view folder = {});
 
-  // The path of a file, by the number that DIEs and rows use: absolute, or joined with the folder
-  // of the compilation; empty where there is none.
+  // Returns the path of a file, by the number that DIEs and rows use: absolute, or joined with the
+  // compilation directory; empty if there is none.
   TextRef file(uint64_t index);
 
-  // Sorted by address, one row an address: of several the last.
+  // Returns rows sorted by address. Each address has one row, the last of those in the table.
   std::vector<AddressedLine> rows(const CodeRanges &code);
 
 private:
@@ -71,7 +71,7 @@ private:
   StringPool &pool_;
   Dwarf_Die unit_die_;
   std::string_view compilation_folder_;
-  bool own_ = false; // read here, not by libdw
+  bool own_ = false; // whether the table is read without libdw
   Dwarf_Files *libdw_files_ = nullptr;
 
   unsigned version_ = 0;
@@ -82,7 +82,7 @@ private:
   int8_t line_base_ = 0;
   uint8_t line_range_ = 1;
   uint8_t opcode_base_ = 1;
-  std::vector<uint8_t> operand_counts_; // of the standard opcodes, from 1
+  std::vector<uint8_t> operand_counts_; // of the standard opcodes, starting at 1
   std::vector<std::string_view> folders_;
   std::vector<Entry> files_;
   const unsigned char *program_ = nullptr;

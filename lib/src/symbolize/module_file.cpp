@@ -29,7 +29,7 @@ std::string real_path(const std::string &path) {
   return real ? real.get() : path;
 }
 
-// Whether a file on disk is the one that was mapped.
+// Returns whether a file on disk is the one that was mapped.
 bool is_mapped_file(const ElfFile &file, const ModuleKey &key, bool deleted) {
   if (!key.build_id.empty())
     return file.build_id() == key.build_id;
@@ -38,15 +38,15 @@ bool is_mapped_file(const ElfFile &file, const ModuleKey &key, bool deleted) {
   const FileIdentity &identity = file.identity();
   if (identity.inode != key.inode)
     return false;
-  // File systems without a device of their own (major number 0: btrfs, overlayfs, NFS) tell stat
-  // another one than the kernel shows in /proc/PID/maps.
+  // On file systems with an anonymous device (major number 0: btrfs, overlayfs, NFS), stat()
+  // reports another device number than /proc/PID/maps.
   const bool anonymous = key.device != 0 && major(static_cast<dev_t>(key.device)) == 0 &&
                          major(static_cast<dev_t>(identity.device)) == 0;
   return key.device == 0 || identity.device == key.device || anonymous;
 }
 
-// The mapping itself, as /proc/PID/map_files names it: leads to a deleted file too, but needs
-// rights (proc(5)).
+// Returns the path of the mapping itself in /proc/PID/map_files. It also leads to a deleted file,
+// but requires privileges (proc(5)).
 std::string map_file(const ModuleKey &key) {
   const std::string folder = fmt::format("/proc/{}/", key.pid);
   std::unique_ptr<FILE, int (*)(FILE *)> maps(std::fopen((folder + "maps").c_str(), "re"),
@@ -66,7 +66,8 @@ std::string map_file(const ModuleKey &key) {
   return {};
 }
 
-// Where perf keeps the files that it has recorded, by their build ids: perf-buildid-cache(1).
+// Returns the path where perf keeps a file that it has recorded, by build ID:
+// perf-buildid-cache(1).
 std::string file_kept_by_perf(const std::string &build_id) {
   const char *home = std::getenv("HOME");
   if (!home)
@@ -77,7 +78,7 @@ std::string file_kept_by_perf(const std::string &build_id) {
 
 struct Candidate {
   std::string path;
-  bool deleted; // its name is that of a file which was deleted: by itself it proves nothing
+  bool deleted; // the file of this name was deleted: the name alone proves nothing
 };
 
 std::vector<Candidate> candidates(const ModuleKey &key) {
@@ -85,12 +86,12 @@ std::vector<Candidate> candidates(const ModuleKey &key) {
   bool deleted = false;
   std::vector<Candidate> all;
   if (path.ends_with(deleted_suffix)) {
-    all.push_back({path, false}); // a file may be called so
+    all.push_back({path, false}); // the name may really end this way
     path.resize(path.size() - deleted_suffix.size());
     deleted = true;
   }
   const std::string process = fmt::format("/proc/{}", key.pid);
-  // Of a process in a container the same path names another file here.
+  // For a process in a container, the same path names another file here.
   if (key.pid > 0 && path.starts_with("/"))
     all.push_back({process + "/root" + path, deleted});
   all.push_back({path, deleted});
@@ -139,8 +140,8 @@ public:
   }
 
 private:
-  // By build id where both files have one: it says more than the CRC, and costs no reading of the
-  // whole file.
+  // Accepts a debug file by build ID if both files have one: this is more reliable than the CRC,
+  // and does not require reading the whole file.
   bool take(const std::string &path, std::optional<uint32_t> crc) {
     const auto identity = identify(path);
     if (!identity || (identity->device == files_.main_identity.device &&
@@ -189,8 +190,8 @@ std::optional<ElfFile> ModuleFiles::open_main() const {
 std::optional<ElfFile> ModuleFiles::open_debug() const { return open_as(debug, debug_identity); }
 
 std::optional<uint64_t> ModuleFiles::link_address(uint64_t file_offset) const {
-  // Whole pages are mapped: of a segment that begins within one (LLVM's linker makes such) also
-  // what lies before it there.
+  // Whole pages are mapped. If a segment begins inside a page (LLVM's linker creates such
+  // segments), the part of the page before the segment is mapped, too.
   static const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   for (const Segment &segment : code) {
     const bool before = file_offset < segment.offset && file_offset >= segment.offset / page * page;
@@ -204,7 +205,7 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
                        Diagnostics &diagnostics) {
   ModuleFiles files;
   files.name = key.path;
-  if (key.path == kernel_object) // it has no file here; KernelSymbols names its functions
+  if (key.path == kernel_object) // the kernel has no file here; KernelSymbols names its functions
     return files;
   if (key.path == "[vdso]") {
     auto image = ElfFile::open_vdso();
@@ -212,10 +213,10 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
       diagnostics.add(Severity::note, image.error().message, key.path);
       return files;
     }
-    // Of another kernel it would be another one.
+    // Another kernel has another vdso.
     if (!key.build_id.empty() && image->build_id() != key.build_id) {
       diagnostics.add(Severity::warning,
-                      "is not that of this kernel, so its functions have no names", key.path);
+                      "does not belong to this kernel, so its functions have no names", key.path);
       return files;
     }
     files.vdso = true;
@@ -224,7 +225,7 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
     return files;
   }
   if (key.path.empty() || key.path[0] == '[' || key.path.starts_with("//")) {
-    diagnostics.add(Severity::note, "no file is mapped here, so it has no names",
+    diagnostics.add(Severity::note, "no file is mapped at these addresses, so they have no names",
                     key.path.empty() ? "[anonymous]" : key.path);
     return files;
   }
@@ -234,7 +235,7 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
   for (const Candidate &candidate : candidates(key)) {
     auto file = ElfFile::open(candidate.path);
     if (!file) {
-      // What the caller's own path says is what is told.
+      // The error for the caller's own path has precedence in the report.
       if (!first_error || candidate.path == key.path)
         first_error = file.error();
       continue;
@@ -244,7 +245,7 @@ ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &deb
       continue;
     }
     files.main_identity = file->identity();
-    // The way through /proc ends with the process, and the file may be read later.
+    // A path through /proc ends with the process, but the file may be read later.
     files.main = identify(key.path) == files.main_identity ? key.path : candidate.path;
     if (files.name.ends_with(deleted_suffix) && candidate.path != files.name)
       files.name.resize(files.name.size() - deleted_suffix.size());

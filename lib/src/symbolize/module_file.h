@@ -1,4 +1,4 @@
-// Which files a module's names come from: the very file that is mapped, and its debug file.
+// Finds the files that a module's names come from: the file that is mapped, and its debug file.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@ namespace tally::symbolize {
 
 struct ModuleFiles {
   bool vdso = false;
-  std::string main; // a path that opens the mapped file; empty: there is none to be had
+  std::string main; // a path that opens the mapped file; empty if there is none
   FileIdentity main_identity;
-  std::string name;  // the same without the way through /proc
-  std::string debug; // the separate debug file; empty: none
+  std::string name;  // the same file without the path through /proc
+  std::string debug; // the separate debug file; empty if there is none
   FileIdentity debug_identity;
   std::string build_id;
   std::vector<Segment> code;
   bool main_has_dwarf = false;
 
-  // Nothing where the file has gone, or was replaced since it was found.
+  // Return nothing if the file is gone, or was replaced after it was found.
   std::optional<ElfFile> open_main() const;
   std::optional<ElfFile> open_debug() const;
-  // Symbolizer's own, see there.
+  // Implements the function of Symbolizer.
   std::optional<uint64_t> link_address(uint64_t file_offset) const;
 };
 
-// A file that was replaced since it was mapped is never used. Says in `diagnostics` what is
-// missing.
+// Finds the files of a module. A file that was replaced after it was mapped is never used. Reports
+// in `diagnostics` what is missing.
 ModuleFiles find_files(const ModuleKey &key, const std::vector<std::string> &debug_directories,
                        Diagnostics &diagnostics);
 

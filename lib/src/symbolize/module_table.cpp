@@ -13,7 +13,7 @@ namespace tally::symbolize {
 
 namespace {
 
-// A cache is rewritten for new names alone only when they are many.
+// A cache is rewritten for new demangled names alone only if there are at least this many.
 constexpr size_t demangled_worth_writing = 256;
 
 void make_folders(const std::string &path) {
@@ -52,7 +52,7 @@ void ModuleTable::open_cache() {
   }
 }
 
-// The cache turned out to be damaged: everything again from the files.
+// Discards a cache that is damaged: everything is read again from the files.
 void ModuleTable::drop_cache() {
   std::erase_if(units_, [](const auto &entry) { return entry.second.cached != nullptr; });
   if (own_unit_ranges_.empty()) {
@@ -254,7 +254,7 @@ void ModuleTable::frames_once(uint64_t address, std::vector<SourceFrame> &out) {
       const NodeRow row = tables.nodes[node];
       SourceFrame frame = function_of(*unit, row.function);
       const bool outermost = row.parent >= node;
-      // Line tables alone (-g1, -gmlt) give short names: no linkage name, no declaration.
+      // Units with line tables only (-g1, -gmlt) have short names: no linkage name, no declaration.
       if (outermost && frame.system_name.empty() && frame.function_line == 0) {
         if (auto symbol = symbol_at(address); symbol && symbol->system_name.starts_with("_Z"))
           frame = *symbol;
@@ -265,7 +265,7 @@ void ModuleTable::frames_once(uint64_t address, std::vector<SourceFrame> &out) {
       has_function = true;
       file = text(*unit, row.call_file);
       line = row.call_line;
-      if (outermost) // a parent comes before its child, or the table is damaged
+      if (outermost) // a parent has a smaller number than its child, or the table is damaged
         break;
       node = row.parent;
     }
@@ -290,7 +290,7 @@ void ModuleTable::save() {
   if (folder.empty())
     return;
   const std::string path = cache_path(folder, files_.build_id);
-  // What another process wrote meanwhile is kept.
+  // Keep what another process wrote meanwhile.
   const std::unique_ptr<Cache> on_disk = Cache::open(path, source());
   make_folders(folder);
   write(on_disk.get(), path);
@@ -367,7 +367,7 @@ void ModuleTable::write(const Cache *on_disk, const std::string &path) {
     copy(own ? symbols_ : on_disk->symbols(), symbols, [&](SymbolRow &row, size_t i) {
       row.name = own ? own_text(row.name) : writer.text(on_disk->text(row.name));
       row.display = own ? own_text(row.display) : writer.text(on_disk->text(row.display));
-      // The rows are the same whoever made them, so the numbers are too.
+      // The rows do not depend on the process that built them, and neither do their numbers.
       if (auto name = symbol_names_.find(i); name != symbol_names_.end() && !row.display)
         row.display = writer.text(name->second);
     });

@@ -1,4 +1,4 @@
-// One module: its tables, from the cache where they are there, from DWARF otherwise.
+// The tables of one module, from the cache if it contains them, otherwise from DWARF.
 #pragma once
 
 #include <map>
@@ -30,14 +30,14 @@ public:
   std::string_view build_id() const { return files_.build_id; }
   void frames(uint64_t address, std::vector<SourceFrame> &out);
   std::vector<FunctionExtent> functions();
-  // Symbolizer's own, see there.
+  // These functions implement those of Symbolizer.
   std::vector<InstructionRange> code_of(uint64_t address, size_t frame);
   std::vector<uint64_t> addresses_of(std::string_view symbol);
   Result<std::vector<Instruction>> instructions(InstructionRange range, DisassemblyFlavor flavor);
   void save();
 
 private:
-  // A unit in use: built in this process, or in the cache.
+  // A unit in use: either built in this process, or from the cache.
   struct Unit {
     std::unique_ptr<BuiltUnit> built;
     const Cache::Unit *cached = nullptr;
@@ -65,10 +65,10 @@ private:
   StringPool &pool_;
 
   std::unique_ptr<Cache> cache_;
-  std::vector<std::unique_ptr<Cache>> dropped_; // damaged; views into them may still be held
+  std::vector<std::unique_ptr<Cache>> dropped_; // damaged; callers may still hold views into them
   bool cache_looked_for_ = false;
-  bool dirty_ = false;   // there is something that the cache lacks
-  size_t demangled_ = 0; // names that the cache lacks
+  bool dirty_ = false;   // there is something that the cache does not contain
+  size_t demangled_ = 0; // number of names that the cache does not contain
 
   bool files_tried_ = false;
   std::unique_ptr<ElfFile> main_;

@@ -25,7 +25,8 @@ public:
 
   ModuleId module(const ModuleKey &key, Diagnostics &diagnostics) override {
     try {
-      // A file is the same whichever process maps it; where it could not be had, another may help.
+      // A file is the same for all processes that map it. If it could not be opened for one
+      // process, it may be for another.
       const Key shared{key.path, key.build_id, key.device, key.inode,
                        key.inode || !key.build_id.empty() ? 0 : key.pid};
       if (auto found = ids_.find(shared);
@@ -42,7 +43,7 @@ public:
         ids_[shared] = id;
       return id;
     } catch (...) {
-      return none<ModuleId>; // known to nobody: no names
+      return none<ModuleId>; // this ID is unknown, so addresses have no names
     }
   }
 
@@ -116,7 +117,7 @@ public:
       try {
         module->save();
       } catch (...) {
-        // A cache that was not written is made again.
+        // A cache that was not written is built again later.
       }
     }
   }
@@ -139,7 +140,7 @@ private:
 
 Result<std::vector<Instruction>> Symbolizer::instructions(ModuleId, InstructionRange,
                                                           DisassemblyFlavor) {
-  return fail(ErrorCode::not_found, "the file that the code came from is not to be had");
+  return fail(ErrorCode::not_found, "the file that contains the code is not available");
 }
 
 std::unique_ptr<Symbolizer> make_symbolizer(SymbolizerOptions options) {

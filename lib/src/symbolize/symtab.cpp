@@ -17,18 +17,18 @@ struct Symbol {
   uint64_t address;
   uint64_t size;
   const char *name;
-  int rank; // of symbols at one address the greatest is shown
+  int rank; // of several symbols at one address, the one with the highest rank is shown
 };
 
-// ARM, AArch64 and RISC-V mark what is code and what is data by $a, $d, $t, $x (and $x.name).
+// ARM, AArch64 and RISC-V mark code and data by $a, $d, $t, $x (and $x.name).
 bool is_mapping_symbol(const char *name) {
   return name[0] == '$' && name[1] &&
          std::string_view("adtx").find(name[1]) != std::string_view::npos &&
          (name[2] == 0 || name[2] == '.');
 }
 
-// A function before a label, a global before a weak before a local name, a name with a size before
-// one without.
+// Ranks a function above a label, a name with a size above one without, and a global name above a
+// weak one above a local one, in this order.
 int rank_of(const GElf_Sym &symbol) {
   int rank = 0;
   switch (GELF_ST_BIND(symbol.st_info)) {
@@ -59,7 +59,7 @@ Elf_Scn *section_of_type(const ElfFile &file, unsigned type) {
   return nullptr;
 }
 
-// Calls take(symbol, name) for each that has a name.
+// Calls take(symbol, name) for each defined symbol with a name.
 template <class Take> void for_each_symbol(const ElfFile &file, Elf_Scn *section, Take take) {
   GElf_Shdr header;
   Elf_Data *data = elf_getdata(section, nullptr);
@@ -88,14 +88,15 @@ std::vector<Symbol> read_table(const ElfFile &file, Elf_Scn *section, const Code
   return symbols;
 }
 
-// What gprof takes for a function (found by giving it programs with symbols of each kind): global
-// and weak names whatever their type, local ones that a compiler did not make up.
+// Returns whether gprof takes the symbol for a function, as observed with programs that contain
+// symbols of each kind: global and weak names of any type, and local ones unless the compiler
+// generated them.
 bool begins_function(const GElf_Sym &symbol, std::string_view name) {
   switch (GELF_ST_TYPE(symbol.st_info)) {
   case STT_SECTION:
   case STT_FILE:
   case STT_TLS:
-  case STT_GNU_IFUNC: // the function that chooses, not what it chose
+  case STT_GNU_IFUNC: // its address is that of the resolver, not of the function it selects
     return false;
   default:
     break;
@@ -110,23 +111,24 @@ bool begins_function(const GElf_Sym &symbol, std::string_view name) {
          name.find(".constprop.") != name.npos;
 }
 
-// Of names at one address: a global one, one of a function, the one with the fewest underscores
-// before it; of equals the first of the table.
+// Ranks names at one address: a global one first, then one of a function, then the one with the
+// fewest leading underscores. Ties go to the first in the table.
 int function_rank(const GElf_Sym &symbol, std::string_view name) {
   const auto underscores = static_cast<int>(std::min(name.find_first_not_of('_'), size_t{15}));
   return (GELF_ST_BIND(symbol.st_info) != STB_LOCAL ? 64 : 0) +
          (GELF_ST_TYPE(symbol.st_info) == STT_FUNC ? 32 : 0) - underscores;
 }
 
-// Sizes come from the file; one of 0 reaches to the next symbol or the section's end. A symbol
-// inside another takes its bytes from it.
+// Computes what each symbol covers. Sizes come from the file; a symbol of size 0 reaches to the
+// next one or to the section's end. A symbol inside another takes its bytes from it.
 std::vector<ScanRange> cover(std::vector<Symbol> &symbols, const CodeRanges &code) {
   std::sort(symbols.begin(), symbols.end(), [](const Symbol &a, const Symbol &b) {
     if (a.address != b.address)
       return a.address < b.address;
     if (a.rank != b.rank)
       return a.rank < b.rank;
-    // Of equals the shorter name, then the one that sorts first: the same whatever the order.
+    // Ties go to the shorter name, then to the one that sorts first, so the result does not depend
+    // on the order of the table.
     const std::string_view left = a.name;
     const std::string_view right = b.name;
     return left.size() != right.size() ? left.size() > right.size() : left > right;
@@ -148,8 +150,9 @@ std::vector<ScanRange> cover(std::vector<Symbol> &symbols, const CodeRanges &cod
   return flatten(std::move(ranges));
 }
 
-// Stubs of the procedure linkage table. The n-th relocation of .rela.plt is the n-th stub's, after
-// a header in .plt and without one in .plt.sec; .plt.got has one for each GLOB_DAT it names.
+// Names the stubs of the procedure linkage table. The n-th relocation of .rela.plt belongs to the
+// n-th stub, after a header in .plt and without one in .plt.sec. The stubs of .plt.got, one for
+// each GLOB_DAT relocation, are not named.
 void name_stubs(const ElfFile &file, StringPool &pool, std::vector<SymbolRow> &rows) {
   GElf_Ehdr elf_header;
   if (!gelf_getehdr(file.elf(), &elf_header) || elf_header.e_machine != EM_X86_64)
@@ -226,7 +229,7 @@ std::vector<uint64_t> symbol_addresses(const ElfFile &main, const ElfFile *debug
     if (table)
       for_each_symbol(file, table, [&](const GElf_Sym &symbol, std::string_view each) {
         if (each.substr(0, each.find('@')) == name && code.contains(symbol.st_value) &&
-            GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC) // which only chooses the function
+            GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC) // its resolver only selects the function
           out.push_back(symbol.st_value);
       });
   };
@@ -255,7 +258,7 @@ std::vector<SymbolRow> read_symbols(const ElfFile &main, const ElfFile *debug, S
   for (const ScanRange &range : cover(symbols, code))
     rows.push_back({range.low, range.high, index_of(pool.intern(symbols[range.priority].name)), 0});
 
-  // Only where no symbol is: a linker may have named the stubs itself.
+  // Add a stub only if no symbol is there, because a linker may have named it itself.
   std::vector<SymbolRow> stubs;
   name_stubs(main, pool, stubs);
   const auto by_address = [](const SymbolRow &a, const SymbolRow &b) { return a.low < b.low; };

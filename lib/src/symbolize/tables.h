@@ -1,5 +1,5 @@
-// The rows that answer a look-up. They are plain data: the same in memory and in the cache's file
-// (FORMAT.md gives their meaning), so a cached table is used where it is mapped.
+// Defines the rows that answer a look-up. They are plain data, with the same layout in memory and
+// in the cache's file (FORMAT.md explains them), so a cached table is used in place.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,18 @@ namespace tally::symbolize {
 
 inline constexpr uint32_t no_index = 0xffffffff;
 
-// A string of the table's owner: a StringId of the pool, or an offset into the cache's strings.
-// 0 is the empty string in both.
+// A string of the table's owner: a StringId of the pool, or an offset into the cache's strings. 0
+// is the empty string in both cases.
 using TextRef = uint32_t;
 
-// From `start` (bytes after the unit's base) on, the innermost function is `node`; no_index: none.
+// From `start` (bytes after the unit's base) on, the innermost function is `node`, or none if
+// no_index.
 struct RangeRow {
   uint32_t start;
   uint32_t node;
 };
 
-// From `start` on, code comes from this line; file no_index: from none (a sequence ended).
+// From `start` on, code belongs to this line, or to none (a sequence ended) if `file` is no_index.
 struct LineRow {
   uint32_t start;
   TextRef file;
@@ -34,19 +35,19 @@ struct LineRow {
 // A function, or one inlined copy of it.
 struct NodeRow {
   uint32_t function;
-  uint32_t parent; // the node it is inlined into: smaller than its own number, or no_index
+  uint32_t parent; // the node that it is inlined into, which has a smaller number, or no_index
   TextRef call_file;
   uint32_t call_line;
 };
 
 struct FunctionRow {
   TextRef linkage; // may be empty
-  TextRef display; // demangled; empty: not demangled yet
-  TextRef file;    // that declares it
+  TextRef display; // demangled; empty if not demangled yet
+  TextRef file;    // the file that declares it
   uint32_t line;
 };
 
-// [low, high) belongs to the compilation unit whose DIE lies at `unit` in .debug_info.
+// [low, high) belongs to the compilation unit whose DIE is at `unit` in .debug_info.
 struct UnitRange {
   uint64_t low;
   uint64_t high;
@@ -64,7 +65,7 @@ static_assert(std::is_trivially_copyable_v<SymbolRow> && sizeof(SymbolRow) == 24
               sizeof(UnitRange) == 24 && sizeof(LineRow) == 12 && sizeof(NodeRow) == 16 &&
               sizeof(FunctionRow) == 16 && sizeof(RangeRow) == 8);
 
-// Says whether bytes of a mapped cache are what was written; see cache.h.
+// Checks whether bytes of a mapped cache are what was written; see cache.h.
 class PageGuard {
 public:
   virtual bool check(const void *bytes, size_t size) const = 0;
@@ -73,8 +74,8 @@ protected:
   ~PageGuard() = default;
 };
 
-// Rows in memory, or in a mapped cache (with its guard): a row whose bytes are damaged reads as
-// zeros, and the guard remembers it.
+// Rows in memory, or in a mapped cache (with its guard). A row with damaged bytes reads as zeros,
+// and the guard records the damage.
 template <class Row> class Rows {
 public:
   Rows() = default;
@@ -88,7 +89,7 @@ public:
       return {};
     return data_[index];
   }
-  // The number of rows that `is_before` says true of; they come first.
+  // Returns the number of rows for which `is_before` is true; these rows come first.
   template <class Predicate> size_t partition_point(Predicate is_before) const {
     size_t low = 0;
     size_t high = size_;
@@ -116,7 +117,7 @@ struct UnitTables {
   Rows<FunctionRow> functions;
 };
 
-// The last row whose start is at or before the address.
+// Returns the last row whose start is at or before the address.
 template <class Row>
 std::optional<Row> row_at(const Rows<Row> &rows, uint64_t base, uint64_t address) {
   if (address < base || address - base >= no_index)
@@ -126,13 +127,13 @@ std::optional<Row> row_at(const Rows<Row> &rows, uint64_t base, uint64_t address
   return after ? std::optional(rows[after - 1]) : std::nullopt;
 }
 
-// The row whose [low, high) holds the address; its index, or no_index.
+// Returns the index of the row whose [low, high) contains the address, or no_index.
 template <class Row> size_t covering(const Rows<Row> &rows, uint64_t address) {
   const size_t after = rows.partition_point([&](const Row &row) { return row.low <= address; });
   return after && address < rows[after - 1].high ? after - 1 : size_t{no_index};
 }
 
-// "ns::f(int)" for "_ZN2ns1fEi"; the name itself where it is not mangled as C++.
+// Converts "_ZN2ns1fEi" to "ns::f(int)"; returns a name that is not mangled as C++ unchanged.
 std::string demangle(std::string_view linkage_name);
 
 } // namespace tally::symbolize

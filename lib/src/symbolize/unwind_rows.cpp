@@ -14,21 +14,21 @@ namespace tally::symbolize {
 
 namespace {
 
-// A compiler's rule has a handful of operations; a damaged file may claim any number.
+// A compiler's rule has only a few operations; a damaged file may claim any number.
 constexpr size_t most_ops = 64;
-// Hand-written assembly has some hundreds.
+// A file with hand-written assembly has some hundreds of general rows.
 constexpr size_t most_general_rows = 16384;
 
 bool fits_word(int64_t offset, int16_t &words) {
-  // The two lowest numbers mean something else.
+  // The two lowest numbers have another meaning: UnwindRow::same and UnwindRow::unknown.
   if (offset % 8 != 0 || offset / 8 < INT16_MIN + 2 || offset / 8 > INT16_MAX)
     return false;
   words = static_cast<int16_t>(offset / 8);
   return true;
 }
 
-// "CFA + n" as libdw tells it: DW_OP_call_frame_cfa, and with n != 0 DW_OP_plus_uconst of n, which
-// wraps for n < 0.
+// Recognises "CFA + n" as libdw expresses it: DW_OP_call_frame_cfa, followed for n != 0 by
+// DW_OP_plus_uconst of n, which wraps for n < 0.
 bool is_cfa_plus(const Dwarf_Op *ops, size_t count, int64_t &offset) {
   if (count == 0 || count > 2 || ops[0].atom != DW_OP_call_frame_cfa ||
       (count == 2 && ops[1].atom != DW_OP_plus_uconst))
@@ -39,7 +39,7 @@ bool is_cfa_plus(const Dwarf_Op *ops, size_t count, int64_t &offset) {
 
 constexpr int rbx = 3;
 
-// What libdw says of one register. `memory` is where it may put the operations.
+// The rule of one register, as libdw reports it. libdw may store the operations in `memory`.
 struct Told {
   Dwarf_Op memory[3];
   Dwarf_Op *ops = nullptr;
@@ -47,8 +47,8 @@ struct Told {
   bool read(Dwarf_Frame *frame, int number) {
     if (dwarf_frame_register(frame, number, memory, &ops, &count) != 0 || count > most_ops)
       return false;
-    // What the tables are silent about is as the psABI has it, which libdw knows of all registers
-    // that a function keeps but rbx (0.188). The dynamic linker's assembly finds its frame by that.
+    // A register without a rule follows the psABI. libdw (0.188) applies that to all callee-saved
+    // registers except rbx. The dynamic linker's assembly needs rbx to find its frame.
     if (number == rbx && undefined())
       ops = nullptr;
     return true;
@@ -80,7 +80,7 @@ uint64_t hash_of(const GeneralRow &row) {
   return h;
 }
 
-// For one more, so that adding it cannot fail once a table names it.
+// Reserves room for one more row, so that adding it cannot fail after a table refers to it.
 template <class Row> void make_room(std::vector<Row> &rows) {
   if (rows.size() == rows.capacity())
     rows.reserve(std::max<size_t>(64, rows.size() * 2));
@@ -134,7 +134,7 @@ const UnwindRow *UnwindRows::at(uint64_t address) {
 }
 
 uint32_t UnwindRows::make_row(uint64_t address) {
-  for (const bool in_debug : {false, true}) { // which may take long to open
+  for (const bool in_debug : {false, true}) { // opening the debug file may take long
     Dwarf_CFI *const cfi = in_debug ? debug_frame() : eh_frame_;
     Dwarf_Frame *found = nullptr;
     if (!cfi || dwarf_cfi_addrframe(cfi, address, &found) != 0)
@@ -256,7 +256,7 @@ uint32_t UnwindRows::general_row(Dwarf_Frame *frame) {
       } else if (rule.ops.size() == 1 &&
                  (rule.ops[0].atom == DW_OP_regx ||
                   (rule.ops[0].atom >= DW_OP_reg0 && rule.ops[0].atom <= DW_OP_reg31))) {
-        // In another register: its value.
+        // The value is in another register.
         Dwarf_Op &op = rule.ops[0];
         const Dwarf_Word number = op.atom == DW_OP_regx ? op.number : op.atom - DW_OP_reg0;
         op = {DW_OP_bregx, number, 0, 0};

@@ -9,11 +9,11 @@ namespace tally::symbolize {
 
 namespace {
 
-// DW_EH_PE_ encodings (LSB 10.5.1) of the one form that is in use.
+// The DW_EH_PE_ encodings (LSB 10.5.1) of the only format in use.
 constexpr uint8_t udata4 = 0x03;
 constexpr uint8_t datarel_sdata4 = 0x3b;
 constexpr size_t header_bytes = 12; // version, three encodings, eh_frame_ptr, fde_count
-constexpr size_t row_bytes = 8;     // initial location, address of its FDE
+constexpr size_t row_bytes = 8;     // initial location and address of its FDE
 
 Elf_Data *header_data(Elf *elf, uint64_t &address) {
   size_t names = 0;
@@ -54,7 +54,7 @@ UnwindStarts UnwindStarts::read(Elf *elf) {
   if (load<uint8_t>(bytes) != 1 || load<uint8_t>(bytes + 2) != udata4 ||
       load<uint8_t>(bytes + 3) != datarel_sdata4)
     return out;
-  // The count is the file's word: no more rows than there are bytes for.
+  // The count in the file is not trusted: there are at most as many rows as there are bytes for.
   const size_t rows =
       std::min<size_t>(load<uint32_t>(bytes + 8), (data->d_size - header_bytes) / row_bytes);
   out.starts_.reserve(rows);

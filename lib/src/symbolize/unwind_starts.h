@@ -1,4 +1,5 @@
-// Where functions begin, by the search table of .eh_frame_hdr: what a stripped file still tells.
+// Reads where functions begin from the search table of .eh_frame_hdr, which even a stripped file
+// has.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@ namespace tally::symbolize {
 
 class UnwindStarts {
 public:
-  // Empty where the file has no such table, or one in an encoding that no linker writes
-  // (Linux Standard Base, Core 5.0, 10.6.2: version 1, then the three encodings).
+  // Returns an empty table if the file has none, or one in an encoding that no linker writes (Linux
+  // Standard Base, Core 5.0, 10.6.2: version 1, then the three encodings).
   static UnwindStarts read(Elf *elf);
 
-  // The last function that begins at or before a link-time address.
+  // Returns the start of the last function that begins at or before a link-time address.
   std::optional<uint64_t> before(uint64_t address) const;
 
 private:

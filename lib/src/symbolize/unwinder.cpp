@@ -1,4 +1,4 @@
-// From registers and a copy of the stack to the chain of callers, by rows of call frame
+// Unwinds from registers and a stack dump to the chain of callers, with rows of call frame
 // information.
 #include <tally/unwinder.h>
 
@@ -21,23 +21,24 @@ namespace symbolize {
 
 namespace {
 
-// A frame takes at least the eight bytes of its return address, and a copy is below 64 KiB.
+// A frame takes at least the eight bytes of its return address, and a stack dump is smaller than 64
+// KiB.
 constexpr size_t most_frames = 8192;
-// Of x86-64 with page tables of five levels.
+// The limit for x86-64 with page tables of five levels.
 constexpr uint64_t end_of_user_space = uint64_t{1} << 56;
-// The length of the piece of assembly that a file's own start is.
+// The length of the assembly code at a file's entry point.
 constexpr uint64_t start_bytes = 64;
 
 struct Module {
   ModuleFiles files;
-  std::unique_ptr<UnwindRows> rows; // null: not opened yet, or not to be had
+  std::unique_ptr<UnwindRows> rows; // null if not opened yet, or not available
   bool opened = false;
 };
 
 constexpr uint32_t bit(size_t number) { return uint32_t{1} << number; }
 constexpr uint32_t callers_own = bit(3) | bit(6) | bit(12) | bit(13) | bit(14) | bit(15);
 
-// One sample's way outward.
+// Walks outward through the frames of one sample.
 class Walk {
 public:
   explicit Walk(const UnwindInput &input)
@@ -45,13 +46,15 @@ public:
 
   uint64_t pc() const { return value_[return_address]; }
 
-  // To the caller. Anything but `complete` is why not; the row must not be the outermost one.
+  // Steps to the caller. Returns `complete`, or the reason why that is impossible. The row must not
+  // be the outermost one.
   StackEnd step(const UnwindRow &row, const UnwindRows &rows) {
     return row.general == UnwindRow::not_general ? step_simply(row)
                                                  : step_generally(rows.general(row), row.signal);
   }
 
-  // Where there is no row: as code with frame pointers has it. False: it does not look like that.
+  // Steps to the caller without a row, on the assumption that the code has frame pointers. Returns
+  // false if the stack does not confirm that.
   template <class IsCode> bool step_by_frame_pointer(IsCode is_code) {
     if (!known(frame_pointer) || value_[frame_pointer] < value_[stack_pointer])
       return false;
@@ -79,13 +82,13 @@ private:
     return word;
   }
 
-  // Why a word is not there.
+  // Returns why a word is missing.
   StackEnd missing(uint64_t address) const {
     return address < low_ || address >= end_of_user_space ? StackEnd::damaged
                                                           : StackEnd::copy_short;
   }
 
-  // Why a register is not known: it was saved where the copy does not reach, or its rule says so.
+  // Returns why a register is unknown: it was saved outside of the stack dump, or its rule says so.
   StackEnd lost_register() const {
     return slot_missing_ ? StackEnd::copy_short : StackEnd::no_rule;
   }
@@ -96,7 +99,7 @@ private:
     const uint64_t cfa = value_[row.cfa_register] + static_cast<uint64_t>(int64_t{row.cfa_offset});
     const uint64_t sp = value_[stack_pointer];
     if (cfa <= sp && !row.signal)
-      return StackEnd::damaged; // the stack grows down: it would never end
+      return StackEnd::damaged; // the stack grows down: the walk would never end
     const uint64_t at = cfa + static_cast<uint64_t>(int64_t{8} * row.returns);
     const auto returns = word_at(at);
     if (!returns)
@@ -111,7 +114,8 @@ private:
         continue;
       const uint64_t slot = cfa + static_cast<uint64_t>(int64_t{8} * row.saved[i]);
       if (slot < sp) {
-        // Popped already, though GCC's rule still stands: the register has the value.
+        // The slot was popped already, but GCC's rule is still in effect: the register has the
+        // value.
         known |= known_ & bit(number);
       } else if (const auto value = word_at(slot)) {
         value_[number] = *value;
@@ -157,8 +161,8 @@ private:
       std::optional<uint64_t> value;
       switch (rule.kind) {
       case GeneralRule::Kind::same:
-        // A rule for the caller's stack pointer is rare: it is the CFA. A function need not keep
-        // the registers that are not the caller's own.
+        // Rules for the caller's stack pointer are rare: it is the CFA. A function need not
+        // preserve the registers that are not callee-saved.
         if (i == stack_pointer)
           value = input.cfa;
         else if (known(i) && (signal || (callers_own & bit(i)) != 0))
@@ -197,10 +201,10 @@ private:
 
   std::array<uint64_t, register_count> value_;
   uint32_t known_ = bit(register_count) - 1;
-  uint64_t low_;              // the address of the copy's first byte
-  bool slot_missing_ = false; // a register was saved outside of the copy
-  // Of operations in expressions: a sound chain needs some hundreds, a damaged file could ask for
-  // any number while whoever waits for the sampler waits.
+  uint64_t low_;              // the address of the stack dump's first byte
+  bool slot_missing_ = false; // a register was saved outside of the stack dump
+  // The number of operations in expressions: a valid chain needs some hundreds, but a damaged file
+  // could request any number while a caller of the sampler waits.
   uint32_t budget_ = 100'000;
   std::span<const std::byte> stack_;
 };
@@ -217,7 +221,7 @@ public:
         return at->second;
       Diagnostics told_by_the_symbolizer;
       modules_.push_back({find_files(key, debug_directories_, told_by_the_symbolizer), {}, false});
-      // Last: where there is no memory for it the module is one that nobody asks for.
+      // This comes last: if memory runs out, no one learns the ID of the new module.
       const auto id = static_cast<ModuleId>(modules_.size() - 1);
       ids_.emplace(known, id);
       return id;
@@ -230,7 +234,7 @@ public:
     try {
       return walk(input, pcs);
     } catch (...) {
-      return StackEnd::no_rule; // no memory for a row
+      return StackEnd::no_rule; // out of memory
     }
   }
 
@@ -239,7 +243,7 @@ private:
   struct Found {
     UnwindRows *rows = nullptr;
     const UnwindRow *row = nullptr;
-    bool start = false; // the file's own
+    bool start = false; // the pc is at the file's entry point
   };
 
   StackEnd walk(const UnwindInput &input, std::vector<uint64_t> &pcs) {
@@ -264,9 +268,9 @@ private:
       }
       pc = walk.pc();
       if (pc == 0)
-        return StackEnd::complete; // a thread that was begun with no way back
+        return StackEnd::complete; // a thread that was started without a return address
       if (!interrupted)
-        --pc; // the call is before the address that it returns to
+        --pc; // the call instruction precedes the return address
       mapping = input.mapping_of_pc(pc);
       if (!mapping)
         return StackEnd::damaged;

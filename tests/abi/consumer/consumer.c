@@ -1,4 +1,4 @@
-/* A C program on the installed library: the version that it was built with and runs with. */
+/* A C program that uses the installed library: it compares the versions of header and library. */
 #include <stdio.h>
 #include <string.h>
 

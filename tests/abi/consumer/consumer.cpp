@@ -1,4 +1,5 @@
-// A C++ program on the installed library: builds a profile of two stacks and prints its total.
+// A C++ program that uses the installed library: it builds a profile of two stacks and prints the
+// total.
 #include <cstdio>
 
 #include <tally/stack_profile.h>

@@ -1,4 +1,4 @@
-/* A program that counts itself: by both forms, on libtally-mon alone. */
+/* A program that counts itself by both interfaces of profil(), with libtally-mon alone. */
 #include <unistd.h>
 
 #include <stdio.h>

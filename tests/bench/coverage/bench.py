@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""How long coverage takes beside gcov, gcovr and lcov: ratios, from runs that alternate.
+"""Measures coverage relative to gcov, gcovr and lcov, in alternating runs.
 
   bench.py FOLDER [--tally PATH] [--repeat 5] [--peers gcov,gcovr,lcov,cat] [--scale 1,4,16]
 
-FOLDER is a build with .gcno and .gcda files, such as make_units.py makes. Two tables a scale:
+FOLDER is a build with .gcno and .gcda files, such as make_units.py makes. Prints two tables per
+scale:
 
-  gcov      all counters to one process: tally gcov -b, gcov -j -t -b
-  coverage  the folder: tally coverage, gcovr with one job, lcov
+  gcov      all counters in one process: tally gcov -b, gcov -j -t -b
+  coverage  the directory: tally coverage, gcovr with one job, lcov
 
-and cat of the .gcno and .gcda that are read, as what reading alone costs. A scale of 4 is of four
-copies of the files, which still name the same sources: gcov passes over a file that it is given
-twice. gcovr and lcov are slow: they run at the first scale only, lcov but once. Without Perl's
-JSON::XS lcov takes three times as long: have it installed.
+`cat` of the .gcno and .gcda files that are read shows the cost of reading alone. A scale of 4 uses
+four copies of the files, which still name the same sources, because gcov ignores a file that is
+named twice. gcovr and lcov are slow: they run at the first scale only, lcov only once. Without
+Perl's JSON::XS lcov takes three times as long, so install that.
 
-Times are user + system with all children, and on the clock; the smallest and the median of the
+Times are CPU time (user + system, with all children) and wall time: the least and the median of the
 rounds. Memory is the peak of the largest process.
 """
 import argparse
@@ -32,7 +33,7 @@ FIRST_SCALE, ONCE = ("gcovr", "lcov"), ("lcov",)
 
 
 def run(command, folder, log):
-    """(processor time, clock, peak in MB) of a process with its children; its status."""
+    """Returns (CPU time, wall time, peak in MB) of a process with its children, and its status."""
     with open(log, "w") as errors:
         start = time.perf_counter()
         child = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
@@ -43,13 +44,14 @@ def run(command, folder, log):
 
 
 def files_of(folder, endings):
-    """Absolute names of the folder's files with these endings, in order."""
+    """Returns the sorted absolute names of the directory's files with these endings."""
     return sorted(str(path) for path in pathlib.Path(folder).resolve().rglob("*")
                   if path.suffix in endings)
 
 
 def copies(folder, times, out):
-    """A folder with several copies of the files that coverage reads; for one, the folder itself."""
+    """Returns a directory with `times` copies of the files that coverage reads; for one copy, the
+    directory itself."""
     folder = folder.resolve()
     if times == 1:
         return folder
@@ -62,13 +64,13 @@ def copies(folder, times, out):
 
 
 def knows(tally, command):
-    """Whether this tally has the command; the help of one that is not there is the general help."""
+    """Returns whether this tally has the command; for an unknown one it prints the general help."""
     done = subprocess.run([tally, command, "--help"], capture_output=True, text=True)
     return done.returncode == 0 and f"tally {command} " in done.stdout
 
 
 def measure(ways, repeat):
-    """{name: [(processor time, clock, peak)]} of commands that take turns; says what failed."""
+    """Runs commands in turn; returns {name: [(CPU time, wall time, peak)]}, and prints failures."""
     taken = {name: [] for name in ways}
     with tempfile.TemporaryDirectory(prefix="tally-bench-") as folder:
         log = os.path.join(folder, "errors")
@@ -88,7 +90,7 @@ def measure(ways, repeat):
 
 
 def table(taken, size):
-    """Prints a row for each: times, their ratios to tally's, speed and memory."""
+    """Prints a row for each command: times, their ratios to tally's, speed and memory."""
     print(f"  {'':6} {'rounds':>6} | {'cpu min':>9} {'median':>9} {'/tally':>7} {'/tally':>7} | "
           f"{'wall min':>9} {'median':>9} {'/tally':>7} {'/tally':>7} | {'MB/s':>6} {'peak MB':>8}")
     for name, figures in taken.items():
@@ -121,7 +123,7 @@ def main():
     peers = [peer for peer in options.peers.split(",") if shutil.which(peer)]
     for peer in set(options.peers.split(",")) - set(peers):
         print(f"{peer} is not installed: left out")
-    # Room for the arguments of a process: a quarter of the stack's limit, and at most 6 MB.
+    # Raise the limit for a process's arguments: a quarter of the stack's limit, and at most 6 MB.
     hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
     resource.setrlimit(resource.RLIMIT_STACK, (24 << 20 if hard < 0 else min(24 << 20, hard), hard))
     scales = [int(scale) for scale in options.scale.split(",")]
@@ -140,7 +142,7 @@ def main():
                 "gcov": {"tally": [tally, "gcov", "-b", *counters],
                          "gcov": ["gcov", "-j", "-t", "-b", *counters],
                          "cat": ["cat", *ran]},
-                # The sources lie where they were compiled, also of copies.
+                # The sources are where they were compiled, also those of copies.
                 "coverage": {"tally": [tally, "coverage", "-j", "1", "--root",
                                        str(options.folder), str(root)],
                              "gcov": ["gcov", "-j", "-t", "-b", *counters, *never_ran],
@@ -156,7 +158,7 @@ def main():
                 names = [name for name in ways if name in ("tally", *peers)
                          and (scale == scales[0] or name not in FIRST_SCALE)]
                 if not knows(tally, command):
-                    print(f"  tally: left out, for this one has no command `{command}`")
+                    print(f"  tally: left out, because this one has no command `{command}`")
                     names.remove("tally")
                 table(measure({name: ways[name] for name in names}, options.repeat), size)
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Write a C++ program of N template-heavy units, to be built with coverage: food for bench.py.
+"""Writes a C++ program of N template-heavy units, to be built with coverage for bench.py.
 
   make_units.py FOLDER N && ninja -C FOLDER -j1 && FOLDER/program
 
-The headers hold templates that all units share; each unit instantiates them, and the standard
-library's, mostly with types of its own, so that its notes and counters are large as in real C++.
-A unit has one of several parts, chosen by a generator with a fixed seed. The notes and counters
-that GCC 12 makes of a unit are about 250 KB together.
+The headers hold templates that all units share. Each unit instantiates these and the standard
+library's, mostly with its own types, so that its notes and counters are as large as in real C++.
+Each unit has one of several parts, which a generator with a fixed seed chooses. The notes and
+counters that GCC 12 writes for a unit are about 250 KB together.
 """
 import argparse
 import pathlib
@@ -124,7 +124,7 @@ template <class... Cases> choose(Cases...) -> choose<Cases...>;
 """,
 }
 
-# What a unit is made of: $N is its number, $K a small one of its own.
+# A unit's text. $N is its number, $K a small number of its own.
 UNIT = r"""#include "steps.h"
 #include "table.h"
 #include "text.h"
@@ -318,7 +318,7 @@ rule link
 
 
 def unit(number, chance):
-    """The source of a unit: what all have, and one part, which its function calls."""
+    """Returns the source of a unit: the common text, and one part, which its function calls."""
     part = chance.choice(list(PARTS))
     source = UNIT.replace("$PARTS", PARTS[part]).replace("$PART", part)
     return source.replace("$N", str(number)).replace("$K", str(chance.randrange(9, 40)))

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""From the end of the tests to the report: `tally-meson` beside `ninja coverage-xml` (gcovr).
+"""Measures the time of a report after the tests: `tally-meson` and `ninja coverage-xml` (gcovr).
 
   meson_bench.py FOLDER [--units 280] [--tally PATH] [--runs 5]
 
-Makes a Meson project of that many units (make_units.py) in FOLDER, once, builds it with
-b_coverage, runs its test, and measures in turn what a report of the counters takes: the table
-and Cobertura's XML by `tally coverage`, the same by `tally-meson report`, which does what both
-doors do after the tests and starts Python for it, and Meson's own target. Least, median and most, in
-seconds by the clock, and the ratios of the medians. Meson's target is slow: it runs twice.
+Makes a Meson project of that many units (make_units.py) in FOLDER, once, builds it with b_coverage,
+runs its test, and measures in turn three ways to report the counters: the table and Cobertura's XML
+by `tally coverage`; the same by `tally-meson report`, which starts Python and does what both front
+ends do after the tests; and Meson's own target. Prints the least, median and greatest wall time in
+seconds, and the ratios of the medians. Meson's target is slow and therefore runs only twice.
 """
 import argparse
 import os
@@ -62,7 +62,7 @@ def main():
     run("meson", "test", "-C", build)
     tally = shutil.which(options.tally)
     if tally is None:
-        parser.error(f"there is no {options.tally}")
+        parser.error(f"not a program: {options.tally}")
     tally = str(pathlib.Path(tally).resolve())
     os.environ["PATH"] = f"{pathlib.Path(tally).parent}{os.pathsep}{os.environ['PATH']}"
     commands = {

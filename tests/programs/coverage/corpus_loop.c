@@ -1,4 +1,4 @@
-// Small: what the fuzzer's corpus is made of. Loops and jumps on one line, a function not called.
+// A small source of the fuzzer's corpus: loops and jumps on one line, a function that never runs.
 #include <stdlib.h>
 int unused(int a) { return a ? a : 7; }
 static int odd(int n) { int s = 0; for (int i = 0; i < n; i++) if (i & 1) s += i; else s--; return s; }

@@ -1,5 +1,5 @@
-// Small: what the fuzzer's corpus is made of. Instances of a template, both constructors of a
-// class, an exception.
+// A small source of the fuzzer's corpus: instances of a template, both constructors of a class, an
+// exception.
 struct Held { Held(int n) : n(n) {} ~Held() { n = 0; } int n; };
 template <class T> T twice(T t) { if (t > 2) throw t; return t + t; }
 int main() {

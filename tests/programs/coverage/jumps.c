@@ -1,5 +1,5 @@
 /* Jumps of C: switch, goto, setjmp, a function that does not return, a computed goto, a part of a
- * function that stands in a header. */
+ * function that is in a header. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>

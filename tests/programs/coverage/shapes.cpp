@@ -1,6 +1,6 @@
-// Shapes of C++ whose lines are hard to count: instances of a template, both constructors of a
-// class, lambdas, exceptions, static initialisers, loops on one line, many statements on a line,
-// functions inlined from a header.
+// C++ code whose lines are hard to count: instances of a template, both constructors of a class,
+// lambdas, exceptions, static initializers, loops on one line, many statements on a line, functions
+// inlined from a header.
 #include <cstdio>
 #include <stdexcept>
 #include <string>

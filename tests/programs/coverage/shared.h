@@ -1,5 +1,5 @@
-// Functions of which two objects have a copy each, and the program one: in the counters of the other
-// object they did not run.
+// Two objects have a copy each of these functions, and the program has one: in the counters of the
+// other object they did not run.
 #pragma once
 
 template <int N> int in_one_line(int n) { return n > N ? n - N : N; } inline int beside_it(int n) { return n ? 2 : 3; }

@@ -1,4 +1,4 @@
-// One unit of several: the same header and the same names come through several paths.
+// A unity build of several units: the same header and the same names come through several paths.
 #include "inc/seen.h"
 #include "inc/../inc/again.h"
 #include "./linked/seen_by_link.h"

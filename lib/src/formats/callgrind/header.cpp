@@ -1,4 +1,4 @@
-// Header lines, and what is checked at the end of a part.
+// Reads header lines, and checks a part when it ends.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -9,16 +9,18 @@
 namespace tally::callgrind {
 
 namespace {
-// Names behind `event:`, of the file. Each is looked for among all.
+// The number of names that `event:` lines may describe in one file. finish() searches all events
+// for each of them.
 constexpr size_t most_described_events = 1000;
 
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 
-// Names of events end at a CR too: one that stands last could not be told from the line's end.
+// Returns whether `c` separates event names. A CR does, too: at the end of a line, a CR in a name
+// could not be distinguished from the line ending.
 bool parts_names(char c) { return is_blank(c) || c == '\r'; }
 } // namespace
 
-// "key=…" or "key:…".
+// Reads a line of the form "key=…" or "key:…".
 const char *Reader::keyed_line(const char *p) {
   if (at_end(p))
     return line_end(p) + 1;
@@ -85,7 +87,7 @@ const char *Reader::unknown_line(const char *p) {
 }
 
 const char *Reader::skipped_line(const char *p, std::string_view key) {
-  find(Severity::warning, begin_, fmt::format("{}= is left out", key));
+  find(Severity::warning, begin_, fmt::format("{}= is ignored", key));
   return line_end(p) + 1;
 }
 
@@ -160,7 +162,7 @@ bool Reader::version(const char *p) {
   if (const NumberFault fault = take_number(p, value); fault != NumberFault::none)
     return refuse_number(p, fault, "a version");
   if (value > 1)
-    return refuse(begin, fmt::format("version {} is not known here; 1 is", value_from(begin)));
+    return refuse(begin, fmt::format("version {} is not supported; 1 is", value_from(begin)));
   return true;
 }
 
@@ -178,18 +180,19 @@ bool Reader::positions(const char *p) {
       return refuse(begin, fmt::format("position {} is named twice", word));
     if (!kinds_.empty() && kinds_.back() > kind)
       find(Severity::warning, begin,
-           "positions: in another order; the numbers are read in the order instr, bb, line",
+           "positions: has another order; the numbers are read in the order instr, bb, line",
            "positions order");
     kinds_.push_back(kind);
   }
-  // KCachegrind and callgrind_annotate look for the words, and read the numbers in one order.
+  // KCachegrind and callgrind_annotate only check which words are there, and read the numbers in
+  // this fixed order.
   std::ranges::sort(kinds_);
   return true;
 }
 
 bool Reader::events(const char *p) {
   if (!event_names_.empty() && events_part_ == part_index_)
-    find(Severity::warning, begin_, "events: stands twice; what it says last counts", "events");
+    find(Severity::warning, begin_, "events: occurs twice; the last one is used", "events");
   events_part_ = part_index_;
   event_names_.clear();
   event_columns_.clear();
@@ -197,7 +200,7 @@ bool Reader::events(const char *p) {
   const auto skip = [&] {
     while (parts_names(*p))
       ++p;
-    if (*p == '\n') // the line's end is before its CR
+    if (*p == '\n') // go back to before the CRs, which belong to the line ending
       while (p[-1] == '\r')
         --p;
   };
@@ -228,7 +231,7 @@ bool Reader::events(const char *p) {
   return true;
 }
 
-// "Name", "Name : long name", "Name = formula", "Name = formula : long name".
+// Reads "Name", "Name : long name", "Name = formula" or "Name = formula : long name".
 bool Reader::event(std::string_view value) {
   const auto trimmed = [](std::string_view text) {
     while (!text.empty() && parts_names(text.front()))
@@ -239,7 +242,7 @@ bool Reader::event(std::string_view value) {
   };
   const size_t name_end = std::min(value.find_first_of(" \t\r=:"), value.size());
   if (name_end == 0)
-    return refuse(begin_, "expected the name of an event behind event:");
+    return refuse(begin_, "expected the name of an event after event:");
   EventDetails details{std::string(value.substr(0, name_end)), {}, {}};
   std::string rest = trimmed(value.substr(name_end));
   const size_t colon = std::min(rest.find(':'), rest.size());
@@ -250,7 +253,7 @@ bool Reader::event(std::string_view value) {
     details.formula = trimmed(std::string_view(rest).substr(1));
   else if (!rest.empty())
     find(Severity::error, begin_,
-         fmt::format("expected '=' or ':' behind the event's name, found '{}'", rest));
+         fmt::format("expected '=' or ':' after the event's name, found '{}'", rest));
   const auto [at, added] = details_of_event_.try_emplace(details.name, event_details_.size());
   if (!added) {
     event_details_[at->second] = std::move(details);
@@ -323,12 +326,12 @@ bool Reader::totals(const char *p) {
       told = true;
     }
   }
-  for (; i < event_names_.size() && !told; ++i) { // those left out are 0
+  for (; i < event_names_.size() && !told; ++i) { // missing numbers mean 0
     const size_t column = event_columns_[i];
     if (column >= sums.size() || sums[column] == 0 || is_negative(column))
       continue;
     find(Severity::error, p,
-         fmt::format("totals: says nothing of {}, but the lines add up to {}", event_names_[i],
+         fmt::format("totals: has no number for {}, but the lines add up to {}", event_names_[i],
                      sums[column]));
     told = true;
   }
@@ -342,7 +345,8 @@ CostPartId Reader::part() {
     const auto has = [&](Kind kind) { return std::ranges::find(kinds_, kind) != kinds_.end(); };
     const CostProfile &so_far = builder_.so_far();
     const bool first = so_far.parts().size() == 0;
-    // Without any, all lines are unknown: a profile that is written has positions.
+    // Without position words all lines are unknown, but the profile still has the position `line`,
+    // because a profile that is written needs one.
     builder_.set_positions(has(instr) || (!first && so_far.has_addresses),
                            has(line) || kinds_.empty() || (!first && so_far.has_lines),
                            has(bb) || (!first && so_far.has_basic_blocks));
@@ -367,16 +371,16 @@ bool Reader::end_part() {
   if (!any_header_ && !has_rows_)
     return true;
   const CostPartId id = part();
-  // Another part may have more events: the numbers must not become costs of those.
+  // Drop surplus numbers. Another part may have more events, and must not get them as its costs.
   if (header_.summary.size() > event_columns_.size()) {
     diagnostics_.add(Severity::error, "more numbers in summary: than events", source_,
                      summary_where_);
     header_.summary.resize(event_columns_.size());
   }
-  // What came behind the first row.
+  // The part was added at its first row. Copy the headers that came after that.
   CostPart &part = builder_.part(id);
   part = header_;
-  if (!same_columns_) { // the model's order of events
+  if (!same_columns_) { // bring the summary into the model's order of events
     part.summary.clear();
     for (size_t i = 0; i < header_.summary.size(); ++i) {
       part.summary.resize(std::max<size_t>(part.summary.size(), event_columns_[i] + 1), 0);
@@ -388,7 +392,7 @@ bool Reader::end_part() {
   for (size_t e = 0; e < sums.size(); ++e)
     if (!checked_add(all_totals_[e], sums[e]))
       return refuse_sum(begin_, e);
-  // Said once is enough.
+  // A summary that equals the totals adds no information.
   const auto at = [](std::span<const uint64_t> values, size_t e) {
     return e < values.size() ? values[e] : 0;
   };
@@ -404,7 +408,7 @@ bool Reader::end_part() {
     const uint64_t sum = column < sums.size() ? sums[column] : 0;
     if (sum == header_.summary[i] || is_negative(column))
       continue;
-    if (summary_behind_) { // Xdebug's time, which holds its own
+    if (summary_behind_) { // Xdebug's summary: includes Xdebug's own time
       diagnostics_.add(Severity::warning,
                        fmt::format("summary: says {} {}, but the lines add up to {}, which is used",
                                    header_.summary[i], event_names_[i], sum),
@@ -414,14 +418,15 @@ bool Reader::end_part() {
     cut_ = true;
     const std::string rest =
         fmt::format("the lines add up to {} of {} {}", sum, header_.summary[i], event_names_[i]);
-    // Others than these never write totals:, and lsprof's summary: is no sum.
+    // Other tools never write totals:, and lsprof's summary: is not a sum.
     if (!writes_totals_) {
       find(Severity::warning, begin_,
            "there is no totals: line, and " + rest + ": the file may be truncated", "truncated");
       return true;
     }
     find(Severity::error, begin_, "truncated: there is no totals: line, and " + rest, "truncated");
-    // Whoever writes it again must not make it look whole.
+    // Record the truncation in the profile, so that the file does not look complete when it is
+    // written again.
     CostPart &cut = builder_.part(id);
     cut.summary.clear();
     cut.descriptions.emplace_back(builder_.intern("Truncated"), builder_.intern(rest));

@@ -1,5 +1,5 @@
-// The smallest pieces of a line. Every line ends in '\n', so no check for the end of the buffer is
-// needed: '\n' is no digit, no blank and no sign.
+// Reads the tokens of a line. Every line ends in '\n', which is neither a digit nor a blank nor a
+// sign, so no function checks for the end of the buffer.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline const char *skip_blanks(const char *p) {
   return p;
 }
 
-// At the end of the line, or at the CR before it.
+// Returns whether `p` is at the end of the line, or at the CRs directly before it.
 inline bool at_end(const char *p) {
   while (*p == '\r')
     ++p;
@@ -39,7 +39,7 @@ inline int hex_digit(char c) {
 
 NumberFault take_rare_number(const char *&p, uint64_t &value);
 
-// "123" or "0x7b". `p` goes behind it; stays where it was when there is a fault.
+// Reads "123" or "0x7b" and moves `p` past it. On a fault, `p` and `value` stay unchanged.
 inline NumberFault take_number(const char *&p, uint64_t &value) {
   if (!is_digit(*p))
     return NumberFault::not_a_number;

@@ -1,4 +1,4 @@
-// Compressed names: "(7) main" defines, "(7)" stands for it.
+// Compressed names: "(7) main" defines an id, "(7)" refers to it.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,8 @@ inline bool begins_id(std::string_view text) {
   return text.size() > 1 && text[0] == '(' && is_digit(text[1]);
 }
 
-// The id that the text is and nothing else, "(12)": of such pieces names are made.
+// Returns the id if the text is exactly one id in its canonical form, such as "(12)". Nested names
+// consist of such pieces.
 inline std::optional<uint64_t> whole_id(std::string_view text) {
   if (!begins_id(text) || text.back() != ')')
     return {};
@@ -33,13 +34,13 @@ inline std::optional<uint64_t> whole_id(std::string_view text) {
 }
 
 struct NameEntry {
-  StringId name = none<StringId>; // none: not defined
-  uint32_t part = 0;              // of the definition
-  uint64_t line = 0;              //
+  StringId name = none<StringId>; // none if the id is not defined
+  uint32_t part = 0;              // the part of the definition
+  uint64_t line = 0;              // the line of the definition
 };
 
-// Ids are sparse and in any order. Small ones are found by index: the index is no longer than eight
-// times as many as there are, so that one large id costs nothing.
+// Maps ids to names. Ids are sparse and come in any order. Small ones are array indices: the array
+// has at most 1024 entries plus eight for each definition, so that a large id does not enlarge it.
 class NameTable {
 public:
   const NameEntry *find(uint64_t id) const {

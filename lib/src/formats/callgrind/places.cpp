@@ -1,4 +1,4 @@
-// Lines that name objects, files and functions.
+// Reads the lines that name objects, files and functions.
 #include <fmt/format.h>
 
 #include "formats/callgrind/reader.h"
@@ -8,11 +8,12 @@ namespace tally::callgrind {
 namespace {
 constexpr std::array<std::string_view, 3> table_words{"object", "file", "function"};
 
-// A name made of ids may be far longer than its line; more than this, each counted once, is no
-// compression but a bomb.
+// The most bytes that names made of ids may have, with each different name counted once. Such a
+// name may be far longer than its line, so a small malicious file could otherwise exhaust memory.
 constexpr size_t most_expanded_bytes = size_t{64} << 20;
 
-// A CR that blanks follow does not end the line, and is no name either.
+// Skips blanks and CRs. A CR before other characters does not end the line, and does not begin a
+// name either.
 const char *skip_to_name(const char *p) {
   while (is_blank(*p) || *p == '\r')
     ++p;
@@ -34,7 +35,7 @@ StringId Reader::name_of(uint64_t id, Table table, const char *at) {
   return entry->name;
 }
 
-// "(4080)'(4053)'2": ids and words, joined by '.
+// Expands a nested name: ids and words that are joined by ', such as "(4080)'(4053)'2".
 bool Reader::take_nested(std::string_view text, Table table, std::string &name, const char *at) {
   while (true) {
     const size_t end = std::min(text.find('\''), text.size());
@@ -75,11 +76,11 @@ bool Reader::take_name(const char *p, Table table, StringId &name) {
     return refuse_number(p, fault, "an id");
   if (*p != ')')
     return refuse(p,
-                  fmt::format("expected ')' behind an id, found '{}'", line_from(p).substr(0, 1)));
+                  fmt::format("expected ')' after an id, found '{}'", line_from(p).substr(0, 1)));
   ++p;
   std::string_view rest = line_from(p);
   std::string joined;
-  if (rest.starts_with('\'')) { // no id of its own
+  if (rest.starts_with('\'')) { // a nested name, which defines no id
     if (!take_nested(text, table, joined, at))
       return false;
     name = known(intern_expanded(joined));
@@ -106,7 +107,8 @@ bool Reader::take_name(const char *p, Table table, StringId &name) {
   return true;
 }
 
-// Keys "ob", "fl", "fi", "fe", "fn", "cob", "cfi", "cfl", "cfn", "jfi", "jfn", "frfn".
+// Reads a line with one of the keys "ob", "fl", "fi", "fe", "fn", "cob", "cfi", "cfl", "cfn",
+// "jfi", "jfn" and "frfn".
 const char *Reader::place_line(const char *key, const char *p, size_t length) {
   const std::string_view word(key, length);
   const char kind = key[length - 1]; // ob: b; files: l, i, e; functions: n
@@ -129,7 +131,7 @@ const char *Reader::place_line(const char *key, const char *p, size_t length) {
   } else if (word == "fi" || word == "fe") {
     line_file_ = name;
     block_open_ = false;
-    // lsprof writes no fl= at all: there is no other file that its functions could be of.
+    // lsprof never writes fl=, so its functions can only belong to the file of fi= or fe=.
     if (!file_told_) {
       find(Severity::warning, begin_, fmt::format("{}= before any fl= is read as fl=", word),
            "fi before fl");

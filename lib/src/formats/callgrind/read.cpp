@@ -1,4 +1,4 @@
-// Rows: self costs, calls, jumps. FORMAT.md tells the rules.
+// Reads rows: self costs, calls and jumps. FORMAT.md has the rules.
 #include "formats/callgrind/read.h"
 
 #include <algorithm>
@@ -105,7 +105,7 @@ bool Reader::add(std::string_view lines) {
     if (!p)
       return false;
     if (p - begin_ > 1 && p[-2] == '\r' && !crlf_) {
-      crlf_ = true; // once: it is the same in all lines
+      crlf_ = true; // report this once, for the other lines are alike
       find(Severity::warning, p - 2, "lines end in CR LF");
     }
   }
@@ -137,7 +137,7 @@ bool Reader::take_position(const char *&p, Position &at) {
                                                        base_[kind], number));
     }
     if (!is_blank(*p) && *p != '\n' && !at_end(p)) {
-      // KCachegrind's ranges: "10+3", "10:12". The costs are of all of it; they stay at its begin.
+      // KCachegrind knows ranges: "10+3", "10:12". Their cost is recorded at their beginning.
       if ((*p == '+' || *p == '-' || *p == ':') && is_digit(p[1])) {
         find(Severity::warning, begin, "a range of positions is read as its beginning",
              "position range");
@@ -147,7 +147,7 @@ bool Reader::take_position(const char *&p, Position &at) {
           return refuse_number(p, fault, "a position");
       }
       if (!is_blank(*p) && !at_end(p))
-        return refuse(p, fmt::format("expected a blank behind a position, found '{}'",
+        return refuse(p, fmt::format("expected a blank after a position, found '{}'",
                                      line_from(p).substr(0, 1)));
     }
     if (kind == line && value > std::numeric_limits<uint32_t>::max())
@@ -177,14 +177,14 @@ bool Reader::take_costs(const char *&p) {
                                        width == 1 ? "is" : "are", width));
     row_[costs_++] = value;
     if (!is_blank(*p) && *p != '\n' && !at_end(p))
-      return refuse_number(p, NumberFault::not_a_number, "a blank behind a cost");
+      return refuse_number(p, NumberFault::not_a_number, "a blank after a cost");
   }
   p = line_end(p) + 1;
   return true;
 }
 
-// Xdebug's memory, which goes up and down. The model has unsigned costs: what is left of such an
-// event would be wrong, so all of it is left out.
+// Xdebug's memory event has negative costs. The model has unsigned costs, and a sum without the
+// negative ones would be wrong, so the whole event is left out.
 bool Reader::take_negative(const char *&p, size_t event) {
   if (*p != '-' || event_names_.size() < 2 || event >= event_names_.size())
     return false;
@@ -193,7 +193,7 @@ bool Reader::take_negative(const char *&p, size_t event) {
   if (take_number(number, value) != NumberFault::none)
     return false;
   find(Severity::warning, p,
-       fmt::format("event {} has negative costs; the event is left out", event_names_[event]),
+       fmt::format("event {} has negative costs; the event is ignored", event_names_[event]),
        "negative " + event_names_[event]);
   const size_t column = event_columns_[event];
   negative_.resize(std::max(negative_.size(), column + 1), false);
@@ -207,7 +207,7 @@ bool Reader::take_count(const char *&p, uint64_t &count, std::string_view expect
   if (const NumberFault fault = take_number(p, count); fault != NumberFault::none)
     return refuse_number(p, fault, expected);
   if (!is_blank(*p) && *p != '/' && !at_end(p))
-    return refuse_number(p, NumberFault::not_a_number, "a blank behind a count");
+    return refuse_number(p, NumberFault::not_a_number, "a blank after a count");
   return true;
 }
 
@@ -219,7 +219,7 @@ bool Reader::open_block() {
   if (function_ == none<StringId>)
     return refuse(begin_, "costs before any fn= line");
   if (totals_seen_)
-    find(Severity::error, begin_, "lines with costs behind totals:", "behind totals");
+    find(Severity::error, begin_, "lines with costs after totals:", "behind totals");
   const CostPartId in = part();
   builder_.begin_block(
       in,
@@ -238,7 +238,7 @@ const char *Reader::cost_line(const char *p) {
   if (pending_ == Pending::jump_source) {
     p = skip_blanks(p);
     if (!at_end(p))
-      find(Severity::warning, p, "a jump's line has costs, which are left out", "jump cost");
+      find(Severity::warning, p, "a jump's line has costs, which are ignored", "jump cost");
     jump_.from = in_model(at);
     builder_.add_jump(jump_);
     pending_ = Pending::nothing;
@@ -266,7 +266,7 @@ const char *Reader::cost_line(const char *p) {
   }
   base_ = at;
   if (const auto event = builder_.add_cost(in_model(at), costs)) {
-    // Behind the positions stand the costs in the file's order.
+    // The costs follow the positions in the file's order; report the one that overflowed.
     for (size_t i = 0; i < costs_; ++i) {
       costs_at = skip_blanks(costs_at);
       if (event_columns_[i] == *event)
@@ -293,19 +293,19 @@ const char *Reader::call_line(const char *p) {
   p = skip_blanks(p);
   Position target{};
   if (at_end(p) && !kinds_.empty()) {
-    find(Severity::warning, p, "calls= without the position that is called", "no call target");
+    find(Severity::warning, p, "calls= without the position of its target", "no call target");
   } else if (!take_position(p, target)) {
     return nullptr;
   }
   p = skip_blanks(p);
-  // Xdebug writes a 0 for an address that it does not have: nothing is lost.
+  // Xdebug writes a 0 for an address that it does not have. Ignoring it loses nothing.
   while (*p == '0' && (is_blank(p[1]) || at_end(p + 1)))
     p = skip_blanks(p + 1);
   if (!at_end(p))
-    find(Severity::warning, p, "more numbers behind calls= than positions need; they are left out",
+    find(Severity::warning, p, "more numbers after calls= than positions need; they are ignored",
          "call target");
   call_.target = in_model(target);
-  // What stands behind cfn= is of this call, too: lsprof writes it there.
+  // A cfi= or cob= between cfn= and calls= describes this call, too. lsprof writes cfi= there.
   if (call_file_ != none<StringId>)
     callee_file_ = std::exchange(call_file_, none<StringId>);
   if (call_object_ != none<StringId>)
@@ -326,7 +326,7 @@ const char *Reader::jump_line(const char *p, bool conditional) {
   if (!count(jump_.executed))
     return nullptr;
   if (conditional) {
-    // Valgrind writes followed/executed, its manual tells executed, a blank, followed.
+    // Valgrind writes followed/executed; its manual has executed, a blank, and followed.
     const bool slash = *p == '/';
     p += slash;
     if (!slash)
@@ -341,7 +341,7 @@ const char *Reader::jump_line(const char *p, bool conditional) {
     return nullptr;
   p = skip_blanks(p);
   if (!at_end(p))
-    find(Severity::warning, p, "more numbers behind a jump than positions need; they are left out",
+    find(Severity::warning, p, "more numbers after a jump than positions need; they are ignored",
          "jump target");
   jump_.target = in_model(target);
   if (jump_file_ != none<StringId>)
@@ -349,7 +349,7 @@ const char *Reader::jump_line(const char *p, bool conditional) {
   if (jump_function_ != none<StringId>)
     jump_.target_function = builder_.add_function(
         jump_function_, file(jump_file_ == none<StringId> ? line_file_ : jump_file_),
-        builder_.add_object(function_object_)); // no line tells another
+        builder_.add_object(function_object_)); // no line can name another object
   jump_file_ = jump_function_ = none<StringId>;
   pending_ = Pending::jump_source;
   pending_where_ = where(begin_);
@@ -398,7 +398,8 @@ Result<Profile> read(ByteSource &source, Diagnostics &diagnostics) {
     break;
   }
   auto profile = reader.finish();
-  // Half a line makes no sense where the file is cut; where it is not, it is no half.
+  // An error in an incomplete last line is a consequence of the truncation. If the file is not
+  // truncated, it is an error like any other.
   if (half_line && !reader.is_cut())
     return fail(std::move(*half_line));
   if (!profile)

@@ -21,7 +21,7 @@ constexpr std::string_view blanks = " \t\r\n";
 
 class Writer {
 public:
-  // The sum has begun; `counted` is its one input.
+  // `sum.begin()` has been called; `counted` is its only input.
   Writer(Sum &sum, const CostProfile &counted, const WriteOptions &options)
       : sum_(sum), p_(sum.names()), counted_(counted), options_(options), row_(p_.events().size()) {
     objects_.numbers.resize(p_.strings.size());
@@ -31,7 +31,7 @@ public:
 
   Result<Written> run() {
     reserve_ids();
-    // About a line for each row: pages that stay empty cost nothing, growing does.
+    // Reserve about a line for each row. Pages that stay unused cost nothing; growing copies.
     const size_t rows =
         size_t{counted_.cost_count()} + counted_.call_count() + counted_.jump_count();
     out_.bytes.reserve(rows * 24);
@@ -43,35 +43,36 @@ public:
     }
     to_.flush();
     if (replaced_newlines_)
-      out_.lost.push_back("line breaks inside of names (written as blanks)");
+      out_.lost.push_back("line breaks in names (written as blanks)");
     if (trimmed_)
       out_.lost.push_back("blanks before names");
     if (uncounted_calls_)
       out_.lost.push_back(
-          "for callgrind_annotate, calls whose number is 0: it takes their cost for self cost");
+          "for callgrind_annotate, calls whose number is 0 (it counts their cost as self cost)");
     return std::move(out_);
   }
 
 private:
-  // Names are numbered as they are first used. Each part defines its own: readers disagree on
-  // whether a number holds from part to part.
+  // Numbers names in the order of their first use. Each part defines its own ids, because readers
+  // disagree on whether an id of an earlier part is still valid.
   struct Names {
     struct Number {
-      uint32_t part = none_part; // in which it was given
+      uint32_t part = none_part; // the part in which the number was assigned
       uint64_t number = 0;
     };
     static constexpr uint32_t none_part = UINT32_MAX;
-    std::vector<Number> numbers; // by StringId; of functions by CostFunctionId
+    std::vector<Number> numbers; // indexed by StringId, for functions by CostFunctionId
     uint64_t last = 0;
   };
 
   void reserve_ids();
-  // `block`: the part's first, where it has any. Returns the block behind its last.
+  // Writes a part. `block` is the next block of the sum, null at the end; it belongs to a later
+  // part if this part has no rows. Returns the block after the part's last one.
   Result<const SumBlock *> write_part(CostPartId part, const SumBlock *block);
   void write_header(CostPartId part);
   void begin_function(CostFunctionId function);
   void end_function();
-  bool write_block(const SumBlock &block); // false: sum_.error()
+  bool write_block(const SumBlock &block); // false on failure, with the reason in sum_.error()
   bool write_call(const SumBlock &block, size_t row);
   void write_jump(const CostJump &jump);
 
@@ -79,13 +80,14 @@ private:
   void number(uint64_t value, int base = 10) { to_.put(value, base); }
   void name(std::string_view key, Names &names, StringId id) { name(key, names, id, index_of(id)); }
   void name(std::string_view key, Names &names, StringId id, uint32_t which);
-  // An id for each function, not for each name: KCachegrind takes it for name, file and object.
+  // Assigns an id to each function, not to each name, because KCachegrind takes the id to stand for
+  // name, file and object together.
   void function(std::string_view key, CostFunctionId id) {
     name(key, functions_, p_.functions()[id].name, index_of(id));
   }
   void subposition(uint64_t value, uint64_t base, bool relative, bool hex);
   void position(const CostPosition &at, bool relative = true);
-  void costs(); // of row_
+  void costs(); // writes row_
   void header_line(std::string_view key, std::string_view value) {
     text(key);
     text(": ");
@@ -97,25 +99,25 @@ private:
   std::string event_name(const CostEvent &event) const;
 
   Sum &sum_;
-  const CostProfile &p_;       // names and headers
-  const CostProfile &counted_; // totals
+  const CostProfile &p_;       // has the names and headers
+  const CostProfile &counted_; // has the totals
   const WriteOptions &options_;
   Written out_;
   TextSink to_{out_.bytes};
   bool replaced_newlines_ = false, trimmed_ = false, uncounted_calls_ = false;
 
-  std::set<uint64_t> reserved_; // ids that names are made of, and which stand for nothing
+  std::set<uint64_t> reserved_; // undefined ids that occur in names; never assigned
   uint32_t part_ = 0;
   Names objects_, files_, functions_;
   std::vector<uint64_t> row_;
-  StringId object_{}, file_{}; // what is in force; file_: of fl=
+  StringId object_{}, file_{}; // the last ob= and fl= lines
   bool object_known_ = false, file_known_ = false;
-  StringId line_file_{};             // of fl=, fi= or fe=
-  std::optional<CostPosition> base_; // of relative positions, where both rules agree on it
+  StringId line_file_{};             // the last fl=, fi= or fe= line
+  std::optional<CostPosition> base_; // base of relative positions; none where the two rules differ
 };
 
-// Names like "(5)" and "(5)'2" come from files that use an id and do not define it. They are
-// written so again: with an id of their own, and (5) left undefined.
+// Reserves the ids in names like "(5)" and "(5)'2", which come from files that use an id and do not
+// define it. Such a name gets another id, and 5 stays undefined in the file that is written.
 void Writer::reserve_ids() {
   for (uint32_t i = 0; i < p_.strings.size(); ++i) {
     std::string_view rest = p_.strings[static_cast<StringId>(i)];
@@ -133,7 +135,7 @@ void Writer::reserve_ids() {
 }
 
 void Writer::one_line(std::string_view value) {
-  // A CR before the line's end would be taken for a part of that.
+  // A reader would take a CR at the end of the line for a part of the line ending.
   if (value.find('\n') == value.npos && !value.ends_with('\r')) {
     text(value);
     return;
@@ -143,7 +145,7 @@ void Writer::one_line(std::string_view value) {
     to_.put(c == '\n' || c == '\r' ? ' ' : c);
 }
 
-// Blanks part the names of events.
+// Returns the name with blanks replaced by '_', because blanks separate the names of events.
 std::string Writer::event_name(const CostEvent &event) const {
   std::string name(p_.strings[event.name]);
   std::ranges::replace_if(
@@ -152,7 +154,7 @@ std::string Writer::event_name(const CostEvent &event) const {
 }
 
 void Writer::name(std::string_view key, Names &names, StringId id, uint32_t which) {
-  // Readers take blanks before a name away; a blank one would be an id without a name.
+  // Readers strip blanks before a name, so a blank name would look like an id without a name.
   std::string_view value = p_.strings[id];
   value.remove_prefix(std::min(value.find_first_not_of(blanks), value.size()));
   trimmed_ |= value.size() != p_.strings[id].size();
@@ -200,7 +202,7 @@ void Writer::subposition(uint64_t value, uint64_t base, bool relative, bool hex)
     return to_.put('*');
   const bool up = value > base;
   const uint64_t difference = up ? value - base : base - value;
-  // Whichever is shorter; of a small difference no number is.
+  // Write whichever is shorter. No absolute number is shorter than a difference of one digit.
   if (difference >= 10 && digits(value, hex ? 16 : 10) + (hex ? 2 : 0) < 1 + digits(difference, 10))
     return whole();
   to_.put(up ? '+' : '-');
@@ -272,7 +274,8 @@ void Writer::write_header(CostPartId id) {
   const CostPart &part = p_.parts()[id];
   if (index_of(id) == 0) {
     text("# callgrind format\nversion: 1\n");
-    // Before `cmd:`, which may be long: KCachegrind looks for it in the first 2047 bytes.
+    // `creator:` goes before `cmd:`, which may be long, because KCachegrind looks for it in the
+    // first 2047 bytes.
     header_line("creator",
                 p_.strings[p_.creator].empty() ? "tally-" TALLY_VERSION : p_.strings[p_.creator]);
   } else {
@@ -333,7 +336,7 @@ void Writer::begin_function(CostFunctionId id) {
 }
 
 void Writer::end_function() {
-  if (line_file_ != file_) // some readers would stay in the other file
+  if (line_file_ != file_) // some readers would continue in the other file
     name("fe", files_, file_);
 }
 
@@ -342,7 +345,8 @@ bool Writer::write_block(const SumBlock &block) {
   if (file != line_file_)
     name(file == file_ ? "fe" : "fi", files_, file);
   line_file_ = file;
-  // Costs, calls and jumps of one position stand together.
+  // Writes the calls and jumps before the position `end`, so that those of one position follow its
+  // cost directly. Null means all that remain.
   size_t call = 0, jump = 0;
   const auto before = [&](const CostPosition *end) {
     while (true) {
@@ -387,7 +391,7 @@ bool Writer::write_call(const SumBlock &block, size_t row) {
   if (!sum_.call_values(row, row_))
     return false;
   costs();
-  // The two rules for the base of what follows agree only where the call stands on the base.
+  // The two rules for the next base agree only if the call is at the current base.
   if (base_ != call.from)
     base_.reset();
   return true;

@@ -4,7 +4,7 @@
 
 namespace tally::callgrind {
 
-// FORMAT.md tells the order and what is written how.
+// Writes the profile in the canonical order and the form that FORMAT.md describes.
 Result<Written> write(const CostProfile &profile, const WriteOptions &options);
 
 } // namespace tally::callgrind

@@ -17,21 +17,21 @@ namespace tally::cobertura {
 
 namespace {
 
-// Rounded down: 1 is said of nothing that lacks something. Where there is nothing to cover it is 1,
-// as Cobertura has it.
+// Returns the share with four decimal places. It is rounded down, so that 1.0000 means complete
+// coverage. If there is nothing to cover it is 1, as in Cobertura.
 std::string rate(uint64_t part, uint64_t whole) {
   const uint64_t of_10000 = whole == 0 ? 10'000 : part * 10'000 / whole;
   return fmt::format("{}.{:04}", of_10000 / 10'000, of_10000 % 10'000);
 }
 
-// As people write it, in two parts: what stands before its parameters, and these.
+// A demangled function name, split before its parameters.
 struct Signature {
   std::string name, parameters;
 };
 
 Signature signature_of(std::string name) {
   const size_t end = name.rfind(')');
-  // What may follow: " const", " &", " [clone .cold]".
+  // Only a suffix that begins with a blank may follow: " const", " &", " [clone .cold]".
   if (end == name.npos || (end + 1 < name.size() && name[end + 1] != ' '))
     return {std::move(name), ""};
   size_t open = 0;
@@ -71,15 +71,15 @@ public:
     for (const auto &[folder, files] : folders)
       add_package(packages, folder, files);
 
-    Written out{xml_.bytes(), {"where functions end"}};
+    Written out{xml_.bytes(), {"the ends of functions"}};
     if (totals.branches > 0)
-      out.lost.push_back("how often a branch was taken (how many were is written)");
+      out.lost.push_back("how often a branch was taken (how many were taken is written)");
     if (totals.outcomes > 0)
       out.lost.push_back("which terms decided a condition");
     if (!coverage.tests.empty())
       out.lost.push_back("which test reached what");
     if (demangled_)
-      out.lost.push_back("names as the linker has them (they are written as people do)");
+      out.lost.push_back("mangled names (the demangled names are written)");
     if (negative_)
       out.lost.emplace_back(negative_counts_lost);
     if (xml_.changed())
@@ -128,8 +128,9 @@ private:
       add_line(lines, line.line, line.count, file.branches_of(line));
   }
 
-  // A method's first line is the one it begins in, with the count of its calls, which tells
-  // instances apart; then come the lines that are of no function within it.
+  // Writes the methods of a file. A method's first line is the one in which it begins, with the
+  // count of its calls, which distinguishes instances. Its other lines follow, without those of
+  // functions nested in it.
   void add_methods(pugi::xml_node to, const FileCoverage &file) {
     std::vector<std::vector<const LineCoverage *>> lines_of(file.functions.size());
     FunctionOfLine function_of(file);

@@ -1,4 +1,5 @@
-// What is the same in every picture: style.css and script.js, put into assets.cpp by Meson.
+// The parts that are the same in every picture: style.css and script.js, which Meson embeds in the
+// file that it generates from assets.cpp.in.
 #pragma once
 
 #include <string_view>

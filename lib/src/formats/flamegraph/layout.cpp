@@ -7,7 +7,7 @@ namespace tally::flamegraph {
 namespace {
 
 struct Weights {
-  std::vector<int64_t> self, total; // by node
+  std::vector<int64_t> self, total; // indexed by node
   int64_t all = 0;
 };
 
@@ -19,7 +19,7 @@ Result<Weights> weights_of(const StackProfile &profile, const FrameTree &tree) {
     const int64_t value = sample.values.front();
     if (value < 0)
       return fail(ErrorCode::invalid_input, "a sample has a negative value");
-    // No overflow: validate() has added up all samples in 63 bits.
+    // This cannot overflow: validate() has checked that the sum of all samples fits in 63 bits.
     weights.self[tree.leaf(sample.stack)] += value;
     weights.all += value;
   }
@@ -30,7 +30,8 @@ Result<Weights> weights_of(const StackProfile &profile, const FrameTree &tree) {
   return weights;
 }
 
-// The nodes that are drawn. With a node its callers are, too: they are no narrower, and lower.
+// Returns which nodes are drawn. If a node is drawn, its callers are, too, because they are at
+// least as wide and nearer to the root.
 std::vector<bool> nodes_to_draw(const FrameTree &tree, const Weights &weights,
                                 const Limits &limits) {
   const int64_t narrowest =
@@ -43,7 +44,7 @@ std::vector<bool> nodes_to_draw(const FrameTree &tree, const Weights &weights,
   if (wide.size() > limits.boxes) {
     const auto last = wide.begin() + static_cast<std::ptrdiff_t>(limits.boxes);
     std::nth_element(wide.begin(), last, wide.end(), [&](uint32_t a, uint32_t b) {
-      // Callers have smaller numbers.
+      // Ties go to the smaller number, because callers have smaller numbers than their callees.
       return weights.total[a] != weights.total[b] ? weights.total[a] > weights.total[b] : a < b;
     });
     wide.erase(last, wide.end());
@@ -70,8 +71,8 @@ Result<Layout> lay_out(const StackProfile &profile, const Limits &limits) {
   layout.self_of_frames.assign(layout.frames.size(), 0);
   layout.total = weights.all;
   layout.boxes.push_back({none<uint32_t>, 0, 0, weights.all, 0, false, false});
-  std::vector<uint32_t> box_of(tree.size()); // of drawn nodes
-  std::vector<int64_t> filled{0};            // of each box: where its next callee begins
+  std::vector<uint32_t> box_of(tree.size()); // the box of each node that is drawn
+  std::vector<int64_t> filled{0};            // for each box, where its next callee begins
   for (uint32_t node = 0; node < tree.size(); ++node) {
     const FrameTree::Node &at = tree[node];
     layout.self_of_frames[at.frame] += weights.self[node];
@@ -80,7 +81,7 @@ Result<Layout> lay_out(const StackProfile &profile, const Limits &limits) {
     const bool is_root = at.parent == none<uint32_t>;
     const bool on_drawn = is_root || drawn[at.parent];
     const uint32_t caller = is_root ? 0 : box_of[at.parent];
-    // Callees that are left out keep their place.
+    // Callees that are not drawn still occupy their range.
     const int64_t begin = on_drawn ? filled[caller] : 0;
     if (on_drawn)
       filled[caller] += weights.total[node];

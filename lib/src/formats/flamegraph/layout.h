@@ -1,4 +1,4 @@
-// Where the frames of a flame graph lie, in samples and rows; nothing of pixels.
+// Computes the layout of a flame graph in samples and rows, without pixels.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 namespace tally::flamegraph {
 
 struct Limits {
-  uint32_t per_mille = 1;  // of the whole: what is narrower is not drawn
-  uint32_t boxes = 10'000; // the widest ones; bounds the file
-  uint32_t depth = 250;    // rows above the root's
+  uint32_t per_mille = 1;  // narrower frames, in thousandths of the total, are not drawn
+  uint32_t boxes = 10'000; // only the widest ones are drawn, which bounds the size of the file
+  uint32_t depth = 250;    // rows above the root's row
 };
 
-// A frame on [begin, begin + value) of the whole's [0, total). The boxes of one caller stand side
-// by side from its begin on; they and its own samples (`self`) fill it.
+// A frame that covers [begin, begin + value) of the total range [0, total). The boxes of a caller's
+// callees stand side by side from the caller's `begin` on. They and the caller's own samples
+// (`self`) fill its box.
 struct Box {
-  uint32_t frame = none<uint32_t>; // in frames; none: the root, all samples
-  uint32_t depth = 0;              // row: the root's is 0
+  uint32_t frame = none<uint32_t>; // index in frames; none for the root, which has all samples
+  uint32_t depth = 0;              // the row; the root's is 0
   int64_t begin = 0, value = 0;
   int64_t self = 0;
-  bool inlined = false; // wherever it was called there
-  bool cut = false;     // what it calls lies beyond the deepest row
+  bool inlined = false; // the function was inlined in all these samples
+  bool cut = false;     // some of its callees lie beyond the deepest row
 };
 
 struct Layout {
@@ -33,13 +34,14 @@ struct Layout {
   std::vector<Box> boxes; // callers before callees, from left to right; the root first
   std::vector<int64_t> self_of_frames;
   int64_t total = 0;
-  uint32_t depth = 0; // of the highest box
-  // What is not drawn: boxes, and the samples of the outermost of them.
+  uint32_t depth = 0; // the depth of the topmost box
+  // The number of boxes that are not drawn, and the samples of the outermost ones among them.
   uint64_t narrow = 0, deep = 0;
   int64_t narrow_value = 0, deep_value = 0;
 };
 
-// Of the first value, all threads and parts together. Views of the profile's strings.
+// Lays out the profile's first value, for all threads and parts together. The result refers to the
+// profile's strings, so the profile must outlive it.
 Result<Layout> lay_out(const StackProfile &profile, const Limits &limits = {});
 
 } // namespace tally::flamegraph

@@ -7,7 +7,7 @@ namespace tally::flamegraph {
 
 namespace {
 
-// What follows the parameters.
+// Returns whether `rest` begins with a suffix that may follow the parameters.
 bool is_suffix(std::string_view rest) {
   constexpr std::array<std::string_view, 6> suffixes{" const", " volatile", " &",
                                                      " [",     " (",        " noexcept"};
@@ -18,12 +18,12 @@ bool is_suffix(std::string_view rest) {
 } // namespace
 
 std::string_view own_name(std::string_view name) {
-  size_t begin = 0, end = name.npos; // of the component so far; its brackets are cut off
+  size_t begin = 0, end = name.npos; // the current component, without its brackets
   size_t depth = 0;
   for (size_t i = 0; i < name.size(); ++i) {
     const char c = name[i];
     if (depth == 0 && i == begin && name.substr(i).starts_with("operator"))
-      return name.substr(i); // its brackets may be its name
+      return name.substr(i); // its brackets may be part of the name
     if (c == '<' || c == '(' || c == '{' || c == '[') {
       if (depth++ == 0 && end == name.npos && c != '{')
         end = i;
@@ -32,11 +32,11 @@ std::string_view own_name(std::string_view name) {
         return name;
       constexpr std::string_view may_follow = " :(<[";
       if (--depth == 0 && i + 1 < name.size() && may_follow.find(name[i + 1]) == may_follow.npos)
-        return name; // as Go has it: main.(*T).f
+        return name; // a Go name: main.(*T).f
     } else if (depth == 0 && c == ' ') {
       if (end != name.npos && is_suffix(name.substr(i)))
         break;
-      begin = i + 1; // behind what it returns
+      begin = i + 1; // after the return type
       end = name.npos;
     } else if (depth == 0 && c == ':' && name.substr(i).starts_with("::")) {
       begin = ++i + 1;

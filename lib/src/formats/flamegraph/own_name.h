@@ -4,8 +4,9 @@
 
 namespace tally::flamegraph {
 
-// What a function of C++ or Rust is called by itself, for where the whole name does not fit: "sort"
-// of "void ns::(anonymous namespace)::sort<int>(int*) const". Other names stay whole.
+// Returns the unqualified name of a C++ or Rust function, for boxes that are too narrow for the
+// whole name: "sort" for "void ns::(anonymous namespace)::sort<int>(int*) const". Returns other
+// names whole.
 std::string_view own_name(std::string_view name);
 
 } // namespace tally::flamegraph

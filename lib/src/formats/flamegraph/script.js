@@ -1,4 +1,4 @@
-// What the picture does beyond being looked at: fits the window, zooms, searches.
+// Makes the picture interactive: fits it to the window, zooms and searches.
 'use strict';
 (() => {
   const svg = document.currentScript.closest('svg');
@@ -35,7 +35,7 @@
     return element;
   };
 
-  // How wide a character is here; letters, for no other text is longer.
+  // The width of a character in the browser's font. The probe has the widest letter.
   const character = (() => {
     const probe = make('text', {}, svg);
     probe.textContent = 'm'.repeat(100);
@@ -44,8 +44,8 @@
     return length || 7.25;
   })();
 
-  // As much of a name as fits: all of it, or the beginning of what it is without scopes; "" where
-  // that says nothing.
+  // Returns the whole name if it fits, otherwise the beginning of the name without scopes, or "" if
+  // there is room for less than three characters.
   function fitting(frame, room) {
     const whole = beginning(frame.name, room);
     return whole === frame.name ? whole : beginning(frame.own, room);
@@ -59,7 +59,7 @@
     let used = 0;
     let kept = 0; // letters that fit beside an ellipsis
     for (const letter of letters) {
-      used += letter.codePointAt(0) > 0x7ff ? 2 : 1; // may be wide
+      used += letter.codePointAt(0) > 0x7ff ? 2 : 1; // the letter may be a wide one
       if (used > columns)
         return letters.slice(0, kept).join('') + '\u2026';
       if (used < columns)
@@ -104,7 +104,7 @@
     reset.disabled = zoomed === root;
   }
 
-  // Returns how high the legend is.
+  // Places the legend's entries from `y` on and returns the height of the legend.
   function draw_legend(y) {
     let x = margin;
     let line = 0;
@@ -128,7 +128,7 @@
       svg.setAttribute('width', width);
       svg.setAttribute('height', height);
       svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
-      // Beside a scroll bar there is less room; not every browser tells it of a picture.
+      // A scroll bar reduces the width. Not every browser reports the reduced width for an SVG.
       const room = document.documentElement.clientWidth;
       if (height <= window.innerHeight || room <= 0 || room >= width)
         break;
@@ -165,7 +165,8 @@
     say(frame);
   }
 
-  // The frame that an arrow key leads to: what is called (its widest), the caller, a neighbour.
+  // Returns the frame that an arrow key selects: the widest callee, the caller, or a neighbour in the
+  // row. Returns undefined if there is none.
   function neighbour(from, key) {
     const shown = frames.filter(frame => frame.shown);
     if (key === 'ArrowLeft' || key === 'ArrowRight') {
@@ -189,14 +190,14 @@
     input.removeAttribute('aria-invalid');
     matched.textContent = '';
     try {
-      // As many editors have it: capitals matter where some are typed.
+      // As in many editors, the search is case-sensitive if the expression has a capital letter.
       pattern = wanted === '' ? null : new RegExp(wanted, /[A-Z]/.test(wanted) ? '' : 'i');
     } catch (error) {
       input.setAttribute('aria-invalid', 'true');
-      matched.textContent = 'no regular expression';
+      matched.textContent = 'invalid regular expression';
     }
     let sum = 0;
-    let end = 0; // of what was counted: frames inside of it are in the sum
+    let end = 0; // the end of the counted range; frames inside of it are already in the sum
     for (const frame of frames) {
       const hit = pattern !== null && frame !== root &&
                   (pattern.test(frame.name) || pattern.test(frame.own));
@@ -279,7 +280,7 @@
     }
     event.preventDefault();
   });
-  // The head stays in sight.
+  // Keep the head visible while the page scrolls.
   const follow = () => {
     const y = Math.max(0, -svg.getBoundingClientRect().top);
     by_id('head').setAttribute('transform', `translate(0 ${y})`);
@@ -291,6 +292,6 @@
   for (const frame of frames.slice(1))
     frame.group.setAttribute('tabindex', '-1');
   resize();
-  window.scrollTo(0, svg.getBoundingClientRect().height); // to the root
+  window.scrollTo(0, svg.getBoundingClientRect().height); // scroll to the root at the bottom
   follow();
 })();

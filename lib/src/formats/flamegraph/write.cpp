@@ -16,15 +16,17 @@ namespace tally::flamegraph {
 
 namespace {
 
-// In pixels. The script lays the picture out again for the window; this is how it looks without.
+// Sizes in pixels. The script lays out the picture again to fit the window; without the script the
+// picture has these sizes.
 constexpr double picture_width = 1200, margin = 10, row_height = 18, legend_height = 20;
-constexpr double character = 7.25;    // of the font in style.css: 12 px, 0.602 em each
+constexpr double character = 7.25;    // width in the font of style.css: 0.602 em of 12 px
 constexpr size_t longest_text = 1000; // names from the C++ library reach several hundred
-constexpr size_t most_colours = 8;    // c1 … c8 of style.css; c0 is for what is left
+constexpr size_t most_colours = 8;    // c1 … c8 in style.css; c0 is for all other objects
 
 bool begins_utf8(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
-// At most `columns` of valid UTF-8, with an ellipsis where some is cut off.
+// Returns at most `columns` columns of the text, which is valid UTF-8, with an ellipsis if it is
+// shortened.
 std::string cut_to(std::string_view text, size_t columns) {
   size_t used = 0, kept = 0; // kept: bytes that fit beside an ellipsis
   for (size_t at = 0; at < text.size(); ++at) {
@@ -32,7 +34,8 @@ std::string cut_to(std::string_view text, size_t columns) {
       continue;
     if (used < columns)
       kept = at;
-    // East Asian characters are two wide; what is not Latin, Greek or Cyrillic may be.
+    // East Asian characters are two columns wide. Count all of three bytes and more as two, because
+    // only those of up to two bytes (Latin, Greek, Cyrillic and others) are surely narrow.
     used += static_cast<unsigned char>(text[at]) >= 0xE0 ? 2 : 1;
     if (used > columns)
       return std::string(text.substr(0, kept)) + "…";
@@ -59,7 +62,8 @@ std::string duration(uint64_t period_ns) {
                      : fmt::format("{} ns", period_ns);
 }
 
-// The name in so many columns: whole, else what it is without scopes and parameters.
+// Returns the name if it fits in `columns`, otherwise `own`, its form without scopes and
+// parameters, shortened if necessary.
 std::string fitting(const std::string &name, const std::string &own, size_t columns) {
   const std::string whole = cut_to(name, columns);
   return whole == name ? whole : cut_to(own, columns);
@@ -69,7 +73,8 @@ std::string frames(uint64_t count) {
   return fmt::format("{} frame{}", count, count == 1 ? "" : "s");
 }
 
-// A function has the same shade wherever it stands: v0 … v2 of style.css.
+// Returns the shade (v0 … v2 in style.css) of a function. It depends only on the name, so that it
+// is the same everywhere.
 uint32_t shade_of(std::string_view name) {
   uint32_t hash = 0;
   for (const char c : name)
@@ -116,13 +121,13 @@ private:
   const Layout &layout_;
   TextSink to_;
   std::string unit_;
-  std::map<std::string_view, size_t> colour_of_; // by object
+  std::map<std::string_view, size_t> colour_of_; // by the object's name
   std::vector<LegendEntry> legend_;
   double head_ = 0;
   bool changed_ = false, was_cut_ = false;
 };
 
-// Objects in which most samples were taken have a colour of their own.
+// Assigns a separate colour to each of the objects in which most samples were taken.
 void Picture::choose_colours() {
   std::map<std::string_view, int64_t> self;
   for (size_t i = 0; i < layout_.frames.size(); ++i)
@@ -146,7 +151,7 @@ void Picture::choose_colours() {
       continue;
     }
     colour_of_[object] = i + 1;
-    const std::string_view shown = object.empty()                          ? "no object known"
+    const std::string_view shown = object.empty()                          ? "unknown object"
                                    : of_one_name[name] > 1 || name.empty() ? object
                                                                            : name;
     legend_.push_back(
@@ -189,7 +194,7 @@ void Picture::frame(const Box &box) {
   const double scale = (picture_width - 2 * margin) / static_cast<double>(layout_.total);
   const double x = margin + static_cast<double>(box.begin) * scale;
   const double width = static_cast<double>(box.value) * scale;
-  const double shown = std::max(width - (width > 3 ? 1 : 0), 0.5); // a gap beside it
+  const double shown = std::max(width - (width > 3 ? 1 : 0), 0.5); // leaves a gap to the next box
   const double y = top_of(box.depth);
   const bool is_root = box.frame == none<uint32_t>;
   const TreeFrame root{"all", {}, {}, 0};
@@ -223,7 +228,7 @@ void Picture::frame(const Box &box) {
   if (box.inlined)
     to_.put("\ninlined");
   if (box.cut)
-    to_.put(fmt::format("\nstacks go on beyond this {}th frame; no more is drawn", box.depth));
+    to_.put(fmt::format("\nstacks continue beyond this {}th frame, but are not drawn", box.depth));
   to_.put(fmt::format("</title><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>", number(x),
                       number(y), number(shown), number(row_height - 1)));
   if (const double columns = (width - 6) / character; columns >= 3)
@@ -235,7 +240,7 @@ void Picture::frame(const Box &box) {
   to_.put("</g>\n");
 }
 
-// Side by side, in as many lines as it takes.
+// Places the entries of the legend side by side, in as many lines as necessary.
 void Picture::place_legend() {
   double x = margin, y = 0;
   for (LegendEntry &entry : legend_) {
@@ -296,9 +301,9 @@ void Picture::write() {
 
 std::vector<std::string> Picture::lost() const {
   std::vector<std::string> lost = notes();
-  lost.emplace_back("addresses, and lines but those of functions");
+  lost.emplace_back("addresses, and all lines except those of functions");
   if (profile_.threads().size() > 1)
-    lost.emplace_back("which thread a sample was taken in");
+    lost.emplace_back("the thread of each sample");
   if (profile_.parts().size() > 1)
     lost.emplace_back("the parts (their sum is drawn)");
   if (profile_.value_types().size() > 1)

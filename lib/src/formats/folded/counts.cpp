@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view digits = "0123456789";
 
-// "12", "1.5" or "1.".
+// Returns whether the word is a count: "12", "1.5" or "1.".
 bool is_count(std::string_view word) {
   const size_t end = std::min(word.find_first_not_of(digits), word.size());
   return end > 0 && (end == word.size() ||
@@ -65,8 +65,8 @@ std::string_view without_blanks_behind(std::string_view text) {
 
 Form form_of(std::string_view head) {
   bool found = false, two = true;
-  // Every line: other formats too have some that end in a number ("version: 1"). A last one without
-  // its end may be cut: it counts only where there is no other.
+  // Check every line, because other formats have single lines that end in a number ("version: 1").
+  // A last line without a line break may be incomplete, so it counts only if there is no other.
   while (!head.empty() && (!found || head.find('\n') != head.npos)) {
     const std::string_view line = next_line(head);
     if (is_skipped(line))

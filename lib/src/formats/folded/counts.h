@@ -1,4 +1,4 @@
-// Lines of folded stacks and their counts, as the reader and the writer see them.
+// The lines of folded stacks and their counts, for the reader and the writer.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace tally::folded {
 
-// Counts with fractions are kept as whole numbers of a smaller unit, which the value's name tells.
-// There is one for all fractions: files of one tool have one value, whatever digits occur in them.
+// Counts with fractions are kept as whole numbers of a smaller unit, which the value's name states.
+// There is only one such unit, so that files with different numbers of digits have the same value.
 struct Unit {
   unsigned decimals;
   std::string_view prefix;
@@ -19,7 +19,7 @@ struct Unit {
 inline constexpr std::array<Unit, 2> units{{{0, ""}, {9, "nano"}}};
 
 inline std::string ticks_name(const Unit &unit) { return std::string(unit.prefix) + "ticks"; }
-// Of the differential form, which has two counts a line.
+// Return the names of the two values of the differential form, which has two counts per line.
 inline std::string before_name(const Unit &unit) {
   return unit.decimals == 0 ? "before" : ticks_name(unit) + " before";
 }
@@ -32,21 +32,22 @@ inline constexpr std::array<int64_t, 10> powers_of_ten{
 
 struct Count {
   int64_t value = 0;     // in units of 10^-decimals
-  unsigned decimals = 0; // without zeros at the end; at most those of the smallest unit
-  bool rounded = false;  // there were more
+  unsigned decimals = 0; // without trailing zeros; at most those of the smallest unit
+  bool rounded = false;  // the text has more decimals
 };
-// "12" or "1.5". Its error has no place.
+// Parses "12" or "1.5". An error has neither a source nor a position; the caller adds them.
 Result<Count> parse_count(std::string_view text);
 
 bool is_skipped(std::string_view line);
-// Where the last word begins; npos when there is no other before it.
+// Returns where the last word begins, or npos if there is nothing before it.
 size_t last_word(std::string_view line);
 std::string_view without_blanks_behind(std::string_view text);
 
-// Does every whole line of the text end in one count, or in two?
+// Says whether every whole line of a text ends in one count, or in two.
 enum class Form : uint8_t { other, one_count, two_counts };
 Form form_of(std::string_view head);
-// How much of a file tells its form: more where that does not hold its first line.
+// form_head() returns the beginning of the text that determines its form: form_bytes, or more if
+// these do not hold the whole first line.
 inline constexpr size_t form_bytes = size_t{64} << 10;
 std::string_view form_head(std::string_view text);
 

@@ -49,14 +49,14 @@ public:
   }
 
 private:
-  using Values = std::array<int64_t, 2>; // the second is of the differential form
+  using Values = std::array<int64_t, 2>; // only the differential form uses the second
 
   tl::unexpected<Error> at(size_t column, std::string message,
                            ErrorCode code = ErrorCode::invalid_input) const {
     return fail(code, std::move(message), source_.name(), Position::at_line(line_, column + 1));
   }
 
-  // By the first lines, the first one being whole.
+  // Determines the form from the beginning of the file, which holds at least the whole first line.
   Result<void> find_form() {
     for (size_t size = form_bytes;; size *= 2) {
       TALLY_TRY(head, source_.peek(size));
@@ -119,7 +119,8 @@ private:
 
   size_t width() const { return is_differential_ ? 2 : 1; }
 
-  // All counts have one unit, which becomes smaller where one needs it. False: a sum does not fit.
+  // Selects a smaller unit for all counts if this count needs it, and scales the sums. Returns
+  // false if a sum does not fit.
   bool use_unit_of(const Count &count) {
     const size_t before = unit_;
     while (units[unit_].decimals < count.decimals)
@@ -174,8 +175,8 @@ private:
   bool is_differential_ = false;
   size_t unit_ = 0;
   StackProfileBuilder builder_;
-  std::vector<Values> sums_;                           // by stack: a smaller unit changes them all
-  std::vector<bool> is_leaf_;                          // a line has that stack
+  std::vector<Values> sums_;                           // by StackId, in the unit `unit_`
+  std::vector<bool> is_leaf_;                          // by StackId: whether a line has that stack
   std::unordered_map<uint32_t, LocationId> locations_; // by the name's StringId
 };
 

@@ -11,9 +11,9 @@ namespace tally::folded {
 
 namespace {
 
-// ';' parts frames, a line break ends the stack, '#' begins a comment, blanks stand before the
-// count, and two magic numbers say that a file is packed: where a name holds what would be read as
-// these, it becomes something else.
+// Returns the name with everything replaced that a reader would misread: ';' separates frames, a
+// line break ends the stack, '#' begins a comment, blanks precede the count, and the first bytes of
+// a file may say that it is packed or how it is encoded.
 std::string frame_name(std::string_view name) {
   std::string out(name);
   for (char &c : out) {
@@ -29,10 +29,10 @@ std::string frame_name(std::string_view name) {
   return out.empty() ? "[unknown]" : out;
 }
 
-// What a line has behind its stack.
+// The counts that a line has after its stack.
 struct Values {
   Unit unit = units[0];
-  size_t count = 1; // two: of the differential form
+  size_t count = 1; // 2 in the differential form
 
   static Values of(const StackProfile &profile) {
     const auto types = profile.value_types();
@@ -56,7 +56,7 @@ struct Values {
   }
 };
 
-using Sums = std::map<std::string, std::array<int64_t, 2>>; // sorted: equal profiles, equal bytes
+using Sums = std::map<std::string, std::array<int64_t, 2>>; // sorted, for reproducible output
 
 std::string text_of(const Sums &sums, const Values &values) {
   std::string out;
@@ -114,7 +114,7 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   }
   TALLY_TRY(sums, sums_of(profile, names, values));
   out.bytes = text_of(sums, values);
-  // Where all names end in a number, that would be read as a count, too.
+  // If all names end in a number, a reader would take that for a count, too.
   if (values.count == 1 && form_of(form_head(out.bytes)) == Form::two_counts) {
     for (std::string &name : names)
       if (const size_t blank = name.find_last_of(" \t"); blank != name.npos)
@@ -125,7 +125,7 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   }
   out.lost.push_back("addresses, files and lines");
   if (profile.threads().size() > 1)
-    out.lost.push_back("which thread a sample was taken in");
+    out.lost.push_back("the thread of each sample");
   if (profile.parts().size() > 1)
     out.lost.push_back("the parts (their sum is written)");
   if (profile.value_types().size() > values.count)

@@ -9,7 +9,7 @@ using gcov::fail_at;
 
 Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source, Diagnostics &) {
   if (!gcov::is_data(bytes))
-    return fail_at(0, "is no file of counters: expected the letters gcda", source);
+    return fail_at(0, "is not a counters file: expected the letters gcda", source);
   GcovData data;
   ByteCursor cursor = gcov::cursor_of(bytes);
   TALLY_TRY(header, gcov::take_header(cursor, bytes, source));
@@ -35,9 +35,9 @@ Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
       const uint64_t missing = uint64_t{0} - static_cast<uint64_t>(int64_t{stored});
       const uint64_t size = header.bytes_in(missing);
       if (size % 8 != 0)
-        return fail_at(at, "counters whose length is no multiple of 8 bytes", source);
+        return fail_at(at, "the length of the counters is not a multiple of 8 bytes", source);
       record.zeros = true;
-      // Only how many: no memory is taken for them.
+      // Store only their number, so that a large negative length costs no memory.
       record.last = static_cast<uint32_t>(size / 8);
       data.records.push_back(record);
       continue;
@@ -47,7 +47,7 @@ Result<GcovData> read_gcov_data(std::string_view bytes, std::string_view source,
       return cut_at(at, source);
     if (counters) {
       if (payload.size() % 8 != 0)
-        return fail_at(at, "counters whose length is no multiple of 8 bytes", source);
+        return fail_at(at, "the length of the counters is not a multiple of 8 bytes", source);
       record.first = static_cast<uint32_t>(data.values.size());
       for (ByteCursor words(payload, header.big_endian); words.left() > 0;) {
         data.values.push_back(static_cast<int64_t>(words.u64()));
@@ -73,7 +73,8 @@ std::optional<GcovFunctionKey> GcovData::function_of(const GcovRecord &record) c
     return {};
   key.ident = words.u32();
   key.lineno_checksum = words.u32();
-  // Before 4.7 there is no checksum of the graph: what follows is the name that older Clang writes.
+  // Before 4.7 there is no checksum of the graph. What follows is the name that older versions of
+  // Clang write.
   if (header.version >= GcovVersion::v4_7 && words.left() >= 4)
     key.cfg_checksum = words.u32();
   return key;

@@ -25,8 +25,9 @@ bool has_magic(std::string_view head, uint32_t magic) {
   return magic_of(head, false) == magic || magic_of(head, true) == magic;
 }
 
-// Until GCC 4 a digit and two digits, "408*"; from 5 a letter for tens, a digit, a digit: "B22*" is
-// 12.2 (gcc/gcov-io.h). 0: none of these.
+// Decodes a version word (gcc/gcov-io.h). Until GCC 4 it is a digit and two digits: "408*" is 4.8.
+// From 5 on it is a letter for the tens, a digit for the ones and a digit for the minor version:
+// "B22*" is 12.2. Returns 100 * major + minor, or 0 if the word has neither form.
 uint32_t version_of(uint32_t word) {
   const auto character = [&](int index) { return static_cast<char>(word >> (24 - 8 * index)); };
   const auto digit = [&](int index) {
@@ -48,7 +49,7 @@ bool at_least(uint32_t version, GcovVersion since) {
   return version >= static_cast<uint32_t>(since);
 }
 
-// Do records follow one another from here to the end of the file?
+// Returns whether records follow one another from here to the end of the file.
 bool walks(ByteCursor cursor, const GcovHeader &header) {
   while (cursor.left() > 0) {
     const uint32_t tag = cursor.u32();
@@ -66,8 +67,8 @@ bool walks(ByteCursor cursor, const GcovHeader &header) {
   return true;
 }
 
-// How well what follows the header fits a layout: 2: to the end of the file, 1: it begins with a
-// tag (and then the file is cut, say), 0: not at all.
+// Rates how well the bytes after the header fit the layout of `header`: 2 if they are records up to
+// the end of the file, 1 if they begin with a tag (for example in a truncated file), otherwise 0.
 int fit(ByteCursor cursor, const GcovHeader &header, bool notes) {
   if (notes && header.version >= GcovVersion::v9)
     take_string(cursor, header);
@@ -92,7 +93,7 @@ tl::unexpected<Error> fail_at(size_t offset, std::string message, std::string_vi
 }
 
 tl::unexpected<Error> cut_at(size_t offset, std::string_view source) {
-  return fail_at(offset, "truncated: the file ends within what begins here", source);
+  return fail_at(offset, "truncated: the file ends within the item that begins here", source);
 }
 
 ByteCursor cursor_of(std::string_view bytes) {
@@ -118,9 +119,9 @@ Result<GcovHeader> take_header(ByteCursor &cursor, std::string_view bytes,
     return cut_at(cursor.offset(), source);
   const uint32_t version = version_of(header.version_word);
   if (version == 0)
-    return fail_at(
-        4, fmt::format("'{}' is no version of a compiler", version_text(header.version_word)),
-        source);
+    return fail_at(4,
+                   fmt::format("'{}' is not a compiler version", version_text(header.version_word)),
+                   source);
   header.version = static_cast<GcovVersion>(version);
   if (!at_least(version, GcovVersion::v12))
     return header;
@@ -128,7 +129,7 @@ Result<GcovHeader> take_header(ByteCursor &cursor, std::string_view bytes,
   GcovHeader with_checksum = header;
   with_checksum.checksum = behind.u32();
   const bool notes = is_notes(bytes);
-  // Clang writes any version in front of the older layout.
+  // Clang may write any version before the older layout.
   if (fit(behind, with_checksum, notes) < fit(cursor, header, notes))
     return header;
   cursor = behind;

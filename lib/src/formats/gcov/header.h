@@ -1,4 +1,4 @@
-// What both files begin with, and how lengths are told.
+// The header of notes and counters, and the encoding of strings.
 #pragma once
 
 #include <string_view>
@@ -12,15 +12,17 @@ namespace tally::gcov {
 
 inline constexpr uint32_t notes_magic = 0x67636e6f, data_magic = 0x67636461; // "gcno", "gcda"
 
-// Behind the magic; the cursor has the file's byte order. Which of the two layouts it is shows in
-// what follows: the other one makes no sense there.
+// Reads the header after the magic; `cursor` comes from cursor_of(). The header does not state
+// which of the two layouts the file has, so the one that fits the rest of `bytes` better is chosen.
 Result<GcovHeader> take_header(ByteCursor &cursor, std::string_view bytes, std::string_view source);
-ByteCursor cursor_of(std::string_view bytes); // behind the magic
+// Returns a cursor after the magic, in the file's byte order.
+ByteCursor cursor_of(std::string_view bytes);
 
-// A string: its length, then bytes with NULs at the end.
+// Reads a string: its length, then its bytes. Returns the bytes before the first NUL.
 std::string_view take_string(ByteCursor &cursor, const GcovHeader &header);
 
 tl::unexpected<Error> fail_at(size_t offset, std::string message, std::string_view source);
-tl::unexpected<Error> cut_at(size_t offset, std::string_view source); // the file ends there
+// Reports that the file is truncated within the item at `offset`.
+tl::unexpected<Error> cut_at(size_t offset, std::string_view source);
 
 } // namespace tally::gcov

@@ -1,4 +1,4 @@
-// Brings the counters of a data file to the functions of its notes.
+// Assigns the counters of a counters file to the functions of its notes.
 #include <algorithm>
 #include <unordered_map>
 
@@ -20,14 +20,14 @@ public:
   CoverageCounters run() {
     out_.of.resize(graph_.functions.size());
     if (notes_.header.stamp != data_.header.stamp) {
-      find("the stamp is another than that of the notes, which were made by another compilation: "
-           "counted as not run");
+      find("the stamp differs from that of the notes, which are of another compilation: counted as "
+           "not run");
       out_.none = true;
       return std::move(out_);
     }
     std::optional<GraphFunctionId> function;
     bool has_functions = false;
-    uint32_t matched = 0; // functions
+    uint32_t matched = 0; // the number of functions that match
     for (const GcovRecord &record : data_.records) {
       if (record.tag == gcov_tag_function) {
         const auto key = data_.function_of(record);
@@ -49,7 +49,7 @@ public:
     }
     out_.unknown = has_functions && matched == 0;
     if (out_.unknown && !stopped_)
-      find("no function of the counters is one of the notes: counted as not run");
+      find("the notes have none of the functions of the counters: counted as not run");
     return std::move(out_);
   }
 
@@ -58,7 +58,8 @@ private:
     diagnostics_.add(Severity::warning, std::move(message), std::string(source_));
   }
 
-  // They come in one order in both files.
+  // Returns the function with that key, or none if the notes lack it or its checksums differ.
+  // Functions usually have the same order in both files, so the next one is tried first.
   std::optional<GraphFunctionId> function_of(const GcovFunctionKey &key) {
     std::optional<GraphFunctionId> id;
     const auto ident_at = [&](uint32_t index) {
@@ -74,7 +75,7 @@ private:
       if (at == by_ident_.end()) {
         diagnostics_.add(
             Severity::warning,
-            fmt::format("counters of function {}, which the notes do not know", key.ident),
+            fmt::format("counters of function {}, which is not in the notes", key.ident),
             std::string(source_), {}, "unknown function");
         return {};
       }
@@ -90,8 +91,8 @@ private:
 
   void mismatch(GraphFunctionId id, std::string_view what) {
     stopped_ = true;
-    find(fmt::format("the {} of function {} is another than in the notes: what follows is not "
-                     "counted",
+    find(fmt::format("the {} of function {} differs from that in the notes: the rest of the file "
+                     "is not counted",
                      what, graph_.strings[graph_.functions[id].name]));
   }
 
@@ -125,7 +126,8 @@ private:
     return true;
   }
 
-  // Two for each condition: true, then false.
+  // Adds two counters for each condition: the terms that decided it when it was true, then when it
+  // was false.
   bool add_conditions(GraphFunctionId id, const GcovRecord &record) {
     const GraphFunction &function = graph_.functions[id];
     const uint32_t expected = function.last_condition - function.first_condition;

@@ -1,4 +1,4 @@
-// Adds counters up, each kind by its rule, and takes them back to 0.
+// Adds up counters, each kind by its rule, and resets them to 0.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -15,9 +15,9 @@ namespace tally {
 
 namespace {
 
-// A function with its counters, or one record that belongs to none.
+// A function with its counters, or one record that belongs to no function.
 struct Unit {
-  std::optional<GcovRecord> function; // none: `other`
+  std::optional<GcovRecord> function; // none if the unit is `other`
   GcovRecord other;
   std::map<uint32_t, GcovRecord> counters; // by tag
 };
@@ -43,7 +43,8 @@ bool is_value_kind(GcovCounter kind) {
   return kind == GcovCounter::topn || kind == GcovCounter::indirect;
 }
 
-// A list of values and how often each was met: total, how many values, then pairs (GCC 11).
+// A list of values with the number of times that each occurred. It is stored as the total, the
+// number of values, then pairs of value and count (GCC 11).
 struct ValueList {
   int64_t total = 0;
   std::vector<std::pair<int64_t, int64_t>> values;
@@ -81,7 +82,7 @@ public:
     if (a_.header.version_word != b_.header.version_word || a_.header.stamp != b_.header.stamp ||
         a_.header.checksum != b_.header.checksum || a_.header.big_endian != b_.header.big_endian)
       return fail(ErrorCode::invalid_input,
-                  "its version, stamp or checksum is another one: it is of another object, or of "
+                  "its version, stamp or checksum differs: it belongs to another object, or to "
                   "another compilation");
     TALLY_TRY(ours, units_of(a_));
     TALLY_TRY(theirs, units_of(b_));
@@ -90,7 +91,7 @@ public:
       return std::ranges::count_if(units, [](const Unit &unit) { return !!unit.function; });
     };
     if (functions(ours) != functions(theirs))
-      return fail(ErrorCode::invalid_input, "it has other functions");
+      return fail(ErrorCode::invalid_input, "it has a different number of functions");
     out_.header = a_.header;
     out_.end_mark = a_.end_mark;
     out_.behind = a_.behind;
@@ -135,8 +136,10 @@ private:
     out_.records.push_back(record);
   }
 
-  // Until GCC 8: checksum, number of counters, runs, sum of all (two words), largest of a run
-  // (two), sum of the largest (two), then a histogram. Since: runs, sum of the largest.
+  // Adds up a summary record. Until GCC 8 it consists of the checksum, the number of counters, the
+  // runs, the sum of all counters (two words), the largest counter of a run (two), the sum of the
+  // largest (two), and a histogram. From GCC 9 on it consists of the runs and the sum of the
+  // largest.
   Result<void> add_summary(const GcovRecord &record, const GcovRecord *other) {
     keep(a_, record);
     if (!other)
@@ -183,10 +186,10 @@ private:
     const auto key = a_.function_of(*ours.function), other_key = b_.function_of(*theirs.function);
     if (key && other_key && *key != *other_key)
       return fail(ErrorCode::invalid_input,
-                  fmt::format("function {} is another one there: ident {}, checksums {:#x}, {:#x}",
+                  fmt::format("function {} differs there: it has ident {}, checksums {:#x}, {:#x}",
                               key->ident, other_key->ident, other_key->lineno_checksum,
                               other_key->cfg_checksum));
-    if (!key || !other_key) { // a place holder: the other file has all there is
+    if (!key || !other_key) { // one is a placeholder, so only the other file has counters
       const GcovData &from = key ? a_ : b_;
       const Unit &unit = key ? ours : theirs;
       keep(from, *unit.function);
@@ -216,12 +219,13 @@ private:
     if (ours.zeros && !is_value_kind(kind))
       return keep_checked(b_, theirs, ours);
     if (kind > GcovCounter::pow2 && a_.header.version < GcovVersion::v10)
-      return fail(ErrorCode::unsupported,
-                  "value counters of GCC before 10 are numbered in other ways, and not added up");
+      return fail(
+          ErrorCode::unsupported,
+          "value counters of GCC before 10 are numbered differently and cannot be added up");
     if (is_value_kind(kind))
       return add_lists(ours, theirs);
     if (kind > GcovCounter::paths)
-      return fail(ErrorCode::unsupported, fmt::format("counters of the kind {} are not known here",
+      return fail(ErrorCode::unsupported, fmt::format("counters of the kind {} are not supported",
                                                       static_cast<uint32_t>(kind)));
     if (ours.last - ours.first != theirs.last - theirs.first)
       return other_number();
@@ -235,7 +239,7 @@ private:
       case GcovCounter::paths:
         value |= b[i];
         break;
-      case GcovCounter::time_profiler: // when it ran first; 0: never
+      case GcovCounter::time_profiler: // when the function first ran, 0 if it never ran
         value = value == 0 ? b[i] : b[i] == 0 ? value : std::min(value, b[i]);
         break;
       default:
@@ -250,10 +254,10 @@ private:
   }
 
   static tl::unexpected<Error> other_number() {
-    return fail(ErrorCode::invalid_input, "a function has another number of counters there");
+    return fail(ErrorCode::invalid_input, "a function has a different number of counters there");
   }
 
-  // One side is all zeros.
+  // Keeps the counters of one file where those of the other are all 0.
   Result<void> keep_checked(const GcovData &from, const GcovRecord &kept, const GcovRecord &zeros) {
     if (kept.last - kept.first != zeros.last - zeros.first)
       return other_number();
@@ -263,7 +267,7 @@ private:
 
   Result<void> add_lists(const GcovRecord &ours, const GcovRecord &theirs) {
     if (a_.header.version < GcovVersion::v11)
-      return fail(ErrorCode::unsupported, "value counters of GCC 10 are not added up");
+      return fail(ErrorCode::unsupported, "value counters of GCC 10 cannot be added up");
     if (ours.zeros || theirs.zeros) {
       keep(ours.zeros ? b_ : a_, ours.zeros ? theirs : ours);
       return {};
@@ -306,14 +310,14 @@ private:
 Result<void> GcovData::add(const CounterFile &file) {
   const auto *data = dynamic_cast<const GcovData *>(&file);
   if (!data)
-    return fail(ErrorCode::invalid_input, "is no file of counters");
+    return fail(ErrorCode::invalid_input, "is not a counters file");
   TALLY_TRY(sum, Adding(*this, *data).run());
   *this = std::move(sum);
   return {};
 }
 
 Result<void> GcovData::zero() {
-  std::vector<int64_t> kept; // of lists: how many there are
+  std::vector<int64_t> kept; // the new `values`; empty lists keep two zeros each
   std::vector<GcovRecord> zeroed = records;
   for (GcovRecord &record : zeroed) {
     if (record.tag == gcov_tag_object_summary || record.tag == gcov_tag_program_summary)
@@ -327,7 +331,7 @@ Result<void> GcovData::zero() {
     if (lists) {
       TALLY_TRY(all, lists_of(counters));
       kept.resize(kept.size() + 2 * all.size(), 0);
-    } else if (header.version >= GcovVersion::v11) { // as the runtime writes them
+    } else if (header.version >= GcovVersion::v11) { // the runtime stores zeros in this form, too
       record.zeros = true;
       record.first = 0;
       record.last = static_cast<uint32_t>(counters.size());
@@ -339,7 +343,7 @@ Result<void> GcovData::zero() {
   }
   for (const GcovRecord &record : zeroed)
     if (record.tag == gcov_tag_object_summary || record.tag == gcov_tag_program_summary) {
-      // Checksum and number of counters stay (until GCC 8).
+      // Keep the checksum and the number of counters, which summaries have until GCC 8.
       const uint32_t fixed = header.version >= GcovVersion::v9 ? 0 : 8;
       const uint32_t first = std::min(record.first + fixed, record.last);
       std::fill(other.begin() + first, other.begin() + record.last, '\0');

@@ -36,7 +36,7 @@ public:
     while (cursor.left() > 0) {
       const size_t at = cursor.offset();
       const uint32_t tag = cursor.u32();
-      ended = !cursor.failed() && tag == 0; // Clang ends with two zeros, GCC without
+      ended = !cursor.failed() && tag == 0; // Clang ends its notes with two zeros, GCC does not
       if (ended)
         break;
       const uint32_t length = cursor.u32();
@@ -58,9 +58,9 @@ private:
   StringId string(ByteCursor &cursor) {
     return graph_.strings.intern(gcov::take_string(cursor, notes_.header));
   }
-  // A record's length must hold all that belongs to it.
+  // Reports a record whose length is smaller than its contents require.
   tl::unexpected<Error> short_record(size_t at) const {
-    return fail_at(at, "the record is too short for what it holds", source_);
+    return fail_at(at, "the record is too short for its contents", source_);
   }
   Result<void> block_fault(size_t at, uint32_t block) const {
     return fail_at(
@@ -75,7 +75,7 @@ private:
     if (tag != tag_blocks && tag != tag_arcs && tag != tag_lines && tag != tag_conditions)
       return {};
     if (!open_)
-      return fail_at(at - 8, "a record of a function, before any function", source_);
+      return fail_at(at - 8, "a record of a function before any function", source_);
     switch (tag) {
     case tag_blocks:
       return blocks(cursor, at);
@@ -109,8 +109,8 @@ private:
     function_.lineno_checksum = cursor.u32();
     if (since(GcovVersion::v4_7))
       function_.cfg_checksum = cursor.u32();
-    // Clang counts its functions from 0, and GCC from 1; the checksum of Clang's graphs is the
-    // stamp.
+    // Clang numbers functions from 0, and GCC from 1. Clang writes the stamp as the checksum of the
+    // graph.
     function_of_clang_ |= function_.ident == 0 && (!since(GcovVersion::v4_7) ||
                                                    function_.cfg_checksum == notes_.header.stamp);
     function_.name = string(cursor);
@@ -129,14 +129,15 @@ private:
 
   Result<void> blocks(ByteCursor &cursor, size_t at) {
     if (function_.block_count > 0)
-      return fail_at(at - 8, "the function's blocks are told twice", source_);
+      return fail_at(at - 8, "the function has a second record of blocks", source_);
     if (since(GcovVersion::v8))
       function_.block_count = cursor.u32();
-    else // a word for each
+    else // the record has a word for each block
       function_.block_count = static_cast<uint32_t>(cursor.left() / 4);
     if (cursor.failed())
       return short_record(at);
-    // Each block but the exit has an arc out of it: 16 bytes of a record, 8 at the least.
+    // Each block except the exit has an arc out of it, which takes at least 8 bytes of a record. So
+    // a larger number is wrong, and must not determine how much memory is allocated.
     if (function_.block_count > bytes_.size())
       return fail_at(
           at, fmt::format("{} blocks are more than the file has room for", function_.block_count),
@@ -196,8 +197,8 @@ private:
       const uint32_t block = cursor.u32(), terms = cursor.u32();
       if (block >= function_.block_count)
         return block_fault(condition_at, block);
-      if (terms > 64) // no more fit into a counter
-        return fail_at(condition_at, fmt::format("a condition of {} terms: 64 is the most", terms),
+      if (terms > 64) // a counter has one bit for each term
+        return fail_at(condition_at, fmt::format("a condition of {} terms: the limit is 64", terms),
                        source_);
       graph_.conditions.push_back({block, terms});
     }
@@ -221,7 +222,7 @@ Result<void> GcovNotes::zero() { return fail(ErrorCode::invalid_input, "notes ho
 Result<GcovNotes> read_gcov_notes(std::string bytes, std::string_view source, Diagnostics &) {
   GcovNotes notes;
   if (!gcov::is_notes(bytes))
-    return fail_at(0, "is no notes file: expected the letters gcno", source);
+    return fail_at(0, "is not a notes file: expected the letters gcno", source);
   TALLY_CHECK(NotesReader(notes, bytes, source).run());
   notes.file_bytes = std::move(bytes);
   return notes;

@@ -15,7 +15,8 @@ using namespace gcov3;
 
 namespace {
 
-// Marks, length, the least of a name, checksum and number of counters.
+// The smallest size of a function: marks, length, the shortest name, checksum and number of
+// counters.
 constexpr size_t function_bytes = 24, counter_bytes = 8;
 
 Gcov3Data::Totals read_totals(WordReader &reader) {
@@ -32,7 +33,8 @@ void write_totals(WordWriter &writer, const Gcov3Data::Totals &totals) {
   writer.long_word(totals.maximum);
 }
 
-// The most negative number of 64 bits has no magnitude in 63.
+// Adds and returns whether the sum can be written. The most negative 64-bit number cannot, because
+// its magnitude does not fit in 63 bits.
 bool add_in_range(int64_t &sum, int64_t value) {
   return checked_add(sum, value) && sum != std::numeric_limits<int64_t>::min();
 }
@@ -42,7 +44,7 @@ tl::unexpected<Error> too_large(const std::string &source, std::string_view what
               source);
 }
 
-// nothing: the sum does not fit.
+// Returns the totals of the counters, or none if their sum does not fit.
 std::optional<Gcov3Data::Totals> totals_of(std::span<const int64_t> counters, int32_t arcs) {
   Gcov3Data::Totals out{arcs, 0, 0};
   for (const int64_t counter : counters) {
@@ -126,10 +128,10 @@ Result<void> Gcov3Data::read_block(WordReader &reader) {
   if (!real || told(*real) != told(block.object))
     reader.add_finding(
         Severity::error, totals_at + header_bytes / 2,
-        fmt::format("the header tells {} counters, sum {}, maximum {}; {}", block.object.arcs,
+        fmt::format("the header states {} counters, sum {}, maximum {}; {}", block.object.arcs,
                     block.object.sum, block.object.maximum,
                     real ? fmt::format("they are {}, {}, {}", real->arcs, real->sum, real->maximum)
-                         : "their sum leaves 63 bits"),
+                         : "their sum does not fit in 63 bits"),
         "totals");
   blocks_.push_back(std::move(block));
   return {};
@@ -161,7 +163,8 @@ Result<std::string> Gcov3Data::bytes() const {
   return writer.finish(oddities_);
 }
 
-// Every block is one of the same object.
+// Checks that every block of `other` has the functions of this file's first block, and so belongs
+// to the same object.
 Result<void> Gcov3Data::check_alike(const Gcov3Data &other) const {
   const auto unlike = [&](std::string message, uint64_t offset) {
     return fail(ErrorCode::invalid_input, std::move(message), other.source_,
@@ -193,8 +196,8 @@ Result<void> Gcov3Data::check_alike(const Gcov3Data &other) const {
       if (functions[i].checksum != expected[i].checksum ||
           other.counters_of(functions[i]).size() != counters_of(expected[i]).size())
         return unlike(
-            fmt::format("function {} is another than in {} (checksum {} and {}, {} and {} "
-                        "counters): compiled anew in between",
+            fmt::format("function {} differs from that in {} (checksum {} and {}, {} and {} "
+                        "counters): recompiled in between",
                         name, source_, functions[i].checksum, expected[i].checksum,
                         other.counters_of(functions[i]).size(), counters_of(expected[i]).size()),
             functions[i].offset);
@@ -230,7 +233,8 @@ Result<void> Gcov3Data::unite() {
   return add_blocks(std::array{static_cast<const Gcov3Data *>(this)});
 }
 
-// The blocks of all `files`, which are alike, become the only one of this file.
+// Adds up the blocks of all `files`, which check_alike() accepted. The sum becomes the only block
+// of this file.
 Result<void> Gcov3Data::add_blocks(std::span<const Gcov3Data *const> files) {
   Block sum = blocks_.front();
   const uint32_t count = sum.last_function;
@@ -242,7 +246,7 @@ Result<void> Gcov3Data::add_blocks(std::span<const Gcov3Data *const> files) {
       if (!add_in_range(sum.program.sum, block.program.sum))
         return too_large(file->source_, "the header's sum of the program");
       sum.program.maximum = std::max(sum.program.maximum, block.program.maximum);
-      // Blocks are alike, so that their counters stand in one row.
+      // The blocks have the same functions, so their counters have the same order.
       const auto functions = file->functions_of(block);
       const size_t first = functions.empty() ? 0 : functions.front().first_counter;
       for (size_t i = 0; i < width; ++i)
@@ -264,7 +268,7 @@ Result<void> Gcov3Data::add_blocks(std::span<const Gcov3Data *const> files) {
   return {};
 }
 
-// Of a file of one block.
+// Computes the offsets of the functions in a file with one block.
 void Gcov3Data::place_functions() {
   uint64_t offset = 3 * sizeof(uint32_t) + header_bytes + blocks_.front().more.size();
   for (Function &function : functions_) {
@@ -279,7 +283,7 @@ Result<void> Gcov3Data::zero() {
   for (Block &block : blocks_)
     for (Totals *totals : {&block.program, &block.object})
       totals->sum = totals->maximum = 0;
-  // A zero that has a sign would get it back.
+  // Drop the oddities that would restore the sign of a zero.
   std::erase_if(oddities_, [](const Gcov3Oddity &oddity) { return oddity.word == minus_zero; });
   return {};
 }

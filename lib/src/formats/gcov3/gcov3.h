@@ -9,10 +9,10 @@ enum class Kind : uint8_t {
   lines,       // .bb
   graph,       // .bbg
   data,        // .da
-  other_graph, // of the branch 3.3-hammer, another format: refused by name
+  other_graph, // the graph of the branch 3.3-hammer, another format; rejected with its name
 };
 
-// By content. `whole`: `head` is all of the file.
+// Detects the kind from the content. `whole` says that `head` is the whole file.
 Kind kind_of(std::string_view head, bool whole);
 
 bool probe(std::string_view head);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t known_flags = arc_on_tree | arc_fake | arc_fall_through;
 
-// The destination and the flags of an arc, and that of a count of arcs.
+// The size of an arc (destination and flags), and that of a block without arcs (their number).
 constexpr size_t arc_bytes = 8, block_bytes = 4;
 
 Result<void> read_arcs(WordReader &reader, Gcov3Graph::Function &function,
@@ -28,7 +28,7 @@ Result<void> read_arcs(WordReader &reader, Gcov3Graph::Function &function,
     exit_at = reader.offset();
     TALLY_TRY(out_count, reader.count("arcs of a block", arc_bytes));
     for (uint32_t i = 0; i < out_count; ++i) {
-      // count() saw that they are there.
+      // These reads cannot fail, because count() has checked the size.
       const int32_t destination = reader.word();
       if (destination < 0 || static_cast<uint32_t>(destination) >= block_count)
         return reader.error(reader.before(),
@@ -37,11 +37,10 @@ Result<void> read_arcs(WordReader &reader, Gcov3Graph::Function &function,
       const uint32_t flags = reader.raw();
       if (flags & ~known_flags)
         reader.add_finding(Severity::warning, reader.before(),
-                           fmt::format("an arc with flags that are not known: {:#x}", flags),
-                           "flags");
+                           fmt::format("an arc with unknown flags: {:#x}", flags), "flags");
       if ((flags & arc_fake) && !(flags & arc_on_tree))
         reader.add_finding(Severity::error, reader.before(),
-                           "an arc that is fake, and not on the tree", "fake");
+                           "a fake arc that is not on the spanning tree", "fake");
       arcs.push_back({block, static_cast<uint32_t>(destination), flags});
     }
   }
@@ -54,11 +53,11 @@ Result<void> read_arcs(WordReader &reader, Gcov3Graph::Function &function,
   if (own.empty() || !of_exit(own.back()) || own.back().destination != 0 ||
       !(own.back().flags & arc_on_tree) || (own.size() > 1 && of_exit(own[own.size() - 2])))
     reader.add_finding(Severity::error, exit_at,
-                       "the exit lacks its one arc, to the entry and on the tree", "exit");
+                       "the exit needs exactly one arc, to the entry and on the tree", "exit");
   if (const uint32_t separator = reader.raw(); reader.failed() || separator != minus_one)
-    return reader.failed() ? reader.ends_within("the -1 behind a function")
+    return reader.failed() ? reader.ends_within("the -1 after a function")
                            : reader.error(reader.before(),
-                                          fmt::format("expected the -1 behind a function, found {}",
+                                          fmt::format("expected the -1 after a function, found {}",
                                                       word_of(separator)));
   return {};
 }

@@ -21,7 +21,7 @@ Result<Gcov3Lines> Gcov3Lines::read(std::string_view bytes, std::string source,
     if (reader.failed())
       return reader.ends_within("a word");
     if (item < -2)
-      return reader.error(at, fmt::format("{} is no line, no end of a block and no mark", item));
+      return reader.error(at, fmt::format("{} is not a line, an end of a block or a mark", item));
     if (item >= 0) {
       if (out.functions_.empty())
         reader.add_finding(Severity::error, at, "lines before the name of the first function",

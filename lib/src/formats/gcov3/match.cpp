@@ -1,4 +1,4 @@
-// What the three files tell of each other.
+// Combines the lines, graphs and counters of the three files.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -31,7 +31,7 @@ public:
     follow_files();
   }
 
-  // The name and the locations of the function.
+  // Sets the name and the locations of the function.
   void fill(uint32_t function) {
     GraphFunction &to = out_.functions[static_cast<GraphFunctionId>(function)];
     to.first_location = to.last_location = static_cast<uint32_t>(out_.locations.size());
@@ -52,7 +52,7 @@ public:
         file = intern(Gcov3Lines::file_of(item));
         begins = true;
       } else if (block == 0 || block >= to.exit_block) {
-        add_finding(from, "a line of the entry, of the exit, or of a block behind it", "block");
+        add_finding(from, "a line of the entry, of the exit, or of a block after it", "block");
       } else if (!file) {
         add_finding(from, "a line without the name of its file", "no file");
       } else {
@@ -66,7 +66,7 @@ public:
     }
     if (block != to.exit_block)
       add_finding(from,
-                  fmt::format("function {} has {} blocks, and {} in {}",
+                  fmt::format("function {} has {} blocks, but {} in {}",
                               lines_.strings()[from.name], block + 1, to.block_count,
                               graph_.source()),
                   "blocks");
@@ -85,7 +85,7 @@ private:
                      Position::at_offset(at.offset), key);
   }
 
-  // By name where the graph has them, else by place.
+  // Pairs the functions of both files by name if the graph has names, otherwise by their order.
   void pair_functions() {
     const auto graphs = graph_.functions();
     const auto functions = lines_.functions();
@@ -107,7 +107,7 @@ private:
         add_graph_finding(graphs[i],
                           graph_.has_names()
                               ? fmt::format("function {} has no lines in {}", name, lines_.source())
-                              : fmt::format("{} functions, and {} in {}", graphs.size(),
+                              : fmt::format("{} functions, but {} in {}", graphs.size(),
                                             functions.size(), lines_.source()),
                           "no lines");
         continue;
@@ -119,17 +119,17 @@ private:
     if (!in_order)
       diagnostics_.add(
           Severity::error,
-          fmt::format("the functions stand in another order than in {}", graph_.source()),
+          fmt::format("the functions are in another order than in {}", graph_.source()),
           lines_.source());
     for (uint32_t row = 0; row < functions.size(); ++row)
       if (!used[row])
         add_finding(functions[row],
-                    fmt::format("function {} is none of {}", lines_.strings()[functions[row].name],
+                    fmt::format("function {} is not in {}", lines_.strings()[functions[row].name],
                                 graph_.source()),
                     "no graph");
   }
 
-  // The file that is in force where a function begins.
+  // Determines the source file that is in force at the beginning of each function.
   void follow_files() {
     std::optional<StringId> file;
     uint32_t item = 0;
@@ -148,8 +148,8 @@ private:
   const Gcov3Lines &lines_;
   CoverageGraph &out_;
   Diagnostics &diagnostics_;
-  std::vector<std::optional<uint32_t>> lines_of_;    // by the graph's functions
-  std::vector<std::optional<StringId>> file_before_; // by those of the lines
+  std::vector<std::optional<uint32_t>> lines_of_;    // by the index of a function of graph_
+  std::vector<std::optional<StringId>> file_before_; // by the index of a function of lines_
 };
 
 } // namespace
@@ -196,7 +196,7 @@ Counters counters_in_order(const Gcov3Graph &graph, const Gcov3Data &data,
   if (const uint32_t wanted = counters_of(graph.arcs()); wanted != left.size()) {
     diagnostics.add(
         Severity::warning,
-        fmt::format("{} counters are left out: {} wants {}", left.size(), graph.source(), wanted),
+        fmt::format("{} counters are ignored: {} needs {}", left.size(), graph.source(), wanted),
         data.source(), Position::at_offset(0));
     return out;
   }
@@ -221,7 +221,7 @@ Result<Counters> counters_by_name(const Gcov3Graph &graph, const Gcov3Data &data
     const auto leave_out = [&](std::string why, std::string_view key) {
       diagnostics.add(
           Severity::warning,
-          fmt::format("the counters of {} are left out: {}", data.strings()[record.name], why),
+          fmt::format("the counters of {} are ignored: {}", data.strings()[record.name], why),
           data.source(), Position::at_offset(record.offset), key);
     };
     const auto found = rows.find(data.strings()[record.name]);
@@ -232,7 +232,7 @@ Result<Counters> counters_by_name(const Gcov3Graph &graph, const Gcov3Data &data
     const uint32_t row = found->second;
     known[row] = true;
     if (record.checksum != functions[row].checksum) {
-      leave_out(fmt::format("their checksum is {}, and {} in {}: compiled anew in between",
+      leave_out(fmt::format("their checksum is {}, but {} in {}: recompiled in between",
                             record.checksum, functions[row].checksum, graph.source()),
                 "checksum");
       continue;
@@ -240,7 +240,7 @@ Result<Counters> counters_by_name(const Gcov3Graph &graph, const Gcov3Data &data
     const auto counters = data.counters_of(record);
     if (counters.size() != wanted[row]) {
       leave_out(
-          fmt::format("they are {}, and {} wants {}", counters.size(), graph.source(), wanted[row]),
+          fmt::format("they are {}, but {} needs {}", counters.size(), graph.source(), wanted[row]),
           "number");
       continue;
     }
@@ -275,11 +275,11 @@ gcov3_counters(const Gcov3Graph &graph, const Gcov3Data *data, Diagnostics &diag
   if (data->has_names() == graph.has_names())
     return data->has_names() ? counters_by_name(graph, *data, diagnostics)
                              : counters_in_order(graph, *data, diagnostics);
-  // An empty graph has neither.
+  // An empty graph is in the formats of both versions.
   if (graph.functions().empty())
     return Counters();
   return fail(ErrorCode::invalid_input,
-              fmt::format("is the data of GCC {}, and {} is of {}",
+              fmt::format("is data of GCC {}, but {} is of GCC {}",
                           data->has_names() ? "3.3" : "up to 3.2", graph.source(),
                           graph.has_names() ? "3.3" : "up to 3.2"),
               data->source(), Position::at_offset(0));

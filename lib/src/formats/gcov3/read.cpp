@@ -9,10 +9,11 @@ namespace tally::gcov3 {
 
 namespace {
 
-// More blocks or arcs than any compiler of the time lived through.
+// More blocks or arcs than any compiler of that time could handle.
 constexpr uint32_t most_in_a_function = 1 << 24;
 
-// Walks the first function, as far as the bytes go.
+// Returns whether the first function, as far as `head` holds it, is that of a .bbg file without
+// names.
 bool is_nameless_graph(std::string_view head, bool whole) {
   ByteCursor cursor(head);
   const auto at_end = [&] { return cursor.failed() && !whole; };
@@ -40,7 +41,8 @@ bool is_nameless_graph(std::string_view head, bool whole) {
   return cursor.failed() ? at_end() : sum == arcs && separator == minus_one;
 }
 
-// The first word, -1, was seen. In .bb text follows it, and no length that leads to another -1.
+// Returns whether `head`, which begins with -1, is a .bbg file with names. In a .bb file text
+// follows the -1, not a length at whose end there is another -1.
 bool is_named_graph(std::string_view head) {
   ByteCursor cursor(head.substr(4));
   const uint32_t size = cursor.u32();
@@ -50,7 +52,7 @@ bool is_named_graph(std::string_view head) {
   return cursor.u32() == minus_one && name[size] == '\0';
 }
 
-// The first word, a mark, was seen.
+// Returns whether `head`, which begins with a mark, is a .bb file: the same mark follows a NUL.
 bool is_lines(std::string_view head, bool whole) {
   const uint32_t mark = ByteCursor(head).u32();
   ByteCursor cursor(head.substr(4));
@@ -60,7 +62,8 @@ bool is_lines(std::string_view head, bool whole) {
   return !whole;
 }
 
-// Counts of what ran are not that large; text and machine code, taken for them, are.
+// Returns whether `head` is a .da file without names. Real counts are at most `largest`, while text
+// or machine code that is read as counts exceeds it.
 bool is_nameless_data(std::string_view head, bool whole) {
   constexpr uint64_t largest = uint64_t{1} << 48;
   ByteCursor cursor(head);
@@ -76,7 +79,7 @@ bool is_nameless_data(std::string_view head, bool whole) {
   return true;
 }
 
-// What the file's name claims: its reader is to say what is wrong.
+// Returns the kind that the file's name implies, so that the reader of that kind reports the error.
 Kind kind_of_name(std::string_view name) {
   name = unpacked_name(name);
   if (name.ends_with(".bbg"))
@@ -112,7 +115,8 @@ Kind kind_of(std::string_view head, bool whole) {
   return is_nameless_data(head, whole) ? Kind::data : Kind::none;
 }
 
-// The head of a long file is of this size at least (Format::probe).
+// Format::probe passes at least `least_head` bytes of a file that is longer than that, so a shorter
+// head is the whole file.
 bool probe(std::string_view head) {
   constexpr size_t least_head = 4096;
   return kind_of(head, head.size() < least_head) != Kind::none;

@@ -59,8 +59,8 @@ Result<std::string_view> WordReader::name() {
     return ends_within("a name");
   if (const uint32_t mark = raw(); failed() || mark != minus_one)
     return failed()
-               ? ends_within("the mark behind a name")
-               : error(before(), fmt::format("expected the -1 behind a name of {} bytes, found {}",
+               ? ends_within("the mark after a name")
+               : error(before(), fmt::format("expected the -1 after a name of {} bytes, found {}",
                                              size, word_of(mark)));
   return unpad(bytes, size);
 }
@@ -71,12 +71,12 @@ Result<std::string_view> WordReader::name_until(uint32_t mark) {
     found = raw();
     if (failed())
       return error(begin - 4,
-                   fmt::format("the name that begins here has no {} behind it", word_of(mark)));
+                   fmt::format("the name that begins here has no {} after it", word_of(mark)));
   }
   const std::string_view bytes = bytes_.substr(begin, before() - begin);
   const size_t size = bytes.find('\0');
   if (size == bytes.npos)
-    return error(before(), "the name in front has no NUL at its end");
+    return error(before(), "the name before this mark has no NUL at its end");
   if (padded(size) != bytes.size())
     return error(begin, fmt::format("a name of {} bytes takes {}, not {}", size, padded(size),
                                     bytes.size()));
@@ -88,8 +88,7 @@ std::string_view WordReader::unpad(std::string_view bytes, size_t name_size) {
   if (bytes.find_first_not_of('\0', name_size) != bytes.npos) {
     const size_t last = bytes.size() - 4;
     oddities_.push_back({at - name_size + last, u32_at(bytes, last)});
-    add_finding(Severity::warning, at, "what follows a name up to a whole word is not zero",
-                "padding");
+    add_finding(Severity::warning, at, "the padding after a name is not zero", "padding");
   }
   return bytes.substr(0, name_size);
 }
@@ -146,14 +145,14 @@ Result<std::string> whole(ByteSource &source) {
   constexpr size_t most = size_t{1} << 31;
   if (bytes.size() >= most)
     return fail(ErrorCode::limit,
-                fmt::format("has {} bytes: files of 2 GiB and more are not read", bytes.size()),
+                fmt::format("has {} bytes: 2 GiB and more are not supported", bytes.size()),
                 source.name());
   return bytes;
 }
 
 tl::unexpected<Error> refuse_other_graph(const std::string &source) {
   return fail(ErrorCode::unsupported,
-              "is a flow graph of GCC's branch 3.3-hammer (gbbg), which is not read", source,
+              "is a flow graph of GCC's branch 3.3-hammer (gbbg), which is not supported", source,
               Position::at_offset(0));
 }
 

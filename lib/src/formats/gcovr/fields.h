@@ -1,4 +1,4 @@
-// What a tracefile is made of: which keys are looked at in which object.
+// The keys of a tracefile that are read, and the objects in which they are read.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace tally::gcovr {
 
-// Where in the document something stands.
+// The kind of object or list in the document that contains a value.
 enum class Place : uint8_t {
   outside,
   document,
@@ -23,13 +23,13 @@ enum class Place : uint8_t {
   not_false,
   functions,
   function,
-  position, // of a function: ["line:column", "line:column"]
-  other,    // nothing below it is looked at
+  position, // a function's position: ["line:column", "line:column"]
+  other,    // everything below it is ignored
 };
 
 enum class Type : uint8_t { number, text, truth, version, array };
 
-// In the order of `fields`.
+// The keys, in the order of `fields`.
 enum Key : uint8_t {
   format_version,
   file_list,
@@ -64,7 +64,7 @@ enum Key : uint8_t {
   key_count,
 };
 
-// How often something ran.
+// Returns whether the key's value says how often something ran.
 constexpr bool is_count(Key key) {
   return key == line_count || key == branch_count || key == function_count;
 }
@@ -74,7 +74,7 @@ struct Field {
   Place in;
   std::string_view name;
   Type type;
-  Place opens = Place::other; // of an array
+  Place opens = Place::other; // for an array, the place of its elements
 };
 
 inline constexpr std::array<Field, key_count> fields = {{

@@ -19,7 +19,8 @@ namespace {
 
 constexpr size_t most_depth = 64; // a tracefile needs 8
 
-// Tells how far the parser has come: its handler is not told.
+// An iterator that reports the parser's progress, because the parser does not pass its offset to
+// the handler.
 class Cursor {
 public:
   using iterator_category = std::forward_iterator_tag;
@@ -47,7 +48,8 @@ private:
   const char **progress_ = nullptr;
 };
 
-// Files as they come; in order, and each once, at the end.
+// Handles the parser's events. Collects the files in the order in which they come; finish() sorts
+// them and adds up those with the same path.
 class Handler {
 public:
   Handler(std::string_view text, const std::string &source, Diagnostics &diagnostics)
@@ -57,15 +59,15 @@ public:
   Cursor end() { return {text_.data() + text_.size(), &progress_}; }
   Result<Coverage> finish();
 
-  // What nlohmann::json calls; false stops it.
+  // nlohmann::json calls these functions; returning false stops it.
   using Text = nlohmann::json::string_t;
-  bool null() { return allowed(); } // as if it were absent
+  bool null() { return allowed(); } // a key whose value is null counts as absent
   bool boolean(bool value);
   bool number_integer(int64_t value) { return number(value); }
   bool number_unsigned(uint64_t value);
   bool number_float(double value, const Text &text);
   bool string(Text &text);
-  bool binary(nlohmann::json::binary_t &) { return false; } // JSON has none
+  bool binary(nlohmann::json::binary_t &) { return false; } // does not occur in JSON
   bool start_object(size_t);
   bool key(Text &name);
   bool end_object();
@@ -78,7 +80,7 @@ private:
   Place place() const { return stack_.empty() ? Place::outside : stack_.back(); }
   bool allowed();
   bool fault_at(size_t offset, std::string message);
-  // At the value that was read last.
+  // Reports an error at the value that was read last.
   bool fault(std::string message) { return fault_at(value_offset(), std::move(message)); }
   size_t here() const { return static_cast<size_t>(progress_ - text_.data()); }
   size_t value_offset() const;
@@ -112,14 +114,15 @@ private:
 
   std::vector<Place> stack_;
   std::array<size_t, static_cast<size_t>(Place::other) + 1> starts_{};
-  std::optional<Place> ended_;   // the object that is looked at as a whole
-  const Field *field_ = nullptr; // of the key that was read last; null: it is not known
-  // The objects that are open, by field: only one of a kind is, but what a key of `other` holds.
+  std::optional<Place> ended_;   // the object that has ended and is being processed
+  const Field *field_ = nullptr; // the field of the last key, null if the key is unknown
+  // The values of the open objects, indexed by Key. Only one object of each kind is open at a time,
+  // except below Place::other, where values are ignored.
   std::array<bool, key_count> seen_{};
   std::array<int64_t, key_count> numbers_{};
   std::array<bool, key_count> truths_{};
   std::array<std::string, key_count> texts_{};
-  uint64_t not_true_ = 0, not_false_ = 0; // not_covered_…
+  uint64_t not_true_ = 0, not_false_ = 0; // bits of not_covered_true and not_covered_false
   uint32_t largest_term_ = 0;
   std::vector<std::string> positions_;
 
@@ -135,8 +138,9 @@ bool Handler::fault_at(size_t offset, std::string message) {
   return false;
 }
 
-// Of an object that ends, where it begins. Else the parser stands behind the value, behind a number
-// by one more.
+// Returns the offset of the value that was read last. For an object that ends, that is where it
+// begins. Otherwise the parser is directly after the value, or one character further after a
+// number.
 size_t Handler::value_offset() const {
   if (ended_)
     return starts_[static_cast<size_t>(*ended_)];
@@ -181,7 +185,8 @@ bool Handler::expected(const Field &field) {
   return fault(fmt::format("expected {} as {}", type, field.name));
 }
 
-// A value that no key asks for: only objects may hold such.
+// Returns whether a value that no known key requires may be here. Only objects may hold such
+// values; elsewhere it is an error.
 bool Handler::allowed() {
   switch (place()) {
   case Place::outside:
@@ -193,7 +198,7 @@ bool Handler::allowed() {
   case Place::not_true:
   case Place::not_false:
   case Place::position:
-    return fault("this is no part of a tracefile");
+    return fault("this is not a part of a tracefile");
   default:
     return true;
   }
@@ -222,7 +227,7 @@ bool Handler::number_unsigned(uint64_t value) {
 }
 
 bool Handler::number_float(double, const Text &text) {
-  if (field_ && field_->in == place() && field_->type == Type::version) { // 0.1 was a number
+  if (field_ && field_->in == place() && field_->type == Type::version) { // a number in 0.1
     texts_[field_->key] = text;
     return mark(field_->key);
   }
@@ -231,8 +236,8 @@ bool Handler::number_float(double, const Text &text) {
   if (place() == Place::other)
     return true;
   if (field_ && field_->in == place() && field_->type == Type::number)
-    return fault(fmt::format("{} of {} is no whole number that fits in 63 bits", text.substr(0, 40),
-                             field_->name));
+    return fault(fmt::format("{} of {} is not a whole number that fits in 63 bits",
+                             text.substr(0, 40), field_->name));
   return allowed() && (!field_ || expected(*field_));
 }
 
@@ -321,10 +326,10 @@ bool Handler::start_object(size_t) {
   default:
     break;
   }
-  // An object where a value was to be. Decisions are objects that are not looked at.
+  // An object in place of another value is an error, except for decisions, which are ignored.
   if (field_ && field_->in == place() && field_->opens == Place::other &&
       field_->type == Type::array) {
-    finding(Severity::note, fmt::format("{}: is not kept", field_->name), field_->name);
+    finding(Severity::note, fmt::format("{} is not kept", field_->name), field_->name);
     return open(Place::other);
   }
   if (field_ && field_->in == place())
@@ -340,9 +345,9 @@ bool Handler::start_array(size_t) {
   if (field_->type != Type::array)
     return expected(*field_);
   if (field_->opens == Place::other)
-    finding(Severity::note, fmt::format("{}: is not kept", field_->name), field_->name);
+    finding(Severity::note, fmt::format("{} is not kept", field_->name), field_->name);
   else if (seen_[field_->key])
-    return fault(fmt::format("{} stands twice", field_->name));
+    return fault(fmt::format("{} occurs twice", field_->name));
   mark(field_->key);
   return open(field_->opens);
 }
@@ -416,7 +421,7 @@ bool Handler::end_condition() {
     return true;
   const int64_t outcomes = numbers_[condition_count];
   if (outcomes < 0 || outcomes % 2 != 0)
-    return fault(fmt::format("a condition has no {} outcomes: each term has two", outcomes));
+    return fault(fmt::format("a condition cannot have {} outcomes: each term has two", outcomes));
   if (outcomes > 2 * most_terms)
     return warn(too_many_terms());
   const auto terms = static_cast<uint32_t>(outcomes / 2);
@@ -449,7 +454,7 @@ bool Handler::end_line() {
   return true;
 }
 
-// "line:column"
+// Reads the line of "line:column".
 bool line_of_position(std::string_view text, uint32_t &line) {
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), line);
   return fault == std::errc() && (end == text.data() + text.size() || *end == ':');
@@ -462,7 +467,7 @@ bool Handler::end_function() {
     return fault("a function without name and demangled_name");
   if (seen_[function_excluded] && truths_[function_excluded])
     return true;
-  // Since 8.5 what lies in no function is in one of this name.
+  // Since 8.5 gcovr assigns lines outside of functions to a function of this name.
   if (name == "<unknown function>" && !seen_[function_count])
     return true;
   if (!need("a function", {function_line, function_count}))
@@ -482,7 +487,7 @@ bool Handler::end_function() {
     else
       warn(end_before_begin());
   } else if (!positions_.empty()) {
-    return fault(fmt::format("expected two places as {}", fields[function_position].name));
+    return fault(fmt::format("expected two positions as {}", fields[function_position].name));
   }
   rows_.add_function(std::move(function));
   return true;
@@ -490,10 +495,10 @@ bool Handler::end_function() {
 
 bool Handler::end_file() {
   if (seen_[file_summary] && !seen_[line_list]) {
-    error_ = fail(ErrorCode::unsupported,
-                  "is gcovr's summary, which has no lines: `gcovr --json` writes what is read here",
-                  source_)
-                 .value();
+    error_ =
+        fail(ErrorCode::unsupported,
+             "is gcovr's summary, which has no lines: use the output of `gcovr --json`", source_)
+            .value();
     return false;
   }
   if (!need("a file", {file_path, line_list}))
@@ -512,14 +517,14 @@ bool Handler::end_file() {
 bool Handler::parse_error(size_t, const std::string &, const nlohmann::json::exception &fault) {
   constexpr int number_too_large = 406;
   if (fault.id == number_too_large)
-    return this->fault("a number that is larger than any");
+    return this->fault("the number is too large");
   const size_t at = here();
   const std::string_view why = fault.what();
   if (at >= text_.size() &&
       (why.find("end of input") != why.npos || why.find("missing closing quote") != why.npos))
     return fault_at(text_.size(), "truncated: the JSON does not end");
   const size_t bad = at == 0 ? 0 : at - 1;
-  return fault_at(bad, fmt::format("is no JSON here: found '{}'", text_.substr(bad, 20)));
+  return fault_at(bad, fmt::format("is not JSON here: found '{}'", text_.substr(bad, 20)));
 }
 
 Result<Coverage> Handler::finish() {
@@ -527,13 +532,13 @@ Result<Coverage> Handler::finish() {
     return fail(std::move(*error_));
   if (!seen_[format_version] || !seen_[file_list])
     return fail(ErrorCode::invalid_input,
-                fmt::format("is no tracefile of gcovr: there is no {}",
+                fmt::format("is not a tracefile of gcovr: there is no {}",
                             fields[seen_[file_list] ? format_version : file_list].name),
                 source_);
   if (!version_of(texts_[format_version]))
     diagnostics_.add(Severity::warning,
-                     fmt::format("has version {} of gcovr's JSON, which is not known here: what is "
-                                 "understood is read",
+                     fmt::format("has version {} of gcovr's JSON, which is unknown: only known "
+                                 "keys are read",
                                  texts_[format_version].substr(0, 40)),
                      source_);
   Coverage all;
@@ -559,7 +564,7 @@ bool probe(std::string_view head) {
     return false;
   if (head.find("\"gcovr/") != head.npos)
     return true;
-  // Where keys are sorted, its own may be far away.
+  // If the keys are sorted, those that begin with gcovr/ may be far away.
   return skip("\"files\"") && skip(":") && skip("[");
 }
 

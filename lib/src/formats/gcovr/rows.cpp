@@ -35,11 +35,12 @@ void FileRows::put(FileCoverage &to, const Line &row) const {
   to.lines.push_back(line);
 }
 
-// Lines may come in any order, and more than once: since 0.14 once for each function they are of.
+// Returns the lines in order, each once. They may come in any order, and more than once: since 0.14
+// a line may occur once for each function to which it belongs.
 Result<FileCoverage> FileRows::lines() {
   std::ranges::stable_sort(lines_, {}, &Line::line);
   FileCoverage file;
-  std::vector<FileCoverage> again; // a line each
+  std::vector<FileCoverage> again; // the repeated lines, each as a separate file
   for (size_t i = 0; i < lines_.size(); ++i)
     put(i == 0 || lines_[i - 1].line != lines_[i].line ? file : again.emplace_back(), lines_[i]);
   if (again.empty())
@@ -47,7 +48,8 @@ Result<FileCoverage> FileRows::lines() {
   std::vector<const FileCoverage *> all{&file};
   for (const FileCoverage &part : again)
     all.push_back(&part);
-  Diagnostics ignored; // functions that share a line have branches of their own
+  // Functions that share a line have separate branches, so differing numbers of them are expected.
+  Diagnostics ignored;
   return sum_of(all, ignored);
 }
 

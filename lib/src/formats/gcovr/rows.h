@@ -1,4 +1,4 @@
-// The entries of one file, as they come.
+// Collects the entries of one source file in the order in which they are read.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace tally::gcovr {
 
 class FileRows {
 public:
-  // Of the line that is ended next.
+  // Add to the line that end_line() or drop_line() ends next.
   void add_branch(BranchCoverage branch) { branches_.push_back(branch); }
   void add_condition(ConditionCoverage condition) { conditions_.push_back(condition); }
   void end_line(uint32_t line, int64_t count);
-  void drop_line();
+  void drop_line(); // discards its branches and conditions
   void add_function(FunctionCoverage function) { functions_.push_back(std::move(function)); }
-  // In order, and each once. Empties this.
+  // Returns the file with its lines and functions in order, each once, and clears this object.
   Result<FileCoverage> take(std::string path);
 
 private:
-  struct Line { // or a part of one
+  struct Line { // a line, or one of several entries for the same line
     uint32_t line;
     int64_t count;
     uint32_t first_branch, last_branch, first_condition, last_condition;

@@ -1,4 +1,4 @@
-// The versions of the layout that released gcovrs have.
+// The versions of the layout that gcovr releases write.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,17 @@
 
 namespace tally::gcovr {
 
-// In order: what came with one of them is in those that follow, unless it is said.
+// The versions in order. A feature of one version is also in those that follow, unless a later one
+// says that it is gone.
 enum class Version : uint8_t {
   v0_1,  // gcovr 4.2: lines, branches; the version is a number
   v0_2,  // 5.0: the version is text
   v0_3,  // 5.1: functions, gcovr/excluded
-  v0_5,  // 6.0: no gcovr/noncode, gcovr/excluded only where it is so
+  v0_5,  // 6.0: no gcovr/noncode; gcovr/excluded only if it is true
   v0_6,  // 7.0: blockno of branches, blocks_percent and returned_count of functions
   v0_10, // 8.0: conditions; mangled names, pos; no returned_count
-  v0_11, // 8.3: source_block_id for blockno
-  v0_14, // 8.4: conditionno and branchno; a line may stand once for each function
+  v0_11, // 8.3: source_block_id in place of blockno
+  v0_14, // 8.4: conditionno and branchno; a line may occur once for each function
 };
 
 struct VersionName {

@@ -17,7 +17,7 @@ namespace tally::gcovr {
 
 namespace {
 
-// Of which things the file holds less than the coverage.
+// Records what the file cannot hold of the coverage.
 struct Lost {
   bool tests = false, functions = false, places = false, ends = false, conditions = false;
   bool no_line = false, negative = false, text = false, blocks = false;
@@ -28,20 +28,21 @@ struct Lost {
       if (is_so)
         out.emplace_back(sentence);
     };
-    say(tests, "which test reached what (their sum is written)");
+    say(tests, "which test reached what (the sum of all tests is written)");
     say(functions, "functions (this version of the layout has none)");
     say(places, "that functions of one name begin in several lines (their sum is written)");
     say(ends, "the last lines of functions (this version of the layout has none)");
     say(conditions, "conditions (this version of the layout has none)");
     say(no_line, "lines without a line number");
     say(negative, negative_counts_lost);
-    say(text, "names and paths that are empty or no UTF-8 (changed)");
-    say(blocks, "how much of a function's blocks ran (gcovr wants a number: 0 is written)");
+    say(text, "names and paths that are empty or not UTF-8 (changed)");
+    say(blocks, "how much of a function's blocks ran (gcovr requires a number: 0 is written)");
     return out;
   }
 };
 
-// In place of what is no UTF-8, unless it stood there before.
+// Returns whether writing changes the text: it is empty, or is not UTF-8 and therefore gets a
+// replacement character that it did not have before.
 bool is_changed(std::string_view text, std::string_view as_json) {
   constexpr std::string_view replacement = "\xEF\xBF\xBD";
   return text.empty() ||
@@ -49,7 +50,7 @@ bool is_changed(std::string_view text, std::string_view as_json) {
 }
 
 struct Source {
-  std::string path; // as JSON
+  std::string path; // encoded as JSON
   const FileCoverage *file;
 };
 
@@ -62,8 +63,8 @@ public:
 
 private:
   struct Function {
-    std::string name; // as JSON
-    std::string_view known;
+    std::string name;       // encoded as JSON
+    std::string_view known; // the name itself, or "[unknown]"
     uint32_t start_line, end_line;
     int64_t count;
   };
@@ -105,7 +106,7 @@ Result<void> Writer::write(std::span<const Source> sources) {
   for (auto next = sources.begin(); next != sources.end();) {
     separate(first);
     const auto begin = next;
-    // Paths that were changed may be the same now.
+    // Different paths may have become the same when they were encoded as JSON.
     std::vector<const FileCoverage *> same;
     for (; next != sources.end() && next->path == begin->path; ++next)
       same.push_back(next->file);
@@ -127,7 +128,7 @@ Result<void> Writer::file(std::string_view path, const FileCoverage &file) {
   to_.put(", \"lines\": [\n");
   bool first = true;
   for (const LineCoverage &row : file.lines) {
-    if (row.line == 0) { // gcovr refuses it
+    if (row.line == 0) { // gcovr rejects it
       lost_.no_line = true;
       continue;
     }
@@ -166,9 +167,9 @@ void Writer::branches(std::span<const BranchCoverage> branches) {
   int64_t number = 0;
   for (const BranchCoverage &branch : branches) {
     to_.put(number == 0 ? "{" : ", {");
-    if (since(Version::v0_14)) // their key is made of it
+    if (since(Version::v0_14)) // gcovr uses it in the branch's key
       field("\"branchno\": ", number);
-    else if (since(Version::v0_11)) // blocks are not known here, and count for nothing there
+    else if (since(Version::v0_11)) // the block is unknown here, and gcovr ignores it
       field("\"source_block_id\": ", 0);
     else if (since(Version::v0_6))
       field("\"blockno\": ", 0);
@@ -211,7 +212,8 @@ void Writer::terms(std::string_view key, uint64_t covered, uint32_t count) {
   to_.put(']');
 }
 
-// gcovr tells functions by name, and stops where one begins in two lines.
+// Writes the functions, with those of the same name added up. gcovr identifies functions by name,
+// and fails if a function begins in two lines.
 Result<void> Writer::functions(const FileCoverage &file) {
   std::vector<Function> all;
   for (const FunctionCoverage &function : file.functions) {
@@ -243,7 +245,7 @@ Result<void> Writer::functions(const FileCoverage &file) {
 }
 
 void Writer::function(const Function &function) {
-  // Since 0.14 what looks like C++ is no mangled name.
+  // A name that looks like C++ is already demangled, so it cannot be the mangled `name`.
   if (!since(Version::v0_10) || function.known.find('(') == function.known.npos) {
     to_.put("{\"name\": ");
     to_.put(function.name);
@@ -263,7 +265,7 @@ void Writer::function(const Function &function) {
   }
   if (version_ == Version::v0_6)
     to_.put(", \"returned_count\": 0");
-  if (function.end_line != 0 && since(Version::v0_10)) { // columns begin with 1: 0 is none
+  if (function.end_line != 0 && since(Version::v0_10)) { // columns begin with 1; 0 is unknown
     field(", \"pos\": [\"", function.start_line);
     field(":0\", \"", function.end_line);
     to_.put(":0\"]");

@@ -1,4 +1,4 @@
-// gmon.out in its three forms; FORMAT.md beside this has them.
+// Reads and writes the three forms of gmon.out, which FORMAT.md describes.
 #pragma once
 
 #include <string_view>
@@ -16,14 +16,15 @@ inline constexpr size_t header_bytes = 20;
 enum Tag : uint8_t { histogram = 0, arc = 1, block_counts = 2 };
 inline constexpr size_t dimension_bytes = 15;
 
-// 4.4BSD: two pointers, then this many words of four bytes, of which the second is the version.
+// The header of 4.4BSD: two pointers, then this many words of four bytes. The second word is the
+// version.
 inline constexpr size_t bsd_words = 6;
 inline constexpr uint32_t bsd_version = 0x51879;
 
-// mon.out of V7: two pointers and a word, padded to a whole pointer.
+// The header of V7's mon.out: two pointers and a word, padded to the size of a pointer.
 inline constexpr size_t mon_header_bytes(size_t pointer_bytes) { return 3 * pointer_bytes; }
 
-// By content: the GNU form, and BSD's with its version. A mon.out has nothing to be told by.
+// Recognizes the GNU form, and BSD's form by its version. A mon.out has no distinctive content.
 bool probe(std::string_view head);
 Result<PcProfile> read(ByteSource &source, Diagnostics &diagnostics);
 Result<Written> write(const PcProfile &profile, const WriteOptions &options);

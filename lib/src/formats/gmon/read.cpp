@@ -9,7 +9,7 @@ namespace tally::gmon {
 
 namespace {
 
-// A number of `size` bytes at `bytes`.
+// Returns the number in the first `size` bytes.
 uint64_t number(std::string_view bytes, size_t size, bool big_endian) {
   uint64_t value = 0;
   for (size_t i = 0; i < size; ++i)
@@ -17,8 +17,8 @@ uint64_t number(std::string_view bytes, size_t size, bool big_endian) {
   return value;
 }
 
-// Reads on while there are bytes. The first read beyond the end is remembered, with its place; all
-// after it give 0.
+// Reads numbers one after another. After a read beyond the end, failed() is true, all reads return
+// 0, and at() stays at the offset of that read.
 class Cursor {
 public:
   Cursor(std::string_view bytes, size_t at, PcLayout layout)
@@ -60,14 +60,14 @@ tl::unexpected<Error> cut_off(std::string_view what, const Cursor &cursor) {
                cursor.at());
 }
 
-// `result` with the place of the record that was added.
+// Adds the offset of the record to an error.
 Result<void> at(size_t offset, Result<void> result) {
   if (!result)
     result.error().where = Position::at_offset(offset);
   return result;
 }
 
-constexpr std::string_view no_rate = "a rate of 0: how long a tick took is not told";
+constexpr std::string_view no_rate = "the rate is 0: the length of a tick is unknown";
 
 Result<void> check_rate(uint32_t rate, size_t offset) {
   if (rate > INT32_MAX)
@@ -78,8 +78,7 @@ Result<void> check_rate(uint32_t rate, size_t offset) {
 Result<PcRange> counters_of(Cursor &cursor, uint64_t low_pc, uint64_t high_pc, size_t bins,
                             size_t record) {
   if (low_pc >= high_pc)
-    return wrong(fmt::format("a histogram of [{:#x}, {:#x}) holds nothing", low_pc, high_pc),
-                 record);
+    return wrong(fmt::format("the histogram of [{:#x}, {:#x}) is empty", low_pc, high_pc), record);
   if (bins > cursor.left() / 2)
     return wrong(fmt::format("a histogram of {} bins needs {} bytes, but {} are left", bins,
                              uint64_t{bins} * 2, cursor.left()),
@@ -96,7 +95,7 @@ Result<PcRange> counters_of(Cursor &cursor, uint64_t low_pc, uint64_t high_pc, s
 
 // --- GNU
 
-// What was learned on the way, for findings.
+// Properties of the file that are reported after it was read.
 struct Seen {
   bool blocks = false;
   bool rate_missing = false;
@@ -113,7 +112,7 @@ Result<void> read_histogram(Cursor &cursor, PcProfileBuilder &out, Seen &seen) {
   const std::string_view dimension = padded.substr(0, padded.find('\0'));
   for (const char c : dimension)
     if (static_cast<unsigned char>(c) < ' ')
-      return wrong("the dimension of a histogram is no text", record);
+      return wrong("the dimension of a histogram is not text", record);
   TALLY_CHECK(check_rate(rate, record));
   seen.rate_missing |= rate == 0;
   TALLY_TRY(range, counters_of(cursor, low_pc, high_pc, bins, record));
@@ -148,7 +147,7 @@ Result<void> read_blocks(Cursor &cursor, PcProfileBuilder &out, size_t count_byt
 
 struct Attempt {
   Result<PcProfile> profile;
-  size_t reached = 0; // where the record begins at which it ended
+  size_t reached = 0; // offset of the last record that it tried to read
   Seen seen{};
 };
 
@@ -173,7 +172,7 @@ Attempt read_records(std::string_view bytes, PcLayout layout, size_t count_bytes
       read = read_blocks(cursor, out, count_bytes);
       break;
     default:
-      read = wrong(fmt::format("a record has the tag {}, where 0, 1 and 2 are known", tag),
+      read = wrong(fmt::format("a record has the unknown tag {}; the tags are 0, 1 and 2", tag),
                    attempt.reached);
     }
     if (!read) {
@@ -193,8 +192,10 @@ bool differs_in_scale(const PcHistogram &histogram) {
   return false;
 }
 
-// The header tells the byte order, but not how long a pointer is, nor which of two writers counted
-// basic blocks: what makes sense to the last byte is right.
+// Reads the GNU form. The header determines the byte order, but neither the size of a pointer nor
+// the size of the number of basic blocks, which depends on the writer. All combinations are tried
+// until one fits the file to its last byte; if none does, the error is that of the attempt that got
+// furthest.
 Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
                            const std::string &name) {
   if (bytes.size() < header_bytes)
@@ -205,9 +206,8 @@ Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
   const std::string_view word = bytes.substr(magic.size(), 4);
   layout.big_endian = number(word, 4, true) == version;
   if (!layout.big_endian && number(word, 4, false) != version)
-    return wrong(
-        fmt::format("version {} is not known here, but {}", number(word, 4, false), version),
-        magic.size());
+    return wrong(fmt::format("version {} is not supported; {} is", number(word, 4, false), version),
+                 magic.size());
   if (bytes.size() == header_bytes)
     return fail(ErrorCode::no_data, "holds no records");
   std::optional<Attempt> best;
@@ -217,13 +217,14 @@ Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
       Attempt attempt = read_records(bytes, layout, count_bytes);
       if (attempt.profile) {
         if (count_bytes > 4)
-          diagnostics.add(Severity::note,
-                          "basic blocks are counted in 8 bytes, as glibc does and gprof does not: "
-                          "it cannot read this file, but what `tally rewrite` makes of it",
-                          name);
+          diagnostics.add(
+              Severity::note,
+              "the number of basic blocks has 8 bytes, as glibc writes it; gprof cannot "
+              "read this file, but can read the output of `tally rewrite`",
+              name);
         if (differs_in_scale(attempt.profile->histogram()))
           diagnostics.add(Severity::warning,
-                          "histograms with bins of different size: gprof refuses such a file",
+                          "the histograms have bins of different sizes: gprof refuses such a file",
                           name);
         if (attempt.seen.rate_missing)
           diagnostics.add(Severity::warning, std::string(no_rate), name);
@@ -232,7 +233,7 @@ Result<PcProfile> read_gnu(std::string_view bytes, Diagnostics &diagnostics,
       const bool blocks = attempt.seen.blocks;
       if (!best || attempt.reached > best->reached)
         best = std::move(attempt);
-      if (!blocks || pointer_bytes == 4) // the other size would change nothing
+      if (!blocks || pointer_bytes == 4) // another size of the count makes no difference
         break;
     }
   return std::move(best->profile);
@@ -258,14 +259,15 @@ Result<PcProfile> read_bsd(std::string_view bytes, PcLayout layout, Diagnostics 
   out.set_layout(layout);
   const uint64_t low_pc = cursor.pointer(), high_pc = cursor.pointer();
   const uint32_t size = cursor.word();
-  static_cast<void>(cursor.word()); // the version, by which it was told
+  static_cast<void>(cursor.word()); // the version, by which the file was recognized
   const uint32_t rate = cursor.word();
   static_cast<void>(cursor.take((bsd_words - 3) * 4));
   if (cursor.failed())
     return cut_off("the header", cursor);
   const size_t header = cursor.at(), size_at = size_t{2} * layout.pointer_bytes;
   if (size < header || (size - header) % 2 != 0)
-    return wrong(fmt::format("the histogram takes {} bytes with its header of {}", size, header),
+    return wrong(fmt::format("{} is not a valid size of a histogram with its header of {} bytes",
+                             size, header),
                  size_at);
   TALLY_CHECK(check_rate(rate, size_at + 8));
   if (rate == 0)
@@ -294,19 +296,19 @@ Result<PcProfile> read_mon(std::string_view bytes, PcLayout layout) {
   if (cursor.failed())
     return cut_off("the header", cursor);
   if (calls > cursor.left() / (size_t{2} * layout.pointer_bytes))
-    return wrong("more counts of calls than the file holds", size_t{2} * layout.pointer_bytes);
+    return wrong("the file is too short for its number of calls", size_t{2} * layout.pointer_bytes);
   for (uint32_t i = 0; i < calls; ++i) {
     const size_t record = cursor.at();
     const uint64_t pc = cursor.pointer(), count = cursor.pointer();
-    if (pc != 0 || count != 0) // a place that no function took
+    if (pc != 0 || count != 0) // both are 0 in an entry that no function used
       TALLY_CHECK(at(record, out.add_arc({0, pc, count})));
   }
   if (cursor.left() % 2 != 0)
-    return wrong("half a counter at the end", bytes.size() - 1);
+    return wrong("the file ends within a counter", bytes.size() - 1);
   TALLY_TRY(range, counters_of(cursor, low_pc, high_pc, cursor.left() / 2, 0));
-  // A scale below 2 turns profil() off: a bin of more bytes than that is another byte order.
+  // profil() needs a scale of at least 2. Larger bins mean that the byte order is another one.
   if ((high_pc - low_pc) / range.counters.size() > 65536)
-    return wrong("bins of more bytes than profil() can count in", 0);
+    return wrong("the bins are larger than profil() supports", 0);
   TALLY_CHECK(out.add_range(std::move(range), 0, "seconds", 's'));
   return out.finish();
 }
@@ -317,8 +319,8 @@ Result<PcProfile> read_bytes(std::string_view bytes, Diagnostics &diagnostics,
     return read_gnu(bytes, diagnostics, name);
   if (const auto layout = bsd_layout(bytes))
     return read_bsd(bytes, *layout, diagnostics, name);
-  // Of several layouts that make sense the one with the smallest bins: another byte order makes
-  // addresses lie far apart.
+  // If several layouts fit, use the one with the smallest bins, because a wrong byte order gives
+  // addresses that are far apart.
   std::optional<PcProfile> best;
   uint64_t smallest = 0;
   for (const auto &[pointer_bytes, big_endian] : old_layouts)
@@ -332,13 +334,14 @@ Result<PcProfile> read_bytes(std::string_view bytes, Diagnostics &diagnostics,
     }
   if (best) {
     diagnostics.add(Severity::warning,
-                    "taken for a mon.out, by its name: it does not tell how long a tick took",
+                    "is treated as a mon.out because of its name: the length of a tick is unknown",
                     name);
     return std::move(*best);
   }
-  return wrong("is no gmon.out: it begins neither with \"gmon\" nor as those of 4.4BSD, and makes "
-               "no whole mon.out",
-               0);
+  return wrong(
+      "is not a gmon.out: it begins neither with \"gmon\" nor like those of 4.4BSD, and is "
+      "not a complete mon.out",
+      0);
 }
 
 } // namespace

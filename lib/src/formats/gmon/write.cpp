@@ -10,10 +10,10 @@ namespace tally::gmon {
 namespace {
 
 constexpr uint64_t most_in_bin = UINT16_MAX;
-// Large counts are written as many records, which a reader adds up.
+// Limits the size of the file, because a large count is written as many records.
 constexpr uint64_t most_bytes = uint64_t{1} << 30;
 
-// How many parts a count is written in; one for 0.
+// Returns the number of records that a count needs, each with at most `most`; 1 for a count of 0.
 uint64_t parts_of(uint64_t count, uint64_t most) {
   return count == 0 ? 1 : count / most + (count % most != 0);
 }
@@ -26,7 +26,8 @@ class Writer {
 public:
   Writer(const PcProfile &profile, PcLayout layout) : profile_(profile), layout_(layout) {}
 
-  // Of the GNU form, which may be far more than there are rows; most_bytes + 1: too many.
+  // Returns the size of the GNU form, which may have many more records than the profile has rows,
+  // or most_bytes + 1 if it exceeds the limit.
   uint64_t gnu_size() const {
     const uint64_t pointer = layout_.pointer_bytes;
     uint64_t sum = header_bytes;
@@ -131,7 +132,7 @@ private:
     const auto blocks = profile_.blocks();
     uint64_t pairs = 0;
     for (const PcBlockCount &block : blocks)
-      pairs += parts_of(block.count, most_pointer()); // gnu_size() has bounded it
+      pairs += parts_of(block.count, most_pointer()); // cannot overflow: gnu_size() was checked
     if (pairs == 0)
       return;
     put(Tag::block_counts, 1);
@@ -156,7 +157,8 @@ bool fits_4_bytes(const PcProfile &profile) {
          std::ranges::all_of(profile.blocks(), fits, &PcBlockCount::pc);
 }
 
-// Whether one of the older forms, which know neither units nor a second histogram, holds all.
+// Returns whether an older form can hold the profile. These forms support neither units nor a
+// second histogram.
 bool fits_old_form(const PcProfile &profile, const PcLayout &layout) {
   const PcHistogram &histogram = profile.histogram();
   if (!profile.blocks().empty() || histogram.ranges().size() > 1 ||
@@ -185,11 +187,11 @@ Result<Written> write(const PcProfile &profile, const WriteOptions &) {
   PcLayout layout = profile.layout();
   if (layout.pointer_bytes == 4 && !fits_4_bytes(profile)) {
     layout.pointer_bytes = 8;
-    out.lost.emplace_back("pointers of 4 bytes (an address needs more: all have 8)");
+    out.lost.emplace_back("pointers of 4 bytes (8 are written, because an address needs more)");
   }
   if (layout.flavour != PcFlavour::gnu && !fits_old_form(profile, layout)) {
     layout.flavour = PcFlavour::gnu;
-    out.lost.emplace_back("its old form (which does not hold the sum: it is written as GNU does)");
+    out.lost.emplace_back("its old form (which cannot hold the sum: the GNU form is written)");
   }
   if (const uint64_t outside = profile.histogram().outside(); outside > 0)
     out.lost.push_back(counted(outside, "ticks") + " outside of all bins");
@@ -206,8 +208,8 @@ Result<Written> write(const PcProfile &profile, const WriteOptions &) {
   }
   if (writer.gnu_size() > most_bytes)
     return fail(ErrorCode::limit,
-                fmt::format("counts so large would take more than {} bytes: a bin holds {}, and "
-                            "larger ones are written in parts",
+                fmt::format("the counts would need more than {} bytes: a bin holds at most {}, and "
+                            "larger counts are written as several histograms",
                             most_bytes, most_in_bin));
   out.bytes = writer.gnu();
   return out;

@@ -1,4 +1,4 @@
-// The fields of one line.
+// Parses the fields of one line.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 
 namespace tally::lcov {
 
-// Parted by commas. The first fault stays, and makes no field behind it better.
+// Parses fields that are separated by commas. Keeps the first fault; later ones are ignored.
 class Fields {
 public:
   Fields(std::string_view line, size_t at) : line_(line), at_(at) {}
 
   std::string_view rest() const { return line_.substr(at_); }
-  // Up to the next comma, which is passed.
+  // Returns the text up to the next comma, and skips that comma.
   std::string_view word() {
     word_at_ = at_;
     const size_t end = std::min(line_.find(',', at_), line_.size());
@@ -39,7 +39,8 @@ public:
       return value;
     return {};
   }
-  // A whole number of any size. None: it does not fit in 63 bits; below -2^63 it is -1.
+  // Parses an integer of any size. Returns nothing if it exceeds 63 bits, and -1 if it is below
+  // -2^63.
   std::optional<int64_t> count(std::string_view what) {
     const std::string_view text = line_.substr(at_, line_.find(',', at_) - at_);
     int64_t value{};
@@ -49,7 +50,7 @@ public:
     word();
     return text.starts_with('-') ? std::optional<int64_t>(-1) : std::nullopt;
   }
-  // All that is left. A name may hold commas.
+  // Returns the rest of the line, because a name may contain commas.
   std::string_view name(std::string_view what) {
     const std::string_view text = rest();
     if (text.empty())

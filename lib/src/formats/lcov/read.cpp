@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view digits = "0123456789";
 
-// What a section says that it holds, and in which line it says so.
+// A total that a section states, and the line in which it does.
 struct Stated {
   uint64_t value = 0, at = 0;
 };
@@ -53,7 +53,7 @@ private:
     findings().add(Severity::warning, std::move(message), key);
   }
   void warn(CoverageFinding what) { warn(std::move(what.text), what.key); }
-  // Told once: it may be so in each line.
+  // Adds a note only once, because every line may cause it.
   void not_kept(bool &told, std::string message) {
     if (!told)
       findings().add(Severity::note, std::move(message));
@@ -85,11 +85,12 @@ private:
   bool seen_any_ = false;
   bool told_checksum_ = false, told_text_ = false, told_version_ = false;
 
-  // Of the section that is open.
+  // The state of the open section.
   bool open_ = false, has_large_condition_ = false;
   StringId path_{}, section_test_{};
   Records section_;
-  std::map<uint64_t, Function> groups_; // FNL; no hash: a file may choose what collides
+  // FNL, by index. Not a hash table, because a malicious file could choose indexes that collide.
+  std::map<uint64_t, Function> groups_;
   enum Total : size_t { LF, LH, FNF, FNH, BRF, BRH, MCF, MCH, total_count };
   static constexpr std::string_view total_names[] = {"LF",  "LH",  "FNF", "FNH",
                                                      "BRF", "BRH", "MCF", "MCH"};
@@ -111,7 +112,7 @@ Result<void> Reader::line(std::string_view text) {
   const std::string_view key = text.substr(0, std::min(colon, text.size()));
   if (colon == text.npos || key.empty() ||
       !std::ranges::all_of(key, [](char c) { return c >= 'A' && c <= 'Z'; }))
-    return broken(fmt::format("is no record of a tracefile: '{}'", text.substr(0, 40)));
+    return broken(fmt::format("is not a record of a tracefile: '{}'", text.substr(0, 40)));
   Fields fields(text, colon + 1);
   TALLY_CHECK(record(key, fields));
   return fields.good() ? Result<void>() : broken(fields.message(), fields.fault_column());
@@ -129,12 +130,12 @@ Result<void> Reader::record(std::string_view key, Fields &fields) {
       section_.lines.push_back({line, times});
     return {};
   }
-  if (key == "SF" || key == "KF") // KF: lcov 1 reads it, too
+  if (key == "SF" || key == "KF") // lcov 1 reads KF as SF
     return begin_section(fields.name("a path"));
   if (key == "TN") {
     seen_any_ = true;
     if (open_)
-      warn("TN: inside a section: it holds from the next one on");
+      warn("TN: inside a section: it applies from the next section on");
     test_ = strings_.intern(read_test_name(fields.rest()));
     if (test_ != StringId{})
       tests_.insert(test_);
@@ -159,7 +160,7 @@ Result<void> Reader::record(std::string_view key, Fields &fields) {
   if (key == "VER")
     not_kept(told_version_, "VER: versions of sources are not kept");
   else
-    warn(fmt::format("{}: is not known here, and left out", key.substr(0, 40)),
+    warn(fmt::format("{}: is unknown and is ignored", key.substr(0, 40)),
          fmt::format("unknown {}", key.substr(0, 40)));
   return {};
 }
@@ -172,7 +173,7 @@ bool Reader::in_section(std::string_view key, Fields &fields) {
 
 Result<void> Reader::begin_section(std::string_view path) {
   if (open_)
-    return broken("a file begins before end_of_record of the one before");
+    return broken("a section begins before end_of_record of the previous one");
   seen_any_ = open_ = true;
   has_large_condition_ = false;
   path_ = strings_.intern(path);
@@ -204,7 +205,7 @@ uint32_t Reader::end_line(Fields &fields, uint32_t start) {
   return 0;
 }
 
-void Reader::function(Fields &fields) { // line, since lcov 2 the last line, name
+void Reader::function(Fields &fields) { // line, [last line since lcov 2], name
   const uint32_t start = line_number(fields);
   const std::string_view rest = fields.rest();
   const size_t comma = rest.find_first_not_of(digits);
@@ -223,14 +224,14 @@ void Reader::function_count(Fields &fields) { // count, name
     section_.functions.push_back({name, 0, 0, times, line_, false});
 }
 
-void Reader::function_group(Fields &fields) { // index, line, the last line
+void Reader::function_group(Fields &fields) { // index, line, last line
   const auto index = fields.number<uint64_t>("an index");
   Function group;
   group.start_line = line_number(fields);
   if (!fields.rest().empty())
     group.end_line = end_line(fields, group.start_line);
   if (fields.good() && !groups_.emplace(index, group).second)
-    fields.fault_at(0, fmt::format("FNL: there is a function {} in this section", index));
+    fields.fault_at(0, fmt::format("FNL: this section already has a function {}", index));
 }
 
 void Reader::function_alias(Fields &fields) { // index, count, name
@@ -247,7 +248,8 @@ void Reader::function_alias(Fields &fields) { // index, count, name
       {name, group->second.start_line, group->second.end_line, times, line_, true});
 }
 
-// line, [e or f][U]block, branch, taken. The branch may be an expression, with commas.
+// The fields are line, [e or f][U]block, branch, taken. The branch may be an expression with
+// commas.
 void Reader::branch(Fields &fields) {
   BranchRow row{};
   row.line = line_number(fields);
@@ -267,7 +269,7 @@ void Reader::branch(Fields &fields) {
   if (fault != std::errc() || stop != end) {
     row.has_text = true;
     row.branch = index_of(strings_.intern(branch));
-    not_kept(told_text_, "branches that are told by their text are kept, their text is not");
+    not_kept(told_text_, "branches that are identified by a text are kept, but the text is not");
   }
   fields.skip(comma + 1);
   if (fields.rest() != "-") // never evaluated
@@ -276,7 +278,7 @@ void Reader::branch(Fields &fields) {
     section_.branches.push_back(row);
 }
 
-// line, [U]terms, t or f, whether it decided, term, its text.
+// The fields are line, [U]terms, t or f, decided, term, text.
 void Reader::condition(Fields &fields) {
   ConditionRow row{};
   row.line = line_number(fields);
@@ -297,9 +299,9 @@ void Reader::condition(Fields &fields) {
     return;
   }
   if (unreachable) {
-    // The model has no place for a term that does not count.
+    // The model cannot represent a term that does not count.
     has_large_condition_ = true;
-    warn("MCDC: a term marked as unreachable counts as the others do", "unreachable terms");
+    warn("MCDC: a term that is marked as unreachable is counted like others", "unreachable terms");
   }
   if (decided)
     (sense == "t" ? row.when_true : row.when_false) = uint64_t{1} << term;
@@ -323,11 +325,11 @@ void Reader::check_totals() {
     found[MCF] += condition.outcomes();
     found[MCH] += condition.covered();
   }
-  // Since lcov 2 functions that begin in one line may be one.
+  // Since lcov 2, the totals may count functions that begin in one line as one.
   std::vector<std::pair<uint32_t, bool>> places;
   for (const FunctionRow &row : section_.functions)
     places.emplace_back(row.start_line, row.count == 0);
-  std::ranges::sort(places); // where one of them ran, it comes first
+  std::ranges::sort(places); // a function that ran precedes others of its line
   places.erase(std::unique(places.begin(), places.end(),
                            [](const auto &a, const auto &b) { return a.first == b.first; }),
                places.end());
@@ -354,9 +356,10 @@ Result<void> Reader::end_section() {
   TALLY_CHECK(section_.add_up(strings_, findings()));
   std::erase_if(section_.functions, [&](const FunctionRow &row) {
     if (!row.has_record)
-      diagnostics_.add(Severity::error,
-                       fmt::format("FNDA: of {}, which no FN: names: left out", strings_[row.name]),
-                       source_, Position::at_line(row.at), "FNDA without FN");
+      diagnostics_.add(
+          Severity::error,
+          fmt::format("FNDA: for {}, which has no FN:, is ignored", strings_[row.name]), source_,
+          Position::at_line(row.at), "FNDA without FN");
     return !row.has_record || row.start_line == 0;
   });
   check_totals();
@@ -427,7 +430,7 @@ Result<Coverage> Reader::finish() {
 } // namespace
 
 bool probe(std::string_view head) {
-  // Comments may stand before the first record.
+  // Comments may precede the first record.
   while (!head.empty()) {
     const std::string_view line = head.substr(0, head.find('\n'));
     if (!line.starts_with('#') && line.find_first_not_of(" \t\r") != line.npos)

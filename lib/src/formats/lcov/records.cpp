@@ -11,10 +11,11 @@ namespace tally::lcov {
 
 namespace {
 
-// Makes rows of one key one, by `unite(kept, more)`; false where that fails.
+// Sorts the rows, and combines equal ones by `unite(kept, more)`, which returns false on overflow.
+// Returns the row for which it failed, or null.
 template <class Row, class Less, class Unite>
 const Row *unite_rows(std::vector<Row> &rows, Less less, Unite unite) {
-  if (!std::ranges::is_sorted(rows, less)) // it nearly always is
+  if (!std::ranges::is_sorted(rows, less)) // nearly all files are sorted
     std::ranges::sort(rows, less);
   size_t kept = 0;
   for (size_t i = 1; i < rows.size(); ++i) {
@@ -33,7 +34,8 @@ tl::unexpected<Error> overflow(const Findings &findings, uint32_t line) {
               findings.source, Position::at_line(findings.line));
 }
 
-// Numbers before text, for which lcov has no order.
+// Orders branches by line, block and branch. Numbered branches precede those with a text, because
+// lcov does not define an order for texts.
 bool branch_less(const BranchRow &a, const BranchRow &b, const StringPool &strings) {
   const auto place = [](const BranchRow &row) {
     return std::tuple(row.line, row.block, row.has_text);
@@ -48,7 +50,7 @@ bool branch_less(const BranchRow &a, const BranchRow &b, const StringPool &strin
   return text(a) < text(b);
 }
 
-// The first line that is told counts.
+// Sets the lines of `kept` to those of the definition with the smallest start line.
 void unite_place(FunctionRow &kept, const FunctionRow &more, const StringPool &strings,
                  const Findings &findings) {
   if (more.start_line == 0)
@@ -60,8 +62,8 @@ void unite_place(FunctionRow &kept, const FunctionRow &more, const StringPool &s
   if (kept.start_line != 0)
     findings.diagnostics.add(
         Severity::warning,
-        fmt::format("{} begins in line {} and in line {}: lcov tells functions "
-                    "by name, they are taken for one",
+        fmt::format("{} begins in line {} and in line {}: it is treated as one function, because "
+                    "lcov identifies functions by name",
                     strings[more.name], std::min(kept.start_line, more.start_line),
                     std::max(kept.start_line, more.start_line)),
         findings.source, Position::at_line(more.at), "functions of one name");
@@ -80,7 +82,7 @@ template <class Row> std::span<const Row> rows_of(const std::vector<Row> &rows, 
                    std::ranges::upper_bound(rows, line, {}, &Row::line));
 }
 
-// What rows grow to where each line that has any gets all that are known of it.
+// Returns the number of rows that align_rows() makes.
 template <class Row>
 size_t aligned_size(const std::vector<Row> &rows, const std::vector<Row> &known) {
   size_t size = 0;
@@ -90,6 +92,7 @@ size_t aligned_size(const std::vector<Row> &rows, const std::vector<Row> &known)
   return size;
 }
 
+// Gives each line that has rows all known rows of that line.
 template <class Row, class Less>
 void align_rows(std::vector<Row> &rows, const std::vector<Row> &known, Less less) {
   std::vector<Row> out;
@@ -104,7 +107,7 @@ void align_rows(std::vector<Row> &rows, const std::vector<Row> &known, Less less
   rows = std::move(out);
 }
 
-// Of all tests together, `blank` made of each.
+// Returns the rows of all tests together, each replaced by its `blank` and each once.
 template <class Row, class Less, class Blank>
 std::vector<Row> known_rows(std::span<Records *const> tests, std::vector<Row> Records::*rows,
                             Less less, Blank blank) {
@@ -137,12 +140,12 @@ void align(std::span<Records *const> tests, std::string_view path, const StringP
     before += test->branches.size() + test->conditions.size();
     after += aligned_size(test->branches, branches) + aligned_size(test->conditions, conditions);
   }
-  // Many tests, each with a branch of its own, would take the square of their number.
+  // If each of many tests had a different branch, the size would be the square of their number.
   constexpr size_t most_growth = 16, few = 100'000;
   if (after > before * most_growth + few) {
     findings.diagnostics.add(Severity::warning,
-                             "tests have nearly no branches of a line in common: they add up by "
-                             "their places in the line",
+                             "tests have almost no branches of a line in common: branches are "
+                             "added up by their index in the line",
                              std::string(path), {}, "branches of tests");
     return;
   }
@@ -216,7 +219,7 @@ FileCoverage coverage_of(const Records &records, std::string_view path, const St
   file.path = path;
   file.lines.reserve(records.lines.size());
   file.branches.reserve(records.branches.size());
-  uint64_t without = 0; // a DA
+  uint64_t without = 0; // number of lines without DA
   uint32_t first_without = 0;
   auto line = records.lines.begin();
   auto branch = records.branches.begin();
@@ -247,7 +250,8 @@ FileCoverage coverage_of(const Records &records, std::string_view path, const St
     if (line != records.lines.end() && line->line == number) {
       out.count = line++->count;
     } else {
-      // JavaScript's tools tell statements and branches apart. So often, at least, it ran.
+      // Tools for JavaScript report statements and branches separately. The line ran at least as
+      // often as its most frequent branch.
       out.count = most;
       first_without = without++ == 0 ? out.line : first_without;
     }
@@ -256,7 +260,7 @@ FileCoverage coverage_of(const Records &records, std::string_view path, const St
   if (without > 0)
     findings.diagnostics.add(
         Severity::warning,
-        fmt::format("{} lines have branches or conditions, but no DA: they count as lines, too",
+        fmt::format("{} lines have branches or conditions, but no DA: they are counted as lines",
                     without),
         file.path, Position::at_line(first_without), "lines without DA");
   for (const FunctionRow &row : records.functions)

@@ -1,4 +1,4 @@
-// What the sections of a tracefile say of one file in one test.
+// Holds the records that the sections of a tracefile have for one file in one test.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct LineRow { // DA
 
 struct FunctionRow { // FN, FNDA; FNL with FNA
   StringId name;
-  uint32_t start_line, end_line; // 0: not told
+  uint32_t start_line, end_line; // 0 if unknown
   int64_t count;
   uint64_t at;     // the record's line in the tracefile
-  bool has_record; // FN or FNL: an FNDA alone tells no line
+  bool has_record; // it has an FN or FNL; an FNDA alone has no line
 };
 
 struct BranchRow { // BRDA
@@ -35,12 +35,12 @@ struct BranchRow { // BRDA
   int64_t count;
 };
 
-struct ConditionRow { // MCDC; of one line, those of one number of terms are one
+struct ConditionRow { // MCDC; conditions of one line with the same number of terms are one
   uint32_t line, terms;
   uint64_t when_true, when_false;
 };
 
-// What is reported, and where.
+// Adds diagnostics for a line of the tracefile.
 struct Findings {
   const std::string &source;
   Diagnostics &diagnostics;
@@ -51,8 +51,8 @@ struct Findings {
   }
 };
 
-// Rows are put behind the others as they come; add_up() brings them into order and makes those of
-// one thing one.
+// New rows are appended. add_up() sorts them, and combines the rows of the same line, function,
+// branch or condition.
 class Records {
 public:
   std::vector<LineRow> lines;
@@ -62,22 +62,25 @@ public:
 
   void clear();
   size_t size() const;
-  // Functions become one by name: lcov keeps them so. An error where a sum leaves its type.
+  // Sorts and combines the rows. Functions are identified by name, as in lcov. Fails with overflow
+  // if a sum exceeds 64 bits.
   Result<void> add_up(const StringPool &strings, const Findings &findings);
-  // To be added up by the next add_up(). Amortized: in all, it costs as much as sorting.
+  // Appends rows, and calls add_up() only if there are many new rows, so that the total time of all
+  // calls is that of sorting. The last append must be followed by add_up().
   Result<void> append(const Records &more, const StringPool &strings, const Findings &findings);
 
 private:
   size_t added_up_ = 0; // rows after the last add_up()
 };
 
-// Of one file, each of one test and added up. Coverage adds branches and conditions up by their
-// place in a line, where a test that saw only some would shift them: it gets those of the other
-// tests, as not taken.
+// Gives all tests of a file the same branches and conditions in each line that has any. Coverage
+// adds these up by their index in the line, so a test with only some of them would shift the
+// others. The missing ones are added as not taken. `tests` are the rows of one file, each of one
+// test and added up.
 void align(std::span<Records *const> tests, std::string_view path, const StringPool &strings,
            const Findings &findings);
 
-// Of rows that are added up.
+// Converts rows, for which add_up() was called.
 FileCoverage coverage_of(const Records &records, std::string_view path, const StringPool &strings,
                          const Findings &findings);
 

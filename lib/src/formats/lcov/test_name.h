@@ -1,4 +1,4 @@
-// Names of tests behind TN:.
+// Encodes and decodes the names of tests in TN:.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tally::lcov {
 
-// Of a capital hexadecimal digit; -1: of another character.
+// Returns the value of an upper-case hexadecimal digit, or -1 for another character.
 inline int hex_digit(char c) {
   return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
@@ -20,9 +20,9 @@ inline bool begins_escape(std::string_view text) {
          hex_digit(text[3]) >= 0;
 }
 
-// lcov keeps letters, digits and '_' of a test's name, and makes '_' of all others. Any other byte
-// is written as "_xHH", its value in capital hexadecimal digits. So is a '_' that begins the same
-// pattern in the name itself: what is read back is what was written.
+// Encodes a name. lcov keeps letters, digits and '_' of a test's name, and replaces others by '_'.
+// Each other byte is therefore written as "_xHH", its value in upper-case hexadecimal digits. A '_'
+// that begins such a pattern in the name itself is encoded as well, so that decoding is exact.
 inline std::string written_test_name(std::string_view name) {
   std::string out;
   for (size_t at = 0; at < name.size(); ++at)
@@ -33,15 +33,15 @@ inline std::string written_test_name(std::string_view name) {
   return out;
 }
 
-// What other tools write stays as it is. A `_xHH` that encodes a letter, a digit or a plain `_` was
-// not written here, so it is kept.
+// Decodes a name. A `_xHH` that stands for a letter, a digit or a '_' that needs no encoding comes
+// from another tool, so it is kept.
 inline std::string read_test_name(std::string_view text) {
   std::string out;
   for (size_t at = 0; at < text.size(); ++at) {
     const std::string_view rest = text.substr(at);
     const char byte =
         begins_escape(rest) ? static_cast<char>(hex_digit(rest[2]) * 16 + hex_digit(rest[3])) : 'x';
-    // An escaped '_' is one that would begin the pattern with what follows it.
+    // A '_' is encoded only if it begins the pattern together with the text after it.
     const bool escaped = !is_word_character(byte) ||
                          (byte == '_' && begins_escape('_' + std::string(rest.substr(4, 3))));
     if (begins_escape(rest) && escaped) {

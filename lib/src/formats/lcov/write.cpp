@@ -12,7 +12,7 @@ namespace tally::lcov {
 
 namespace {
 
-// Of which things the file holds less than the coverage.
+// Records what the coverage has and the file cannot hold.
 struct Lost {
   bool paths = false, names = false, places = false, no_line = false;
   bool ends = false, marks = false, conditions = false, negative = false;
@@ -35,7 +35,8 @@ struct Lost {
   }
 };
 
-// A line break ends a record, and CRs at its end are no part of it.
+// Returns a text for the end of a record: line breaks, which would end it, and CRs at the end,
+// which would not belong to it, are replaced by blanks.
 std::string in_one_line(std::string_view text) {
   std::string out(text);
   std::ranges::replace(out, '\n', ' ');
@@ -44,7 +45,8 @@ std::string in_one_line(std::string_view text) {
   return out.empty() ? "[unknown]" : out;
 }
 
-// "12,f" would be read as a last line and a name.
+// Returns the name as it is written. Changes "12,f", because it would be read as a last line and a
+// name.
 std::string function_name(std::string_view name) {
   std::string out = in_one_line(name);
   const size_t end = out.find_first_not_of("0123456789");
@@ -94,7 +96,8 @@ private:
   Lost &lost_;
 };
 
-// lcov tells functions by name.
+// Returns the functions, with those of the same name combined, because lcov identifies functions by
+// name.
 Result<std::vector<Writer::Function>> Writer::functions_of(const FileCoverage &file) {
   std::vector<Function> all;
   for (const FunctionCoverage &function : file.functions) {
@@ -136,7 +139,7 @@ void Writer::branches(const FileCoverage &file) {
       to_.put(",0,");
       to_.put(number++);
       to_.put(',');
-      if (count == 0 && line.count == 0) // it was never asked
+      if (count == 0 && line.count == 0) // the branch was never reached
         to_.put('-');
       else
         to_.put_signed(count);
@@ -205,7 +208,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &) {
   Written out;
   Lost lost;
   std::vector<Section> sections;
-  std::vector<std::string> tests; // those without a section, too
+  std::vector<std::string> tests; // all tests, even those without a section
   const auto add = [&](std::string_view test, const std::vector<FileCoverage> &files) {
     tests.push_back(written_test_name(test));
     for (const FileCoverage &file : files) {
@@ -226,13 +229,13 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &) {
     auto next = sections.begin();
     for (const std::string &test : tests) {
       if (next == sections.end() || next->test != test) {
-        if (!test.empty() || tests.size() == 1) // a file is never empty
+        if (!test.empty() || tests.size() == 1) // so that the file is never empty
           writer.test(test);
         continue;
       }
       while (next != sections.end() && next->test == test) {
         const Section &section = *next;
-        // Names that were changed may be the same now.
+        // Several paths or names may have become equal when they were changed.
         std::vector<const FileCoverage *> same;
         for (; next != sections.end() && next->key() == section.key(); ++next)
           same.push_back(next->file);

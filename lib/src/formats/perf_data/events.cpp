@@ -26,7 +26,7 @@ constexpr std::string_view software_names[] = {
     "cpu-migrations",   "minor-faults", "major-faults", "alignment-faults",
     "emulation-faults", "dummy",        "bpf-output",   "cgroup-switches"};
 
-// As perf calls it.
+// Returns perf's name for the event.
 std::string event_name(const PerfAttr &attr) {
   if (attr.type == PERF_TYPE_HARDWARE && attr.config < std::size(hardware_names))
     return std::string(hardware_names[attr.config]);
@@ -114,7 +114,8 @@ size_t Events::of(const PerfRecord &record) const {
 }
 
 bool read_build_id(uint16_t misc, std::string_view body, Features &features) {
-  // A pid, 20 bytes, how many of them count (where a flag says that this is told), padding, a path.
+  // The body has a pid, 20 bytes of the id, the number of these that are used (if a flag is set),
+  // padding, and a path.
   constexpr size_t id_at = 4, most = 20, size_at = id_at + most, path_at = size_at + 4;
   constexpr uint16_t size_is_told = 1 << 15;
   if (body.size() < path_at)

@@ -1,4 +1,4 @@
-// What was counted, and what else a perf.data says about itself.
+// Holds the events of a perf.data and the features that describe the recording.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ public:
   bool empty() const { return events_.empty(); }
   size_t size() const { return events_.size(); }
   const Event &operator[](size_t number) const { return events_[number]; }
-  // The event that a record is of; the first one where it does not tell. There must be one.
+  // Returns the index of the record's event, or 0 if its id is missing or unknown. There must be at
+  // least one event.
   size_t of(const PerfRecord &record) const;
 
 private:
@@ -39,14 +40,15 @@ struct Features {
   std::unordered_map<std::string, std::string> build_ids; // by path; lower-case hex
 };
 
-// Numbers of the header's bits (tools/perf/util/header.h).
+// The numbers of the header's feature bits (tools/perf/util/header.h).
 enum Feature : unsigned { build_id_feature = 2, cmdline_feature = 11, event_desc_feature = 12 };
 inline constexpr unsigned feature_count = 256;
 
-// One section, whose content that is of use here goes into the two. False: it is damaged.
+// Reads a feature section into `features` and `events`. Features that are not needed are ignored.
+// Returns false if the section is damaged.
 [[nodiscard]] bool read_feature(unsigned number, std::string_view bytes, bool big_endian,
                                 Features &features, Events &events);
-// What follows the header of a build id's record.
+// Reads the body of a build ID's record. Returns false if it is damaged.
 [[nodiscard]] bool read_build_id(uint16_t misc, std::string_view body, Features &features);
 
 std::string hex(std::string_view bytes);

@@ -1,4 +1,4 @@
-// What `perf record` writes; FORMAT.md beside this has it.
+// Reads the files of `perf record`, which FORMAT.md describes.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,14 @@
 
 namespace tally::perf_data {
 
-inline constexpr std::string_view magic = "PERFILE2"; // of a little-endian machine
+inline constexpr std::string_view magic = "PERFILE2"; // written by a little-endian machine
 inline constexpr std::string_view magic_big_endian = "2ELIFREP";
 inline constexpr std::string_view magic_version_1 = "PERFFILE";
 
 bool probe(std::string_view head);
-// Addresses without names. unwinder: for samples that hold registers and a copy of the stack; null:
-// their callers are left out, and a finding says so.
+// Returns a profile with addresses but without names. `unwinder` unwinds samples that have
+// registers and a stack dump. If it is null, their callers are left out, and a diagnostic reports
+// this.
 Result<Profile> read(ByteSource &source, Diagnostics &diagnostics, Unwinder *unwinder);
 
 } // namespace tally::perf_data

@@ -20,10 +20,10 @@ namespace tally::perf_data {
 namespace {
 
 constexpr size_t pipe_header_bytes = 16;
-constexpr size_t first_header_bytes = 72; // of the oldest files: without the features' bits
+constexpr size_t first_header_bytes = 72; // in the oldest files, without the bits of features
 constexpr size_t header_bytes = 104;
 constexpr size_t section_bytes = 16; // an offset and a size
-// Bounds of what is held in memory at once: what lies before the records, and one feature.
+// Limits of the data that is in memory at once: the data before the records, and one feature.
 constexpr uint64_t most_head_bytes = uint64_t{64} << 20;
 constexpr uint64_t most_feature_bytes = uint64_t{64} << 20;
 constexpr uint64_t most_unpacked_bytes = uint64_t{8} << 30;
@@ -42,14 +42,16 @@ std::span<const std::byte> as_bytes(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-// The bytes of the source in one row, as many as are looked at.
+// Provides contiguous bytes of the source. Holds only those that were requested and not yet
+// consumed.
 class Input {
 public:
   explicit Input(ByteSource &source) : source_(source) {}
 
-  uint64_t offset() const { return offset_; } // of what comes next
+  uint64_t offset() const { return offset_; } // of the next byte
 
-  // What is ahead: `size` bytes at least, if there are so many. Valid until the next call.
+  // Returns the next bytes without consuming them: at least `size`, or all that remain. They are
+  // valid until the next call.
   Result<std::string_view> look(size_t size) {
     while (ahead().size() < size) {
       TALLY_TRY(piece, source_.next());
@@ -61,12 +63,12 @@ public:
     }
     return ahead();
   }
-  // Of what was looked at.
+  // Consumes bytes that look() has returned.
   void take(size_t size) {
     at_ += size;
     offset_ += size;
   }
-  // False: it ends before.
+  // Consumes `size` bytes. Returns false if the source ends before.
   Result<bool> skip(uint64_t size) {
     while (size > 0) {
       TALLY_TRY(bytes, look(1));
@@ -107,12 +109,12 @@ public:
       return broken_ ? fail(std::move(*broken_))
                      : fail(ErrorCode::no_data, "holds no samples", source_.name());
     if (broken_)
-      diagnostics_.add(Severity::error, broken_->message + "; what is before it was read",
+      diagnostics_.add(Severity::error, broken_->message + "; the records before it were read",
                        source_.name(), broken_->where);
     if (order_.late() > 0)
       diagnostics_.add(
           Severity::note,
-          fmt::format("{} records are older than what stands rounds before them", order_.late()),
+          fmt::format("{} records came too late: newer ones had been processed", order_.late()),
           source_.name());
     auto profile = recording_.finish();
     if (!profile) {
@@ -128,7 +130,7 @@ private:
                 Position::at_offset(offset));
   }
 
-  // From here on nothing can be read, but what was read stands.
+  // Ends reading with an error. The records that were read before are kept.
   void break_off(std::string message, uint64_t offset) {
     if (!broken_)
       broken_ = wrong(std::move(message), offset).value();
@@ -137,10 +139,11 @@ private:
   Result<void> read_header() {
     TALLY_TRY(bytes, input_.look(header_bytes));
     if (bytes.starts_with(magic_version_1))
-      return fail(ErrorCode::unsupported, "is of a perf before Linux 3.0, whose files are not read",
+      return fail(ErrorCode::unsupported,
+                  "was written by perf before Linux 3.0, whose format is not supported",
                   source_.name());
     if (!probe(bytes))
-      return wrong("is no perf.data: it does not begin with PERFILE2", 0);
+      return wrong("is not a perf.data: it does not begin with PERFILE2", 0);
     big_endian_ = bytes.starts_with(magic_big_endian);
     swapped_ = big_endian_ != (std::endian::native == std::endian::big);
     ByteCursor cursor(bytes, big_endian_);
@@ -154,11 +157,11 @@ private:
       return {};
     }
     if (size < first_header_bytes)
-      return wrong(fmt::format("a header of {} bytes is none", size), magic.size());
+      return wrong(fmt::format("the header has the invalid size {}", size), magic.size());
     const uint64_t attr_bytes = cursor.u64_whole();
     const Section attrs = section_of(cursor);
     data_ = section_of(cursor);
-    section_of(cursor); // of types of events, which are told no more
+    section_of(cursor); // of event types, which perf no longer writes
     std::string_view bits;
     if (size >= header_bytes)
       bits = cursor.take(feature_count / 8);
@@ -170,10 +173,9 @@ private:
         feature_numbers_.push_back(i + static_cast<unsigned>(std::countr_zero(word)));
 
     if (data_.offset > most_head_bytes)
-      return wrong(
-          fmt::format("the records are said to begin at {:#x}, which is far", data_.offset), 40);
+      return wrong(fmt::format("the records begin at {:#x}, beyond the limit", data_.offset), 40);
     TALLY_CHECK(read_attrs(attrs, attr_bytes));
-    // perf adds sizes and features at its end.
+    // perf writes the sizes and the features only when it ends.
     unfinished_ = data_.size == 0;
     if (!unfinished_)
       TALLY_CHECK(read_features_ahead());
@@ -185,10 +187,11 @@ private:
 
   Result<void> read_attrs(Section attrs, uint64_t attr_bytes) {
     if (attr_bytes < PERF_ATTR_SIZE_VER0 + section_bytes || attrs.size % attr_bytes != 0)
-      return wrong(
-          fmt::format("{} bytes hold no whole number of events of {}", attrs.size, attr_bytes), 16);
+      return wrong(fmt::format("{} bytes are not a whole number of events of {} bytes", attrs.size,
+                               attr_bytes),
+                   16);
     TALLY_TRY(head, head_section(attrs, "the events"));
-    const std::string all(head); // the next look takes it away
+    const std::string all(head); // copied, because the next look() invalidates it
     uint64_t id_bytes = 0;
     for (uint64_t at = 0; at < all.size(); at += attr_bytes) {
       const std::string_view one = std::string_view(all).substr(at, attr_bytes);
@@ -198,11 +201,11 @@ private:
         return wrong("the attributes of an event are damaged", attrs.offset + at);
       ByteCursor cursor(one.substr(attr_bytes - section_bytes), big_endian_);
       const Section ids = section_of(cursor);
-      // Events share no numbers: all of them fit into what holds them.
+      // The ids of different events do not overlap, so all of them together fit before the records.
       if (ids.size > data_.offset - id_bytes)
-        return wrong("the numbers of the events lie one upon the other", attrs.offset + at);
+        return wrong("the ids of the events overlap", attrs.offset + at);
       id_bytes += ids.size;
-      TALLY_TRY(bytes, head_section(ids, "the numbers of an event"));
+      TALLY_TRY(bytes, head_section(ids, "the ids of an event"));
       add_event(attr, bytes);
     }
     if (events_.empty())
@@ -218,7 +221,7 @@ private:
     events_.add(attr, ids);
   }
 
-  // Of what lies before the records; nothing of it has been taken yet.
+  // Returns a section of the data before the records. Nothing of that data has been consumed yet.
   Result<std::string_view> head_section(Section section, std::string_view what) {
     if (section.size == 0)
       return std::string_view();
@@ -235,19 +238,18 @@ private:
 
   void add_feature(unsigned number, std::string_view bytes, uint64_t offset) {
     if (!read_feature(number, bytes, big_endian_, features_, events_))
-      diagnostics_.add(Severity::error,
-                       fmt::format("the feature {} is damaged, and left out", number),
+      diagnostics_.add(Severity::error, fmt::format("feature {} is damaged and is ignored", number),
                        source_.name(), Position::at_offset(offset));
   }
 
   void tell_features_cut() {
     diagnostics_.add(Severity::error,
-                     "the file ends before what it tells behind the records (build ids, names of "
+                     "the file ends within the features after the records (build IDs, names of "
                      "events)",
                      source_.name());
   }
 
-  // What is wanted of them, in ascending order of where they are.
+  // Returns the features that are used here, sorted by offset.
   std::vector<std::pair<unsigned, Section>> wanted_features(std::string_view table) const {
     std::vector<std::pair<unsigned, Section>> out;
     ByteCursor cursor(table, big_endian_);
@@ -262,7 +264,8 @@ private:
     return out;
   }
 
-  // Where the file can be gone about in: stacks are unwound by the files of these build ids.
+  // Reads the features before the records if the source is seekable, because stacks are unwound by
+  // the files with these build IDs.
   Result<void> read_features_ahead() {
     const size_t table_bytes = feature_numbers_.size() * section_bytes;
     TALLY_TRY(table, source_.at(data_.end(), table_bytes));
@@ -282,7 +285,7 @@ private:
     return {};
   }
 
-  // Else as they come.
+  // Reads the features after the records, unless read_features_ahead() has read them.
   Result<void> read_features_behind() {
     if (features_read_ || unfinished_ || broken_ || feature_numbers_.empty())
       return {};
@@ -296,7 +299,7 @@ private:
     input_.take(table_bytes);
     for (const auto &[number, section] : wanted) {
       if (section.offset < input_.offset())
-        continue; // within another one
+        continue; // it overlaps the previous one
       TALLY_TRY(there, input_.skip(section.offset - input_.offset()));
       TALLY_TRY(bytes, input_.look(section.size));
       if (!there || bytes.size() < section.size) {
@@ -314,7 +317,7 @@ private:
   Result<void> read_records() {
     if (unfinished_)
       diagnostics_.add(Severity::warning,
-                       "perf was ended before it had finished this file: what is there is read",
+                       "perf was ended before it had finished this file: the existing part is read",
                        source_.name());
     const bool to_the_end = in_pipe_ || unfinished_;
     while (!broken_ && (to_the_end || input_.offset() < data_.end())) {
@@ -327,7 +330,7 @@ private:
         if (swapped_)
           header.size = __builtin_bswap16(header.size);
         if (header.size < sizeof header) {
-          break_off(fmt::format("a record of {} bytes is none", header.size), input_.offset());
+          break_off(fmt::format("a record has the invalid size {}", header.size), input_.offset());
           break;
         }
         TALLY_TRY(whole, input_.look(header.size));
@@ -341,7 +344,7 @@ private:
       const auto bytes = as_bytes(ahead.substr(0, header.size));
       PerfRecord record;
       if (!first_perf_record(bytes, record, swapped_))
-        break; // looked at above
+        break; // cannot happen: the size was checked above
       const uint64_t trailing = bytes_behind(record);
       take_record(record, bytes, offset);
       input_.take(header.size);
@@ -353,25 +356,24 @@ private:
   }
 
   void tell_cut(size_t left) {
-    // What a crash leaves may end anywhere.
+    // An unfinished file may end anywhere.
     if (unfinished_) {
       if (left > 0)
-        diagnostics_.add(Severity::note, "the last record is not whole", source_.name(),
+        diagnostics_.add(Severity::note, "the last record is incomplete", source_.name(),
                          Position::at_offset(input_.offset()));
-      // No more will come.
       return;
     }
     if (in_pipe_ || left > 0)
       break_off("the file ends within a record", input_.offset());
     else if (input_.offset() > data_.end())
-      break_off("a record goes on behind the records' end", input_.offset());
+      break_off("a record extends beyond the end of the records", input_.offset());
     else
-      break_off(fmt::format("the file ends {} bytes before its records do",
+      break_off(fmt::format("the file ends {} bytes before the end of its records",
                             data_.end() - input_.offset()),
                 input_.offset());
   }
 
-  // What follows a record without being counted in its size.
+  // Returns the number of bytes that follow a record and are not part of its size.
   uint64_t bytes_behind(const PerfRecord &record) const {
     ByteCursor cursor({reinterpret_cast<const char *>(record.body.data()), record.body.size()},
                       big_endian_);
@@ -399,10 +401,10 @@ private:
       return;
     }
     if (events_.empty()) {
-      break_off("a record comes before the event that it is of", offset);
+      break_off("a record precedes the description of its event", offset);
       return;
     }
-    // What perf itself told of the time before has none.
+    // perf's records about the time before the recording have no time and are handled at once.
     uint64_t time = 0;
     if (perf_time(events_[events_.of(record)].attr.layout, record, time) && time != 0 &&
         time != UINT64_MAX)
@@ -441,19 +443,19 @@ private:
     }
     case perf_header_build_id:
       if (!read_build_id(record.misc, body, features_))
-        diagnostics_.add(Severity::error, "a build id is damaged, and left out", source_.name(),
+        diagnostics_.add(Severity::error, "a build ID is damaged and is ignored", source_.name(),
                          Position::at_offset(offset));
       break;
     case perf_header_feature:
       if (const uint64_t number = cursor.u64_whole(); number < feature_count && !cursor.failed())
         add_feature(static_cast<unsigned>(number), body.substr(cursor.offset()), offset);
       break;
-    default: // of no use here
+    default: // not needed
       break;
     }
   }
 
-  // --- packed records: one zstd stream, cut into records without regard to those inside
+  // --- compressed records: one zstd stream, split without regard to the records that it contains
 
   void unpack(const PerfRecord &record, uint64_t offset) {
     std::span<const std::byte> packed = record.body;
@@ -462,11 +464,11 @@ private:
                         big_endian_);
       const uint64_t size = cursor.u64_whole();
       if (cursor.failed() || size > cursor.left())
-        return break_off("a packed record is shorter than what it holds", offset);
+        return break_off("a compressed record is shorter than its content", offset);
       packed = packed.subspan(cursor.offset(), static_cast<size_t>(size));
     }
     if (!unpacker_ && !(unpacker_ = ZSTD_createDCtx()))
-      return break_off("no memory to unpack zstd", offset);
+      return break_off("there is not enough memory to unpack zstd data", offset);
     ZSTD_inBuffer in{packed.data(), packed.size(), 0};
     for (bool full = false; in.pos < in.size || full;) {
       const size_t before = unpacked_.size();
@@ -477,12 +479,13 @@ private:
       unpacked_.resize(out.pos);
       if (ZSTD_isError(status))
         return break_off(
-            fmt::format("damaged zstd data in a packed record: {}", ZSTD_getErrorName(status)),
+            fmt::format("a compressed record has damaged zstd data: {}", ZSTD_getErrorName(status)),
             offset);
       unpacked_bytes_ += out.pos - before;
       if (unpacked_bytes_ > most_unpacked_bytes)
         return break_off(
-            fmt::format("the packed records hold more than {} bytes", most_unpacked_bytes), offset);
+            fmt::format("the compressed records unpack to more than {} bytes", most_unpacked_bytes),
+            offset);
       take_unpacked(offset);
       if (broken_)
         return;
@@ -495,17 +498,17 @@ private:
     while (!broken_ && first_perf_record(left, record, swapped_)) {
       const size_t size = sizeof(perf_event_header) + record.body.size();
       if (record.type == perf_compressed || record.type == perf_compressed2)
-        return break_off("a packed record within a packed one", offset);
+        return break_off("a compressed record contains another one", offset);
       take_record(record, left.first(size), offset);
       left = left.subspan(size);
     }
-    // A header that is whole and a size that is none.
+    // The rest has a complete header, but perhaps an invalid size.
     if (left.size() >= sizeof(perf_event_header)) {
       ByteCursor cursor({reinterpret_cast<const char *>(left.data()), left.size()}, big_endian_);
       cursor.take(4);
       const uint32_t last = cursor.u32();
       if ((big_endian_ ? last & 0xffff : last >> 16) < sizeof(perf_event_header))
-        break_off("a record of no size in a packed one", offset);
+        break_off("a compressed record contains a record with an invalid size", offset);
     }
     unpacked_.erase(unpacked_.begin(), unpacked_.begin() + static_cast<std::ptrdiff_t>(
                                                                unpacked_.size() - left.size()));
@@ -528,7 +531,7 @@ private:
   std::optional<Error> broken_;
 
   ZSTD_DCtx *unpacker_ = nullptr;
-  std::vector<std::byte> unpacked_; // what of it is no whole record yet
+  std::vector<std::byte> unpacked_; // the beginning of a record that is not complete yet
   uint64_t unpacked_bytes_ = 0;
 };
 

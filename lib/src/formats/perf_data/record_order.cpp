@@ -5,7 +5,7 @@
 namespace tally::perf_data {
 
 void RecordOrder::sort() {
-  // Stable: records of one time stay as they came.
+  // The sort is stable, so that records with the same time keep the file's order.
   const auto older = [](const Entry &a, const Entry &b) { return a.time < b.time; };
   if (!std::is_sorted(entries_.begin(), entries_.end(), older))
     std::stable_sort(entries_.begin(), entries_.end(), older);

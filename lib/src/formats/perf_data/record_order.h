@@ -1,5 +1,5 @@
-// Records in the order of their times: the rings of several processors are written one after
-// another, so that a mapping may stand behind a sample in it.
+// Sorts records by time. perf writes the ring buffers of several processors one after another, so
+// that a mapping may come after a sample in it.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace tally::perf_data {
 
-// A round is what perf took from all rings at one time. What is written after its end is younger
-// than all of the round before it (tools/perf/util/ordered-events.c), so two rounds are held at
-// most, or `most_bytes` where there are no rounds.
+// A round is one pass of perf over all ring buffers. Records after its end are newer than all
+// records of the previous round (tools/perf/util/ordered-events.c). Therefore at most two rounds
+// are held in memory, or `most_bytes` if the file has no rounds.
 class RecordOrder {
 public:
   explicit RecordOrder(size_t most_bytes = size_t{128} << 20) : most_bytes_(most_bytes) {}
 
-  // Each takes a handler: (bytes of a record, its offset in the file).
+  // These functions call handle(bytes of a record, its offset in the file) for each record that has
+  // its final place in the order.
   template <class Handler>
   void add(uint64_t time, std::span<const std::byte> record, uint64_t offset, Handler handle) {
     if (time < handed_out_)
@@ -33,7 +34,8 @@ public:
   }
   template <class Handler> void end(Handler handle) { hand_out(UINT64_MAX, handle); }
 
-  uint64_t late() const { return late_; } // records that are older than what was handed out
+  // Returns the number of records that were older than a record already handled.
+  uint64_t late() const { return late_; }
 
 private:
   struct Entry {
@@ -42,7 +44,7 @@ private:
   };
   void sort();
   uint64_t middle_time();
-  void drop(size_t count); // from the front
+  void drop(size_t count); // removes entries from the front
 
   template <class Handler> void hand_out(uint64_t newest, Handler handle) {
     sort();

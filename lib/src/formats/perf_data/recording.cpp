@@ -13,10 +13,10 @@ namespace tally::perf_data {
 
 namespace {
 
-// Samples of a process may come after its end, but not for long.
+// The number of ended processes that are kept, because their samples may follow shortly after.
 constexpr size_t most_ended = 256;
 
-// In place of addresses that are in no file: the kernel's own mark.
+// Replaces the addresses in a guest, which are in no file. It is the kernel's mark for a guest.
 constexpr auto guest_address = static_cast<uint64_t>(PERF_CONTEXT_GUEST);
 
 enum class Where : uint8_t { user, kernel, guest };
@@ -90,8 +90,8 @@ void Recording::handle(const PerfRecord &record, uint64_t offset) {
   }
   if (!whole)
     diagnostics_.add(Severity::error,
-                     fmt::format("a record of type {} is shorter than what it holds, or holds what "
-                                 "cannot be: it is left out",
+                     fmt::format("a record of type {} is shorter than its content, or its content "
+                                 "is not valid: it is ignored",
                                  record.type),
                      source_, Position::at_offset(offset));
 }
@@ -100,10 +100,10 @@ bool Recording::handle_mmap(const PerfLayout &layout, const PerfRecord &record) 
   PerfMmap mmap;
   if (!decode(layout, record, mmap))
     return false;
-  // The kernel's own mappings, and those of guests, are told as well.
+  // There are also records for the mappings of the kernel and of guests.
   const unsigned mode = record.misc & PERF_RECORD_MISC_CPUMODE_MASK;
-  // "[kernel.kallsyms]_text": the file offset is the address of that symbol (perf's
-  // machine__create_kernel_maps()).
+  // In the record of "[kernel.kallsyms]_text", the file offset is the address of that symbol
+  // (perf's machine__create_kernel_maps()).
   if (mode == PERF_RECORD_MISC_KERNEL && mmap.path.starts_with(kernel_object))
     kernel_text_ = mmap.file_offset;
   if (!mmap.executable || (mode != PERF_RECORD_MISC_USER && mode != 0))
@@ -135,15 +135,15 @@ bool Recording::handle_fork(const PerfLayout &layout, const PerfRecord &record) 
   if (!decode(layout, record, task))
     return false;
   if (task.pid != task.parent_pid) {
-    // What perf tells of processes that were there before has no time: their parents' mappings
-    // are not theirs.
+    // perf also writes such records, without a time, for processes that existed before. These must
+    // not inherit their parents' mappings.
     const auto parent = processes_.find(task.parent_pid);
     auto child = parent == processes_.end() || task.time == 0
                      ? std::make_unique<Process>(process_count_++, unwinder_)
                      : std::make_unique<Process>(process_count_++, unwinder_, *parent->second);
     processes_[task.pid] = std::move(child);
   }
-  // Named like its parent until it says otherwise.
+  // A new thread has its parent's name until it sets another one.
   set_name(task.pid, task.tid, std::string(thread(task.parent_pid, task.parent_tid).name));
   return true;
 }
@@ -159,7 +159,7 @@ bool Recording::handle_exit(const PerfLayout &layout, const PerfRecord &record) 
   if (ended_.size() > most_ended) {
     const auto [pid, process_number] = ended_.front();
     ended_.pop_front();
-    // Unless the number is another one's meanwhile.
+    // The pid may belong to another process now, which must stay.
     if (const auto oldest = processes_.find(pid);
         oldest != processes_.end() && oldest->second->number == process_number)
       processes_.erase(oldest);
@@ -204,7 +204,8 @@ bool Recording::handle_sample(const PerfRecord &record) {
   return true;
 }
 
-// The part in user mode: of a sample in the kernel, what called it.
+// Sets the part of the chain that is in user mode. For a sample in the kernel, these are the
+// callers of the kernel.
 void Recording::find_chain(Process &of, const PerfLayout &layout, const PerfSample &sample) {
   const uint64_t type = layout.sample_type;
   if ((type & PERF_SAMPLE_REGS_USER) != 0 && (type & PERF_SAMPLE_STACK_USER) != 0 && unwinder_) {
@@ -225,7 +226,7 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
     cut_ += of.chain.unwind(registers, sample.stack, sample.stack_asked) != StackEnd::complete;
     return;
   }
-  // A 32-bit program, or another processor's; or a thread of the kernel, which has no such part.
+  // The program is a 32-bit one or for another processor. A kernel thread has no part in user mode.
   if (!sample.in_kernel) {
     of.chain.leaf(sample.ip);
     of.chain.ended(StackEnd::no_rule);
@@ -233,7 +234,8 @@ void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &
   }
 }
 
-// Those of files are behind the records where the file is read from a pipe.
+// Adds the build IDs of the features. They may come after the records, if the file is read from a
+// pipe.
 void Recording::add_build_ids() {
   for (uint32_t i = 0; i < builder_.so_far().mappings().size(); ++i) {
     Mapping mapping = builder_.so_far().mappings()[static_cast<MappingId>(i)];
@@ -258,9 +260,9 @@ void Recording::tell_of_losses() {
                                         counted(lost_, "records"), lost_ == 1 ? "was" : "were"));
   if (throttled_ > 0)
     tell(Severity::note,
-         fmt::format("the kernel held sampling back {}", counted(throttled_, "times")));
+         fmt::format("the kernel throttled sampling {}", counted(throttled_, "times")));
   if (not_unwound_ > 0)
-    tell(Severity::warning, "holds copies of stacks, which are not unwound here: callers are not "
+    tell(Severity::warning, "holds stack dumps, which are not unwound here: callers are not "
                             "known");
   if (cut_ > 0)
     tell(cut_ > rows_.size() / 20 ? Severity::warning : Severity::note,

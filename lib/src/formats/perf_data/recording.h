@@ -1,4 +1,4 @@
-// From perf's records, in the order of their times, to a StackProfile.
+// Converts perf's records, in the order of their times, to a StackProfile.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace tally::perf_data {
 
 class Recording {
 public:
-  // All outlive it.
+  // All referenced objects must outlive this one. `unwinder` may be null.
   Recording(const Events &events, const Features &features, Unwinder *unwinder,
             Diagnostics &diagnostics, std::string source)
       : events_(events), features_(features), unwinder_(unwinder), diagnostics_(diagnostics),
@@ -32,24 +32,24 @@ public:
   void handle(const PerfRecord &record, uint64_t offset);
 
   size_t sample_count() const { return rows_.size(); }
-  // With the findings that are of the whole.
+  // Returns the profile, and adds the diagnostics that concern the whole recording.
   Result<StackProfile> finish();
 
 private:
   struct Process {
     Process(uint64_t count, Unwinder *unwinder)
         : number(count), stacks(space), chain(0, unwinder, space) {}
-    // A child of the other.
+    // Creates a child process, which inherits the mappings of `other`.
     Process(uint64_t count, Unwinder *unwinder, const Process &other)
         : number(count), space(other.space), stacks(space, other.stacks),
           chain(0, unwinder, space) {}
-    uint64_t number; // pids come again
+    uint64_t number; // unique, because pids are reused
     AddressSpace space;
     MappedStacks stacks;
     CallChain chain;
   };
   struct ThreadState {
-    ThreadId id = none<ThreadId>; // until its first sample
+    ThreadId id = none<ThreadId>; // none until its first sample
     std::string name;
   };
 
@@ -81,9 +81,9 @@ private:
   std::deque<std::pair<int32_t, uint64_t>> ended_; // pid and number, oldest first
   uint64_t process_count_ = 0;
   std::unordered_map<uint64_t, ThreadState> threads_;
-  // One for each sample: which values there are is known at the end.
+  // One for each sample. They are added to the profile at the end, when all its values are known.
   std::vector<EventRow> rows_;
-  uint64_t kernel_text_ = 0; // where its code began; 0: not known
+  uint64_t kernel_text_ = 0; // address of the kernel's _text; 0 if unknown
   uint64_t lost_ = 0, throttled_ = 0, cut_ = 0, not_unwound_ = 0;
 };
 

@@ -27,7 +27,7 @@ template <class Number> bool read_number(std::string_view text, Number &value, i
   return !text.empty() && fault == std::errc() && end == text.data() + text.size();
 }
 
-// "1349.270032:"
+// Matches "1349.270032:".
 bool is_time(std::string_view word) {
   if (!word.ends_with(':'))
     return false;
@@ -42,7 +42,7 @@ bool is_processor(std::string_view word) {
          is_made_of(word.substr(1, word.size() - 2), digits);
 }
 
-// "5/6", or a TID alone.
+// Parses "5/6", or a TID alone.
 bool read_ids(std::string_view word, SampleLine &out) {
   const size_t slash = word.find('/');
   if (slash == word.npos) {
@@ -53,8 +53,8 @@ bool read_ids(std::string_view word, SampleLine &out) {
          read_number(word.substr(slash + 1), out.tid);
 }
 
-// Where the last group in parentheses that a blank precedes begins; paths may hold such groups:
-// "(/tmp/prog (deleted))".
+// Returns the offset of the group in parentheses at the end of the text, or npos if there is none
+// that follows a blank. Paths may contain groups: "(/tmp/prog (deleted))".
 size_t object_begin(std::string_view text) {
   if (!text.ends_with(')'))
     return text.npos;
@@ -75,7 +75,7 @@ std::string_view without_offset(std::string_view symbol) {
              : symbol;
 }
 
-// "prog[1130]"
+// Matches "prog[1130]".
 bool is_address_in_file(std::string_view text) {
   const size_t open = text.rfind('[');
   return open != text.npos && open > 0 && text.ends_with(']') &&
@@ -84,7 +84,8 @@ bool is_address_in_file(std::string_view text) {
 
 std::string_view known(std::string_view name) { return name == "[unknown]" ? "" : name; }
 
-// The first ones: a command has 15 bytes, and what tells a sample stands right behind it.
+// Returns the first words of the line. They are enough to recognize a sample, because a command has
+// at most 15 bytes and the other fields follow it.
 std::vector<std::string_view> words_of(std::string_view line) {
   constexpr size_t most = 32;
   std::vector<std::string_view> out;
@@ -96,8 +97,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return out;
 }
 
-// The frame behind an event, of a sample without further ones. What a tracepoint prints is none. An
-// address of data may stand before it.
+// Parses the frame that follows the event in a sample without a stack. A data address may precede
+// it. Returns nothing for the fields that a tracepoint prints there.
 std::optional<FrameLine> frame_behind_event(std::string_view rest) {
   constexpr size_t shortest = 4;
   rest = trimmed(rest);
@@ -114,7 +115,8 @@ std::optional<FrameLine> frame_behind_event(std::string_view rest) {
   return frame_line(rest);
 }
 
-// What follows the ids, `words` being those of the line and `next` the first behind them.
+// Parses the fields after the ids. `words` are the words of the line, and `next` is the index of
+// the first one after the ids.
 bool read_behind_ids(std::string_view line, std::span<const std::string_view> words, size_t next,
                      SampleLine &out) {
   const auto word = [&] { return next < words.size() ? words[next] : std::string_view(); };
@@ -134,7 +136,8 @@ bool read_behind_ids(std::string_view line, std::span<const std::string_view> wo
     out.period = period;
     ++event;
   }
-  // "pool 12 3456 1.5:" is of thread 3456, whose name ends in a number: a time is no event.
+  // "pool 12 3456 1.5:" belongs to thread 3456, whose name ends in a number, because a time cannot
+  // be an event.
   if (event < words.size() && words[event].size() > 1 && words[event].ends_with(':') &&
       !is_time(words[event])) {
     out.event = words[event].substr(0, words[event].size() - 1);
@@ -176,9 +179,10 @@ std::optional<FrameLine> frame_line(std::string_view line) {
 std::optional<SampleLine> sample_line(std::string_view line, bool bare) {
   line = trimmed(line);
   const std::vector<std::string_view> words = words_of(line);
-  // A command may hold blanks and numbers: the first number that makes sense of the rest is the id.
+  // A command may contain blanks and numbers. The id is the first number after which the rest of
+  // the line is valid.
   for (size_t i = 1; i <= words.size(); ++i) {
-    const size_t at = i % words.size(); // the first word last: there may be no command
+    const size_t at = i % words.size(); // the first word is tried last, as there may be no command
     SampleLine out;
     if (!read_ids(words[at], out) || !read_behind_ids(line, words, at + 1, out))
       continue;

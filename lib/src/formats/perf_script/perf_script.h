@@ -1,4 +1,4 @@
-// The text that `perf script` prints; FORMAT.md beside this describes it.
+// Reads the text that `perf script` prints, which FORMAT.md describes.
 #pragma once
 
 #include <string_view>

@@ -64,7 +64,7 @@ private:
   };
   struct Event {
     EventKind kind;
-    std::optional<int64_t> only_period; // of all samples so far
+    std::optional<int64_t> only_period; // of all samples so far, unless it varies
     bool varies = false;
   };
 
@@ -106,7 +106,7 @@ private:
       return;
     in_sample_ = has_samples_ = true;
     thread_ = builder_.add_thread(sample.pid, sample.tid, sample.command);
-    builder_.rename_thread(thread_, sample.command); // by its last name, as of perf.data
+    builder_.rename_thread(thread_, sample.command); // to its last name, as for perf.data
     event_ = event_of(sample.event);
     period_ = sample.period;
     if (sample.frame) {
@@ -130,8 +130,9 @@ private:
     return true;
   }
 
-  // Below a frame behind an event there may also be a damaged sample, whose command is padded with
-  // blanks: a source file has none in its name there.
+  // Adds a source line to the frame above it. If that frame is on the line of its sample, the line
+  // may also be a damaged sample, whose command is padded with blanks; therefore the name of a
+  // source file must not contain a blank there.
   bool add_source(std::string_view line, bool below_frame) {
     const auto source = source_line(line);
     if (!source || !below_frame || (has_only_frame_ && source->has_blank))
@@ -162,7 +163,7 @@ private:
       return;
     StackId stack = none<StackId>;
     for (size_t end = frames_.size(); end > 0;) {
-      // What was inlined into a function has its address, and stands before it.
+      // Functions inlined into this one precede it and have the same address.
       const Frame &outer = frames_[end - 1];
       size_t begin = end - 1;
       while (begin > 0 && frames_[begin - 1].inlined && frames_[begin - 1].address == outer.address)
@@ -206,16 +207,16 @@ private:
   ByteSource &source_;
   Diagnostics &diagnostics_;
   uint64_t line_ = 1;
-  std::optional<Position> unknown_; // the first line that is not known
+  std::optional<Position> unknown_; // the first line that cannot be parsed
   StackProfileBuilder builder_;
   std::vector<Event> events_;
   std::map<std::string, uint32_t> event_ids_;
   std::vector<EventRow> rows_;
 
-  // The sample at hand.
+  // The state of the current sample.
   bool in_sample_ = false, has_samples_ = false;
-  bool has_only_frame_ = false; // behind its event: perf prints no stack then
-  bool is_frame_above_ = false; // in the line before
+  bool has_only_frame_ = false; // the frame is on the sample's line, so there is no stack
+  bool is_frame_above_ = false; // the previous line has a frame
   ThreadId thread_ = none<ThreadId>;
   uint32_t event_ = 0;
   std::optional<int64_t> period_;
@@ -225,8 +226,8 @@ private:
 
 } // namespace
 
-// A sample with a time, or one with a frame: what a line of words and numbers says of itself is too
-// little.
+// Requires a sample with a time, or one with a frame, because other text may also have a line of
+// words and numbers.
 bool probe(std::string_view head) {
   constexpr std::string_view perfs_header = "# captured on";
   bool has_header = false;
@@ -241,7 +242,7 @@ bool probe(std::string_view head) {
     const auto frame = frame_line(next_line(head));
     return sample->has_time || sample->frame || frame;
   }
-  return has_header; // longer than the head
+  return has_header; // the comments fill the whole head
 }
 
 Result<Profile> read(ByteSource &source, Diagnostics &diagnostics) {

@@ -1,4 +1,5 @@
-// Messages of protocol buffers as fields, one after another, and which fields profile.proto has.
+// Decodes the fields of a protocol buffer message one after another, and lists the fields of
+// profile.proto.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@ namespace tally::pprof {
 
 enum class Kind : uint8_t { unknown, integer, integers, bytes };
 
-// A message's name, and the kinds of its fields by their numbers.
+// A message's name, and the kinds of its fields by number.
 struct MessageType {
   std::string_view name;
   std::array<Kind, 16> fields;
@@ -42,7 +43,7 @@ inline constexpr MessageType line_message{"a line", {field::none, field::i, fiel
 inline constexpr MessageType function_message{
     "a function", {field::none, field::i, field::i, field::i, field::i, field::i}};
 
-// What a field of the profile holds, where that is a message.
+// Returns the type of the message in field `number` of the profile, or null if it is not a message.
 inline const MessageType *message_in(uint64_t number) {
   switch (number) {
   case 1:
@@ -61,12 +62,12 @@ inline const MessageType *message_in(uint64_t number) {
   }
 }
 
-// The first thing that is wrong. All messages of a file share one: once it is set nothing more is
-// read, so that it is looked at once.
+// The first fault of a file. All its messages share this object. Once it is set, Fields::next()
+// returns false everywhere, so that a reader needs to check it only once.
 struct Fault {
-  const char *at = nullptr; // in the file's bytes
+  const char *at = nullptr; // points into the file's bytes
   std::string text;
-  bool cut = false; // what is there is right, but more should follow
+  bool cut = false; // the bytes are valid so far, but end too early
 
   explicit operator bool() const { return at != nullptr; }
   bool set(const char *where, std::string what, bool is_cut = false) {
@@ -84,7 +85,7 @@ public:
   Fields(std::string_view message, const MessageType &type, Fault &fault)
       : at_(message.data()), end_(message.data() + message.size()), type_(type), fault_(fault) {}
 
-  // The next field; false at the end, or where something is wrong.
+  // Advances to the next field. Returns false at the end and after a fault.
   bool next() {
     begin_ = at_;
     uint64_t tag = 0;
@@ -99,12 +100,12 @@ public:
 
   bool is_known() const { return kind() != Kind::unknown; }
   uint64_t number() const { return number_; }
-  const char *begin() const { return begin_; } // of the field
+  const char *begin() const { return begin_; } // start of the field
   uint64_t value() const { return value_; }
   int64_t signed_value() const { return static_cast<int64_t>(value_); }
   std::string_view bytes() const { return bytes_; }
 
-  // All of a field of integers, be it packed or one of several: `each(value, where)`.
+  // Calls `each(value, where)` for each integer of the field, which may be packed or a single one.
   template <class Each> void integers(Each each) {
     if (wire_ == varint_wire)
       return each(value_, begin_);
@@ -150,7 +151,7 @@ private:
       break;
     default:
       return fault_.set(begin_, fmt::format("field {} of {} has the wire type {}, which is not "
-                                            "one that is read",
+                                            "supported",
                                             number_, type_.name, wire_));
     }
     if (const auto left = static_cast<uint64_t>(end_ - at_); size > left)

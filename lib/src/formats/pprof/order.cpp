@@ -10,7 +10,7 @@ namespace tally::pprof {
 
 namespace {
 
-// Of strings, so that long ones are compared once only.
+// Returns the rank of each string in sorted order, so that long strings are compared only once.
 std::vector<uint32_t> ranks_of_strings(const StringPool &strings) {
   std::vector<uint32_t> by_text(strings.size()), rank(strings.size());
   std::iota(by_text.begin(), by_text.end(), 0U);
@@ -20,7 +20,7 @@ std::vector<uint32_t> ranks_of_strings(const StringPool &strings) {
   return rank;
 }
 
-// Those that stacks of samples have.
+// Returns the locations in the stacks of samples.
 std::vector<LocationId> locations_in_use(const StackProfile &profile) {
   std::vector<bool> stacks(profile.stack_count(), false), seen(profile.location_count(), false);
   for (size_t row = 0; row < profile.sample_count(); ++row)
@@ -61,8 +61,8 @@ std::vector<LocationId> locations_by_address(const StackProfile &profile) {
   return out;
 }
 
-// Where each stack comes in a walk, depth first, from 1 on; callees of one caller in the order of
-// their locations.
+// Returns the position of each stack in a depth-first walk, counted from 1. Callees of one caller
+// are visited in the order of their locations.
 std::vector<uint32_t> ranks_of_stacks(const StackProfile &profile,
                                       const std::vector<LocationId> &locations) {
   std::vector<uint32_t> location_rank(profile.location_count(), 0);

@@ -1,7 +1,8 @@
-// The order in which a profile's locations and samples are written.
+// Determines the order in which a profile's locations and samples are written.
 //
-// Neighbours have most in common then, so that packing finds it: the file of a compiler's stacks is
-// a sixth smaller than in order of first use. What was read back once is written in the same order.
+// In this order, neighbours are similar, which compresses well: the file of a compiler's stacks is
+// a sixth smaller than in order of first use. A profile that was read back is written in the same
+// order again.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +13,9 @@
 namespace tally::pprof {
 
 struct Order {
-  std::vector<LocationId>
-      locations; // those of samples, by address; equal ones by mapping and names
-  // Rows, by their stacks from the root on; without a stack first; equal ones as they were.
+  std::vector<LocationId> locations; // of samples only; by address, then mapping, then names
+  // Indexes of samples, sorted by their stacks from the root. Samples without a stack come first,
+  // and samples with equal stacks keep their order.
   std::vector<size_t> samples;
 };
 

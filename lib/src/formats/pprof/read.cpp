@@ -27,7 +27,7 @@ struct LineRow {
   uint32_t line = 0;
 };
 
-// How many nanoseconds a unit of time has; 0: it is none.
+// Returns the number of nanoseconds in a unit of time, or 0 if `unit` is not a unit of time.
 uint64_t nanoseconds_of(std::string_view unit) {
   if (unit == "nanoseconds")
     return 1;
@@ -44,7 +44,7 @@ public:
       : bytes_(std::move(bytes)), name_(name), diagnostics_(diagnostics) {}
 
   Result<Profile> run() {
-    // Strings and locations come after the samples that name them: each pass takes what it needs.
+    // Strings and locations may come after the samples that name them, so there are several passes.
     read_strings();
     read_header();
     each(5, [&](Fields &field) { read_function(field); });
@@ -84,7 +84,7 @@ private:
                 Position::at_offset(static_cast<uint64_t>(fault_.at - bytes_.data())));
   }
 
-  // Each field of that number of the file itself.
+  // Calls `each_field` for each field of the profile message that has this number.
   template <class Each> void each(uint64_t number, Each each_field) {
     for (Fields field(bytes_, profile_message, fault_); field.next();)
       if (field.number() == number)
@@ -107,7 +107,7 @@ private:
         fault_.set(field.begin(), "the first string is not empty");
       strings_.push_back(field.bytes());
     });
-    if (strings_.empty()) // 0 means no text, be there a table or not
+    if (strings_.empty()) // index 0 is the empty string, even without a table
       strings_.emplace_back();
   }
 
@@ -120,7 +120,7 @@ private:
     } else if (parse_part(comment, number, part)) {
       const auto [row, added] = parts_.try_emplace(number, part);
       if (!added && (row->second.begin_ns != part.begin_ns || row->second.end_ns != part.end_ns))
-        row->second.begin_ns = row->second.end_ns = 0; // of two runs: neither's are true
+        row->second.begin_ns = row->second.end_ns = 0; // two runs were joined: unknown
     } else {
       other_comments_ = true;
     }
@@ -167,13 +167,14 @@ private:
     }
   }
 
-  // A line beyond 32 bits, or below 0, is not known.
+  // Returns a line number, or 0, with a warning, if it is negative or exceeds 32 bits.
   uint32_t line_number(const Fields &field) {
     if (field.value() <= std::numeric_limits<uint32_t>::max())
       return static_cast<uint32_t>(field.value());
-    diagnostics_.add(Severity::warning,
-                     fmt::format("there is no line {}: taken for unknown", field.signed_value()),
-                     name_, place(field.begin()), "line");
+    diagnostics_.add(
+        Severity::warning,
+        fmt::format("line {} does not exist: treated as unknown", field.signed_value()), name_,
+        place(field.begin()), "line");
     return 0;
   }
 
@@ -181,7 +182,7 @@ private:
     return Position::at_offset(static_cast<uint64_t>(at - bytes_.data()));
   }
 
-  // `what` is added under its id, which has to be stated, and once only.
+  // Adds a row under its id. It is a fault if the id is 0 or used already.
   template <class Row>
   void add_row(RowsById<Row> &rows, uint64_t id, const Row &row, const char *at,
                std::string_view what) {
@@ -196,7 +197,7 @@ private:
                       std::string_view what) {
     const Row *row = rows.find(id);
     if (!row)
-      fault_.set(at, fmt::format("names {} {}, which is not there", what, id));
+      fault_.set(at, fmt::format("names {} {}, which does not exist", what, id));
     return row;
   }
 
@@ -250,7 +251,7 @@ private:
       case 6:
         mapping.build_id = intern(field);
         break;
-      default: // which names it has is seen in its locations
+      default: // has_functions and similar fields follow from the locations
         break;
       }
     }
@@ -306,8 +307,9 @@ private:
       add_row(locations_, id, add_location(mapping, address), of.begin(), location_message.name);
   }
 
-  // Here an address in a mapping tells a location. Where files have none, or give one to several
-  // places, only the functions keep the mapping, as their object.
+  // Adds a location. The model identifies a location by its mapping and address. If the file has no
+  // address, or the same one for several locations, the location is added without a mapping, and
+  // only its functions keep the object.
   LocationId add_location(MappingId mapping, uint64_t address) {
     const StringId object =
         mapping == none<MappingId> ? StringId{} : builder_.so_far().mappings()[mapping].path;
@@ -340,7 +342,7 @@ private:
                                          values_.size(), types_.size()));
   }
 
-  // One clock's ticks, counted and as time: two values that say the same.
+  // Returns whether the first two values may be the ticks of one clock, as a count and as a time.
   bool may_be_ticks() const {
     return types_.size() >= 2 && types_[0].type == "samples" && types_[0].unit == "count" &&
            types_[1].type == "cpu" && types_[1].unit == "nanoseconds" &&
@@ -364,7 +366,8 @@ private:
     for (const size_t i : order_)
       builder_.add_value_type(types_[i].type, types_[i].unit);
     const TypeText &first = types_[order_.front()];
-    // How many bytes lie between two samples of a heap is of no interest: its values are scaled.
+    // Only a period of time is worth a note. The period of a heap profile, in bytes, is not needed,
+    // because its values are scaled already.
     if (!are_ticks && period_ != 0 && !set_period(first) && nanoseconds_of(period_type_.unit) != 0)
       diagnostics_.add(Severity::note,
                        fmt::format("the clock's period is not kept: {} {} of {}", period_,
@@ -372,7 +375,7 @@ private:
                        name_);
   }
 
-  // Which value pprof shows where it is not told: the default, or the last.
+  // Returns the index of the value that pprof shows by default: default_sample_type, or the last.
   size_t shown_type() const {
     for (size_t i = 0; i < types_.size() && !shown_.empty(); ++i)
       if (types_[i].type == shown_)
@@ -390,7 +393,7 @@ private:
     return period != 0;
   }
 
-  // Parts are those of the comments, and those that samples name.
+  // Adds the part that a sample names. Other parts come from comments.
   void find_part(const Fields &sample) {
     const Labels labels = read_labels(sample);
     if (labels.part == 0)
@@ -410,7 +413,7 @@ private:
     bool has_tid = false;
     int32_t pid = 0, tid = 0;
     std::string_view thread, trigger;
-    uint32_t part = 0; // 0: none
+    uint32_t part = 0; // 0 if there is none
   };
 
   Labels read_labels(const Fields &of) {
@@ -528,16 +531,16 @@ private:
   RowsById<FunctionRow> functions_;
   RowsById<MappingId> mappings_;
   RowsById<LocationId> locations_;
-  std::vector<size_t> order_; // of the values, as they are kept
+  std::vector<size_t> order_; // indexes of the kept values in the file
 
-  // Of the message at hand.
+  // Scratch space for the current message.
   std::vector<LineRow> lines_;
   std::vector<SourceLine> source_lines_;
   std::vector<int64_t> values_, ordered_;
   std::vector<LocationId> stack_;
 };
 
-// Whether a message holds what its type has, and nothing else.
+// Returns whether a message has only fields of its type, and an id if one is required.
 bool may_be(std::string_view message, const MessageType &type, bool wants_id) {
   Fault fault;
   bool has_id = false, known = true;
@@ -550,8 +553,8 @@ bool may_be(std::string_view message, const MessageType &type, bool wants_id) {
 
 } // namespace
 
-// Text may look like fields for a while, but not like messages in them, nor does its first string
-// seem empty. The head may end anywhere.
+// Text may look like fields at first, but not like valid messages in these or like an empty first
+// string. The head may end anywhere.
 bool probe(std::string_view head) {
   Fault fault;
   size_t messages = 0, strings = 0;

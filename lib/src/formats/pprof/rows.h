@@ -1,4 +1,4 @@
-// Rows of a file before they are the model's.
+// Holds rows of a file before they are added to the model.
 #pragma once
 
 #include <charconv>
@@ -12,10 +12,11 @@
 
 namespace tally::pprof {
 
-// Rows by the ids that a file gives them. Those are mostly 1, 2, 3, …
+// Rows by their ids in the file, which mostly are 1, 2, 3, …
 template <class Row> class RowsById {
 public:
-  bool add(uint64_t id, const Row &row) { // false: the id is taken
+  // Returns false if the id is used already.
+  bool add(uint64_t id, const Row &row) {
     if (id == in_turn_.size() + 1 && !others_.contains(id)) {
       in_turn_.push_back(row);
       return true;
@@ -39,7 +40,7 @@ struct PartRow {
   uint64_t begin_ns = 0, end_ns = 0;
 };
 
-// "part 2: 100 ns to 150 ns, the trigger"
+// Parses "part 2: 100 ns to 150 ns, the trigger". Returns false if it is not a valid part.
 inline bool parse_part(std::string_view comment, uint32_t &number, PartRow &part) {
   const auto take = [&](std::string_view word) {
     const bool there = comment.starts_with(word);
@@ -60,7 +61,8 @@ inline bool parse_part(std::string_view comment, uint32_t &number, PartRow &part
   return true;
 }
 
-// The function of a location without lines, which is what a file has in its place.
+// Returns whether this is the function that the reader made up for a location without lines. Such a
+// location is written without lines.
 inline bool is_unnamed(const StackProfile &profile, const SourceFunction &function) {
   const std::string_view object = profile.strings[function.object];
   return !object.empty() && function.system_name == StringId{} && function.file == StringId{} &&

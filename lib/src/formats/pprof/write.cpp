@@ -20,7 +20,7 @@ namespace {
 
 using protozero::pbf_writer;
 
-// Ids in order of first use, from 1: what nothing names is not written.
+// Assigns ids in order of first use, from 1. Rows that are never used are not written.
 template <class Id> class IdsInUse {
 public:
   explicit IdsInUse(uint32_t rows) : id_(rows, 0) {}
@@ -35,11 +35,11 @@ public:
   const std::vector<Id> &in_order() const { return in_order_; }
 
 private:
-  std::vector<uint32_t> id_; // 0: not used so far
+  std::vector<uint32_t> id_; // 0 until the row is used
   std::vector<Id> in_order_;
 };
 
-// What is known of a mapping's places.
+// The kinds of symbol information that the locations of a mapping have.
 struct Resolution {
   bool functions = false, files = false, lines = false, inlined = false;
 };
@@ -52,12 +52,12 @@ public:
 
   Result<Written> run(const WriteOptions &options) {
     if (profile_.value_types().empty())
-      return fail(ErrorCode::no_data, "the profile counts nothing");
+      return fail(ErrorCode::no_data, "the profile has no events");
     const ValueType &first = profile_.value_types().front();
     are_ticks_ = profile_.period_ns != 0 && profile_.strings[first.type] == "ticks" &&
                  profile_.strings[first.unit] == "count";
     if (profile_.period_ns > std::numeric_limits<int64_t>::max())
-      return fail(ErrorCode::overflow, "the clock's period is of more than 63 bits");
+      return fail(ErrorCode::overflow, "the clock's period does not fit in 63 bits");
     write_value_types();
     const Order order = order_of(profile_);
     for (const LocationId location : order.locations)
@@ -76,7 +76,8 @@ public:
   }
 
 private:
-  // Strings of profile.proto are UTF-8: some readers refuse others.
+  // Returns the index of a string. Bytes that are not UTF-8 become '?', because strings of
+  // profile.proto are UTF-8, and some readers refuse others.
   int64_t string(std::string_view text) {
     std::string changed;
     for (size_t at = 0; at < text.size();) {
@@ -138,8 +139,8 @@ private:
     if (std::ranges::any_of(sample.values, [](int64_t value) { return value < 0; }))
       return fail(ErrorCode::invalid_input, "a sample has a negative value");
     return fail(ErrorCode::overflow, fits ? "the values add up to more than 64 bits hold"
-                                          : "the time of a sample's ticks is more than 64 bits "
-                                            "hold");
+                                          : "the time of a sample's ticks does not fit in 64 "
+                                            "bits");
   }
 
   void write_labels(pbf_writer &sample_message, const Sample &sample) {
@@ -168,13 +169,13 @@ private:
     }
   }
 
-  // A location without a mapping is given one of its function's object: pprof knows objects by
-  // mappings alone.
+  // Assigns a mapping to each location. A location without one gets a mapping of its function's
+  // object, because only mappings represent objects in pprof.
   void place_locations() {
     mapping_ids_.reserve(locations_.in_order().size());
     const auto &mappings = profile_.mappings();
     resolutions_.resize(mappings.size());
-    std::unordered_map<uint32_t, uint32_t> by_path; // the first of that path
+    std::unordered_map<uint32_t, uint32_t> by_path; // the id of the first mapping with that path
     for (uint32_t i = 0; i < mappings.size(); ++i)
       by_path.try_emplace(index_of(mappings[static_cast<MappingId>(i)].path), i + 1);
     for (const LocationId id : locations_.in_order()) {
@@ -257,7 +258,7 @@ private:
         const SourceFunction &function = profile_.functions()[row.function];
         if (is_unnamed(profile_, function))
           continue;
-        // A line is one of its function's file: another's number there would be false.
+        // A Line has no file, so the number of a line in another file would be wrong.
         const bool same_file = row.file == function.file;
         lost_lines_ |= !same_file && row.line != 0;
         lost_objects_ |= function.object != path;
@@ -295,14 +296,14 @@ private:
       const uint64_t lasted = part.end_ns - part.begin_ns;
       if (lasted > std::numeric_limits<int64_t>::max() ||
           !checked_add(duration, static_cast<int64_t>(lasted)))
-        return fail(ErrorCode::overflow, "the parts last longer than 64 bits hold");
+        return fail(ErrorCode::overflow, "the times of the parts add up to more than 64 bits hold");
     }
     int64_t type = 0, nanoseconds = 0, shown = 0;
     if (profile_.period_ns != 0) {
       type = string("cpu");
       nanoseconds = string("nanoseconds");
     }
-    // Without it pprof shows the last.
+    // pprof shows the last type by default.
     if (profile_.value_types().size() > 1)
       shown = are_ticks_ ? string("cpu") : string(profile_.value_types().front().type);
     for (uint32_t i = 0; i < strings_.size(); ++i) {
@@ -335,19 +336,19 @@ private:
     if (lost_objects_)
       lost.emplace_back("objects of functions other than that of their address");
     if (changed_text_)
-      lost.emplace_back("bytes of names that are no UTF-8 (changed to '?')");
+      lost.emplace_back("bytes of names that are not UTF-8 (changed to '?')");
   }
 
   const StackProfile &profile_;
   bool are_ticks_ = false;
   std::string message_;
   pbf_writer pbf_{message_};
-  StringPool strings_; // by its index in the file: that of "" is 0 in both
+  StringPool strings_; // indexes are those of the file; "" has index 0 in both
   IdsInUse<LocationId> locations_;
   IdsInUse<SourceFunctionId> functions_;
-  std::vector<uint32_t> mapping_ids_;    // of locations_ in order; 0: none
-  std::vector<StringId> extra_mappings_; // paths of objects that no mapping has
-  std::vector<Resolution> resolutions_;  // of the mappings, then of the extra ones
+  std::vector<uint32_t> mapping_ids_;    // parallel to locations_.in_order(); 0 if there is none
+  std::vector<StringId> extra_mappings_; // paths of objects without a mapping
+  std::vector<Resolution> resolutions_;  // of the mappings, then of the extra mappings
   bool biased_ = false, lost_lines_ = false, lost_objects_ = false, changed_text_ = false;
 };
 

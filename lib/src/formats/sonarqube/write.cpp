@@ -15,7 +15,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
     pugi::xml_node node = root.append_child("file");
     xml.put(node, "path", relative_path(file.path, options.root));
     for (const LineCoverage &line : file.lines) {
-      if (line.line == 0) { // a file with it would be refused as a whole
+      if (line.line == 0) { // SonarQube would refuse the whole report
         line_0 = true;
         continue;
       }
@@ -31,12 +31,12 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
               }));
     }
   }
-  Written out{xml.bytes(), {"how often lines ran (that they did is written)"}};
+  Written out{xml.bytes(), {"how often lines ran (whether they ran is written)"}};
   const CoverageTotals totals = totals_of(coverage);
   if (totals.functions > 0)
     out.lost.push_back("functions");
   if (totals.branches > 0)
-    out.lost.push_back("how often a branch was taken (how many were is written)");
+    out.lost.push_back("how often a branch was taken (how many were taken is written)");
   if (totals.outcomes > 0)
     out.lost.push_back("which terms decided a condition");
   if (!coverage.tests.empty())

@@ -15,7 +15,7 @@ namespace tally::speedscope {
 
 namespace {
 
-// What a weight is: the first value times `factor`.
+// The unit of weights. A weight is the first value times `factor`.
 struct Unit {
   std::string_view name;
   int64_t factor = 1;
@@ -33,16 +33,17 @@ Result<Unit> unit_of(const StackProfile &profile) {
   return Unit{found == known.end() ? "none" : *found};
 }
 
-// Samples of one thread, by the nodes of their leaves.
+// The samples of one thread, as pairs of the leaf's node and the weight.
 struct ThreadSamples {
-  ThreadId thread = none<ThreadId>;                 // none: of those whose thread is not known
+  ThreadId thread = none<ThreadId>;                 // none for samples whose thread is unknown
   std::vector<std::pair<uint32_t, int64_t>> leaves; // ascending
   int64_t total = 0;
 };
 
 Result<std::vector<ThreadSamples>> samples_of(const StackProfile &profile, const FrameTree &tree,
                                               const Unit &unit) {
-  std::vector<ThreadSamples> threads(profile.threads().size() + 1); // the last: not known
+  // The last element is for samples whose thread is unknown.
+  std::vector<ThreadSamples> threads(profile.threads().size() + 1);
   for (size_t row = 0; row < profile.sample_count(); ++row) {
     const Sample sample = profile.sample(row);
     int64_t weight = sample.values.front();
@@ -54,14 +55,14 @@ Result<std::vector<ThreadSamples>> samples_of(const StackProfile &profile, const
     ThreadSamples &thread = is_known ? threads[index_of(sample.thread)] : threads.back();
     thread.thread = sample.thread;
     if (__builtin_mul_overflow(weight, unit.factor, &weight) || !checked_add(thread.total, weight))
-      return fail(ErrorCode::overflow, "the time of a thread in nanoseconds is more than 63 bits "
-                                       "hold");
+      return fail(ErrorCode::overflow, "the time of a thread in nanoseconds does not fit in 63 "
+                                       "bits");
     thread.leaves.emplace_back(tree.leaf(sample.stack), weight);
   }
   std::erase_if(threads, [](const ThreadSamples &thread) { return thread.leaves.empty(); });
   if (threads.empty())
     return fail(ErrorCode::no_data, "holds no samples: every count is 0");
-  // The tree's order: stacks that begin alike stand together.
+  // Sort in the order of the tree, so that stacks with the same outer frames are adjacent.
   for (ThreadSamples &thread : threads) {
     auto &leaves = thread.leaves;
     std::ranges::sort(leaves);
@@ -120,7 +121,7 @@ private:
   void frame(const TreeFrame &frame) {
     to_.put("{\"name\":");
     text(frame.name);
-    // Without debug information the object, which is what speedscope then colours by.
+    // Without debug information, write the object as the file, because speedscope colours by file.
     if (const std::string_view file = frame.file.empty() ? frame.object : frame.file;
         !file.empty()) {
       to_.put(",\"file\":");
@@ -166,7 +167,7 @@ private:
 
   std::string name_of(ThreadId id) const {
     if (id == none<ThreadId>)
-      return profile_.threads().size() == 0 ? "all threads" : "thread not known";
+      return profile_.threads().size() == 0 ? "all threads" : "unknown thread";
     const Thread &thread = profile_.threads()[id];
     const std::string_view name = profile_.strings[thread.name];
     return name.empty() ? fmt::format("thread {}", thread.tid)
@@ -184,14 +185,14 @@ private:
 
 Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   if (profile.value_types().empty())
-    return fail(ErrorCode::no_data, "the profile counts nothing");
+    return fail(ErrorCode::no_data, "the profile has no events");
   TALLY_TRY(unit, unit_of(profile));
   TALLY_TRY(tree, FrameTree::of(profile));
   TALLY_TRY(threads, samples_of(profile, tree, unit));
   Written out;
   Writer writer(profile, tree, unit, out.bytes);
   writer.write(threads);
-  out.lost.emplace_back("addresses, and lines but those of functions");
+  out.lost.emplace_back("addresses, and all lines except those of functions");
   if (std::ranges::any_of(tree.frames(), [](const TreeFrame &frame) {
         return !frame.file.empty() && !frame.object.empty();
       }))
@@ -201,7 +202,7 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   if (profile.value_types().size() > 1)
     out.lost.emplace_back("all values but the first");
   if (writer.changed())
-    out.lost.emplace_back("bytes that are no UTF-8, in names (they became U+FFFD)");
+    out.lost.emplace_back("bytes that are not UTF-8, in names (they became U+FFFD)");
   return out;
 }
 

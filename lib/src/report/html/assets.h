@@ -1,4 +1,5 @@
-// What is the same in every report: style.css and report.js, put into assets.cpp by Meson.
+// The files that are the same in every report, style.css and report.js. Meson embeds them from
+// assets.cpp.in.
 #pragma once
 
 #include <string_view>

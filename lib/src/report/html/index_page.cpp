@@ -42,7 +42,8 @@ public:
   }
 
 private:
-  // Columns that sort say by which cell and how; the second cell of a share has its numbers.
+  // Writes the head of a table. Each sortable column names the cell and the kind of values to sort
+  // by; the numbers of a share are in its second cell.
   void head(std::string_view id, std::string_view name) {
     to_.put("<table id=");
     to_.put(id);
@@ -78,7 +79,7 @@ private:
   void tests() {
     if (coverage_.tests.size() < 2)
       return;
-    to_.put(fmt::format("<details><summary>{} tests, and what each reached</summary>\n",
+    to_.put(fmt::format("<details><summary>{} tests and their coverage</summary>\n",
                         coverage_.tests.size()));
     head("tests", "Test");
     to_.put("<tbody>\n");
@@ -95,7 +96,7 @@ private:
 
   void files() {
     if (files_.empty()) {
-      to_.put("<p>No source has code that was counted.</p>\n");
+      to_.put("<p>No source has counted code.</p>\n");
       return;
     }
     to_.put("<form class=controls hidden role=search><label>Search <input type=search id=search "
@@ -125,7 +126,7 @@ private:
         numbers(file->totals);
       }
     }
-    to_.put("</table>\n<p id=nothing hidden>No file's path has these words.</p>\n");
+    to_.put("</table>\n<p id=nothing hidden>No path contains these words.</p>\n");
   }
 
   const Coverage &coverage_;

@@ -1,4 +1,4 @@
-// The two kinds of pages, and what they have in common.
+// Writes the two kinds of pages, the index and the sources, and their common elements.
 #pragma once
 
 #include <string>
@@ -11,24 +11,25 @@
 
 namespace tally::html {
 
-// A file of the coverage, as the report knows it.
+// A file of the coverage and its page in the report.
 struct PageFile {
   const FileCoverage *file = nullptr;
   CoverageTotals totals;
-  std::string shown;  // relative to the root
-  std::string folder; // of it, with its slash; "" at the top
+  std::string shown;  // its path relative to the root
+  std::string folder; // the directory part of `shown` with its slash; "" at the top
   std::string page;   // "source/….html"
 };
 
-// In the order of the coverage.
+// Returns the files in the order of the coverage.
 std::vector<PageFile> page_files(const Coverage &coverage, std::string_view root);
 
-// Up to the body's beginning; `up` is the way to the report's folder ("../").
+// Writes the page up to the start of its body. `up` is the relative path of the report's directory
+// ("" or "../"), and `kind` the class of the page ("index" or "source").
 void put_head(TextSink &to, std::string_view title, std::string_view up, std::string_view kind);
 void put_foot(TextSink &to);
-// Two cells: a bar with the share, and "5/6".
+// Writes two cells: a bar with the percentage, and "5/6".
 void put_share(TextSink &to, uint64_t part, uint64_t whole, const HtmlOptions &options);
-// A row for each thing that is counted.
+// Writes a table with a row for each metric.
 void put_totals(TextSink &to, const CoverageTotals &totals, const HtmlOptions &options);
 
 std::string index_page(const Coverage &coverage, const std::vector<PageFile> &files,

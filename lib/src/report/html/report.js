@@ -1,12 +1,12 @@
-// What the pages do beyond being read: sort, search, fold, and go to what did not run.
+// Adds to the pages: sorting, searching, folding, and keys to go to the lines that did not run.
 'use strict';
 
 const by_id = id => document.getElementById(id);
-const keys = new Map(); // key -> [what it does, as the help says; the function]
+const keys = new Map(); // key -> [its description in the help, the function]
 
-// ---- Tables that sort ----
+// ---- Sortable tables ----
 
-// The value that a cell sorts by; null: it has none, and stays last.
+// Returns the value to sort a cell by; null for a cell without a value, which is always last.
 function sort_key(row, cell, kind) {
   const text = row.cells[cell].textContent;
   if (kind === 'text')
@@ -30,7 +30,7 @@ function compare(a, b) {
   return typeof a === 'string' ? collator.compare(a, b) : a - b;
 }
 
-// The rows in order; each cell is read once, and what is equal stays as it was.
+// Returns the rows in order. Each cell is read once, and equal rows keep their order.
 function in_order(rows, row_of, cell, kind, down) {
   const keyed = rows.map(each => ({each, key: sort_key(row_of(each), cell, kind)}));
   keyed.sort((a, b) => {
@@ -41,7 +41,7 @@ function in_order(rows, row_of, cell, kind, down) {
   return keyed.map(({each}) => each);
 }
 
-// Gives the heads of a table their buttons. `order` puts its rows in order.
+// Adds buttons to the heads of a table. `order` is the function that sorts its rows.
 function make_sortable(table, order) {
   const heads = [...table.tHead.rows[0].cells];
   let at = -1;
@@ -53,7 +53,7 @@ function make_sortable(table, order) {
     heads[at].setAttribute('aria-sort', down ? 'descending' : 'ascending');
     order(heads[at].dataset.cell, heads[at].dataset.sort, down);
   };
-  // Names from A, shares from the worst, numbers from the largest.
+  // Initially, names sort from A, shares from the lowest, and numbers from the largest.
   const first_direction = which => heads[which].dataset.sort === 'number';
   heads.forEach((head, which) => {
     const button = document.createElement('button');
@@ -100,7 +100,7 @@ function index_page() {
   const all = groups.flatMap(({rows}) => rows);
   const paths = new Map(all.map(row => [row, row.cells[0].textContent.toLowerCase()]));
   const found = new Set(all);
-  const flat = document.createElement('tbody'); // of all files, where they are not grouped
+  const flat = document.createElement('tbody'); // contains all files if they are not grouped
 
   const show = () => {
     for (const {head, rows, open} of groups) {
@@ -184,11 +184,11 @@ function index_page() {
   group.addEventListener('change', regroup);
   keys.set('/', ['search files', () => search.focus()]);
   keys.set('s', ['sort by the next column', sorting.next]);
-  keys.set('S', ['the other way round', sorting.turn]);
-  keys.set('g', ['by folder, or all files in one list', () => group.click()]);
+  keys.set('S', ['reverse the order', sorting.turn]);
+  keys.set('g', ['group by folder, or list all files', () => group.click()]);
   keys.set('c', ['close or open all folders', () => group.checked && fold_all()]);
   regroup();
-  filter(); // a browser may have kept what was typed
+  filter(); // a browser may have restored the text of the search field
   if (location.hash === '#search')
     search.focus();
 }
@@ -196,10 +196,10 @@ function index_page() {
 // ---- A source ----
 
 function source_page() {
-  const gaps = [...document.querySelectorAll('#source tr.b')]; // where lines that did not run begin
+  const gaps = [...document.querySelectorAll('#source tr.b')]; // first rows of the gaps
   const top_of = row => row.getBoundingClientRect().top;
-  let at = -1; // the gap that was gone to
-  // Rows are in order: the first that lies at or below a height is found without asking all.
+  let at = -1; // index of the current gap, a range of lines that did not run
+  // Returns the first gap at or below a height, by binary search, because the rows are in order.
   const first_below = height => {
     let low = 0;
     let high = gaps.length;
@@ -221,14 +221,14 @@ function source_page() {
     else
       at = direction > 0 ? first_below(0) : first_below(0) - 1;
     at = (at + gaps.length) % gaps.length;
-    location.replace('#' + gaps[at].id); // no step back for each of them
+    location.replace('#' + gaps[at].id); // adds no entries to the history
     gaps[at].querySelector('a').focus({preventScroll: true});
     by_id('at').value = `${at + 1}/${gaps.length}`;
   };
   if (gaps.length > 0) {
     by_id('next').addEventListener('click', () => go(1));
     by_id('previous').addEventListener('click', () => go(-1));
-    by_id('at').value = `${gaps.length} in all`;
+    by_id('at').value = `${gaps.length} in total`;
   }
   keys.set('n', ['next lines that did not run', () => go(1)]);
   keys.set('p', ['previous lines that did not run', () => go(-1)]);
@@ -244,9 +244,9 @@ function source_page() {
     };
     keys.set('f', ['functions', () => functions.parentElement.toggleAttribute('open')]);
     keys.set('s', ['sort functions by the next column', opened(sorting.next)]);
-    keys.set('S', ['the other way round', opened(sorting.turn)]);
+    keys.set('S', ['reverse the order', opened(sorting.turn)]);
   }
-  // One box at a time, and none once something else is meant.
+  // Only one box is open at a time, and a click elsewhere closes it.
   const boxes = document.querySelectorAll('#source details');
   const close_others = kept => {
     for (const box of document.querySelectorAll('#source details[open]'))

@@ -87,7 +87,7 @@ private:
     to_.put(uint64_t{line});
     to_.put("</a>");
   }
-  // A link to a line of a function is of use where that has a row.
+  // Returns whether the table has a row for the line, which a link needs as its target.
   bool has_row(uint32_t line) const {
     return line > 0 && (line <= text_.size() ||
                         std::ranges::binary_search(file_.lines, line, {}, &LineCoverage::line));
@@ -129,10 +129,10 @@ private:
   Diagnostics &diagnostics_;
   TextSink to_;
   std::string bytes_;
-  std::vector<std::string_view> text_; // its lines
+  std::vector<std::string_view> text_; // lines of bytes_
   std::vector<std::string> notes_;
   std::vector<MissingRange> gaps_;
-  size_t next_gap_ = 0; // that no row belongs to yet
+  size_t next_gap_ = 0; // the first gap whose rows are not written yet
 };
 
 void SourcePage::read_text() {
@@ -146,7 +146,7 @@ void SourcePage::read_text() {
   if (!file_.lines.empty() && file_.lines.back().line > text_.size())
     notes_.push_back(beyond_the_end(file_.lines.back().line, text_.size()));
   else if (options_.counted != 0 && read->modified > options_.counted)
-    note("the source was changed after it was counted: counts may stand beside other lines");
+    note("the source was changed after it was counted: counts may be shown at the wrong lines");
 }
 
 void SourcePage::source() {
@@ -158,7 +158,7 @@ void SourcePage::source() {
   const auto take = [&](uint32_t number) -> const LineCoverage * {
     return counted != file_.lines.end() && counted->line == number ? &*counted++ : nullptr;
   };
-  if (const LineCoverage *none = take(0)) // what no line is known for
+  if (const LineCoverage *none = take(0)) // counts whose line is unknown
     row(0, none, {});
   for (uint32_t i = 0; i < text_.size(); ++i)
     row(i + 1, take(i + 1), text_[i]);
@@ -167,7 +167,7 @@ void SourcePage::source() {
   to_.put("</table>\n");
 }
 
-// A row of the table, as short as HTML allows: end tags of rows and cells may be left out.
+// Writes a row of the table, as short as HTML allows: the end tags of rows and cells are optional.
 void SourcePage::row(uint32_t number, const LineCoverage *line,
                      std::optional<std::string_view> text) {
   to_.put("<tr id=L");
@@ -177,8 +177,8 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
   if (line && line->count == 0) {
     to_.put(begins_gap ? " class=\"m b\"" : " class=m");
   } else if (line) {
-    // A compiler gives nearly every call a branch for exceptions. Where only these were not taken
-    // the numbers tell it, and no colour, which would be everywhere.
+    // Compilers give nearly every call a branch for exceptions. If only such branches were not
+    // taken, the numbers show it, but the line is not coloured, as nearly all lines would be.
     const bool partial =
         std::ranges::any_of(file_.branches_of(*line),
                             [](const BranchCoverage &b) { return b.count == 0 && !b.throws; }) ||
@@ -199,7 +199,7 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
   if (begins_gap)
     gap_links();
   to_.put("<td>");
-  // A line of megabytes is data, and a browser is long at breaking it.
+  // A line of megabytes is data, which a browser would take long to wrap.
   constexpr size_t most = 4000;
   if (text && text->size() > most) {
     size_t end = most;
@@ -252,7 +252,8 @@ void SourcePage::details(const LineCoverage &line) {
   uint64_t taken = 0, outcomes = 0, covered = 0;
   for (const BranchCoverage &branch : branches)
     taken += branch.count != 0;
-  // Two are the ways of one decision. More may be of several, and have no whole to be shares of.
+  // Two branches are the outcomes of one decision. More may belong to several decisions, so there
+  // is no sum to compute percentages from.
   int64_t all = 0;
   if (branches.size() != 2 || __builtin_add_overflow(branches[0].count, branches[1].count, &all))
     all = 0;
@@ -270,7 +271,7 @@ void SourcePage::details(const LineCoverage &line) {
   to_.put("</summary><div>");
   if (!branches.empty()) {
     to_.put("Branches:<ol start=0>");
-    constexpr size_t most = 100; // who looks for one among more is better served by the numbers
+    constexpr size_t most = 100; // a longer list is of no use; the numbers summarize it
     for (const BranchCoverage &each : branches.first(std::min(most, branches.size())))
       branch(line, each, all);
     to_.put("</ol>");
@@ -283,7 +284,8 @@ void SourcePage::details(const LineCoverage &line) {
     for (uint32_t term = 0; term < std::min(condition.terms, 64u); ++term)
       for (const bool outcome : {true, false})
         if ((((outcome ? condition.when_true : condition.when_false) >> term) & 1) == 0)
-          to_.put(fmt::format("<li class=m>term {} never decided it by being {}", term, outcome));
+          to_.put(fmt::format("<li class=m>term {} never decided the result while it was {}", term,
+                              outcome));
     to_.put("</ul>");
   }
   to_.put("</div></details>");

@@ -1,4 +1,4 @@
-// Text of unknown origin, and numbers, as HTML.
+// Writes untrusted text, and numbers, as HTML.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace tally::html {
 
-// Fit for text and for attributes in quotes: markup is escaped, control characters but tabs become
-// their pictures (U+2400 …), bytes that are not UTF-8 U+FFFD.
+// Writes text for elements or quoted attributes. Escapes markup, replaces control characters other
+// than tabs by control pictures (U+2400 …), and C1 controls and bytes that are not UTF-8 by U+FFFD.
 void put_text(TextSink &to, std::string_view text);
 std::string escaped(std::string_view text);
 
-// "999", "1.2k", "34M": never more than the number itself.
+// Returns "999", "1.2k", "34.0M" or "345M". The number is rounded down.
 std::string short_count(int64_t count);
-// That, with the number itself for those who point at it, where they differ.
+// Returns short_count(), with the exact number as a tooltip if they differ.
 std::string count_html(int64_t count);
 
-// How many bytes at the beginning of `text`, which is not empty, are one character of UTF-8; 0: it
-// begins with none.
+// Returns the length in bytes of the UTF-8 character at the beginning of `text`, or 0 if the bytes
+// there are not valid UTF-8. `text` must not be empty.
 size_t utf8_length(std::string_view text);
 
 } // namespace tally::html
