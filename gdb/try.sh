@@ -49,7 +49,7 @@ fi
 if ! [ -f "$build/build.ninja" ]; then
   say 'configuring'
   # A unity build takes a third of the time. -O0 does not compile faster than -O1.
-  logged tally_configure "$build" -Dtests=disabled -Dbenchmarks=disabled -Dlldb=disabled \
+  logged tally_configure "$build" -Dtests=disabled -Dlldb=disabled \
     -Doptimization=1 -Ddebug=false -Dunity=on -Dunity_size=8 -Db_pch=false
 fi
 say 'building the library and the agent'

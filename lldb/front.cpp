@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "interpreter.h"
 #include "performer.h"
-#include "places.h"
+#include "source_view.h"
 
 namespace tally_lldb {
 

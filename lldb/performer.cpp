@@ -2,7 +2,7 @@
 
 #include "actions.h"
 #include "interpreter.h"
-#include "places.h"
+#include "source_view.h"
 #include "stop.h"
 
 namespace tally_lldb {

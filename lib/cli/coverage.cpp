@@ -5,17 +5,19 @@
 #include <memory>
 #include <thread>
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <tally/collect_coverage.h>
-#include <tally/coverage_report.h>
+#include <tally/coverage_reports.h>
 #include <tally/file_io.h>
 
 #include "arguments.h"
 #include "changed_lines.h"
-#include "coverage_reports.h"
 #include "coverage_tests.h"
+#include "gcovr_version.h"
 #include "profiles.h"
 #include "progress.h"
 #include "support/text.h"
@@ -233,6 +235,31 @@ Result<CollectOptions> collecting(const CoverageArguments &options) {
   return out;
 }
 
+// Returns when the newest object was compiled. A source that was changed later is not the one that
+// was counted.
+int64_t when_compiled(const CollectedCoverage &collected) {
+  int64_t newest = 0;
+  for (const ObjectFiles &files : collected.objects) {
+    struct stat info {};
+    if (::stat(files.notes.c_str(), &info) == 0)
+      newest = std::max<int64_t>(newest, info.st_mtim.tv_sec);
+  }
+  return newest;
+}
+
+Result<void> write(const CollectedCoverage &collected, const CoverageReport &report,
+                   const std::string &gcovr_version, CoverageReportOptions options,
+                   Diagnostics &diagnostics) {
+  TALLY_CHECK(write_for_gcovr(report.format, gcovr_version, [&](const std::string &version) {
+    options.write.gcovr_version = version;
+    return write_coverage_report(collected.coverage, report, options, diagnostics);
+  }));
+  if (report.format == "html")
+    say(fmt::format("tally: open {} in a browser",
+                    (std::filesystem::path(report.path) / "index.html").string()));
+  return {};
+}
+
 Result<void> run(const CoverageArguments &options, Outcome &outcome) {
   if (options.harvest)
     return harvest(*options.harvest);
@@ -243,10 +270,10 @@ Result<void> run(const CoverageArguments &options, Outcome &outcome) {
     return fail(ErrorCode::invalid_argument,
                 "prints the names of tests: it cannot be used with reports or thresholds",
                 "--which-tests");
-  std::vector<ReportRequest> requests;
+  std::vector<CoverageReport> requests;
   for (const std::string &word : options.reports) {
-    TALLY_TRY(request, report_request(word));
-    if (std::ranges::find(requests, request.path, &ReportRequest::path) != requests.end())
+    TALLY_TRY(request, coverage_report_of(word));
+    if (std::ranges::find(requests, request.path, &CoverageReport::path) != requests.end())
       return fail(ErrorCode::invalid_argument,
                   fmt::format("two reports would be written to {}", request.path), "--report");
     requests.push_back(std::move(request));
@@ -284,14 +311,17 @@ Result<void> run(const CoverageArguments &options, Outcome &outcome) {
   if (totals.lines == 0 && !nothing_changed)
     return fail(ErrorCode::no_data, why_no_line(collected, options),
                 fmt::format("{}", fmt::join(how.paths, " ")));
-  ReportSettings settings;
-  settings.gcovr_version = options.gcovr_version;
+  CoverageReportOptions settings;
+  settings.root = collected.root;
+  settings.compiled = when_compiled(collected);
+  settings.write.time = time_told();
   settings.text = TableOptions{{}, options.limit, false}.text(0);
   TALLY_TRY(order, file_order_of(options.sort));
   settings.order = order;
   Diagnostics of_reports;
-  for (const ReportRequest &request : requests)
-    if (auto written = write_report(collected, request, settings, of_reports); !written)
+  for (const CoverageReport &request : requests)
+    if (auto written = write(collected, request, options.gcovr_version, settings, of_reports);
+        !written)
       outcome.end(written);
   if (!how.runs.empty() && requests.front().format == "text" && requests.front().path == "-")
     TALLY_CHECK(print_table_of_tests(collected, settings.text));
@@ -331,7 +361,7 @@ void add_coverage(CLI::App &app, Outcome &outcome) {
       {});
   command
       .add_option("--report", options->reports,
-                  "also write a report; FORMAT is one of " + report_names())
+                  "also write a report; FORMAT is one of " + coverage_report_names())
       ->type_name("FORMAT[:FILE]")
       ->check(not_empty)
       ->allow_extra_args(false);

@@ -21,7 +21,7 @@ struct GcovArguments {
 Result<std::string> json_of(const std::string &file, const GcovArguments &options,
                             Outcome &outcome) {
   Diagnostics findings;
-  CountOptions counting;
+  GcovOptions counting;
   counting.branches = options.branches;
   counting.blocks = true;
   auto object = count_object(files_of_object(file), counting, findings);

@@ -50,8 +50,9 @@ std::string output_of(std::vector<std::string> command) {
   return out;
 }
 
-// Returns the version of gcovr's JSON format. gcovr reads only its own version, which it writes
-// into the report of an empty directory.
+} // namespace
+
+// gcovr writes the version into the report of an empty directory.
 std::string version_of_gcovr() {
   std::string empty = std::filesystem::temp_directory_path() / "tally-XXXXXX";
   if (!::mkdtemp(empty.data()))
@@ -65,22 +66,6 @@ std::string version_of_gcovr() {
   at = json.find('"', at + key.size());
   const size_t end = at == json.npos ? at : json.find('"', at + 1);
   return end == json.npos ? std::string() : json.substr(at + 1, end - at - 1);
-}
-
-} // namespace
-
-Result<Written> write_for_gcovr(const Format &format, WriteOptions options,
-                                const std::string &given,
-                                const std::function<Result<Written>(const WriteOptions &)> &write) {
-  options.gcovr_version = given;
-  if (format.name != "gcovr" || !given.empty())
-    return write(options);
-  options.gcovr_version = version_of_gcovr();
-  auto written = write(options);
-  if (written || written.error().code != ErrorCode::invalid_argument)
-    return written;
-  options.gcovr_version.clear();
-  return write(options);
 }
 
 } // namespace tally::cli

@@ -332,8 +332,9 @@ Result<void> write_output(const Content &content, const Format &format,
   if (std::holds_alternative<PcProfile>(content) && !format.write_pcs && !how.names)
     say(fmt::format("tally: the functions are named by address: {}", no_names_remedy));
   TALLY_TRY(written,
-            write_for_gcovr(format, how, options.gcovr_version, [&](const WriteOptions &each) {
-              return write_content(content, format, each);
+            write_for_gcovr(format.name, options.gcovr_version, [&](const std::string &version) {
+              how.gcovr_version = version;
+              return write_content(content, format, how);
             }));
   TALLY_CHECK(write_file(options.path, written.bytes));
   for (const std::string &what : written.lost)

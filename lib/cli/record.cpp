@@ -386,7 +386,7 @@ Result<void> run(const RecordArguments &options) {
   auto named = name_shown(std::move(raw), Symbolization::Processes::here, of_names);
   show(of_names);
   TALLY_TRY(profile, std::move(named));
-  TALLY_TRY(written, write_profile(std::move(profile), *format));
+  TALLY_TRY(written, write_profile(profile, *format));
   const std::string path = path_for(pid);
   TALLY_CHECK(write_file(path, written.bytes));
   if (format->write_pcs) // such a format may leave out samples

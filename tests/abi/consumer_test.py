@@ -90,7 +90,7 @@ class ConsumerTest(unittest.TestCase):
             (project / "subprojects/tally").symlink_to(SOURCE_ROOT, target_is_directory=True)
         run(["meson", "setup", str(build), str(project), "--force-fallback-for=tally",
              "-Dbuildtype=plain",  # the fastest to compile
-             "-Dtally:tests=disabled", "-Dtally:benchmarks=disabled"])
+             "-Dtally:tests=disabled"])
         # Build only what the consumers need: a subproject's own programs are not required.
         run(["ninja", "-C", str(build), "consumer-c", "consumer-cpp", "consumer-mon"])
         for name, output in (("consumer-c", VERSION), ("consumer-cpp", "42"), ("consumer-mon", "accepted")):

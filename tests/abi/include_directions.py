@@ -2,7 +2,8 @@
 
 The layers, as designed:
 
-    support <- model <- {formats, coverage, symbolize, collect} <- report <- session <- {capi, cli}
+    support <- model <- {transform, stacks} <- {formats, coverage, symbolize, collect}
+      <- {coverage_collect, report} <- session <- {capi, cli}
     tally.h <- {gdb, lldb}
 
 Siblings never include each other, nor formats/a formats/b. Only symbolize/ uses elfutils. The
@@ -18,8 +19,10 @@ import sys
 from pathlib import Path
 from typing import Iterator, NamedTuple
 
-_MIDDLE = {"formats", "coverage", "symbolize", "collect"}
-_BELOW_REPORT = {"support", "model", "mon"} | _MIDDLE
+_NOUNS = {"support", "model"}
+_BELOW_FORMATS = _NOUNS | {"transform", "stacks"}
+_MIDDLE = _BELOW_FORMATS | {"formats", "coverage", "symbolize", "collect"}
+_BELOW_SESSION = _MIDDLE | {"mon", "coverage_collect", "report"}
 
 # A directory of lib/src (or lib/cli) -> the other directories that it may include.
 MAY_INCLUDE: dict[str, set[str]] = {
@@ -27,14 +30,17 @@ MAY_INCLUDE: dict[str, set[str]] = {
     "agent": {"mon"},
     "support": set(),
     "model": {"support", "mon"},
-    "formats": {"support", "model"},
-    "coverage": {"support", "model"},
-    "symbolize": {"support", "model"},
-    "collect": {"support", "model"},
-    "report": _BELOW_REPORT,
-    "session": _BELOW_REPORT | {"report"},
-    "capi": _BELOW_REPORT | {"report", "session"},
-    "cli": _BELOW_REPORT | {"report", "session"},
+    "transform": _NOUNS | {"mon"},
+    "stacks": _NOUNS,
+    "formats": _BELOW_FORMATS,
+    "coverage": _BELOW_FORMATS - {"stacks"},
+    "symbolize": _BELOW_FORMATS - {"stacks"},
+    "collect": _BELOW_FORMATS,
+    "coverage_collect": _BELOW_FORMATS | {"formats", "coverage"},
+    "report": _MIDDLE | {"mon"},
+    "session": _BELOW_SESSION,
+    "capi": _BELOW_SESSION | {"session"},
+    "cli": _BELOW_SESSION | {"session"},
 }
 
 # A header of lib/include -> the layer it belongs to. Interfaces belong to the model, whichever
@@ -43,20 +49,21 @@ HEADER_LAYERS = {
     "tally.h": "capi",
     "tally/agent.h": "collect",
     "tally/annotate.h": "report",
-    "tally/build_notes.h": "session",
-    "tally/call_graph.h": "model",
+    "tally/build_notes.h": "coverage_collect",
+    "tally/call_graph.h": "transform",
     "tally/chunks.h": "support",
-    "tally/collect_coverage.h": "session",
+    "tally/collect_coverage.h": "coverage_collect",
     "tally/cost_profile.h": "model",
-    "tally/counted_object.h": "session",
+    "tally/counted_object.h": "coverage_collect",
     "tally/counter_file.h": "model",
-    "tally/counter_paths.h": "support",
+    "tally/counter_paths.h": "coverage_collect",
     "tally/coverage.h": "model",
-    "tally/coverage_costs.h": "model",
+    "tally/coverage_costs.h": "transform",
     "tally/coverage_graph.h": "model",
     "tally/coverage_html.h": "report",
     "tally/coverage_of.h": "coverage",
     "tally/coverage_report.h": "report",
+    "tally/coverage_reports.h": "report",
     "tally/diagnostics.h": "support",
     "tally/disassembly.h": "report",
     "tally/exclusion_markers.h": "coverage",
@@ -71,26 +78,27 @@ HEADER_LAYERS = {
     "tally/gcov3.h": "formats",
     "tally/gcov3_counts.h": "coverage",
     "tally/interrupt.h": "collect",
-    "tally/merge.h": "model",
+    "tally/merge.h": "transform",
     "tally/mon.h": "mon",
     "tally/named_profile.h": "session",
     "tally/path_filter.h": "coverage",
     "tally/histogram_text.h": "report",
-    "tally/pc_costs.h": "model",
+    "tally/pc_costs.h": "transform",
     "tally/pc_histogram.h": "model",
     "tally/pc_profile.h": "model",
     "tally/report.h": "report",
     "tally/result.h": "support",
-    "tally/sample_filter.h": "model",
+    "tally/sample_filter.h": "transform",
     "tally/sample_gate.h": "collect",
     "tally/stop_places.h": "collect",
     "tally/sampler.h": "collect",
     "tally/session.h": "session",
     "tally/stack_profile.h": "model",
+    "tally/source_text.h": "support",
     "tally/strings.h": "support",
-    "tally/symbolization.h": "model",
+    "tally/symbolization.h": "transform",
     "tally/symbolizer.h": "model",
-    "tally/test_counters.h": "session",
+    "tally/test_counters.h": "coverage_collect",
     "tally/style.h": "report",
     "tally/tree.h": "report",
     "tally/unwinder.h": "model",

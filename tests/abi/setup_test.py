@@ -27,7 +27,7 @@ class LldbHeadersTest(unittest.TestCase):
     def set_up(self, *options: str) -> subprocess.CompletedProcess:
         return subprocess.run(
             ["meson", "setup", self.build, SOURCE_ROOT, "-Dtests=disabled",
-             "-Dbenchmarks=disabled", f"-Dlldb_headers={self.build}/none", *options],
+             f"-Dlldb_headers={self.build}/none", *options],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
     def test_the_plug_in_is_off_and_the_summary_says_why(self) -> None:

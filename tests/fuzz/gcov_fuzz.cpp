@@ -52,7 +52,9 @@ void check_counts(const GcovNotes &notes, const GcovData *data, bool branches) {
   options.branches = branches;
   options.blocks = notes.header.version >= GcovVersion::v14;
   options.most_steps = 500;
-  options.is_plain_folder = [](const std::string &folder) { return folder.size() % 2 == 0; };
+  options.is_plain_directory = [](const std::string &name, std::string_view) {
+    return name.size() % 2 == 0;
+  };
   const GcovCounts counts =
       count_as_gcov(notes.graph, counters, "input.gcno", diagnostics, options);
   size_t functions = 0, lines = 0;

@@ -23,6 +23,15 @@
 namespace tally {
 namespace {
 
+// Returns a percentage as gcov 3.3 rounds it: to the nearest integer, but 0 only if `count` is 0,
+// and 100 only if it equals `total`.
+int gcov3_percent(int64_t count, int64_t total) {
+  if (count == 0 || count == total)
+    return count == 0 ? 0 : 100;
+  const __int128 nearest = (static_cast<__int128>(count) * 200 / total + 1) / 2;
+  return static_cast<int>(std::clamp<__int128>(nearest, 1, 99));
+}
+
 namespace fs = std::filesystem;
 
 fs::path corpus() {

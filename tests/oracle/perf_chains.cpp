@@ -7,6 +7,8 @@
 
 #include <tally/formats.h>
 
+#include "../support/read_profile.h"
+
 using namespace tally;
 
 int main(int argc, char **argv) {
@@ -14,7 +16,7 @@ int main(int argc, char **argv) {
     return 2;
   Diagnostics findings;
   const auto unwinder = make_unwinder();
-  const auto read = read_profile(argv[1], findings, nullptr, {}, unwinder.get());
+  const auto read = read_profile(argv[1], findings, unwinder.get());
   for (const Finding &finding : findings.findings())
     fmt::print(stderr, "{}\n", finding.text());
   if (!read) {

@@ -14,7 +14,7 @@
 
 #include <tally/unwinder.h>
 
-#include "model/address_space.h"
+#include "stacks/address_space.h"
 
 using namespace tally;
 

@@ -16,8 +16,8 @@ const PerfLayout layout{.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_S
 class SinkTest : public testing::Test {
 protected:
   SinkTest() {
-    sink.map({0x1000, 0x2000, 0, 1, 1, "/bin/program"});
-    sink.map({0x5000, 0x6000, 0, 1, 2, "/lib/library"});
+    sink.collector().map({0x1000, 0x2000, 0, 1, 1, "/bin/program"});
+    sink.collector().map({0x5000, 0x6000, 0, 1, 2, "/lib/library"});
   }
 
   void handle(const RecordBytes &fields, uint32_t type, uint16_t misc = 0) {
@@ -40,7 +40,7 @@ protected:
     return b.add(int32_t{pid}).add(int32_t{pid}).add(uint64_t{1});
   }
   StackProfile profile() {
-    auto result = sink.snapshot("now", 0, 1);
+    auto result = sink.collector().snapshot("now", 0, 1);
     EXPECT_TRUE(result);
     return std::move(*result);
   }
@@ -139,18 +139,18 @@ TEST_F(SinkTest, KeepsTheLocationsOfSamplesBeforeAnExec) {
 }
 
 TEST_F(SinkTest, NamesThreadsLikeTheirParentUntilTheyAreRenamed) {
-  sink.name_thread(pid, "main");
+  sink.collector().name_thread(pid, "main");
   RecordBytes fork;
   fork.add(int32_t{pid}).add(int32_t{pid}).add(int32_t{101}).add(int32_t{pid}).add(uint64_t{1});
   handle(trailer(fork), PERF_RECORD_FORK);
-  EXPECT_TRUE(sink.knows_thread(101));
+  EXPECT_TRUE(sink.collector().knows_thread(101));
   sample(101, {0x1010});
   EXPECT_EQ(profile().strings[profile().threads()[ThreadId{0}].name], "main");
   RecordBytes comm;
   handle(trailer(comm.add(int32_t{pid}).add(int32_t{101}).text("worker")), PERF_RECORD_COMM);
   EXPECT_EQ(profile().strings[profile().threads()[ThreadId{0}].name], "worker");
   handle(trailer(fork), PERF_RECORD_EXIT);
-  EXPECT_FALSE(sink.knows_thread(101));
+  EXPECT_FALSE(sink.collector().knows_thread(101));
 }
 
 TEST_F(SinkTest, CountsLossesThrottlingAndBadRecords) {

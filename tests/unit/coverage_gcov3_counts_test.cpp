@@ -164,20 +164,5 @@ TEST(Gcov3Counts, ReportsImpossibleCounts) {
       (Texts{"a.c", "0:3 b0/0 b0/0"}));
 }
 
-TEST(Gcov3Counts, RoundsPercent) {
-  EXPECT_EQ(gcov3_percent(0, 0), 0);
-  EXPECT_EQ(gcov3_percent(0, 5), 0);
-  EXPECT_EQ(gcov3_percent(5, 5), 100);
-  EXPECT_EQ(gcov3_percent(1, 1000), 1);
-  EXPECT_EQ(gcov3_percent(999, 1000), 99);
-  EXPECT_EQ(gcov3_percent(3, 11), 27);
-  EXPECT_EQ(gcov3_percent(7, 11), 64);
-  EXPECT_EQ(gcov3_percent(1, 8), 13);
-  constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  EXPECT_EQ(gcov3_percent(most / 2, most), 50);
-  EXPECT_EQ(gcov3_percent(most, 1), 99);
-  EXPECT_EQ(gcov3_percent(-most, 1), 1);
-}
-
 } // namespace
 } // namespace tally::coverage_gcov3_counts_test

@@ -9,6 +9,7 @@
 
 #include <tally/formats.h>
 
+#include "../support/read_profile.h"
 #include "formats/callgrind/read.h"
 #include "packed.h"
 #include "temporary.h"

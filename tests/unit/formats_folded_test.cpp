@@ -4,6 +4,7 @@
 
 #include <tally/formats.h>
 
+#include "../support/read_profile.h"
 #include "formats/folded/folded.h"
 #include "random_profile.h"
 #include "temporary.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
+#include "../support/read_profile.h"
 #include "formats/perf_data/perf_data.h"
 #include "formats/perf_data/record_order.h"
 #include "perf_data_bytes.h"

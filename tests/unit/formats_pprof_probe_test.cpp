@@ -6,6 +6,7 @@
 
 #include <tally/formats.h>
 
+#include "../support/read_profile.h"
 #include "formats/pprof/pprof.h"
 #include "pprof_bytes.h"
 #include "temporary.h"

@@ -216,33 +216,5 @@ TEST(Attribute, RefusesFunctionsThatOverlap) {
   EXPECT_EQ(attribute(histogram, {})->unattributed.ticks, 1u);
 }
 
-TEST(HistogramFromSamples, CountsLeavesAtLinkTimeAddresses) {
-  StackProfileBuilder builder;
-  builder.add_value_type("ticks", "count");
-  builder.set_period_ns(1'000'000);
-  Mapping mapping{0x555000, 0x556000, 0, builder.intern("/bin/x"), {}, 0, 0, 0x554000, true};
-  const MappingId x = builder.add_mapping(mapping);
-  mapping.path = builder.intern("/lib/y");
-  const MappingId y = builder.add_mapping(mapping);
-  const StackId caller = builder.push(none<StackId>, builder.add_location(x, 0x555010));
-  const auto add = [&](MappingId id, uint64_t address, int64_t ticks) {
-    builder.add_sample(builder.push(caller, builder.add_location(id, address)), none<ThreadId>,
-                       none<PartId>, ticks);
-  };
-  add(x, 0x555000, 3);
-  add(x, 0x555013, 4);
-  add(x, 0x555F00, 5); // outside the range
-  add(y, 0x555000, 6);
-  builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 7);
-  const auto profile = builder.finish();
-  ASSERT_TRUE(profile);
-  const auto histogram = from_samples(*profile, x, 0x1000, 0x1020, 16);
-  ASSERT_TRUE(histogram) << histogram.error().text();
-  EXPECT_EQ(histogram->ranges()[0].counters, (std::vector<uint64_t>{3, 4}));
-  EXPECT_EQ(histogram->outside(), 18u);
-  EXPECT_EQ(histogram->rate_hz(), 1000u);
-  EXPECT_EQ(from_samples(*profile, MappingId{9}, 0, 1, 1).error().code, ErrorCode::not_found);
-}
-
 } // namespace
 } // namespace tally::model_pc_histogram_test

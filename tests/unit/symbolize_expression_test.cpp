@@ -4,7 +4,7 @@
 #include <dwarf.h>
 #include <gtest/gtest.h>
 
-#include "symbolize/dwarf_expression.h"
+#include "symbolize/unwind/expression.h"
 
 namespace tally::symbolize {
 namespace {

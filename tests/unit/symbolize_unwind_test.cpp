@@ -26,7 +26,7 @@
 #include <tally/unwinder.h>
 
 #include "../support/sanitized.h"
-#include "model/address_space.h"
+#include "stacks/address_space.h"
 
 namespace tally::symbolize_unwind_test {
 namespace {

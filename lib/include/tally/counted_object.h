@@ -1,7 +1,6 @@
 // Counts one object file's coverage, from the files that the compiler and the runs wrote.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,25 +32,16 @@ struct CountedObject {
   // functions may leave no counters.
   bool ran = false;
   bool foreign_counters = false; // the counters are of another compilation or other functions
-  bool has_blocks = false;       // compiled by GCC 14 or later, and CountOptions::blocks is set
+  bool has_blocks = false;       // compiled by GCC 14 or later, and GcovOptions::blocks is set
   CoverageGraph graph;
   GcovCounts counts;
 };
 
-struct CountOptions {
-  bool branches = true;
-  bool blocks = false; // as GcovOptions::blocks; ignored before GCC 14, whose gcov has no such data
-  // As GcovOptions::wants, with the working directory of the compiler ("" if unknown).
-  std::function<bool(const std::string &name, std::string_view folder)> wants{};
-  // As GcovOptions::is_plain_folder, with the working directory of the compiler. If empty, the file
-  // system is checked from the current working directory, as gcov does.
-  std::function<bool(const std::string &name, std::string_view folder)> is_plain_folder{};
-  bool tell_negative = true; // as GcovOptions::tell_negative
-};
-
-// Counts as the compiler's own gcov does. Fails if the notes do not exist, or if a file cannot be
+// Counts as the compiler's own gcov does. GcovOptions::blocks is ignored before GCC 14, whose gcov
+// lists none. If GcovOptions::is_plain_directory is empty, the file system is checked from the
+// current working directory, as gcov does. Fails if the notes do not exist, or if a file cannot be
 // read or is truncated.
-TALLY_API Result<CountedObject> count_object(const ObjectFiles &files, const CountOptions &options,
+TALLY_API Result<CountedObject> count_object(const ObjectFiles &files, GcovOptions options,
                                              Diagnostics &diagnostics);
 
 // The counters that one run left for an object.
@@ -68,7 +58,7 @@ struct CountedRuns {
 // Counts several runs of one object separately. `notes` is the path of its .gcno file, which is
 // read once. Fails if the notes cannot be read.
 TALLY_API Result<CountedRuns> count_runs(const std::string &notes,
-                                         std::span<const RunCounters> runs,
-                                         const CountOptions &options, Diagnostics &diagnostics);
+                                         std::span<const RunCounters> runs, GcovOptions options,
+                                         Diagnostics &diagnostics);
 
 } // namespace tally

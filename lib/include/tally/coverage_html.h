@@ -10,16 +10,9 @@
 #include <tally/diagnostics.h>
 #include <tally/export.h>
 #include <tally/result.h>
+#include <tally/source_text.h>
 
 namespace tally {
-
-struct SourceText {
-  std::string bytes;
-  int64_t modified = 0; // time of the last change, in seconds since 1970; 0 if unknown
-};
-// Reads the file at `path`. Errors: not_found if there is none, invalid_input if it is not a
-// regular file, and limit if it exceeds 64 MiB.
-TALLY_API Result<SourceText> read_source(const std::string &path);
 
 struct HtmlOptions {
   std::string root{}; // paths below this directory are shown relative to it

@@ -102,29 +102,22 @@ struct ReadProfile {
   Profile profile;
   const Format *format = nullptr;
 };
-// Reads a profile from a file ("-" is standard input), which may be compressed with gzip or zstd.
-// The content determines the format, and the file's name decides if several formats match; `from`
-// overrides both. The unwinder is for Format::read_addresses(). A file of notes or counters is
-// invalid_input. Coverage becomes a profile of executions (costs_of()). Counts of addresses become
-// a profile of functions named by address, and a diagnostic says so.
-TALLY_API Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
-                                           const Format *from = nullptr,
-                                           const ReadOptions &options = {},
-                                           Unwinder *unwinder = nullptr);
-
 // A profile, a file of notes or counters, coverage of sources, or counts of addresses (gmon.out).
 using Content = std::variant<Profile, std::unique_ptr<CounterFile>, Coverage, PcProfile>;
 struct ReadFile {
   Content content;
   const Format *format = nullptr;
 };
-// Reads a file as read_profile() does, but returns the content as it is, of whichever kind.
+// Reads a file ("-" is standard input), which may be compressed with gzip or zstd. The content
+// determines the format, and the file's name decides if several formats match; `from` overrides
+// both. The unwinder is for Format::read_addresses().
 TALLY_API Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics,
                                      const Format *from = nullptr, const ReadOptions &options = {},
                                      Unwinder *unwinder = nullptr);
 
-// Turns the content of a file into a profile, as read_profile() does, with counts of addresses
-// named by `names` if it is not null. Notes and counters are invalid_input; `path` is for errors.
+// Turns the content of a file into a profile. Coverage becomes a profile of executions
+// (costs_of()). Counts of addresses become a profile of functions, which are named by address if
+// `names` is null. Notes and counters are invalid_input; `path` is for errors.
 TALLY_API Result<ReadProfile> profile_of(const std::string &path, ReadFile file,
                                          const PcNames *names = nullptr);
 // Adds the warning that the counts of addresses in `path` have no names; `remedy` says what to do.
@@ -144,6 +137,10 @@ TALLY_API Result<Content> merge_files(std::vector<ReadFile> files,
 // Converts the profile to the kind of content that the format stores, and returns the file's bytes.
 // A CostProfile has no stacks, so writing it in a format of stacks is unsupported. A format of
 // addresses gets only the addresses of the program itself, see pcs_of().
+TALLY_API Result<Written> write_profile(const StackProfile &profile, const Format &format,
+                                        const WriteOptions &options = {});
+TALLY_API Result<Written> write_profile(const CostProfile &profile, const Format &format,
+                                        const WriteOptions &options = {});
 TALLY_API Result<Written> write_profile(const Profile &profile, const Format &format,
                                         const WriteOptions &options = {});
 // Writes the coverage itself if the format holds coverage, otherwise its costs (costs_of()).

@@ -71,8 +71,4 @@ TALLY_API Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
 // functions have their name and how often they were entered.
 TALLY_API GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts);
 
-// Returns a percentage as gcov 3.3 rounds it: to the nearest integer, but 0 only if `count` is 0,
-// and 100 only if it equals `total`. Returns 0 for 0 of 0.
-TALLY_API int gcov3_percent(int64_t count, int64_t total);
-
 } // namespace tally

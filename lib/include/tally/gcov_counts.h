@@ -81,15 +81,17 @@ struct GcovOptions {
   // The elementary circuits through the blocks of a line are counted one by one. A line that needs
   // more steps than this has no count.
   uint64_t most_steps = 2'000'000;
-  // Returns whether a file is wanted, by its GcovFile::name. If empty, all are. Other files are
-  // left out, and a function without a line in a wanted file is not solved at all.
-  std::function<bool(const std::string &name)> wants;
+  // Returns whether a file is wanted, by its GcovFile::name and the working directory of the
+  // compiler ("" if unknown). If empty, all are. Other files are left out, and a function without a
+  // line in a wanted file is not solved at all.
+  std::function<bool(const std::string &name, std::string_view working_directory)> wants{};
   // Adds a diagnostic that names the functions with negative counts. A caller that adds up many
   // objects can turn it off and report them once.
   bool tell_negative = true;
-  // Returns whether `folder` is a directory and not a symbolic link, so that in a path "folder/.."
-  // is its parent and both names can be removed. If empty, ".." is never removed.
-  std::function<bool(const std::string &folder)> is_plain_folder;
+  // Returns whether `name` is a directory and not a symbolic link, so that in a path "name/.." is
+  // its parent and both names can be removed. If empty, ".." is never removed.
+  std::function<bool(const std::string &name, std::string_view working_directory)>
+      is_plain_directory{};
 };
 
 // Counts one object. Adds a warning with `source`, the name of the notes, for what cannot be

@@ -129,10 +129,4 @@ struct PcAttribution {
 TALLY_API Result<PcAttribution> attribute(const PcHistogram &histogram,
                                           std::span<const PcExtent> functions);
 
-// Returns a histogram of the samples' first value. A sample counts if its leaf lies in `mapping`,
-// by its link-time address if the mapping's bias is known, otherwise by its run-time address. Other
-// samples are outside. A negative value is invalid_input.
-TALLY_API Result<PcHistogram> from_samples(const StackProfile &profile, MappingId mapping,
-                                           uint64_t low_pc, uint64_t high_pc, uint64_t bin_bytes);
-
 } // namespace tally

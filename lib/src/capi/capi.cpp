@@ -56,7 +56,17 @@ static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
               TALLY_REQUEST_SIGNALS_RESTORE == int(RequestKind::signals_restore) &&
               TALLY_REQUEST_BREAK == int(RequestKind::set_breakpoint) &&
               TALLY_REQUEST_LIST == int(RequestKind::list_source) &&
+              TALLY_REQUEST_REGION == int(RequestKind::region) &&
+              TALLY_REQUEST_REGION_END == int(RequestKind::region_end) &&
               TALLY_REQUEST_DISASSEMBLE == int(RequestKind::disassemble));
+static_assert(TALLY_REGION_UNKNOWN == int(RegionRefusal::unknown) &&
+              TALLY_REGION_INLINED == int(RegionRefusal::inlined) &&
+              TALLY_REGION_WITHIN == int(RegionRefusal::within));
+static_assert(TALLY_HIT_FIRST == int(RegionHit::Kind::first) &&
+              TALLY_HIT_SECOND == int(RegionHit::Kind::second) &&
+              TALLY_HIT_RETURNED == int(RegionHit::Kind::returned) &&
+              TALLY_HIT_CAUGHT == int(RegionHit::Kind::caught) &&
+              TALLY_HIT_JUMPED == int(RegionHit::Kind::jumped));
 static_assert(TALLY_TICK_OURS == int(InterruptClock::Stop::ours) &&
               TALLY_TICK_STALE == int(InterruptClock::Stop::stale) &&
               TALLY_TICK_THEIRS == int(InterruptClock::Stop::theirs));
@@ -429,7 +439,7 @@ const char *tally_session_setting(tally_session *session, const char *name) {
 }
 
 void tally_session_set_disassembly_flavor(tally_session *session, const char *flavor) {
-  session->session.set_disassembly_flavor(text_of(flavor));
+  session->session.set_disassembly_flavor(flavor ? std::string_view(flavor) : std::string_view());
 }
 
 void tally_session_set_width(tally_session *session, uint32_t columns) {

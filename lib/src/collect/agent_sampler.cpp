@@ -201,7 +201,7 @@ void LiveAgentSampler::follow() {
     clock_ = options_.frequency_hz <= memory_.header().timer_up_to_hz ? "timer" : "ticker";
   if (works && !handshaken_) {
     handshaken_ = true;
-    sink_->set_command(command_line(pid_));
+    sink_->collector().set_command(command_line(pid_));
     looked_ns_ = 0;
   }
   if (works && now_ns() - looked_ns_ > look_every_ns) {
@@ -283,7 +283,7 @@ void LiveAgentSampler::expect(pid_t pid) {
     }
     pid_ = pid;
     sink_.emplace(pid, period_ns(), options_, [this] { return may_look(); });
-    sink_->set_gate(gate_);
+    sink_->collector().set_gate(gate_);
     gone_ = handshaken_ = false;
     cleared_cpu_ns_ = cleared_lost_ = 0;
     clock_.clear();
@@ -315,7 +315,7 @@ void LiveAgentSampler::bank() {
     sum.cut_stacks += sink_->cut_stacks();
     sum.cpu_ns += cpu_ns();
   }
-  auto profile = inner_ ? inner_->snapshot("", 0, 0) : sink_->snapshot("", 0, 0);
+  auto profile = inner_ ? inner_->snapshot("", 0, 0) : sink_->collector().snapshot("", 0, 0);
   inner_.reset();
   if (profile && profile->sample_count() != 0) {
     sum.threads += profile->threads().size();
@@ -353,7 +353,7 @@ void LiveAgentSampler::end_part(std::string_view trigger, uint64_t begin_ns, uin
       return;
     }
     drain();
-    sink_->end_part(trigger, begin_ns, end_ns);
+    sink_->collector().end_part(trigger, begin_ns, end_ns);
   });
 }
 
@@ -404,12 +404,12 @@ SamplerStatus LiveAgentSampler::status() {
     status.outside = sink_->outside();
     status.lost = lost() - cleared_lost_;
     status.cut_stacks = sink_->cut_stacks();
-    status.threads = sink_->thread_count();
-    status.parts = sink_->part_count();
+    status.threads = sink_->collector().thread_count();
+    status.parts = sink_->collector().part_count();
     status.cpu_ns = cpu_ns();
     status.ring_bytes = memory_.ring_bytes();
     status.stack_bytes = options_.stacks == StackMode::dwarf ? TALLY_WIRE_STACK_BYTES : 0;
-    status.memory_bytes = sink_->memory_bytes();
+    status.memory_bytes = sink_->collector().memory_bytes();
     status.ended = gone_ || state() == TALLY_STATE_ENDED;
     const uint64_t bad = sink_->bad_records() + memory_.bad_records();
     if (bad != 0)
@@ -439,7 +439,7 @@ Result<StackProfile> LiveAgentSampler::snapshot(std::string_view trigger, uint64
     follow();
     drain();
     auto now = inner_ ? inner_->snapshot(trigger, begin_ns, end_ns)
-                      : sink_->snapshot(trigger, begin_ns, end_ns);
+                      : sink_->collector().snapshot(trigger, begin_ns, end_ns);
     if (!now || earlier_.empty())
       return now;
     StackProfileBuilder all(earlier_.front());
@@ -475,7 +475,7 @@ void LiveAgentSampler::set_gate(std::shared_ptr<SampleGate> gate) {
   });
   gate_ = std::move(gate);
   if (sink_)
-    sink_->set_gate(gate_);
+    sink_->collector().set_gate(gate_);
   if (inner_)
     inner_->set_gate(gate_);
 }

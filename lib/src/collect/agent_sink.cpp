@@ -19,9 +19,10 @@ constexpr size_t most_threads = 100'000;
 
 AgentSink::AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                      std::function<bool()> may_look)
-    : StackCollector(pid, period_ns), pid_(pid), may_look_(std::move(may_look)),
-      chain_(pid, options.unwinder.get(), space()), unwinds_(options.unwinder != nullptr) {
-  set_passed_stops(options.passed_stops);
+    : collector_(pid, period_ns), pid_(pid), may_look_(std::move(may_look)),
+      chain_(pid, options.unwinder.get(), collector_.space()),
+      unwinds_(options.unwinder != nullptr) {
+  collector_.set_passed_stops(options.passed_stops);
 }
 
 void AgentSink::look() {
@@ -37,23 +38,23 @@ void AgentSink::look() {
     return;
   if (*maps != maps_) {
     for (const CodeRange &range : parse_maps(*maps))
-      map(range);
+      collector_.map(range);
     maps_ = std::move(*maps);
   }
   for (const pid_t tid : tids)
-    if (std::string name = tally::thread_name(pid_, tid);
-        !name.empty() && name != StackCollector::thread_name(tid) && may_look_())
-      name_thread(tid, name);
+    if (std::string name = thread_name(pid_, tid);
+        !name.empty() && name != collector_.thread_name(tid) && may_look_())
+      collector_.name_thread(tid, name);
 }
 
 bool AgentSink::is_code(uint64_t pc) {
-  if (space().find(pc) != AddressSpace::nowhere)
+  if (collector_.space().find(pc) != AddressSpace::nowhere)
     return true;
   if (looked_in_round_)
     return false;
   looked_in_round_ = true;
   look();
-  return space().find(pc) != AddressSpace::nowhere;
+  return collector_.space().find(pc) != AddressSpace::nowhere;
 }
 
 bool AgentSink::chain_of(const AgentRecord &record) {
@@ -79,9 +80,9 @@ bool AgentSink::chain_of(const AgentRecord &record) {
 }
 
 bool AgentSink::is_agents(uint64_t pc) {
-  const uint32_t range = space().find(pc);
+  const uint32_t range = collector_.space().find(pc);
   return range != AddressSpace::nowhere &&
-         base_name(space().ranges()[range].path) == agent_library_name;
+         base_name(collector_.space().ranges()[range].path) == agent_library_name;
 }
 
 // Returns the chain without the agent's function in which each thread of the program begins.
@@ -97,7 +98,7 @@ std::span<const uint64_t> AgentSink::programs_own(std::span<const uint64_t> pcs)
 void AgentSink::handle(const AgentRecord &record) {
   const size_t pc_at = record.kind == TALLY_RECORD_COPY ? TALLY_WIRE_REGISTERS - 1 : 0;
   const uint64_t pc = pc_at < record.words.size() ? record.words[pc_at] : 0;
-  if (!counts(record.tid, record.at_ns, TickPlace::delayed, pc)) {
+  if (!collector_.counts(record.tid, record.at_ns, StackCollector::TickPlace::delayed, pc)) {
     outside_ += record.weight;
     return;
   }
@@ -105,20 +106,20 @@ void AgentSink::handle(const AgentRecord &record) {
     ++bad_;
     return;
   }
-  if (!knows_thread(record.tid)) {
-    if (thread_count() >= most_threads) {
+  if (!collector_.knows_thread(record.tid)) {
+    if (collector_.thread_count() >= most_threads) {
       ++bad_;
       return;
     }
-    name_thread(record.tid, may_look_() ? tally::thread_name(pid_, record.tid) : "");
+    collector_.name_thread(record.tid, may_look_() ? thread_name(pid_, record.tid) : "");
   }
   ticks_ += record.weight;
-  add(record.tid, programs_own(chain_.pcs()), record.weight);
+  collector_.add(record.tid, programs_own(chain_.pcs()), record.weight);
 }
 
 void AgentSink::clear() {
   ticks_ = outside_ = cut_stacks_ = bad_ = 0;
-  StackCollector::clear();
+  collector_.clear();
 }
 
 } // namespace tally

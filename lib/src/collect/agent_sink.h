@@ -12,15 +12,20 @@
 
 #include "collect/agent_memory.h"
 #include "collect/stack_collector.h"
-#include "model/call_chain.h"
+#include "stacks/call_chain.h"
 
 namespace tally {
 
-class AgentSink : public StackCollector {
+class AgentSink {
 public:
   // `may_look` returns whether /proc/PID still describes the program that the samples come from.
   AgentSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
             std::function<bool()> may_look);
+
+  // Counts the samples. It is public, because its maps, names, parts and snapshots are the
+  // sampler's business.
+  StackCollector &collector() { return collector_; }
+  const StackCollector &collector() const { return collector_; }
 
   // Reads the process's mappings, if they have changed, and the names of its threads.
   void look();
@@ -41,6 +46,7 @@ private:
   bool is_agents(uint64_t pc);
   std::span<const uint64_t> programs_own(std::span<const uint64_t> pcs);
 
+  StackCollector collector_;
   pid_t pid_;
   std::function<bool()> may_look_;
   CallChain chain_;

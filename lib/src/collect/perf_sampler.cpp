@@ -125,14 +125,14 @@ private:
 Result<void> PerfSampler::start(std::span<const pid_t> tids) {
   const std::string proc = fmt::format("/proc/{}/", pid_);
   for (const pid_t tid : tids)
-    sink_.name_thread(tid, thread_name(pid_, tid));
+    sink_.collector().name_thread(tid, thread_name(pid_, tid));
   if (!options_.enable_on_exec) {
     // Read the mappings after the clocks were opened: records report everything mapped from then
     // on.
     if (const auto maps = read_small_file(proc + "maps"))
       for (const CodeRange &range : parse_maps(*maps))
-        sink_.map(range);
-    sink_.set_command(command_line(pid_));
+        sink_.collector().map(range);
+    sink_.collector().set_command(command_line(pid_));
     TALLY_CHECK(catch_up_with_threads({tids.begin(), tids.end()}));
   }
   // If this fails (before Linux 5.3), /proc is checked instead.
@@ -156,7 +156,7 @@ Result<void> PerfSampler::catch_up_with_threads(std::vector<pid_t> attached) {
       std::vector<pid_t> tids = thread_ids(pid_);
       drain(PerfMerge::everything);
       std::erase_if(tids, [&](pid_t tid) {
-        return sink_.knows_thread(tid) ||
+        return sink_.collector().knows_thread(tid) ||
                std::find(attached.begin(), attached.end(), tid) != attached.end();
       });
       return tids;
@@ -170,7 +170,7 @@ Result<void> PerfSampler::catch_up_with_threads(std::vector<pid_t> attached) {
       return {};
     TALLY_CHECK(events_.add(left));
     for (const pid_t tid : left)
-      sink_.name_thread(tid, thread_name(pid_, tid));
+      sink_.collector().name_thread(tid, thread_name(pid_, tid));
     attached.insert(attached.end(), left.begin(), left.end());
   }
   return {};
@@ -233,7 +233,7 @@ size_t PerfSampler::drain(uint64_t newest_ns) {
                                  [this](const PerfRecord &record) { sink_.handle(record); });
   if (sink_.take_exec())
     if (std::string command = command_line(pid_); !command.empty())
-      sink_.set_command(std::move(command));
+      sink_.collector().set_command(std::move(command));
   return most;
 }
 
@@ -311,7 +311,7 @@ void PerfSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t
     const std::lock_guard lock(mutex_);
     problem_.guarded([&] {
       drain(PerfMerge::everything);
-      sink_.end_part(trigger, begin_ns, end_ns);
+      sink_.collector().end_part(trigger, begin_ns, end_ns);
       widen = copies_are_short();
     });
   }
@@ -417,12 +417,12 @@ SamplerStatus PerfSampler::status() {
   status.lost = counters.lost;
   status.throttled = counters.throttled;
   status.cut_stacks = counters.cut_stacks;
-  status.threads = sink_.thread_count();
-  status.parts = sink_.part_count();
+  status.threads = sink_.collector().thread_count();
+  status.parts = sink_.collector().part_count();
   status.cpu_ns = events_.cpu_ns() - cleared_cpu_ns_;
   status.kernel_included = events_.kernel_included();
   status.unsampled_ns = unsampled_ns();
-  status.memory_bytes = sink_.memory_bytes();
+  status.memory_bytes = sink_.collector().memory_bytes();
   status.ended = ended_;
   status.problem = problem_.text();
   if (status.problem.empty() && counters.bad_records != 0)
@@ -436,7 +436,7 @@ Result<StackProfile> PerfSampler::snapshot(std::string_view trigger, uint64_t be
   try {
     if (!last_status_)
       drain_now();
-    return sink_.snapshot(trigger, begin_ns, end_ns);
+    return sink_.collector().snapshot(trigger, begin_ns, end_ns);
   } catch (const std::exception &error) {
     return fail(ErrorCode::limit, fmt::format("cannot copy the samples: {}", error.what()));
   }
@@ -462,7 +462,7 @@ void PerfSampler::set_gate(std::shared_ptr<SampleGate> gate) {
     if (!last_status_)
       drain_now();
   });
-  sink_.set_gate(std::move(gate));
+  sink_.collector().set_gate(std::move(gate));
 }
 
 Result<void> check_options(pid_t pid, const SamplerOptions &options) {

@@ -4,15 +4,15 @@
 
 #include <linux/perf_event.h>
 
-#include "model/perf_chain.h"
+#include "stacks/perf_chain.h"
 
 namespace tally {
 
 SampleSink::SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
                        const PerfLayout &layout)
-    : StackCollector(pid, period_ns), pid_(pid), stacks_(options.stacks), layout_(layout),
-      chain_(pid, options.unwinder.get(), space()) {
-  set_passed_stops(options.passed_stops);
+    : collector_(pid, period_ns), pid_(pid), stacks_(options.stacks), layout_(layout),
+      chain_(pid, options.unwinder.get(), collector_.space()) {
+  collector_.set_passed_stops(options.passed_stops);
 }
 
 void SampleSink::handle(const PerfRecord &record) {
@@ -30,8 +30,8 @@ void SampleSink::handle(const PerfRecord &record) {
     PerfMmap mmap;
     whole = decode(layout_, record, mmap);
     if (whole && mmap.pid == pid_ && mmap.executable)
-      map({mmap.address, mmap.address + mmap.length, mmap.file_offset, mmap.device, mmap.inode,
-           std::string(mmap.path)});
+      collector_.map({mmap.address, mmap.address + mmap.length, mmap.file_offset, mmap.device,
+                      mmap.inode, std::string(mmap.path)});
     break;
   }
   case PERF_RECORD_COMM: {
@@ -40,12 +40,12 @@ void SampleSink::handle(const PerfRecord &record) {
     if (whole && comm.pid == pid_) {
       if (comm.is_exec) {
         uint64_t at_ns = 0;
-        if (gate() && perf_time(layout_, record, at_ns))
-          gate()->close_all(at_ns);
-        forget_mappings();
+        if (collector_.gate() && perf_time(layout_, record, at_ns))
+          collector_.gate()->close_all(at_ns);
+        collector_.forget_mappings();
         exec_seen_ = true;
       }
-      name_thread(comm.tid, comm.name);
+      collector_.name_thread(comm.tid, comm.name);
     }
     break;
   }
@@ -54,7 +54,7 @@ void SampleSink::handle(const PerfRecord &record) {
     whole = decode(layout_, record, task);
     if (whole && task.pid == pid_ && task.parent_pid == pid_) {
       // The thread has its parent's name until a COMM record changes it.
-      name_thread(task.tid, std::string(thread_name(task.parent_tid)));
+      collector_.name_thread(task.tid, std::string(collector_.thread_name(task.parent_tid)));
     }
     break;
   }
@@ -63,9 +63,9 @@ void SampleSink::handle(const PerfRecord &record) {
     whole = decode(layout_, record, task);
     if (whole && task.pid == pid_) {
       uint64_t at_ns = 0;
-      if (gate() && perf_time(layout_, record, at_ns))
-        gate()->close(task.tid, at_ns);
-      forget_thread(task.tid);
+      if (collector_.gate() && perf_time(layout_, record, at_ns))
+        collector_.gate()->close(task.tid, at_ns);
+      collector_.forget_thread(task.tid);
     }
     break;
   }
@@ -88,8 +88,10 @@ void SampleSink::handle(const PerfRecord &record) {
 }
 
 void SampleSink::add_sample(const PerfSample &sample) {
-  if (!counts(sample.tid, sample.time, sample.in_kernel ? TickPlace::kernel : TickPlace::user,
-              user_pc(layout_, sample))) {
+  if (!collector_.counts(sample.tid, sample.time,
+                         sample.in_kernel ? StackCollector::TickPlace::kernel
+                                          : StackCollector::TickPlace::user,
+                         user_pc(layout_, sample))) {
     ++counters_.outside;
     return;
   }
@@ -97,7 +99,7 @@ void SampleSink::add_sample(const PerfSample &sample) {
   if (sample.in_kernel)
     ++counters_.kernel_samples;
   collect_pcs(sample);
-  add(sample.tid, chain_.pcs(), 1);
+  collector_.add(sample.tid, chain_.pcs(), 1);
 }
 
 void SampleSink::collect_pcs(const PerfSample &sample) {
@@ -140,7 +142,7 @@ void SampleSink::unwind(const PerfSample &sample) {
 
 void SampleSink::clear() {
   counters_ = {};
-  StackCollector::clear();
+  collector_.clear();
 }
 
 } // namespace tally

@@ -12,12 +12,12 @@
 #include <tally/stack_profile.h>
 
 #include "collect/stack_collector.h"
-#include "model/call_chain.h"
+#include "stacks/call_chain.h"
 #include "support/perf_records.h"
 
 namespace tally {
 
-class SampleSink : public StackCollector {
+class SampleSink {
 public:
   struct Counters {
     uint64_t samples = 0;
@@ -33,6 +33,11 @@ public:
   SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,
              const PerfLayout &layout);
 
+  // Counts the samples. It is public, because its maps, names, parts and snapshots are the
+  // sampler's business.
+  StackCollector &collector() { return collector_; }
+  const StackCollector &collector() const { return collector_; }
+
   void handle(const PerfRecord &record);
   // Returns true once after an exec record: the command line has changed.
   bool take_exec() { return std::exchange(exec_seen_, false); }
@@ -46,6 +51,7 @@ private:
   void collect_pcs(const PerfSample &sample);
   void unwind(const PerfSample &sample);
 
+  StackCollector collector_;
   pid_t pid_;
   StackMode stacks_;
   PerfLayout layout_;

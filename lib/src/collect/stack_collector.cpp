@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/mapped_stacks.h"
+#include "stacks/mapped_stacks.h"
 
 namespace tally {
 

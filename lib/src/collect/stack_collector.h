@@ -16,9 +16,9 @@
 #include <tally/stack_profile.h>
 #include <tally/stop_places.h>
 
-#include "model/address_space.h"
-#include "model/code_places.h"
-#include "model/packed_stacks.h"
+#include "stacks/address_space.h"
+#include "stacks/code_places.h"
+#include "stacks/packed_stacks.h"
 
 namespace tally {
 

@@ -190,15 +190,6 @@ Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
   return counter.finish(tell_negative);
 }
 
-int gcov3_percent(int64_t count, int64_t total) {
-  if (total == 0 || count == 0)
-    return 0;
-  if (count == total)
-    return 100;
-  const __int128 nearest = (static_cast<__int128>(count) * 200 / total + 1) / 2;
-  return static_cast<int>(std::clamp<__int128>(nearest, 1, 99));
-}
-
 GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts) {
   GcovCounts out;
   for (const Gcov3Source &source : counts.sources) {

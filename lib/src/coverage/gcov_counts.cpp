@@ -72,6 +72,7 @@ private:
              return wanted_[file_of(location.file)];
            });
   }
+  std::string_view working_directory() const { return graph_.strings[graph_.working_directory]; }
   std::string name_of(GraphFunctionId id) const {
     return std::string(graph_.strings[graph_.functions[id].name]);
   }
@@ -133,8 +134,8 @@ std::string Counting::canonical(std::string_view path) const {
     if (name.empty() || name == ".")
       continue;
     const std::string folder = (absolute ? "/" : "") + out;
-    if (name == ".." && !ends.empty() && options_.is_plain_folder &&
-        options_.is_plain_folder(folder)) {
+    if (name == ".." && !ends.empty() && options_.is_plain_directory &&
+        options_.is_plain_directory(folder, working_directory())) {
       out.resize(ends.back());
       ends.pop_back();
       continue;
@@ -158,7 +159,7 @@ uint32_t Counting::file_of(StringId name) {
     const auto [known, is_new] =
         canonical_index_.try_emplace(path, static_cast<uint32_t>(out_.files.size()));
     if (is_new) {
-      wanted_.push_back(!options_.wants || options_.wants(path));
+      wanted_.push_back(!options_.wants || options_.wants(path, working_directory()));
       out_.files.push_back({std::move(path), {}, {}});
     }
     index = known->second;

@@ -132,10 +132,18 @@ Result<Written> with_lost(std::vector<std::string> lost, Result<Written> written
   return written;
 }
 
-Result<Written> write_as_pcs(const Profile &profile, const Format &format,
+template <class AnyProfile>
+Result<Written> write_as_pcs(const AnyProfile &profile, const Format &format,
                              const WriteOptions &options) {
-  TALLY_TRY(pcs, std::visit([](const auto &each) { return pcs_of(each); }, profile));
+  TALLY_TRY(pcs, pcs_of(profile));
   return with_lost(std::move(pcs.lost), format.write_pcs(pcs.profile, options));
+}
+
+Result<Written> not_for_profiles(const Format &format) {
+  return fail(ErrorCode::unsupported,
+              fmt::format("the format {} {}", format.name,
+                          format.write_coverage ? "holds coverage, but this is a profile"
+                                                : "can be read, but not written"));
 }
 
 // Writes counts of addresses; a format that holds functions gets their costs.
@@ -148,35 +156,41 @@ Result<Written> write_pcs(const PcProfile &pcs, const Format &format, const Writ
     lost.emplace_back("that the cost of calls was not measured (it is written as 0)");
   if (!pcs.blocks().empty())
     lost.push_back(fmt::format("counts of {} basic blocks", pcs.blocks().size()));
-  return with_lost(std::move(lost), write_profile(std::move(costs), format, options));
+  return with_lost(std::move(lost), write_profile(costs, format, options));
 }
 
 } // namespace
 
-Result<Written> write_profile(const Profile &profile, const Format &format,
+Result<Written> write_profile(const StackProfile &profile, const Format &format,
                               const WriteOptions &options) {
-  const auto *stacks = std::get_if<StackProfile>(&profile);
   if (format.write_pcs)
     return write_as_pcs(profile, format, options);
-  if (format.write_stacks) {
-    if (!stacks)
-      return fail(ErrorCode::unsupported,
-                  fmt::format("the format {} holds stacks, and this profile has only calls: an "
-                              "inclusive call is not a stack",
-                              format.name));
-    return format.write_stacks(*stacks, options);
-  }
+  if (format.write_stacks)
+    return format.write_stacks(profile, options);
   if (!format.write_costs)
-    return fail(ErrorCode::unsupported,
-                fmt::format("the format {} {}", format.name,
-                            format.write_coverage ? "holds coverage, but this is a profile"
-                                                  : "can be read, but not written"));
-  if (!stacks)
-    return format.write_costs(std::get<CostProfile>(profile), options);
-  TALLY_TRY(written, write_as_costs(*stacks, format, options, none<PartId>));
-  if (stacks->parts().size() > 1)
+    return not_for_profiles(format);
+  TALLY_TRY(written, write_as_costs(profile, format, options, none<PartId>));
+  if (profile.parts().size() > 1)
     written.lost.push_back("the parts (their sum is written; --parts keeps them)");
   return written;
+}
+
+Result<Written> write_profile(const CostProfile &profile, const Format &format,
+                              const WriteOptions &options) {
+  if (format.write_pcs)
+    return write_as_pcs(profile, format, options);
+  if (format.write_stacks)
+    return fail(ErrorCode::unsupported,
+                fmt::format("the format {} holds stacks, and this profile has only calls: an "
+                            "inclusive call is not a stack",
+                            format.name));
+  return format.write_costs ? format.write_costs(profile, options) : not_for_profiles(format);
+}
+
+Result<Written> write_profile(const Profile &profile, const Format &format,
+                              const WriteOptions &options) {
+  return std::visit([&](const auto &each) { return write_profile(each, format, options); },
+                    profile);
 }
 
 Result<Written> write_coverage(const Coverage &coverage, const Format &format,

@@ -279,13 +279,4 @@ Result<ReadFile> read_file(const std::string &path, Diagnostics &diagnostics, co
   return ReadFile{std::move(profile), format};
 }
 
-Result<ReadProfile> read_profile(const std::string &path, Diagnostics &diagnostics,
-                                 const Format *from, const ReadOptions &options,
-                                 Unwinder *unwinder) {
-  TALLY_TRY(file, read_file(path, diagnostics, from, options, unwinder));
-  if (std::holds_alternative<PcProfile>(file.content))
-    warn_of_no_names(path, "use `tally convert --program FILE` to name the functions", diagnostics);
-  return profile_of(path, std::move(file));
-}
-
 } // namespace tally

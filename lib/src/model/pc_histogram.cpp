@@ -308,32 +308,4 @@ Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const Pc
   return out;
 }
 
-Result<PcHistogram> from_samples(const StackProfile &profile, MappingId mapping, uint64_t low_pc,
-                                 uint64_t high_pc, uint64_t bin_bytes) {
-  if (!profile.mappings().contains(mapping))
-    return fail(ErrorCode::not_found, "the profile has no such mapping");
-  if (profile.value_types().empty())
-    return fail(ErrorCode::no_data, "the profile has no events");
-  PcHistogramBuilder builder;
-  if (profile.period_ns != 0)
-    builder.set_rate_hz(static_cast<uint32_t>(std::min<uint64_t>(
-        (1'000'000'000 + profile.period_ns / 2) / profile.period_ns, UINT32_MAX)));
-  builder.add_range(low_pc, high_pc, bin_bytes);
-  const uint64_t bias = profile.mappings()[mapping].has_bias ? profile.mappings()[mapping].bias : 0;
-  for (size_t row = 0; row < profile.sample_count(); ++row) {
-    const Sample sample = profile.sample(row);
-    if (sample.values.front() < 0)
-      return fail(ErrorCode::invalid_input, "a sample has a negative value");
-    const auto ticks = static_cast<uint64_t>(sample.values.front());
-    const Location at = sample.stack == none<StackId>
-                            ? Location{}
-                            : profile.location(profile.stack_location(sample.stack));
-    if (at.mapping == mapping)
-      builder.count(at.address - bias, ticks);
-    else
-      builder.add_outside(ticks);
-  }
-  return builder.finish();
-}
-
 } // namespace tally

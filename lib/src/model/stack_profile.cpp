@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "model/id_table.h"
 #include "support/checked.h"
 #include "support/hash.h"
+#include "support/id_table.h"
 
 namespace tally {
 

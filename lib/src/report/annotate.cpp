@@ -13,11 +13,11 @@
 #include <tally/call_graph.h>
 #include <tally/file_io.h>
 
-#include "model/overflow.h"
 #include "report/names.h"
 #include "report/render.h"
 #include "support/checked.h"
 #include "support/line_blocks.h"
+#include "support/overflow.h"
 #include "support/text.h"
 
 namespace tally {

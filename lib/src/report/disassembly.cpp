@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <map>
 
-#include "model/overflow.h"
-#include "model/stack_walk.h"
 #include "report/code_addresses.h"
 #include "report/names.h"
 #include "support/checked.h"
+#include "support/overflow.h"
+#include "transform/stack_walk.h"
 
 namespace tally {
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "model/stack_walk.h"
 #include "report/rows.h"
+#include "transform/stack_walk.h"
 
 namespace tally {
 

@@ -5,10 +5,10 @@
 
 #include <tally/call_graph.h>
 
-#include "model/overflow.h"
 #include "report/rows.h"
 #include "support/checked.h"
 #include "support/hash.h"
+#include "support/overflow.h"
 
 namespace tally {
 

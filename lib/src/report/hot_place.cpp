@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "model/kernel_code.h"
-#include "model/overflow.h"
-#include "model/stack_walk.h"
 #include "support/checked.h"
+#include "support/overflow.h"
+#include "transform/stack_walk.h"
 
 namespace tally {
 

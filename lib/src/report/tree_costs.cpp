@@ -4,10 +4,10 @@
 
 #include <tally/call_graph.h>
 
-#include "model/overflow.h"
 #include "report/call_layers.h"
 #include "report/names.h"
 #include "report/tree_builder.h"
+#include "support/overflow.h"
 
 namespace tally {
 

@@ -10,13 +10,13 @@
 
 #include <fmt/format.h>
 
-#include "model/id_table.h"
-#include "model/owner_roots.h"
-#include "model/stack_walk.h"
 #include "report/call_layers.h"
 #include "report/names.h"
 #include "report/tree_builder.h"
 #include "support/hash.h"
+#include "support/id_table.h"
+#include "transform/owner_roots.h"
+#include "transform/stack_walk.h"
 
 namespace tally {
 

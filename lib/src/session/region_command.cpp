@@ -2,10 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <tally/report.h>
-
-#include "session/state.h"
-#include "support/clock.h"
+#include "session/profile_commands.h"
 
 namespace tally {
 
@@ -46,8 +43,34 @@ std::string refusal_of(std::string_view answer) {
 
 } // namespace
 
-Result<Reply> Session::State::set_region(const ParsedCommand &command) {
-  TALLY_CHECK(check_target());
+namespace {
+
+// What was collected without this region, or in another one, becomes the previous run.
+Result<Reply> begin_region(ProfileGroup &group, std::shared_ptr<Region> region) {
+  const std::string text = fmt::format("Region: {}.\n", region->words());
+  if (!group.sampling.is_active() && !group.backends.is_armed()) {
+    ParsedCommand none;
+    none.spec = find_command("start");
+    StartOptions wanted = start_options(group.settings, none);
+    wanted.region = std::move(region);
+    group.front.actions.say(text);
+    return group.backends.begin(wanted);
+  }
+  group.backends.set_region(region);
+  if (!group.sampling.is_active())
+    return Reply{text, {}};
+  return group.with_names([&group, region, text](const StackProfile &profile) -> Result<Reply> {
+    if (profile.sample_count() != 0)
+      group.profiles.set_previous(group.profiles.named());
+    group.sampling.set_region(region);
+    return Reply{text, {}};
+  });
+}
+
+} // namespace
+
+Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command) {
+  TALLY_CHECK(group.backends.check_target());
   const std::string &first = command.arguments[0];
   const size_t colon = first.rfind(':');
   const bool is_line =
@@ -62,46 +85,14 @@ Result<Reply> Session::State::set_region(const ParsedCommand &command) {
   Request request;
   request.kind = RequestKind::region;
   request.words = command.arguments;
-  todo.push_back({std::move(request), [this, region](std::string_view answer) -> Result<Reply> {
-                    if (!answer.empty())
-                      return fail(ErrorCode::not_found, refusal_of(answer), "profile region");
-                    region_asked = true;
-                    return begin_region(region);
-                  }});
+  group.front.actions.push(
+      std::move(request), [&group, region](std::string_view answer) -> Result<Reply> {
+        if (!answer.empty())
+          return fail(ErrorCode::not_found, refusal_of(answer), "profile region");
+        group.region_requested = true;
+        return begin_region(group, region);
+      });
   return Reply{};
-}
-
-// Begins a new profile, because the samples so far are not from this region.
-Result<Reply> Session::State::begin_region(std::shared_ptr<Region> region) {
-  const std::string text = fmt::format("Region: {}.\n", region->words());
-  if (!sampler && !armed) {
-    ParsedCommand none;
-    none.spec = find_command("start");
-    StartOptions wanted = options_of(none);
-    wanted.region = std::move(region);
-    said += text;
-    return begin(wanted);
-  }
-  options.region = region;
-  if (!sampler)
-    return Reply{text, {}};
-  return with_names([this, region, text](const StackProfile &profile) -> Result<Reply> {
-    if (profile.sample_count() != 0)
-      previous = named;
-    sampled_options.region = region;
-    if (sampler)
-      sampler->set_gate(region->gate());
-    forget();
-    return Reply{text, {}};
-  });
-}
-
-uint64_t Session::State::region_hit(const RegionHit &hit) {
-  if (!region_asked || !sampler || !running || !sampled_options.region)
-    return hit.kind == RegionHit::Kind::returned ? hit.return_address : 0;
-  const uint64_t now = now_ns();
-  return sampled_options.region->hit(hit, sampled_options.remote ? 0 : sampled_pid, now,
-                                     running_ns + now - changed_at_ns);
 }
 
 void add_region(const Region &region, std::vector<StatusRow> &rows) {
@@ -119,13 +110,14 @@ void add_region(const Region &region, std::vector<StatusRow> &rows) {
     rows.push_back(StatusRow("unfinished", region.unfinished())
                        .with_note("passes whose end was not observed"));
   if (region.inlined() != 0)
-    rows.push_back(StatusRow("inlined", region.inlined())
-                       .with_note("entries to inlined copies, which do not return and are not "
-                                  "passes"));
+    rows.push_back(
+        StatusRow("inlined", region.inlined())
+            .with_note("entries to inlined copies, which do not return and are not passes"));
   if (region.unreturning() != 0)
-    rows.push_back(StatusRow("unreturning", region.unreturning())
-                       .with_note("entries at which the stack holds no return address; they are "
-                                  "not passes"));
+    rows.push_back(
+        StatusRow("unreturning", region.unreturning())
+            .with_note("entries at which the stack holds no return address; they are not "
+                       "passes"));
   rows.push_back(StatusRow("region_stops", region.stops().count()));
   if (const StopTimes &stops = region.stops(); stops.mean_ns() != 0)
     rows.back() =

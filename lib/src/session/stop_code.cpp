@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 
 #include "collect/proc_info.h"
-#include "model/address_space.h"
 #include "session/tracee.h"
+#include "stacks/address_space.h"
 #include "support/unique_fd.h"
 
 namespace tally {

@@ -14,7 +14,7 @@
 #include "symbolize/cache.h"
 #include "symbolize/dwarf_table.h"
 #include "symbolize/module_file.h"
-#include "symbolize/unwind_starts.h"
+#include "symbolize/unwind/starts.h"
 
 namespace tally::symbolize {
 

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "formats/callgrind/reader.h"
-#include "model/cost_copy.h"
 #include "support/line_blocks.h"
+#include "transform/cost_copy.h"
 
 namespace tally::callgrind {
 

@@ -9,9 +9,9 @@
 #include <tally/version.h>
 
 #include "formats/callgrind/names.h"
-#include "model/positions.h"
-#include "model/sum.h"
 #include "support/text_sink.h"
+#include "transform/positions.h"
+#include "transform/sum.h"
 
 namespace tally::callgrind {
 

@@ -8,10 +8,10 @@
 
 #include "formats/cobertura/cobertura.h"
 #include "model/coverage_findings.h"
-#include "model/function_of_line.h"
 #include "support/demangle.h"
 #include "support/path.h"
 #include "support/xml.h"
+#include "transform/function_of_line.h"
 
 namespace tally::cobertura {
 

@@ -7,7 +7,7 @@
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 
-#include "model/frame_tree.h"
+#include "transform/frame_tree.h"
 
 namespace tally::flamegraph {
 

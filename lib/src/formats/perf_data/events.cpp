@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "model/event_values.h"
+#include "formats/event_values.h"
 #include "support/byte_cursor.h"
 
 namespace tally::perf_data {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "model/kernel_code.h"
-#include "model/perf_chain.h"
+#include "stacks/perf_chain.h"
 #include "support/text.h"
 
 namespace tally::perf_data {

@@ -14,10 +14,10 @@
 #include <tally/stack_profile.h>
 #include <tally/unwinder.h>
 
+#include "formats/event_values.h"
 #include "formats/perf_data/events.h"
-#include "model/call_chain.h"
-#include "model/event_values.h"
-#include "model/mapped_stacks.h"
+#include "stacks/call_chain.h"
+#include "stacks/mapped_stacks.h"
 
 namespace tally::perf_data {
 

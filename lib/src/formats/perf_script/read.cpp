@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "formats/event_values.h"
 #include "formats/perf_script/lines.h"
 #include "formats/perf_script/perf_script.h"
-#include "model/event_values.h"
-#include "model/unnamed_function.h"
+#include "formats/unnamed_function.h"
 #include "support/line_blocks.h"
 
 namespace tally::perf_script {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "model/trie_walk.h"
+#include "support/trie_walk.h"
 
 namespace tally::pprof {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "formats/pprof/pprof.h"
-#include "model/unnamed_function.h"
+#include "formats/unnamed_function.h"
 
 namespace tally::pprof {
 

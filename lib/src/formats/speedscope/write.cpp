@@ -6,10 +6,10 @@
 #include <tally/version.h>
 
 #include "formats/speedscope/speedscope.h"
-#include "model/frame_tree.h"
 #include "support/checked.h"
 #include "support/json_text.h"
 #include "support/text_sink.h"
+#include "transform/frame_tree.h"
 
 namespace tally::speedscope {
 

@@ -1,0 +1,41 @@
+// Writes coverage as any report, by name: those for people and the formats that hold coverage.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <tally/coverage.h>
+#include <tally/coverage_report.h>
+#include <tally/diagnostics.h>
+#include <tally/export.h>
+#include <tally/formats.h>
+#include <tally/report.h>
+
+namespace tally {
+
+struct CoverageReport {
+  std::string format; // a name of coverage_report_names()
+  std::string path;   // a file, for "html" a directory; "-" is standard output
+};
+
+// Parses "FORMAT" or "FORMAT:FILE". Without a file, a report for people goes to standard output,
+// any other into a file that is named after the format. Errors: invalid_argument for an unknown
+// format, an empty file name, a file name that asks for compression, and html on standard output.
+TALLY_API Result<CoverageReport> coverage_report_of(const std::string &word);
+TALLY_API std::string coverage_report_names(); // "text, markdown, …", with the formats
+
+struct CoverageReportOptions {
+  std::string root;     // real and absolute; paths below it are shown relative to it
+  int64_t compiled = 0; // when the newest object was compiled, in seconds since 1970; 0 if unknown
+  TextOptions text;     // of tables on standard output
+  FileOrder order = FileOrder::file; // of tables as text
+  WriteOptions write;                // of formats; its root is replaced by `root`
+};
+
+// Writes the file aside and renames it; a directory is made if it does not exist, and pages that an
+// earlier report left in it are removed. Adds a note for what the format cannot hold.
+TALLY_API Result<void> write_coverage_report(const Coverage &coverage, const CoverageReport &report,
+                                             const CoverageReportOptions &options,
+                                             Diagnostics &diagnostics);
+
+} // namespace tally

@@ -1,0 +1,448 @@
+#include <tally/collect_coverage.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include <tally/counted_object.h>
+#include <tally/coverage_of.h>
+#include <tally/exclusion_markers.h>
+#include <tally/file_io.h>
+#include <tally/formats.h>
+#include <tally/source_text.h>
+#include <tally/test_counters.h>
+
+#include "coverage_collect/coverage_inputs.h"
+#include "coverage_collect/real_paths.h"
+#include "coverage_collect/source_places.h"
+#include "model/coverage_findings.h"
+#include "support/in_order.h"
+#include "support/path.h"
+
+namespace tally {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The result of one object.
+struct Piece {
+  Result<Coverage> coverage;
+  bool ran = false;
+  Diagnostics findings;
+  std::set<std::string> tests{}; // the tests that have counts of it
+};
+
+Result<void> first_warning(const Diagnostics &findings) {
+  for (const Finding &finding : findings.findings())
+    if (finding.severity != Severity::note)
+      return fail(ErrorCode::invalid_input, finding.message, finding.source, finding.where);
+  return {};
+}
+
+class Collect {
+public:
+  Collect(const CollectOptions &options, Diagnostics &diagnostics)
+      : options_(options), diagnostics_(diagnostics), sum_(options.policy, diagnostics) {}
+
+  Result<CollectedCoverage> run();
+
+private:
+  struct ObjectWorker {
+    Collect &collect;
+    SourcePlaces places;
+    void operator()(size_t i) { collect.pieces_[i].emplace(collect.count(i, places)); }
+    void finish() { collect.keep(places); }
+  };
+
+  Piece count(size_t i, SourcePlaces &places) const;
+  Result<void> count_tests(size_t i, const GcovOptions &counting, const CoverageOptions &covering,
+                           Piece &piece) const;
+  Result<void> read_runs();
+  bool take(size_t i);
+  void keep(const SourcePlaces &places) {
+    left_out_.insert(places.left_out().begin(), places.left_out().end());
+    lost_.insert(places.lost().begin(), places.lost().end());
+    moved_.insert(places.moved().begin(), places.moved().end());
+    replaced_.insert(places.replaced().begin(), places.replaced().end());
+  }
+  Result<void> add_reports();
+  void apply_markers(Coverage &coverage);
+  SourceRules source_rules() const {
+    return {options_.filter, out_.root, options_.substitutes, inputs_.maps};
+  }
+  void leave_out_objects();
+  void tell(size_t done, size_t all) const {
+    if (options_.progress)
+      options_.progress(done, all);
+  }
+  void keep_first(Result<void> result) {
+    if (!result && !failed_)
+      failed_ = std::move(result.error());
+  }
+
+  const CollectOptions &options_;
+  Diagnostics &diagnostics_;
+  CoverageSum sum_;
+  CoverageInputs inputs_;
+  std::vector<PackedCounters> runs_; // in the order of options_.runs
+  struct RunFile {
+    size_t run;
+    const PackedCounters::File *file;
+  };
+  std::vector<std::vector<RunFile>> run_files_; // by object
+  std::set<std::string> without_data_;          // tests that have counts of no object
+  std::vector<std::optional<Piece>> pieces_;
+  std::set<std::string> left_out_, lost_;
+  std::map<std::string, std::string> moved_, replaced_;
+  std::optional<Error> failed_;
+  CollectedCoverage out_;
+};
+
+Piece Collect::count(size_t i, SourcePlaces &places) const {
+  Piece piece{Coverage{}, false, {}};
+  const ObjectFiles &files = inputs_.objects[i];
+  places.begin_object(files.notes);
+  GcovOptions counting;
+  counting.wants = [&](const std::string &name, std::string_view folder) {
+    return places.place(name, folder).has_value();
+  };
+  counting.is_plain_directory = [&](const std::string &name, std::string_view folder) {
+    return places.is_plain_folder(name, folder);
+  };
+  counting.tell_negative = false; // run() reports negative counts once, for all objects
+  auto object = count_object(files, counting, piece.findings);
+  if (!object) {
+    Error error = std::move(object.error());
+    // If only the counters are unusable, count the object's lines as not run.
+    object = count_object({files.notes, "", files.lines}, counting, piece.findings);
+    if (!object || error.source != files.data) {
+      piece.coverage = fail(std::move(error));
+      return piece;
+    }
+    piece.findings.add(Severity::warning, error.message + ": counted as not run", error.source,
+                       error.where);
+  }
+  piece.ran = object->ran;
+  CoverageOptions covering;
+  covering.throw_branches = options_.throw_branches;
+  covering.policy = options_.policy;
+  covering.path_of = [&](std::string_view name, std::string_view folder) {
+    return places.place(name, folder);
+  };
+  piece.coverage = coverage_of(object->graph, object->counts, piece.findings, covering);
+  if (piece.coverage && !runs_.empty())
+    if (auto counted = count_tests(i, counting, covering, piece); !counted)
+      piece.coverage = fail(std::move(counted.error()));
+  return piece;
+}
+
+// Adds the counts of the tests' runs. The object's own counters belong to no test ("").
+Result<void> Collect::count_tests(size_t i, const GcovOptions &counting,
+                                  const CoverageOptions &covering, Piece &piece) const {
+  piece.coverage->tests.push_back({"", piece.coverage->files});
+
+  std::vector<RunCounters> runs;
+  std::vector<std::string> tests; // of those runs
+  for (const RunFile &each : run_files_[i]) {
+    auto bytes = runs_[each.run].unpack(*each.file);
+    if (!bytes) {
+      const Error &error = bytes.error();
+      piece.findings.add(Severity::warning, error.message + ": left out", error.source,
+                         error.where);
+      continue;
+    }
+    tests.push_back(options_.runs[each.run].test);
+    runs.push_back({fmt::format("{} of {}", each.file->path, tests.back()), std::move(*bytes)});
+  }
+  TALLY_TRY(counted, count_runs(inputs_.objects[i].notes, runs, counting, piece.findings));
+  CoverageSum sum(options_.policy, piece.findings);
+  TALLY_CHECK(sum.add(std::move(*piece.coverage)));
+  for (size_t run = 0; run < runs.size(); ++run) {
+    if (!counted.counts[run])
+      continue;
+    TALLY_TRY(more, coverage_of(counted.graph, *counted.counts[run], piece.findings, covering));
+    more.tests.push_back({tests[run], more.files});
+    TALLY_CHECK(sum.add(std::move(more)));
+    piece.tests.insert(tests[run]);
+    piece.ran = true;
+  }
+  piece.coverage = sum.finish();
+  return {};
+}
+
+// Reads the counters of a run. A file that does not exist means that the run left none.
+Result<PackedCounters> read_counters(const std::string &path) {
+  TALLY_TRY(source, ByteSource::open_if_there(path));
+  if (!source)
+    return PackedCounters();
+  TALLY_TRY(bytes, source->rest());
+  return PackedCounters::read(std::move(bytes), path);
+}
+
+// Finds the runs that have counters of each object. Adds every test to the sum, also one that
+// reached nothing.
+Result<void> Collect::read_runs() {
+  RealPaths real_paths;
+  std::unordered_map<std::string, size_t> objects; // by their notes
+  if (!options_.runs.empty())
+    for (size_t i = 0; i < inputs_.objects.size(); ++i)
+      objects.emplace(real_paths.of(inputs_.objects[i].notes), i);
+  run_files_.resize(inputs_.objects.size());
+  Coverage names;
+  for (size_t i = 0; i < options_.runs.size(); ++i) {
+    const TestRun &run = options_.runs[i];
+    TALLY_TRY(packed, read_counters(run.counters));
+    if (without_data_.insert(run.test).second)
+      names.tests.push_back({run.test, {}});
+    for (const PackedCounters::File &file : packed.files())
+      if (const auto at = objects.find(real_paths.of(files_of_object(file.path).notes));
+          at != objects.end())
+        run_files_[at->second].push_back({i, &file});
+    runs_.push_back(std::move(packed));
+  }
+  return sum_.add(std::move(names));
+}
+
+bool Collect::take(size_t i) {
+  Piece piece = std::move(*pieces_[i]);
+  pieces_[i].reset();
+  diagnostics_.append(piece.findings);
+  if (piece.coverage) {
+    out_.never_ran += !piece.ran;
+    out_.counted += piece.ran && !piece.coverage->files.empty();
+    for (const std::string &test : piece.tests)
+      without_data_.erase(test);
+    keep_first(sum_.add(std::move(*piece.coverage)));
+    if (options_.policy == MergePolicy::strict)
+      keep_first(first_warning(piece.findings));
+    return !failed_;
+  }
+  ++out_.skipped;
+  const Error &error = piece.coverage.error();
+  if (options_.policy == MergePolicy::strict)
+    keep_first(fail(error));
+  else
+    diagnostics_.add(Severity::warning, error.message + ": the object is left out", error.source,
+                     error.where);
+  return !failed_;
+}
+
+// Adds the coverage of the reports. A relative path in a report is relative to the root or, with
+// the default root, may also be relative to the report's directory or one above it.
+Result<void> Collect::add_reports() {
+  SourcePlaces places(source_rules());
+  for (const std::string &path : inputs_.reports) {
+    Diagnostics findings;
+    places.begin_report(path, options_.root != CollectOptions().root);
+    auto read = read_file(path, findings);
+    diagnostics_.append(findings);
+    if (!read)
+      return fail(read.error());
+    auto *coverage = std::get_if<Coverage>(&read->content);
+    if (!coverage)
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("is {}: neither counters nor coverage", read->format->name), path);
+    const auto place = [&](std::vector<FileCoverage> &files) {
+      std::erase_if(files, [&](FileCoverage &file) {
+        const auto &real = places.place(file.path, "");
+        if (real)
+          file.path = *real;
+        return !real;
+      });
+      if (options_.throw_branches)
+        return;
+      // Leave throw branches out, as in objects, because branches are added up by their position.
+      ExcludedLines all;
+      all.throw_branches = {{0, UINT32_MAX}};
+      for (FileCoverage &file : files)
+        exclude(file, all);
+    };
+    TALLY_CHECK(unite_variants(*coverage));
+    place(coverage->files);
+    for (TestCoverage &test : coverage->tests)
+      place(test.files);
+    TALLY_CHECK(sum_.add(std::move(*coverage)));
+    ++out_.reports;
+  }
+  keep(places);
+  return {};
+}
+
+// Counts the lines of a text. The last one need not end with a newline.
+size_t line_count(std::string_view text) {
+  return static_cast<size_t>(std::ranges::count(text, '\n')) +
+         (text.empty() || text.ends_with('\n') ? 0 : 1);
+}
+
+void Collect::apply_markers(Coverage &coverage) {
+  struct Worker {
+    std::vector<FileCoverage> &files;
+    std::vector<Diagnostics> &findings;
+    std::vector<ExcludedLines> &excluded;
+    void operator()(size_t i) {
+      FileCoverage &file = files[i];
+      const auto text = read_source(file.path);
+      if (!text) {
+        findings[i].add(Severity::warning,
+                        fmt::format("the source cannot be read ({}): its exclusion markers have "
+                                    "no effect",
+                                    text.error().message),
+                        file.path);
+        return;
+      }
+      const size_t lines = line_count(text->bytes);
+      if (!file.lines.empty() && file.lines.back().line > lines)
+        findings[i].add(Severity::warning, beyond_the_end(file.lines.back().line, lines),
+                        file.path);
+      excluded[i] = find_exclusions(text->bytes, file.path, findings[i]);
+      if (!excluded[i].empty())
+        exclude(file, excluded[i]);
+    }
+    void finish() {}
+  };
+  std::vector<Diagnostics> findings(coverage.files.size());
+  std::vector<ExcludedLines> excluded(coverage.files.size());
+  InOrder(coverage.files.size(), options_.threads)
+      .run<Worker>(
+          [&] {
+            return Worker{coverage.files, findings, excluded};
+          },
+          [&](size_t i) {
+            diagnostics_.append(findings[i]);
+            return true;
+          },
+          [](size_t) {});
+  for (TestCoverage &test : coverage.tests)
+    for (FileCoverage &file : test.files) {
+      const auto at = std::ranges::lower_bound(coverage.files, file.path, {}, &FileCoverage::path);
+      const ExcludedLines &lines = excluded[static_cast<size_t>(at - coverage.files.begin())];
+      if (!lines.empty())
+        exclude(file, lines);
+    }
+}
+
+// Removes from the test "" the files that did not run and that other tests cover completely. The
+// test "" holds the zero counts of all objects. They are needed for a file if the named tests lack
+// some of its lines, because these tests may have run only some of the objects that contain it.
+Result<void> leave_to_tests(Coverage &coverage, Diagnostics &diagnostics) {
+  if (coverage.tests.size() < 2 || !coverage.tests[0].name.empty())
+    return {};
+  std::unordered_map<std::string_view, FileCoverage> of_tests;
+  for (const TestCoverage &test : std::span(coverage.tests).subspan(1))
+    for (const FileCoverage &file : test.files) {
+      const auto [at, added] = of_tests.try_emplace(file.path, file);
+      if (!added)
+        TALLY_CHECK(add_coverage(at->second, file, MergePolicy::lenient, diagnostics));
+    }
+  const auto size = [](const FileCoverage &file) {
+    const CoverageTotals totals = totals_of(file);
+    return std::tuple(totals.lines, totals.functions, totals.branches, totals.outcomes);
+  };
+  std::erase_if(coverage.tests[0].files, [&](const FileCoverage &file) {
+    const auto at = of_tests.find(file.path);
+    const auto whole = std::ranges::lower_bound(coverage.files, file.path, {}, &FileCoverage::path);
+    return at != of_tests.end() && totals_of(file).lines_executed == 0 &&
+           size(at->second) == size(*whole);
+  });
+  return {};
+}
+
+// Removes excluded objects. Their paths are matched as the user knows them: relative to the build
+// directory, or as named on the command line.
+void Collect::leave_out_objects() {
+  RealPaths real_paths;
+  std::error_code ignored;
+  const std::string build =
+      options_.build.empty() ? "" : fs::canonical(options_.build, ignored).string();
+  std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
+    const std::string path = build.empty()
+                                 ? fs::path(files.notes).lexically_normal().string()
+                                 : std::string(relative_path(real_paths.of(files.notes), build));
+    return options_.objects.excludes(path);
+  });
+}
+
+Result<CollectedCoverage> Collect::run() {
+  std::error_code fault;
+  out_.root = fs::canonical(options_.root, fault).string();
+  if (fault)
+    return fail_errno(fault.value(), "cannot open the root", options_.root);
+  TALLY_TRY(inputs, find_inputs(options_.paths, options_.build, diagnostics_));
+  inputs_ = std::move(inputs);
+  if (inputs_.objects.empty() && inputs_.reports.empty())
+    return fail(
+        ErrorCode::no_data,
+        "there are no counters (*.gcda, *.da) and no notes (*.gcno, *.bbg): was it compiled "
+        "with --coverage?",
+        fmt::format("{}", options_.paths.front()));
+  leave_out_objects();
+  TALLY_CHECK(options_.objects.check());
+  TALLY_CHECK(read_runs());
+  pieces_.resize(inputs_.objects.size());
+  InOrder(inputs_.objects.size(), options_.threads)
+      .run<ObjectWorker>(
+          [&] {
+            return ObjectWorker{*this, SourcePlaces(source_rules())};
+          },
+          [&](size_t i) { return take(i); },
+          [&](size_t done) { tell(done, inputs_.objects.size()); });
+  if (!failed_)
+    keep_first(add_reports());
+  keep_first(options_.filter.check());
+  if (failed_)
+    return fail(std::move(*failed_));
+  for (const auto &[folder, taken] : moved_)
+    diagnostics_.add(Severity::note,
+                     fmt::format("the compilation's directory does not exist: its sources are "
+                                 "looked up in {}",
+                                 taken),
+                     folder);
+  if (!replaced_.empty())
+    diagnostics_.add(Severity::warning,
+                     fmt::format("the source does not exist{}: {} is counted in its place "
+                                 "(--substitute FROM=TO names another directory)",
+                                 replaced_.size() == 1
+                                     ? std::string()
+                                     : fmt::format(", nor do {} others", replaced_.size() - 1),
+                                 replaced_.begin()->second),
+                     replaced_.begin()->first);
+  if (!lost_.empty())
+    diagnostics_.add(
+        Severity::warning,
+        fmt::format("the source does not exist{}: left out (--substitute FROM=TO names "
+                    "the directory of sources that were compiled under another path)",
+                    lost_.size() == 1 ? "" : fmt::format(", the first of {} such", lost_.size())),
+        *lost_.begin());
+  out_.coverage = sum_.finish();
+  TALLY_CHECK(leave_to_tests(out_.coverage, diagnostics_));
+  if (options_.markers)
+    apply_markers(out_.coverage);
+  if (auto inexact = inexact_functions(out_.coverage)) {
+    if (options_.policy == MergePolicy::strict)
+      return fail(ErrorCode::invalid_input, std::move(*inexact));
+    diagnostics_.add(Severity::warning, std::move(*inexact));
+  }
+  out_.tests_without_data.assign(without_data_.begin(), without_data_.end());
+  out_.sources_left_out = left_out_.size();
+  out_.objects = std::move(inputs_.objects);
+  return std::move(out_);
+}
+
+} // namespace
+
+Result<CollectedCoverage> collect_coverage(const CollectOptions &options,
+                                           Diagnostics &diagnostics) {
+  try {
+    return Collect(options, diagnostics).run();
+  } catch (const std::bad_alloc &) {
+    return fail(ErrorCode::limit, "there is not enough memory");
+  }
+}
+
+} // namespace tally

@@ -1,0 +1,167 @@
+#include "coverage_collect/coverage_inputs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include <tally/build_notes.h>
+#include <tally/counter_paths.h>
+
+#include "coverage_collect/real_paths.h"
+#include "support/path.h"
+
+namespace tally {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const std::string &path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::string absolute(const std::string &path) {
+  std::error_code ignored;
+  return fs::absolute(path, ignored).lexically_normal().string();
+}
+
+// Returns how many path components at the end of both are the same.
+size_t common_names(const fs::path &a, const fs::path &b) {
+  const auto same =
+      std::mismatch(std::make_reverse_iterator(a.end()), std::make_reverse_iterator(a.begin()),
+                    std::make_reverse_iterator(b.end()), std::make_reverse_iterator(b.begin()));
+  return static_cast<size_t>(std::distance(std::make_reverse_iterator(a.end()), same.first));
+}
+
+class FindInputs {
+public:
+  explicit FindInputs(Diagnostics &diagnostics) : diagnostics_(diagnostics) {}
+
+  Result<CoverageInputs> run(const std::vector<std::string> &paths, const std::string &build) {
+    for (const std::string &path : paths)
+      TALLY_CHECK(add(path));
+    if (build.empty()) {
+      bring_together();
+      return std::move(inputs_);
+    }
+    // Counters of other objects come from an earlier build, or from a copy.
+    TALLY_TRY(notes, notes_of_build(build));
+    std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
+      return !notes.paths.contains(real_paths_.of(files.notes));
+    });
+    inputs_.maps = std::move(notes.maps);
+    if (!notes.asks_for_counters && !inputs_.objects.empty())
+      diagnostics_.add(
+          Severity::warning,
+          "no command in it has --coverage: the counts may be those of an earlier build",
+          (fs::path(build) / "compile_commands.json").string());
+    return std::move(inputs_);
+  }
+
+private:
+  Result<void> add(const std::string &path);
+  void add_object(const std::string &path);
+  void bring_together();
+  std::string notes_of(const ObjectFiles &files) const;
+
+  Diagnostics &diagnostics_;
+  CoverageInputs inputs_;
+  std::set<std::string> seen_;
+  RealPaths real_paths_;
+  std::multimap<std::string, std::string> notes_; // the existing notes, by their base name
+};
+
+Result<void> FindInputs::add(const std::string &path) {
+  if (path == "-") {
+    if (seen_.insert(path).second)
+      inputs_.reports.push_back(path);
+    return {};
+  }
+  std::error_code fault;
+  const fs::file_status status = fs::status(path, fault);
+  if (fault)
+    return fail_errno(fault.value(), "cannot open", path);
+  if (status.type() != fs::file_type::directory) {
+    if (is_counters_name(path) || is_notes_name(path) || path.ends_with(".bb"))
+      add_object(path);
+    else if (seen_.insert(real_paths_.of(path)).second)
+      inputs_.reports.push_back(path);
+    return {};
+  }
+  const auto wanted = [](std::string_view name) {
+    return is_counters_name(name) || is_notes_name(name);
+  };
+  TALLY_TRY(files, files_below(path, wanted, diagnostics_));
+  for (const std::string &file : files)
+    add_object(file);
+  return {};
+}
+
+// Adds an object once, even if it is named in two ways, or by its notes and by its counters.
+void FindInputs::add_object(const std::string &path) {
+  ObjectFiles files = files_of_object(path);
+  if (seen_.insert(real_paths_.of(files.notes)).second)
+    inputs_.objects.push_back(std::move(files));
+}
+
+// Finds the notes of counters that lie elsewhere. GCOV_PREFIX alone puts the prefix before the
+// whole path of the object. GCOV_PREFIX_STRIP removes components from the beginning of that path:
+// the notes that agree in the most components at the end are used, unless several agree in as many.
+// With -fprofile-dir the file name is the whole path, with '#' for '/'.
+std::string FindInputs::notes_of(const ObjectFiles &files) const {
+  const std::string path = absolute(files.notes);
+  for (size_t at = 0; at != path.npos; at = path.find('/', at + 1))
+    if (is_there(path.substr(at)))
+      return path.substr(at);
+  std::string whole(base_name(path));
+  std::ranges::replace(whole, '#', '/');
+  if (whole.starts_with('/') && is_there(whole))
+    return whole;
+  std::string best = files.notes;
+  size_t most = 0;
+  bool several = false;
+  const auto [first, last] = notes_.equal_range(std::string(base_name(files.notes)));
+  for (auto at = first; at != last; ++at) {
+    const size_t common = common_names(path, at->second);
+    several = common == most || (several && common < most);
+    if (common > most) {
+      most = common;
+      best = at->second;
+    }
+  }
+  return several ? files.notes : best;
+}
+
+void FindInputs::bring_together() {
+  std::vector<ObjectFiles *> alone;
+  for (ObjectFiles &files : inputs_.objects)
+    if (!is_there(files.notes))
+      alone.push_back(&files);
+  if (alone.empty()) // the usual case
+    return;
+  for (const ObjectFiles &files : inputs_.objects)
+    if (is_there(files.notes))
+      notes_.emplace(base_name(files.notes), absolute(files.notes));
+  std::set<std::string> used;
+  for (ObjectFiles *files : alone) {
+    files->notes = notes_of(*files);
+    used.insert(absolute(files->notes));
+  }
+  // Notes whose counters lie elsewhere are now part of another entry; remove the one without data.
+  std::erase_if(inputs_.objects, [&](const ObjectFiles &files) {
+    return !is_there(files.data) && used.contains(absolute(files.notes));
+  });
+}
+
+} // namespace
+
+Result<CoverageInputs> find_inputs(const std::vector<std::string> &paths, const std::string &build,
+                                   Diagnostics &diagnostics) {
+  return FindInputs(diagnostics).run(paths, build);
+}
+
+} // namespace tally

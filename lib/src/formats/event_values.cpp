@@ -1,0 +1,90 @@
+#include "formats/event_values.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+namespace tally {
+
+namespace {
+
+// Makes event names unique, because users select a value by name, and `perf record -e
+// cycles,cycles` records two events with one name.
+class UniqueNames {
+public:
+  std::string add(const std::string &name) {
+    std::string out = name;
+    for (size_t &number = last_number_[name]; !used_.insert(out).second;)
+      out = fmt::format("{}#{}", name, ++number + 1);
+    return out;
+  }
+
+private:
+  std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, size_t> last_number_; // the last suffix that was tried; 0 if none
+};
+
+} // namespace
+
+std::string_view without_precision(std::string_view name) {
+  const size_t colon = name.rfind(':');
+  const bool precision = colon != name.npos && colon + 1 < name.size() &&
+                         name.find_first_not_of("pP", colon + 1) == name.npos;
+  return precision ? name.substr(0, colon) : name;
+}
+
+Result<void> add_event_rows(StackProfileBuilder &builder, std::span<const EventKind> events,
+                            std::span<const EventRow> rows, Diagnostics &diagnostics,
+                            const std::string &source) {
+  std::vector<bool> is_used(events.size());
+  for (const EventRow &row : rows)
+    is_used[row.event] = true;
+  const auto used_count = static_cast<size_t>(std::ranges::count(is_used, true));
+  if (used_count > most_sampled_events)
+    return fail(ErrorCode::limit,
+                fmt::format("holds samples of {} events, but no more than {} are read", used_count,
+                            most_sampled_events),
+                source);
+  builder.add_value_type("ticks", "count");
+  UniqueNames names;
+  size_t width = 1;
+  std::vector<size_t> column(events.size(), 0);
+  std::optional<uint32_t> first;
+  bool has_clock = false;
+  for (uint32_t i = 0; i < events.size(); ++i) {
+    if (!is_used[i])
+      continue;
+    const EventKind &event = events[i];
+    if (!first) {
+      first = i;
+      if (event.is_clock)
+        builder.set_period_ns(event.period_ns);
+    }
+    if (!event.has_periods && used_count == 1) // the ticks already count them
+      continue;
+    const bool is_cpu = event.is_clock && event.has_periods && !has_clock;
+    has_clock |= is_cpu;
+    column[i] = width++;
+    builder.add_value_type(names.add(is_cpu ? "cpu" : event.name),
+                           event.is_clock && event.has_periods ? "nanoseconds" : "count");
+  }
+  if (used_count > 1)
+    diagnostics.add(Severity::note,
+                    fmt::format("holds samples of {} events; ticks count those of {}", used_count,
+                                events[*first].name),
+                    source);
+  std::vector<int64_t> values(width);
+  for (const EventRow &row : rows) {
+    std::ranges::fill(values, 0);
+    if (column[row.event] != 0)
+      values[column[row.event]] = row.period;
+    values[0] = row.event == *first ? 1 : 0;
+    builder.add_sample(row.stack, row.thread, none<PartId>, values);
+  }
+  return {};
+}
+
+} // namespace tally

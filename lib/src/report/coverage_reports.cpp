@@ -1,0 +1,152 @@
+#include <tally/coverage_reports.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <tally/coverage_html.h>
+#include <tally/file_io.h>
+
+#include "support/path.h"
+
+namespace tally {
+
+namespace {
+
+// A report for people, as opposed to a file format that programs read.
+struct Page {
+  std::string_view name;
+  std::string (*draw)(const Coverage &, const CoverageReportOptions &);
+};
+constexpr std::array<Page, 3> pages{{
+    {"text",
+     [](const Coverage &coverage, const CoverageReportOptions &options) {
+       return to_text(coverage, options.root, options.text, options.order);
+     }},
+    {"markdown",
+     [](const Coverage &coverage, const CoverageReportOptions &options) {
+       return to_markdown(coverage, options.root);
+     }},
+    {"github",
+     [](const Coverage &coverage, const CoverageReportOptions &options) {
+       return to_github(coverage, options.root);
+     }},
+}};
+constexpr std::string_view pages_format = "html"; // writes a directory
+
+const Page *page_by_name(std::string_view name) {
+  for (const Page &page : pages)
+    if (page.name == name)
+      return &page;
+  return nullptr;
+}
+
+bool holds_coverage(const Format &format) { return format.write_coverage || format.write_costs; }
+
+// Removes the pages that an earlier report left for sources that no longer exist. All files of this
+// directory with the names of pages were made by write_html().
+void remove_old_pages(const std::filesystem::path &folder, const std::set<std::string> &kept) {
+  std::error_code fault;
+  for (auto at = std::filesystem::directory_iterator(folder, fault);
+       !fault && at != std::filesystem::directory_iterator(); at.increment(fault)) {
+    const std::string name = at->path().filename().string();
+    if (name.ends_with(".html") && !kept.contains(name))
+      std::filesystem::remove(at->path(), fault);
+  }
+}
+
+Result<void> write_folder(const Coverage &coverage, const std::string &folder,
+                          const CoverageReportOptions &how, Diagnostics &diagnostics) {
+  namespace fs = std::filesystem;
+  const auto make = [](const fs::path &path) -> Result<void> {
+    std::error_code fault;
+    fs::create_directories(path, fault);
+    return fault ? fail_errno(fault.value(), "cannot create the directory", path.string())
+                 : Result<void>();
+  };
+  TALLY_CHECK(make(folder));
+  HtmlOptions options;
+  options.root = how.root;
+  options.title = fmt::format("Coverage of {}", fs::path(how.root).filename().string());
+  options.counted = how.compiled;
+  std::string made; // the newest directory that was created
+  std::set<std::string> written_pages;
+  const auto put = [&](const std::string &path, std::string_view bytes) -> Result<void> {
+    const fs::path target = fs::path(folder) / path;
+    if (target.parent_path() != made) {
+      TALLY_CHECK(make(target.parent_path()));
+      made = target.parent_path().string();
+    }
+    written_pages.insert(target.filename().string());
+    return write_file(target.string(), bytes);
+  };
+  if (auto written = write_html(coverage, options, diagnostics, put); !written)
+    return written;
+  remove_old_pages(fs::path(folder) / "source", written_pages);
+  return {};
+}
+
+} // namespace
+
+std::string coverage_report_names() {
+  std::vector<std::string_view> names;
+  for (const Page &page : pages)
+    names.push_back(page.name);
+  names.push_back(pages_format);
+  for (const Format &format : formats())
+    if (holds_coverage(format))
+      names.push_back(format.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Result<CoverageReport> coverage_report_of(const std::string &word) {
+  const size_t colon = word.find(':');
+  const std::string name = word.substr(0, colon);
+  const std::string path = colon == word.npos ? "" : word.substr(colon + 1);
+  if (colon != word.npos && path.empty())
+    return fail(ErrorCode::invalid_argument, fmt::format("'{}' does not name a file", word),
+                "--report");
+  if (page_by_name(name))
+    return CoverageReport{name, path.empty() ? "-" : path};
+  if (name == pages_format && path == "-")
+    return fail(ErrorCode::invalid_argument,
+                "writes a directory, which cannot go to standard output", word);
+  if (unpacked_name(path).size() < path.size())
+    return fail(ErrorCode::invalid_argument, "output is not compressed", word);
+  if (name == pages_format)
+    return CoverageReport{name, path.empty() ? "coverage-html" : path};
+  const auto format = format_by_name(name);
+  if (!format || !holds_coverage(**format))
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("there is no report '{}' (there are: {})", name, coverage_report_names()),
+        "--report");
+  return CoverageReport{name, path.empty() ? default_file_name(**format, "coverage") : path};
+}
+
+Result<void> write_coverage_report(const Coverage &coverage, const CoverageReport &report,
+                                   const CoverageReportOptions &options, Diagnostics &diagnostics) {
+  if (report.format == pages_format)
+    return write_folder(coverage, report.path, options, diagnostics);
+  if (const Page *page = page_by_name(report.format)) {
+    CoverageReportOptions how = options;
+    if (report.path != "-")
+      how.text = TextOptions{.limit = 0, .width = 0};
+    return write_file(report.path, page->draw(coverage, how));
+  }
+  TALLY_TRY(format, format_by_name(report.format));
+  WriteOptions how = options.write;
+  how.root = options.root;
+  TALLY_TRY(written, write_coverage(coverage, *format, how));
+  TALLY_CHECK(write_file(report.path, written.bytes));
+  // These are notes: whoever asks for the same report each day knows them.
+  for (const std::string &what : written.lost)
+    diagnostics.add(Severity::note, fmt::format("not in {}: {}", format->name, what), report.path);
+  return {};
+}
+
+} // namespace tally

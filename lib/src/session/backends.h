@@ -1,0 +1,76 @@
+// Chooses the backend that samples, and keeps the front ready for the next run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/agent.h>
+#include <tally/stop_places.h>
+
+#include "session/front.h"
+#include "session/sampling.h"
+#include "session/start_options.h"
+
+namespace tally {
+
+class Backends {
+public:
+  // `front` and `sampling` outlive this object.
+  Backends(Front &front, Sampling &sampling) : front_(front), sampling_(sampling) {}
+
+  // Errors: unsupported if the target cannot be sampled by any backend.
+  Result<void> check_target() const;
+  // Begins to sample, or arms sampling for the next process. `auto` tries one backend after the
+  // other. The reply's text names the backend that works; the error says why none does.
+  Result<Reply> begin(StartOptions wanted);
+  // The process is about to run: begins to sample it if that was armed.
+  Result<Reply> process_resumed();
+  // At a stop: ends a sampler that no longer works, or goes on with the next backend.
+  Result<Reply> follow_sampler();
+  // Undoes what the front was asked for, unless sampling is armed for the next run.
+  void end_requests(bool process_gone);
+
+  bool is_armed() const { return armed_; } // `start` was given, and `stop` was not
+  void disarm() { armed_ = false; }
+
+  const StartOptions &options() const { return options_; }
+  void set_region(std::shared_ptr<Region> region) { options_.region = std::move(region); }
+  StopPlaces &passed_stops() { return *passed_stops_; }
+
+  std::string sampling_words() const; // "perf (auto: …), 1000 Hz of CPU time, stacks by …"
+  // The backends that `auto` tried before, and why each was refused: "perf: …; agent: …".
+  std::string passed_over_words() const;
+
+private:
+  Result<Reply> try_next();
+  // The backend that is tried does not work: an error, or the next one is tried.
+  Result<Reply> refused(Error why);
+  void pass_over(std::string_view why);
+  void begin_with(std::unique_ptr<Sampler> started);
+  Result<Reply> begun();
+  Result<Reply> begin_armed();
+  Result<void> prepare_perf();
+  Result<Reply> prepare_agent();
+  Result<Reply> prepare_interrupt();
+  SamplerOptions sampler_options() const;
+
+  Front &front_;
+  Sampling &sampling_;
+  StartOptions options_;
+  bool armed_ = false;
+  std::vector<Backend> to_try_;          // options_.backend and those that come after it
+  std::vector<std::string> passed_over_; // by `auto`: "perf: refused …"
+  bool user_code_only_ = false;          // perf was refused the kernel, when it was last tried
+  const std::shared_ptr<StopPlaces> passed_stops_ = std::make_shared<StopPlaces>();
+  std::unique_ptr<AgentSampler> preloaded_; // waits for the next run
+  std::optional<bool> interrupting_; // the front was asked to interrupt; true: a remote process
+  int interrupt_signal_ = 0;         // for that; 0 means as Ctrl-C does
+  bool signals_changed_ = false;     // by the front, at our request
+  int32_t given_up_pid_ = 0;         // the sampler ended there, and is not begun again
+};
+
+} // namespace tally

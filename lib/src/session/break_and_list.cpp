@@ -1,0 +1,90 @@
+// `profile break` and `profile list`: from a row of the last table to the code.
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "session/profile_commands.h"
+#include "support/number.h"
+
+namespace tally {
+
+namespace {
+
+// Returns the file and the line, or an empty text and the address, of the row's hottest code.
+Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
+                                                 const ParsedCommand &command) {
+  const std::string source = fmt::format("profile {}", command.spec->name);
+  TALLY_TRY(number, whole_number(command.arguments[0], 1, UINT32_MAX, source));
+  if (!group.shown_table)
+    return fail(ErrorCode::bad_state, "no report was shown yet: `profile report` numbers its rows",
+                source);
+  const ShownTable &report = *group.shown_table;
+  if (number > report.rows.size())
+    return fail(
+        ErrorCode::invalid_argument,
+        fmt::format("there is no row {}: the last report showed {}", number,
+                    report.rows.empty() ? "none" : fmt::format("1 to {}", report.rows.size())),
+        source);
+  const FlatRow &row = report.rows[number - 1];
+  const auto place_in = [&](const auto &profile) -> Result<HotPlace> {
+    if (report.filter.takes_all())
+      return hot_place(profile, report.by, row);
+    TALLY_TRY(some, filter(profile, report.filter));
+    return hot_place(some, report.by, row);
+  };
+  auto place =
+      report.loaded ? std::visit(place_in, report.loaded->read.profile) : place_in(*report.sampled);
+  const std::string what = row.name.empty() ? fmt::format("row {}", number)
+                                            : fmt::format("row {} ({})", number, row.name);
+  if (!place) {
+    Error error = std::move(place.error());
+    if (error.code == ErrorCode::unsupported)
+      error.message = fmt::format("row {} {}", number, error.message);
+    error.source = source;
+    return fail(std::move(error));
+  }
+  // The front passes the name within a debugger's command, and a loaded file may hold any name.
+  if (std::ranges::any_of(place->file, [](char c) {
+        return c == '"' || c == '\\' || std::iscntrl(static_cast<unsigned char>(c));
+      }))
+    return fail(ErrorCode::unsupported,
+                fmt::format("the file name of {} cannot be passed to the debugger", what), source);
+  if (place->line > 0 && !place->file.empty())
+    return std::vector<std::string>{place->file, fmt::format("{}", place->line)};
+  if (place->address == 0 || command.spec->name == "list")
+    return fail(ErrorCode::not_found, fmt::format("no source line is known for {}", what), source);
+  if (report.pid != group.front.target.pid)
+    return fail(
+        ErrorCode::not_found,
+        fmt::format("no source line is known for {}, and process {}, to which its addresses "
+                    "belong, is gone",
+                    what, report.pid),
+        source);
+  return std::vector<std::string>{"", fmt::format("{:#x}", place->address)};
+}
+
+Result<Reply> show_row(ProfileGroup &group, const ParsedCommand &command, RequestKind kind) {
+  TALLY_TRY(words, location_of_row(group, command));
+  const std::string place = words[0].empty() ? words[1] : fmt::format("{}:{}", words[0], words[1]);
+  Request request{kind, {}, {}};
+  request.words = std::move(words);
+  group.front.actions.push(std::move(request), [place](std::string_view answer) -> Result<Reply> {
+    if (answer.empty())
+      return Reply{};
+    return fail(ErrorCode::not_found, std::string(answer), place);
+  });
+  return Reply{};
+}
+
+} // namespace
+
+Result<Reply> break_command(ProfileGroup &group, const ParsedCommand &command) {
+  return show_row(group, command, RequestKind::set_breakpoint);
+}
+
+Result<Reply> list_command(ProfileGroup &group, const ParsedCommand &command) {
+  return show_row(group, command, RequestKind::list_source);
+}
+
+} // namespace tally

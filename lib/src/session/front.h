@@ -1,0 +1,26 @@
+// What all groups of commands share: the debugger's front, as the session sees it.
+#pragma once
+
+#include <cstdint>
+
+#include <tally/disassembly.h>
+#include <tally/session.h>
+#include <tally/style.h>
+
+#include "session/action_queue.h"
+
+namespace tally {
+
+struct Front {
+  DebugEvent target;   // the newest event that the front has reported
+  ActionQueue actions; // what the front is asked to do
+  uint32_t width = 80; // columns of the terminal; 0 means any number
+  Style style;         // plain unless the front sets colours
+  DisassemblyFlavor flavor = DisassemblyFlavor::att;
+
+  TextOptions text_options(uint32_t limit = 0) const {
+    return {.limit = limit, .width = width, .style = style};
+  }
+};
+
+} // namespace tally

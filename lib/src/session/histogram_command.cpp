@@ -1,0 +1,77 @@
+// `profile histogram`: shows the samples of one object by address.
+#include <tally/function_alias.h>
+#include <tally/histogram_text.h>
+
+#include <fmt/format.h>
+
+#include "session/profile_commands.h"
+
+namespace tally {
+
+namespace {
+
+Result<PcView> view_of_loaded(const NamedProfile &read, const PcNames *names,
+                              std::string_view what) {
+  if (read.pcs)
+    return pc_view(*read.pcs, names);
+  return std::visit([&](const auto &each) { return pc_view(each, what); }, read.profile);
+}
+
+} // namespace
+
+Result<Reply> histogram_command(ProfileGroup &group, const ParsedCommand &command) {
+  HistogramOptions how;
+  if (!command.arguments.empty())
+    how.what = command.arguments[0];
+  if (command.has("scale")) {
+    TALLY_TRY(scale, scale_of(command.value("scale"), "--scale"));
+    how.scale = scale;
+  }
+  const bool json = command.has("json");
+  if (const auto loaded = group.profiles.loaded()) {
+    Diagnostics ignored; // they were shown when the file was loaded
+    ProgramNames program;
+    if (loaded->read.pcs && !loaded->program.empty())
+      program = ProgramNames(loaded->program, ignored);
+    const auto table_of = [&](const std::string &what) -> Result<HistogramTable> {
+      auto view = view_of_loaded(loaded->read, program.get(), what);
+      if (!view && view.error().source.empty())
+        view.error().source = loaded->path;
+      TALLY_TRY(seen, std::move(view));
+      return histogram_table(seen, {what, how.scale});
+    };
+    const auto by_profile = [&](const auto &each) {
+      return by_any_name(each, how.what, group.symbolizer(), 0, table_of);
+    };
+    TALLY_TRY(table, std::visit(by_profile, loaded->read.profile));
+    return Reply{json ? to_json(table) : to_text(table, group.front.text_options()) + footer(group),
+                 {}};
+  }
+  return with_samples(
+      group, command, [how, json, &group](const StackProfile &profile) -> Result<Reply> {
+        const auto names_of = [&](MappingId id) -> std::optional<PcNames> {
+          Symbolizer *const symbolizer = group.names.symbolizer_if_made();
+          if (!symbolizer)
+            return {};
+          const Mapping &mapping = profile.mappings()[id];
+          const std::string path(profile.strings[mapping.path]);
+          const ModuleId module =
+              symbolizer->module({path, std::string(profile.strings[mapping.build_id]),
+                                  mapping.device, mapping.inode, group.sampling.pid()},
+                                 group.names.diagnostics());
+          return PcNames{symbolizer, module, path};
+        };
+        const auto table_of = [&](const std::string &what) -> Result<HistogramTable> {
+          TALLY_TRY(view, pc_view(profile, what, names_of));
+          return histogram_table(view, {what, how.scale});
+        };
+        TALLY_TRY(table,
+                  by_any_name(profile, how.what, group.symbolizer(), group.live_pid(), table_of));
+        return Reply{json ? to_json(table)
+                          : to_text(table, group.front.text_options()) +
+                                warnings_of(group.names.diagnostics()),
+                     {}};
+      });
+}
+
+} // namespace tally

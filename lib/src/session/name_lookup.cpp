@@ -1,0 +1,114 @@
+#include "session/name_lookup.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace tally {
+
+namespace {
+
+constexpr std::chrono::milliseconds slice{100};
+// A debugger answers this many in a few seconds, and no person waits for more.
+constexpr size_t most_asked_addresses = 2000;
+
+} // namespace
+
+void NameLookup::begin_run() {
+  symbolizer_ = make_symbolizer();
+  diagnostics_.clear();
+  answers_.clear();
+}
+
+Symbolizer &NameLookup::symbolizer() {
+  if (!symbolizer_)
+    symbolizer_ = make_symbolizer();
+  return *symbolizer_;
+}
+
+Result<Reply> NameLookup::begin(StackProfile profile, CanAsk can_ask, Then then) {
+  job_ = std::make_unique<Symbolization>(std::move(profile), symbolizer(), diagnostics_);
+  asked_ = false;
+  can_ask_ = std::move(can_ask);
+  then_ = std::move(then);
+  return pump();
+}
+
+Result<Reply> NameLookup::pump() {
+  if (!job_->step(slice)) {
+    Reply reply;
+    reply.request = {
+        RequestKind::progress,
+        fmt::format("looking up names: {} of {} addresses", job_->done(), job_->total()),
+        {}};
+    return reply;
+  }
+  if (!asked_ && !answers_.empty())
+    for (const uint64_t address : job_->unnamed())
+      if (const auto at = answers_.find(address); at != answers_.end())
+        use(address, at->second);
+  if (!asked_ && can_ask_()) {
+    asked_ = true;
+    std::vector<uint64_t> unnamed = job_->unnamed();
+    unnamed.resize(std::min(unnamed.size(), most_asked_addresses));
+    if (!unnamed.empty()) {
+      Reply reply;
+      reply.request = {RequestKind::symbols, {}, std::move(unnamed)};
+      return reply;
+    }
+  }
+  auto profile = job_->finish();
+  job_.reset();
+  symbolizer_->save_cache();
+  const Then next = std::exchange(then_, nullptr);
+  if (!profile)
+    return fail(std::move(profile.error()));
+  return next(std::move(*profile));
+}
+
+Result<Reply> NameLookup::answer(std::span<const std::string> answers) {
+  if (asked_) {
+    const std::vector<uint64_t> asked = job_->unnamed();
+    for (size_t i = 0; i < std::min(asked.size(), answers.size()); ++i) {
+      remember(asked[i], answers[i]);
+      use(asked[i], answers[i]);
+    }
+  }
+  return pump();
+}
+
+void NameLookup::cancel() {
+  job_.reset();
+  then_ = nullptr;
+}
+
+void NameLookup::remember(uint64_t address, std::string answer) {
+  answers_.insert_or_assign(address, std::move(answer));
+}
+
+// The answer's form is that of RequestKind::symbols.
+void NameLookup::use(uint64_t address, std::string_view answer) {
+  const auto take = [](std::string_view &rest, char end) {
+    const size_t at = std::min(rest.find(end), rest.size());
+    const std::string_view taken = rest.substr(0, at);
+    rest.remove_prefix(std::min(at + 1, rest.size()));
+    return taken;
+  };
+  std::vector<Symbolization::Named> frames;
+  while (!answer.empty()) {
+    std::string_view line = take(answer, '\n');
+    Symbolization::Named frame;
+    frame.function = take(line, '\t');
+    frame.file = take(line, '\t');
+    std::from_chars(line.data(), line.data() + line.size(), frame.line);
+    if (!frame.function.empty())
+      frames.push_back(frame);
+  }
+  if (!frames.empty())
+    job_->set_names(address, frames);
+}
+
+} // namespace tally

@@ -1,0 +1,64 @@
+// Looks up the names of a profile of addresses: in files, then by asking the debugger.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/diagnostics.h>
+#include <tally/session.h>
+#include <tally/symbolization.h>
+
+namespace tally {
+
+// A look-up takes as many requests as it needs: RequestKind::progress after each slice of time, and
+// RequestKind::symbols once, if the debugger can be asked. The debugger's answers are remembered,
+// because it no longer knows them when the process is gone.
+class NameLookup {
+public:
+  // Receives the profile with its names.
+  using Then = std::function<Result<Reply>(StackProfile profile)>;
+  // Returns whether the debugger can be asked for names now.
+  using CanAsk = std::function<bool()>;
+
+  // Files may be rebuilt between runs: forgets the tables of files, the answers of the debugger and
+  // the diagnostics.
+  void begin_run();
+
+  // Looks up all names, then calls `then`. The reply requests something, or is what `then`
+  // returned.
+  Result<Reply> begin(StackProfile profile, CanAsk can_ask, Then then);
+  bool is_active() const { return job_ != nullptr; }
+  // Goes on after the front has answered. is_active() must hold.
+  Result<Reply> answer(std::span<const std::string> answers);
+  void give_up() { job_.reset(); }
+  void cancel();
+
+  // A name that the debugger knows at one stop, for a look-up that comes later.
+  bool knows(uint64_t address) const { return answers_.contains(address); }
+  void remember(uint64_t address, std::string answer);
+
+  Symbolizer &symbolizer(); // made at the first call in a run
+  Symbolizer *symbolizer_if_made() { return symbolizer_.get(); }
+  Diagnostics &diagnostics() { return diagnostics_; } // of this run
+  const Diagnostics &diagnostics() const { return diagnostics_; }
+
+private:
+  Result<Reply> pump();
+  void use(uint64_t address, std::string_view answer);
+
+  std::unique_ptr<Symbolizer> symbolizer_;
+  Diagnostics diagnostics_;
+  std::unique_ptr<Symbolization> job_; // null if no look-up is active
+  bool asked_ = false;                 // the debugger, in this look-up
+  CanAsk can_ask_;
+  Then then_;
+  std::map<uint64_t, std::string> answers_; // the debugger's, by address of this process
+};
+
+} // namespace tally

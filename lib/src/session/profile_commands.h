@@ -1,0 +1,58 @@
+// The `profile` commands, one function each, and how they reach the profile that they show.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <variant>
+
+#include "session/profile_group.h"
+#include "session/status.h"
+
+namespace tally {
+
+// Runs the command by its name.
+Result<Reply> run_profile_command(ProfileGroup &group, const ParsedCommand &command);
+
+Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> stop_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> status_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> report_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> break_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> list_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> tree_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> annotate_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> annotate_code(ProfileGroup &group, const ParsedCommand &command); // --asm
+Result<Reply> dump_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> load_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> histogram_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> diff_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> clear_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> config_command(ProfileGroup &group, const ParsedCommand &command);
+Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command);
+
+// The options of `start`, with the settings for those that the command does not have.
+StartOptions start_options(const Settings &settings, const ParsedCommand &command);
+
+// ProfileGroup::with_names(); an error that says why, if there are no samples.
+Result<Reply> with_samples(ProfileGroup &group, const ParsedCommand &command, Sampling::Then then);
+
+using Shown = std::variant<const StackProfile *, const CostProfile *>;
+using Show = std::function<Result<Reply>(Shown)>;
+// Calls `show` with the loaded profile or, if there is none, with what was sampled. The command's
+// --thread, --part and --kernel are applied first.
+Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show show);
+// The lines below a table: its file or region, what was not sampled, and warnings.
+std::string footer(ProfileGroup &group);
+// The diagnostics that say why names may be wrong: a file that was replaced since it ran, debug
+// information of another build.
+std::string warnings_of(const Diagnostics &diagnostics);
+
+// `status` as rows.
+std::vector<StatusRow> status_rows(ProfileGroup &group);
+// The region's rows of `status`, and its line below a table, without the line's end.
+void add_region(const Region &region, std::vector<StatusRow> &rows);
+std::string region_footer(const Region &region);
+// "1.23 s"
+std::string seconds_text(uint64_t ns);
+
+} // namespace tally

@@ -1,0 +1,193 @@
+#include "session/profile_group.h"
+
+#include <set>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "support/clock.h"
+#include "support/path.h"
+
+namespace tally {
+
+namespace {
+
+std::string trigger_of(const DebugEvent &event) {
+  std::string location(base_name(event.file));
+  if (!location.empty() && event.line > 0)
+    location += fmt::format(":{}", event.line);
+  const auto at = [&](std::string text) {
+    return location.empty() ? text : fmt::format("{}, {}", text, location);
+  };
+  switch (event.kind) {
+  case EventKind::breakpoint:
+    return at(fmt::format("breakpoint {}", event.number));
+  case EventKind::watchpoint:
+    return at(fmt::format("watchpoint {}", event.number));
+  case EventKind::catchpoint:
+    return event.text.empty() ? fmt::format("catchpoint {}", event.number)
+                              : fmt::format("catchpoint {} ({})", event.number, event.text);
+  case EventKind::signal:
+    return event.text;
+  case EventKind::step:
+    return at(event.text.empty() ? "step" : event.text);
+  case EventKind::exited:
+    return fmt::format("exited, status {}", event.number);
+  case EventKind::signalled:
+    return fmt::format("ended by {}", event.text);
+  case EventKind::killed:
+    return "killed";
+  case EventKind::detached:
+    return "detached";
+  case EventKind::other:
+  case EventKind::target:
+  case EventKind::resumed:
+    break;
+  }
+  return at(event.text.empty() ? "stopped" : event.text);
+}
+
+// The source files that have samples.
+std::vector<std::string> source_paths(const StackProfile &profile) {
+  std::set<StringId> paths;
+  for (uint32_t i = 0; i < profile.location_count(); ++i)
+    for (const SourceLine &line : profile.location(static_cast<LocationId>(i)).lines)
+      paths.insert(line.file);
+  std::vector<std::string> out;
+  for (const StringId path : paths)
+    out.emplace_back(profile.strings[path]);
+  return out;
+}
+
+std::vector<std::string> source_paths(const CostProfile &profile) {
+  std::vector<std::string> out;
+  for (const StringId path : profile.files())
+    out.emplace_back(profile.strings[path]);
+  return out;
+}
+
+} // namespace
+
+ProfileGroup::ProfileGroup(Front &shared_front)
+    : front(shared_front), sampling(front.target, profiles, names), backends(front, sampling) {}
+
+Result<Reply> ProfileGroup::event(const DebugEvent &event) {
+  const bool another = sampling.is_active() && event.pid != sampling.pid();
+  if (event.kind == EventKind::target && another) {
+    // The front did not learn how the process ended.
+    front.target = event;
+    Result<Reply> ended = sampling.end("gone", true);
+    backends.end_requests(true);
+    return ended;
+  }
+  if (event.kind == EventKind::resumed && another) {
+    TALLY_TRY(ended, sampling.end("gone"));
+    TALLY_CHECK(sampling.finish_requests(std::move(ended))); // the new process waits for this
+  }
+  front.target = event;
+  switch (event.kind) {
+  case EventKind::target:
+    if (event.pid == 0 && !sampling.is_active())
+      backends.end_requests(true);
+    return Reply{};
+  case EventKind::resumed: {
+    TALLY_TRY(news, backends.process_resumed());
+    sampling.note_resume();
+    return news;
+  }
+  case EventKind::exited:
+  case EventKind::signalled:
+  case EventKind::killed:
+  case EventKind::detached:
+    return process_ended(event);
+  case EventKind::breakpoint:
+  case EventKind::watchpoint:
+  case EventKind::catchpoint:
+  case EventKind::signal:
+  case EventKind::step:
+  case EventKind::other:
+    sampling.end_part(trigger_of(event));
+    return backends.follow_sampler();
+  }
+  return Reply{};
+}
+
+Result<Reply> ProfileGroup::process_ended(const DebugEvent &event) {
+  const bool detached = event.kind == EventKind::detached;
+  if (detached && sampling.is_active())
+    backends.disarm();
+  if (sampling.agent()) {
+    const AgentFacts facts = sampling.agent_facts();
+    if (facts.clock.empty()) // it never worked
+      front.actions.say(
+          fmt::format("Nothing was sampled: {}.\n",
+                      facts.reason.empty() ? "the program did not load the agent" : facts.reason));
+    else if (facts.phase == AgentPhase::ended && !facts.exited)
+      front.actions.say(fmt::format("Sampling ended before the process did: {}.\n", facts.reason));
+  }
+  Result<Reply> ended = sampling.end(trigger_of(event), detached);
+  backends.end_requests(true);
+  return ended;
+}
+
+Result<Reply> ProfileGroup::cancel() {
+  names.cancel();
+  return fail(ErrorCode::cancelled, "interrupted; what was collected is kept");
+}
+
+void ProfileGroup::settle() {
+  if (!region_requested || backends.is_armed() || sampling.is_active())
+    return;
+  region_requested = false;
+  if (const auto &region = backends.options().region)
+    region->close();
+  backends.set_region(nullptr);
+  front.actions.push(RequestKind::region_end);
+}
+
+uint64_t ProfileGroup::region_hit(const RegionHit &hit) {
+  Region *const region = sampling.region();
+  if (!region_requested || !sampling.is_active() || !sampling.time().is_running() || !region)
+    return hit.kind == RegionHit::Kind::returned ? hit.return_address : 0;
+  const uint64_t now = now_ns();
+  return region->hit(hit, sampling.options().remote ? 0 : sampling.pid(), now,
+                     sampling.time().ran_ns(now));
+}
+
+std::vector<std::string> ProfileGroup::words_of(std::string_view kind) const {
+  std::vector<std::string> out;
+  const auto add = [&](const auto &profile) {
+    if (kind == "FUNCTION")
+      for (const auto &function : profile.functions())
+        out.emplace_back(profile.strings[function.name]);
+    else if (kind == "FILE")
+      out = source_paths(profile);
+    else if (kind == "THREAD")
+      out = thread_words(profile);
+    else
+      for (const auto &part : profile.parts())
+        out.push_back(std::to_string(part.number));
+  };
+  if (profiles.loaded())
+    std::visit(add, profiles.loaded()->read.profile);
+  else if (const ProfilePtr &known = profiles.named() ? profiles.named() : profiles.kept())
+    add(*known);
+  std::erase(out, "");
+  return out;
+}
+
+Result<Reply> ProfileGroup::with_names(Sampling::Then then) {
+  if (sampling.has_profile())
+    return sampling.with_names(std::move(then));
+  return fail(ErrorCode::no_data,
+              backends.is_armed()
+                  ? "nothing was collected yet: since `profile start` no process has run"
+                  : "nothing was collected yet: `profile start`, then run the program");
+}
+
+int ProfileGroup::live_pid() const {
+  return !profiles.loaded() && front.target.pid == sampling.pid() ? front.target.pid : 0;
+}
+
+} // namespace tally

@@ -1,0 +1,69 @@
+// The `profile` commands, and what they remember.
+//
+// A group of commands shares only the Front with other groups. It has a table of commands, an
+// event() for the life of the process, and pieces of its own. Session routes to the groups.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/report.h>
+
+#include "session/backends.h"
+#include "session/front.h"
+#include "session/name_lookup.h"
+#include "session/options.h"
+#include "session/profile_store.h"
+#include "session/sampling.h"
+#include "session/settings.h"
+
+namespace tally {
+
+// The last table that was shown as text: users name its rows by number.
+struct ShownTable {
+  By by = By::function;
+  std::vector<FlatRow> rows;                   // as many as were shown
+  ProfilePtr sampled;                          // the profile it was made from; null if loaded
+  std::shared_ptr<const LoadedProfile> loaded; // the file it was made from; null if sampled
+  int32_t pid = 0;                             // of the sampled process; 0 if loaded
+  SampleFilter filter{};                       // the samples that it shows
+};
+
+// The members are public for the commands (profile_commands.h), each of which needs several.
+class ProfileGroup {
+public:
+  explicit ProfileGroup(Front &shared_front);
+
+  Result<Reply> event(const DebugEvent &event);
+  Result<Reply> cancel();
+  // Called when no action is left: ends a region that nothing samples in any more.
+  void settle();
+  // See Session::region_hit().
+  uint64_t region_hit(const RegionHit &hit);
+  // The words that complete an argument of `kind`, as far as no look-up of names is needed.
+  std::vector<std::string> words_of(std::string_view kind) const;
+
+  // Sampling::with_names(), with an error that says what to do if there is no profile.
+  Result<Reply> with_names(Sampling::Then then);
+  Symbolizer &symbolizer() { return names.symbolizer(); }
+  // The process that the shown profile is of; 0 if it is gone or if the profile was loaded.
+  int live_pid() const;
+
+  Front &front;
+  Settings settings;
+  ProfileStore profiles;
+  NameLookup names;
+  Sampling sampling;
+  Backends backends;
+  std::optional<ShownTable> shown_table;
+  bool region_requested = false; // the front reports hits of a region
+
+private:
+  Result<Reply> process_ended(const DebugEvent &event);
+};
+
+} // namespace tally

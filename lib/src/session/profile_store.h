@@ -1,0 +1,63 @@
+// The profiles that a session holds.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <tally/named_profile.h>
+#include <tally/stack_profile.h>
+
+namespace tally {
+
+using ProfilePtr = std::shared_ptr<const StackProfile>; // null if there is none
+
+// A profile that was read from a file.
+struct LoadedProfile {
+  NamedProfile read;
+  std::string path;
+  std::string program; // the program that its addresses belong to; empty if unknown
+};
+
+// A sampler that ends leaves a profile of addresses, which is *frozen* until its names are looked
+// up. It is then *kept*, added to what earlier samplers of the same process have left. *Named* is
+// everything up to now, with names; it is valid until the process runs on. *Previous* is what was
+// kept of the run before this one. A *loaded* profile hides all of these until the process runs.
+class ProfileStore {
+public:
+  const ProfilePtr &frozen() const { return frozen_; }
+  const ProfilePtr &kept() const { return kept_; }
+  const ProfilePtr &named() const { return named_; }
+  const ProfilePtr &previous() const { return previous_; }
+  const std::shared_ptr<const LoadedProfile> &loaded() const { return loaded_; }
+
+  // What an ended sampler has left, with or without names.
+  bool has_kept() const { return kept_ || frozen_; }
+
+  // Another process, or other options: what was kept becomes the previous run.
+  void begin_run();
+  // A region begins: what was sampled without it, or in another one, becomes the previous run.
+  void set_previous(ProfilePtr profile) { previous_ = std::move(profile); }
+  void process_resumed();
+  void drop_named() { named_.reset(); }
+  // Without a sampler nothing is added: what is kept is everything.
+  void name_from_kept();
+
+  void freeze(StackProfile profile);
+  void drop_frozen() { frozen_.reset(); }
+  // Takes the names of the frozen profile or, if there is none, of a running sampler's. Adds them
+  // to what is kept; the result is named(). Errors: those of append().
+  Result<void> take_named(StackProfile profile);
+
+  void load(LoadedProfile profile);
+  void unload() { loaded_.reset(); }
+  void clear(); // all but what was loaded and the previous run
+
+private:
+  ProfilePtr frozen_;
+  ProfilePtr kept_;
+  ProfilePtr named_;
+  ProfilePtr previous_;
+  std::shared_ptr<const LoadedProfile> loaded_;
+};
+
+} // namespace tally

@@ -1,0 +1,107 @@
+// The `profile` commands that show tables.
+#include <fmt/format.h>
+
+#include <tally/annotate.h>
+#include <tally/formats.h>
+#include <tally/function_alias.h>
+#include <tally/report.h>
+#include <tally/tree.h>
+
+#include "session/profile_commands.h"
+#include "support/text.h"
+
+namespace tally {
+
+namespace {
+
+// The rows that users can name from now on.
+ShownTable shown_rows(const ProfileGroup &group, FlatTable table, uint32_t limit,
+                      SampleFilter filter) {
+  if (limit > 0 && table.rows.size() > limit)
+    table.rows.resize(limit);
+  const auto &loaded = group.profiles.loaded();
+  return {table.by,
+          std::move(table.rows),
+          loaded ? nullptr : group.profiles.named(),
+          loaded,
+          loaded ? 0 : group.sampling.pid(),
+          std::move(filter)};
+}
+
+} // namespace
+
+Result<Reply> report_command(ProfileGroup &group, const ParsedCommand &command) {
+  const bool json = command.has("json");
+  TALLY_TRY(by, by_of(command.value("by")));
+  TALLY_TRY(sort, sort_by_of(command.value("sort")));
+  const uint32_t limit = command.limit();
+  const SampleFilter wanted = command.filter();
+  return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
+    TALLY_TRY(table, std::visit([&](auto *each) { return flat_table(*each, by, sort); }, shown));
+    if (json)
+      return Reply{to_json(table, limit), {}};
+    Reply reply{to_text(table, group.front.text_options(limit)) + footer(group), {}};
+    group.shown_table = shown_rows(group, std::move(table), limit, wanted);
+    return reply;
+  });
+}
+
+Result<Reply> tree_command(ProfileGroup &group, const ParsedCommand &command) {
+  TreeOptions how;
+  if (!command.arguments.empty())
+    how.function = command.arguments[0];
+  how.callers = command.has("callers");
+  how.full = command.has("full");
+  if (command.has("by")) {
+    TALLY_TRY(by, by_of(command.value("by")));
+    how.by = by;
+  }
+  how.limit = command.limit();
+  const bool json = command.has("json");
+  return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
+    const auto tree_of = [&](auto *each) {
+      return by_any_name(*each, how.function, group.symbolizer(), group.live_pid(),
+                         [&](const std::string &name) {
+                           TreeOptions by_name = how;
+                           by_name.function = name;
+                           return call_tree(*each, by_name);
+                         });
+    };
+    TALLY_TRY(tree, std::visit(tree_of, shown));
+    return Reply{json ? to_json(tree) : to_text(tree, group.front.text_options()) + footer(group),
+                 {}};
+  });
+}
+
+Result<Reply> annotate_command(ProfileGroup &group, const ParsedCommand &command) {
+  const std::string what = command.arguments[0];
+  if (command.has("asm"))
+    return annotate_code(group, command);
+  const bool json = command.has("json");
+  return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
+    const auto lines_of = [&](auto *each) {
+      return by_any_name(*each, what, group.symbolizer(), group.live_pid(),
+                         [&](const std::string &name) { return tally::annotate(*each, name); });
+    };
+    TALLY_TRY(lines, std::visit(lines_of, shown));
+    return Reply{json ? to_json(lines) : to_text(lines, group.front.text_options()) + footer(group),
+                 {}};
+  });
+}
+
+Result<Reply> load_command(ProfileGroup &group, const ParsedCommand &command) {
+  TALLY_TRY(path, command.file());
+  Diagnostics findings;
+  // A file that counts addresses is most likely of the program that is being debugged.
+  TALLY_TRY(read, read_named_profile(path, findings, group.front.target.program));
+  // A profile that makes no table does not hide what was sampled.
+  TALLY_TRY(table, std::visit([](const auto &each) { return flat_table(each, By::object); },
+                              read.profile));
+  const std::string_view format = read.format->name;
+  group.profiles.load({std::move(read), path, group.front.target.program});
+  return Reply{fmt::format("{}Loaded {} from {} ({}).\n", warnings_of(findings),
+                           counted(table.totals.front(), table.events.front()), path, format),
+               {}};
+}
+
+} // namespace tally

@@ -1,0 +1,225 @@
+#include "session/sampling.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "support/clock.h"
+#include "support/text.h"
+
+namespace tally {
+
+void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &options) {
+  const bool same = target_.pid == pid_ && options == options_ && profiles_.kept();
+  if (!same) {
+    profiles_.begin_run();
+    names_.begin_run();
+    ended_ = {};
+    time_.clear();
+  }
+  profiles_.drop_named();
+  sampler_ = std::move(started);
+  pid_ = target_.pid;
+  command_ = target_.command;
+  options_ = options;
+  if (options_.region) {
+    if (!same)
+      options_.region->clear();
+    sampler_->set_gate(options_.region->gate());
+  }
+  ended_agent_ = {};
+  time_.stand();
+}
+
+void Sampling::adopt_agent(std::unique_ptr<AgentSampler> started, const StartOptions &options) {
+  agent_ = started.get();
+  adopt(std::move(started), options);
+}
+
+void Sampling::adopt_interrupts(std::unique_ptr<InterruptSampler> started,
+                                const StartOptions &options) {
+  InterruptSampler *const counts = started.get();
+  adopt(std::move(started), options);
+  interrupts_ = counts;
+}
+
+void Sampling::note_resume() {
+  if (!sampler_ || time_.is_running())
+    return;
+  time_.resume();
+  profiles_.process_resumed();
+  if (interrupts_)
+    clock_.resumed();
+}
+
+void Sampling::end_part(std::string_view trigger) {
+  if (!time_.is_running())
+    return;
+  const uint64_t begin = time_.ran_ns();
+  time_.stop();
+  if (interrupts_)
+    clock_.stopped();
+  if (sampler_)
+    sampler_->end_part(trigger, begin, time_.ran_ns());
+}
+
+Result<Reply> Sampling::end(std::string_view trigger, bool tell) {
+  if (!sampler_)
+    return Reply{};
+  end_part(trigger);
+  if (options_.region)
+    options_.region->end_open(time_.event_time());
+  time_.close();
+  sampler_->stop();
+  ended_ = sums();
+  ended_.threads = ended_.parts = 0; // the profile holds them once it is kept
+  auto raw = sampler_->snapshot(trigger, time_.ran_ns(), time_.ran_ns());
+  ended_agent_ = agent_facts();
+  agent_ = nullptr;
+  interrupts_ = nullptr;
+  tick_asks_.clear();
+  sampler_.reset();
+  if (!raw)
+    return fail(std::move(raw.error()));
+  profiles_.freeze(std::move(*raw));
+  // The names are looked up now, because the next build replaces the files.
+  return with_names([tell, ended = fmt::format("Sampling of process {} ended: {}", pid_, trigger)](
+                        const StackProfile &profile) -> Result<Reply> {
+    if (!tell)
+      return Reply{};
+    const int64_t ticks = profile.totals().front();
+    return Reply{fmt::format("{}; {} {} kept.\n", ended,
+                             counted(static_cast<uint64_t>(ticks), "ticks"),
+                             ticks == 1 ? "is" : "are"),
+                 {}};
+  });
+}
+
+void Sampling::abandon() {
+  sampler_->stop();
+  sampler_.reset();
+  agent_ = nullptr;
+  time_.abandon();
+}
+
+void Sampling::set_region(std::shared_ptr<Region> region) {
+  options_.region = std::move(region);
+  if (sampler_)
+    sampler_->set_gate(options_.region->gate());
+  forget();
+}
+
+void Sampling::forget() {
+  profiles_.clear();
+  ended_ = {};
+  time_.clear();
+  if (options_.region)
+    options_.region->clear();
+  if (sampler_)
+    sampler_->clear();
+}
+
+SamplerStatus Sampling::sums() {
+  if (!sampler_)
+    return ended_;
+  SamplerStatus all = sampler_->status();
+  for (const auto counter :
+       {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
+        &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
+        &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::cut_stacks,
+        &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns})
+    all.*counter += ended_.*counter;
+  return all;
+}
+
+AgentFacts Sampling::agent_facts() const { return agent_ ? agent_->facts() : ended_agent_; }
+
+// --- names
+
+Result<Reply> Sampling::with_names(Then then) {
+  if (!sampler_)
+    profiles_.name_from_kept();
+  if (time_.is_running())
+    profiles_.drop_named();
+  if (profiles_.named())
+    return then(*profiles_.named());
+  const ProfilePtr &frozen = profiles_.frozen();
+  if (!frozen && !sampler_)
+    return fail(ErrorCode::no_data, "nothing was collected yet");
+  // The frozen profile is copied, because the look-up may be cancelled.
+  TALLY_TRY(raw, frozen ? Result<StackProfile>(*frozen)
+                        : sampler_->snapshot("running", time_.ran_ns(), time_.ran_ns(now_ns())));
+  const auto can_ask = [this] { return sampler_ && !time_.is_running() && target_.pid != 0; };
+  return names_.begin(std::move(raw), can_ask,
+                      [this, then = std::move(then)](StackProfile profile) -> Result<Reply> {
+                        if (!command_.empty())
+                          profile.command = profile.strings.intern(command_);
+                        TALLY_CHECK(profiles_.take_named(std::move(profile)));
+                        return then(*profiles_.named());
+                      });
+}
+
+Result<void> Sampling::name_frozen() {
+  if (!profiles_.frozen())
+    return {};
+  auto reply = with_names([](const StackProfile &) { return Result<Reply>(Reply{}); });
+  auto finished = reply ? finish_requests(std::move(*reply)) : fail(reply.error());
+  if (!finished)
+    profiles_.drop_frozen(); // a later attempt would fail in the same way
+  return finished;
+}
+
+Result<void> Sampling::finish_requests(Reply reply) {
+  const std::vector<std::string> no_answers;
+  bool unanswered = false;
+  while (reply.request.kind != RequestKind::none) {
+    unanswered |= reply.request.kind == RequestKind::symbols;
+    TALLY_TRY(next, answer(no_answers));
+    reply = std::move(next);
+  }
+  if (unanswered)
+    profiles_.drop_named(); // so that the next command, which can ask the debugger, does so
+  return {};
+}
+
+Result<Reply> Sampling::answer(std::span<const std::string> answers) {
+  if (!tick_asks_.empty()) {
+    for (size_t i = 0; i < tick_asks_.size(); ++i)
+      names_.remember(tick_asks_[i], i < answers.size() ? answers[i] : std::string());
+    tick_asks_.clear();
+    clock_.done();
+    return Reply{};
+  }
+  if (!names_.is_active())
+    return fail(ErrorCode::bad_state, "nothing was requested");
+  return names_.answer(answers);
+}
+
+void Sampling::give_up() {
+  names_.give_up();
+  tick_asks_.clear();
+}
+
+Result<Reply> Sampling::tick(std::span<const ThreadStack> stacks) {
+  if (!interrupts_)
+    return Reply{};
+  for (const ThreadStack &stack : stacks)
+    interrupts_->add(stack);
+  clock_.done();
+  Reply reply;
+  if (!options_.remote)
+    return reply;
+  for (const ThreadStack &stack : stacks)
+    for (const uint64_t pc : stack.pcs)
+      if (!names_.knows(pc) && std::ranges::find(tick_asks_, pc) == tick_asks_.end())
+        tick_asks_.push_back(pc);
+  if (!tick_asks_.empty()) {
+    reply.request.kind = RequestKind::symbols;
+    reply.request.addresses = tick_asks_;
+  }
+  return reply;
+}
+
+} // namespace tally

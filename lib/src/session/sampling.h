@@ -1,0 +1,96 @@
+// The sampler of the process that is there now, and what becomes of its profile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/agent.h>
+#include <tally/interrupt.h>
+#include <tally/sampler.h>
+#include <tally/session.h>
+
+#include "session/name_lookup.h"
+#include "session/profile_store.h"
+#include "session/run_clock.h"
+#include "session/start_options.h"
+
+namespace tally {
+
+class Sampling {
+public:
+  // `target` is the front's newest event. All arguments outlive this object.
+  Sampling(const DebugEvent &target, ProfileStore &profiles, NameLookup &names)
+      : target_(target), profiles_(profiles), names_(names) {}
+
+  // --- the process
+  bool is_active() const { return sampler_ != nullptr; }
+  // Begins a profile, or continues the one that is kept if process and options are the same.
+  void adopt(std::unique_ptr<Sampler> started, const StartOptions &options);
+  void adopt_agent(std::unique_ptr<AgentSampler> started, const StartOptions &options);
+  void adopt_interrupts(std::unique_ptr<InterruptSampler> started, const StartOptions &options);
+  void note_resume();
+  void end_part(std::string_view trigger);
+  // Ends sampling, and names the profile while the files are those that ran. With `tell` the reply
+  // says that sampling has ended, for an end that nothing else shows.
+  Result<Reply> end(std::string_view trigger, bool tell = false);
+  void abandon(); // the sampler never worked
+  // Counts only inside of `region` from now on, and forgets what was collected.
+  void set_region(std::shared_ptr<Region> region);
+  void forget(); // what was collected; sampling goes on
+
+  // Of the newest sampler, also after its end.
+  int32_t pid() const { return pid_; }
+  const StartOptions &options() const { return options_; }
+  Region *region() const { return options_.region.get(); }
+
+  // --- counters, over all samplers of this profile
+  SamplerStatus sums();
+  AgentFacts agent_facts() const;                        // of the newest agent
+  AgentSampler *agent() { return agent_; }               // null unless it is the sampler
+  InterruptSampler *interrupts() { return interrupts_; } // null unless it is the sampler
+  InterruptClock &clock() { return clock_; }
+  RunClock &time() { return time_; }
+  const RunClock &time() const { return time_; }
+
+  // --- names
+  using Then = std::function<Result<Reply>(const StackProfile &)>;
+  bool has_profile() const { return sampler_ || profiles_.named() || profiles_.has_kept(); }
+  // Calls `then` with everything that was collected, named, after as many requests as that takes.
+  // The command may be gone by then: `then` holds values and no views of it. Errors: no_data if
+  // nothing was collected.
+  Result<Reply> with_names(Then then);
+  // Names what a cancelled look-up has left, before a sampler takes its place.
+  Result<void> name_frozen();
+  // Answers all requests with nothing, to the end.
+  Result<void> finish_requests(Reply reply);
+  Result<Reply> answer(std::span<const std::string> answers);
+  // A command in place of an answer gives the look-up up.
+  void give_up();
+
+  // A round of stops. Asks the front for the names of a remote program's code, which only the
+  // debugger knows, and only while the program is there.
+  Result<Reply> tick(std::span<const ThreadStack> stacks);
+
+private:
+  const DebugEvent &target_;
+  ProfileStore &profiles_;
+  NameLookup &names_;
+  InterruptClock clock_; // outlives the sampler, which uses it
+  std::unique_ptr<Sampler> sampler_;
+  AgentSampler *agent_ = nullptr;
+  InterruptSampler *interrupts_ = nullptr;
+  AgentFacts ended_agent_; // facts of the newest agent, once it has ended
+  int32_t pid_ = 0;
+  std::string command_;
+  StartOptions options_;
+  RunClock time_;
+  SamplerStatus ended_;             // sums over the samplers of this profile that have ended
+  std::vector<uint64_t> tick_asks_; // addresses whose names tick() has requested
+};
+
+} // namespace tally

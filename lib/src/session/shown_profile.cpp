@@ -1,0 +1,126 @@
+// The profile that a command shows: the one that was sampled, or a file that was loaded.
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <tally/named_profile.h>
+#include <tally/sample_filter.h>
+
+#include "session/profile_commands.h"
+#include "support/clock.h"
+#include "support/text.h"
+
+namespace tally {
+
+namespace {
+
+std::string why_no_samples(ProfileGroup &group) {
+  Sampling &sampling = group.sampling;
+  const uint64_t ran = sampling.time().ran_ns(now_ns());
+  if (ran == 0)
+    return "no samples yet: the program has not run while it was sampled";
+  if (const Region *region = sampling.region();
+      region && region->passes().count() == 0 && region->inside() == 0)
+    return fmt::format("no samples yet: region {} was {}", fmt::join(region->places(), " to "),
+                       region->unreturning() != 0
+                           ? "entered only where the stack holds no return address"
+                       : region->inlined() != 0 ? "entered only in inlined copies"
+                                                : "not entered");
+  const uint32_t hz = sampling.options().frequency_hz;
+  const double ran_seconds = static_cast<double>(ran) * 1e-9;
+  if (ran_seconds * hz < 10)
+    return fmt::format("no samples yet: the program ran for {:.2g} s, in which a clock of {} Hz "
+                       "ticks {} times: let it run longer, or choose a higher frequency",
+                       ran_seconds, hz, static_cast<uint64_t>(ran_seconds * hz));
+  const SamplerStatus now = sampling.sums();
+  if (now.lost > 0) {
+    const AgentFacts facts = sampling.agent_facts();
+    return fmt::format("no samples yet: {} lost, and none was kept{}{}",
+                       counted(now.lost, "ticks") + (now.lost == 1 ? " was" : " were"),
+                       facts.conflict.empty() ? "" : ": ", facts.conflict);
+  }
+  if (now.wall_clock)
+    return fmt::format("no samples yet: in {} no thread could be interrupted", seconds_text(ran));
+  return fmt::format("no samples yet: the program ran for {} but used only {} of CPU time, and "
+                     "only CPU time is counted",
+                     seconds_text(ran), seconds_text(now.cpu_ns));
+}
+
+std::string user_code_footer(const SamplerStatus &now) {
+  if (now.kernel_included)
+    return {};
+  return fmt::format("(user code only: the kernel's part, {} of {} of CPU time, was not sampled)",
+                     seconds_text(now.unsampled_ns), seconds_text(now.cpu_ns));
+}
+
+} // namespace
+
+std::string seconds_text(uint64_t ns) {
+  return fmt::format("{:.2f} s", static_cast<double>(ns) * 1e-9);
+}
+
+std::string warnings_of(const Diagnostics &diagnostics) {
+  std::string out;
+  for (const Finding &finding : diagnostics.findings())
+    if (finding.severity != Severity::note)
+      out += finding.text() + '\n';
+  return out;
+}
+
+Result<Reply> with_samples(ProfileGroup &group, const ParsedCommand &command, Sampling::Then then) {
+  return group.with_names([then = std::move(then),
+                           name = fmt::format("profile {}", command.spec->name),
+                           &group](const StackProfile &profile) -> Result<Reply> {
+    if (profile.sample_count() == 0)
+      return fail(ErrorCode::no_data, why_no_samples(group), name);
+    return then(profile);
+  });
+}
+
+Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show show) {
+  const auto unfolded = [show = std::move(show),
+                         unfolds = command.has("kernel")](const auto &profile) -> Result<Reply> {
+    if (!unfolds)
+      return show(&profile);
+    TALLY_TRY(whole, unfold_kernel(profile));
+    return show(&whole);
+  };
+  const auto show_some = [unfolded,
+                          wanted = command.filter()](const auto &profile) -> Result<Reply> {
+    if (wanted.takes_all())
+      return unfolded(profile);
+    TALLY_TRY(some, filter(profile, wanted));
+    return unfolded(some);
+  };
+  if (const auto loaded = group.profiles.loaded()) // held until `show` has returned
+    return std::visit(show_some, loaded->read.profile);
+  return with_samples(group, command, show_some);
+}
+
+std::string footer(ProfileGroup &group) {
+  std::string out;
+  const auto add_line = [&](const std::string &text) {
+    if (!text.empty())
+      out += group.front.style.paint(Role::metadata, text) + '\n';
+  };
+  if (const auto &loaded = group.profiles.loaded()) {
+    add_line(
+        fmt::format("(loaded from {}; `profile clear` returns to what was sampled)", loaded->path));
+    return out;
+  }
+  if (const Region *const region = group.sampling.region())
+    add_line(region_footer(*region));
+  const SamplerStatus now = group.sampling.sums();
+  add_line(user_code_footer(now));
+  if (now.queued != 0)
+    add_line(fmt::format("(wall time; waits for a processor are left out: {})",
+                         counted(now.queued, "ticks")));
+  if (now.unheld != 0)
+    add_line(fmt::format("({} of {} rounds stopped the threads late: they show the ends of system "
+                         "calls too often)",
+                         now.unheld, now.rounds));
+  return out + warnings_of(group.names.diagnostics());
+}
+
+} // namespace tally

@@ -1,0 +1,28 @@
+// How a process is sampled: the options of `profile start`, after the settings were applied.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include <tally/sampler.h>
+
+#include "session/region.h"
+
+namespace tally {
+
+enum class Backend : uint8_t { perf, agent, interrupt };
+std::string_view name_of(Backend backend);
+
+struct StartOptions {
+  uint32_t frequency_hz = 1000;
+  StackMode stacks = *stack_mode_by_name(default_stack_mode);
+  bool wall = false; // the user asked for the wall clock
+  Backend backend = Backend::perf;
+  bool chosen = false;            // the user named the backend; false for `auto`
+  bool remote = false;            // the sampled process is on a remote target
+  std::shared_ptr<Region> region; // null means the whole program
+  friend bool operator==(const StartOptions &, const StartOptions &) = default;
+};
+
+} // namespace tally

@@ -1,0 +1,155 @@
+// `profile status`.
+#include <fmt/format.h>
+
+#include "session/profile_commands.h"
+#include "support/clock.h"
+
+namespace tally {
+
+namespace {
+
+std::string state_words(const ProfileGroup &group, bool process_gone) {
+  if (group.sampling.is_active()) // the debugger reports the end when it next looks at the process
+    return process_gone ? "ended (the process is gone)" : "sampling";
+  const DebugEvent &target = group.front.target;
+  if (group.backends.is_armed() && target.target == TargetKind::native && target.pid != 0)
+    return fmt::format("armed (begins when process {} runs on)", target.pid);
+  if (group.backends.is_armed())
+    return "armed (begins with the next process)";
+  return group.profiles.has_kept() ? "stopped" : "idle";
+}
+
+std::string clock_words(const SamplerStatus &now, const AgentFacts &facts, bool remote) {
+  if (now.wall_clock)
+    return fmt::format(
+        "wall (a round of stops counts each thread that {}; at most {} rounds a second)",
+        remote ? "is there" : "runs or sleeps",
+        remote ? InterruptClock::most_remote_hz : InterruptClock::most_native_hz);
+  if (facts.clock == "ticker")
+    return "cpu (ticker: a thread of the agent interrupts the running threads)";
+  if (facts.clock == "timer")
+    return "cpu (timer: a CPU timer for each thread)";
+  const std::string_view ring =
+      facts.clock == "ring" ? "ring: the kernel's clocks, opened by the agent" : "";
+  const std::string_view user =
+      now.kernel_included ? ""
+                          : "user code only: the kernel does not let unprivileged users sample it";
+  if (ring.empty() && user.empty())
+    return "cpu";
+  return fmt::format("cpu ({}{}{})", ring, ring.empty() || user.empty() ? "" : "; ", user);
+}
+
+} // namespace
+
+Result<Reply> status_command(ProfileGroup &group, const ParsedCommand &command) {
+  const std::vector<StatusRow> rows = status_rows(group);
+  if (command.has("json"))
+    return Reply{to_json(rows), {}};
+  std::string out;
+  for (const StatusRow &row : rows)
+    out += fmt::format("{} {}\n", group.front.style.paint(Role::variable, row.name), row.text);
+  return Reply{std::move(out), {}};
+}
+
+std::vector<StatusRow> status_rows(ProfileGroup &group) {
+  Sampling &sampling = group.sampling;
+  const SamplerStatus now = sampling.sums();
+  const RunClock &clock = sampling.time();
+  const uint64_t at = now_ns();
+  const uint64_t run = sampling.is_active() ? clock.ran_ns(at) : clock.ran_ns();
+  const uint64_t stood = sampling.is_active() ? clock.stood_ns(at) : clock.stood_ns();
+  const bool collected = sampling.is_active() || group.profiles.has_kept();
+  const StartOptions &shown = collected ? sampling.options() : group.backends.options();
+  const AgentFacts facts = sampling.agent_facts();
+
+  std::vector<StatusRow> rows;
+  const auto line = [&](std::string_view name, const auto &value) {
+    rows.emplace_back(name, value);
+  };
+  const auto noted = [&](std::string_view name, std::string_view text) {
+    rows.push_back(StatusRow::noted(name, text));
+  };
+  const auto time = [&](std::string_view name, uint64_t ns) {
+    rows.push_back(StatusRow::seconds(name, ns, seconds_text(ns)));
+  };
+  noted("state", state_words(group, now.ended));
+  if (sampling.is_active())
+    line("pid", static_cast<uint64_t>(sampling.pid()));
+  if (!collected && !group.backends.is_armed()) { // what `start` would use
+    for (std::string_view name : {"backend", "clock", "stacks"})
+      line(name, std::string(group.settings.value(name)));
+    line("requested_hz", uint64_t{number_of(group.settings.value("frequency"))});
+  } else {
+    const std::string passed_over = group.backends.passed_over_words();
+    noted("backend",
+          shown.chosen ? std::string(name_of(shown.backend))
+          : passed_over.empty()
+              ? fmt::format("{} (auto: perf_event_open is allowed here)", name_of(shown.backend))
+              : fmt::format("{} (auto; {})", name_of(shown.backend), passed_over));
+    SamplerStatus clock_of = now; // set even before the first sample
+    clock_of.wall_clock |= shown.backend == Backend::interrupt;
+    noted("clock", clock_words(clock_of, facts, shown.remote));
+    noted("stacks", shown.stacks == StackMode::none       ? "none"
+                    : shown.backend == Backend::interrupt ? "unwound by the debugger"
+                    : shown.stacks == StackMode::dwarf
+                        ? "dwarf"
+                        : "fp (may be cut where code has no frame pointers)");
+    line("requested_hz", uint64_t{shown.frequency_hz});
+  }
+  const uint64_t ticks = now.wall_clock ? now.rounds : now.samples + now.outside;
+  const uint64_t clock_ns = now.wall_clock ? run : now.cpu_ns - now.unsampled_ns;
+  line("delivered_hz",
+       clock_ns == 0 ? uint64_t{0}
+                     : static_cast<uint64_t>(
+                           static_cast<double>(ticks) * 1e9 / static_cast<double>(clock_ns) + 0.5));
+  line("samples", now.samples);
+  line("in_kernel", now.kernel_samples);
+  if (collected && (shown.region || now.outside != 0))
+    line("outside", now.outside);
+  line("lost", now.lost);
+  if (now.wall_clock) {
+    line("queued", now.queued);
+    line("unheld", now.unheld);
+  }
+  line("throttled", now.throttled);
+  if (collected && shown.stacks == StackMode::dwarf && shown.backend != Backend::interrupt)
+    line("cut_stacks", now.cut_stacks);
+  if (now.stack_bytes != 0)
+    line("stack_bytes", now.stack_bytes);
+  size_t threads = now.threads, parts = now.parts;
+  for (const ProfilePtr &profile : {group.profiles.kept(), group.profiles.frozen()})
+    if (profile) {
+      parts += profile->parts().size();
+      for (const Thread &thread : profile->threads())
+        // The sampler counts the threads of the process that it samples.
+        threads += !sampling.is_active() || thread.pid != sampling.pid();
+    }
+  line("threads", uint64_t{threads});
+  line("parts", uint64_t{parts});
+  if (!now.wall_clock)
+    time("cpu", now.cpu_ns);
+  time("running", run);
+  time("stopped", stood);
+  rows.push_back(
+      StatusRow::bytes("memory", now.memory_bytes, fmt::format("{} bytes", now.memory_bytes)));
+  if (Region *const region = shown.region.get()) {
+    region->give_up_closed();
+    add_region(*region, rows);
+  }
+  if (collected && shown.backend == Backend::agent) {
+    line("interruptions", facts.interruptions);
+    if (!facts.conflict.empty())
+      line("conflict", facts.conflict);
+    const bool never_came =
+        facts.phase == AgentPhase::waiting || facts.phase == AgentPhase::refused;
+    if (never_came && !facts.reason.empty())
+      line("agent", facts.reason);
+  }
+  if (!now.problem.empty())
+    line("problem", now.problem);
+  if (const auto &loaded = group.profiles.loaded())
+    line("loaded", loaded->path);
+  return rows;
+}
+
+} // namespace tally

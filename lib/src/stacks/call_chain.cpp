@@ -1,0 +1,89 @@
+#include "stacks/call_chain.h"
+
+#include <algorithm>
+
+#include "model/kernel_code.h"
+
+namespace tally {
+
+CallChain::CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space)
+    : pid_(pid), unwinder_(unwinder), space_(space) {
+  // Set once, because constructing a std::function for each sample might allocate.
+  unwind_input_.mapping_of_pc = [this](uint64_t pc) -> std::optional<CodeMapping> {
+    const uint32_t range = space_.find(pc);
+    if (range == AddressSpace::nowhere)
+      return std::nullopt;
+    return code_mapping(range);
+  };
+}
+
+bool CallChain::caller(uint64_t return_address) {
+  // In code without frame pointers the chain may contain arbitrary values from the stack.
+  if (return_address < lowest_code || space_.find(return_address - 1) == AddressSpace::nowhere)
+    return false;
+  pcs_.push_back(return_address - 1);
+  return true;
+}
+
+StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte> stack,
+                           size_t asked) {
+  unwind_input_.registers = registers;
+  unwind_input_.stack = stack;
+  StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
+  if (end == StackEnd::copy_short && stack.size() < asked)
+    end = StackEnd::unreadable;
+  unwind_input_.stack = {};
+  if (pcs_.empty())
+    pcs_.push_back(registers.pc());
+  ended(end);
+  return end;
+}
+
+size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
+  if (pcs_.size() < 3)
+    return 0;
+  const uint64_t mark = pcs_.back();
+  if (mark != cut_mark(StackEnd::copy_short) && mark != cut_mark(StackEnd::unreadable))
+    return 0;
+  pcs_.pop_back();
+  const size_t last = pcs_.size() - 1;
+  const auto agree = [&](size_t theirs, size_t ours) {
+    const uint64_t address = by_frame_pointers[theirs];
+    return address - 1 == pcs_[ours] || (ours == 0 && address == pcs_[ours]);
+  };
+  // In code without frame pointers the frame-pointer chain is arbitrary, so a single frame may
+  // match by chance; two must match. That chain never has more frames than the unwound one: a leaf
+  // may have no frame of its own, which hides its caller.
+  size_t at = std::min(last + 1, by_frame_pointers.size());
+  while (at > 1 && !(agree(at - 1, last) && agree(at - 2, last - 1)))
+    --at;
+  const size_t before = pcs_.size();
+  if (at > 1)
+    for (const uint64_t address : by_frame_pointers.subspan(at))
+      if (!caller(address))
+        break;
+  const size_t spliced = pcs_.size() - before;
+  pcs_.push_back(mark);
+  return spliced;
+}
+
+void CallChain::ended(StackEnd why) {
+  if (why != StackEnd::complete)
+    pcs_.push_back(cut_mark(why));
+}
+
+void CallChain::enter_kernel(uint64_t pc) {
+  pcs_.insert(pcs_.begin(), is_kernel_code(pc) ? pc : somewhere_in_kernel);
+}
+
+CodeMapping CallChain::code_mapping(uint32_t range) {
+  const auto &ranges = space_.ranges();
+  while (modules_.size() <= range) {
+    const CodeRange &r = ranges[modules_.size()];
+    modules_.push_back(unwinder_->module({r.path, r.build_id, r.device, r.inode, pid_}));
+  }
+  const CodeRange &r = ranges[range];
+  return {modules_[range], r.start, r.limit, r.file_offset};
+}
+
+} // namespace tally

@@ -1,0 +1,65 @@
+// Builds the chain of addresses of one sample from the stack data of a kernel or an agent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <sys/types.h>
+
+#include <tally/unwinder.h>
+
+#include "stacks/address_space.h"
+#include "stacks/truncation_mark.h"
+
+namespace tally {
+
+class CallChain {
+public:
+  // Addresses below this hold no code, but a chain may contain such values where a register did not
+  // hold a frame pointer. (At the other end of the address space are the kernel's marks.)
+  static constexpr uint64_t lowest_code = 4096;
+
+  // `unwinder` (null if unwind() is not called) and `space` must outlive the chain. `pid` is a live
+  // process, or 0 if there is none.
+  CallChain(pid_t pid, Unwinder *unwinder, const AddressSpace &space);
+  CallChain(const CallChain &) = delete; // the unwinder's callback holds its address
+  CallChain &operator=(const CallChain &) = delete;
+
+  void clear() { pcs_.clear(); }
+  bool empty() const { return pcs_.empty(); }
+  void leaf(uint64_t pc) { pcs_.push_back(pc); }
+  // Appends a caller. Returns false if the address is not in mapped code; it cannot be a caller
+  // then, and nothing beyond it can be trusted.
+  bool caller(uint64_t return_address);
+  // Unwinds into an empty chain. `asked` is the number of bytes of the stack that were requested;
+  // if the stack dump is smaller, the stack could not be read beyond its end.
+  StackEnd unwind(const Registers &registers, std::span<const std::byte> stack, size_t asked);
+  // Extends a chain that unwind() has truncated at the end of the stack dump with the frames of
+  // `by_frame_pointers` (leaf first: the pc, then return addresses), provided that both chains
+  // agree on the last two unwound frames. The chain stays marked as truncated. Returns the number
+  // of frames added.
+  size_t splice(std::span<const uint64_t> by_frame_pointers);
+  // Appends the mark for `why` unless the chain is complete, so that a truncated chain is
+  // recognizable.
+  void ended(StackEnd why);
+  // Puts the kernel's frame in front as the leaf, for a sample that was taken in kernel mode. Call
+  // this last, when the user part of the chain has been built.
+  void enter_kernel(uint64_t pc);
+
+  // Returns the chain, leaf first; callers are return address - 1.
+  std::span<const uint64_t> pcs() const { return pcs_; }
+
+private:
+  CodeMapping code_mapping(uint32_t range);
+
+  pid_t pid_;
+  Unwinder *unwinder_;
+  const AddressSpace &space_;
+  std::vector<uint64_t> pcs_;
+  UnwindInput unwind_input_;
+  std::vector<ModuleId> modules_; // by number of space_'s ranges
+};
+
+} // namespace tally

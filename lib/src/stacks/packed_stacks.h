@@ -1,0 +1,78 @@
+// Stores stacks and counts in few bytes each while they are being collected.
+//
+// The stacks of a compiler hardly repeat: one second of them at 4 kHz makes thirty thousand trie
+// nodes. The newest stacks are in a trie with hash tables. When the trie is full, it is merged into
+// the remaining stacks: a compressed list of nodes in the order of a walk, where a node takes a
+// byte or two. Memory grows only with the number of distinct stacks, up to the two million nodes
+// that a list holds; beyond that, a stack that recurs may be stored again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <tally/chunks.h>
+#include <tally/result.h>
+#include <tally/stack_profile.h>
+
+#include "support/id_table.h"
+
+namespace tally {
+
+class PackedStacks {
+public:
+  // The trie is merged when it has `merge_at` nodes or rows, and at least a sixteenth of the packed
+  // nodes. A merge reads everything that is packed, for which the reader of a ring buffer has
+  // little time.
+  explicit PackedStacks(uint32_t merge_at = 8192) : merge_at_(merge_at) {}
+
+  // Adds ticks to a stack. `frames` are outermost first, numbered by the caller of this function;
+  // empty for a sample whose location is unknown.
+  void add(std::span<const uint32_t> frames, ThreadId thread, PartId part, int64_t ticks);
+  bool empty() const { return rows_.empty() && packed_.empty(); }
+  size_t memory_bytes() const;
+
+  // Adds everything to a builder with one value type. `location_of` maps a frame's number to its
+  // location and is called once per node. Fails if a count exceeds 64 bits.
+  Result<void> pour(StackProfileBuilder &builder,
+                    const std::function<LocationId(uint32_t frame)> &location_of) const;
+
+private:
+  struct Node {
+    uint32_t caller; // no_node for an outermost frame
+    uint32_t frame;
+  };
+  struct Row {
+    uint32_t node; // no_node if there is no stack
+    ThreadId thread;
+    PartId part;
+    int64_t ticks;
+  };
+  // Packed nodes, as many as one merge can process while samples wait. A full list does not change
+  // any more, so a stack that recurs later is in two lists.
+  struct Packed {
+    std::vector<std::byte> bytes; // zstd
+    uint32_t nodes = 0;
+  };
+  class Reader;
+  class Writer;
+  class Walk;
+  static constexpr uint32_t no_node = UINT32_MAX;
+
+  uint32_t push(uint32_t caller, uint32_t frame);
+  void merge();
+
+  uint32_t merge_at_;
+  Chunks<Node, 9> nodes_; // a caller's index is smaller than its callee's
+  DenseIdTable by_node_;
+  Chunks<Row, 7> rows_;
+  DenseIdTable by_row_;
+  // The previous stack, outermost first; the next one mostly has the same outer frames.
+  std::vector<uint32_t> previous_, previous_frames_;
+  std::vector<Packed> packed_;
+  bool overflow_ = false;
+};
+
+} // namespace tally

@@ -1,0 +1,85 @@
+#include "stacks/perf_chain.h"
+
+#include <array>
+#include <bit>
+
+namespace tally {
+
+namespace {
+
+constexpr int no_register = -1;
+// Maps the kernel's numbers of x86-64's registers (asm/perf_regs.h) to DWARF's.
+constexpr std::array<int, 24> dwarf_numbers = {
+    0,  3,           2,           1,           4,           5,           6,           7,
+    16, no_register, no_register, no_register, no_register, no_register, no_register, no_register,
+    8,  9,           10,          11,          12,          13,          14,          15};
+constexpr uint64_t pc_bit = uint64_t{1} << 8;
+// The data segment registers, which the kernel refuses to sample on x86-64, and bits beyond: if one
+// of these is set, the mask is that of another processor.
+constexpr uint64_t not_x86_64 = 0xf000 | ~uint64_t{0xffffff};
+
+} // namespace
+
+bool read_registers(const PerfLayout &layout, const PerfSample &sample, Registers &registers) {
+  const uint64_t mask = layout.regs_user;
+  if (sample.regs_abi != PERF_SAMPLE_REGS_ABI_64 || (mask & not_x86_64) != 0)
+    return false;
+  for (size_t number = 0; number < dwarf_numbers.size(); ++number) {
+    if (dwarf_numbers[number] == no_register)
+      continue;
+    const uint64_t bit = uint64_t{1} << number;
+    const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
+    if ((mask & bit) == 0 || at >= sample.regs.size())
+      return false;
+    registers.value[static_cast<size_t>(dwarf_numbers[number])] = sample.regs[at];
+  }
+  return true;
+}
+
+uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample) {
+  if (!sample.in_kernel && (layout.sample_type & PERF_SAMPLE_IP) != 0)
+    return sample.ip;
+  const uint64_t mask = layout.regs_user;
+  // A single register is the pc, on any processor.
+  const uint64_t bit = std::has_single_bit(mask) ? mask : mask & pc_bit;
+  const auto at = static_cast<size_t>(std::popcount(mask & (bit - 1)));
+  return bit != 0 && (mask & not_x86_64 & ~bit) == 0 && at < sample.regs.size() ? sample.regs[at]
+                                                                                : 0;
+}
+
+namespace {
+
+// Calls `visit` with each address of the chain's user part until `visit` returns false.
+template <class Visit> void visit_user_part(const PerfSample &sample, Visit &&visit) {
+  bool user = false;
+  for (size_t i = 0; i < sample.chain.size(); ++i) {
+    const uint64_t pc = sample.chain[i];
+    if (pc >= static_cast<uint64_t>(PERF_CONTEXT_MAX))
+      user = pc == static_cast<uint64_t>(PERF_CONTEXT_USER);
+    else if (user && !visit(pc))
+      return;
+  }
+}
+
+} // namespace
+
+void follow(const PerfSample &sample, CallChain &chain) {
+  visit_user_part(sample, [&chain](uint64_t pc) {
+    if (!chain.empty())
+      return chain.caller(pc);
+    chain.leaf(pc);
+    return true;
+  });
+}
+
+size_t splice(const PerfSample &sample, CallChain &chain) {
+  std::array<uint64_t, 512> seen; // the kernel records at most 127 unless its limit was raised
+  size_t count = 0;
+  visit_user_part(sample, [&](uint64_t pc) {
+    seen[count++] = pc;
+    return count < seen.size();
+  });
+  return chain.splice(std::span(seen).first(count));
+}
+
+} // namespace tally

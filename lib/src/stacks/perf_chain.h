@@ -1,0 +1,28 @@
+// Builds a CallChain from the user-mode stack of a perf sample, which comes from the ring buffer of
+// a running process or from a perf.data file.
+#pragma once
+
+#include <cstdint>
+
+#include <tally/unwinder.h>
+
+#include "stacks/call_chain.h"
+#include "support/perf_records.h"
+
+namespace tally {
+
+// Reads x86-64's general registers. Returns false if they are those of another processor or of a
+// 32-bit program, or if some are missing.
+[[nodiscard]] bool read_registers(const PerfLayout &layout, const PerfSample &sample,
+                                  Registers &registers);
+
+// Returns the user-mode pc, even if the sample was taken in the kernel; 0 if it is unknown.
+uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample);
+
+// Appends the user-mode part of the chain that the kernel recorded by frame pointers.
+void follow(const PerfSample &sample, CallChain &chain);
+
+// Extends a chain whose stack dump was too short with that part; see CallChain::splice().
+size_t splice(const PerfSample &sample, CallChain &chain);
+
+} // namespace tally

@@ -1,0 +1,277 @@
+#include "symbolize/unwind/rows.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <span>
+
+#include <dwarf.h>
+#include <gelf.h>
+
+#include "support/hash.h"
+
+namespace tally::symbolize {
+
+namespace {
+
+// A compiler's rule has only a few operations; a damaged file may claim any number.
+constexpr size_t most_ops = 64;
+// A file with hand-written assembly has some hundreds of general rows.
+constexpr size_t most_general_rows = 16384;
+
+bool fits_word(int64_t offset, int16_t &words) {
+  // The two lowest numbers have another meaning: UnwindRow::same and UnwindRow::unknown.
+  if (offset % 8 != 0 || offset / 8 < INT16_MIN + 2 || offset / 8 > INT16_MAX)
+    return false;
+  words = static_cast<int16_t>(offset / 8);
+  return true;
+}
+
+// Recognises "CFA + n" as libdw expresses it: DW_OP_call_frame_cfa, followed for n != 0 by
+// DW_OP_plus_uconst of n, which wraps for n < 0.
+bool is_cfa_plus(const Dwarf_Op *ops, size_t count, int64_t &offset) {
+  if (count == 0 || count > 2 || ops[0].atom != DW_OP_call_frame_cfa ||
+      (count == 2 && ops[1].atom != DW_OP_plus_uconst))
+    return false;
+  offset = count == 2 ? static_cast<int64_t>(ops[1].number) : 0;
+  return true;
+}
+
+constexpr int rbx = 3;
+
+// The rule of one register, as libdw reports it. libdw may store the operations in `memory`.
+struct Told {
+  Dwarf_Op memory[3];
+  Dwarf_Op *ops = nullptr;
+  size_t count = 0;
+  bool read(Dwarf_Frame *frame, int number) {
+    if (dwarf_frame_register(frame, number, memory, &ops, &count) != 0 || count > most_ops)
+      return false;
+    // A register without a rule follows the psABI. libdw (0.188) applies that to all callee-saved
+    // registers except rbx. The dynamic linker's assembly needs rbx to find its frame.
+    if (number == rbx && undefined())
+      ops = nullptr;
+    return true;
+  }
+  bool same() const { return count == 0 && ops == nullptr; }
+  bool undefined() const { return count == 0 && ops != nullptr; }
+};
+
+uint64_t hash_of(const UnwindRow &row) {
+  uint64_t h = combine(static_cast<uint32_t>(row.cfa_offset),
+                       (uint64_t{row.cfa_register} << 8) | row.outermost);
+  h = combine(h, (uint64_t{row.general} << 32) | row.signal);
+  h = combine(h, static_cast<uint16_t>(row.returns));
+  for (const int16_t saved : row.saved)
+    h = combine(h, static_cast<uint16_t>(saved));
+  return h;
+}
+
+uint64_t hash_of(std::span<const Dwarf_Op> ops, uint64_t h) {
+  for (const Dwarf_Op &op : ops)
+    h = combine(combine(h, op.atom), combine(op.number, op.number2));
+  return combine(h, ops.size());
+}
+
+uint64_t hash_of(const GeneralRow &row) {
+  uint64_t h = hash_of(row.cfa, 0);
+  for (const GeneralRule &rule : row.registers)
+    h = hash_of(rule.ops, combine(h, static_cast<uint8_t>(rule.kind)));
+  return h;
+}
+
+// Reserves room for one more row, so that adding it cannot fail after a table refers to it.
+template <class Row> void make_room(std::vector<Row> &rows) {
+  if (rows.size() == rows.capacity())
+    rows.reserve(std::max<size_t>(64, rows.size() * 2));
+}
+
+bool same_ops(std::span<const Dwarf_Op> a, std::span<const Dwarf_Op> b) {
+  return std::ranges::equal(a, b, [](const Dwarf_Op &x, const Dwarf_Op &y) {
+    return x.atom == y.atom && x.number == y.number && x.number2 == y.number2 &&
+           x.offset == y.offset;
+  });
+}
+
+} // namespace
+
+bool operator==(const GeneralRule &a, const GeneralRule &b) {
+  return a.kind == b.kind && same_ops(a.ops, b.ops);
+}
+
+bool operator==(const GeneralRow &a, const GeneralRow &b) {
+  return same_ops(a.cfa, b.cfa) && a.registers == b.registers;
+}
+
+UnwindRows::UnwindRows(ElfFile main, std::optional<ElfFile> debug)
+    : main_(std::move(main)), debug_(std::move(debug)), eh_frame_(dwarf_getcfi_elf(main_.elf())) {
+  GElf_Ehdr header;
+  if (gelf_getehdr(main_.elf(), &header))
+    entry_ = header.e_entry;
+  main_.spare_descriptors();
+  if (debug_)
+    debug_->spare_descriptors();
+}
+
+UnwindRows::~UnwindRows() {
+  if (eh_frame_)
+    dwarf_cfi_end(eh_frame_);
+}
+
+const UnwindRow *UnwindRows::at(uint64_t address) {
+  make_room(addresses_);
+  make_room(row_of_);
+  const auto [index, added] = by_address_.find_or_add(
+      mix(address), static_cast<uint32_t>(addresses_.size()),
+      [&](uint32_t i) { return addresses_[i] == address; },
+      [&](uint32_t i) { return mix(addresses_[i]); });
+  if (added) {
+    addresses_.push_back(address);
+    row_of_.push_back(no_row);
+    row_of_[index] = make_row(address);
+  }
+  return row_of_[index] == no_row ? nullptr : &rows_[row_of_[index]];
+}
+
+uint32_t UnwindRows::make_row(uint64_t address) {
+  for (const bool in_debug : {false, true}) { // opening the debug file may take long
+    Dwarf_CFI *const cfi = in_debug ? debug_frame() : eh_frame_;
+    Dwarf_Frame *found = nullptr;
+    if (!cfi || dwarf_cfi_addrframe(cfi, address, &found) != 0)
+      continue;
+    const std::unique_ptr<Dwarf_Frame, void (*)(Dwarf_Frame *)> frame(
+        found, [](Dwarf_Frame *each) { std::free(each); });
+    return keep(frame.get());
+  }
+  return no_row;
+}
+
+Dwarf_CFI *UnwindRows::debug_frame() {
+  if (debug_frame_tried_)
+    return debug_frame_;
+  debug_frame_tried_ = true;
+  for (const ElfFile *file : {&main_, debug_ ? &*debug_ : nullptr}) {
+    if (!file || !file->has_section(".debug_frame"))
+      continue;
+    dwarf_.reset(dwarf_begin_elf(file->elf(), DWARF_C_READ, nullptr));
+    if (dwarf_)
+      debug_frame_ = dwarf_getcfi(dwarf_.get());
+    if (debug_frame_)
+      break;
+  }
+  return debug_frame_;
+}
+
+uint32_t UnwindRows::keep(Dwarf_Frame *frame) {
+  bool signal = false;
+  if (dwarf_frame_info(frame, nullptr, nullptr, &signal) != return_address)
+    return no_row;
+  UnwindRow row;
+  if (!simple_row(frame, row)) {
+    row = {};
+    row.general = general_row(frame);
+    if (row.general == UnwindRow::not_general)
+      return no_row;
+  }
+  row.signal = signal;
+  make_room(rows_);
+  const auto [index, added] = by_content_.find_or_add(
+      hash_of(row), static_cast<uint32_t>(rows_.size()),
+      [&](uint32_t i) { return rows_[i] == row; }, [&](uint32_t i) { return hash_of(rows_[i]); });
+  if (added)
+    rows_.push_back(row);
+  return index;
+}
+
+bool UnwindRows::simple_row(Dwarf_Frame *frame, UnwindRow &row) {
+  Dwarf_Op *ops = nullptr;
+  size_t count = 0;
+  if (dwarf_frame_cfa(frame, &ops, &count) != 0 || count != 1)
+    return false;
+  int64_t offset = 0;
+  if (ops[0].atom == DW_OP_bregx && ops[0].number < register_count) {
+    row.cfa_register = static_cast<uint8_t>(ops[0].number);
+    offset = static_cast<int64_t>(ops[0].number2);
+  } else if (ops[0].atom >= DW_OP_breg0 && ops[0].atom < DW_OP_breg0 + register_count) {
+    row.cfa_register = static_cast<uint8_t>(ops[0].atom - DW_OP_breg0);
+    offset = static_cast<int64_t>(ops[0].number);
+  } else {
+    return false;
+  }
+  if (offset < INT32_MIN || offset > INT32_MAX)
+    return false;
+  row.cfa_offset = static_cast<int32_t>(offset);
+
+  Told told;
+  int64_t at = 0;
+  for (size_t i = 0; i < kept_registers.size(); ++i) {
+    if (!told.read(frame, kept_registers[i]))
+      return false;
+    if (told.same())
+      row.saved[i] = UnwindRow::same;
+    else if (told.undefined())
+      row.saved[i] = UnwindRow::unknown;
+    else if (!is_cfa_plus(told.ops, told.count, at) || !fits_word(at, row.saved[i]))
+      return false;
+  }
+  // The caller's stack pointer is the CFA unless a rule says otherwise.
+  if (!told.read(frame, stack_pointer) ||
+      !(told.same() || told.undefined() ||
+        (told.count == 2 && told.ops[0].atom == DW_OP_call_frame_cfa &&
+         told.ops[1].atom == DW_OP_stack_value)))
+    return false;
+  if (!told.read(frame, return_address))
+    return false;
+  if (told.undefined()) {
+    row.outermost = 1;
+    return true;
+  }
+  return !told.same() && is_cfa_plus(told.ops, told.count, at) && fits_word(at, row.returns);
+}
+
+uint32_t UnwindRows::general_row(Dwarf_Frame *frame) {
+  if (general_.size() >= most_general_rows)
+    return UnwindRow::not_general;
+  GeneralRow row;
+  Dwarf_Op *ops = nullptr;
+  size_t count = 0;
+  if (dwarf_frame_cfa(frame, &ops, &count) != 0 || count == 0 || count > most_ops)
+    return UnwindRow::not_general;
+  row.cfa.assign(ops, ops + count);
+  for (size_t i = 0; i < register_count; ++i) {
+    Told told;
+    if (!told.read(frame, static_cast<int>(i)))
+      return UnwindRow::not_general;
+    GeneralRule &rule = row.registers[i];
+    if (told.same()) {
+      rule.kind = GeneralRule::Kind::same;
+    } else if (told.undefined()) {
+      rule.kind = GeneralRule::Kind::undefined;
+    } else {
+      rule.ops.assign(told.ops, told.ops + told.count);
+      rule.kind = GeneralRule::Kind::at;
+      if (rule.ops.back().atom == DW_OP_stack_value) {
+        rule.kind = GeneralRule::Kind::value;
+        rule.ops.pop_back();
+      } else if (rule.ops.size() == 1 &&
+                 (rule.ops[0].atom == DW_OP_regx ||
+                  (rule.ops[0].atom >= DW_OP_reg0 && rule.ops[0].atom <= DW_OP_reg31))) {
+        // The value is in another register.
+        Dwarf_Op &op = rule.ops[0];
+        const Dwarf_Word number = op.atom == DW_OP_regx ? op.number : op.atom - DW_OP_reg0;
+        op = {DW_OP_bregx, number, 0, 0};
+        rule.kind = GeneralRule::Kind::value;
+      }
+    }
+  }
+  make_room(general_);
+  const auto [index, added] = by_rules_.find_or_add(
+      hash_of(row), static_cast<uint32_t>(general_.size()),
+      [&](uint32_t i) { return general_[i] == row; },
+      [&](uint32_t i) { return hash_of(general_[i]); });
+  if (added)
+    general_.push_back(std::move(row));
+  return index;
+}
+
+} // namespace tally::symbolize

@@ -1,0 +1,99 @@
+// Stores call frame information as rows: the caller's registers for a given pc. elfutils makes a
+// row when its pc is first met, and the row is kept: the pcs of a program repeat, and making a row
+// takes about thirty times as long as using one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "support/id_table.h"
+#include "symbolize/elf_file.h"
+
+namespace tally::symbolize {
+
+// x86-64 registers in DWARF's numbering (psABI, figure 3.36).
+constexpr uint8_t stack_pointer = 7, frame_pointer = 6, return_address = 16;
+constexpr size_t register_count = 17;
+// The callee-saved registers.
+constexpr std::array<uint8_t, 6> kept_registers{3, 6, 12, 13, 14, 15};
+
+// Any rule that a register can have. Only signal frames, PLT entries and hand-written code need it.
+struct GeneralRule {
+  enum class Kind : uint8_t { same, undefined, at, value }; // at: in memory, where the ops say
+  Kind kind = Kind::same;
+  std::vector<Dwarf_Op> ops;
+};
+struct GeneralRow {
+  std::vector<Dwarf_Op> cfa;
+  std::array<GeneralRule, register_count> registers;
+};
+
+bool operator==(const GeneralRule &a, const GeneralRule &b);
+bool operator==(const GeneralRow &a, const GeneralRow &b);
+
+struct UnwindRow {
+  static constexpr int16_t same = INT16_MIN, unknown = INT16_MIN + 1; // values of `saved`
+  static constexpr uint32_t not_general = UINT32_MAX;
+
+  int32_t cfa_offset = 0; // CFA = register + offset
+  uint8_t cfa_register = 0;
+  uint8_t outermost = 0;          // there is no caller
+  int16_t returns = 0;            // the return address is at CFA + 8 * returns
+  int16_t saved[6] = {};          // for each of kept_registers: it is at CFA + 8 * saved
+  uint32_t general = not_general; // the general row, if the fields above do not suffice
+  uint32_t signal = 0;            // the caller was interrupted by a signal and made no call
+  friend bool operator==(const UnwindRow &, const UnwindRow &) = default;
+};
+
+class UnwindRows {
+public:
+  // Reads .eh_frame, and if it has no row .debug_frame, which may be in the debug file.
+  UnwindRows(ElfFile main, std::optional<ElfFile> debug);
+  ~UnwindRows();
+  UnwindRows(const UnwindRows &) = delete;
+  UnwindRows &operator=(const UnwindRows &) = delete;
+
+  // Returns the row for a link-time address, or null if there is none. The row is valid until the
+  // next call.
+  const UnwindRow *at(uint64_t address);
+  const GeneralRow &general(const UnwindRow &row) const { return general_[row.general]; }
+  // Returns the address of the file's entry point, which has no caller, and in some files no row.
+  uint64_t entry() const { return entry_; }
+
+private:
+  struct EndDwarf {
+    void operator()(Dwarf *dwarf) const { dwarf_end(dwarf); }
+  };
+  static constexpr uint32_t no_row = UINT32_MAX;
+
+  uint32_t make_row(uint64_t address);
+  uint32_t keep(Dwarf_Frame *frame);
+  bool simple_row(Dwarf_Frame *frame, UnwindRow &row);
+  uint32_t general_row(Dwarf_Frame *frame);
+  Dwarf_CFI *debug_frame();
+
+  ElfFile main_;
+  std::optional<ElfFile> debug_;
+  Dwarf_CFI *eh_frame_;
+  bool debug_frame_tried_ = false;
+  std::unique_ptr<Dwarf, EndDwarf> dwarf_;
+  Dwarf_CFI *debug_frame_ = nullptr; // owned by dwarf_
+  uint64_t entry_ = 0;
+
+  // Rows are kept by pc, and not by the interval that elfutils returns with a row, which begins too
+  // early after DW_CFA_restore_state (0.188).
+  IdTable by_address_;
+  std::vector<uint64_t> addresses_;
+  std::vector<uint32_t> row_of_; // parallel to addresses_
+  IdTable by_content_;           // only few rows are different
+  std::vector<UnwindRow> rows_;
+  IdTable by_rules_;
+  std::vector<GeneralRow> general_;
+};
+
+} // namespace tally::symbolize

@@ -1,0 +1,317 @@
+// Unwinds from registers and a stack dump to the chain of callers, with rows of call frame
+// information.
+#include <tally/unwinder.h>
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include <tally/strings.h>
+
+#include "symbolize/module_file.h"
+#include "symbolize/unwind/expression.h"
+#include "symbolize/unwind/rows.h"
+
+namespace tally {
+
+namespace symbolize {
+
+namespace {
+
+// A frame takes at least the eight bytes of its return address, and a stack dump is smaller than 64
+// KiB.
+constexpr size_t most_frames = 8192;
+// The limit for x86-64 with page tables of five levels.
+constexpr uint64_t end_of_user_space = uint64_t{1} << 56;
+// The length of the assembly code at a file's entry point.
+constexpr uint64_t start_bytes = 64;
+
+struct Module {
+  ModuleFiles files;
+  std::unique_ptr<UnwindRows> rows; // null if not opened yet, or not available
+  bool opened = false;
+};
+
+constexpr uint32_t bit(size_t number) { return uint32_t{1} << number; }
+constexpr uint32_t callers_own = bit(3) | bit(6) | bit(12) | bit(13) | bit(14) | bit(15);
+
+// Walks outward through the frames of one sample.
+class Walk {
+public:
+  explicit Walk(const UnwindInput &input)
+      : value_(input.registers.value), low_(input.registers.sp()), stack_(input.stack) {}
+
+  uint64_t pc() const { return value_[return_address]; }
+
+  // Steps to the caller. Returns `complete`, or the reason why that is impossible. The row must not
+  // be the outermost one.
+  StackEnd step(const UnwindRow &row, const UnwindRows &rows) {
+    return row.general == UnwindRow::not_general ? step_simply(row)
+                                                 : step_generally(rows.general(row), row.signal);
+  }
+
+  // Steps to the caller without a row, on the assumption that the code has frame pointers. Returns
+  // false if the stack does not confirm that.
+  template <class IsCode> bool step_by_frame_pointer(IsCode is_code) {
+    if (!known(frame_pointer) || value_[frame_pointer] < value_[stack_pointer])
+      return false;
+    const uint64_t at = value_[frame_pointer];
+    const auto callers = word_at(at), returns = word_at(at + 8);
+    if (!callers || !returns || !is_code(*returns - 1))
+      return false;
+    value_[frame_pointer] = *callers;
+    value_[return_address] = *returns;
+    value_[stack_pointer] = at + 16;
+    known_ = bit(frame_pointer) | bit(return_address) | bit(stack_pointer);
+    return true;
+  }
+
+private:
+  bool known(size_t number) const { return (known_ & bit(number)) != 0; }
+
+  std::optional<uint64_t> word_at(uint64_t address) const {
+    const uint64_t offset = address - low_;
+    if (address < low_ || stack_.size() < sizeof(uint64_t) ||
+        offset > stack_.size() - sizeof(uint64_t))
+      return std::nullopt;
+    uint64_t word;
+    std::memcpy(&word, stack_.data() + offset, sizeof word);
+    return word;
+  }
+
+  // Returns why a word is missing.
+  StackEnd missing(uint64_t address) const {
+    return address < low_ || address >= end_of_user_space ? StackEnd::damaged
+                                                          : StackEnd::copy_short;
+  }
+
+  // Returns why a register is unknown: it was saved outside of the stack dump, or its rule says so.
+  StackEnd lost_register() const {
+    return slot_missing_ ? StackEnd::copy_short : StackEnd::no_rule;
+  }
+
+  StackEnd step_simply(const UnwindRow &row) {
+    if (!known(row.cfa_register))
+      return lost_register();
+    const uint64_t cfa = value_[row.cfa_register] + static_cast<uint64_t>(int64_t{row.cfa_offset});
+    const uint64_t sp = value_[stack_pointer];
+    if (cfa <= sp && !row.signal)
+      return StackEnd::damaged; // the stack grows down: the walk would never end
+    const uint64_t at = cfa + static_cast<uint64_t>(int64_t{8} * row.returns);
+    const auto returns = word_at(at);
+    if (!returns)
+      return missing(at);
+    uint32_t known = known_ & callers_own;
+    for (size_t i = 0; i < kept_registers.size(); ++i) {
+      if (row.saved[i] == UnwindRow::same)
+        continue;
+      const uint8_t number = kept_registers[i];
+      known &= ~bit(number);
+      if (row.saved[i] == UnwindRow::unknown)
+        continue;
+      const uint64_t slot = cfa + static_cast<uint64_t>(int64_t{8} * row.saved[i]);
+      if (slot < sp) {
+        // The slot was popped already, but GCC's rule is still in effect: the register has the
+        // value.
+        known |= known_ & bit(number);
+      } else if (const auto value = word_at(slot)) {
+        value_[number] = *value;
+        known |= bit(number);
+      } else {
+        slot_missing_ = true;
+      }
+    }
+    value_[stack_pointer] = cfa;
+    value_[return_address] = *returns;
+    known_ = known | bit(stack_pointer) | bit(return_address);
+    return StackEnd::complete;
+  }
+
+  StackEnd step_generally(const GeneralRow &row, bool signal) {
+    ExpressionInput input;
+    input.register_value = [this](uint64_t number) {
+      return number < register_count && known(number) ? std::optional(value_[number])
+                                                      : std::nullopt;
+    };
+    StackEnd why = lost_register();
+    input.word_at = [this, &why](uint64_t address) {
+      const auto word = word_at(address);
+      if (!word) {
+        why = missing(address);
+        slot_missing_ = true;
+      }
+      return word;
+    };
+    input.budget = &budget_;
+    input.cfa = evaluate(row.cfa, input);
+    if (budget_ == 0)
+      return StackEnd::damaged;
+    if (!input.cfa)
+      return why;
+    if (*input.cfa <= value_[stack_pointer] && !signal)
+      return StackEnd::damaged;
+
+    auto next = value_;
+    uint32_t next_known = 0;
+    for (size_t i = 0; i < register_count; ++i) {
+      const GeneralRule &rule = row.registers[i];
+      std::optional<uint64_t> value;
+      switch (rule.kind) {
+      case GeneralRule::Kind::same:
+        // Rules for the caller's stack pointer are rare: it is the CFA. A function need not
+        // preserve the registers that are not callee-saved.
+        if (i == stack_pointer)
+          value = input.cfa;
+        else if (known(i) && (signal || (callers_own & bit(i)) != 0))
+          value = value_[i];
+        break;
+      case GeneralRule::Kind::undefined:
+        if (i == stack_pointer)
+          value = input.cfa;
+        break;
+      case GeneralRule::Kind::at:
+        if (const auto at = evaluate(rule.ops, input)) {
+          if (*at < value_[stack_pointer] && *at < low_ && known(i) && !signal)
+            value = value_[i]; // popped already
+          else
+            value = input.word_at(*at);
+        }
+        break;
+      case GeneralRule::Kind::value:
+        value = evaluate(rule.ops, input);
+        break;
+      }
+      if (value) {
+        next[i] = *value;
+        next_known |= bit(i);
+      }
+    }
+    if (budget_ == 0)
+      return StackEnd::damaged;
+    const uint32_t needed = bit(stack_pointer) | bit(return_address);
+    if ((next_known & needed) != needed)
+      return why;
+    value_ = next;
+    known_ = next_known;
+    return StackEnd::complete;
+  }
+
+  std::array<uint64_t, register_count> value_;
+  uint32_t known_ = bit(register_count) - 1;
+  uint64_t low_;              // the address of the stack dump's first byte
+  bool slot_missing_ = false; // a register was saved outside of the stack dump
+  // The number of operations in expressions: a valid chain needs some hundreds, but a damaged file
+  // could request any number while a caller of the sampler waits.
+  uint32_t budget_ = 100'000;
+  std::span<const std::byte> stack_;
+};
+
+class ElfUnwinder final : public Unwinder {
+public:
+  explicit ElfUnwinder(std::vector<std::string> debug_directories)
+      : debug_directories_(std::move(debug_directories)) {}
+
+  ModuleId module(const ModuleKey &key) override {
+    try {
+      const Key known{key.path, key.build_id, key.device, key.inode, key.pid};
+      if (const auto at = ids_.find(known); at != ids_.end())
+        return at->second;
+      Diagnostics told_by_the_symbolizer;
+      modules_.push_back({find_files(key, debug_directories_, told_by_the_symbolizer), {}, false});
+      // This comes last: if memory runs out, no one learns the ID of the new module.
+      const auto id = static_cast<ModuleId>(modules_.size() - 1);
+      ids_.emplace(known, id);
+      return id;
+    } catch (...) {
+      return none<ModuleId>;
+    }
+  }
+
+  StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) override {
+    try {
+      return walk(input, pcs);
+    } catch (...) {
+      return StackEnd::no_rule; // out of memory
+    }
+  }
+
+private:
+  using Key = std::tuple<std::string, std::string, uint64_t, uint64_t, int>;
+  struct Found {
+    UnwindRows *rows = nullptr;
+    const UnwindRow *row = nullptr;
+    bool start = false; // the pc is at the file's entry point
+  };
+
+  StackEnd walk(const UnwindInput &input, std::vector<uint64_t> &pcs) {
+    const auto is_code = [&](uint64_t pc) { return input.mapping_of_pc(pc).has_value(); };
+    Walk walk(input);
+    uint64_t pc = walk.pc();
+    auto mapping = input.mapping_of_pc(pc);
+    pcs.push_back(pc);
+    for (size_t depth = 1; depth < most_frames; ++depth) {
+      const Found found = mapping ? find(*mapping, pc) : Found{};
+      bool interrupted = false;
+      if (found.row && found.row->outermost)
+        return StackEnd::complete;
+      if (found.row) {
+        if (const StackEnd end = walk.step(*found.row, *found.rows); end != StackEnd::complete)
+          return end;
+        interrupted = found.row->signal != 0;
+      } else if (found.start) {
+        return StackEnd::complete;
+      } else if (!walk.step_by_frame_pointer(is_code)) {
+        return StackEnd::no_rule;
+      }
+      pc = walk.pc();
+      if (pc == 0)
+        return StackEnd::complete; // a thread that was started without a return address
+      if (!interrupted)
+        --pc; // the call instruction precedes the return address
+      mapping = input.mapping_of_pc(pc);
+      if (!mapping)
+        return StackEnd::damaged;
+      pcs.push_back(pc);
+    }
+    return StackEnd::damaged;
+  }
+
+  Found find(const CodeMapping &mapping, uint64_t pc) {
+    if (index_of(mapping.module) >= modules_.size())
+      return {};
+    Module &module = modules_[index_of(mapping.module)];
+    if (!module.opened)
+      open(module);
+    if (!module.rows)
+      return {};
+    const auto link = module.files.link_address(mapping.file_offset + (pc - mapping.start));
+    if (!link)
+      return {};
+    Found found{module.rows.get(), module.rows->at(*link)};
+    found.start = *link - module.rows->entry() < start_bytes;
+    return found;
+  }
+
+  static void open(Module &module) {
+    module.opened = true;
+    auto main = module.files.open_main();
+    if (main && main->is_for_x86_64())
+      module.rows = std::make_unique<UnwindRows>(std::move(*main), module.files.open_debug());
+  }
+
+  std::vector<std::string> debug_directories_;
+  std::vector<Module> modules_;
+  std::map<Key, ModuleId> ids_;
+};
+
+} // namespace
+} // namespace symbolize
+
+std::unique_ptr<Unwinder> make_unwinder(std::vector<std::string> debug_directories) {
+  return std::make_unique<symbolize::ElfUnwinder>(std::move(debug_directories));
+}
+
+} // namespace tally

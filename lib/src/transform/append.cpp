@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <tally/stack_profile.h>
+
+#include "transform/stack_copier.h"
+
+namespace tally {
+
+Result<void> append(StackProfileBuilder &to, const StackProfile &from, uint64_t shift_ns) {
+  const auto same_types = [&] {
+    const auto ours = to.so_far().value_types(), theirs = from.value_types();
+    if (ours.size() != theirs.size())
+      return false;
+    for (size_t i = 0; i < ours.size(); ++i)
+      if (to.string(ours[i].type) != from.strings[theirs[i].type] ||
+          to.string(ours[i].unit) != from.strings[theirs[i].unit])
+        return false;
+    return true;
+  };
+  if (!same_types())
+    return fail(ErrorCode::invalid_input, "the two profiles have different value types");
+  // Ticks of different lengths are not converted: the resulting numbers would match no measurement.
+  const uint64_t period = to.so_far().period_ns;
+  const bool both = to.so_far().sample_count() > 0 && from.sample_count() > 0;
+  if (both && period != 0 && from.period_ns != 0 && period != from.period_ns)
+    return fail(
+        ErrorCode::invalid_input,
+        fmt::format("the two profiles were sampled at different rates: every {} ns and every "
+                    "{} ns",
+                    period, from.period_ns));
+  if (both && from.period_ns == 0)
+    to.set_period_ns(0); // unknown for some of the samples
+  else if (from.sample_count() > 0)
+    to.set_period_ns(both ? period : from.period_ns);
+
+  StackCopier copy(from, to);
+  const auto each = [](uint32_t count, auto take) {
+    for (uint32_t i = 0; i < count; ++i)
+      take(i);
+  };
+  // Copies everything, including entries that no sample refers to.
+  each(from.mappings().size(), [&](uint32_t i) { copy.mapping(static_cast<MappingId>(i)); });
+  each(from.functions().size(),
+       [&](uint32_t i) { copy.function(static_cast<SourceFunctionId>(i)); });
+  each(from.location_count(), [&](uint32_t i) { copy.location(static_cast<LocationId>(i)); });
+  each(from.stack_count(), [&](uint32_t i) { copy.stack(static_cast<StackId>(i)); });
+  each(from.threads().size(), [&](uint32_t i) { copy.thread(static_cast<ThreadId>(i)); });
+  const uint32_t parts_before =
+      to.so_far().parts().size() == 0
+          ? 0
+          : to.so_far().parts()[static_cast<PartId>(to.so_far().parts().size() - 1)].number;
+  std::vector<PartId> parts;
+  for (Part part : from.parts()) {
+    part.number += parts_before;
+    part.trigger = copy.text(part.trigger);
+    part.begin_ns += shift_ns;
+    part.end_ns += shift_ns;
+    parts.push_back(to.add_part(part));
+  }
+  for (size_t row = 0; row < from.sample_count(); ++row) {
+    const Sample sample = from.sample(row);
+    to.add_sample(copy.stack(sample.stack), copy.thread(sample.thread),
+                  sample.part == none<PartId> ? sample.part : parts[index_of(sample.part)],
+                  sample.values);
+  }
+  return {};
+}
+
+} // namespace tally

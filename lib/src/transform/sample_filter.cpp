@@ -1,0 +1,187 @@
+#include <tally/sample_filter.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "transform/cost_copy.h"
+#include "transform/stack_copier.h"
+
+namespace tally {
+
+namespace {
+
+class DistinctWords {
+public:
+  void add(std::string word) {
+    if (seen_.insert(word).second)
+      words_.push_back(std::move(word));
+  }
+  std::vector<std::string> take() { return std::move(words_); }
+
+private:
+  std::unordered_set<std::string> seen_;
+  std::vector<std::string> words_;
+};
+
+// Returns each thread by its name, or by its tid if it has no name: a profile may have hundreds.
+std::vector<std::string> known_threads(const StackProfile &profile) {
+  DistinctWords out;
+  for (const Thread &thread : profile.threads()) {
+    const std::string_view name = profile.strings[thread.name];
+    out.add(name.empty() ? std::to_string(thread.tid) : std::string(name));
+  }
+  return out.take();
+}
+
+template <class AnyProfile> std::vector<std::string> known_parts(const AnyProfile &profile) {
+  DistinctWords out;
+  for (const auto &part : profile.parts())
+    out.add(std::to_string(part.number));
+  return out.take();
+}
+
+tl::unexpected<Error> not_among(std::string option, std::string_view kind, std::string_view wanted,
+                                const std::vector<std::string> &known) {
+  if (known.empty())
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the profile does not distinguish {}s", kind), std::move(option));
+  constexpr size_t most = 8;
+  const size_t shown = std::min(known.size(), most);
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("there is no {} '{}' (there {}: {}{})", kind, wanted,
+                          known.size() == 1 ? "is" : "are",
+                          fmt::join(std::span(known).first(shown), ", "),
+                          shown < known.size() ? ", …" : ""),
+              std::move(option));
+}
+tl::unexpected<Error> no_thread(const SampleFilter &wanted, const std::vector<std::string> &known) {
+  return not_among("--thread", "thread", wanted.thread, known);
+}
+tl::unexpected<Error> no_part(const SampleFilter &wanted, const std::vector<std::string> &known) {
+  return not_among("--part", "part", std::to_string(*wanted.part), known);
+}
+tl::unexpected<Error> nothing_left(const SampleFilter &wanted) {
+  return fail(ErrorCode::no_data, wanted.part && !wanted.thread.empty()
+                                      ? fmt::format("thread '{}' has no samples in part {}",
+                                                    wanted.thread, *wanted.part)
+                                  : wanted.part
+                                      ? fmt::format("part {} has no samples", *wanted.part)
+                                      : fmt::format("thread '{}' has no samples", wanted.thread));
+}
+
+} // namespace
+
+Result<StackProfile> filter(const StackProfile &profile, const SampleFilter &wanted) {
+  std::vector<bool> threads, parts;
+  for (const Thread &thread : profile.threads())
+    threads.push_back(wanted.thread == profile.strings[thread.name] ||
+                      wanted.thread == std::to_string(thread.tid));
+  for (const Part &part : profile.parts())
+    parts.push_back(wanted.part == part.number);
+  if (!wanted.thread.empty() && std::ranges::find(threads, true) == threads.end())
+    return no_thread(wanted, known_threads(profile));
+  if (wanted.part && std::ranges::find(parts, true) == parts.end())
+    return no_part(wanted, known_parts(profile));
+
+  std::vector<size_t> rows;
+  std::vector<bool> used(profile.parts().size());
+  for (size_t row = 0; row < profile.sample_count(); ++row) {
+    const Sample sample = profile.sample(row);
+    if (!wanted.thread.empty() &&
+        (sample.thread == none<ThreadId> || !threads[index_of(sample.thread)]))
+      continue;
+    if (wanted.part && (sample.part == none<PartId> || !parts[index_of(sample.part)]))
+      continue;
+    rows.push_back(row);
+    if (sample.part != none<PartId>)
+      used[index_of(sample.part)] = true;
+  }
+  if (rows.empty() && !wanted.takes_all())
+    return nothing_left(wanted);
+
+  StackProfileBuilder out = builder_like(profile);
+  StackCopier copy(profile, out);
+  std::vector<PartId> new_parts(used.size(), none<PartId>);
+  for (uint32_t i = 0; i < used.size(); ++i) {
+    if (!used[i])
+      continue;
+    Part part = profile.parts()[static_cast<PartId>(i)];
+    part.trigger = copy.text(part.trigger);
+    new_parts[i] = out.add_part(part);
+  }
+  for (const size_t row : rows) {
+    const Sample sample = profile.sample(row);
+    out.add_sample(copy.stack(sample.stack), copy.thread(sample.thread),
+                   sample.part == none<PartId> ? sample.part : new_parts[index_of(sample.part)],
+                   sample.values);
+  }
+  return out.finish();
+}
+
+Result<CostProfile> filter(const CostProfile &profile, const SampleFilter &wanted) {
+  if (!wanted.thread.empty() && !std::ranges::any_of(profile.parts(), [&](const CostPart &part) {
+        return part.thread != 0 && std::to_string(part.thread) == wanted.thread;
+      }))
+    return no_thread(wanted, thread_words(profile));
+  if (wanted.part &&
+      std::ranges::find(profile.parts(), *wanted.part, &CostPart::number) == profile.parts().end())
+    return no_part(wanted, known_parts(profile));
+  std::vector<bool> kept;
+  for (const CostPart &part : profile.parts())
+    kept.push_back((wanted.thread.empty() || std::to_string(part.thread) == wanted.thread) &&
+                   (!wanted.part || part.number == *wanted.part));
+  if (std::ranges::find(kept, true) == kept.end() && !wanted.takes_all())
+    return nothing_left(wanted);
+  if (std::ranges::find(kept, false) == kept.end())
+    return profile;
+  // These are not sums of rows, so that a part's share of them is unknown.
+  if (profile.has_inclusive() || profile.has_exact_self())
+    return fail(ErrorCode::unsupported,
+                "the costs of functions are known only for all parts of this profile together",
+                wanted.part ? "--part" : "--thread");
+
+  const auto text = [&](StringId id) { return profile.strings[id]; };
+  CostProfileBuilder out;
+  out.set_creator(text(profile.creator));
+  for (const CostEvent &event : profile.events())
+    out.add_event(text(event.name), text(event.long_name), text(event.formula));
+  for (const CostEvent &event : profile.derived_events())
+    out.describe_event(text(event.name), text(event.long_name), text(event.formula));
+  copy_tables(profile, out);
+  std::vector<CostPartId> parts;
+  for (uint32_t i = 0; i < kept.size(); ++i)
+    parts.push_back(kept[i] ? copy_part(profile, profile.parts()[static_cast<CostPartId>(i)], out)
+                            : none<CostPartId>);
+  std::vector<uint64_t> costs(profile.events().size());
+  const auto as_they_are = [&](const CostTable &table) {
+    return [&](uint32_t row) {
+      table.get(row, costs);
+      return std::span<const uint64_t>(costs);
+    };
+  };
+  copy_blocks(profile, out, parts, as_they_are(profile.costs()), as_they_are(profile.call_costs()));
+  return out.finish();
+}
+
+std::vector<std::string> thread_words(const StackProfile &profile) {
+  DistinctWords out;
+  for (const Thread &thread : profile.threads()) {
+    if (const std::string_view name = profile.strings[thread.name]; !name.empty())
+      out.add(std::string(name));
+    out.add(std::to_string(thread.tid));
+  }
+  return out.take();
+}
+
+std::vector<std::string> thread_words(const CostProfile &profile) {
+  DistinctWords out;
+  for (const CostPart &part : profile.parts())
+    if (part.thread != 0)
+      out.add(std::to_string(part.thread));
+  return out.take();
+}
+
+} // namespace tally

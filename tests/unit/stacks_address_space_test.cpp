@@ -1,0 +1,155 @@
+#include <gtest/gtest.h>
+
+#include "collect/proc_info.h"
+#include "stacks/address_space.h"
+
+namespace tally::model_address_space_test {
+namespace {
+
+CodeRange range(uint64_t start, uint64_t limit, std::string path) {
+  return {start, limit, 0, 1, 2, std::move(path)};
+}
+
+std::string at(const AddressSpace &space, uint64_t pc) {
+  const uint32_t number = space.find(pc);
+  return number == AddressSpace::nowhere ? "-" : space.ranges()[number].path;
+}
+
+TEST(AddressSpace, FindsByHalfOpenRanges) {
+  AddressSpace space;
+  EXPECT_EQ(at(space, 0), "-");
+  space.map(range(100, 200, "a"));
+  space.map(range(300, 400, "b"));
+  EXPECT_EQ(at(space, 99), "-");
+  EXPECT_EQ(at(space, 100), "a");
+  EXPECT_EQ(at(space, 199), "a");
+  EXPECT_EQ(at(space, 200), "-");
+  EXPECT_EQ(at(space, 399), "b");
+  EXPECT_EQ(at(space, 400), "-");
+  EXPECT_EQ(at(space, ~uint64_t{0}), "-");
+}
+
+TEST(AddressSpace, NewRangesReplaceAndSplitOldOnes) {
+  AddressSpace space;
+  space.map(range(100, 200, "a"));
+  space.map(range(200, 300, "b"));
+  space.map(range(300, 400, "c"));
+  space.map(range(150, 350, "new"));
+  EXPECT_EQ(at(space, 149), "a");
+  EXPECT_EQ(at(space, 150), "new");
+  EXPECT_EQ(at(space, 250), "new");
+  EXPECT_EQ(at(space, 349), "new");
+  EXPECT_EQ(at(space, 350), "c");
+  space.map(range(200, 210, "hole"));
+  EXPECT_EQ(at(space, 199), "new");
+  EXPECT_EQ(at(space, 205), "hole");
+  EXPECT_EQ(at(space, 210), "new");
+  EXPECT_EQ(at(space, 399), "c");
+  space.map(range(0, 1000, "all"));
+  EXPECT_EQ(at(space, 120), "all");
+  EXPECT_EQ(at(space, 999), "all");
+}
+
+// Compares with a table of single addresses.
+TEST(AddressSpace, AgreesWithATableOfAddresses) {
+  AddressSpace space;
+  std::vector<std::string> plain(256, "-");
+  uint32_t state = 12345;
+  const auto next = [&](uint32_t below) {
+    state = state * 1664525 + 1013904223;
+    return (state >> 16) % below;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    const uint64_t start = next(250), limit = start + 1 + next(static_cast<uint32_t>(255 - start));
+    const std::string path = "m" + std::to_string(next(40));
+    if (next(100) == 0) {
+      space.reset();
+      plain.assign(256, "-");
+    }
+    space.map(range(start, limit, path));
+    for (uint64_t i = start; i < limit; ++i)
+      plain[i] = path;
+    for (uint64_t i = 0; i < 256; ++i)
+      ASSERT_EQ(at(space, i), plain[i]) << "round " << round << " at " << i;
+  }
+}
+
+TEST(AddressSpace, KeepsNumbersAndSharesThoseOfEqualRanges) {
+  AddressSpace space;
+  space.map(range(100, 200, "a"));
+  const uint32_t a = space.find(150);
+  const uint64_t generation = space.generation();
+  space.map(range(100, 200, "a")); // both /proc and a record may report it
+  EXPECT_EQ(space.generation(), generation);
+  space.map(range(100, 200, "b"));
+  EXPECT_NE(space.find(150), a);
+  EXPECT_NE(space.generation(), generation);
+  EXPECT_EQ(space.ranges()[a].path, "a");
+  space.reset();
+  EXPECT_EQ(space.find(150), AddressSpace::nowhere);
+  space.map(range(100, 200, "a"));
+  EXPECT_EQ(space.find(150), a);
+  EXPECT_EQ(space.ranges().size(), 2u);
+  space.map(range(200, 200, "empty"));
+  EXPECT_EQ(space.ranges().size(), 2u);
+}
+
+TEST(AddressSpace, TakesTheFirstFileAsTheProgram) {
+  AddressSpace space;
+  EXPECT_EQ(space.program(), AddressSpace::nowhere);
+  space.map(range(900, 950, "[vdso]"));
+  space.map(range(960, 970, "//anon"));
+  space.map(range(100, 200, "/bin/x"));
+  space.map(range(300, 400, "/lib/y"));
+  EXPECT_EQ(space.ranges()[space.program()].path, "/bin/x");
+}
+
+TEST(ProcMaps, KeepsOnlyExecutableLines) {
+  const auto ranges = parse_maps(
+      "55d0c2a00000-55d0c2a02000 r--p 00000000 08:01 1234                       /bin/cat\n"
+      "55d0c2a02000-55d0c2a07000 r-xp 00002000 08:01 1234                       /bin/cat\n"
+      "7f0000000000-7f0000001000 rwxp 00000000 00:00 0 \n"
+      "7f0000002000-7f0000003000 r-xs 00000000 00:05 9                          /a b (deleted)\n"
+      "7ffd00000000-7ffd00002000 r-xp 00000000 00:00 0                          [vdso]\n"
+      "garbage\n"
+      "7ffd00000000-7ffd00002000 r-xp\n"
+      "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]");
+  ASSERT_EQ(ranges.size(), 5u);
+  EXPECT_EQ(ranges[0].start, 0x55d0c2a02000u);
+  EXPECT_EQ(ranges[0].limit, 0x55d0c2a07000u);
+  EXPECT_EQ(ranges[0].file_offset, 0x2000u);
+  EXPECT_EQ(ranges[0].inode, 1234u);
+  EXPECT_EQ(ranges[0].device, 0x801u);
+  EXPECT_EQ(ranges[0].path, "/bin/cat");
+  EXPECT_EQ(ranges[1].path, "//anon");
+  EXPECT_EQ(ranges[2].path, "/a b (deleted)");
+  EXPECT_EQ(ranges[3].path, "[vdso]");
+  EXPECT_EQ(ranges[4].path, "[vsyscall]");
+}
+
+TEST(ProcInfo, ParsesListsAndStatus) {
+  EXPECT_EQ(parse_cpu_list("0-3,8\n"), (std::vector<int>{0, 1, 2, 3, 8}));
+  EXPECT_EQ(parse_cpu_list("0"), (std::vector<int>{0}));
+  EXPECT_TRUE(parse_cpu_list("").empty());
+  EXPECT_TRUE(parse_cpu_list("x,-1,0-99999999999").empty());
+  const ProcessStatus status =
+      parse_status("Name:\tState: x\nState:\tZ (zombie)\nTgid:\t12\nTracerPid:\t34\n"
+                   "Uid:\t1000\t0\t0\t0\nThreads:\t3\nCapEff:\t000001ffffffffff\nSeccomp:\t2\n");
+  EXPECT_EQ(status.tgid, 12);
+  EXPECT_EQ(status.tracer, 34);
+  EXPECT_EQ(status.real_uid, 1000u);
+  EXPECT_EQ(status.threads, 3);
+  EXPECT_EQ(status.cap_effective, 0x1ffffffffffu);
+  EXPECT_EQ(status.seccomp, 2);
+  EXPECT_EQ(status.state, 'Z');
+  EXPECT_FALSE(online_cpus().empty());
+  const auto times = parse_cpu_times("12 (a) b) S 1 2 3 4 5 6 7 8 9 10 1234 56 0 0 20 0 1\n");
+  ASSERT_TRUE(times);
+  EXPECT_EQ(times->user, 1234u);
+  EXPECT_EQ(times->system, 56u);
+  EXPECT_FALSE(parse_cpu_times("12 (a) S 1 2 3 4 5 6 7 8 9 10 1234"));
+  EXPECT_FALSE(parse_cpu_times("12"));
+}
+
+} // namespace
+} // namespace tally::model_address_space_test

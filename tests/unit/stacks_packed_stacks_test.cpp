@@ -1,0 +1,155 @@
+// Tests that packed stacks are unpacked unchanged. The oracle counts with maps.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "random_profile.h"
+#include "stacks/code_places.h"
+#include "stacks/packed_stacks.h"
+#include "stacks/truncation_mark.h"
+
+namespace tally::model_packed_stacks_test {
+namespace {
+
+using Frames = std::vector<uint32_t>; // outermost first
+using Counts = std::map<std::tuple<Frames, uint32_t, uint32_t>, int64_t>;
+
+// Returns a profile with threads and parts by number, so that their ids are valid.
+StackProfileBuilder empty_profile(uint32_t threads, uint32_t parts, uint32_t frames) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  for (uint32_t i = 0; i < threads; ++i)
+    builder.add_thread(1, static_cast<int32_t>(i + 1), "");
+  for (uint32_t i = 0; i < parts; ++i)
+    builder.add_part({i + 1, {}, 0, 0});
+  const MappingId mapping = builder.add_mapping({0, 1 << 20, 0, {}, {}, 0, 0, 0, false});
+  for (uint32_t i = 0; i < frames; ++i)
+    builder.add_location(mapping, i);
+  return builder;
+}
+
+Counts counts_of(const PackedStacks &stacks, uint32_t threads, uint32_t parts, uint32_t frames) {
+  StackProfileBuilder builder = empty_profile(threads, parts, frames);
+  EXPECT_TRUE(stacks.pour(builder, [](uint32_t frame) { return static_cast<LocationId>(frame); }));
+  const auto profile = builder.finish();
+  EXPECT_TRUE(profile);
+  Counts counts;
+  for (size_t row = 0; row < profile->sample_count(); ++row) {
+    const Sample sample = profile->sample(row);
+    Frames path;
+    for (StackId at = sample.stack; at != none<StackId>; at = profile->stack_caller(at))
+      path.push_back(index_of(profile->stack_location(at)));
+    std::ranges::reverse(path);
+    counts[{path, index_of(sample.thread), index_of(sample.part)}] += sample.values[0];
+  }
+  return counts;
+}
+
+TEST(PackedStacks, AreUnpackedUnchanged) {
+  Random random(7);
+  for (int round = 0; round < 60; ++round) {
+    // A merge after every few nodes, so that every shape meets every other one.
+    PackedStacks stacks(static_cast<uint32_t>(2 + pick(random, 40)));
+    const auto threads = static_cast<uint32_t>(1 + pick(random, 3));
+    const auto parts = static_cast<uint32_t>(1 + pick(random, 3));
+    const auto frames = static_cast<uint32_t>(1 + pick(random, round % 2 ? 5 : 400));
+    const uint64_t depth = 1 + pick(random, 12);
+    Counts expected;
+    Frames path;
+    for (int i = 0; i < 600; ++i) {
+      path.resize(pick(random, std::min<uint64_t>(depth, path.size() + 1)));
+      for (uint64_t more = pick(random, depth); more > 0; --more)
+        path.push_back(static_cast<uint32_t>(pick(random, frames)));
+      const auto thread = static_cast<uint32_t>(pick(random, threads));
+      const auto part = static_cast<uint32_t>(pick(random, parts));
+      const auto ticks = static_cast<int64_t>(1 + pick(random, 300));
+      stacks.add(path, static_cast<ThreadId>(thread), static_cast<PartId>(part), ticks);
+      expected[{path, thread, part}] += ticks;
+    }
+    ASSERT_EQ(counts_of(stacks, threads, parts, frames), expected) << "round " << round;
+    // Unpacking changes nothing.
+    ASSERT_EQ(counts_of(stacks, threads, parts, frames), expected) << "round " << round;
+  }
+}
+
+TEST(PackedStacks, UseMemoryForDistinctStacksOnly) {
+  Random random(3);
+  std::vector<Frames> paths(3000);
+  for (Frames &path : paths)
+    for (int i = 0; i < 20; ++i)
+      path.push_back(static_cast<uint32_t>(pick(random, 20'000)));
+  PackedStacks stacks;
+  const auto add_all = [&] {
+    for (const Frames &path : paths)
+      stacks.add(path, ThreadId{0}, PartId{0}, 1);
+  };
+  add_all();
+  const size_t once = stacks.memory_bytes();
+  for (int i = 0; i < 9; ++i)
+    add_all();
+  EXPECT_LT(stacks.memory_bytes(), once * 3 / 2);
+  const Counts counts = counts_of(stacks, 1, 1, 20'000);
+  EXPECT_EQ(counts.size(), paths.size());
+  for (const auto &[key, ticks] : counts)
+    EXPECT_EQ(ticks, 10);
+  // Sixty thousand nodes of random frames compress badly; hashing would take 16 bytes or more for
+  // each.
+  EXPECT_LT(once, 60'000u * 12);
+}
+
+TEST(PackedStacks, RefuseASumBeyond64Bits) {
+  PackedStacks stacks(2);
+  const Frames path{1, 2, 3};
+  stacks.add(path, ThreadId{0}, PartId{0}, std::numeric_limits<int64_t>::max());
+  stacks.add(path, ThreadId{0}, PartId{0}, 1);
+  StackProfileBuilder builder = empty_profile(1, 1, 5);
+  const auto poured =
+      stacks.pour(builder, [](uint32_t frame) { return static_cast<LocationId>(frame); });
+  ASSERT_FALSE(poured);
+  EXPECT_EQ(poured.error().code, ErrorCode::overflow);
+}
+
+TEST(CodePlaces, KeepTheRangeAtTheTimeOfTheSample) {
+  AddressSpace space;
+  space.map({0x1000, 0x3000, 0, 1, 1, "a"});
+  CodePlaces places(space);
+  const std::vector<uint64_t> chain{0x1800, 0x2000, cut_mark(StackEnd::damaged)};
+  const auto numbers = [&] {
+    const auto found = places.numbers_of(chain);
+    return std::vector<uint32_t>(found.begin(), found.end());
+  };
+  const auto before = numbers();
+  ASSERT_EQ(before.size(), 3u);
+  EXPECT_EQ(numbers(), before);
+  EXPECT_EQ(places.size(), 3u);
+  EXPECT_EQ(places[before[0]].pc, cut_mark(StackEnd::damaged));
+  EXPECT_EQ(places[before[0]].range, AddressSpace::nowhere);
+  EXPECT_EQ(places[before[1]].pc, 0x2000u);
+  EXPECT_EQ(places[before[2]].pc, 0x1800u);
+  space.map({0x1000, 0x2000, 0, 1, 2, "b"});
+  const auto after = numbers();
+  EXPECT_EQ(after[1], before[1]);
+  EXPECT_NE(after[2], before[2]); // the address belongs to another file now
+  EXPECT_EQ(places[after[2]].pc, 0x1800u);
+  EXPECT_EQ(space.ranges()[places[after[2]].range].path, "b");
+  EXPECT_EQ(space.ranges()[places[before[2]].range].path, "a");
+}
+
+// An offset in a mapping of terabytes leaves no room for the mapping's number beside it.
+TEST(CodePlaces, OmitTheNumberOfAHugeRange) {
+  AddressSpace space;
+  space.map({0, uint64_t{1} << 46, 0, 0, 0, "//anon"});
+  CodePlaces places(space);
+  const std::vector<uint64_t> chain{uint64_t{1} << 45, 64};
+  const auto found = places.numbers_of(chain);
+  EXPECT_EQ(places[found[1]].pc, uint64_t{1} << 45);
+  EXPECT_EQ(places[found[1]].range, AddressSpace::nowhere);
+  EXPECT_EQ(places[found[0]].range, 0u);
+}
+
+} // namespace
+} // namespace tally::model_packed_stacks_test

@@ -1,0 +1,184 @@
+// Tests registers and chains of samples as the kernel writes them.
+#include <array>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "stacks/perf_chain.h"
+
+namespace tally::model_perf_chain_test {
+namespace {
+
+// The order of asm/perf_regs.h: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 … r15.
+constexpr uint64_t general = 0xff01ff;
+constexpr uint64_t with_flags = 0xff0fff; // perf's own mask
+
+struct Sampled {
+  std::vector<uint64_t> words;
+  PerfLayout layout;
+  PerfSample sample;
+
+  Sampled(uint64_t mask, uint64_t abi) {
+    layout.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER;
+    layout.regs_user = mask;
+    for (unsigned number = 0; number < 64; ++number)
+      if ((mask >> number & 1) != 0)
+        words.push_back(1000 + number);
+    sample.regs_abi = abi;
+    sample.regs = PerfWords(std::as_bytes(std::span(words)));
+    sample.ip = 77;
+  }
+};
+
+TEST(PerfChain, NumbersRegistersAsDwarfDoes) {
+  for (const uint64_t mask : {general, with_flags}) {
+    Sampled at(mask, PERF_SAMPLE_REGS_ABI_64);
+    Registers registers;
+    ASSERT_TRUE(read_registers(at.layout, at.sample, registers));
+    // psABI, figure 3.36: rax rdx rcx rbx rsi rdi rbp rsp r8 … r15, return address.
+    const std::array<uint64_t, 17> expected{1000, 1003, 1002, 1001, 1004, 1005, 1006, 1007, 1016,
+                                            1017, 1018, 1019, 1020, 1021, 1022, 1023, 1008};
+    EXPECT_EQ(registers.value, expected);
+    EXPECT_EQ(registers.pc(), 1008u);
+    EXPECT_EQ(registers.sp(), 1007u);
+    EXPECT_EQ(registers.fp(), 1006u);
+  }
+}
+
+TEST(PerfChain, RefusesOtherRegisters) {
+  Registers registers;
+  Sampled of_kernel(general, PERF_SAMPLE_REGS_ABI_NONE);
+  EXPECT_FALSE(read_registers(of_kernel.layout, of_kernel.sample, registers));
+  Sampled of_32_bits(general, PERF_SAMPLE_REGS_ABI_32);
+  EXPECT_FALSE(read_registers(of_32_bits.layout, of_32_bits.sample, registers));
+  Sampled few(general & ~uint64_t{0x10}, PERF_SAMPLE_REGS_ABI_64);
+  EXPECT_FALSE(read_registers(few.layout, few.sample, registers));
+  Sampled arm(0x1ffffffff, PERF_SAMPLE_REGS_ABI_64);
+  EXPECT_FALSE(read_registers(arm.layout, arm.sample, registers));
+  Sampled short_record(general, PERF_SAMPLE_REGS_ABI_64);
+  short_record.sample.regs = PerfWords(std::as_bytes(std::span(short_record.words).first(3)));
+  EXPECT_FALSE(read_registers(short_record.layout, short_record.sample, registers));
+}
+
+TEST(PerfChain, FindsTheProgramsPc) {
+  Sampled at(general, PERF_SAMPLE_REGS_ABI_64);
+  EXPECT_EQ(user_pc(at.layout, at.sample), 77u);
+  at.sample.in_kernel = true;
+  EXPECT_EQ(user_pc(at.layout, at.sample), 1008u);
+  Sampled only_pc(0x100, PERF_SAMPLE_REGS_ABI_32);
+  only_pc.sample.in_kernel = true;
+  EXPECT_EQ(user_pc(only_pc.layout, only_pc.sample), 1008u);
+  Sampled arms_pc(uint64_t{1} << 32, PERF_SAMPLE_REGS_ABI_64);
+  arms_pc.sample.in_kernel = true;
+  EXPECT_EQ(user_pc(arms_pc.layout, arms_pc.sample), 1032u);
+  Sampled nothing(0, PERF_SAMPLE_REGS_ABI_NONE);
+  nothing.sample.in_kernel = true;
+  EXPECT_EQ(user_pc(nothing.layout, nothing.sample), 0u);
+}
+
+TEST(PerfChain, FollowsOnlyTheUserModePart) {
+  AddressSpace space;
+  space.map({0x1000, 0x2000, 0, 1, 1, "program"});
+  CallChain chain(0, nullptr, space);
+  const std::vector<uint64_t> words{static_cast<uint64_t>(PERF_CONTEXT_KERNEL),
+                                    0xffffffff81000000,
+                                    static_cast<uint64_t>(PERF_CONTEXT_USER),
+                                    0x1800,
+                                    0x1101,
+                                    static_cast<uint64_t>(PERF_CONTEXT_GUEST),
+                                    0x1900,
+                                    static_cast<uint64_t>(PERF_CONTEXT_USER),
+                                    0x1201,
+                                    0x5001, // not code: the chain is wrong from here on
+                                    0x1301};
+  PerfSample sample;
+  sample.chain = PerfWords(std::as_bytes(std::span(words)));
+  follow(sample, chain);
+  const std::vector<uint64_t> expected{0x1800, 0x1100, 0x1200};
+  EXPECT_EQ(std::vector<uint64_t>(chain.pcs().begin(), chain.pcs().end()), expected);
+}
+
+class Cuts : public Unwinder {
+public:
+  std::vector<uint64_t> chain;
+  StackEnd end = StackEnd::copy_short;
+  ModuleId module(const ModuleKey &) override { return {}; }
+  StackEnd unwind(const UnwindInput &, std::vector<uint64_t> &pcs) override {
+    pcs = chain;
+    return end;
+  }
+};
+
+class Splice : public ::testing::Test {
+protected:
+  Splice() { space.map({0x1000, 0x9000, 0, 0, 0, "program", {}}); }
+  // Returns the chain spliced from ours and the kernel's, without the truncation marker.
+  std::vector<uint64_t> spliced(std::vector<uint64_t> ours, std::vector<uint64_t> theirs,
+                                size_t asked = 0) {
+    unwinder.chain = std::move(ours);
+    chain.clear();
+    chain.unwind({}, {}, asked);
+    theirs.insert(theirs.begin(), static_cast<uint64_t>(PERF_CONTEXT_USER));
+    PerfSample sample;
+    sample.chain = PerfWords(std::as_bytes(std::span(theirs)));
+    const size_t came = splice(sample, chain);
+    std::vector<uint64_t> out(chain.pcs().begin(), chain.pcs().end());
+    if (unwinder.end != StackEnd::complete) {
+      // If the stack dump is smaller than requested, nothing indicates that the stack is deeper.
+      EXPECT_EQ(out.back(), cut_mark(asked > 0 ? StackEnd::unreadable : unwinder.end));
+      out.pop_back();
+    }
+    EXPECT_EQ(out.size(), unwinder.chain.size() + came);
+    return out;
+  }
+  Cuts unwinder;
+  AddressSpace space;
+  CallChain chain{0, &unwinder, space};
+};
+
+using Pcs = std::vector<uint64_t>;
+
+TEST_F(Splice, ContinuesWhereBothAgree) {
+  EXPECT_EQ(spliced({0x1000, 0x2000, 0x3000}, {0x1000, 0x2001, 0x3001, 0x4001, 0x5001}),
+            (Pcs{0x1000, 0x2000, 0x3000, 0x4000, 0x5000}));
+}
+
+TEST_F(Splice, DoesNotCallAShortenedDumpTooSmall) {
+  EXPECT_EQ(spliced({0x1000, 0x2000, 0x3000}, {0x1000, 0x2001, 0x3001, 0x4001}, 8192),
+            (Pcs{0x1000, 0x2000, 0x3000, 0x4000}));
+}
+
+TEST_F(Splice, KeepsTheCallerOfALeafWithoutAFrame) {
+  EXPECT_EQ(spliced({0x1000, 0x2000, 0x3000, 0x4000}, {0x1000, 0x3001, 0x4001, 0x5001}),
+            (Pcs{0x1000, 0x2000, 0x3000, 0x4000, 0x5000}));
+}
+
+TEST_F(Splice, IgnoresASingleMatchingFrame) {
+  const Pcs ours{0x1000, 0x2000, 0x3000};
+  EXPECT_EQ(spliced(ours, {0x1000, 0x3001, 0x4001}), ours);
+  EXPECT_EQ(spliced(ours, {0x1000}), ours);
+  EXPECT_EQ(spliced(ours, {}), ours);
+}
+
+TEST_F(Splice, EndsAtAnAddressThatIsNotCode) {
+  EXPECT_EQ(spliced({0x1000, 0x2000}, {0x1000, 0x2001, 0x3001, 0x100000, 0x4001}),
+            (Pcs{0x1000, 0x2000, 0x3000}));
+}
+
+TEST_F(Splice, MatchesTheDeepestFrameOfRecursion) {
+  EXPECT_EQ(
+      spliced({0x1000, 0x2000, 0x2000, 0x2000}, {0x1000, 0x2001, 0x2001, 0x2001, 0x2001, 0x3001}),
+      (Pcs{0x1000, 0x2000, 0x2000, 0x2000, 0x2000, 0x3000}));
+}
+
+TEST_F(Splice, LeavesOtherChainsUnchanged) {
+  unwinder.end = StackEnd::complete;
+  EXPECT_EQ(spliced({0x1000, 0x2000}, {0x1000, 0x2001, 0x3001}), (Pcs{0x1000, 0x2000}));
+  unwinder.end = StackEnd::no_rule;
+  EXPECT_EQ(spliced({0x1000, 0x2000}, {0x1000, 0x2001, 0x3001}), (Pcs{0x1000, 0x2000}));
+}
+
+} // namespace
+} // namespace tally::model_perf_chain_test
