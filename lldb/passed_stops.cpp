@@ -25,7 +25,7 @@ std::string real_path(lldb::SBFileSpec file) {
   return real ? real.get() : "";
 }
 
-StopPlace place_of(lldb::SBBreakpointLocation &location) {
+BreakpointLocation place_of(lldb::SBBreakpointLocation &location) {
   lldb::SBAddress address = location.GetAddress();
   lldb::SBSection section = address.GetSection();
   if (section.IsValid())
@@ -37,8 +37,8 @@ StopPlace place_of(lldb::SBBreakpointLocation &location) {
 
 } // namespace
 
-std::vector<StopPlace> passed_stops(lldb::SBTarget target) {
-  std::vector<StopPlace> out;
+std::vector<BreakpointLocation> passed_stops(lldb::SBTarget target) {
+  std::vector<BreakpointLocation> out;
   for (uint32_t i = 0; i < target.GetNumBreakpoints(); ++i) {
     lldb::SBBreakpoint breakpoint = target.GetBreakpointAtIndex(i);
     if (!breakpoint.IsEnabled())
@@ -48,7 +48,7 @@ std::vector<StopPlace> passed_stops(lldb::SBTarget target) {
       lldb::SBBreakpointLocation location = breakpoint.GetLocationAtIndex(static_cast<uint32_t>(k));
       if (!location.IsEnabled() || !(all || may_be_passed(location)))
         continue;
-      if (StopPlace place = place_of(location); place.address != 0)
+      if (BreakpointLocation place = place_of(location); place.address != 0)
         out.push_back(std::move(place));
     }
   }

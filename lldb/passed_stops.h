@@ -9,14 +9,14 @@
 
 namespace tally_lldb {
 
-// A tally_place that owns its text.
-struct StopPlace {
+// A tally_location that owns its text.
+struct BreakpointLocation {
   std::string file;
   uint64_t address = 0;
 };
 
 // Returns the addresses for tally_session_set_passed_stops(). They are offsets in files where the
 // file is known, because run-time addresses are unknown before a launch.
-std::vector<StopPlace> passed_stops(lldb::SBTarget target);
+std::vector<BreakpointLocation> passed_stops(lldb::SBTarget target);
 
 } // namespace tally_lldb

@@ -89,12 +89,12 @@ Outcome Session::event(const Event &event, Performer &performer) {
   return perform(error, reply, performer);
 }
 
-void Session::set_passed_stops(const std::vector<StopPlace> &places) {
+void Session::set_passed_stops(const std::vector<BreakpointLocation> &places) {
   const std::lock_guard lock(mutex_);
   if (!handle_)
     return;
-  std::vector<tally_place> told;
-  for (const StopPlace &place : places)
+  std::vector<tally_location> told;
+  for (const BreakpointLocation &place : places)
     told.push_back({place.file.c_str(), place.address});
   if (tally_error *const error =
           library_.tally_session_set_passed_stops(handle_, told.data(), told.size(), 0))

@@ -64,7 +64,7 @@ public:
   Outcome tick(const std::vector<SeenThread> &seen, Performer &performer);
   int32_t sampled_pid();
   bool is_armed();
-  void set_passed_stops(const std::vector<StopPlace> &places);
+  void set_passed_stops(const std::vector<BreakpointLocation> &places);
   void set_width(uint32_t columns);
   void set_disassembly_flavor(const char *flavor);
   void set_style(const char *role, const char *sgr);

@@ -56,8 +56,8 @@ class Hit(ctypes.Structure):
     ]
 
 
-class Place(ctypes.Structure):
-    """Mirrors tally_place."""
+class Location(ctypes.Structure):
+    """Mirrors tally_location."""
 
     _fields_ = [
         ("file", c_char_p),
@@ -155,7 +155,7 @@ FUNCTIONS = [
     ("tally_sigint_watch", [c_int], None),
     ("tally_sigint_seen", [], c_int),
     ("tally_session_region_hit", [_handle, POINTER(Hit)], c_uint64),
-    ("tally_session_set_passed_stops", [_handle, POINTER(Place), c_size_t, c_int],
+    ("tally_session_set_passed_stops", [_handle, POINTER(Location), c_size_t, c_int],
      _handle),
     ("tally_session_complete", [_handle, _text, _out], _handle),
     ("tally_session_symbol_to_complete", [_handle, _text], _text),
@@ -240,9 +240,9 @@ def stacks(seen: Sequence[Tuple[int, bytes, Sequence[int]]]):
     ])
 
 
-def places(addresses: Sequence[int]):
-    """Returns an array of Place, built from run-time addresses."""
-    return (Place * len(addresses))(*[Place(None, address) for address in addresses])
+def locations(addresses: Sequence[int]):
+    """Returns an array of Location, built from run-time addresses."""
+    return (Location * len(addresses))(*[Location(None, address) for address in addresses])
 
 
 def count() -> c_size_t:

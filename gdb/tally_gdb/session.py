@@ -114,7 +114,7 @@ class Session:
         replace the previous ones."""
         if self._handle is not None:
             self._check(self._lib.tally_session_set_passed_stops(
-                self._handle, _abi.places(addresses), len(addresses), 1))
+                self._handle, _abi.locations(addresses), len(addresses), 1))
 
     @property
     def sampled_pid(self) -> int:

@@ -395,9 +395,9 @@ Result<void> run(const RecordArguments &options) {
   say(fmt::format("tally: {}; {} in {:.2f} s of CPU time, {} lost; wrote {}", end,
                   counted(status.samples, "samples"), static_cast<double>(status.cpu_ns) * 1e-9,
                   status.lost, path));
-  if (status.cut_stacks > status.samples / 20)
-    say(fmt::format("tally: {} of {} stacks are cut; `tally tree` shows why", status.cut_stacks,
-                    status.samples));
+  if (status.truncated_stacks > status.samples / 20)
+    say(fmt::format("tally: {} of {} stacks are truncated; `tally tree` shows why",
+                    status.truncated_stacks, status.samples));
   if (!status.kernel_included)
     say(fmt::format("tally: user code only: the kernel's part, {:.2f} s, was not sampled "
                     "(unprivileged)",

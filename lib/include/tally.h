@@ -225,11 +225,11 @@ typedef struct tally_hit {
 } tally_hit;
 
 /* An address of the program. */
-typedef struct tally_place {
+typedef struct tally_location {
   const char *file; /* "" or NULL: `address` is a run-time address. Otherwise `address` is an offset
                        in this file, whose path is absolute and has no symbolic links */
   uint64_t address;
-} tally_place;
+} tally_location;
 
 enum tally_tick_kind {
   TALLY_TICK_OURS = 0,  /* a stop that the session requested: report the stacks */
@@ -326,7 +326,7 @@ TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_
  * process executes another program. `steps_by_copy` is 1 if the debugger steps over a breakpoint by
  * executing a copy of the instruction at the program's entry point (GDB's displaced stepping). */
 TALLY_API tally_error *tally_session_set_passed_stops(tally_session *session,
-                                                      const tally_place *places, size_t count,
+                                                      const tally_location *places, size_t count,
                                                       int steps_by_copy);
 /* Completes the last word of `line`, the text after the word `profile`. Column: word, which holds
  * the possible whole words, sorted. */

@@ -113,7 +113,7 @@ class Counts(unittest.TestCase):
         run = self.split_is_right("spin7030_threads", "0.5")
         self.assert_delivered(run, 1000, 0.9)
         # Stacks of threads are unwound to libc's outermost frame, which has different names.
-        cut = [stack for stack in run.stacks if "[cut" in stack and "seventy" in stack]
+        cut = [stack for stack in run.stacks if "[truncated" in stack and "seventy" in stack]
         self.assertEqual(cut, [], run.stacks)
 
     def test_threads_that_come_and_go(self) -> None:

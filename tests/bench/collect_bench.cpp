@@ -137,7 +137,7 @@ int sample(uint32_t hz, const char *mode, char **command) {
               stopped - before, started - before, ran - started, stopped - ran,
               static_cast<unsigned long long>(s.samples), static_cast<unsigned long long>(s.lost),
               static_cast<double>(s.cpu_ns) * 1e-9, static_cast<unsigned long long>(s.memory_bytes),
-              s.ring_bytes, s.stack_bytes, static_cast<unsigned long long>(s.cut_stacks),
+              s.ring_bytes, s.stack_bytes, static_cast<unsigned long long>(s.truncated_stacks),
               cpu_of(used));
   return s.problem.empty() ? 0 : 1;
 }

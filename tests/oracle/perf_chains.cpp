@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
   const auto &profile = std::get<StackProfile>(read->profile);
   const auto name = [&](LocationId id) {
     const Location at = profile.location(id);
-    if (at.mapping == none<MappingId> || !at.lines.empty()) { // "[kernel]", "[cut: …]"
+    if (at.mapping == none<MappingId> || !at.lines.empty()) { // "[kernel]", "[truncated: …]"
       std::string words =
           at.lines.empty()
               ? fmt::format("{:#x}", at.address)

@@ -47,7 +47,7 @@ Chains = collections.Counter  # of (tid, chain)
 
 
 def cut_of(chain: Chain) -> str:
-    return chain[-1] if chain and chain[-1].startswith("[cut") else ""
+    return chain[-1] if chain and chain[-1].startswith("[truncated") else ""
 
 
 class PerfScript(unittest.TestCase):

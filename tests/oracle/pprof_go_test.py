@@ -104,10 +104,12 @@ class GoCase(ProfileCase):
         return {name: (rows[0][name], cum) for name, cum in rows[1].items() if cum}
 
     def rows(self, path: str, *more: str) -> dict:
-        out = {}
+        """Returns name -> (self, inclusive). Functions of several objects may share a name, such as
+        the _start of a program and of the dynamic loader; pprof adds these up."""
+        out: dict = {}
         for row in self.report(path, *more)["functions"]:
-            self.assertNotIn(row["name"], out)
-            out[row["name"]] = (row["self"][0], row["inclusive"][0])
+            own, inclusive = out.get(row["name"], (0, 0))
+            out[row["name"]] = (own + row["self"][0], inclusive + row["inclusive"][0])
         return out
 
     def raw(self, path: str) -> dict:

@@ -3,7 +3,7 @@
 
 Needs TALLY_SYMBOLIZE_BENCH, the program of tests/bench that symbolizes addresses. For each way to
 compile a program, random addresses of its .text must give the same functions, files and lines,
-with inlined frames. Differences that FORMAT.md of lib/src/symbolize explains are counted by reason;
+with inlined frames. Differences that lib/src/symbolize/README.md explains are counted by reason;
 others may be at most 0.5 %.
 """
 import collections

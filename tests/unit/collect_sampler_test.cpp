@@ -213,7 +213,7 @@ public:
     }
     const bool cut = calls % 2 != 0;
     deeper += cut || pcs.size() > 1; // the marker of a truncated stack is a caller, too
-    return cut ? StackEnd::copy_short : StackEnd::complete;
+    return cut ? StackEnd::dump_too_short : StackEnd::complete;
   }
   int calls = 0, mapped = 0, wrong = 0, returned = 0, modules = 0, deeper = 0;
 
@@ -244,7 +244,7 @@ TEST(CollectUnwind, PassesRegistersAndStackToTheUnwinder) {
   EXPECT_EQ(unwinder.modules, unwinder.mapped);
   EXPECT_EQ(unwinder.wrong, 0);
   EXPECT_GE(unwinder.returned, unwinder.calls / 2);
-  EXPECT_GE(status.cut_stacks, static_cast<uint64_t>(unwinder.calls / 2));
+  EXPECT_GE(status.truncated_stacks, static_cast<uint64_t>(unwinder.calls / 2));
   const auto profile = sampler->snapshot("exit", 0, 1);
   ASSERT_TRUE(profile);
   int64_t with_caller = 0;
@@ -276,7 +276,7 @@ public:
   StackEnd unwind(const UnwindInput &input, std::vector<uint64_t> &pcs) override {
     pcs.push_back(input.registers.pc());
     copied = input.stack.size();
-    return copied <= (16 << 10) ? StackEnd::copy_short : StackEnd::complete;
+    return copied <= (16 << 10) ? StackEnd::dump_too_short : StackEnd::complete;
   }
   size_t copied = 0;
 };
@@ -313,7 +313,7 @@ TEST(CollectUnwind, StackDumpsGrowAtAStopIfStacksAreTruncated) {
     if (begun.stack_bytes < (16U << 10))
       GTEST_SKIP() << "too little memory may be locked here";
     EXPECT_EQ(begun.stack_bytes, 16U << 10);
-    EXPECT_EQ(begun.cut_stacks, begun.samples);
+    EXPECT_EQ(begun.truncated_stacks, begun.samples);
     const SamplerStatus stopped = stop("first", 0, 1);
     if (fixed == 0 && stopped.stack_bytes == begun.stack_bytes)
       GTEST_SKIP() << "too little memory may be locked here";
@@ -322,7 +322,7 @@ TEST(CollectUnwind, StackDumpsGrowAtAStopIfStacksAreTruncated) {
     EXPECT_GE(stopped.cpu_ns, begun.cpu_ns);
     EXPECT_GE(stopped.samples, begun.samples);
     const SamplerStatus later = samples_past(stopped.samples);
-    EXPECT_EQ(later.cut_stacks, fixed != 0 ? later.samples : stopped.cut_stacks)
+    EXPECT_EQ(later.truncated_stacks, fixed != 0 ? later.samples : stopped.truncated_stacks)
         << unwinder->copied << " bytes";
     EXPECT_GT(later.cpu_ns, stopped.cpu_ns);
     EXPECT_EQ(later.lost, 0u);

@@ -370,23 +370,24 @@ TEST(PerfData, KeepsTheLeafWithoutAnUnwinder) {
 
 TEST(PerfData, MarksTruncatedStacks) {
   Looker looker;
-  looker.end = StackEnd::copy_short;
+  looker.end = StackEnd::dump_too_short;
   Diagnostics diagnostics;
   auto profile = read(unwound(PERF_SAMPLE_REGS_ABI_64, 64).file(), diagnostics, &looker);
   ASSERT_TRUE(profile);
   EXPECT_EQ(chains_of(std::get<StackProfile>(*profile)).begin()->first,
-            "prog: /bin/prog+100 /lib/libx.so+200 [cut: deeper than the copy of the stack]");
+            "prog: /bin/prog+100 /lib/libx.so+200 [truncated: deeper than the stack dump]");
   // The kernel copied less than requested, so a larger stack dump would not help.
   profile = read(unwound().file(), diagnostics, &looker);
   ASSERT_TRUE(profile);
-  EXPECT_EQ(chains_of(std::get<StackProfile>(*profile)).begin()->first,
-            "prog: /bin/prog+100 /lib/libx.so+200 [cut: the stack could not be read further]");
-  EXPECT_NE(first_text(diagnostics).find("1 of 1 stacks are cut"), std::string::npos);
+  EXPECT_EQ(
+      chains_of(std::get<StackProfile>(*profile)).begin()->first,
+      "prog: /bin/prog+100 /lib/libx.so+200 [truncated: the stack could not be read further]");
+  EXPECT_NE(first_text(diagnostics).find("1 of 1 stacks are truncated"), std::string::npos);
   // Only the pc of a 32-bit program is known.
   profile = read(unwound(PERF_SAMPLE_REGS_ABI_32).file(), diagnostics, &looker);
   ASSERT_TRUE(profile);
   EXPECT_EQ(chains_of(std::get<StackProfile>(*profile)).begin()->first,
-            "prog: /bin/prog+100 [cut: no unwind data]");
+            "prog: /bin/prog+100 [truncated: no unwind data]");
 }
 
 TEST(PerfData, ReadsBuildIdsAfterTheRecordsOfAPipe) {

@@ -230,7 +230,7 @@ TEST(PerfScript, ReportsDamagedLinesAndContinues) {
       read.findings,
       (Words{"s:4:1: error: expected COMMAND PID … EVENT: of a sample, or ADDRESS SYMBOL (FILE) "
              "of a frame (2 times)",
-             "s:9:1: warning: the last line has no end: the last stack may be cut"}));
+             "s:9:1: warning: the last line has no end: the last stack may be truncated"}));
 }
 
 TEST(PerfScript, ReportsErrors) {

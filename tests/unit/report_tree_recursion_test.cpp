@@ -215,8 +215,8 @@ TEST(FoldedTree, FoldsDirectAndMutualRecursion) {
   // A function between two calls of another has no part in the costs below the second call.
   EXPECT_EQ(nodes("main;a;b;a;c 5\nmain;a;b 2\n"),
             (Rows{"main 7 0", "  a 7 0 (recursive)", "    c 5 5", "    b 2 2"}));
-  EXPECT_EQ(nodes("[cut: not a stack];f;f;f 3\n[cut: not a stack];f 1\n"),
-            (Rows{"[cut: not a stack] 4 0", "  f 4 4 (recursive)"}));
+  EXPECT_EQ(nodes("[truncated: not a stack];f;f;f 3\n[truncated: not a stack];f 1\n"),
+            (Rows{"[truncated: not a stack] 4 0", "  f 4 4 (recursive)"}));
 }
 
 TEST(FoldedTree, FoldsCallersOfRecursiveFunctions) {

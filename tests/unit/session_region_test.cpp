@@ -61,9 +61,9 @@ TEST(Region, LastsFromTheCallToTheReturn) {
   EXPECT_EQ(region.inside(), 0u);
   EXPECT_EQ(region.passes().count(), 1u);
   EXPECT_EQ(region.passes().total_ns(), 5u) << "of the time for which the program ran";
-  EXPECT_TRUE(region.gate()->holds(7, 15));
-  EXPECT_FALSE(region.gate()->holds(7, 20));
-  EXPECT_FALSE(region.gate()->holds(8, 15));
+  EXPECT_TRUE(region.region_filter()->holds(7, 15));
+  EXPECT_FALSE(region.region_filter()->holds(7, 20));
+  EXPECT_FALSE(region.region_filter()->holds(8, 15));
 }
 
 TEST(Region, AwaitsAReturnWhileAPassEndsThere) {
@@ -104,8 +104,8 @@ TEST(Region, SeparatesThreads) {
   region.hit(call(8, 5000, 0x40), remote, 11, 1);
   region.hit(come_back(7, 1000, 0x40), remote, 12, 2);
   EXPECT_EQ(region.inside(), 1u);
-  EXPECT_FALSE(region.gate()->holds(7, 12));
-  EXPECT_TRUE(region.gate()->holds(8, 12));
+  EXPECT_FALSE(region.region_filter()->holds(7, 12));
+  EXPECT_TRUE(region.region_filter()->holds(8, 12));
   region.hit(come_back(9, 9000, 0x40), remote, 13, 3); // this thread never entered it
   EXPECT_EQ(region.passes().count(), 1u);
 }
@@ -155,7 +155,7 @@ TEST(Region, CountsUnfinishedPassesWhenTheProcessEnds) {
   region.end_open(30);
   EXPECT_EQ(region.unfinished(), 1u);
   EXPECT_EQ(region.inside(), 0u);
-  EXPECT_FALSE(region.gate()->holds(7, 30));
+  EXPECT_FALSE(region.region_filter()->holds(7, 30));
   region.clear();
   EXPECT_EQ(region.unfinished(), 0u);
 }
@@ -173,9 +173,9 @@ TEST(Region, CoversAllThreadsBetweenTwoLocations) {
   region.hit(second, remote, 5, 0); // no thread is inside
   region.hit(first, remote, 10, 1);
   region.hit(first, remote, 11, 2); // already inside
-  EXPECT_TRUE(region.gate()->holds(99, 11));
+  EXPECT_TRUE(region.region_filter()->holds(99, 11));
   region.hit(second, remote, 20, 4);
-  EXPECT_FALSE(region.gate()->holds(99, 20));
+  EXPECT_FALSE(region.region_filter()->holds(99, 20));
   EXPECT_EQ(region.passes().count(), 1u);
   EXPECT_EQ(region.passes().total_ns(), 3u);
 }

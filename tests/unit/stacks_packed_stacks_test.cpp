@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "random_profile.h"
-#include "stacks/code_places.h"
+#include "stacks/address_table.h"
 #include "stacks/packed_stacks.h"
 #include "stacks/truncation_mark.h"
 
@@ -113,11 +113,11 @@ TEST(PackedStacks, RefuseASumBeyond64Bits) {
   EXPECT_EQ(poured.error().code, ErrorCode::overflow);
 }
 
-TEST(CodePlaces, KeepTheRangeAtTheTimeOfTheSample) {
+TEST(AddressTable, KeepTheRangeAtTheTimeOfTheSample) {
   AddressSpace space;
   space.map({0x1000, 0x3000, 0, 1, 1, "a"});
-  CodePlaces places(space);
-  const std::vector<uint64_t> chain{0x1800, 0x2000, cut_mark(StackEnd::damaged)};
+  AddressTable places(space);
+  const std::vector<uint64_t> chain{0x1800, 0x2000, truncation_mark(StackEnd::damaged)};
   const auto numbers = [&] {
     const auto found = places.numbers_of(chain);
     return std::vector<uint32_t>(found.begin(), found.end());
@@ -126,7 +126,7 @@ TEST(CodePlaces, KeepTheRangeAtTheTimeOfTheSample) {
   ASSERT_EQ(before.size(), 3u);
   EXPECT_EQ(numbers(), before);
   EXPECT_EQ(places.size(), 3u);
-  EXPECT_EQ(places[before[0]].pc, cut_mark(StackEnd::damaged));
+  EXPECT_EQ(places[before[0]].pc, truncation_mark(StackEnd::damaged));
   EXPECT_EQ(places[before[0]].range, AddressSpace::nowhere);
   EXPECT_EQ(places[before[1]].pc, 0x2000u);
   EXPECT_EQ(places[before[2]].pc, 0x1800u);
@@ -140,10 +140,10 @@ TEST(CodePlaces, KeepTheRangeAtTheTimeOfTheSample) {
 }
 
 // An offset in a mapping of terabytes leaves no room for the mapping's number beside it.
-TEST(CodePlaces, OmitTheNumberOfAHugeRange) {
+TEST(AddressTable, OmitTheNumberOfAHugeRange) {
   AddressSpace space;
   space.map({0, uint64_t{1} << 46, 0, 0, 0, "//anon"});
-  CodePlaces places(space);
+  AddressTable places(space);
   const std::vector<uint64_t> chain{uint64_t{1} << 45, 64};
   const auto found = places.numbers_of(chain);
   EXPECT_EQ(places[found[1]].pc, uint64_t{1} << 45);

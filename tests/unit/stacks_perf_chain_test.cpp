@@ -103,7 +103,7 @@ TEST(PerfChain, FollowsOnlyTheUserModePart) {
 class Cuts : public Unwinder {
 public:
   std::vector<uint64_t> chain;
-  StackEnd end = StackEnd::copy_short;
+  StackEnd end = StackEnd::dump_too_short;
   ModuleId module(const ModuleKey &) override { return {}; }
   StackEnd unwind(const UnwindInput &, std::vector<uint64_t> &pcs) override {
     pcs = chain;
@@ -127,7 +127,7 @@ protected:
     std::vector<uint64_t> out(chain.pcs().begin(), chain.pcs().end());
     if (unwinder.end != StackEnd::complete) {
       // If the stack dump is smaller than requested, nothing indicates that the stack is deeper.
-      EXPECT_EQ(out.back(), cut_mark(asked > 0 ? StackEnd::unreadable : unwinder.end));
+      EXPECT_EQ(out.back(), truncation_mark(asked > 0 ? StackEnd::unreadable : unwinder.end));
       out.pop_back();
     }
     EXPECT_EQ(out.size(), unwinder.chain.size() + came);

@@ -197,7 +197,7 @@ TEST_F(ByteSourceTest, ReportsAFileTruncatedWhileItIsRead) {
   const auto rest = (*source)->rest();
   ASSERT_FALSE(rest);
   EXPECT_EQ(rest.error().text(),
-            path + ": was cut short while it was read: 150 of 1000 bytes are left");
+            path + ": was truncated while it was read: 150 of 1000 bytes are left");
 }
 
 TEST_F(ByteSourceTest, ReadsAGrowingFileToItsEnd) {

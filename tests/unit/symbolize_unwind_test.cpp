@@ -308,7 +308,7 @@ TEST_F(SymbolizeUnwind, TruncatesTheChainOfAShortDump) {
       ASSERT_TRUE(std::equal(cut.begin(), cut.end(), whole.begin()))
           << bytes << " bytes: ours" << words(cut) << " whole" << words(whole);
       if (cut.size() < whole.size()) {
-        EXPECT_EQ(end, StackEnd::copy_short) << bytes << words(cut) << " of" << words(whole);
+        EXPECT_EQ(end, StackEnd::dump_too_short) << bytes << words(cut) << " of" << words(whole);
         ++shorter;
       }
     }
@@ -385,7 +385,7 @@ TEST_F(SymbolizeUnwind, TruncatesAChainWhereAnAlternateStackWasEntered) {
   ::raise(SIGUSR1);
   ASSERT_EQ(taken, at + 1);
   std::vector<uint64_t> pcs;
-  EXPECT_EQ(unwind(samples[at], stack_bytes, pcs), StackEnd::copy_short);
+  EXPECT_EQ(unwind(samples[at], stack_bytes, pcs), StackEnd::dump_too_short);
   const auto theirs = oracle(samples[at]);
   EXPECT_GE(pcs.size(), 3u); // raise, our handler, the signal's frame
   ASSERT_LE(pcs.size(), theirs.size());

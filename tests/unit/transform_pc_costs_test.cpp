@@ -200,7 +200,7 @@ TEST(PcCosts, CountsSamplesByLinkTimeAddress) {
   samples.sample(samples.library, 0x7F0000001000, "memcpy", 7);
   const auto stacks = samples.builder.finish();
   ASSERT_TRUE(stacks);
-  const auto pcs = pcs_of(*stacks);
+  const auto pcs = to_pc_profile(*stacks);
   ASSERT_TRUE(pcs);
   EXPECT_EQ(ticks_of(pcs->profile), (std::map<uint64_t, uint64_t>{{0x1002, 200'000}, {0x1204, 2}}));
   EXPECT_EQ(pcs->profile.histogram().rate_hz(), 1000u);
@@ -214,7 +214,7 @@ TEST(PcCosts, KeepsTheLastByteBeforeAFunctionApart) {
   samples.sample(samples.program, 0x555500001006, "f", 5);
   samples.sample(samples.program, 0x555500001007, "g", 9);
   const auto stacks = samples.builder.finish();
-  const auto pcs = pcs_of(*stacks);
+  const auto pcs = to_pc_profile(*stacks);
   ASSERT_TRUE(pcs);
   EXPECT_EQ(ticks_of(pcs->profile), (std::map<uint64_t, uint64_t>{{0x1004, 5}, {0x1006, 9}}));
 }
@@ -222,14 +222,14 @@ TEST(PcCosts, KeepsTheLastByteBeforeAFunctionApart) {
 TEST(PcCosts, RefusesSamplesWithoutAddressesOfTheProgram) {
   Samples outside;
   outside.sample(outside.library, 0x7F0000001000, "memcpy", 7);
-  EXPECT_EQ(pcs_of(*outside.builder.finish()).error().code, ErrorCode::no_data);
+  EXPECT_EQ(to_pc_profile(*outside.builder.finish()).error().code, ErrorCode::no_data);
   StackProfileBuilder folded;
   folded.add_value_type("ticks", "count");
   const SourceLine line{folded.add_function({folded.intern("f"), {}, {}, {}, 0}), {}, 0};
   folded.add_sample(
       folded.push(none<StackId>, folded.add_location(none<MappingId>, 0, std::span(&line, 1))),
       none<ThreadId>, none<PartId>, 1);
-  const auto refused = pcs_of(*folded.finish());
+  const auto refused = to_pc_profile(*folded.finish());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
 }
@@ -263,7 +263,7 @@ CostProfile costs_with(std::string_view event, bool addresses) {
 }
 
 TEST(PcCosts, ConvertsCostsByAddress) {
-  const auto pcs = pcs_of(costs_with("Ir", true));
+  const auto pcs = to_pc_profile(costs_with("Ir", true));
   ASSERT_TRUE(pcs);
   EXPECT_EQ(ticks_of(pcs->profile), (std::map<uint64_t, uint64_t>{{0x1000, 70'000}, {0x1100, 5}}));
   EXPECT_EQ(pcs->profile.histogram().rate_hz(), 1u);
@@ -271,10 +271,10 @@ TEST(PcCosts, ConvertsCostsByAddress) {
   ASSERT_EQ(pcs->profile.arcs().size(), 1u);
   EXPECT_EQ(pcs->profile.arcs()[0], (PcArc{0x1002, 0x1100, 3}));
   EXPECT_EQ(pcs->lost.front(), "11 Ir outside of program's own text");
-  const auto sampled = pcs_of(costs_with("ticks", true));
+  const auto sampled = to_pc_profile(costs_with("ticks", true));
   ASSERT_TRUE(sampled);
   EXPECT_TRUE(sampled->profile.arcs().empty());
-  const auto refused = pcs_of(costs_with("Ir", false));
+  const auto refused = to_pc_profile(costs_with("Ir", false));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().text().find("--dump-instr=yes"), std::string::npos);
 }

@@ -136,7 +136,7 @@ TALLY_API Result<Content> merge_files(std::vector<ReadFile> files,
 
 // Converts the profile to the kind of content that the format stores, and returns the file's bytes.
 // A CostProfile has no stacks, so writing it in a format of stacks is unsupported. A format of
-// addresses gets only the addresses of the program itself, see pcs_of().
+// addresses gets only the addresses of the program itself, see to_pc_profile().
 TALLY_API Result<Written> write_profile(const StackProfile &profile, const Format &format,
                                         const WriteOptions &options = {});
 TALLY_API Result<Written> write_profile(const CostProfile &profile, const Format &format,

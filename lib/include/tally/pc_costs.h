@@ -36,10 +36,10 @@ struct PcConversion {
 // Returns the samples in the program's own code by link-time address, in bins of two bytes. The
 // program is the file of the first mapping. Fails with no_data if no sample is there, and with
 // unsupported if the link-time addresses are unknown.
-TALLY_API Result<PcConversion> pcs_of(const StackProfile &profile);
+TALLY_API Result<PcConversion> to_pc_profile(const StackProfile &profile);
 // Returns the first event's costs in the program's own code, and the calls within it. For an event
 // "ticks" it returns no calls, because they count samples. Fails with unsupported if the costs have
 // no addresses, or if the profile does not show which object is the program.
-TALLY_API Result<PcConversion> pcs_of(const CostProfile &profile);
+TALLY_API Result<PcConversion> to_pc_profile(const CostProfile &profile);
 
 } // namespace tally

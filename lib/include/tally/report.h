@@ -71,7 +71,7 @@ TALLY_API Result<FlatTable> flat_table(const CostProfile &profile, By by,
                                        SortBy sort = SortBy::self);
 
 // The source location with the highest cost in a row.
-struct HotPlace {
+struct HotLocation {
   std::string file;
   uint32_t line = 0;    // 0 if no line is known; then `file` is empty
   uint64_t address = 0; // run-time, if no line is known; 0 if no address is known either
@@ -81,10 +81,10 @@ struct HotPlace {
 // any, the highest inclusive cost decides, that is, the cost of the line and of its calls;
 // remaining ties go to the first. Without lines it returns the address with the highest self cost.
 // Only rows by function and by line have a location; for others it fails with unsupported.
-TALLY_API Result<HotPlace> hot_place(const StackProfile &profile, By by, const FlatRow &row);
+TALLY_API Result<HotLocation> hot_location(const StackProfile &profile, By by, const FlatRow &row);
 // Does the same, but never returns an address, because those of a CostProfile are not run-time
 // addresses.
-TALLY_API Result<HotPlace> hot_place(const CostProfile &profile, By by, const FlatRow &row);
+TALLY_API Result<HotLocation> hot_location(const CostProfile &profile, By by, const FlatRow &row);
 
 struct TextOptions {
   uint32_t limit = 0;  // the most rows; 0 for all

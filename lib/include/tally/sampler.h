@@ -9,10 +9,10 @@
 
 #include <sys/types.h>
 
+#include <tally/region_filter.h>
 #include <tally/result.h>
-#include <tally/sample_gate.h>
 #include <tally/stack_profile.h>
-#include <tally/stop_places.h>
+#include <tally/stop_addresses.h>
 #include <tally/unwinder.h>
 
 namespace tally {
@@ -41,7 +41,7 @@ struct SamplerOptions {
   std::shared_ptr<Unwinder> unwinder; // required for StackMode::dwarf
   // The user's breakpoints that the debugger passes without a stop for the user. Ticks that the
   // kernel spends there are left out. Null means none.
-  std::shared_ptr<const StopPlaces> passed_stops;
+  std::shared_ptr<const StopAddresses> passed_stops;
   // The size of the stack dumps for StackMode::dwarf, a multiple of 8 below 64 KiB. 0 chooses it by
   // the frequency, and enlarges the dumps at the end of a part if they truncated many stacks.
   uint32_t stack_bytes = 0;
@@ -51,18 +51,18 @@ struct SamplerOptions {
 struct SamplerStatus {
   uint32_t requested_hz = 0;
   uint64_t samples = 0; // the ticks counted
-  // The ticks outside the gate and on stops of the debugger; no other count includes them.
+  // The ticks outside the region filter and on stops of the debugger; no other count includes them.
   uint64_t outside = 0;
   uint64_t kernel_samples = 0; // the samples taken in the kernel on behalf of the program
-  uint64_t lost = 0;        // ticks without room in a ring; interrupt: threads that rounds missed
-  uint64_t queued = 0;      // threads left out of rounds because they waited for a processor
-  uint64_t unheld = 0;      // rounds in which threads kept running until the signal came
-  uint64_t throttled = 0;   // how often the kernel paused a clock
-  uint64_t cut_stacks = 0;  // truncated stacks: the unwinder did not reach the outermost frame
-  uint32_t stack_bytes = 0; // the current size of stack dumps; 0 if there are none
-  uint32_t threads = 0;     // the threads with samples
-  uint32_t parts = 0;       // the parts with samples, including the open one
-  uint64_t cpu_ns = 0;      // the CPU time of the sampled threads
+  uint64_t lost = 0;      // ticks without room in a ring; interrupt: threads that rounds missed
+  uint64_t queued = 0;    // threads left out of rounds because they waited for a processor
+  uint64_t unheld = 0;    // rounds in which threads kept running until the signal came
+  uint64_t throttled = 0; // how often the kernel paused a clock
+  uint64_t truncated_stacks = 0; // truncated stacks: the unwinder did not reach the outermost frame
+  uint32_t stack_bytes = 0;      // the current size of stack dumps; 0 if there are none
+  uint32_t threads = 0;          // the threads with samples
+  uint32_t parts = 0;            // the parts with samples, including the open one
+  uint64_t cpu_ns = 0;           // the CPU time of the sampled threads
   // The share of cpu_ns that was spent in the kernel, if the kernel is not sampled. The delivered
   // rate is the number of samples divided by the rest of cpu_ns. The kernel measures this share
   // less exactly than cpu_ns.
@@ -100,9 +100,9 @@ public:
                                         uint64_t end_ns) = 0;
   // Drops all samples and counts, and continues sampling.
   virtual void clear() = 0;
-  // Counts from now on only samples inside the gate; null counts all. Reads the pending samples
-  // first, with the previous gate.
-  virtual void set_gate(std::shared_ptr<SampleGate> gate) = 0;
+  // Counts from now on only samples inside the region filter; null counts all. Reads the pending
+  // samples first, with the previous region filter.
+  virtual void set_region_filter(std::shared_ptr<RegionFilter> region_filter) = 0;
 };
 
 // Starts sampling with perf. The profile's value type is "ticks/count". If it is impossible, the

@@ -18,7 +18,7 @@
 #include <tally/interrupt.h>
 #include <tally/report.h>
 #include <tally/result.h>
-#include <tally/stop_places.h>
+#include <tally/stop_addresses.h>
 
 namespace tally {
 
@@ -229,7 +229,7 @@ public:
 
   // Replaces the user's breakpoints that the debugger may pass without a stop for the user, see
   // tally_session_set_passed_stops() in tally.h.
-  void set_passed_stops(std::span<const StopPlace> places, bool steps_by_copy);
+  void set_passed_stops(std::span<const BreakpointLocation> places, bool steps_by_copy);
 
   // Sets the columns of the terminal that shows the replies; 0 means no limit. The default is 80.
   void set_width(uint32_t columns);

@@ -42,11 +42,11 @@ struct UnwindInput {
 
 // Why unwinding ended.
 enum class StackEnd : uint8_t {
-  complete,   // it reached the frame without a caller
-  copy_short, // the stack is deeper than the stack dump, which has the requested size
-  unreadable, // the stack dump is smaller than requested, because the memory could not be read
-  no_rule,    // there is no unwind data for a pc, and no valid frame pointer
-  damaged,    // the chain loops, a caller lies below its callee, or a return address is not code
+  complete,       // it reached the frame without a caller
+  dump_too_short, // the stack is deeper than the stack dump, which has the requested size
+  unreadable,     // the stack dump is smaller than requested, because the memory could not be read
+  no_rule,        // there is no unwind data for a pc, and no valid frame pointer
+  damaged, // the chain loops, a caller lies below its callee, or a return address is not code
 };
 
 class TALLY_API Unwinder {

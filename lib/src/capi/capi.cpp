@@ -363,12 +363,12 @@ uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) 
   }
 }
 
-tally_error *tally_session_set_passed_stops(tally_session *session, const tally_place *places,
+tally_error *tally_session_set_passed_stops(tally_session *session, const tally_location *places,
                                             size_t count, int steps_by_copy) {
   return guarded(
       [&]() -> Result<bool> {
-        std::vector<StopPlace> out;
-        for (const tally_place &place : std::span(places, count))
+        std::vector<BreakpointLocation> out;
+        for (const tally_location &place : std::span(places, count))
           out.push_back({std::string(text_of(place.file)), place.address});
         session->session.set_passed_stops(out, steps_by_copy != 0);
         return true;

@@ -74,7 +74,7 @@ public:
   Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
                                 uint64_t end_ns) override;
   void clear() override;
-  void set_gate(std::shared_ptr<SampleGate> gate) override;
+  void set_region_filter(std::shared_ptr<RegionFilter> region_filter) override;
 
 private:
   uint64_t period_ns() const { return sampling_period_ns(options_.frequency_hz); }
@@ -109,7 +109,7 @@ private:
   std::unique_ptr<Sampler> inner_;    // reads the kernel's clocks, once they were taken over
   std::vector<StackProfile> earlier_; // the profiles of the processes before this one
   SamplerStatus earlier_status_;      // the sums over those processes
-  std::shared_ptr<SampleGate> gate_;
+  std::shared_ptr<RegionFilter> region_filter_;
   pid_t pid_ = 0;
   UniqueFd pidfd_;
   bool stopping_ = false;
@@ -231,7 +231,7 @@ void LiveAgentSampler::take_clocks() {
   ::syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   if (first && adopted) {
     inner_ = std::move(*adopted);
-    inner_->set_gate(gate_);
+    inner_->set_region_filter(region_filter_);
   }
 }
 
@@ -283,7 +283,7 @@ void LiveAgentSampler::expect(pid_t pid) {
     }
     pid_ = pid;
     sink_.emplace(pid, period_ns(), options_, [this] { return may_look(); });
-    sink_->collector().set_gate(gate_);
+    sink_->collector().set_region_filter(region_filter_);
     gone_ = handshaken_ = false;
     cleared_cpu_ns_ = cleared_lost_ = 0;
     clock_.clear();
@@ -305,14 +305,14 @@ void LiveAgentSampler::bank() {
     sum.outside += last.outside;
     sum.kernel_samples += last.kernel_samples;
     sum.lost += last.lost;
-    sum.cut_stacks += last.cut_stacks;
+    sum.truncated_stacks += last.truncated_stacks;
     sum.cpu_ns += last.cpu_ns;
     sum.unsampled_ns += last.unsampled_ns;
   } else {
     sum.samples += sink_->ticks();
     sum.outside += sink_->outside();
     sum.lost += lost() - cleared_lost_;
-    sum.cut_stacks += sink_->cut_stacks();
+    sum.truncated_stacks += sink_->truncated_stacks();
     sum.cpu_ns += cpu_ns();
   }
   auto profile = inner_ ? inner_->snapshot("", 0, 0) : sink_->collector().snapshot("", 0, 0);
@@ -403,7 +403,7 @@ SamplerStatus LiveAgentSampler::status() {
     status.samples = sink_->ticks();
     status.outside = sink_->outside();
     status.lost = lost() - cleared_lost_;
-    status.cut_stacks = sink_->cut_stacks();
+    status.truncated_stacks = sink_->truncated_stacks();
     status.threads = sink_->collector().thread_count();
     status.parts = sink_->collector().part_count();
     status.cpu_ns = cpu_ns();
@@ -422,7 +422,7 @@ SamplerStatus LiveAgentSampler::status() {
   status.outside += earlier_status_.outside;
   status.kernel_samples += earlier_status_.kernel_samples;
   status.lost += earlier_status_.lost;
-  status.cut_stacks += earlier_status_.cut_stacks;
+  status.truncated_stacks += earlier_status_.truncated_stacks;
   status.cpu_ns += earlier_status_.cpu_ns;
   status.unsampled_ns += earlier_status_.unsampled_ns;
   status.threads += earlier_status_.threads;
@@ -467,17 +467,17 @@ void LiveAgentSampler::clear() {
   });
 }
 
-void LiveAgentSampler::set_gate(std::shared_ptr<SampleGate> gate) {
+void LiveAgentSampler::set_region_filter(std::shared_ptr<RegionFilter> region_filter) {
   const std::lock_guard lock(mutex_);
   problem_.guarded([&] {
     follow();
     drain();
   });
-  gate_ = std::move(gate);
+  region_filter_ = std::move(region_filter);
   if (sink_)
-    sink_->collector().set_gate(gate_);
+    sink_->collector().set_region_filter(region_filter_);
   if (inner_)
-    inner_->set_gate(gate_);
+    inner_->set_region_filter(region_filter_);
 }
 
 AgentFacts LiveAgentSampler::facts() {

@@ -75,7 +75,8 @@ bool AgentSink::chain_of(const AgentRecord &record) {
   std::copy_n(record.words.begin(), TALLY_WIRE_REGISTERS, registers.value.begin());
   is_code(registers.pc());
   const auto stack = std::as_bytes(record.words.subspan(TALLY_WIRE_REGISTERS));
-  cut_stacks_ += chain_.unwind(registers, stack, TALLY_WIRE_STACK_BYTES) != StackEnd::complete;
+  truncated_stacks_ +=
+      chain_.unwind(registers, stack, TALLY_WIRE_STACK_BYTES) != StackEnd::complete;
   return true;
 }
 
@@ -98,7 +99,7 @@ std::span<const uint64_t> AgentSink::programs_own(std::span<const uint64_t> pcs)
 void AgentSink::handle(const AgentRecord &record) {
   const size_t pc_at = record.kind == TALLY_RECORD_COPY ? TALLY_WIRE_REGISTERS - 1 : 0;
   const uint64_t pc = pc_at < record.words.size() ? record.words[pc_at] : 0;
-  if (!collector_.counts(record.tid, record.at_ns, StackCollector::TickPlace::delayed, pc)) {
+  if (!collector_.counts(record.tid, record.at_ns, StackCollector::TickOrigin::delayed, pc)) {
     outside_ += record.weight;
     return;
   }
@@ -118,7 +119,7 @@ void AgentSink::handle(const AgentRecord &record) {
 }
 
 void AgentSink::clear() {
-  ticks_ = outside_ = cut_stacks_ = bad_ = 0;
+  ticks_ = outside_ = truncated_stacks_ = bad_ = 0;
   collector_.clear();
 }
 

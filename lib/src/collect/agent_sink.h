@@ -36,8 +36,8 @@ public:
   void clear();
 
   uint64_t ticks() const { return ticks_; }
-  uint64_t outside() const { return outside_; } // ticks that the gate or a stop excludes
-  uint64_t cut_stacks() const { return cut_stacks_; }
+  uint64_t outside() const { return outside_; } // ticks that the region filter or a stop excludes
+  uint64_t truncated_stacks() const { return truncated_stacks_; }
   uint64_t bad_records() const { return bad_; }
 
 private:
@@ -56,7 +56,7 @@ private:
   bool unwinds_;
   uint64_t ticks_ = 0;
   uint64_t outside_ = 0;
-  uint64_t cut_stacks_ = 0;
+  uint64_t truncated_stacks_ = 0;
   uint64_t bad_ = 0;
 };
 

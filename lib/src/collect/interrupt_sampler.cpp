@@ -33,7 +33,7 @@ public:
 
   void add(const ThreadStack &stack) override {
     guarded([&] {
-      if (!collector_.counts(stack.tid, now_ns(), StackCollector::TickPlace::user, 0)) {
+      if (!collector_.counts(stack.tid, now_ns(), StackCollector::TickOrigin::user, 0)) {
         ++outside_;
         return;
       }
@@ -90,7 +90,9 @@ public:
     samples_ = outside_ = 0;
   }
 
-  void set_gate(std::shared_ptr<SampleGate> gate) override { collector_.set_gate(std::move(gate)); }
+  void set_region_filter(std::shared_ptr<RegionFilter> region_filter) override {
+    collector_.set_region_filter(std::move(region_filter));
+  }
 
 private:
   template <class Work> void guarded(Work &&work) {

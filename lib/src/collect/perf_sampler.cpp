@@ -77,7 +77,7 @@ public:
   Result<StackProfile> snapshot(std::string_view trigger, uint64_t begin_ns,
                                 uint64_t end_ns) override;
   void clear() override;
-  void set_gate(std::shared_ptr<SampleGate> gate) override;
+  void set_region_filter(std::shared_ptr<RegionFilter> region_filter) override;
 
 private:
   Result<void> catch_up_with_threads(std::vector<pid_t> attached);
@@ -333,7 +333,7 @@ bool PerfSampler::all_stand() const {
 bool PerfSampler::copies_are_short() {
   const SampleSink::Counters &now = sink_.counters();
   const uint64_t samples = now.samples - at_last_stop_.samples;
-  const uint64_t cut = now.short_copies - at_last_stop_.short_copies;
+  const uint64_t cut = now.short_dumps - at_last_stop_.short_dumps;
   at_last_stop_ = now;
   return may_widen_ && !last_status_ && !ended_ && problem_.empty() &&
          events_.stack_bytes() < most_stack_bytes && samples >= enough_samples &&
@@ -416,7 +416,7 @@ SamplerStatus PerfSampler::status() {
   status.kernel_samples = counters.kernel_samples;
   status.lost = counters.lost;
   status.throttled = counters.throttled;
-  status.cut_stacks = counters.cut_stacks;
+  status.truncated_stacks = counters.truncated_stacks;
   status.threads = sink_.collector().thread_count();
   status.parts = sink_.collector().part_count();
   status.cpu_ns = events_.cpu_ns() - cleared_cpu_ns_;
@@ -456,13 +456,13 @@ void PerfSampler::clear() {
   });
 }
 
-void PerfSampler::set_gate(std::shared_ptr<SampleGate> gate) {
+void PerfSampler::set_region_filter(std::shared_ptr<RegionFilter> region_filter) {
   const std::lock_guard lock(mutex_);
   problem_.guarded([&] {
     if (!last_status_)
       drain_now();
   });
-  sink_.collector().set_gate(std::move(gate));
+  sink_.collector().set_region_filter(std::move(region_filter));
 }
 
 Result<void> check_options(pid_t pid, const SamplerOptions &options) {

@@ -40,8 +40,8 @@ void SampleSink::handle(const PerfRecord &record) {
     if (whole && comm.pid == pid_) {
       if (comm.is_exec) {
         uint64_t at_ns = 0;
-        if (collector_.gate() && perf_time(layout_, record, at_ns))
-          collector_.gate()->close_all(at_ns);
+        if (collector_.region_filter() && perf_time(layout_, record, at_ns))
+          collector_.region_filter()->close_all(at_ns);
         collector_.forget_mappings();
         exec_seen_ = true;
       }
@@ -63,8 +63,8 @@ void SampleSink::handle(const PerfRecord &record) {
     whole = decode(layout_, record, task);
     if (whole && task.pid == pid_) {
       uint64_t at_ns = 0;
-      if (collector_.gate() && perf_time(layout_, record, at_ns))
-        collector_.gate()->close(task.tid, at_ns);
+      if (collector_.region_filter() && perf_time(layout_, record, at_ns))
+        collector_.region_filter()->close(task.tid, at_ns);
       collector_.forget_thread(task.tid);
     }
     break;
@@ -89,8 +89,8 @@ void SampleSink::handle(const PerfRecord &record) {
 
 void SampleSink::add_sample(const PerfSample &sample) {
   if (!collector_.counts(sample.tid, sample.time,
-                         sample.in_kernel ? StackCollector::TickPlace::kernel
-                                          : StackCollector::TickPlace::user,
+                         sample.in_kernel ? StackCollector::TickOrigin::kernel
+                                          : StackCollector::TickOrigin::user,
                          user_pc(layout_, sample))) {
     ++counters_.outside;
     return;
@@ -136,8 +136,8 @@ void SampleSink::unwind(const PerfSample &sample) {
     chain_.leaf(pc);
     chain_.ended(end);
   }
-  counters_.cut_stacks += end != StackEnd::complete;
-  counters_.short_copies += end == StackEnd::copy_short;
+  counters_.truncated_stacks += end != StackEnd::complete;
+  counters_.short_dumps += end == StackEnd::dump_too_short;
 }
 
 void SampleSink::clear() {

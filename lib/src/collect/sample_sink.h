@@ -21,13 +21,14 @@ class SampleSink {
 public:
   struct Counters {
     uint64_t samples = 0;
-    uint64_t outside = 0; // excluded by the gate or at a stop
+    uint64_t outside = 0; // excluded by the region filter or at a stop
     uint64_t kernel_samples = 0;
     uint64_t lost = 0;
     uint64_t throttled = 0;
-    uint64_t cut_stacks = 0;
-    uint64_t short_copies = 0; // the cut_stacks that are truncated by the size of the stack dump
-    uint64_t bad_records = 0;  // with a structure that the kernel does not write
+    uint64_t truncated_stacks = 0;
+    uint64_t short_dumps =
+        0; // the truncated_stacks that are truncated by the size of the stack dump
+    uint64_t bad_records = 0; // with a structure that the kernel does not write
   };
 
   SampleSink(pid_t pid, uint64_t period_ns, const SamplerOptions &options,

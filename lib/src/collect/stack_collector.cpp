@@ -16,7 +16,7 @@ void StackCollector::begin_profile() {
   builder_.add_value_type("ticks", "count");
   builder_.set_period_ns(period_ns_);
   builder_.set_command(command_);
-  places_.clear();
+  addresses_.clear();
   stacks_ = PackedStacks();
   for (auto &[tid, thread] : threads_)
     thread.id = none<ThreadId>;
@@ -45,11 +45,12 @@ void StackCollector::forget_thread(pid_t tid) {
   last_tid_ = 0;
 }
 
-bool StackCollector::counts(pid_t tid, uint64_t at_ns, TickPlace place, uint64_t pc) const {
-  if (gate_ && (!gate_->holds(tid, at_ns) || gate_->stops().is_step(pc) ||
-                (place != TickPlace::user && gate_->stops().is_stop(pc))))
+bool StackCollector::counts(pid_t tid, uint64_t at_ns, TickOrigin place, uint64_t pc) const {
+  if (region_filter_ &&
+      (!region_filter_->holds(tid, at_ns) || region_filter_->stops().is_step(pc) ||
+       (place != TickOrigin::user && region_filter_->stops().is_stop(pc))))
     return false;
-  return !passed_ || !(passed_->is_step(pc) || (place == TickPlace::kernel && is_passed_stop(pc)));
+  return !passed_ || !(passed_->is_step(pc) || (place == TickOrigin::kernel && is_passed_stop(pc)));
 }
 
 bool StackCollector::is_passed_stop(uint64_t pc) const {
@@ -64,7 +65,7 @@ bool StackCollector::is_passed_stop(uint64_t pc) const {
 
 void StackCollector::add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks) {
   part_has_samples_ = true;
-  stacks_.add(places_.numbers_of(pcs), thread_of(tid), open_part(), ticks);
+  stacks_.add(addresses_.numbers_of(pcs), thread_of(tid), open_part(), ticks);
 }
 
 ThreadId StackCollector::thread_of(pid_t tid) {
@@ -107,11 +108,11 @@ Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t
   TALLY_TRY(rest, builder_.snapshot());
   StackProfileBuilder whole(std::move(rest));
   MappedStacks mapped(space_);
-  std::vector<LocationId> locations(places_.size(), none<LocationId>);
+  std::vector<LocationId> locations(addresses_.size(), none<LocationId>);
   const auto location_of = [&](uint32_t number) {
     LocationId &id = locations[number];
     if (id == none<LocationId>) {
-      const CodePlaces::Place place = places_[number];
+      const AddressTable::Entry place = addresses_[number];
       id = mapped.location_of(whole, place.range, place.pc);
     }
     return id;

@@ -12,12 +12,12 @@
 
 #include <sys/types.h>
 
-#include <tally/sample_gate.h>
+#include <tally/region_filter.h>
 #include <tally/stack_profile.h>
-#include <tally/stop_places.h>
+#include <tally/stop_addresses.h>
 
 #include "stacks/address_space.h"
-#include "stacks/code_places.h"
+#include "stacks/address_table.h"
 #include "stacks/packed_stacks.h"
 
 namespace tally {
@@ -31,17 +31,19 @@ public:
   void forget_mappings() { space_.reset(); } // exec
   const AddressSpace &space() const { return space_; }
 
-  void set_gate(std::shared_ptr<SampleGate> gate) { gate_ = std::move(gate); }
+  void set_region_filter(std::shared_ptr<RegionFilter> region_filter) {
+    region_filter_ = std::move(region_filter);
+  }
   // Sets the user's breakpoints that the debugger passes by itself; null if there are none.
-  void set_passed_stops(std::shared_ptr<const StopPlaces> stops) { passed_ = std::move(stops); }
-  enum class TickPlace : uint8_t {
+  void set_passed_stops(std::shared_ptr<const StopAddresses> stops) { passed_ = std::move(stops); }
+  enum class TickOrigin : uint8_t {
     user,    // where the program was
     kernel,  // where the kernel accounts its own work, including that on a debugger's stop
     delayed, // where the program received a signal that a stop may have delayed
   };
   // Returns whether a sample taken at that time counts.
-  bool counts(pid_t tid, uint64_t at_ns, TickPlace place, uint64_t pc) const;
-  SampleGate *gate() const { return gate_.get(); } // null if there is none
+  bool counts(pid_t tid, uint64_t at_ns, TickOrigin place, uint64_t pc) const;
+  RegionFilter *region_filter() const { return region_filter_.get(); } // null if there is none
 
   void set_command(std::string command);
   void name_thread(pid_t tid, std::string_view name);
@@ -49,8 +51,8 @@ public:
   bool knows_thread(pid_t tid) const { return threads_.contains(tid); }
   void forget_thread(pid_t tid); // for a thread that has ended; its samples stay
 
-  // Adds a stack: the leaf first, then callers as return address - 1, and a cut_mark() last if
-  // outer frames are missing. An empty stack is a sample at an unknown address.
+  // Adds a stack: the leaf first, then callers as return address - 1, and a truncation_mark() last
+  // if outer frames are missing. An empty stack is a sample at an unknown address.
   void add(pid_t tid, std::span<const uint64_t> pcs, int64_t ticks);
 
   // These functions implement those of Sampler.
@@ -60,7 +62,7 @@ public:
 
   uint32_t thread_count() const { return builder_.so_far().threads().size(); }
   uint32_t part_count() const { return parts_kept_ + (part_has_samples_ ? 1 : 0); }
-  size_t memory_bytes() const { return stacks_.memory_bytes() + places_.memory_bytes(); }
+  size_t memory_bytes() const { return stacks_.memory_bytes() + addresses_.memory_bytes(); }
 
 private:
   struct ThreadState {
@@ -77,12 +79,12 @@ private:
   pid_t pid_;
   uint64_t period_ns_;
   std::string command_;
-  std::shared_ptr<SampleGate> gate_; // if null, every sample counts
-  std::shared_ptr<const StopPlaces> passed_;
+  std::shared_ptr<RegionFilter> region_filter_; // if null, every sample counts
+  std::shared_ptr<const StopAddresses> passed_;
 
   StackProfileBuilder builder_; // everything except stacks and samples
   AddressSpace space_;
-  CodePlaces places_{space_};
+  AddressTable addresses_{space_};
   PackedStacks stacks_;
   std::unordered_map<pid_t, ThreadState> threads_; // those that are alive
   pid_t last_tid_ = 0;

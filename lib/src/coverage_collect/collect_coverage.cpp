@@ -19,7 +19,7 @@
 
 #include "coverage_collect/coverage_inputs.h"
 #include "coverage_collect/real_paths.h"
-#include "coverage_collect/source_places.h"
+#include "coverage_collect/source_resolver.h"
 #include "model/coverage_findings.h"
 #include "support/in_order.h"
 #include "support/path.h"
@@ -55,21 +55,21 @@ public:
 private:
   struct ObjectWorker {
     Collect &collect;
-    SourcePlaces places;
-    void operator()(size_t i) { collect.pieces_[i].emplace(collect.count(i, places)); }
-    void finish() { collect.keep(places); }
+    SourceResolver resolver;
+    void operator()(size_t i) { collect.pieces_[i].emplace(collect.count(i, resolver)); }
+    void finish() { collect.keep(resolver); }
   };
 
-  Piece count(size_t i, SourcePlaces &places) const;
+  Piece count(size_t i, SourceResolver &resolver) const;
   Result<void> count_tests(size_t i, const GcovOptions &counting, const CoverageOptions &covering,
                            Piece &piece) const;
   Result<void> read_runs();
   bool take(size_t i);
-  void keep(const SourcePlaces &places) {
-    left_out_.insert(places.left_out().begin(), places.left_out().end());
-    lost_.insert(places.lost().begin(), places.lost().end());
-    moved_.insert(places.moved().begin(), places.moved().end());
-    replaced_.insert(places.replaced().begin(), places.replaced().end());
+  void keep(const SourceResolver &resolver) {
+    left_out_.insert(resolver.left_out().begin(), resolver.left_out().end());
+    lost_.insert(resolver.lost().begin(), resolver.lost().end());
+    moved_.insert(resolver.moved().begin(), resolver.moved().end());
+    replaced_.insert(resolver.replaced().begin(), resolver.replaced().end());
   }
   Result<void> add_reports();
   void apply_markers(Coverage &coverage);
@@ -104,16 +104,16 @@ private:
   CollectedCoverage out_;
 };
 
-Piece Collect::count(size_t i, SourcePlaces &places) const {
+Piece Collect::count(size_t i, SourceResolver &resolver) const {
   Piece piece{Coverage{}, false, {}};
   const ObjectFiles &files = inputs_.objects[i];
-  places.begin_object(files.notes);
+  resolver.begin_object(files.notes);
   GcovOptions counting;
   counting.wants = [&](const std::string &name, std::string_view folder) {
-    return places.place(name, folder).has_value();
+    return resolver.resolve(name, folder).has_value();
   };
   counting.is_plain_directory = [&](const std::string &name, std::string_view folder) {
-    return places.is_plain_folder(name, folder);
+    return resolver.is_plain_folder(name, folder);
   };
   counting.tell_negative = false; // run() reports negative counts once, for all objects
   auto object = count_object(files, counting, piece.findings);
@@ -133,7 +133,7 @@ Piece Collect::count(size_t i, SourcePlaces &places) const {
   covering.throw_branches = options_.throw_branches;
   covering.policy = options_.policy;
   covering.path_of = [&](std::string_view name, std::string_view folder) {
-    return places.place(name, folder);
+    return resolver.resolve(name, folder);
   };
   piece.coverage = coverage_of(object->graph, object->counts, piece.findings, covering);
   if (piece.coverage && !runs_.empty())
@@ -236,10 +236,10 @@ bool Collect::take(size_t i) {
 // Adds the coverage of the reports. A relative path in a report is relative to the root or, with
 // the default root, may also be relative to the report's directory or one above it.
 Result<void> Collect::add_reports() {
-  SourcePlaces places(source_rules());
+  SourceResolver resolver(source_rules());
   for (const std::string &path : inputs_.reports) {
     Diagnostics findings;
-    places.begin_report(path, options_.root != CollectOptions().root);
+    resolver.begin_report(path, options_.root != CollectOptions().root);
     auto read = read_file(path, findings);
     diagnostics_.append(findings);
     if (!read)
@@ -250,7 +250,7 @@ Result<void> Collect::add_reports() {
                   fmt::format("is {}: neither counters nor coverage", read->format->name), path);
     const auto place = [&](std::vector<FileCoverage> &files) {
       std::erase_if(files, [&](FileCoverage &file) {
-        const auto &real = places.place(file.path, "");
+        const auto &real = resolver.resolve(file.path, "");
         if (real)
           file.path = *real;
         return !real;
@@ -270,7 +270,7 @@ Result<void> Collect::add_reports() {
     TALLY_CHECK(sum_.add(std::move(*coverage)));
     ++out_.reports;
   }
-  keep(places);
+  keep(resolver);
   return {};
 }
 
@@ -388,7 +388,7 @@ Result<CollectedCoverage> Collect::run() {
   InOrder(inputs_.objects.size(), options_.threads)
       .run<ObjectWorker>(
           [&] {
-            return ObjectWorker{*this, SourcePlaces(source_rules())};
+            return ObjectWorker{*this, SourceResolver(source_rules())};
           },
           [&](size_t i) { return take(i); },
           [&](size_t done) { tell(done, inputs_.objects.size()); });

@@ -135,7 +135,7 @@ Result<Written> with_lost(std::vector<std::string> lost, Result<Written> written
 template <class AnyProfile>
 Result<Written> write_as_pcs(const AnyProfile &profile, const Format &format,
                              const WriteOptions &options) {
-  TALLY_TRY(pcs, pcs_of(profile));
+  TALLY_TRY(pcs, to_pc_profile(profile));
   return with_lost(std::move(pcs.lost), format.write_pcs(pcs.profile, options));
 }
 

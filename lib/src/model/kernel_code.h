@@ -13,7 +13,7 @@ constexpr std::string_view kernel_function = "[kernel]";
 constexpr std::string_view kernel_object = "[kernel.kallsyms]";
 
 // The kernel's part of a 64-bit address space, with five-level page tables on x86-64 and 52 bits on
-// AArch64. Every cut_mark() is below it.
+// AArch64. Every truncation_mark() is below it.
 constexpr uint64_t kernel_start = uint64_t{0xff} << 56;
 constexpr uint64_t kernel_limit = ~uint64_t{0};
 constexpr bool is_kernel_code(uint64_t pc) { return pc >= kernel_start; }

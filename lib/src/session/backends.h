@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <tally/agent.h>
-#include <tally/stop_places.h>
+#include <tally/stop_addresses.h>
 
 #include "session/front.h"
 #include "session/sampling.h"
@@ -39,7 +39,7 @@ public:
 
   const StartOptions &options() const { return options_; }
   void set_region(std::shared_ptr<Region> region) { options_.region = std::move(region); }
-  StopPlaces &passed_stops() { return *passed_stops_; }
+  StopAddresses &passed_stops() { return *passed_stops_; }
 
   std::string sampling_words() const; // "perf (auto: …), 1000 Hz of CPU time, stacks by …"
   // The backends that `auto` tried before, and why each was refused: "perf: …; agent: …".
@@ -65,7 +65,7 @@ private:
   std::vector<Backend> to_try_;          // options_.backend and those that come after it
   std::vector<std::string> passed_over_; // by `auto`: "perf: refused …"
   bool user_code_only_ = false;          // perf was refused the kernel, when it was last tried
-  const std::shared_ptr<StopPlaces> passed_stops_ = std::make_shared<StopPlaces>();
+  const std::shared_ptr<StopAddresses> passed_stops_ = std::make_shared<StopAddresses>();
   std::unique_ptr<AgentSampler> preloaded_; // waits for the next run
   std::optional<bool> interrupting_; // the front was asked to interrupt; true: a remote process
   int interrupt_signal_ = 0;         // for that; 0 means as Ctrl-C does

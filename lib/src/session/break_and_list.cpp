@@ -27,11 +27,11 @@ Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
                     report.rows.empty() ? "none" : fmt::format("1 to {}", report.rows.size())),
         source);
   const FlatRow &row = report.rows[number - 1];
-  const auto place_in = [&](const auto &profile) -> Result<HotPlace> {
+  const auto place_in = [&](const auto &profile) -> Result<HotLocation> {
     if (report.filter.takes_all())
-      return hot_place(profile, report.by, row);
+      return hot_location(profile, report.by, row);
     TALLY_TRY(some, filter(profile, report.filter));
-    return hot_place(some, report.by, row);
+    return hot_location(some, report.by, row);
   };
   auto place =
       report.loaded ? std::visit(place_in, report.loaded->read.profile) : place_in(*report.sampled);

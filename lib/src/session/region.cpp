@@ -79,12 +79,12 @@ bool Region::complete(RegionHit &hit, HeldThread *thread, pid_t pid) {
   const HeldThread::Place at = thread->place(pid, hit.tid);
   if (known_pid_ != pid) {
     known_pid_ = pid;
-    note_step_area(gate_->stops(), pid);
+    note_step_area(region_filter_->stops(), pid);
   }
   if (at.sp == 0)
     return !lacks;
-  if (const StopPlace here{{}, at.pc}; !gate_->stops().is_stop(at.pc))
-    add_stops(gate_->stops(), pid, {&here, 1});
+  if (const BreakpointLocation here{{}, at.pc}; !region_filter_->stops().is_stop(at.pc))
+    add_stops(region_filter_->stops(), pid, {&here, 1});
   if (!lacks)
     return true;
   if (hit.kind != RegionHit::Kind::returned && !hit.at_entry)
@@ -105,7 +105,7 @@ bool Region::returns_to(uint64_t address, pid_t pid) {
 
 void Region::begin(pid_t tid, const Pass &pass, uint64_t at_ns) {
   open_.insert_or_assign(tid, pass);
-  gate_->open(tid, at_ns);
+  region_filter_->open(tid, at_ns);
 }
 
 void Region::finish(pid_t key, const RegionHit &hit, uint64_t at_ns, uint64_t running_ns) {
@@ -116,7 +116,7 @@ void Region::finish(pid_t key, const RegionHit &hit, uint64_t at_ns, uint64_t ru
     took += stops_.add(running_ns - std::min(running_ns, pass.at_running_ns), 0, 0, 1);
   passes_.add(took);
   open_.erase(open);
-  gate_->close(key, at_ns);
+  region_filter_->close(key, at_ns);
 }
 
 void Region::count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64_t running_ns) {
@@ -139,7 +139,7 @@ void Region::count_stop(const RegionHit &hit, const HeldThread::Ran &ran, uint64
 void Region::give_up(pid_t tid, uint64_t at_ns) {
   ++unfinished_;
   open_.erase(tid);
-  gate_->close(tid, at_ns);
+  region_filter_->close(tid, at_ns);
 }
 
 uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_ns) {
@@ -154,7 +154,7 @@ uint64_t Region::hit(RegionHit hit, pid_t pid, uint64_t at_ns, uint64_t running_
   const HeldThread::Ran ran = thread ? thread->ran(pid, hit.tid) : HeldThread::Ran{};
   count_stop(hit, ran, running_ns);
   if (!is_function()) {
-    constexpr pid_t all = SampleGate::all_threads;
+    constexpr pid_t all = RegionFilter::all_threads;
     if (hit.kind == RegionHit::Kind::first && !open_.contains(all))
       begin(all, {0, 0, hit.tid, running_ns, ran}, at_ns);
     else if (hit.kind == RegionHit::Kind::second && open_.contains(all))
@@ -232,8 +232,8 @@ void Region::clear() {
 }
 
 void Region::give_up_closed() {
-  unfinished_ +=
-      std::erase_if(open_, [this](const auto &each) { return !gate_->is_open(each.first); });
+  unfinished_ += std::erase_if(
+      open_, [this](const auto &each) { return !region_filter_->is_open(each.first); });
 }
 
 } // namespace tally

@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include <tally/sample_gate.h>
+#include <tally/region_filter.h>
 #include <tally/session.h>
 
 #include "session/tracee.h"
@@ -59,12 +59,12 @@ class Region {
 public:
   // `places` are two code locations, or one function, as the user typed them.
   explicit Region(std::vector<std::string> places)
-      : places_(std::move(places)), gate_(std::make_shared<SampleGate>()) {}
+      : places_(std::move(places)), region_filter_(std::make_shared<RegionFilter>()) {}
 
   bool is_function() const { return places_.size() == 1; }
   const std::vector<std::string> &places() const { return places_; }
   std::string words() const; // "parse, from each call until it returns"
-  const std::shared_ptr<SampleGate> &gate() const { return gate_; }
+  const std::shared_ptr<RegionFilter> &region_filter() const { return region_filter_; }
 
   // Handles a hit; see Session::region_hit(). `pid` is 0 for a remote process. `at_ns` is the time
   // by CLOCK_MONOTONIC; `running_ns` is how long the program had run until then.
@@ -105,9 +105,9 @@ private:
   bool has_left(const Pass &pass, uint64_t sp, pid_t pid) const;
 
   std::vector<std::string> places_;
-  std::shared_ptr<SampleGate> gate_;
-  std::unordered_map<pid_t, Pass> open_; // by thread; of all threads: SampleGate::all_threads
-  pid_t known_pid_ = 0;                  // the process whose step area the gate knows
+  std::shared_ptr<RegionFilter> region_filter_;
+  std::unordered_map<pid_t, Pass> open_; // by thread; of all threads: RegionFilter::all_threads
+  pid_t known_pid_ = 0;                  // the process whose step area the region filter knows
   std::unordered_map<pid_t, HeldThread> threads_;
   std::unordered_set<uint64_t> return_addresses_; // accepted by is_return_address()
   PassTimes passes_;

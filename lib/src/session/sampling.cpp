@@ -27,7 +27,7 @@ void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &optio
   if (options_.region) {
     if (!same)
       options_.region->clear();
-    sampler_->set_gate(options_.region->gate());
+    sampler_->set_region_filter(options_.region->region_filter());
   }
   ended_agent_ = {};
   time_.stand();
@@ -107,7 +107,7 @@ void Sampling::abandon() {
 void Sampling::set_region(std::shared_ptr<Region> region) {
   options_.region = std::move(region);
   if (sampler_)
-    sampler_->set_gate(options_.region->gate());
+    sampler_->set_region_filter(options_.region->region_filter());
   forget();
 }
 
@@ -128,7 +128,7 @@ SamplerStatus Sampling::sums() {
   for (const auto counter :
        {&SamplerStatus::samples, &SamplerStatus::outside, &SamplerStatus::rounds,
         &SamplerStatus::kernel_samples, &SamplerStatus::lost, &SamplerStatus::queued,
-        &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::cut_stacks,
+        &SamplerStatus::unheld, &SamplerStatus::throttled, &SamplerStatus::truncated_stacks,
         &SamplerStatus::cpu_ns, &SamplerStatus::unsampled_ns})
     all.*counter += ended_.*counter;
   return all;

@@ -64,10 +64,10 @@ Result<Reply> Session::tick(std::span<const ThreadStack> stacks) {
 
 uint64_t Session::region_hit(const RegionHit &hit) { return state_->profile.region_hit(hit); }
 
-void Session::set_passed_stops(std::span<const StopPlace> places, bool steps_by_copy) {
+void Session::set_passed_stops(std::span<const BreakpointLocation> places, bool steps_by_copy) {
   const pid_t pid =
       state_->front.target.target == TargetKind::native ? state_->front.target.pid : 0;
-  StopPlaces now;
+  StopAddresses now;
   if (pid != 0 && steps_by_copy && !places.empty())
     note_step_area(now, pid);
   add_stops(now, pid, places);

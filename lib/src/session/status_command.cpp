@@ -93,7 +93,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
                     : shown.backend == Backend::interrupt ? "unwound by the debugger"
                     : shown.stacks == StackMode::dwarf
                         ? "dwarf"
-                        : "fp (may be cut where code has no frame pointers)");
+                        : "fp (may be truncated where code has no frame pointers)");
     line("requested_hz", uint64_t{shown.frequency_hz});
   }
   const uint64_t ticks = now.wall_clock ? now.rounds : now.samples + now.outside;
@@ -113,7 +113,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   }
   line("throttled", now.throttled);
   if (collected && shown.stacks == StackMode::dwarf && shown.backend != Backend::interrupt)
-    line("cut_stacks", now.cut_stacks);
+    line("truncated_stacks", now.truncated_stacks);
   if (now.stack_bytes != 0)
     line("stack_bytes", now.stack_bytes);
   size_t threads = now.threads, parts = now.parts;

@@ -23,7 +23,7 @@ namespace tally {
 namespace {
 
 using Code = std::array<uint8_t, 2 * sizeof(uint64_t)>;
-static_assert(std::tuple_size_v<Code> > StopPlaces::longest_instruction);
+static_assert(std::tuple_size_v<Code> > StopAddresses::longest_instruction);
 
 std::span<const uint8_t> code_of_process(pid_t pid, uint64_t address, Code &code) {
   size_t got = 0;
@@ -33,7 +33,7 @@ std::span<const uint8_t> code_of_process(pid_t pid, uint64_t address, Code &code
   return std::span(code).first(got);
 }
 
-std::span<const uint8_t> code_of_file(const StopPlace &place, Code &code) {
+std::span<const uint8_t> code_of_file(const BreakpointLocation &place, Code &code) {
   const UniqueFd file(::open(place.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0 || place.address > std::numeric_limits<off_t>::max())
     return {};
@@ -44,21 +44,21 @@ std::span<const uint8_t> code_of_file(const StopPlace &place, Code &code) {
 
 // Returns the file and offset of a run-time address. Code is read from the file, because in memory
 // the breakpoint may already have replaced the instruction.
-std::optional<StopPlace> in_file(uint64_t address, std::span<const CodeRange> ranges) {
+std::optional<BreakpointLocation> in_file(uint64_t address, std::span<const CodeRange> ranges) {
   for (const CodeRange &range : ranges)
     if (range.start <= address && address < range.limit && range.path.starts_with('/'))
-      return StopPlace{range.path, range.file_offset + (address - range.start)};
+      return BreakpointLocation{range.path, range.file_offset + (address - range.start)};
   return std::nullopt;
 }
 
 } // namespace
 
-void add_stops(StopPlaces &stops, pid_t pid, std::span<const StopPlace> places) {
+void add_stops(StopAddresses &stops, pid_t pid, std::span<const BreakpointLocation> places) {
   std::vector<CodeRange> ranges;
   if (pid != 0 && std::ranges::any_of(places, [](const auto &each) { return each.file.empty(); }))
     if (const auto maps = read_small_file(fmt::format("/proc/{}/maps", pid)))
       ranges = parse_maps(*maps);
-  for (const StopPlace &place : places) {
+  for (const BreakpointLocation &place : places) {
     Code code;
     if (!place.file.empty())
       stops.add(place, code_of_file(place, code));
@@ -69,7 +69,7 @@ void add_stops(StopPlaces &stops, pid_t pid, std::span<const StopPlace> places) 
   }
 }
 
-void note_step_area(StopPlaces &stops, pid_t pid) {
+void note_step_area(StopAddresses &stops, pid_t pid) {
   constexpr uint64_t longest_copy = 32;
   if (const uint64_t entry = auxiliary_value(pid, AT_ENTRY); entry != 0)
     stops.set_step_area(entry, entry + longest_copy);

@@ -5,16 +5,16 @@
 
 #include <sys/types.h>
 
-#include <tally/stop_places.h>
+#include <tally/stop_addresses.h>
 
 namespace tally {
 
 // Adds `places` to `stops`. `pid` is the process that run-time addresses belong to; 0 if it is
 // remote.
-void add_stops(StopPlaces &stops, pid_t pid, std::span<const StopPlace> places);
+void add_stops(StopAddresses &stops, pid_t pid, std::span<const BreakpointLocation> places);
 
 // Records the program's entry point as the area where GDB executes a copy of the instruction that
 // it steps over (displaced stepping).
-void note_step_area(StopPlaces &stops, pid_t pid);
+void note_step_area(StopAddresses &stops, pid_t pid);
 
 } // namespace tally

@@ -30,7 +30,7 @@ StackEnd CallChain::unwind(const Registers &registers, std::span<const std::byte
   unwind_input_.registers = registers;
   unwind_input_.stack = stack;
   StackEnd end = unwinder_->unwind(unwind_input_, pcs_);
-  if (end == StackEnd::copy_short && stack.size() < asked)
+  if (end == StackEnd::dump_too_short && stack.size() < asked)
     end = StackEnd::unreadable;
   unwind_input_.stack = {};
   if (pcs_.empty())
@@ -43,7 +43,8 @@ size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
   if (pcs_.size() < 3)
     return 0;
   const uint64_t mark = pcs_.back();
-  if (mark != cut_mark(StackEnd::copy_short) && mark != cut_mark(StackEnd::unreadable))
+  if (mark != truncation_mark(StackEnd::dump_too_short) &&
+      mark != truncation_mark(StackEnd::unreadable))
     return 0;
   pcs_.pop_back();
   const size_t last = pcs_.size() - 1;
@@ -69,7 +70,7 @@ size_t CallChain::splice(std::span<const uint64_t> by_frame_pointers) {
 
 void CallChain::ended(StackEnd why) {
   if (why != StackEnd::complete)
-    pcs_.push_back(cut_mark(why));
+    pcs_.push_back(truncation_mark(why));
 }
 
 void CallChain::enter_kernel(uint64_t pc) {

@@ -15,7 +15,7 @@ StackId MappedStacks::stack_of(StackProfileBuilder &builder, std::span<const uin
 }
 
 LocationId MappedStacks::location_of(StackProfileBuilder &builder, uint32_t range, uint64_t pc) {
-  if (const std::string_view why = cut_words(pc); !why.empty()) {
+  if (const std::string_view why = truncation_name(pc); !why.empty()) {
     const SourceLine line{builder.add_function({builder.intern(why), {}, {}, {}, 0}), {}, 0};
     return builder.add_location(none<MappingId>, pc, std::span(&line, 1));
   }

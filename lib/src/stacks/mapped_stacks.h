@@ -22,7 +22,7 @@ public:
   MappedStacks &operator=(const MappedStacks &) = delete;
 
   // Returns the stack of a chain. The chain is leaf first and not empty, callers are return address
-  // - 1, and a truncated chain ends with a cut_mark(). An address in the kernel becomes the
+  // - 1, and a truncated chain ends with a truncation_mark(). An address in the kernel becomes the
   // function "[kernel]".
   StackId stack_of(StackProfileBuilder &builder, std::span<const uint64_t> pcs);
 

@@ -167,7 +167,7 @@ private:
       return {};
     return fail(
         ErrorCode::io,
-        fmt::format("was cut short while it was read: {} of {} bytes are left", position, size),
+        fmt::format("was truncated while it was read: {} of {} bytes are left", position, size),
         name_);
   }
 

@@ -434,8 +434,8 @@ private:
     if (!has_code && (!inlined || outer.node == no_index))
       return inlined ? outer.node : no_index;
 
-    DiePlace function{const_cast<unsigned char *>(die), unit_die_.cu};
-    const DiePlace own = function;
+    DieRef function{const_cast<unsigned char *>(die), unit_die_.cu};
+    const DieRef own = function;
     if (inlined && origin && in_unit(origin))
       function.address = const_cast<unsigned char *>(start_) + origin;
     else if (inlined && far_origin)
@@ -453,7 +453,7 @@ private:
     return node;
   }
 
-  static DiePlace far_function(DiePlace own) {
+  static DieRef far_function(DieRef own) {
     Dwarf_Die die = die_at(own);
     Dwarf_Attribute attribute;
     Dwarf_Die origin;
@@ -469,7 +469,7 @@ private:
       out_.ranges.push_back({low, high, node});
   }
 
-  void add_ranges(DiePlace own, uint32_t node) {
+  void add_ranges(DieRef own, uint32_t node) {
     Dwarf_Die die = die_at(own);
     Dwarf_Addr base = 0;
     Dwarf_Addr low = 0;
@@ -498,7 +498,7 @@ private:
 
 } // namespace
 
-Dwarf_Die die_at(DiePlace place) {
+Dwarf_Die die_at(DieRef place) {
   Dwarf_Die die{};
   die.addr = place.address;
   die.cu = place.unit;

@@ -11,15 +11,15 @@
 namespace tally::symbolize {
 
 // Identifies a DIE, so that it can be passed to libdw again.
-struct DiePlace {
+struct DieRef {
   void *address = nullptr;
   Dwarf_CU *unit = nullptr;
 };
-Dwarf_Die die_at(DiePlace place);
+Dwarf_Die die_at(DieRef place);
 
 struct ScanNode {
-  DiePlace function; // the subprogram, or the target of the inlined copy's DW_AT_abstract_origin
-  uint32_t parent;   // the node that it is inlined into, or no_index
+  DieRef function; // the subprogram, or the target of the inlined copy's DW_AT_abstract_origin
+  uint32_t parent; // the node that it is inlined into, or no_index
   uint32_t call_file;
   uint32_t call_line;
 };

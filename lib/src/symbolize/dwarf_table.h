@@ -27,8 +27,8 @@ struct BuiltUnit {
   std::vector<LineRow> lines;
   std::vector<NodeRow> nodes;
   std::vector<FunctionRow> functions;
-  std::vector<DiePlace> places; // of the functions; address is nullptr after the look-up
-  Dwarf_CU *scanned = nullptr;  // the unit that `scopes` and `members` belong to
+  std::vector<DieRef> places;  // of the functions; address is nullptr after the look-up
+  Dwarf_CU *scanned = nullptr; // the unit that `scopes` and `members` belong to
   std::vector<ScanScope> scopes;
   std::vector<ScanMember> members;
   bool cpp = false;

@@ -143,7 +143,7 @@ Result<ObjectId> program_of(const CostProfile &costs) {
 
 } // namespace
 
-Result<PcConversion> pcs_of(const StackProfile &stacks) {
+Result<PcConversion> to_pc_profile(const StackProfile &stacks) {
   if (stacks.value_types().empty() || stacks.sample_count() == 0)
     return fail(ErrorCode::no_data, "the profile has no samples");
   if (stacks.mappings().size() == 0)
@@ -190,7 +190,7 @@ Result<PcConversion> pcs_of(const StackProfile &stacks) {
   return out;
 }
 
-Result<PcConversion> pcs_of(const CostProfile &costs) {
+Result<PcConversion> to_pc_profile(const CostProfile &costs) {
   if (!costs.has_addresses)
     return fail(ErrorCode::unsupported, "the profile " + std::string(only_lines));
   TALLY_TRY(program, program_of(costs));

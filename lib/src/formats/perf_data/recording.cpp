@@ -266,7 +266,7 @@ void Recording::tell_of_losses() {
                             "known");
   if (cut_ > 0)
     tell(cut_ > rows_.size() / 20 ? Severity::warning : Severity::note,
-         fmt::format("{} of {} stacks are cut; `tally tree` shows why", cut_, rows_.size()));
+         fmt::format("{} of {} stacks are truncated; `tally tree` shows why", cut_, rows_.size()));
 }
 
 Result<StackProfile> Recording::finish() {

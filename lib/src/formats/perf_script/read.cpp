@@ -44,8 +44,9 @@ public:
     if (rows_.empty())
       return fail(ErrorCode::no_data, "holds no samples", source_.name());
     if (blocks.last_line_open())
-      diagnostics_.add(Severity::warning, "the last line has no end: the last stack may be cut",
-                       source_.name(), Position::at_line(line_ - 1, 1));
+      diagnostics_.add(Severity::warning,
+                       "the last line has no end: the last stack may be truncated", source_.name(),
+                       Position::at_line(line_ - 1, 1));
     TALLY_CHECK(add_rows());
     TALLY_TRY(profile, builder_.finish());
     return Profile(std::move(profile));

@@ -85,12 +85,12 @@ private:
   // Returns why a word is missing.
   StackEnd missing(uint64_t address) const {
     return address < low_ || address >= end_of_user_space ? StackEnd::damaged
-                                                          : StackEnd::copy_short;
+                                                          : StackEnd::dump_too_short;
   }
 
   // Returns why a register is unknown: it was saved outside of the stack dump, or its rule says so.
   StackEnd lost_register() const {
-    return slot_missing_ ? StackEnd::copy_short : StackEnd::no_rule;
+    return slot_missing_ ? StackEnd::dump_too_short : StackEnd::no_rule;
   }
 
   StackEnd step_simply(const UnwindRow &row) {

@@ -14,16 +14,16 @@
 namespace tally {
 
 // The address of a breakpoint. A debugger may know it before the file is mapped.
-struct StopPlace {
+struct BreakpointLocation {
   std::string file;     // an absolute path without symbolic links; may be empty
   uint64_t address = 0; // an offset in `file`, or a run-time address if `file` is empty
-  friend bool operator==(const StopPlace &, const StopPlace &) = default;
+  friend bool operator==(const BreakpointLocation &, const BreakpointLocation &) = default;
 };
 
 // Knows the addresses at which the kernel charges its work on a stop to the thread: the instruction
 // of the breakpoint and, after the debugger has stepped over it, the next one. Such ticks are
 // caused by the debugger, not by the program. All functions may be called from any thread.
-class TALLY_API StopPlaces {
+class TALLY_API StopAddresses {
 public:
   static constexpr uint64_t longest_instruction = 15;
 
@@ -31,12 +31,12 @@ public:
   // address where the next instruction may begin counts as a stop, except after a system call,
   // because there the program has asked for the kernel's work. The target of a direct jump or call
   // counts, too (x86-64). The address after a return is unknown.
-  void add(const StopPlace &place, std::span<const uint8_t> code);
+  void add(const BreakpointLocation &place, std::span<const uint8_t> code);
   // Sets the addresses where the debugger runs a copy of the instruction that a breakpoint has
   // replaced.
   void set_step_area(uint64_t begin, uint64_t end);
   // Replaces everything by a copy of `other`, in one step.
-  void replace(StopPlaces &other);
+  void replace(StopAddresses &other);
   void clear();
 
   bool has_files() const; // whether any breakpoint has a file

@@ -10,20 +10,20 @@
 #include <sys/types.h>
 
 #include <tally/export.h>
-#include <tally/stop_places.h>
+#include <tally/stop_addresses.h>
 
 namespace tally {
 
-// The front end opens and closes the gate while the process is stopped, so that a switch is known
-// before any sample that it affects. The sampler's reader asks later, with the time of each sample.
-// All functions may be called from any thread; times are in ns of CLOCK_MONOTONIC.
-class TALLY_API SampleGate {
+// The front end opens and closes the region filter while the process is stopped, so that a switch
+// is known before any sample that it affects. The sampler's reader asks later, with the time of
+// each sample. All functions may be called from any thread; times are in ns of CLOCK_MONOTONIC.
+class TALLY_API RegionFilter {
 public:
-  // In place of a tid: the gate of the whole process.
+  // In place of a tid: the region filter of the whole process.
   static constexpr pid_t all_threads = 0;
 
-  // Opens or closes the gate of a thread, which is closed at first. Opening an open gate and
-  // closing a closed one have no effect.
+  // Opens or closes the region filter of a thread, which is closed at first. Opening an open region
+  // filter and closing a closed one have no effect.
   void open(pid_t tid, uint64_t at_ns);
   void close(pid_t tid, uint64_t at_ns);
   // Closes all gates, because the process has become another program (exec).
@@ -32,8 +32,8 @@ public:
 
   // Returns the addresses where the debugger stops the process for a switch and resumes it.
   // close_all() clears them.
-  StopPlaces &stops() { return stops_; }
-  const StopPlaces &stops() const { return stops_; }
+  StopAddresses &stops() { return stops_; }
+  const StopAddresses &stops() const { return stops_; }
 
   // Returns whether the thread, or the whole process, was inside at that time. The times of one
   // thread must be roughly ascending: switches more than a second before the newest time may be
@@ -54,7 +54,7 @@ private:
   void turn(pid_t tid, uint64_t at_ns, bool open);
   void sweep(uint64_t now_ns);
 
-  StopPlaces stops_;
+  StopAddresses stops_;
   mutable std::mutex mutex_;
   std::unordered_map<pid_t, Track> tracks_;
 };

@@ -16,7 +16,7 @@
 
 namespace tally {
 
-// The rules that the SourcePlaces of all threads share.
+// The rules that the SourceResolver of all threads share.
 struct SourceRules {
   const PathFilter &filter;
   std::string_view root; // real and absolute
@@ -27,9 +27,9 @@ struct SourceRules {
 };
 
 // Looks sources up and caches the results. Each thread has its own.
-class SourcePlaces {
+class SourceResolver {
 public:
-  explicit SourcePlaces(const SourceRules &rules) : rules_(rules) {}
+  explicit SourceResolver(const SourceRules &rules) : rules_(rules) {}
 
   // Selects the object that the following lookups are for, by its notes file.
   void begin_object(std::string_view notes) {
@@ -44,7 +44,7 @@ public:
   }
   // Returns the real path of a source, or nothing if it does not count. `folder` is the compiler's
   // working directory, "" if unknown.
-  const std::optional<std::string> &place(std::string_view name, std::string_view folder);
+  const std::optional<std::string> &resolve(std::string_view name, std::string_view folder);
   // Reports whether the directory, named as in the object, exists and is not a symbolic link.
   bool is_plain_folder(const std::string &name, std::string_view folder);
 

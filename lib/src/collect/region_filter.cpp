@@ -1,4 +1,4 @@
-#include <tally/sample_gate.h>
+#include <tally/region_filter.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,23 +18,23 @@ constexpr size_t many_threads = 1024;
 
 } // namespace
 
-bool SampleGate::Track::holds(uint64_t at_ns) const {
+bool RegionFilter::Track::holds(uint64_t at_ns) const {
   const auto after = std::upper_bound(switches.begin(), switches.end(), at_ns);
   return open_before != ((after - switches.begin()) % 2 != 0);
 }
 
 // The clock of another processor may be slightly behind, so times are kept ascending.
-void SampleGate::Track::turn(uint64_t at_ns) {
+void RegionFilter::Track::turn(uint64_t at_ns) {
   switches.push_back(std::max(at_ns, switches.empty() ? 0 : switches.back()));
 }
 
-void SampleGate::Track::forget_before(uint64_t ns) {
+void RegionFilter::Track::forget_before(uint64_t ns) {
   const auto first = std::lower_bound(switches.begin(), switches.end(), ns);
   open_before = open_before != ((first - switches.begin()) % 2 != 0);
   switches.erase(switches.begin(), first);
 }
 
-void SampleGate::turn(pid_t tid, uint64_t at_ns, bool open) {
+void RegionFilter::turn(pid_t tid, uint64_t at_ns, bool open) {
   const std::lock_guard lock(mutex_);
   if (tracks_.size() >= many_threads && !tracks_.contains(tid))
     sweep(at_ns);
@@ -46,7 +46,7 @@ void SampleGate::turn(pid_t tid, uint64_t at_ns, bool open) {
   track.turn(at_ns);
 }
 
-void SampleGate::sweep(uint64_t now_ns) {
+void RegionFilter::sweep(uint64_t now_ns) {
   std::erase_if(tracks_, [now_ns](const auto &each) {
     const Track &track = each.second;
     return !track.is_open() &&
@@ -54,10 +54,10 @@ void SampleGate::sweep(uint64_t now_ns) {
   });
 }
 
-void SampleGate::open(pid_t tid, uint64_t at_ns) { turn(tid, at_ns, true); }
-void SampleGate::close(pid_t tid, uint64_t at_ns) { turn(tid, at_ns, false); }
+void RegionFilter::open(pid_t tid, uint64_t at_ns) { turn(tid, at_ns, true); }
+void RegionFilter::close(pid_t tid, uint64_t at_ns) { turn(tid, at_ns, false); }
 
-void SampleGate::close_all(uint64_t at_ns) {
+void RegionFilter::close_all(uint64_t at_ns) {
   const std::lock_guard lock(mutex_);
   for (auto &[tid, track] : tracks_)
     if (track.is_open())
@@ -65,13 +65,13 @@ void SampleGate::close_all(uint64_t at_ns) {
   stops_.clear();
 }
 
-bool SampleGate::is_open(pid_t tid) const {
+bool RegionFilter::is_open(pid_t tid) const {
   const std::lock_guard lock(mutex_);
   const auto found = tracks_.find(tid);
   return found != tracks_.end() && found->second.is_open();
 }
 
-bool SampleGate::holds(pid_t tid, uint64_t at_ns) {
+bool RegionFilter::holds(pid_t tid, uint64_t at_ns) {
   const std::lock_guard lock(mutex_);
   const auto inside = [&](pid_t id) {
     const auto found = tracks_.find(id);
@@ -90,7 +90,7 @@ bool SampleGate::holds(pid_t tid, uint64_t at_ns) {
   return inside(all_threads) || inside(tid);
 }
 
-size_t SampleGate::memory_bytes() const {
+size_t RegionFilter::memory_bytes() const {
   const std::lock_guard lock(mutex_);
   size_t bytes = tracks_.size() * (sizeof(Track) + 2 * sizeof(void *));
   for (const auto &[tid, track] : tracks_)

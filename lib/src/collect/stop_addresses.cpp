@@ -1,4 +1,4 @@
-#include <tally/stop_places.h>
+#include <tally/stop_addresses.h>
 
 #include <cstddef>
 #include <cstring>
@@ -40,7 +40,7 @@ std::optional<uint64_t> target_of(uint64_t, std::span<const uint8_t>) { return s
 
 } // namespace
 
-void StopPlaces::add(const StopPlace &place, std::span<const uint8_t> code) {
+void StopAddresses::add(const BreakpointLocation &place, std::span<const uint8_t> code) {
   const auto is_system_call = [&](uint64_t end) {
     return end >= 2 && end <= code.size() && code[end - 2] == 0x0f && code[end - 1] == 0x05;
   };
@@ -53,13 +53,13 @@ void StopPlaces::add(const StopPlace &place, std::span<const uint8_t> code) {
     to.insert(*target);
 }
 
-void StopPlaces::set_step_area(uint64_t begin, uint64_t end) {
+void StopAddresses::set_step_area(uint64_t begin, uint64_t end) {
   const std::lock_guard lock(mutex_);
   step_begin_ = begin;
   step_end_ = end;
 }
 
-void StopPlaces::replace(StopPlaces &other) {
+void StopAddresses::replace(StopAddresses &other) {
   const std::scoped_lock lock(mutex_, other.mutex_);
   run_time_ = other.run_time_;
   files_ = other.files_;
@@ -67,30 +67,30 @@ void StopPlaces::replace(StopPlaces &other) {
   step_end_ = other.step_end_;
 }
 
-void StopPlaces::clear() {
+void StopAddresses::clear() {
   const std::lock_guard lock(mutex_);
   run_time_.clear();
   files_.clear();
   step_begin_ = step_end_ = 0;
 }
 
-bool StopPlaces::has_files() const {
+bool StopAddresses::has_files() const {
   const std::lock_guard lock(mutex_);
   return !files_.empty();
 }
 
-bool StopPlaces::is_stop(uint64_t pc) const {
+bool StopAddresses::is_stop(uint64_t pc) const {
   const std::lock_guard lock(mutex_);
   return run_time_.contains(pc);
 }
 
-bool StopPlaces::is_stop(std::string_view file, uint64_t offset) const {
+bool StopAddresses::is_stop(std::string_view file, uint64_t offset) const {
   const std::lock_guard lock(mutex_);
   const auto found = files_.find(std::string(file));
   return found != files_.end() && found->second.contains(offset);
 }
 
-bool StopPlaces::is_step(uint64_t pc) const {
+bool StopAddresses::is_step(uint64_t pc) const {
   const std::lock_guard lock(mutex_);
   return pc >= step_begin_ && pc < step_end_;
 }

@@ -1,4 +1,4 @@
-#include "coverage_collect/source_places.h"
+#include "coverage_collect/source_resolver.h"
 
 #include <filesystem>
 
@@ -68,7 +68,7 @@ std::optional<std::string> without_build_folder(const fs::path &above, std::stri
 
 } // namespace
 
-bool SourcePlaces::is_plain_folder(const std::string &name, std::string_view folder) {
+bool SourceResolver::is_plain_folder(const std::string &name, std::string_view folder) {
   const std::string path = (fs::path(folder) / name).string();
   const auto [at, added] = plain_.try_emplace(path, false);
   if (added)
@@ -78,7 +78,7 @@ bool SourcePlaces::is_plain_folder(const std::string &name, std::string_view fol
 
 // Reports whether the name is that of a file, for an absolute name or directory only: other names
 // depend on the object.
-bool SourcePlaces::leads_to_file(std::string_view name, std::string_view folder) {
+bool SourceResolver::leads_to_file(std::string_view name, std::string_view folder) {
   if (!name.starts_with('/') && !folder.starts_with('/'))
     return false;
   const auto [at, added] = is_file_.try_emplace(fmt::format("{}\n{}", folder, name), false);
@@ -92,8 +92,8 @@ bool SourcePlaces::leads_to_file(std::string_view name, std::string_view folder)
 // was replaced in the name (-ffile-prefix-map=FOLDER=.). The last case looks the same as a source
 // that the build made and removed, where the file found may be another one of the same name;
 // path_of() therefore records it in replaced_.
-std::optional<std::string> SourcePlaces::above_notes(const std::string &name,
-                                                     const std::string &folder) {
+std::optional<std::string> SourceResolver::above_notes(const std::string &name,
+                                                       const std::string &folder) {
   std::error_code ignored;
   for (fs::path above = fs::absolute(notes_, ignored).parent_path();; above = above.parent_path()) {
     // A relative directory is one that an option told the compiler to record in place of its own.
@@ -112,7 +112,7 @@ std::optional<std::string> SourcePlaces::above_notes(const std::string &name,
 }
 
 // Returns the path of the source in the file system; the file may not exist.
-std::string SourcePlaces::path_of(const std::string &name, const std::string &folder) {
+std::string SourceResolver::path_of(const std::string &name, const std::string &folder) {
   const std::string joined = (fs::path(folder) / name).string();
   for (const PathMap &map : rules_.substitutes)
     for (const std::string &recorded : {name, joined})
@@ -138,7 +138,8 @@ std::string SourcePlaces::path_of(const std::string &name, const std::string &fo
   return keeps_folder || (is_absolute && !is_file(in_root)) ? joined : in_root;
 }
 
-std::optional<std::string> SourcePlaces::find(const std::string &name, const std::string &folder) {
+std::optional<std::string> SourceResolver::find(const std::string &name,
+                                                const std::string &folder) {
   std::string path = real_paths_.of(path_of(name, folder));
   const std::string_view shown = relative_path(path, rules_.root);
   const bool of_system = is_of_system(path);
@@ -152,8 +153,8 @@ std::optional<std::string> SourcePlaces::find(const std::string &name, const std
   return {};
 }
 
-const std::optional<std::string> &SourcePlaces::place(std::string_view name,
-                                                      std::string_view folder) {
+const std::optional<std::string> &SourceResolver::resolve(std::string_view name,
+                                                          std::string_view folder) {
   std::string key = fmt::format("{}\n{}", folder, name);
   // A source that is searched for above the notes depends on their directory, too.
   if (!name.starts_with('/') && !leads_to_file(name, folder))

@@ -102,7 +102,7 @@ struct HotLines {
 
 } // namespace
 
-Result<HotPlace> hot_place(const StackProfile &profile, By by, const FlatRow &row) {
+Result<HotLocation> hot_location(const StackProfile &profile, By by, const FlatRow &row) {
   TALLY_CHECK(check_kind(by));
   TALLY_TRY(weights, StackWeights::of(profile));
   const RowLines wanted(profile, by, row);
@@ -110,7 +110,7 @@ Result<HotPlace> hot_place(const StackProfile &profile, By by, const FlatRow &ro
   walk_stacks(profile, weights, hot);
   if (!hot.fits)
     return lines_overflow();
-  HotPlace out;
+  HotLocation out;
   if (const auto *line = hot.lines.key()) {
     out.file = profile.strings[line->first];
     out.line = line->second;
@@ -120,7 +120,7 @@ Result<HotPlace> hot_place(const StackProfile &profile, By by, const FlatRow &ro
   return out;
 }
 
-Result<HotPlace> hot_place(const CostProfile &profile, By by, const FlatRow &row) {
+Result<HotLocation> hot_location(const CostProfile &profile, By by, const FlatRow &row) {
   TALLY_CHECK(check_kind(by));
   Heaviest<std::pair<FileId, uint32_t>> lines;
   std::vector<uint64_t> costs(profile.events().size());
@@ -147,7 +147,7 @@ Result<HotPlace> hot_place(const CostProfile &profile, By by, const FlatRow &row
   }
   if (!fits)
     return lines_overflow();
-  HotPlace out;
+  HotLocation out;
   if (const auto *line = lines.key()) {
     out.file = profile.strings[profile.files()[line->first]];
     out.line = line->second;

@@ -40,7 +40,7 @@ LineCosts plain_lines(const StackProfile &profile, By by, const FlatRow &row) {
   return out;
 }
 
-TEST(HotPlace, AgreesWithCountingEachSample) {
+TEST(HotLocation, AgreesWithCountingEachSample) {
   Random random(81);
   size_t lines = 0;
   for (int round = 0; round < 500; ++round) {
@@ -48,7 +48,7 @@ TEST(HotPlace, AgreesWithCountingEachSample) {
     for (const By by : {By::function, By::line}) {
       const auto table = flat_table(profile, by);
       for (const FlatRow &row : table->rows) {
-        const auto place = hot_place(profile, by, row);
+        const auto place = hot_location(profile, by, row);
         ASSERT_TRUE(place) << place.error().text();
         const LineCosts plain = plain_lines(profile, by, row);
         if (plain.empty()) {
@@ -67,7 +67,7 @@ TEST(HotPlace, AgreesWithCountingEachSample) {
   EXPECT_GT(lines, 1000u);
 }
 
-TEST(HotPlace, IsTheLineWithMostSelfOrTheCostliestCalls) {
+TEST(HotLocation, IsTheLineWithMostSelfOrTheCostliestCalls) {
   Diagnostics diagnostics;
   auto read = callgrind::read(
       *ByteSource::of("events: A\nob=p\nfl=m.c\nfn=main\n3 10\n5 10\nfi=m.h\n7 15\nfe=m.c\n"
@@ -79,17 +79,18 @@ TEST(HotPlace, IsTheLineWithMostSelfOrTheCostliestCalls) {
   const auto &profile = std::get<CostProfile>(*read);
   const auto place_of = [&](std::string_view name) {
     const auto table = flat_table(profile, By::function);
-    return *hot_place(profile, By::function, *std::ranges::find(table->rows, name, &FlatRow::name));
+    return *hot_location(profile, By::function,
+                         *std::ranges::find(table->rows, name, &FlatRow::name));
   };
   EXPECT_EQ(place_of("main").file + std::to_string(place_of("main").line), "m.h7");
   EXPECT_EQ(place_of("caller").line, 32u);
   EXPECT_EQ(place_of("f").line, 0u);
   const auto table = flat_table(profile, By::line);
   for (const FlatRow &row : table->rows)
-    EXPECT_EQ(hot_place(profile, By::line, row)->line, row.line) << row.name;
+    EXPECT_EQ(hot_location(profile, By::line, row)->line, row.line) << row.name;
 }
 
-TEST(HotPlace, IsTheAddressWithMostSelfWithoutLines) {
+TEST(HotLocation, IsTheAddressWithMostSelfWithoutLines) {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   SourceFunction function;
@@ -102,16 +103,16 @@ TEST(HotPlace, IsTheAddressWithMostSelfWithoutLines) {
   const auto profile = builder.finish();
   ASSERT_TRUE(profile) << profile.error().text();
   const auto table = flat_table(*profile, By::function);
-  const auto place = hot_place(*profile, By::function, table->rows[0]);
+  const auto place = hot_location(*profile, By::function, table->rows[0]);
   EXPECT_EQ(place->line, 0u);
   EXPECT_EQ(place->address, 0x20u);
 }
 
-TEST(HotPlace, IsUnsupportedForOtherRows) {
+TEST(HotLocation, IsUnsupportedForOtherRows) {
   Random random(82);
   const StackProfile profile = random_profile(random);
   for (const By by : {By::object, By::thread, By::part}) {
-    const auto place = hot_place(profile, by, {});
+    const auto place = hot_location(profile, by, {});
     ASSERT_FALSE(place);
     EXPECT_EQ(place.error().code, ErrorCode::unsupported);
   }

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include <tally/stop_places.h>
+#include <tally/stop_addresses.h>
 
 #include "collect/stack_collector.h"
 
@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::array<uint8_t, 16> no_calls = {};
 
-TEST(StopPlaces, CoversTheInstructionAtTheBreakpoint) {
-  StopPlaces stops;
+TEST(StopAddresses, CoversTheInstructionAtTheBreakpoint) {
+  StopAddresses stops;
   stops.add({"", 0x1000}, no_calls);
   EXPECT_FALSE(stops.is_stop(0xfff));
   EXPECT_TRUE(stops.is_stop(0x1000));
@@ -23,8 +23,8 @@ TEST(StopPlaces, CoversTheInstructionAtTheBreakpoint) {
 }
 
 // The kernel's work after a system call counts, because the program requested it.
-TEST(StopPlaces, ExcludesTheCodeAfterASystemCall) {
-  StopPlaces stops;
+TEST(StopAddresses, ExcludesTheCodeAfterASystemCall) {
+  StopAddresses stops;
   constexpr std::array<uint8_t, 16> code = {0xb8, 1, 0, 0, 0, 0x0f, 0x05}; // mov $1,%eax; syscall
   stops.add({"", 0x1000}, code);
   EXPECT_TRUE(stops.is_stop(0x1005));
@@ -32,7 +32,7 @@ TEST(StopPlaces, ExcludesTheCodeAfterASystemCall) {
 }
 
 #ifdef __x86_64__
-TEST(StopPlaces, IncludesTheTargetOfAJump) {
+TEST(StopAddresses, IncludesTheTargetOfAJump) {
   constexpr std::array<std::pair<std::array<uint8_t, 16>, uint64_t>, 5> cases = {{
       {{0xe8, 0x00, 0x01, 0, 0}, 0x1105},       // call
       {{0xe9, 0xfb, 0xfe, 0xff, 0xff}, 0xf00},  // jmp
@@ -41,7 +41,7 @@ TEST(StopPlaces, IncludesTheTargetOfAJump) {
       {{0x0f, 0x85, 0xfa, 0x0f, 0, 0}, 0x2000}, // jne
   }};
   for (const auto &[code, target] : cases) {
-    StopPlaces stops;
+    StopAddresses stops;
     stops.add({"", 0x1000}, code);
     EXPECT_TRUE(stops.is_stop(target)) << std::hex << target;
     EXPECT_FALSE(stops.is_stop(target + 1)) << std::hex << target;
@@ -49,8 +49,8 @@ TEST(StopPlaces, IncludesTheTargetOfAJump) {
 }
 #endif
 
-TEST(StopPlaces, ReplacesAllStops) {
-  StopPlaces stops, others;
+TEST(StopAddresses, ReplacesAllStops) {
+  StopAddresses stops, others;
   stops.add({"", 0x1000}, no_calls);
   stops.add({"/lib/libf.so", 0x3000}, no_calls);
   stops.set_step_area(0x4000, 0x4020);
@@ -62,10 +62,10 @@ TEST(StopPlaces, ReplacesAllStops) {
   EXPECT_FALSE(stops.is_step(0x4000));
 }
 
-using Place = StackCollector::TickPlace;
+using Place = StackCollector::TickOrigin;
 
 TEST(StackCollector, OmitsTheKernelsTimeAtPassedStops) {
-  const auto stops = std::make_shared<StopPlaces>();
+  const auto stops = std::make_shared<StopAddresses>();
   StackCollector collector(1, 1'000'000);
   collector.set_passed_stops(stops);
   collector.map({0x7000'0000, 0x7001'0000, 0x2000, 0, 0, "/lib/libf.so"});
@@ -84,15 +84,15 @@ TEST(StackCollector, OmitsTheKernelsTimeAtPassedStops) {
 }
 
 TEST(StackCollector, OmitsTheKernelsTimeAtARegionsStops) {
-  const auto gate = std::make_shared<SampleGate>();
+  const auto region_filter = std::make_shared<RegionFilter>();
   StackCollector collector(1, 1'000'000);
-  collector.set_gate(gate);
-  gate->open(SampleGate::all_threads, 1);
-  gate->stops().add({"", 0x5000}, no_calls);
+  collector.set_region_filter(region_filter);
+  region_filter->open(RegionFilter::all_threads, 1);
+  region_filter->stops().add({"", 0x5000}, no_calls);
   EXPECT_FALSE(collector.counts(1, 2, Place::kernel, 0x5000));
   EXPECT_FALSE(collector.counts(1, 2, Place::delayed, 0x5000));
   EXPECT_TRUE(collector.counts(1, 2, Place::user, 0x5000));
-  collector.set_gate(nullptr);
+  collector.set_region_filter(nullptr);
   EXPECT_TRUE(collector.counts(1, 2, Place::kernel, 0x5000)) << "they go with the region";
 }
 
