@@ -154,8 +154,7 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
   std::vector<SeenThread> seen;
   const auto see = [&](lldb::SBThread thread) {
     const char *const name = thread.GetName();
-    seen.push_back(
-        {static_cast<int32_t>(thread.GetThreadID()), name ? name : "", to_pc_profile(thread)});
+    seen.push_back({static_cast<int32_t>(thread.GetThreadID()), name ? name : "", pcs_of(thread)});
   };
   bool ours_alone = true;
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
@@ -186,7 +185,7 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
 }
 
 // Returns the thread's pcs, leaf first. A caller's pc is its return address - 1.
-std::vector<uint64_t> Interrupter::to_pc_profile(lldb::SBThread thread) const {
+std::vector<uint64_t> Interrupter::pcs_of(lldb::SBThread thread) const {
   std::vector<uint64_t> out;
   bool returned_to = false; // whether the previous (inner) frame was called from this one
   for (uint32_t i = 0; i < (with_callers_ ? most_frames : 1); ++i) {

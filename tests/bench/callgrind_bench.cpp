@@ -18,6 +18,8 @@
 
 #include <tally/formats.h>
 
+#include "../support/read_profile.h"
+
 namespace {
 
 double seconds(clockid_t clock) {

@@ -118,7 +118,7 @@ class PreloadTest(AgentCase):
         """GDB expects exactly one exec by a wrapper, so that Tally cannot add its own to one other
         than `env`. `auto` then selects the next backend."""
         play = play_gdb(["set exec-wrapper nice", "profile start --backend agent", "profile start",
-                         WRAPPER, "run", "profile status"], program("spin7030"), ["0.5"],
+                         WRAPPER, "run", "profile status"], program("spin7030"), ["2"],
                         wrapper=REFUSED)
         self.assertRegex(play.stderr, r"\A--backend agent: the exec-wrapper 'nice' .*\n\Z")
         self.assertIn('"nice"', play.text(WRAPPER))

@@ -76,7 +76,8 @@ class NativeTest(InterruptCase):
             self.assertIn("exited normally", play.text("continue"))
             rows = play.report("--by thread").rows
             self.assertEqual(len(rows), 5, play)
-            self.assertGreater(min(row.self_ticks for row in rows), 20, play)
+            # The number of rounds depends on the machine: every thread is in many of them.
+            self.assertGreater(min(row.self_ticks for row in rows), 8, play)
         with_one_retry(measure)
 
     def test_short_system_calls(self) -> None:

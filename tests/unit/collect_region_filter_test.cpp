@@ -6,7 +6,7 @@
 
 #include <tally/region_filter.h>
 
-namespace tally::collect_gate_test {
+namespace tally::collect_region_filter_test {
 
 constexpr uint64_t second = 1'000'000'000;
 
@@ -116,4 +116,4 @@ TEST(RegionFilter, ForgetsOldThreads) {
   EXPECT_LT(region_filter.memory_bytes(), 1u << 20);
 }
 
-} // namespace tally::collect_gate_test
+} // namespace tally::collect_region_filter_test

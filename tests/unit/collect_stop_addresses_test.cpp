@@ -7,7 +7,7 @@
 
 #include "collect/stack_collector.h"
 
-namespace tally::collect_stop_places_test {
+namespace tally::collect_stop_addresses_test {
 namespace {
 
 constexpr std::array<uint8_t, 16> no_calls = {};
@@ -97,4 +97,4 @@ TEST(StackCollector, OmitsTheKernelsTimeAtARegionsStops) {
 }
 
 } // namespace
-} // namespace tally::collect_stop_places_test
+} // namespace tally::collect_stop_addresses_test

@@ -9,7 +9,7 @@
 #include "formats/callgrind/read.h"
 #include "random_profile.h"
 
-namespace tally::report_hot_place_test {
+namespace tally::report_hot_location_test {
 namespace {
 
 using Line = std::pair<std::string, uint32_t>;
@@ -119,4 +119,4 @@ TEST(HotLocation, IsUnsupportedForOtherRows) {
 }
 
 } // namespace
-} // namespace tally::report_hot_place_test
+} // namespace tally::report_hot_location_test

@@ -76,18 +76,18 @@ TEST(ActionQueue, TheRequestOfAStepGoesFirst) {
 
 // --- RunClock
 
-TEST(RunClock, AddsUpRunningAndStanding) {
+TEST(RunClock, AddsUpRunningAndStoppedTime) {
   RunClock clock;
-  clock.stand();
+  clock.set_stopped();
   const uint64_t begin = now_ns();
   clock.set_event_time(begin + 1000); // in the future: now
   clock.resume();
   EXPECT_TRUE(clock.is_running());
-  const uint64_t stood = clock.stood_ns();
+  const uint64_t stopped = clock.stopped_ns();
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
   EXPECT_GE(clock.ran_ns(now_ns()), 1'000'000u);
   EXPECT_EQ(clock.ran_ns(), 0u);
-  EXPECT_EQ(clock.stood_ns(now_ns()), stood);
+  EXPECT_EQ(clock.stopped_ns(now_ns()), stopped);
   clock.set_event_time(1); // before the last change: that change
   clock.stop();
   EXPECT_EQ(clock.ran_ns(), 0u);
@@ -97,7 +97,7 @@ TEST(RunClock, AddsUpRunningAndStanding) {
   clock.stop();
   EXPECT_GE(clock.ran_ns(), 2'000'000u);
   clock.clear();
-  EXPECT_EQ(clock.ran_ns() + clock.stood_ns(), 0u);
+  EXPECT_EQ(clock.ran_ns() + clock.stopped_ns(), 0u);
 }
 
 // --- ProfileStore
@@ -119,7 +119,7 @@ int64_t total(const ProfilePtr &profile) { return profile ? profile->totals().fr
 TEST(ProfileStore, KeepsWhatWasFrozenAndAddsWhatFollows) {
   ProfileStore store;
   EXPECT_FALSE(store.has_kept());
-  ASSERT_TRUE(store.take_named(ticks(3))); // of a sampler that goes on
+  ASSERT_TRUE(store.take_named(ticks(3))); // of a sampler that continues
   EXPECT_EQ(total(store.named()), 3);
   EXPECT_FALSE(store.has_kept());
   store.process_resumed();

@@ -57,7 +57,7 @@ struct GcovFunction {
 };
 
 struct GcovFile {
-  // The path as compiled, without "." and, where GcovOptions::is_plain_folder permits, "..".
+  // The path as compiled, without "." and, where GcovOptions::is_plain_directory permits, "..".
   std::string name;
   std::vector<GcovFunction> functions; // by start line, then column
   // By line number. Functions that begin in the same line (instances of a template) have separate

@@ -14,19 +14,19 @@
 
 namespace tally {
 
-// The front end opens and closes the region filter while the process is stopped, so that a switch
-// is known before any sample that it affects. The sampler's reader asks later, with the time of
-// each sample. All functions may be called from any thread; times are in ns of CLOCK_MONOTONIC.
+// The front end opens and closes the filter while the process is stopped, so that a switch is known
+// before any sample that it affects. The sampler's reader asks later, with the time of each sample.
+// All functions may be called from any thread; times are in ns of CLOCK_MONOTONIC.
 class TALLY_API RegionFilter {
 public:
-  // In place of a tid: the region filter of the whole process.
+  // Stands for the whole process in place of a thread.
   static constexpr pid_t all_threads = 0;
 
-  // Opens or closes the region filter of a thread, which is closed at first. Opening an open region
-  // filter and closing a closed one have no effect.
+  // Opens or closes the filter for a thread. It is closed at first. To open an open filter or to
+  // close a closed one has no effect.
   void open(pid_t tid, uint64_t at_ns);
   void close(pid_t tid, uint64_t at_ns);
-  // Closes all gates, because the process has become another program (exec).
+  // Closes the filter for all threads, because the process has executed another program.
   void close_all(uint64_t at_ns);
   bool is_open(pid_t tid) const;
 

@@ -51,14 +51,14 @@ struct SamplerOptions {
 struct SamplerStatus {
   uint32_t requested_hz = 0;
   uint64_t samples = 0; // the ticks counted
-  // The ticks outside the region filter and on stops of the debugger; no other count includes them.
+  // The ticks outside the region and on stops of the debugger; no other count includes them.
   uint64_t outside = 0;
   uint64_t kernel_samples = 0; // the samples taken in the kernel on behalf of the program
   uint64_t lost = 0;      // ticks without room in a ring; interrupt: threads that rounds missed
   uint64_t queued = 0;    // threads left out of rounds because they waited for a processor
   uint64_t unheld = 0;    // rounds in which threads kept running until the signal came
   uint64_t throttled = 0; // how often the kernel paused a clock
-  uint64_t truncated_stacks = 0; // truncated stacks: the unwinder did not reach the outermost frame
+  uint64_t truncated_stacks = 0; // the unwinder did not reach the outermost frame
   uint32_t stack_bytes = 0;      // the current size of stack dumps; 0 if there are none
   uint32_t threads = 0;          // the threads with samples
   uint32_t parts = 0;            // the parts with samples, including the open one
@@ -100,7 +100,7 @@ public:
                                         uint64_t end_ns) = 0;
   // Drops all samples and counts, and continues sampling.
   virtual void clear() = 0;
-  // Counts from now on only samples inside the region filter; null counts all. Reads the pending
+  // Counts from now on only samples inside the region; null counts all. Reads the pending
   // samples first, with the previous region filter.
   virtual void set_region_filter(std::shared_ptr<RegionFilter> region_filter) = 0;
 };

@@ -90,9 +90,9 @@ private:
   void end();
   void follow_kernel_time();
   uint64_t unsampled_ns() const;
-  bool copies_are_short();
+  bool dumps_are_short();
   bool all_stand() const; // a debugger may stop a single thread
-  void widen_copies();
+  void widen_dumps();
 
   const pid_t pid_;
   const SamplerOptions options_;
@@ -312,11 +312,11 @@ void PerfSampler::end_part(std::string_view trigger, uint64_t begin_ns, uint64_t
     problem_.guarded([&] {
       drain(PerfMerge::everything);
       sink_.collector().end_part(trigger, begin_ns, end_ns);
-      widen = copies_are_short();
+      widen = dumps_are_short();
     });
   }
   if (widen)
-    widen_copies();
+    widen_dumps();
 }
 
 bool PerfSampler::all_stand() const {
@@ -330,19 +330,19 @@ bool PerfSampler::all_stand() const {
 
 // Returns whether too many of the stacks since the last stop are truncated and larger dumps are
 // possible.
-bool PerfSampler::copies_are_short() {
+bool PerfSampler::dumps_are_short() {
   const SampleSink::Counters &now = sink_.counters();
   const uint64_t samples = now.samples - at_last_stop_.samples;
-  const uint64_t cut = now.short_dumps - at_last_stop_.short_dumps;
+  const uint64_t truncated = now.short_dumps - at_last_stop_.short_dumps;
   at_last_stop_ = now;
   return may_widen_ && !last_status_ && !ended_ && problem_.empty() &&
          events_.stack_bytes() < most_stack_bytes && samples >= enough_samples &&
-         cut > samples / 20 && all_stand();
+         truncated > samples / 20 && all_stand();
 }
 
 // Replaces the clocks by ones with larger stack dumps. The process is stopped: no thread is
 // created, nothing is mapped and nothing is sampled between the old clocks and the new ones.
-void PerfSampler::widen_copies() {
+void PerfSampler::widen_dumps() {
   may_widen_ = false; // there is one attempt, with the largest size
   PerfEvents wider;
   {

@@ -26,8 +26,7 @@ public:
     uint64_t lost = 0;
     uint64_t throttled = 0;
     uint64_t truncated_stacks = 0;
-    uint64_t short_dumps =
-        0; // the truncated_stacks that are truncated by the size of the stack dump
+    uint64_t short_dumps = 0; // those truncated by the size of the stack dump
     uint64_t bad_records = 0; // with a structure that the kernel does not write
   };
 

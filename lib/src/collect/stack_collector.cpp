@@ -45,12 +45,13 @@ void StackCollector::forget_thread(pid_t tid) {
   last_tid_ = 0;
 }
 
-bool StackCollector::counts(pid_t tid, uint64_t at_ns, TickOrigin place, uint64_t pc) const {
+bool StackCollector::counts(pid_t tid, uint64_t at_ns, TickOrigin origin, uint64_t pc) const {
   if (region_filter_ &&
       (!region_filter_->holds(tid, at_ns) || region_filter_->stops().is_step(pc) ||
-       (place != TickOrigin::user && region_filter_->stops().is_stop(pc))))
+       (origin != TickOrigin::user && region_filter_->stops().is_stop(pc))))
     return false;
-  return !passed_ || !(passed_->is_step(pc) || (place == TickOrigin::kernel && is_passed_stop(pc)));
+  return !passed_ ||
+         !(passed_->is_step(pc) || (origin == TickOrigin::kernel && is_passed_stop(pc)));
 }
 
 bool StackCollector::is_passed_stop(uint64_t pc) const {
@@ -112,8 +113,8 @@ Result<StackProfile> StackCollector::snapshot(std::string_view trigger, uint64_t
   const auto location_of = [&](uint32_t number) {
     LocationId &id = locations[number];
     if (id == none<LocationId>) {
-      const AddressTable::Entry place = addresses_[number];
-      id = mapped.location_of(whole, place.range, place.pc);
+      const AddressTable::Entry entry = addresses_[number];
+      id = mapped.location_of(whole, entry.range, entry.pc);
     }
     return id;
   };

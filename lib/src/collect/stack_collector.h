@@ -42,7 +42,7 @@ public:
     delayed, // where the program received a signal that a stop may have delayed
   };
   // Returns whether a sample taken at that time counts.
-  bool counts(pid_t tid, uint64_t at_ns, TickOrigin place, uint64_t pc) const;
+  bool counts(pid_t tid, uint64_t at_ns, TickOrigin origin, uint64_t pc) const;
   RegionFilter *region_filter() const { return region_filter_.get(); } // null if there is none
 
   void set_command(std::string command);

@@ -113,7 +113,7 @@ Piece Collect::count(size_t i, SourceResolver &resolver) const {
     return resolver.resolve(name, folder).has_value();
   };
   counting.is_plain_directory = [&](const std::string &name, std::string_view folder) {
-    return resolver.is_plain_folder(name, folder);
+    return resolver.is_plain_directory(name, folder);
   };
   counting.tell_negative = false; // run() reports negative counts once, for all objects
   auto object = count_object(files, counting, piece.findings);

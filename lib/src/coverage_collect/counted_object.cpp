@@ -27,7 +27,7 @@ void complete(GcovOptions &options, const GcovNotes &notes) {
   options.blocks &= notes.header.version >= GcovVersion::v14;
   if (!options.is_plain_directory)
     options.is_plain_directory = [](const std::string &name, std::string_view) {
-      return is_plain_folder(name);
+      return is_plain_directory(name);
     };
 }
 

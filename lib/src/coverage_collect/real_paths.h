@@ -11,7 +11,7 @@ namespace tally {
 
 // Reports whether `folder` exists and is not a symbolic link, so that "FOLDER/.." may be removed
 // from a path.
-inline bool is_plain_folder(const std::string &folder) {
+inline bool is_plain_directory(const std::string &folder) {
   struct stat info {};
   return ::lstat(folder.c_str(), &info) == 0 && !S_ISLNK(info.st_mode);
 }

@@ -68,11 +68,11 @@ std::optional<std::string> without_build_folder(const fs::path &above, std::stri
 
 } // namespace
 
-bool SourceResolver::is_plain_folder(const std::string &name, std::string_view folder) {
+bool SourceResolver::is_plain_directory(const std::string &name, std::string_view folder) {
   const std::string path = (fs::path(folder) / name).string();
   const auto [at, added] = plain_.try_emplace(path, false);
   if (added)
-    at->second = tally::is_plain_folder(path);
+    at->second = tally::is_plain_directory(path);
   return at->second;
 }
 

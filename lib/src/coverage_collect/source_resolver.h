@@ -46,7 +46,7 @@ public:
   // working directory, "" if unknown.
   const std::optional<std::string> &resolve(std::string_view name, std::string_view folder);
   // Reports whether the directory, named as in the object, exists and is not a symbolic link.
-  bool is_plain_folder(const std::string &name, std::string_view folder);
+  bool is_plain_directory(const std::string &name, std::string_view folder);
 
   const std::set<std::string> &left_out() const { return left_out_; }
   // The excluded sources outside of the root that do not exist: the compiler may have recorded

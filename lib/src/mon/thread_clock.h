@@ -11,7 +11,7 @@
 
 struct mon_thread_clock {
   pid_t tid;
-  uint32_t kind; /* tally_mon_clock; AUTO if there is no clock, or no clock any more */
+  uint32_t kind; /* tally_mon_clock; AUTO if there is none, or it was closed */
   int fd;
   timer_t timer;
 };

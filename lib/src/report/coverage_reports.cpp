@@ -36,7 +36,7 @@ constexpr std::array<Page, 3> pages{{
        return to_github(coverage, options.root);
      }},
 }};
-constexpr std::string_view pages_format = "html"; // writes a directory
+constexpr std::string_view html_format = "html"; // writes a directory
 
 const Page *page_by_name(std::string_view name) {
   for (const Page &page : pages)
@@ -96,7 +96,7 @@ std::string coverage_report_names() {
   std::vector<std::string_view> names;
   for (const Page &page : pages)
     names.push_back(page.name);
-  names.push_back(pages_format);
+  names.push_back(html_format);
   for (const Format &format : formats())
     if (holds_coverage(format))
       names.push_back(format.name);
@@ -112,12 +112,12 @@ Result<CoverageReport> coverage_report_of(const std::string &word) {
                 "--report");
   if (page_by_name(name))
     return CoverageReport{name, path.empty() ? "-" : path};
-  if (name == pages_format && path == "-")
+  if (name == html_format && path == "-")
     return fail(ErrorCode::invalid_argument,
                 "writes a directory, which cannot go to standard output", word);
   if (unpacked_name(path).size() < path.size())
     return fail(ErrorCode::invalid_argument, "output is not compressed", word);
-  if (name == pages_format)
+  if (name == html_format)
     return CoverageReport{name, path.empty() ? "coverage-html" : path};
   const auto format = format_by_name(name);
   if (!format || !holds_coverage(**format))
@@ -130,7 +130,7 @@ Result<CoverageReport> coverage_report_of(const std::string &word) {
 
 Result<void> write_coverage_report(const Coverage &coverage, const CoverageReport &report,
                                    const CoverageReportOptions &options, Diagnostics &diagnostics) {
-  if (report.format == pages_format)
+  if (report.format == html_format)
     return write_folder(coverage, report.path, options, diagnostics);
   if (const Page *page = page_by_name(report.format)) {
     CoverageReportOptions how = options;

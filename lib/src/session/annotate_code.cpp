@@ -50,7 +50,7 @@ Result<Reply> annotate_code(ProfileGroup &group, const ParsedCommand &command) {
   const SampleFilter wanted = command.filter();
   const bool json = command.has("json");
   return with_shown(group, command, [=, &group](Shown shown) -> Result<Reply> {
-    Diagnostics ignored; // with_shown() has reported missing files
+    Diagnostics ignored; // missing files were reported when the names were looked up
     const int pid = group.live_pid();
     std::string meant = what; // the function's name in the profile
     const auto code_of = [&](auto *each) {

@@ -101,8 +101,7 @@ Result<Reply> Backends::begin(StartOptions wanted) {
 Result<Reply> Backends::try_next() {
   if (to_try_.empty())
     return fail(ErrorCode::unsupported,
-                fmt::format("no backend works here: {}", fmt::join(passed_over_, "; ")),
-                "profile start");
+                fmt::format("no backend works here: {}", passed_over_words()), "profile start");
   options_.backend = to_try_.front();
   const std::string_view unfit = why_unfit(options_.backend, options_, front_.target.target);
   Result<Reply> tried = Reply{};
@@ -136,6 +135,16 @@ void Backends::pass_over(std::string_view why) {
 void Backends::begin_with(std::unique_ptr<Sampler> started) {
   given_up_pid_ = 0;
   sampling_.adopt(std::move(started), options_);
+}
+
+void Backends::begin_with(std::unique_ptr<AgentSampler> started) {
+  given_up_pid_ = 0;
+  sampling_.adopt_agent(std::move(started), options_);
+}
+
+void Backends::begin_with(std::unique_ptr<InterruptSampler> started) {
+  given_up_pid_ = 0;
+  sampling_.adopt_interrupts(std::move(started), options_);
 }
 
 Result<Reply> Backends::begun() {
@@ -194,8 +203,7 @@ Result<Reply> Backends::prepare_agent() {
       const std::string reason = came->facts().reason;
       return refused(unsupported(reason.empty() ? answer : reason));
     }
-    given_up_pid_ = 0;
-    sampling_.adopt_agent(std::move(came), options_);
+    begin_with(std::move(came));
     return begun();
   });
   return Reply{};
@@ -210,8 +218,7 @@ Result<Reply> Backends::prepare_interrupt() {
       return {};
     TALLY_TRY(made, make_interrupt_sampler(remote ? 0 : front_.target.pid, interrupt_signal_,
                                            sampler_options(), sampling_.clock()));
-    given_up_pid_ = 0;
-    sampling_.adopt_interrupts(std::move(made), options_);
+    begin_with(std::move(made));
     if (front_.target.kind == EventKind::resumed)
       sampling_.note_resume();
     return {};
@@ -265,8 +272,7 @@ Result<Reply> Backends::begin_armed() {
   const std::string_view unfit = why_unfit(options_.backend, options_, front_.target.target);
   if (options_.backend == Backend::agent && preloaded_ && unfit.empty()) {
     preloaded_->expect(front_.target.pid);
-    given_up_pid_ = 0;
-    sampling_.adopt_agent(std::move(preloaded_), options_);
+    begin_with(std::move(preloaded_));
     front_.actions.push(RequestKind::preload_end);
     return Reply{};
   }

@@ -1,4 +1,4 @@
-// Chooses the backend that samples, and keeps the front ready for the next run.
+// Chooses the backend that samples, and keeps the front end ready for the next run.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ public:
   Result<Reply> begin(StartOptions wanted);
   // The process is about to run: begins to sample it if that was armed.
   Result<Reply> process_resumed();
-  // At a stop: ends a sampler that no longer works, or goes on with the next backend.
+  // At a stop, ends a sampler that no longer works, or continues with the next backend.
   Result<Reply> follow_sampler();
-  // Undoes what the front was asked for, unless sampling is armed for the next run.
+  // Undoes what the front end was asked for, unless sampling is armed for the next run.
   void end_requests(bool process_gone);
 
   bool is_armed() const { return armed_; } // `start` was given, and `stop` was not
@@ -47,10 +47,13 @@ public:
 
 private:
   Result<Reply> try_next();
-  // The backend that is tried does not work: an error, or the next one is tried.
+  // Handles the failure of the backend that is tried: fails, or tries the next one.
   Result<Reply> refused(Error why);
   void pass_over(std::string_view why);
+  // Begins with a sampler that works. Every way to begin ends in one of these.
   void begin_with(std::unique_ptr<Sampler> started);
+  void begin_with(std::unique_ptr<AgentSampler> started);
+  void begin_with(std::unique_ptr<InterruptSampler> started);
   Result<Reply> begun();
   Result<Reply> begin_armed();
   Result<void> prepare_perf();
@@ -67,10 +70,10 @@ private:
   bool user_code_only_ = false;          // perf was refused the kernel, when it was last tried
   const std::shared_ptr<StopAddresses> passed_stops_ = std::make_shared<StopAddresses>();
   std::unique_ptr<AgentSampler> preloaded_; // waits for the next run
-  std::optional<bool> interrupting_; // the front was asked to interrupt; true: a remote process
-  int interrupt_signal_ = 0;         // for that; 0 means as Ctrl-C does
-  bool signals_changed_ = false;     // by the front, at our request
-  int32_t given_up_pid_ = 0;         // the sampler ended there, and is not begun again
+  std::optional<bool> interrupting_; // the front end was asked to interrupt; true: a remote process
+  int interrupt_signal_ = 0;         // the signal for it; 0: as Ctrl-C does
+  bool signals_changed_ = false;     // by the front end, at our request
+  int32_t given_up_pid_ = 0;         // its sampler ended and is not restarted
 };
 
 } // namespace tally

@@ -1,4 +1,4 @@
-// What all groups of commands share: the debugger's front, as the session sees it.
+// The state that all groups of commands share: the debugger's front end, as the session sees it.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace tally {
 
 struct Front {
-  DebugEvent target;   // the newest event that the front has reported
-  ActionQueue actions; // what the front is asked to do
+  DebugEvent target;   // the newest event that the front end has reported
+  ActionQueue actions; // what the front end is asked to do
   uint32_t width = 80; // columns of the terminal; 0 means any number
-  Style style;         // plain unless the front sets colours
+  Style style;         // plain unless the front end sets colours
   DisassemblyFlavor flavor = DisassemblyFlavor::att;
 
   TextOptions text_options(uint32_t limit = 0) const {

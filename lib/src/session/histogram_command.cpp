@@ -50,16 +50,13 @@ Result<Reply> histogram_command(ProfileGroup &group, const ParsedCommand &comman
   return with_samples(
       group, command, [how, json, &group](const StackProfile &profile) -> Result<Reply> {
         const auto names_of = [&](MappingId id) -> std::optional<PcNames> {
-          Symbolizer *const symbolizer = group.names.symbolizer_if_made();
-          if (!symbolizer)
-            return {};
           const Mapping &mapping = profile.mappings()[id];
           const std::string path(profile.strings[mapping.path]);
           const ModuleId module =
-              symbolizer->module({path, std::string(profile.strings[mapping.build_id]),
-                                  mapping.device, mapping.inode, group.sampling.pid()},
-                                 group.names.diagnostics());
-          return PcNames{symbolizer, module, path};
+              group.symbolizer().module({path, std::string(profile.strings[mapping.build_id]),
+                                         mapping.device, mapping.inode, group.sampling.pid()},
+                                        group.names.diagnostics());
+          return PcNames{&group.symbolizer(), module, path};
         };
         const auto table_of = [&](const std::string &what) -> Result<HistogramTable> {
           TALLY_TRY(view, pc_view(profile, what, names_of));

@@ -12,7 +12,7 @@ namespace tally {
 namespace {
 
 constexpr std::chrono::milliseconds slice{100};
-// A debugger answers this many in a few seconds, and no person waits for more.
+// Limits the wait: a debugger answers this many in a few seconds.
 constexpr size_t most_asked_addresses = 2000;
 
 } // namespace

@@ -34,17 +34,16 @@ public:
   // returned.
   Result<Reply> begin(StackProfile profile, CanAsk can_ask, Then then);
   bool is_active() const { return job_ != nullptr; }
-  // Goes on after the front has answered. is_active() must hold.
+  // Continues after the front end's answer. is_active() must hold.
   Result<Reply> answer(std::span<const std::string> answers);
   void give_up() { job_.reset(); }
   void cancel();
 
-  // A name that the debugger knows at one stop, for a look-up that comes later.
+  // Stores a name that the debugger has reported, for a later look-up.
   bool knows(uint64_t address) const { return answers_.contains(address); }
   void remember(uint64_t address, std::string answer);
 
-  Symbolizer &symbolizer(); // made at the first call in a run
-  Symbolizer *symbolizer_if_made() { return symbolizer_.get(); }
+  Symbolizer &symbolizer(); // made by begin_run(), or at the first call before it
   Diagnostics &diagnostics() { return diagnostics_; } // of this run
   const Diagnostics &diagnostics() const { return diagnostics_; }
 

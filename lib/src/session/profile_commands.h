@@ -30,10 +30,10 @@ Result<Reply> clear_command(ProfileGroup &group, const ParsedCommand &command);
 Result<Reply> config_command(ProfileGroup &group, const ParsedCommand &command);
 Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command);
 
-// The options of `start`, with the settings for those that the command does not have.
+// Returns the options of `start`. Settings replace those that the command does not have.
 StartOptions start_options(const Settings &settings, const ParsedCommand &command);
 
-// ProfileGroup::with_names(); an error that says why, if there are no samples.
+// Calls ProfileGroup::with_names(). If there are no samples, the error says why.
 Result<Reply> with_samples(ProfileGroup &group, const ParsedCommand &command, Sampling::Then then);
 
 using Shown = std::variant<const StackProfile *, const CostProfile *>;
@@ -41,18 +41,18 @@ using Show = std::function<Result<Reply>(Shown)>;
 // Calls `show` with the loaded profile or, if there is none, with what was sampled. The command's
 // --thread, --part and --kernel are applied first.
 Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show show);
-// The lines below a table: its file or region, what was not sampled, and warnings.
+// Returns the lines below a table: its file or region, what was not sampled, and warnings.
 std::string footer(ProfileGroup &group);
-// The diagnostics that say why names may be wrong: a file that was replaced since it ran, debug
-// information of another build.
+// Returns the diagnostics that say why names may be wrong: a file that was replaced since it ran,
+// or debug information of another build.
 std::string warnings_of(const Diagnostics &diagnostics);
 
-// `status` as rows.
+// Returns the rows of `status`.
 std::vector<StatusRow> status_rows(ProfileGroup &group);
-// The region's rows of `status`, and its line below a table, without the line's end.
+// Adds the region's rows to those of `status`; returns its line below a table, without line end.
 void add_region(const Region &region, std::vector<StatusRow> &rows);
 std::string region_footer(const Region &region);
-// "1.23 s"
+// Returns "1.23 s".
 std::string seconds_text(uint64_t ns);
 
 } // namespace tally

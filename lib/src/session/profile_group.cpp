@@ -75,7 +75,7 @@ ProfileGroup::ProfileGroup(Front &shared_front)
 Result<Reply> ProfileGroup::event(const DebugEvent &event) {
   const bool another = sampling.is_active() && event.pid != sampling.pid();
   if (event.kind == EventKind::target && another) {
-    // The front did not learn how the process ended.
+    // The front end does not know how the process ended.
     front.target = event;
     Result<Reply> ended = sampling.end("gone", true);
     backends.end_requests(true);

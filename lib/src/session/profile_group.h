@@ -1,7 +1,8 @@
-// The `profile` commands, and what they remember.
+// The group of the `profile` commands, and its state.
 //
 // A group of commands shares only the Front with other groups. It has a table of commands, an
-// event() for the life of the process, and pieces of its own. Session routes to the groups.
+// event() for the life of the process, and pieces of its own. Session routes to the groups. As the
+// only group so far, this one also updates the Front's target.
 #pragma once
 
 #include <memory>
@@ -44,13 +45,13 @@ public:
   void settle();
   // See Session::region_hit().
   uint64_t region_hit(const RegionHit &hit);
-  // The words that complete an argument of `kind`, as far as no look-up of names is needed.
+  // Returns the words that complete an argument of `kind`, without looking up names.
   std::vector<std::string> words_of(std::string_view kind) const;
 
   // Sampling::with_names(), with an error that says what to do if there is no profile.
   Result<Reply> with_names(Sampling::Then then);
   Symbolizer &symbolizer() { return names.symbolizer(); }
-  // The process that the shown profile is of; 0 if it is gone or if the profile was loaded.
+  // Returns the process of the shown profile; 0 if it has ended or if the profile was loaded.
   int live_pid() const;
 
   Front &front;
@@ -60,7 +61,7 @@ public:
   Sampling sampling;
   Backends backends;
   std::optional<ShownTable> shown_table;
-  bool region_requested = false; // the front reports hits of a region
+  bool region_requested = false; // the front end reports hits of a region
 
 private:
   Result<Reply> process_ended(const DebugEvent &event);

@@ -30,16 +30,16 @@ public:
   const ProfilePtr &previous() const { return previous_; }
   const std::shared_ptr<const LoadedProfile> &loaded() const { return loaded_; }
 
-  // What an ended sampler has left, with or without names.
+  // Returns whether an ended sampler has left a profile, with or without names.
   bool has_kept() const { return kept_ || frozen_; }
 
-  // Another process, or other options: what was kept becomes the previous run.
+  // Makes the kept profile the previous one, for another process or other options.
   void begin_run();
-  // A region begins: what was sampled without it, or in another one, becomes the previous run.
+  // Sets the previous profile, when a region begins: what was sampled without it.
   void set_previous(ProfilePtr profile) { previous_ = std::move(profile); }
   void process_resumed();
   void drop_named() { named_.reset(); }
-  // Without a sampler nothing is added: what is kept is everything.
+  // Names the kept profile, if nothing is frozen. Call it if there is no sampler.
   void name_from_kept();
 
   void freeze(StackProfile profile);

@@ -41,10 +41,6 @@ std::string refusal_of(std::string_view answer) {
   return std::string(answer);
 }
 
-} // namespace
-
-namespace {
-
 // What was collected without this region, or in another one, becomes the previous run.
 Result<Reply> begin_region(ProfileGroup &group, std::shared_ptr<Region> region) {
   const std::string text = fmt::format("Region: {}.\n", region->words());

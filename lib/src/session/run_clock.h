@@ -1,4 +1,4 @@
-// How long a sampled process has run and how long it has stood.
+// Measures how long a sampled process has run and how long it was stopped.
 #pragma once
 
 #include <algorithm>
@@ -21,28 +21,28 @@ public:
 
   bool is_running() const { return running_; }
 
-  // The process stands from now on. The sums of an earlier sampler stay.
-  void stand() {
+  // Records that the process is stopped. The sums of an earlier sampler are kept.
+  void set_stopped() {
     running_ = false;
     changed_at_ns_ = now_ns();
   }
-  // Forgets the sums. The process goes on running or standing.
+  // Sets the sums to 0. The process keeps running or stays stopped.
   void clear() {
-    ran_ns_ = stood_ns_ = 0;
+    ran_ns_ = stopped_ns_ = 0;
     changed_at_ns_ = now_ns();
   }
-  void resume() { change(true, stood_ns_); }
+  void resume() { change(true, stopped_ns_); }
   void stop() { change(false, ran_ns_); }
-  // Counts the time since the last stop as time for which the process stood.
-  void close() { change(false, stood_ns_); }
-  // The sampler never worked: the time since the last change counts as nothing.
+  // Counts the time since the last stop as stopped time.
+  void close() { change(false, stopped_ns_); }
+  // Drops the time since the last change, because the sampler never worked.
   void abandon() { running_ = false; }
 
   uint64_t ran_ns() const { return ran_ns_; } // up to the last change
   uint64_t ran_ns(uint64_t now) const { return ran_ns_ + (running_ ? now - changed_at_ns_ : 0); }
-  uint64_t stood_ns() const { return stood_ns_; } // up to the last change
-  uint64_t stood_ns(uint64_t now) const {
-    return stood_ns_ + (running_ ? 0 : now - changed_at_ns_);
+  uint64_t stopped_ns() const { return stopped_ns_; } // up to the last change
+  uint64_t stopped_ns(uint64_t now) const {
+    return stopped_ns_ + (running_ ? 0 : now - changed_at_ns_);
   }
 
 private:
@@ -57,7 +57,7 @@ private:
   uint64_t changed_at_ns_ = 0;
   uint64_t event_ns_ = 0;
   uint64_t ran_ns_ = 0;
-  uint64_t stood_ns_ = 0;
+  uint64_t stopped_ns_ = 0;
 };
 
 } // namespace tally

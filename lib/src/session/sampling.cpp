@@ -30,7 +30,7 @@ void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &optio
     sampler_->set_region_filter(options_.region->region_filter());
   }
   ended_agent_ = {};
-  time_.stand();
+  time_.set_stopped();
 }
 
 void Sampling::adopt_agent(std::unique_ptr<AgentSampler> started, const StartOptions &options) {
@@ -147,7 +147,7 @@ Result<Reply> Sampling::with_names(Then then) {
     return then(*profiles_.named());
   const ProfilePtr &frozen = profiles_.frozen();
   if (!frozen && !sampler_)
-    return fail(ErrorCode::no_data, "nothing was collected yet");
+    return fail(ErrorCode::no_data, "nothing was collected yet"); // has_profile() is false
   // The frozen profile is copied, because the look-up may be cancelled.
   TALLY_TRY(raw, frozen ? Result<StackProfile>(*frozen)
                         : sampler_->snapshot("running", time_.ran_ns(), time_.ran_ns(now_ns())));

@@ -1,4 +1,4 @@
-// The sampler of the process that is there now, and what becomes of its profile.
+// Owns the sampler of the current process, and stores its profile.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,15 @@ public:
   void adopt_interrupts(std::unique_ptr<InterruptSampler> started, const StartOptions &options);
   void note_resume();
   void end_part(std::string_view trigger);
-  // Ends sampling, and names the profile while the files are those that ran. With `tell` the reply
-  // says that sampling has ended, for an end that nothing else shows.
+  // Ends sampling, and looks up the names while the files are still those that ran. With `tell`,
+  // the reply reports the end, which the user does not see otherwise.
   Result<Reply> end(std::string_view trigger, bool tell = false);
   void abandon(); // the sampler never worked
   // Counts only inside of `region` from now on, and forgets what was collected.
   void set_region(std::shared_ptr<Region> region);
-  void forget(); // what was collected; sampling goes on
+  void forget(); // discards the samples; sampling continues
 
-  // Of the newest sampler, also after its end.
+  // Return the process and the options of the newest sampler, even after it has ended.
   int32_t pid() const { return pid_; }
   const StartOptions &options() const { return options_; }
   Region *region() const { return options_.region.get(); }
@@ -66,10 +66,10 @@ public:
   Result<Reply> with_names(Then then);
   // Names what a cancelled look-up has left, before a sampler takes its place.
   Result<void> name_frozen();
-  // Answers all requests with nothing, to the end.
+  // Answers all pending requests with no texts, until none is left.
   Result<void> finish_requests(Reply reply);
   Result<Reply> answer(std::span<const std::string> answers);
-  // A command in place of an answer gives the look-up up.
+  // Cancels the look-up, because a command came in place of an answer.
   void give_up();
 
   // A round of stops. Asks the front for the names of a remote program's code, which only the

@@ -13,13 +13,13 @@ struct Session::State {
   Front front;
   ProfileGroup profile{front};
 
-  // A command in place of an answer gives up what was requested.
+  // Cancels what was requested, because a command came in place of an answer.
   void give_up() {
     profile.sampling.give_up();
     front.actions.give_up();
   }
 
-  // Everything that the front is still asked for comes before the end of a command or an event.
+  // A command or an event ends once the front end has performed all actions.
   Result<Reply> settle(Result<Reply> step) {
     if (auto request = front.actions.keep(std::move(step)))
       return std::move(*request);

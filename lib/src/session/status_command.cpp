@@ -57,7 +57,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   const RunClock &clock = sampling.time();
   const uint64_t at = now_ns();
   const uint64_t run = sampling.is_active() ? clock.ran_ns(at) : clock.ran_ns();
-  const uint64_t stood = sampling.is_active() ? clock.stood_ns(at) : clock.stood_ns();
+  const uint64_t stopped = sampling.is_active() ? clock.stopped_ns(at) : clock.stopped_ns();
   const bool collected = sampling.is_active() || group.profiles.has_kept();
   const StartOptions &shown = collected ? sampling.options() : group.backends.options();
   const AgentFacts facts = sampling.agent_facts();
@@ -129,7 +129,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   if (!now.wall_clock)
     time("cpu", now.cpu_ns);
   time("running", run);
-  time("stopped", stood);
+  time("stopped", stopped);
   rows.push_back(
       StatusRow::bytes("memory", now.memory_bytes, fmt::format("{} bytes", now.memory_bytes)));
   if (Region *const region = shown.region.get()) {

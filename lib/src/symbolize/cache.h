@@ -1,4 +1,4 @@
-// Stores the tables of one module on disk, under its build ID. FORMAT.md describes the layout.
+// Stores the tables of one module on disk, under its build ID. README.md describes the layout.
 #pragma once
 
 #include <cstdint>

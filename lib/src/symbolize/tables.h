@@ -1,5 +1,5 @@
 // Defines the rows that answer a look-up. They are plain data, with the same layout in memory and
-// in the cache's file (FORMAT.md explains them), so a cached table is used in place.
+// in the cache's file (README.md explains them), so a cached table is used in place.
 #pragma once
 
 #include <cstddef>

@@ -223,14 +223,15 @@ void Recording::find_chain(Process &of, const PerfLayout &layout, const PerfSamp
 void Recording::unwind(Process &of, const PerfLayout &layout, const PerfSample &sample) {
   Registers registers;
   if (read_registers(layout, sample, registers)) {
-    cut_ += of.chain.unwind(registers, sample.stack, sample.stack_asked) != StackEnd::complete;
+    truncated_ +=
+        of.chain.unwind(registers, sample.stack, sample.stack_asked) != StackEnd::complete;
     return;
   }
   // The program is a 32-bit one or for another processor. A kernel thread has no part in user mode.
   if (!sample.in_kernel) {
     of.chain.leaf(sample.ip);
     of.chain.ended(StackEnd::no_rule);
-    ++cut_;
+    ++truncated_;
   }
 }
 
@@ -264,9 +265,10 @@ void Recording::tell_of_losses() {
   if (not_unwound_ > 0)
     tell(Severity::warning, "holds stack dumps, which are not unwound here: callers are not "
                             "known");
-  if (cut_ > 0)
-    tell(cut_ > rows_.size() / 20 ? Severity::warning : Severity::note,
-         fmt::format("{} of {} stacks are truncated; `tally tree` shows why", cut_, rows_.size()));
+  if (truncated_ > 0)
+    tell(truncated_ > rows_.size() / 20 ? Severity::warning : Severity::note,
+         fmt::format("{} of {} stacks are truncated; `tally tree` shows why", truncated_,
+                     rows_.size()));
 }
 
 Result<StackProfile> Recording::finish() {

@@ -84,7 +84,7 @@ private:
   // One for each sample. They are added to the profile at the end, when all its values are known.
   std::vector<EventRow> rows_;
   uint64_t kernel_text_ = 0; // address of the kernel's _text; 0 if unknown
-  uint64_t lost_ = 0, throttled_ = 0, cut_ = 0, not_unwound_ = 0;
+  uint64_t lost_ = 0, throttled_ = 0, truncated_ = 0, not_unwound_ = 0;
 };
 
 } // namespace tally::perf_data
