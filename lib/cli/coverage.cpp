@@ -11,7 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <tally/collect_coverage.h>
-#include <tally/coverage_reports.h>
+#include <tally/coverage_output.h>
 #include <tally/file_io.h>
 
 #include "arguments.h"
@@ -250,11 +250,14 @@ int64_t when_compiled(const CollectedCoverage &collected) {
 Result<void> write(const CollectedCoverage &collected, const CoverageReport &report,
                    const std::string &gcovr_version, CoverageReportOptions options,
                    Diagnostics &diagnostics) {
+  const bool is_html = report.format == "html";
+  if (is_html) // only these pages warn of sources that changed
+    options.compiled = when_compiled(collected);
   TALLY_CHECK(write_for_gcovr(report.format, gcovr_version, [&](const std::string &version) {
     options.write.gcovr_version = version;
     return write_coverage_report(collected.coverage, report, options, diagnostics);
   }));
-  if (report.format == "html")
+  if (is_html)
     say(fmt::format("tally: open {} in a browser",
                     (std::filesystem::path(report.path) / "index.html").string()));
   return {};
@@ -313,7 +316,6 @@ Result<void> run(const CoverageArguments &options, Outcome &outcome) {
                 fmt::format("{}", fmt::join(how.paths, " ")));
   CoverageReportOptions settings;
   settings.root = collected.root;
-  settings.compiled = when_compiled(collected);
   settings.write.time = time_told();
   settings.text = TableOptions{{}, options.limit, false}.text(0);
   TALLY_TRY(order, file_order_of(options.sort));

@@ -1,8 +1,8 @@
-/* threads_late [late|short|both=both]
+/* threads_late [late|short|both=both [SECONDS=0.5]]
  *
  * Starts threads after a profile has begun. `late`: main spins for 0.2 s, then starts four threads
- * that spin for 0.5 s of CPU time each in `late_thread`. `short`: a hundred threads of 5 ms each in
- * `short_thread`, four at a time. Prints the CPU time of each kind by the threads' own clocks:
+ * that spin for SECONDS of CPU time each in `late_thread`. `short`: a hundred threads of 5 ms each
+ * in `short_thread`, four at a time. Prints the CPU time of each kind by the threads' own clocks:
  * `main_cpu S`, `late_cpu S`, `short_cpu S`. */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,9 +12,10 @@
 #include "spin.h"
 
 enum { LATE_THREADS = 4, SHORT_THREADS = 100, SHORT_AT_ONCE = 4 };
+static double late_seconds = 0.5;
 
 __attribute__((noinline, noclone)) static void *late_thread(void *cpu_seconds) {
-  SPIN_CPU(CLOCK_THREAD_CPUTIME_ID, 0.5);
+  SPIN_CPU(CLOCK_THREAD_CPUTIME_ID, late_seconds);
   *(double *)cpu_seconds = spin_clock(CLOCK_THREAD_CPUTIME_ID);
   return NULL;
 }
@@ -50,6 +51,8 @@ __attribute__((noinline, noclone)) static void main_spin(void) {
 
 int main(int argc, char **argv) {
   const char *mode = argc > 1 ? argv[1] : "both";
+  if (argc > 2)
+    late_seconds = atof(argv[2]);
   main_spin();
   double late_cpu = 0;
   double short_cpu = 0;

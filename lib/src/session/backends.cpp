@@ -137,16 +137,6 @@ void Backends::begin_with(std::unique_ptr<Sampler> started) {
   sampling_.adopt(std::move(started), options_);
 }
 
-void Backends::begin_with(std::unique_ptr<AgentSampler> started) {
-  given_up_pid_ = 0;
-  sampling_.adopt_agent(std::move(started), options_);
-}
-
-void Backends::begin_with(std::unique_ptr<InterruptSampler> started) {
-  given_up_pid_ = 0;
-  sampling_.adopt_interrupts(std::move(started), options_);
-}
-
 Result<Reply> Backends::begun() {
   armed_ = true;
   to_try_.clear();

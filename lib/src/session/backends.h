@@ -50,10 +50,7 @@ private:
   // Handles the failure of the backend that is tried: fails, or tries the next one.
   Result<Reply> refused(Error why);
   void pass_over(std::string_view why);
-  // Begins with a sampler that works. Every way to begin ends in one of these.
-  void begin_with(std::unique_ptr<Sampler> started);
-  void begin_with(std::unique_ptr<AgentSampler> started);
-  void begin_with(std::unique_ptr<InterruptSampler> started);
+  void begin_with(std::unique_ptr<Sampler> started); // which works
   Result<Reply> begun();
   Result<Reply> begin_armed();
   Result<void> prepare_perf();

@@ -35,7 +35,7 @@ std::string lost_lines(const Written &written) {
 Result<Reply> run_profile_command(ProfileGroup &group, const ParsedCommand &command) {
   struct Row {
     std::string_view name;
-    Result<Reply> (*run)(ProfileGroup &, const ParsedCommand &);
+    ProfileCommand *run;
   };
   static constexpr Row rows[] = {
       {"start", start_command},   {"stop", stop_command},           {"status", status_command},

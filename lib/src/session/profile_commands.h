@@ -10,25 +10,12 @@
 
 namespace tally {
 
-// Runs the command by its name.
-Result<Reply> run_profile_command(ProfileGroup &group, const ParsedCommand &command);
-
-Result<Reply> start_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> stop_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> status_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> report_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> break_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> list_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> tree_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> annotate_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> annotate_code(ProfileGroup &group, const ParsedCommand &command); // --asm
-Result<Reply> dump_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> load_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> histogram_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> diff_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> clear_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> config_command(ProfileGroup &group, const ParsedCommand &command);
-Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command);
+using ProfileCommand = Result<Reply>(ProfileGroup &group, const ParsedCommand &command);
+ProfileCommand run_profile_command; // runs the one of these that has the command's name
+ProfileCommand start_command, stop_command, status_command, report_command, break_command,
+    list_command, tree_command, annotate_command, dump_command, load_command, histogram_command,
+    diff_command, clear_command, config_command, region_command;
+ProfileCommand annotate_code; // `annotate --asm`
 
 // Returns the options of `start`. Settings replace those that the command does not have.
 StartOptions start_options(const Settings &settings, const ParsedCommand &command);

@@ -33,24 +33,12 @@ void Sampling::adopt(std::unique_ptr<Sampler> started, const StartOptions &optio
   time_.set_stopped();
 }
 
-void Sampling::adopt_agent(std::unique_ptr<AgentSampler> started, const StartOptions &options) {
-  agent_ = started.get();
-  adopt(std::move(started), options);
-}
-
-void Sampling::adopt_interrupts(std::unique_ptr<InterruptSampler> started,
-                                const StartOptions &options) {
-  InterruptSampler *const counts = started.get();
-  adopt(std::move(started), options);
-  interrupts_ = counts;
-}
-
 void Sampling::note_resume() {
   if (!sampler_ || time_.is_running())
     return;
   time_.resume();
   profiles_.process_resumed();
-  if (interrupts_)
+  if (interrupts())
     clock_.resumed();
 }
 
@@ -59,7 +47,7 @@ void Sampling::end_part(std::string_view trigger) {
     return;
   const uint64_t begin = time_.ran_ns();
   time_.stop();
-  if (interrupts_)
+  if (interrupts())
     clock_.stopped();
   if (sampler_)
     sampler_->end_part(trigger, begin, time_.ran_ns());
@@ -77,8 +65,6 @@ Result<Reply> Sampling::end(std::string_view trigger, bool tell) {
   ended_.threads = ended_.parts = 0; // the profile holds them once it is kept
   auto raw = sampler_->snapshot(trigger, time_.ran_ns(), time_.ran_ns());
   ended_agent_ = agent_facts();
-  agent_ = nullptr;
-  interrupts_ = nullptr;
   tick_asks_.clear();
   sampler_.reset();
   if (!raw)
@@ -100,7 +86,6 @@ Result<Reply> Sampling::end(std::string_view trigger, bool tell) {
 void Sampling::abandon() {
   sampler_->stop();
   sampler_.reset();
-  agent_ = nullptr;
   time_.abandon();
 }
 
@@ -134,7 +119,10 @@ SamplerStatus Sampling::sums() {
   return all;
 }
 
-AgentFacts Sampling::agent_facts() const { return agent_ ? agent_->facts() : ended_agent_; }
+AgentFacts Sampling::agent_facts() const {
+  AgentSampler *const now = agent();
+  return now ? now->facts() : ended_agent_;
+}
 
 // --- names
 
@@ -146,8 +134,6 @@ Result<Reply> Sampling::with_names(Then then) {
   if (profiles_.named())
     return then(*profiles_.named());
   const ProfilePtr &frozen = profiles_.frozen();
-  if (!frozen && !sampler_)
-    return fail(ErrorCode::no_data, "nothing was collected yet"); // has_profile() is false
   // The frozen profile is copied, because the look-up may be cancelled.
   TALLY_TRY(raw, frozen ? Result<StackProfile>(*frozen)
                         : sampler_->snapshot("running", time_.ran_ns(), time_.ran_ns(now_ns())));
@@ -203,10 +189,11 @@ void Sampling::give_up() {
 }
 
 Result<Reply> Sampling::tick(std::span<const ThreadStack> stacks) {
-  if (!interrupts_)
+  InterruptSampler *const counts = interrupts();
+  if (!counts)
     return Reply{};
   for (const ThreadStack &stack : stacks)
-    interrupts_->add(stack);
+    counts->add(stack);
   clock_.done();
   Reply reply;
   if (!options_.remote)

@@ -31,8 +31,6 @@ public:
   bool is_active() const { return sampler_ != nullptr; }
   // Begins a profile, or continues the one that is kept if process and options are the same.
   void adopt(std::unique_ptr<Sampler> started, const StartOptions &options);
-  void adopt_agent(std::unique_ptr<AgentSampler> started, const StartOptions &options);
-  void adopt_interrupts(std::unique_ptr<InterruptSampler> started, const StartOptions &options);
   void note_resume();
   void end_part(std::string_view trigger);
   // Ends sampling, and looks up the names while the files are still those that ran. With `tell`,
@@ -50,9 +48,10 @@ public:
 
   // --- counters, over all samplers of this profile
   SamplerStatus sums();
-  AgentFacts agent_facts() const;                        // of the newest agent
-  AgentSampler *agent() { return agent_; }               // null unless it is the sampler
-  InterruptSampler *interrupts() { return interrupts_; } // null unless it is the sampler
+  AgentFacts agent_facts() const; // of the newest agent
+  // Return the sampler, if it is of that kind, or null.
+  AgentSampler *agent() const { return dynamic_cast<AgentSampler *>(sampler_.get()); }
+  InterruptSampler *interrupts() const { return dynamic_cast<InterruptSampler *>(sampler_.get()); }
   InterruptClock &clock() { return clock_; }
   RunClock &time() { return time_; }
   const RunClock &time() const { return time_; }
@@ -61,8 +60,8 @@ public:
   using Then = std::function<Result<Reply>(const StackProfile &)>;
   bool has_profile() const { return sampler_ || profiles_.named() || profiles_.has_kept(); }
   // Calls `then` with everything that was collected, named, after as many requests as that takes.
-  // The command may be gone by then: `then` holds values and no views of it. Errors: no_data if
-  // nothing was collected.
+  // The command may be gone by then: `then` holds values and no views of it. has_profile() must
+  // hold.
   Result<Reply> with_names(Then then);
   // Names what a cancelled look-up has left, before a sampler takes its place.
   Result<void> name_frozen();
@@ -82,8 +81,6 @@ private:
   NameLookup &names_;
   InterruptClock clock_; // outlives the sampler, which uses it
   std::unique_ptr<Sampler> sampler_;
-  AgentSampler *agent_ = nullptr;
-  InterruptSampler *interrupts_ = nullptr;
   AgentFacts ended_agent_; // facts of the newest agent, once it has ended
   int32_t pid_ = 0;
   std::string command_;

@@ -138,11 +138,6 @@ private:
 } // namespace
 } // namespace symbolize
 
-Result<std::vector<Instruction>> Symbolizer::instructions(ModuleId, InstructionRange,
-                                                          DisassemblyFlavor) {
-  return fail(ErrorCode::not_found, "the file that contains the code is not available");
-}
-
 std::unique_ptr<Symbolizer> make_symbolizer(SymbolizerOptions options) {
   return std::make_unique<symbolize::ElfSymbolizer>(std::move(options));
 }

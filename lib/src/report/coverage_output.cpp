@@ -1,4 +1,4 @@
-#include <tally/coverage_reports.h>
+#include <tally/coverage_output.h>
 
 #include <algorithm>
 #include <array>
