@@ -1,12 +1,12 @@
 #include <memory>
 
 #include <tally/annotate.h>
-#include <tally/disassembly.h>
 #include <tally/file_io.h>
-#include <tally/function_alias.h>
 
 #include "arguments.h"
 #include "profiles.h"
+#include "report/disassembly.h"
+#include "report/function_alias.h"
 
 namespace tally::cli {
 

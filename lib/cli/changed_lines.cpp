@@ -13,9 +13,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/exclusion_markers.h>
-
 #include "child.h"
+#include "coverage/exclusion_markers.h"
 #include "support/unique_fd.h"
 
 namespace tally::cli {

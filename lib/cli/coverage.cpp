@@ -10,12 +10,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <tally/collect_coverage.h>
 #include <tally/coverage_output.h>
 #include <tally/file_io.h>
 
 #include "arguments.h"
 #include "changed_lines.h"
+#include "coverage_collect/collect_coverage.h"
 #include "coverage_tests.h"
 #include "gcovr_version.h"
 #include "profiles.h"

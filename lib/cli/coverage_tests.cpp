@@ -12,8 +12,8 @@
 
 #include <tally/coverage_report.h>
 #include <tally/file_io.h>
-#include <tally/test_counters.h>
 
+#include "coverage_collect/test_counters.h"
 #include "profiles.h"
 
 namespace tally::cli {

@@ -4,8 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <tally/collect_coverage.h>
 #include <tally/report.h>
+
+#include "coverage_collect/collect_coverage.h"
 
 namespace tally::cli {
 

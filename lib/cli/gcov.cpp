@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include <tally/counted_object.h>
 #include <tally/file_io.h>
-#include <tally/gcov_json.h>
 
+#include "coverage_collect/counted_object.h"
 #include "profiles.h"
 #include "progress.h"
+#include "report/gcov_json.h"
 
 namespace tally::cli {
 

@@ -14,11 +14,11 @@
 #include <fmt/format.h>
 
 #include <tally/file_io.h>
-#include <tally/session.h>
 
 #include "arguments.h"
 #include "gcovr_version.h"
 #include "progress.h"
+#include "session/session.h"
 #include "support/number.h"
 #include "support/path.h"
 

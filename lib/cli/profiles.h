@@ -8,11 +8,11 @@
 #include <vector>
 
 #include <tally/formats.h>
-#include <tally/named_profile.h>
 #include <tally/report.h>
 #include <tally/sample_filter.h>
 
 #include "commands.h"
+#include "session/named_profile.h"
 
 namespace tally::cli {
 

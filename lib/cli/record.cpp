@@ -18,12 +18,12 @@
 
 #include <fmt/format.h>
 
-#include <tally/agent.h>
 #include <tally/file_io.h>
 #include <tally/formats.h>
 #include <tally/sampler.h>
 
 #include "arguments.h"
+#include "collect/agent.h"
 #include "profiles.h"
 #include "support/text.h"
 

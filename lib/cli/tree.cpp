@@ -1,11 +1,11 @@
 #include <memory>
 
 #include <tally/file_io.h>
-#include <tally/function_alias.h>
 #include <tally/tree.h>
 
 #include "arguments.h"
 #include "profiles.h"
+#include "report/function_alias.h"
 
 namespace tally::cli {
 

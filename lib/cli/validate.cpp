@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <tally/counted_object.h>
-#include <tally/counter_paths.h>
 #include <tally/file_io.h>
 
+#include "coverage_collect/counted_object.h"
+#include "coverage_collect/counter_paths.h"
 #include "profiles.h"
 
 namespace tally::cli {

@@ -6,12 +6,12 @@
 
 #include <fmt/format.h>
 
-#include <tally/build_notes.h>
-#include <tally/counted_object.h>
-#include <tally/counter_paths.h>
 #include <tally/file_io.h>
 
 #include "arguments.h"
+#include "coverage_collect/build_notes.h"
+#include "coverage_collect/counted_object.h"
+#include "coverage_collect/counter_paths.h"
 #include "profiles.h"
 #include "support/path.h"
 

@@ -37,13 +37,13 @@ GOOD = [
     ("lib/src/symbolize/planted.cpp", "#include <elfutils/libdw.h>\n#include <tally/symbolizer.h>"),
     ("lib/src/formats/registry.cpp", '#include "formats/two/planted.h"\n#include <tally/formats.h>'),
     ("lib/src/session/planted.cpp", '#include "symbolize/planted.h"\n#include <tally/report.h>'),
-    ("lib/cli/planted.cpp", '#include "planted.h"\n#include <tally/session.h>\n#include <vector>'),
+    ("lib/cli/planted.cpp", '#include "planted.h"\n#include "session/planted.h"\n#include <vector>'),
     ("lldb/planted.cpp", "#include <tally.h>\n#include <lldb/API/SBTarget.h>"),
     ("gdb/tally_gdb/_abi.py", "import ctypes\nfrom . import _paths"),
     ("gdb/tally_gdb/planted.py", "import gdb\nfrom . import _abi\nfrom tally_gdb import _abi"),
 ]
 # Files that the lines above include.
-TARGETS = ["lib/src/symbolize/planted.h", "lib/src/formats/two/planted.h", "lib/cli/planted.h",
+TARGETS = ["lib/src/symbolize/planted.h", "lib/src/session/planted.h", "lib/src/formats/two/planted.h", "lib/cli/planted.h",
            "lib/include/tally.h", *(f"lib/include/{name}" for name in HEADER_LAYERS)]
 
 

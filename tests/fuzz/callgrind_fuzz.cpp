@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/call_graph.h>
 #include <tally/merge.h>
 #include <tally/report.h>
 #include <tally/tree.h>
@@ -15,6 +14,7 @@
 #include "formats/callgrind/read.h"
 #include "formats/callgrind/write.h"
 #include "require.h"
+#include "transform/call_graph.h"
 
 using namespace tally;
 

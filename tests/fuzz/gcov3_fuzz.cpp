@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include <tally/gcov3.h>
-#include <tally/gcov3_counts.h>
 
+#include "coverage/gcov3_counts.h"
 #include "formats/gcov3/gcov3.h"
 #include "require.h"
 

@@ -12,8 +12,8 @@
 
 #include <tally/gcov.h>
 #include <tally/gcov_counts.h>
-#include <tally/gcov_json.h>
 
+#include "report/gcov_json.h"
 #include "require.h"
 
 using namespace tally;

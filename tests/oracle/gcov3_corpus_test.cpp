@@ -18,7 +18,8 @@
 
 #include <tally/formats.h>
 #include <tally/gcov3.h>
-#include <tally/gcov3_counts.h>
+
+#include "coverage/gcov3_counts.h"
 
 namespace tally {
 namespace {

@@ -15,9 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tally/agent.h>
-
 #include "../support/sanitized.h"
+#include "collect/agent.h"
 #include "collect/agent_memory.h"
 #include "collect_child.h"
 #include "temporary.h"

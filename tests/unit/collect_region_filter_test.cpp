@@ -4,7 +4,7 @@
 #include <random>
 #include <vector>
 
-#include <tally/region_filter.h>
+#include "collect/region_filter.h"
 
 namespace tally::collect_region_filter_test {
 

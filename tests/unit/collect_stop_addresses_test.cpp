@@ -3,9 +3,8 @@
 
 #include <array>
 
-#include <tally/stop_addresses.h>
-
 #include "collect/stack_collector.h"
+#include "collect/stop_addresses.h"
 
 namespace tally::collect_stop_addresses_test {
 namespace {

@@ -1,4 +1,3 @@
-#include <tally/test_counters.h>
 
 #include <filesystem>
 #include <map>
@@ -6,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "coverage_collect/test_counters.h"
 #include "temporary.h"
 
 namespace tally::session_test_counters_test {

@@ -1,8 +1,8 @@
 // Tests which sources count, and which of their lines.
 #include <gtest/gtest.h>
 
-#include <tally/exclusion_markers.h>
-#include <tally/path_filter.h>
+#include "coverage/exclusion_markers.h"
+#include "coverage/path_filter.h"
 
 using namespace tally;
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/gcov3_counts.h>
+#include "coverage/gcov3_counts.h"
 
 namespace tally::coverage_gcov3_counts_test {
 namespace {

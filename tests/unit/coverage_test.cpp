@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <tally/flow_solver.h>
 #include <tally/gcov_counts.h>
 
+#include "coverage/flow_solver.h"
 #include "coverage/line_cycles.h"
 
 namespace tally::coverage_test {

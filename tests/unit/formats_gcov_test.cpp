@@ -6,9 +6,9 @@
 
 #include <tally/gcov.h>
 #include <tally/gcov_counts.h>
-#include <tally/gcov_json.h>
 
 #include "gcov_bytes.h"
+#include "report/gcov_json.h"
 
 namespace tally::formats_gcov_test {
 namespace {

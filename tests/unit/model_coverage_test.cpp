@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <tally/coverage.h>
-#include <tally/coverage_costs.h>
 
 #include "../support/coverage_text.h"
+#include "transform/coverage_costs.h"
 
 namespace tally::model_coverage_test {
 namespace {

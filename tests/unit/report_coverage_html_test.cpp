@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_html.h>
-
+#include "report/coverage_html.h"
 #include "report/html/text.h"
 #include "temporary.h"
 

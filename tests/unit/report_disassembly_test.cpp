@@ -5,10 +5,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/disassembly.h>
-
 #include "formats/callgrind/read.h"
 #include "random_profile.h"
+#include "report/disassembly.h"
 #include "temporary.h"
 
 namespace tally::report_disassembly_test {

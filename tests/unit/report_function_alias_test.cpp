@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <tally/annotate.h>
-#include <tally/function_alias.h>
 #include <tally/tree.h>
+
+#include "report/function_alias.h"
 
 namespace tally::report_function_alias_test {
 namespace {

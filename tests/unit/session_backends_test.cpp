@@ -6,9 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/session.h>
-
 #include "collect_child.h"
+#include "session/session.h"
 
 namespace tally::session_backends_test {
 namespace {

@@ -5,8 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/session.h>
-
+#include "session/session.h"
 #include "session/status.h"
 
 namespace tally::session_commands_test {

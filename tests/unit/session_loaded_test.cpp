@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include <tally/formats.h>
-#include <tally/session.h>
 
 #include "random_pcs.h"
+#include "session/session.h"
 #include "temporary.h"
 
 namespace tally::session_loaded_test {

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <tally/session.h>
-
+#include "session/session.h"
 #include "temporary.h"
 
 namespace tally::session_places_test {

@@ -9,10 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/session.h>
-
 #include "collect/proc_info.h"
 #include "collect_child.h"
+#include "session/session.h"
 #include "support/clock.h"
 #include "temporary.h"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/session.h>
+#include "session/session.h"
 
 namespace tally::session_unsafe_frame_test {
 namespace {

@@ -1,9 +1,8 @@
 // Tests the kernel's functions, read from text in the form of /proc/kallsyms.
 #include <gtest/gtest.h>
 
-#include <tally/named_profile.h>
-
 #include "model/kernel_code.h"
+#include "session/named_profile.h"
 #include "symbolize/kernel_symbols.h"
 
 namespace tally::symbolize {

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/call_graph.h>
-
 #include "random_profile.h"
+#include "transform/call_graph.h"
 
 namespace tally::model_call_graph_test {
 namespace {

@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/coverage_costs.h>
-
 #include "random_coverage.h"
+#include "transform/coverage_costs.h"
 
 namespace tally::model_coverage_costs_test {
 namespace {

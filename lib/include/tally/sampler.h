@@ -9,13 +9,14 @@
 
 #include <sys/types.h>
 
-#include <tally/region_filter.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
-#include <tally/stop_addresses.h>
 #include <tally/unwinder.h>
 
 namespace tally {
+
+class RegionFilter;
+class StopAddresses;
 
 enum class StackMode : uint8_t { none, fp, dwarf };
 

@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <tally/session.h>
-
+#include "session/session.h"
 #include "session/sigint_watch.h"
 
 using namespace tally;

@@ -12,9 +12,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tally/agent.h>
-
+#include "collect/agent.h"
 #include "support/unique_fd.h"
+
+#ifndef TALLY_LIBDIR_FROM_BINDIR // set by the build
+#define TALLY_LIBDIR_FROM_BINDIR "../lib"
+#endif
 
 namespace tally {
 
@@ -27,7 +30,8 @@ std::string real_path(const std::string &path) {
   return result;
 }
 
-std::string folder_of_this_library() {
+// Returns the directory of libtally.so, or of the program that contains this code.
+std::string folder_of_this_code() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void *>(&find_agent_library), &info) == 0 || !info.dli_fname)
     return "";
@@ -131,10 +135,12 @@ Result<std::string> find_agent_library(const std::string &given) {
     places.push_back(given);
   } else if (const char *named = std::getenv("TALLY_AGENT_LIBRARY"); named && *named) {
     places.emplace_back(named);
-  } else if (const std::string folder = folder_of_this_library(); !folder.empty()) {
-    places.push_back(fmt::format("{}/tally/{}", folder, agent_library_name)); // installed
-    places.push_back(
-        fmt::format("{}/src/agent/{}", folder, agent_library_name)); // in a build directory
+  } else if (const std::string folder = folder_of_this_code(); !folder.empty()) {
+    // Installed: beside libtally.so, or seen from the programs' directory. In a build directory:
+    // likewise.
+    for (const char *below :
+         {"tally", TALLY_LIBDIR_FROM_BINDIR "/tally", "src/agent", "../src/agent"})
+      places.push_back(fmt::format("{}/{}/{}", folder, below, agent_library_name));
   }
   std::string looked;
   for (const std::string &place : places) {

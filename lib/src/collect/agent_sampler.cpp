@@ -17,8 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <tally/agent.h>
-
+#include "collect/agent.h"
 #include "collect/agent_library.h"
 #include "collect/agent_memory.h"
 #include "collect/agent_sink.h"

@@ -1,4 +1,3 @@
-#include <tally/interrupt.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "collect/interrupt.h"
 #include "collect/proc_info.h"
 #include "collect/processor_use.h"
 #include "support/clock.h"

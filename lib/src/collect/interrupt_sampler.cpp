@@ -1,10 +1,10 @@
-#include <tally/interrupt.h>
 
 #include <algorithm>
 #include <exception>
 
 #include <fmt/format.h>
 
+#include "collect/interrupt.h"
 #include "collect/proc_info.h"
 #include "collect/stack_collector.h"
 #include "support/clock.h"

@@ -1,4 +1,4 @@
-#include <tally/region_filter.h>
+#include "collect/region_filter.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -12,10 +12,10 @@
 
 #include <sys/types.h>
 
-#include <tally/region_filter.h>
 #include <tally/stack_profile.h>
-#include <tally/stop_addresses.h>
 
+#include "collect/region_filter.h"
+#include "collect/stop_addresses.h"
 #include "stacks/address_space.h"
 #include "stacks/address_table.h"
 #include "stacks/packed_stacks.h"

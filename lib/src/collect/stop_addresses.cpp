@@ -1,4 +1,4 @@
-#include <tally/stop_addresses.h>
+#include "collect/stop_addresses.h"
 
 #include <cstddef>
 #include <cstring>

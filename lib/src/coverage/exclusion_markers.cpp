@@ -1,4 +1,4 @@
-#include <tally/exclusion_markers.h>
+#include "coverage/exclusion_markers.h"
 
 #include <algorithm>
 #include <array>

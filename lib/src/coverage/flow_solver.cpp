@@ -1,4 +1,4 @@
-#include <tally/flow_solver.h>
+#include "coverage/flow_solver.h"
 
 #include <algorithm>
 

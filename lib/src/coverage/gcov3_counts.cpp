@@ -1,4 +1,4 @@
-#include <tally/gcov3_counts.h>
+#include "coverage/gcov3_counts.h"
 
 #include <algorithm>
 #include <optional>
@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/flow_solver.h>
-
+#include "coverage/flow_solver.h"
 #include "model/coverage_findings.h"
 #include "support/checked.h"
 

@@ -6,8 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <tally/flow_solver.h>
-
+#include "coverage/flow_solver.h"
 #include "coverage/gcov_conditions.h"
 #include "coverage/gcov_rows.h"
 #include "coverage/line_cycles.h"

@@ -1,4 +1,4 @@
-#include <tally/path_filter.h>
+#include "coverage/path_filter.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include <tally/build_notes.h>
+#include "coverage_collect/build_notes.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <tally/counted_object.h>
 #include <tally/file_io.h>
 
+#include "coverage_collect/counted_object.h"
 #include "coverage_collect/real_paths.h"
 
 namespace tally {

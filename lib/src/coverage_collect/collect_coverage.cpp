@@ -1,4 +1,4 @@
-#include <tally/collect_coverage.h>
+#include "coverage_collect/collect_coverage.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,20 +9,20 @@
 
 #include <fmt/format.h>
 
-#include <tally/counted_object.h>
 #include <tally/coverage_of.h>
-#include <tally/exclusion_markers.h>
 #include <tally/file_io.h>
 #include <tally/formats.h>
-#include <tally/source_text.h>
-#include <tally/test_counters.h>
 
+#include "coverage/exclusion_markers.h"
+#include "coverage_collect/counted_object.h"
 #include "coverage_collect/coverage_inputs.h"
 #include "coverage_collect/real_paths.h"
 #include "coverage_collect/source_resolver.h"
+#include "coverage_collect/test_counters.h"
 #include "model/coverage_findings.h"
 #include "support/in_order.h"
 #include "support/path.h"
+#include "support/source_text.h"
 
 namespace tally {
 

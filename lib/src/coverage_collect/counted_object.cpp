@@ -1,4 +1,4 @@
-#include <tally/counted_object.h>
+#include "coverage_collect/counted_object.h"
 
 #include <utility>
 
@@ -7,8 +7,8 @@
 #include <tally/file_io.h>
 #include <tally/gcov.h>
 #include <tally/gcov3.h>
-#include <tally/gcov3_counts.h>
 
+#include "coverage/gcov3_counts.h"
 #include "coverage_collect/real_paths.h"
 #include "support/path.h"
 

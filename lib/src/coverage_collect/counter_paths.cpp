@@ -1,4 +1,4 @@
-#include <tally/counter_paths.h>
+#include "coverage_collect/counter_paths.h"
 
 #include <algorithm>
 #include <memory>

@@ -7,9 +7,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/build_notes.h>
-#include <tally/counter_paths.h>
-
+#include "coverage_collect/build_notes.h"
+#include "coverage_collect/counter_paths.h"
 #include "coverage_collect/real_paths.h"
 #include "support/path.h"
 

@@ -3,9 +3,10 @@
 #include <string>
 #include <vector>
 
-#include <tally/build_notes.h>
-#include <tally/counted_object.h>
 #include <tally/diagnostics.h>
+
+#include "coverage_collect/build_notes.h"
+#include "coverage_collect/counted_object.h"
 
 namespace tally {
 

@@ -9,9 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include <tally/build_notes.h>
-#include <tally/path_filter.h>
-
+#include "coverage/path_filter.h"
+#include "coverage_collect/build_notes.h"
 #include "coverage_collect/real_paths.h"
 
 namespace tally {

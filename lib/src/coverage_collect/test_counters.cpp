@@ -1,12 +1,12 @@
-#include <tally/test_counters.h>
+#include "coverage_collect/test_counters.h"
 
 #include <limits>
 
 #include <zlib.h>
 
-#include <tally/counter_paths.h>
 #include <tally/file_io.h>
 
+#include "coverage_collect/counter_paths.h"
 #include "support/byte_cursor.h"
 
 namespace tally {

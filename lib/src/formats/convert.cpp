@@ -4,10 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <tally/coverage_costs.h>
 #include <tally/formats.h>
 #include <tally/merge.h>
 #include <tally/pc_costs.h>
+
+#include "transform/coverage_costs.h"
 
 namespace tally {
 

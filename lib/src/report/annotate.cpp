@@ -10,7 +10,6 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <tally/call_graph.h>
 #include <tally/file_io.h>
 
 #include "report/names.h"
@@ -19,6 +18,7 @@
 #include "support/line_blocks.h"
 #include "support/overflow.h"
 #include "support/text.h"
+#include "transform/call_graph.h"
 
 namespace tally {
 

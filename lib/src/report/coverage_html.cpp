@@ -1,4 +1,4 @@
-#include <tally/coverage_html.h>
+#include "report/coverage_html.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <tally/coverage_html.h>
 #include <tally/file_io.h>
 
+#include "report/coverage_html.h"
 #include "support/path.h"
 
 namespace tally {

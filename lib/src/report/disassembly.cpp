@@ -1,5 +1,5 @@
 // Computes the costs of instructions.
-#include <tally/disassembly.h>
+#include "report/disassembly.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,4 @@
 // Formats instructions with their costs as text and JSON.
-#include <tally/disassembly.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +9,7 @@
 
 #include <tally/file_io.h>
 
+#include "report/disassembly.h"
 #include "report/render.h"
 #include "support/line_blocks.h"
 #include "support/path.h"

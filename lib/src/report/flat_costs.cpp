@@ -3,12 +3,11 @@
 #include <map>
 #include <tuple>
 
-#include <tally/call_graph.h>
-
 #include "report/rows.h"
 #include "support/checked.h"
 #include "support/hash.h"
 #include "support/overflow.h"
+#include "transform/call_graph.h"
 
 namespace tally {
 

@@ -1,4 +1,4 @@
-#include <tally/function_alias.h>
+#include "report/function_alias.h"
 
 #include <set>
 #include <vector>

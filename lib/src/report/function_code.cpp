@@ -1,12 +1,11 @@
 // Finds the code of a function.
 #include <fmt/format.h>
 
-#include <tally/disassembly.h>
-
 #include <algorithm>
 #include <map>
 
 #include "report/code_addresses.h"
+#include "report/disassembly.h"
 #include "report/names.h"
 
 namespace tally {

@@ -1,4 +1,4 @@
-#include <tally/gcov_json.h>
+#include "report/gcov_json.h"
 
 #include "support/demangle.h"
 #include "support/json_text.h"

@@ -2,12 +2,11 @@
 #include <deque>
 #include <map>
 
-#include <tally/call_graph.h>
-
 #include "report/call_layers.h"
 #include "report/names.h"
 #include "report/tree_builder.h"
 #include "support/overflow.h"
+#include "transform/call_graph.h"
 
 namespace tally {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <tally/session.h>
+#include "session/session.h"
 
 namespace tally {
 

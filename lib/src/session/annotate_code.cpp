@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <tally/disassembly.h>
-#include <tally/function_alias.h>
-
+#include "report/disassembly.h"
+#include "report/function_alias.h"
 #include "session/profile_commands.h"
 
 namespace tally {

@@ -8,9 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/agent.h>
-#include <tally/stop_addresses.h>
-
+#include "collect/agent.h"
+#include "collect/stop_addresses.h"
 #include "session/front.h"
 #include "session/sampling.h"
 #include "session/start_options.h"

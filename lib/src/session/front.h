@@ -3,11 +3,11 @@
 
 #include <cstdint>
 
-#include <tally/disassembly.h>
-#include <tally/session.h>
 #include <tally/style.h>
 
+#include "report/disassembly.h"
 #include "session/action_queue.h"
+#include "session/session.h"
 
 namespace tally {
 

@@ -11,8 +11,9 @@
 #include <vector>
 
 #include <tally/diagnostics.h>
-#include <tally/session.h>
 #include <tally/symbolization.h>
+
+#include "session/session.h"
 
 namespace tally {
 

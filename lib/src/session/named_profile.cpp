@@ -1,4 +1,4 @@
-#include <tally/named_profile.h>
+#include "session/named_profile.h"
 
 #include <algorithm>
 #include <chrono>

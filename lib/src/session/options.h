@@ -9,7 +9,8 @@
 
 #include <tally/result.h>
 #include <tally/sample_filter.h>
-#include <tally/session.h>
+
+#include "session/session.h"
 
 namespace tally {
 

@@ -4,8 +4,9 @@
 #include <memory>
 #include <string>
 
-#include <tally/named_profile.h>
 #include <tally/stack_profile.h>
+
+#include "session/named_profile.h"
 
 namespace tally {
 

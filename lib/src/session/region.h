@@ -11,9 +11,8 @@
 
 #include <sys/types.h>
 
-#include <tally/region_filter.h>
-#include <tally/session.h>
-
+#include "collect/region_filter.h"
+#include "session/session.h"
 #include "session/tracee.h"
 
 namespace tally {

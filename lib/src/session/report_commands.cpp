@@ -3,10 +3,10 @@
 
 #include <tally/annotate.h>
 #include <tally/formats.h>
-#include <tally/function_alias.h>
 #include <tally/report.h>
 #include <tally/tree.h>
 
+#include "report/function_alias.h"
 #include "session/profile_commands.h"
 #include "support/text.h"
 

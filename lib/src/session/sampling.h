@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/agent.h>
-#include <tally/interrupt.h>
 #include <tally/sampler.h>
-#include <tally/session.h>
 
+#include "collect/agent.h"
+#include "collect/interrupt.h"
 #include "session/name_lookup.h"
 #include "session/profile_store.h"
 #include "session/run_clock.h"
+#include "session/session.h"
 #include "session/start_options.h"
 
 namespace tally {

@@ -1,4 +1,4 @@
-#include <tally/session.h>
+#include "session/session.h"
 
 #include <optional>
 #include <variant>

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <tally/named_profile.h>
 #include <tally/sample_filter.h>
 
+#include "session/named_profile.h"
 #include "session/profile_commands.h"
 #include "support/clock.h"
 #include "support/text.h"

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include <tally/stop_addresses.h>
+#include "collect/stop_addresses.h"
 
 namespace tally {
 

@@ -7,7 +7,8 @@
 
 #include <tally/formats.h>
 #include <tally/sampler.h>
-#include <tally/session.h>
+
+#include "session/session.h"
 
 namespace tally {
 

@@ -1,10 +1,10 @@
 // Recognizes frames in which a process must not be made to call a function: the code there may hold
 // a lock that the call needs, so that the call would never return.
-#include <tally/session.h>
 
 #include <algorithm>
 #include <array>
 
+#include "session/session.h"
 #include "support/path.h"
 
 namespace tally {

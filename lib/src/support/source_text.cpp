@@ -1,4 +1,4 @@
-#include <tally/source_text.h>
+#include "support/source_text.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include <tally/call_graph.h>
+#include "transform/call_graph.h"
 
 #include <algorithm>
 

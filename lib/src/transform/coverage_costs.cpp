@@ -1,4 +1,4 @@
-#include <tally/coverage_costs.h>
+#include "transform/coverage_costs.h"
 
 #include "transform/function_of_line.h"
 

@@ -5,8 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/coverage_html.h>
-
+#include "report/coverage_html.h"
 #include "support/text_sink.h"
 
 namespace tally::html {

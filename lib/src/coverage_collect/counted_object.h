@@ -9,7 +9,6 @@
 
 #include <tally/coverage_graph.h>
 #include <tally/diagnostics.h>
-#include <tally/export.h>
 #include <tally/gcov_counts.h>
 
 namespace tally {
@@ -23,7 +22,7 @@ struct ObjectFiles {
 };
 // Returns the paths of an object's files, given one of them. Endings other than .da, .bbg and .bb
 // are taken as those of GCC 3.4 or later.
-TALLY_API ObjectFiles files_of_object(std::string_view path);
+ObjectFiles files_of_object(std::string_view path);
 
 struct CountedObject {
   std::string compiler; // version of the file format: "12.2"; "3.3" or "3.2" if gcc3
@@ -41,8 +40,8 @@ struct CountedObject {
 // lists none. If GcovOptions::is_plain_directory is empty, the file system is checked from the
 // current working directory, as gcov does. Fails if the notes do not exist, or if a file cannot be
 // read or is truncated.
-TALLY_API Result<CountedObject> count_object(const ObjectFiles &files, GcovOptions options,
-                                             Diagnostics &diagnostics);
+Result<CountedObject> count_object(const ObjectFiles &files, GcovOptions options,
+                                   Diagnostics &diagnostics);
 
 // The counters that one run left for an object.
 struct RunCounters {
@@ -57,8 +56,7 @@ struct CountedRuns {
 };
 // Counts several runs of one object separately. `notes` is the path of its .gcno file, which is
 // read once. Fails if the notes cannot be read.
-TALLY_API Result<CountedRuns> count_runs(const std::string &notes,
-                                         std::span<const RunCounters> runs, GcovOptions options,
-                                         Diagnostics &diagnostics);
+Result<CountedRuns> count_runs(const std::string &notes, std::span<const RunCounters> runs,
+                               GcovOptions options, Diagnostics &diagnostics);
 
 } // namespace tally

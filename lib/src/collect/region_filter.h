@@ -9,15 +9,14 @@
 
 #include <sys/types.h>
 
-#include <tally/export.h>
-#include <tally/stop_addresses.h>
+#include "collect/stop_addresses.h"
 
 namespace tally {
 
 // The front end opens and closes the filter while the process is stopped, so that a switch is known
 // before any sample that it affects. The sampler's reader asks later, with the time of each sample.
 // All functions may be called from any thread; times are in ns of CLOCK_MONOTONIC.
-class TALLY_API RegionFilter {
+class RegionFilter {
 public:
   // Stands for the whole process in place of a thread.
   static constexpr pid_t all_threads = 0;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <tally/coverage_graph.h>
-#include <tally/export.h>
 
 namespace tally {
 
@@ -28,7 +27,7 @@ struct FlowCounts {
 // The arcs that are not on the spanning tree have counters, so every other arc follows from one of
 // its two blocks, whichever is known first (Knuth, The Art of Computer Programming, 2.3.4.1). Takes
 // time proportional to the number of arcs. A solver reuses its tables for the next function.
-class TALLY_API FlowSolver {
+class FlowSolver {
 public:
   // Solves one function. `counters` holds one value for each arc that is not on the spanning tree,
   // in the order of the arcs; values missing at the end are 0. The result is valid until the next

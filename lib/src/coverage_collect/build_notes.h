@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <tally/export.h>
 #include <tally/result.h>
 
 namespace tally {
@@ -33,6 +32,6 @@ struct BuildNotes {
 // the operand of -o in its "arguments" or "command" (see
 // clang.llvm.org/docs/JSONCompilationDatabase.html). An entry without either is ignored. Fails if
 // the file cannot be read, and with invalid_input if it is not a compilation database.
-TALLY_API Result<BuildNotes> notes_of_build(const std::string &folder);
+Result<BuildNotes> notes_of_build(const std::string &folder);
 
 } // namespace tally

@@ -17,12 +17,12 @@ namespace tally {
 // "__GI___libc_write" for "write". Returns nothing if no object of the profile has that symbol, or
 // if the profile does not contain the function. An alias of several of the profile's functions is
 // an error that lists them. `pid` is a process that has the objects mapped, or 0.
-TALLY_API Result<std::optional<std::string>> function_of_alias(const StackProfile &profile,
-                                                               std::string_view alias,
-                                                               Symbolizer &symbolizer, int pid = 0);
-TALLY_API Result<std::optional<std::string>> function_of_alias(const CostProfile &profile,
-                                                               std::string_view alias,
-                                                               Symbolizer &symbolizer, int pid = 0);
+Result<std::optional<std::string>> function_of_alias(const StackProfile &profile,
+                                                     std::string_view alias, Symbolizer &symbolizer,
+                                                     int pid = 0);
+Result<std::optional<std::string>> function_of_alias(const CostProfile &profile,
+                                                     std::string_view alias, Symbolizer &symbolizer,
+                                                     int pid = 0);
 
 // Returns make(name). If that fails with not_found, returns make() of the function that `name` is
 // an alias of, if there is one. Symbol tables are read only in the second case.

@@ -10,7 +10,6 @@
 
 #include <tally/coverage_graph.h>
 #include <tally/diagnostics.h>
-#include <tally/export.h>
 #include <tally/gcov_counts.h>
 #include <tally/result.h>
 
@@ -62,13 +61,13 @@ struct Gcov3Counts {
 // for each arc that is not on the spanning tree; an empty vector means all zeros. A diagnostic with
 // `source`, the name of the file of counters, reports arcs without a computable count and, if
 // tell_negative is set, functions with negative counts. Sums of more than 64 bits are an overflow.
-TALLY_API Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
-                                           std::span<const std::vector<int64_t>> counters,
-                                           Diagnostics &diagnostics, const std::string &source = {},
-                                           bool tell_negative = true);
+Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
+                                 std::span<const std::vector<int64_t>> counters,
+                                 Diagnostics &diagnostics, const std::string &source = {},
+                                 bool tell_negative = true);
 
 // Converts the result to the shape of today's gcov. Lines and branches have counts, without calls;
 // functions have their name and how often they were entered.
-TALLY_API GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts);
+GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts);
 
 } // namespace tally

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <tally/diagnostics.h>
-#include <tally/export.h>
 #include <tally/result.h>
 
 namespace tally {
@@ -17,13 +16,13 @@ namespace tally {
 // zlib, and its path is the part after `folder`, as an absolute path. Empty counters and other
 // files are left out. If `before` is not empty, it is such a file, and the counters are appended to
 // it.
-TALLY_API Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics,
-                                            std::string before = {});
+Result<std::string> pack_counters(const std::string &folder, Diagnostics &diagnostics,
+                                  std::string before = {});
 
 // A file of packed counters: "tally counters 1\n", then for each file of counters three
 // little-endian uint32 (the sizes of its path, of its compressed bytes and of its bytes), the path,
 // and the compressed bytes.
-class TALLY_API PackedCounters {
+class PackedCounters {
 public:
   // Reads such a file. A truncated or damaged one is invalid_input, with the offset of the fault.
   // `source` is its name, for errors.

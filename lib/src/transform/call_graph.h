@@ -22,7 +22,7 @@ enum class NodeKind : uint8_t { function, object };
 // from it. Both are lower bounds of the real cost, so recursion is never counted twice, and they
 // are equal if there is no cycle and the data is complete. For functions of a profile that has
 // inclusive costs (CostProfile::has_inclusive()), those are used instead.
-class TALLY_API CallGraph {
+class CallGraph {
 public:
   struct Cycle {
     std::vector<uint32_t> nodes;

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include <tally/build_notes.h>
-#include <tally/counted_object.h>
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
-#include <tally/export.h>
-#include <tally/path_filter.h>
+
+#include "coverage/path_filter.h"
+#include "coverage_collect/build_notes.h"
+#include "coverage_collect/counted_object.h"
 
 namespace tally {
 
@@ -71,7 +71,6 @@ struct CollectedCoverage {
 // single objects and sources are reported in `diagnostics`. Errors: no_data if there are neither
 // counters, notes nor reports; those of reading a path of `options`; and those of
 // CollectOptions::policy.
-TALLY_API Result<CollectedCoverage> collect_coverage(const CollectOptions &options,
-                                                     Diagnostics &diagnostics);
+Result<CollectedCoverage> collect_coverage(const CollectOptions &options, Diagnostics &diagnostics);
 
 } // namespace tally

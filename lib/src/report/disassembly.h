@@ -40,17 +40,16 @@ struct FunctionCode {
 // symbolizer must outlive the result. `pid` is a process that maps the files, 0 if there is none.
 // Errors: not_found if there is no such function; unsupported if the profile has no addresses, or
 // if it is unknown where the code begins.
-TALLY_API Result<FunctionCode> function_code(const StackProfile &profile, std::string_view function,
-                                             Symbolizer &symbolizer, Diagnostics &diagnostics,
-                                             int pid = 0);
-TALLY_API Result<FunctionCode> function_code(const CostProfile &profile, std::string_view function,
-                                             Symbolizer &symbolizer, Diagnostics &diagnostics);
+Result<FunctionCode> function_code(const StackProfile &profile, std::string_view function,
+                                   Symbolizer &symbolizer, Diagnostics &diagnostics, int pid = 0);
+Result<FunctionCode> function_code(const CostProfile &profile, std::string_view function,
+                                   Symbolizer &symbolizer, Diagnostics &diagnostics);
 // Fails with limit if the code exceeds 1 MiB, which no table could show.
-TALLY_API Result<void> check_code_size(const FunctionCode &code, std::string_view function);
+Result<void> check_code_size(const FunctionCode &code, std::string_view function);
 // Disassembles the objects that have no instructions yet, from their files. If some fail, sets
 // their `problem`; returns the first error if no object has instructions.
-TALLY_API Result<void> disassemble(FunctionCode &code, Symbolizer &symbolizer,
-                                   DisassemblyFlavor flavor = DisassemblyFlavor::att);
+Result<void> disassemble(FunctionCode &code, Symbolizer &symbolizer,
+                         DisassemblyFlavor flavor = DisassemblyFlavor::att);
 
 struct InstructionRow {
   uint64_t address = 0; // the address to show
@@ -84,18 +83,18 @@ struct Disassembly {
 // Attributes costs to the instruction that contains their address. A caller's address is its return
 // address - 1, which lies within the call. For the inclusive cost of an instruction, each stack
 // counts once. Fails with overflow if a sum exceeds 64 bits.
-TALLY_API Result<Disassembly> disassembly(const StackProfile &profile, const FunctionCode &code,
-                                          std::string_view function, Symbolizer &symbolizer);
+Result<Disassembly> disassembly(const StackProfile &profile, const FunctionCode &code,
+                                std::string_view function, Symbolizer &symbolizer);
 // Does the same for self costs alone, because the costs of calls are not known by address.
-TALLY_API Result<Disassembly> disassembly(const CostProfile &profile, const FunctionCode &code,
-                                          std::string_view function, Symbolizer &symbolizer);
+Result<Disassembly> disassembly(const CostProfile &profile, const FunctionCode &code,
+                                std::string_view function, Symbolizer &symbolizer);
 
 // Returns the instructions as text, with the source lines between them if they are known.
-TALLY_API std::string to_text(const Disassembly &disassembly, const SourcePaths &sources = {},
-                              const TextOptions &options = {});
+std::string to_text(const Disassembly &disassembly, const SourcePaths &sources = {},
+                    const TextOptions &options = {});
 // Returns {"event","total","objects":[{"object","self","own","unplaced","instructions":[{"address",
 // "text","self","inclusive","function","file","line"}]}]}. `limit` is the maximum number of
 // instructions for each object; 0 means all.
-TALLY_API std::string to_json(const Disassembly &disassembly, uint32_t limit = 0);
+std::string to_json(const Disassembly &disassembly, uint32_t limit = 0);
 
 } // namespace tally

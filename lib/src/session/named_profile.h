@@ -18,19 +18,17 @@ namespace tally {
 using NamingProgress = std::function<void(uint64_t done, uint64_t all)>;
 
 // Returns the profile with names: runs a Symbolization to its end and saves the symbol cache.
-TALLY_API Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes processes,
-                                        Diagnostics &diagnostics,
-                                        const NamingProgress &progress = nullptr);
+Result<StackProfile> name_all(StackProfile raw, Symbolization::Processes processes,
+                              Diagnostics &diagnostics, const NamingProgress &progress = nullptr);
 
 // Reads a file as read_file() does. A profile from Format::read_addresses() is also unwound and
 // named.
-TALLY_API Result<ReadFile> read_named_file(const std::string &path, Diagnostics &diagnostics,
-                                           const Format *from = nullptr,
-                                           const ReadOptions &options = {},
-                                           const NamingProgress &progress = nullptr);
+Result<ReadFile> read_named_file(const std::string &path, Diagnostics &diagnostics,
+                                 const Format *from = nullptr, const ReadOptions &options = {},
+                                 const NamingProgress &progress = nullptr);
 
 // The names of one program's functions, with the symbolizer that finds them.
-class TALLY_API ProgramNames {
+class ProgramNames {
 public:
   ProgramNames() = default; // without names
   ProgramNames(const std::string &program, Diagnostics &diagnostics);
@@ -45,10 +43,10 @@ private:
 // Adds the kernel's functions as callees of "[kernel]", with names from /proc/kallsyms. Returns a
 // profile without kernel time unchanged. Fails with unsupported if the symbols are hidden, or if
 // the profile is not known to come from the running kernel.
-TALLY_API Result<StackProfile> unfold_kernel(StackProfile profile);
+Result<StackProfile> unfold_kernel(StackProfile profile);
 // Returns a profile without kernel time unchanged. With kernel time it fails with unsupported,
 // because costs hold no addresses of the kernel.
-TALLY_API Result<CostProfile> unfold_kernel(CostProfile profile);
+Result<CostProfile> unfold_kernel(CostProfile profile);
 
 struct NamedProfile {
   Profile profile;
@@ -57,7 +55,7 @@ struct NamedProfile {
 };
 // Reads a profile for tables. `program` is the path of the program that a gmon.out's addresses
 // belong to. If it is empty, they have no names, and a diagnostic says so.
-TALLY_API Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
-                                                  const std::string &program = {});
+Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
+                                        const std::string &program = {});
 
 } // namespace tally

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include <tally/coverage_graph.h>
-#include <tally/export.h>
 #include <tally/gcov_counts.h>
 
 namespace tally {
@@ -26,6 +25,6 @@ struct GcovDocument {
 };
 
 // Returns one JSON document and a newline. `graph` and `counts` must not be null.
-TALLY_API std::string to_gcov_json(const GcovDocument &document);
+std::string to_gcov_json(const GcovDocument &document);
 
 } // namespace tally

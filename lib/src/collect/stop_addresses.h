@@ -9,8 +9,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <tally/export.h>
-
 namespace tally {
 
 // The address of a breakpoint. A debugger may know it before the file is mapped.
@@ -23,7 +21,7 @@ struct BreakpointLocation {
 // Knows the addresses at which the kernel charges its work on a stop to the thread: the instruction
 // of the breakpoint and, after the debugger has stepped over it, the next one. Such ticks are
 // caused by the debugger, not by the program. All functions may be called from any thread.
-class TALLY_API StopAddresses {
+class StopAddresses {
 public:
   static constexpr uint64_t longest_instruction = 15;
 

@@ -15,10 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include <tally/interrupt.h>
 #include <tally/report.h>
 #include <tally/result.h>
-#include <tally/stop_addresses.h>
+
+#include "collect/interrupt.h"
+#include "collect/stop_addresses.h"
 
 namespace tally {
 
@@ -150,22 +151,22 @@ struct CommandSpec {
   std::string_view example;
 };
 
-TALLY_API std::span<const CommandSpec> profile_commands();
-TALLY_API std::span<const OptionSpec> profile_settings();
+std::span<const CommandSpec> profile_commands();
+std::span<const OptionSpec> profile_settings();
 // Returns "profile dump FILE [--parts]".
-TALLY_API std::string command_usage(const CommandSpec &command);
+std::string command_usage(const CommandSpec &command);
 // Returns the complete help of a command, with an example.
-TALLY_API std::string command_help(const CommandSpec &command);
-TALLY_API std::string profile_help(); // returns the list of commands
+std::string command_help(const CommandSpec &command);
+std::string profile_help(); // returns the list of commands
 
 // Returns the code that a frame of a thread belongs to ("libc", "the allocator", "the dynamic
 // loader") if a call into the program could wait forever there, because that code may hold a lock.
 // Returns empty if the frame permits a call. `module` is the file of the frame. `before` is, for
 // the innermost frame, the bytes before its pc, which show whether it is in a system call.
-TALLY_API std::string_view why_call_is_unsafe(std::string_view module, std::string_view function,
-                                              bool innermost, std::span<const std::byte> before);
+std::string_view why_call_is_unsafe(std::string_view module, std::string_view function,
+                                    bool innermost, std::span<const std::byte> before);
 
-class TALLY_API Session {
+class Session {
 public:
   Session();
   Session(const Session &) = delete;

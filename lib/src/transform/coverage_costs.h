@@ -9,6 +9,6 @@ namespace tally {
 // Returns a profile with one event, Executions: how often each line ran (times_run()). Lines that
 // did not run have a row of cost 0. A line belongs to the innermost function around it, as far as
 // the end lines of functions are known; of several instances that begin in one line, to the first.
-TALLY_API Result<CostProfile> costs_of(const Coverage &coverage);
+Result<CostProfile> costs_of(const Coverage &coverage);
 
 } // namespace tally

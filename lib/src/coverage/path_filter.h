@@ -6,14 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include <tally/export.h>
 #include <tally/result.h>
 
 namespace tally {
 
 // Matches paths with PCRE2 patterns, which are not anchored. A path has the form that tables show:
 // relative for a file below the root, otherwise absolute.
-class TALLY_API PathFilter {
+class PathFilter {
 public:
   // Selects paths that match any of `filters` (default: everything under the root) and none of
   // `excludes`. A string that is not a valid pattern is invalid_argument.

@@ -7,19 +7,18 @@
 #include <vector>
 
 #include <tally/diagnostics.h>
-#include <tally/export.h>
 
 namespace tally {
 
 // Returns the files below the directory `folder` for whose name (without directory) `wanted`
 // returns true, sorted by path. Symbolic links to directories are not followed. Fails if `folder`
 // cannot be read; for a directory below it that cannot be read, adds a warning.
-TALLY_API Result<std::vector<std::string>>
+Result<std::vector<std::string>>
 files_below(const std::string &folder, const std::function<bool(std::string_view name)> &wanted,
             Diagnostics &diagnostics);
 
 // Return whether a file name has an ending of counters (.gcda, .da) or of notes (.gcno, .bbg).
-TALLY_API bool is_counters_name(std::string_view name);
-TALLY_API bool is_notes_name(std::string_view name);
+bool is_counters_name(std::string_view name);
+bool is_notes_name(std::string_view name);
 
 } // namespace tally

@@ -8,9 +8,9 @@
 
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
-#include <tally/export.h>
 #include <tally/result.h>
-#include <tally/source_text.h>
+
+#include "support/source_text.h"
 
 namespace tally {
 
@@ -37,7 +37,7 @@ struct HtmlOptions {
 // counted, is reported in `diagnostics` and on its page, which shows the counts nevertheless. The
 // page also states if the source ends before the last counted line. Returns an error only if `put`
 // does.
-TALLY_API Result<void>
+Result<void>
 write_html(const Coverage &coverage, const HtmlOptions &options, Diagnostics &diagnostics,
            const std::function<Result<void>(const std::string &path, std::string_view bytes)> &put);
 

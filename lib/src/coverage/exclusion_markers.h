@@ -7,7 +7,6 @@
 
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
-#include <tally/export.h>
 
 namespace tally {
 
@@ -32,11 +31,11 @@ struct ExcludedLines {
 // BR_ or EXCEPTION_BR_; or by FUNCTION. The line of a START is excluded, that of a STOP is not. A
 // START without a STOP excludes the rest of the file. Adds a warning with `path` for a START or
 // STOP without a partner, for nested ones, and for an unknown marker.
-TALLY_API ExcludedLines find_exclusions(std::string_view source, std::string_view path,
-                                        Diagnostics &diagnostics);
+ExcludedLines find_exclusions(std::string_view source, std::string_view path,
+                              Diagnostics &diagnostics);
 
 // Removes from `file` what is excluded, including functions that begin in excluded lines. A
 // function whose end line is unknown ends where the next one begins.
-TALLY_API void exclude(FileCoverage &file, ExcludedLines excluded);
+void exclude(FileCoverage &file, ExcludedLines excluded);
 
 } // namespace tally

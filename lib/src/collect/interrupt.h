@@ -30,7 +30,7 @@ class ProcessorUse;
 
 // Decides when to stop the process next, and which stops it has caused. Two threads use it: one
 // waits and interrupts, and the debugger's own thread handles the stops. Never throws.
-class TALLY_API InterruptClock {
+class InterruptClock {
 public:
   // The highest rates. At higher ones the stops take too much of the program's time.
   static constexpr uint32_t most_remote_hz = 100;
@@ -134,7 +134,7 @@ struct ThreadStack {
   std::span<const uint64_t> pcs; // run-time, leaf first; callers as return address - 1
 };
 
-class TALLY_API InterruptSampler : public Sampler {
+class InterruptSampler : public Sampler {
 public:
   // Counts one tick for the thread.
   virtual void add(const ThreadStack &stack) = 0;
@@ -142,7 +142,7 @@ public:
 
 // Creates a sampler for process `pid` and sets `clock` for it, which must outlive the sampler. pid
 // 0 is a remote process, whose mappings are unknown. A process that does not exist is not_found.
-TALLY_API Result<std::unique_ptr<InterruptSampler>>
+Result<std::unique_ptr<InterruptSampler>>
 make_interrupt_sampler(pid_t pid, int signal, const SamplerOptions &options, InterruptClock &clock);
 
 } // namespace tally

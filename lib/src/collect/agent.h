@@ -46,7 +46,7 @@ struct AgentFacts {
 
 // Samples the process that expect() names. Until that call, and while the agent has not reported,
 // status() and snapshot() contain no samples. One thread makes all calls. No call throws.
-class TALLY_API AgentSampler : public Sampler {
+class AgentSampler : public Sampler {
 public:
   // Returns the same value as long as this object lives. After stop() it is no longer usable.
   virtual const AgentLaunch &launch() const = 0;
@@ -69,12 +69,12 @@ public:
 // which LD_PRELOAD cannot represent, invalid_argument for an unusable option (more than 20000 Hz),
 // and a system error if descriptors or memory cannot be allocated. `options.enable_on_exec` is
 // ignored.
-TALLY_API Result<std::unique_ptr<AgentSampler>> make_agent_sampler(SamplerOptions options,
-                                                                   std::string library = {});
+Result<std::unique_ptr<AgentSampler>> make_agent_sampler(SamplerOptions options,
+                                                         std::string library = {});
 
 // Returns empty if the program at `path` can preload the agent, otherwise the reason why it cannot:
 // it is static, set-user-ID, not ELF, or for another machine. For a script, its interpreter is
 // checked.
-TALLY_API std::string why_agent_cannot_load(const std::string &path);
+std::string why_agent_cannot_load(const std::string &path);
 
 } // namespace tally

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <string>
 
-#include <tally/export.h>
 #include <tally/result.h>
 
 namespace tally {
@@ -15,6 +14,6 @@ struct SourceText {
 };
 // Reads the file at `path`. Errors: not_found if there is none, invalid_input if it is not a
 // regular file, and limit if it exceeds 64 MiB.
-TALLY_API Result<SourceText> read_source(const std::string &path);
+Result<SourceText> read_source(const std::string &path);
 
 } // namespace tally
