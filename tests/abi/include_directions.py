@@ -50,6 +50,7 @@ HEADER_LAYERS = {
     "tally/annotate.h": "report",
     "tally/chunks.h": "support",
     "tally/cost_profile.h": "model",
+    "tally/cost_rows.h": "model",
     "tally/counter_file.h": "model",
     "tally/coverage.h": "model",
     "tally/coverage_graph.h": "model",

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include <tally/chunks.h>
+#include <tally/cost_rows.h>
 #include <tally/result.h>
 #include <tally/stack_profile.h>
 #include <tally/strings.h>
@@ -22,8 +22,6 @@
 namespace tally {
 
 enum class ObjectId : uint32_t {};
-enum class FileId : uint32_t {};
-enum class CostFunctionId : uint32_t {};
 enum class CostPartId : uint32_t {};
 enum class BlockId : uint32_t {};
 
@@ -59,69 +57,6 @@ struct CostFunction {
   friend bool operator==(const CostFunction &, const CostFunction &) = default;
 };
 
-struct CostPosition {
-  uint64_t address = 0;     // link-time; 0 if unknown
-  uint32_t line = 0;        // 0 if unknown
-  uint64_t basic_block = 0; // address at which the basic block begins; 0 if unknown
-  friend auto operator<=>(const CostPosition &, const CostPosition &) = default;
-};
-
-// The positions of rows. Fields that no row carries take no memory.
-class TALLY_API PositionColumn {
-public:
-  // Adds fields that rows carry from now on. In existing rows they are 0.
-  void carry(bool addresses, bool basic_blocks);
-  void push_back(const CostPosition &position) {
-    if (addresses_)
-      address_.push_back(position.address);
-    if (basic_blocks_)
-      basic_block_.push_back(position.basic_block);
-    line_.push_back(position.line);
-  }
-  CostPosition operator[](size_t row) const {
-    return {addresses_ ? address_[row] : 0, line_[row], basic_blocks_ ? basic_block_[row] : 0};
-  }
-  size_t size() const { return line_.size(); }
-  size_t memory_bytes() const {
-    return address_.memory_bytes() + basic_block_.memory_bytes() + line_.memory_bytes();
-  }
-
-private:
-  bool addresses_ = false, basic_blocks_ = false;
-  Chunks<uint64_t> address_, basic_block_;
-  Chunks<uint32_t> line_;
-};
-
-// A table of unsigned costs. Zeros at the end of a row are not stored; the other costs are stored
-// as LEB128, one byte for each seven bits, because most costs are small.
-class TALLY_API CostTable {
-public:
-  CostTable() = default;
-  CostTable(CostTable &&other) noexcept { *this = std::move(other); }
-  CostTable &operator=(CostTable &&other) noexcept;
-  CostTable(const CostTable &other);
-  CostTable &operator=(const CostTable &other);
-  ~CostTable() = default;
-
-  // Appends a row. Returns false if the table is full (2^32 rows, or about 4 GiB), or if the row
-  // has more than about 6500 costs, not counting zeros at its end.
-  [[nodiscard]] bool push(std::span<const uint64_t> costs);
-  uint32_t rows() const { return static_cast<uint32_t>(first_.size()); }
-  // Stores the row's costs in `out`, one for each event, and 0 for those that are not stored.
-  void get(uint32_t row, std::span<uint64_t> out) const;
-  // Adds the row to `sums`. Returns false if a sum exceeds 64 bits.
-  [[nodiscard]] bool add_to(uint32_t row, std::span<uint64_t> sums) const;
-  size_t memory_bytes() const;
-
-private:
-  class Decoder;
-  static constexpr size_t chunk_bytes = size_t{1} << 16;
-
-  Chunks<uint32_t> first_; // offset of each row: its number of costs, then the costs
-  std::vector<std::unique_ptr<uint8_t[]>> chunks_;
-  size_t used_ = chunk_bytes; // bytes used of the newest chunk
-};
-
 // The half-open row ranges of one function's costs, calls and jumps, in one file and one part.
 struct CostBlock {
   CostPartId part{};
@@ -133,23 +68,6 @@ struct CostBlock {
   bool empty() const {
     return first_cost == last_cost && first_call == last_call && first_jump == last_jump;
   }
-};
-
-struct CostCall {
-  CostPosition from; // of the call
-  CostFunctionId callee{};
-  CostPosition target; // of the callee
-  uint64_t count = 0;  // number of calls; for stacks, of the samples that hold the call
-};
-
-struct CostJump {
-  CostPosition from;
-  CostPosition target;
-  FileId target_file = none<FileId>;                     // none if it is the block's file
-  CostFunctionId target_function = none<CostFunctionId>; // none if it is the block's
-  bool conditional = false;
-  uint64_t executed = 0; // how often the jump ran
-  uint64_t followed = 0; // how often it was taken
 };
 
 class TALLY_API CostProfile {
@@ -170,35 +88,33 @@ public:
   const Column<CostFunctionId, CostFunction> &functions() const { return functions_; }
   const Column<BlockId, CostBlock> &blocks() const { return blocks_; }
 
-  uint32_t cost_count() const { return costs_.rows(); }
-  CostPosition cost_position(uint32_t row) const { return cost_positions_[row]; }
-  const CostTable &costs() const { return costs_; }
-  uint32_t call_count() const { return call_costs_.rows(); }
-  CostCall call(uint32_t row) const {
-    return {call_from_[row], callees_[row], call_target_[row], call_counts_[row]};
-  }
-  const CostTable &call_costs() const { return call_costs_; }
-  uint32_t jump_count() const { return jump_counts_.rows(); }
-  CostJump jump(uint32_t row) const;
+  uint32_t cost_count() const { return rows_.self.count(); }
+  CostPosition cost_position(uint32_t row) const { return rows_.self.position(row); }
+  const CostTable &costs() const { return rows_.self.costs(); }
+  uint32_t call_count() const { return rows_.calls.count(); }
+  CostCall call(uint32_t row) const { return rows_.calls[row]; }
+  const CostTable &call_costs() const { return rows_.calls.costs(); }
+  uint32_t jump_count() const { return rows_.jumps.count(); }
+  CostJump jump(uint32_t row) const { return rows_.jumps[row]; }
 
   // Whether the source of the profile knew the inclusive costs of functions. From stacks, each
   // stack counts once for each function in it. Otherwise CallGraph derives them from the arcs.
-  bool has_inclusive() const { return !inclusive_.empty(); }
+  bool has_inclusive() const { return !sums_.inclusive.empty(); }
   // Returns the inclusive costs of a function, one for each event. Requires has_inclusive().
   std::span<const uint64_t> inclusive(CostFunctionId function) const {
-    return std::span(inclusive_)
+    return std::span(sums_.inclusive)
         .subspan(size_t{index_of(function)} * events_.size(), events_.size());
   }
   // Whether costs of the first event were distributed among functions, as the bins of a histogram
   // are, and rounded. exact_self() then returns a function's self cost before rounding, else 0.
-  bool has_exact_self() const { return !exact_self_.empty(); }
+  bool has_exact_self() const { return !sums_.exact_self.empty(); }
   double exact_self(CostFunctionId function) const {
-    return index_of(function) < exact_self_.size() ? exact_self_[index_of(function)] : 0;
+    return index_of(function) < sums_.exact_self.size() ? sums_.exact_self[index_of(function)] : 0;
   }
   // Returns the sums of self cost over all parts, one for each event.
-  std::span<const uint64_t> totals() const { return totals_; }
+  std::span<const uint64_t> totals() const { return sums_.totals; }
   // Returns the sums of one part. The result may be shorter than events(); the rest are 0.
-  std::span<const uint64_t> totals(CostPartId part) const { return part_totals_[index_of(part)]; }
+  std::span<const uint64_t> totals(CostPartId part) const { return sums_.parts[index_of(part)]; }
   size_t memory_bytes() const; // of all rows
 
 private:
@@ -209,24 +125,19 @@ private:
   Column<FileId, StringId> files_;
   Column<CostFunctionId, CostFunction> functions_;
   Column<BlockId, CostBlock> blocks_;
-  PositionColumn cost_positions_;
-  CostTable costs_;
-  PositionColumn call_from_, call_target_;
-  Chunks<CostFunctionId> callees_;
-  Chunks<uint64_t> call_counts_;
-  CostTable call_costs_;
-  struct JumpTarget {
-    FileId file;
-    CostFunctionId function;
+  struct Rows {
+    SelfRows self;
+    CallRows calls;
+    JumpRows jumps;
   };
-  PositionColumn jump_from_, jump_target_;
-  Chunks<JumpTarget> jump_places_;
-  Chunks<bool> jump_conditional_;
-  CostTable jump_counts_; // executed, followed
-  std::vector<uint64_t> inclusive_;
-  std::vector<double> exact_self_;
-  std::vector<uint64_t> totals_;
-  std::vector<std::vector<uint64_t>> part_totals_;
+  Rows rows_;
+  struct Sums {                      // one for each event, unless noted
+    std::vector<uint64_t> inclusive; // by function; empty if the source did not know them
+    std::vector<double> exact_self;  // by function, of the first event
+    std::vector<uint64_t> totals;
+    std::vector<std::vector<uint64_t>> parts; // the totals of each part
+  };
+  Sums sums_;
 };
 
 // Fills a CostProfile.

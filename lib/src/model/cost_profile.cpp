@@ -15,36 +15,8 @@ namespace {
 std::string_view known(std::string_view name) { return name == "???" ? std::string_view() : name; }
 } // namespace
 
-void PositionColumn::carry(bool addresses, bool basic_blocks) {
-  addresses_ = addresses_ || addresses;
-  basic_blocks_ = basic_blocks_ || basic_blocks;
-  while (addresses_ && address_.size() < size())
-    address_.push_back(0);
-  while (basic_blocks_ && basic_block_.size() < size())
-    basic_block_.push_back(0);
-}
-
-CostJump CostProfile::jump(uint32_t row) const {
-  std::array<uint64_t, 2> counts{};
-  jump_counts_.get(row, counts);
-  return {jump_from_[row],
-          jump_target_[row],
-          jump_places_[row].file,
-          jump_places_[row].function,
-          jump_conditional_[row],
-          counts[0],
-          counts[1]};
-}
-
 size_t CostProfile::memory_bytes() const {
-  size_t bytes = callees_.memory_bytes() + call_counts_.memory_bytes() +
-                 jump_places_.memory_bytes() + jump_conditional_.memory_bytes();
-  for (const PositionColumn *column :
-       {&cost_positions_, &call_from_, &call_target_, &jump_from_, &jump_target_})
-    bytes += column->memory_bytes();
-  for (const CostTable *table : {&costs_, &call_costs_, &jump_counts_})
-    bytes += table->memory_bytes();
-  return bytes;
+  return rows_.self.memory_bytes() + rows_.calls.memory_bytes() + rows_.jumps.memory_bytes();
 }
 
 size_t CostProfileBuilder::FunctionHash::operator()(const CostFunction &f) const {
@@ -72,14 +44,13 @@ void CostProfileBuilder::set_positions(bool addresses, bool lines, bool basic_bl
   profile_.has_addresses = addresses;
   profile_.has_lines = lines;
   profile_.has_basic_blocks = basic_blocks;
-  for (PositionColumn *column :
-       {&profile_.cost_positions_, &profile_.call_from_, &profile_.call_target_,
-        &profile_.jump_from_, &profile_.jump_target_})
-    column->carry(addresses, basic_blocks);
+  profile_.rows_.self.carry(addresses, basic_blocks);
+  profile_.rows_.calls.carry(addresses, basic_blocks);
+  profile_.rows_.jumps.carry(addresses, basic_blocks);
 }
 
 CostPartId CostProfileBuilder::add_part(CostPart part) {
-  profile_.part_totals_.emplace_back();
+  profile_.sums_.parts.emplace_back();
   return profile_.parts_.push(std::move(part));
 }
 
@@ -147,17 +118,16 @@ std::optional<size_t> CostProfileBuilder::add_cost(CostPosition position,
   CostBlock *const block = this->block();
   if (!block)
     return {};
-  profile_.cost_positions_.push_back(position);
-  full_ |= !profile_.costs_.push(costs);
+  full_ |= !profile_.rows_.self.push(position, costs);
   ++block->last_cost;
-  if (index_of(block->part) >= profile_.part_totals_.size() ||
+  if (index_of(block->part) >= profile_.sums_.parts.size() ||
       costs.size() > profile_.events_.size()) {
     broken_ = true;
     return {};
   }
   // No wider than the part's rows, because a file may name many events and have many parts but few
   // rows.
-  std::vector<uint64_t> &totals = profile_.part_totals_[index_of(block->part)];
+  std::vector<uint64_t> &totals = profile_.sums_.parts[index_of(block->part)];
   if (totals.size() < costs.size())
     totals.resize(costs.size(), 0);
   for (size_t e = 0; e < costs.size(); ++e)
@@ -173,11 +143,7 @@ void CostProfileBuilder::add_call(const CostCall &call, std::span<const uint64_t
   if (!block)
     return;
   ++block->last_call;
-  profile_.call_from_.push_back(call.from);
-  profile_.call_target_.push_back(call.target);
-  profile_.callees_.push_back(call.callee);
-  profile_.call_counts_.push_back(call.count);
-  full_ |= !profile_.call_costs_.push(costs);
+  full_ |= !profile_.rows_.calls.push(call, costs);
 }
 
 void CostProfileBuilder::add_jump(const CostJump &jump) {
@@ -185,26 +151,22 @@ void CostProfileBuilder::add_jump(const CostJump &jump) {
   if (!block)
     return;
   ++block->last_jump;
-  profile_.jump_from_.push_back(jump.from);
-  profile_.jump_target_.push_back(jump.target);
-  profile_.jump_places_.push_back({jump.target_file, jump.target_function});
-  profile_.jump_conditional_.push_back(jump.conditional);
-  full_ |= !profile_.jump_counts_.push(std::array{jump.executed, jump.followed});
+  full_ |= !profile_.rows_.jumps.push(jump);
 }
 
 void CostProfileBuilder::set_inclusive(CostFunctionId function, std::span<const uint64_t> costs) {
   const size_t width = profile_.events_.size();
   const size_t first = size_t{index_of(function)} * width;
-  if (profile_.inclusive_.size() < first + width)
-    profile_.inclusive_.resize(first + width, 0);
+  if (profile_.sums_.inclusive.size() < first + width)
+    profile_.sums_.inclusive.resize(first + width, 0);
   std::copy_n(costs.begin(), std::min(width, costs.size()),
-              profile_.inclusive_.begin() + static_cast<std::ptrdiff_t>(first));
+              profile_.sums_.inclusive.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
 void CostProfileBuilder::set_exact_self(CostFunctionId function, double cost) {
-  if (profile_.exact_self_.size() <= index_of(function))
-    profile_.exact_self_.resize(index_of(function) + size_t{1}, 0);
-  profile_.exact_self_[index_of(function)] = cost;
+  if (profile_.sums_.exact_self.size() <= index_of(function))
+    profile_.sums_.exact_self.resize(index_of(function) + size_t{1}, 0);
+  profile_.sums_.exact_self[index_of(function)] = cost;
 }
 
 Result<CostProfile> CostProfileBuilder::finish() {
@@ -214,12 +176,12 @@ Result<CostProfile> CostProfileBuilder::finish() {
     return fail(ErrorCode::invalid_input,
                 "not a valid profile: a row belongs to no block or part, or has too many costs");
   const size_t width = profile_.events_.size();
-  if (!profile_.inclusive_.empty())
-    profile_.inclusive_.resize(profile_.functions_.size() * width, 0);
-  profile_.totals_.assign(width, 0);
-  for (const std::vector<uint64_t> &part : profile_.part_totals_)
+  if (!profile_.sums_.inclusive.empty())
+    profile_.sums_.inclusive.resize(profile_.functions_.size() * width, 0);
+  profile_.sums_.totals.assign(width, 0);
+  for (const std::vector<uint64_t> &part : profile_.sums_.parts)
     for (size_t e = 0; e < part.size() && !overflown_; ++e)
-      if (!checked_add(profile_.totals_[e], part[e]))
+      if (!checked_add(profile_.sums_.totals[e], part[e]))
         overflown_ = e;
   if (overflown_)
     return fail(ErrorCode::overflow,
