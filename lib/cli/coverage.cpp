@@ -12,6 +12,7 @@
 
 #include <tally/coverage_output.h>
 #include <tally/file_io.h>
+#include <tally/merge.h>
 
 #include "arguments.h"
 #include "changed_lines.h"

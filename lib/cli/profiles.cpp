@@ -280,7 +280,7 @@ Result<Profile> filtered(Profile profile, const SampleFilter &wanted) {
   if (wanted.takes_all())
     return profile;
   const auto some = [&](const auto &each) -> Result<Profile> {
-    TALLY_TRY(kept, filter(each, wanted));
+    TALLY_TRY(kept, filter_samples(each, wanted));
     return Profile(std::move(kept));
   };
   return std::visit(some, profile);

@@ -265,7 +265,7 @@ void check_writing(const CostProfile &p, const CostProfile &sorted, size_t piece
 
 void check_merging(const CostProfile &p, size_t piece) {
   const CostProfile *const twice[]{&p, &p}, *const thrice[]{&p, &p, &p};
-  const auto two = merge(twice);
+  const auto two = merge_costs(twice);
   if (!fits(two, "merge"))
     return;
   require(std::ranges::equal(p.totals(), two->totals(),
@@ -289,7 +289,7 @@ void check_merging(const CostProfile &p, size_t piece) {
   if (!fits(some, "canonical order of one event"))
     return;
   const CostProfile *const wide_first[]{&p, &*narrow}, *const narrow_first[]{&*some, &p};
-  const auto from_wide = merge(wide_first), from_narrow = merge(narrow_first);
+  const auto from_wide = merge_costs(wide_first), from_narrow = merge_costs(narrow_first);
   require(from_wide.has_value() == from_narrow.has_value(), "order of a sum");
   if (fits(from_wide, "merge with fewer events")) {
     const auto a = write(*from_wide), b = write(*from_narrow);
@@ -297,9 +297,9 @@ void check_merging(const CostProfile &p, size_t piece) {
             a.value_or("") + "\n--- is now ---\n" + b.value_or(""));
   }
 
-  const auto three = merge(thrice);
+  const auto three = merge_costs(thrice);
   const CostProfile *const left[]{&*two, &p}, *const right[]{&p, &*two};
-  const auto from_left = merge(left), from_right = merge(right);
+  const auto from_left = merge_costs(left), from_right = merge_costs(right);
   require(from_left.has_value() == three.has_value() && from_right.has_value() == three.has_value(),
           "grouping");
   if (!fits(three, "merge three"))

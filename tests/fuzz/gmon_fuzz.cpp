@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <tally/histogram_text.h>
+#include <tally/merge.h>
 #include <tally/pc_costs.h>
 #include <tally/report.h>
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include <tally/merge.h>
+
 #include "../support/coverage_text.h"
 #include "formats/lcov/lcov.h"
 #include "require.h"

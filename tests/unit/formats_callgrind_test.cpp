@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <tally/formats.h>
+#include <tally/merge.h>
 #include <tally/version.h>
 
 #include "formats/callgrind/write.h"
@@ -107,7 +108,7 @@ TEST(CallgrindWriter, WritesTheSameBytesForTheSameProfile) {
         *id = turned.intern(profile.strings[*id]);
       turned.add_function(f);
     }
-    ASSERT_TRUE(append(turned, profile));
+    ASSERT_TRUE(append_stacks(turned, profile));
     ASSERT_EQ(bytes_of(*turned.finish()), bytes);
   }
 }

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tally/merge.h>
+
 #include "formats/gmon/gmon.h"
 #include "random_pcs.h"
 

@@ -112,9 +112,9 @@ TEST(PcHistogramBuilder, RefusesInvalidHistograms) {
 
 TEST(AppendHistograms, AddsEqualRangesAndKeepsOthersApart) {
   PcHistogramBuilder sum(one_range(0x100, 0x200, 16, 0x110, 5));
-  ASSERT_TRUE(append(sum, one_range(0x100, 0x200, 16, 0x118, 7)));
-  ASSERT_TRUE(append(sum, one_range(0x80, 0x100, 4, 0x80, 1)));
-  ASSERT_TRUE(append(sum, one_range(0x200, 0x300, 8, 0x999, 2)));
+  ASSERT_TRUE(sum.append(one_range(0x100, 0x200, 16, 0x118, 7)));
+  ASSERT_TRUE(sum.append(one_range(0x80, 0x100, 4, 0x80, 1)));
+  ASSERT_TRUE(sum.append(one_range(0x200, 0x300, 8, 0x999, 2)));
   const PcHistogram histogram = finished(sum);
   ASSERT_EQ(histogram.ranges().size(), 3u);
   EXPECT_EQ(histogram.ranges()[0].low_pc, 0x80u);
@@ -126,7 +126,7 @@ TEST(AppendHistograms, AddsEqualRangesAndKeepsOthersApart) {
 TEST(AppendHistograms, KeepsTheSumWhenItRefuses) {
   PcHistogramBuilder sum(one_range(0x100, 0x200, 16, 0x110, 5));
   const auto refusal = [&](const PcHistogram &other) {
-    const auto appended = append(sum, other);
+    const auto appended = sum.append(other);
     EXPECT_FALSE(appended);
     return appended ? std::string() : appended.error().message;
   };

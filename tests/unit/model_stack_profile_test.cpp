@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tally/merge.h>
 #include <tally/report.h>
 
 #include "random_profile.h"
@@ -20,7 +21,7 @@ StackProfileBuilder with_ticks() {
 
 StackProfile sum_of(const StackProfile &a, const StackProfile &b) {
   StackProfileBuilder builder(a);
-  const auto appended = append(builder, b);
+  const auto appended = append_stacks(builder, b);
   EXPECT_TRUE(appended) << appended.error().text();
   auto sum = builder.finish();
   EXPECT_TRUE(sum) << sum.error().text();
@@ -97,7 +98,7 @@ TEST(StackProfileBuilder, RefusesASumThatDoesNotFit) {
   doubled.add_sample(none<StackId>, none<ThreadId>, none<PartId>, most / 2 + 1);
   const auto half = doubled.snapshot();
   ASSERT_TRUE(half);
-  ASSERT_TRUE(append(doubled, *half));
+  ASSERT_TRUE(append_stacks(doubled, *half));
   EXPECT_EQ(doubled.finish().error().code, ErrorCode::overflow);
 }
 
@@ -213,7 +214,7 @@ TEST(Append, ShiftsTimesAndNumbersOfParts) {
   other.add_part({2, other.intern("end"), 3, 4});
   const auto more = other.finish();
   ASSERT_TRUE(more);
-  ASSERT_TRUE(append(builder, *more, 20));
+  ASSERT_TRUE(append_stacks(builder, *more, 20));
   const auto sum = builder.finish();
   ASSERT_TRUE(sum) << sum.error().text();
   const Part &last = sum->parts()[PartId{2}];
@@ -228,7 +229,7 @@ TEST(Append, RefusesOtherValues) {
   bytes.add_value_type("ticks", "bytes");
   const auto other = bytes.finish();
   ASSERT_TRUE(other);
-  EXPECT_EQ(append(ticks, *other).error().code, ErrorCode::invalid_input);
+  EXPECT_EQ(append_stacks(ticks, *other).error().code, ErrorCode::invalid_input);
 }
 
 TEST(Append, RefusesTicksOfDifferentLengths) {
@@ -242,7 +243,7 @@ TEST(Append, RefusesTicksOfDifferentLengths) {
   // Returns the period of the sum, or no value if the sum is refused.
   const auto sum = [&](StackProfile a, const StackProfile &b) -> std::optional<uint64_t> {
     StackProfileBuilder builder(std::move(a));
-    if (const auto added = append(builder, b); !added) {
+    if (const auto added = append_stacks(builder, b); !added) {
       EXPECT_EQ(added.error().code, ErrorCode::invalid_input);
       return std::nullopt;
     }

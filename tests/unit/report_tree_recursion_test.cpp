@@ -293,7 +293,7 @@ TEST(FoldedTree, AllowsManyThreads) {
   const auto some = call_tree(*profile, {.limit = 40, .by = By::thread});
   ASSERT_TRUE(some);
   EXPECT_EQ(some->nodes.size(), 40u);
-  EXPECT_EQ(call_tree(*filter(*profile, {.thread = "7"}))->totals[0], 7u);
+  EXPECT_EQ(call_tree(*filter_samples(*profile, {.thread = "7"}))->totals[0], 7u);
 }
 
 TEST(FoldedTree, RefusesProfilesWithoutThreads) {

@@ -16,7 +16,7 @@ std::string bytes_of(const CostProfile &profile) {
 }
 
 CostProfile sum_of(std::initializer_list<const CostProfile *> profiles) {
-  auto sum = merge(std::vector(profiles));
+  auto sum = merge_costs(std::vector(profiles));
   EXPECT_TRUE(sum) << sum.error().text();
   return std::move(*sum);
 }
@@ -210,7 +210,7 @@ TEST(Merge, RefusesMoreEventsThanAFileMayHave) {
     builder.add_part({});
     halves.push_back(std::move(*builder.finish()));
   }
-  const auto sum = merge(std::vector{&std::as_const(halves[0]), &std::as_const(halves[1])});
+  const auto sum = merge_costs(std::vector{&std::as_const(halves[0]), &std::as_const(halves[1])});
   ASSERT_FALSE(sum);
   EXPECT_EQ(sum.error().code, ErrorCode::limit);
   EXPECT_EQ(sum.error().text(), "together they have 258 events, more than 256");
@@ -219,12 +219,12 @@ TEST(Merge, RefusesMoreEventsThanAFileMayHave) {
 TEST(Merge, RefusesOtherPositions) {
   const CostProfile a = profile_of({}), b = profile_of({.addresses = true});
   const std::vector<const CostProfile *> both{&a, &b};
-  const auto sum = merge(both, std::vector<std::string>{"one.cg", "two.cg"});
+  const auto sum = merge_costs(both, std::vector<std::string>{"one.cg", "two.cg"});
   ASSERT_FALSE(sum);
   EXPECT_EQ(sum.error().code, ErrorCode::invalid_input);
   EXPECT_EQ(sum.error().text(), "two.cg: its positions are 'instr line', but those of one.cg are "
                                 "'line': they cannot be added up");
-  EXPECT_FALSE(merge({}));
+  EXPECT_FALSE(merge_costs({}));
 }
 
 TEST(Merge, RefusesSumsThatDoNotFit) {
@@ -233,7 +233,7 @@ TEST(Merge, RefusesSumsThatDoNotFit) {
                     often = profile_of({.calls = most}), less = profile_of({.cost = most - 1});
   for (const CostProfile *large : {&full, &often}) {
     const std::vector<const CostProfile *> both{large, &one};
-    const auto sum = merge(both);
+    const auto sum = merge_costs(both);
     ASSERT_FALSE(sum);
     EXPECT_EQ(sum.error().code, ErrorCode::overflow);
   }

@@ -44,12 +44,12 @@ TEST(SampleFilter, PartitionsTheProfileByThread) {
     SCOPED_TRACE(round);
     const StackProfile profile = random_profile(random, random_shape(random));
     const Samples all = samples_of(profile);
-    EXPECT_EQ(samples_of(*filter(profile, {})), all);
+    EXPECT_EQ(samples_of(*filter_samples(profile, {})), all);
     Samples sum = kept(all, [](const SampleKey &key) { return std::get<1>(key) == -1; });
     for (const Thread &thread : profile.threads()) {
       const Samples own =
           kept(all, [&](const SampleKey &key) { return std::get<1>(key) == thread.tid; });
-      const auto some = filter(profile, {.thread = std::to_string(thread.tid)});
+      const auto some = filter_samples(profile, {.thread = std::to_string(thread.tid)});
       if (own.empty()) {
         ASSERT_FALSE(some);
         EXPECT_EQ(some.error().code, ErrorCode::no_data);
@@ -63,7 +63,7 @@ TEST(SampleFilter, PartitionsTheProfileByThread) {
     }
     EXPECT_EQ(sum, all);
     // All threads have this name.
-    if (const auto named = filter(profile, {.thread = "thread"})) {
+    if (const auto named = filter_samples(profile, {.thread = "thread"})) {
       EXPECT_EQ(samples_of(*named),
                 kept(all, [](const SampleKey &key) { return std::get<1>(key) != -1; }));
     }
@@ -77,7 +77,7 @@ TEST(SampleFilter, AgreesWithAggregatingAPart) {
     const StackProfile profile = random_profile(random, random_shape(random));
     for (uint32_t i = 0; i < profile.parts().size(); ++i) {
       const auto id = static_cast<PartId>(i);
-      const auto some = filter(profile, {.part = profile.parts()[id].number});
+      const auto some = filter_samples(profile, {.part = profile.parts()[id].number});
       if (!some)
         continue;
       ASSERT_EQ(some->parts().size(), 1u);
@@ -85,13 +85,14 @@ TEST(SampleFilter, AgreesWithAggregatingAPart) {
       // The order of the two selections does not matter.
       for (const Thread &thread : profile.threads()) {
         const std::string tid = std::to_string(thread.tid);
-        const auto both = filter(profile, {.thread = tid, .part = profile.parts()[id].number});
-        const auto first = filter(profile, {.thread = tid});
+        const auto both =
+            filter_samples(profile, {.thread = tid, .part = profile.parts()[id].number});
+        const auto first = filter_samples(profile, {.thread = tid});
         if (!both || !first)
           continue;
-        EXPECT_EQ(samples_of(*both), samples_of(*filter(*some, {.thread = tid})));
+        EXPECT_EQ(samples_of(*both), samples_of(*filter_samples(*some, {.thread = tid})));
         EXPECT_EQ(samples_of(*both),
-                  samples_of(*filter(*first, {.part = profile.parts()[id].number})));
+                  samples_of(*filter_samples(*first, {.part = profile.parts()[id].number})));
       }
     }
   }
@@ -106,7 +107,7 @@ TEST(SampleFilter, PartitionsCostsByPart) {
     uint64_t total = 0;
     for (uint32_t i = 0; i < profile.parts().size(); ++i) {
       const auto id = static_cast<CostPartId>(i);
-      const auto some = filter(profile, {.part = profile.parts()[id].number});
+      const auto some = filter_samples(profile, {.part = profile.parts()[id].number});
       ASSERT_TRUE(some) << some.error().text();
       ASSERT_EQ(some->parts().size(), 1u);
       EXPECT_EQ(some->strings[some->parts()[CostPartId{}].command],
@@ -150,7 +151,7 @@ StackProfile threads_and_parts() {
 TEST(SampleFilter, ReportsErrors) {
   const StackProfile profile = threads_and_parts();
   const auto refused = [&](const SampleFilter &wanted) {
-    const auto some = filter(profile, wanted);
+    const auto some = filter_samples(profile, wanted);
     return some ? std::string("taken") : some.error().text();
   };
   EXPECT_EQ(refused({.thread = "main"}),
@@ -162,9 +163,9 @@ TEST(SampleFilter, ReportsErrors) {
   StackProfileBuilder none;
   none.add_value_type("ticks", "count");
   const StackProfile empty = std::move(*none.finish());
-  EXPECT_EQ(filter(empty, {.thread = "1"}).error().text(),
+  EXPECT_EQ(filter_samples(empty, {.thread = "1"}).error().text(),
             "--thread: the profile does not distinguish threads");
-  EXPECT_EQ(filter(empty, {.part = 1}).error().text(),
+  EXPECT_EQ(filter_samples(empty, {.part = 1}).error().text(),
             "--part: the profile does not distinguish parts");
 }
 

@@ -3,12 +3,10 @@
 
 #include <bit>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include <tally/diagnostics.h>
@@ -98,20 +96,6 @@ struct CoverageTotals {
 TALLY_API CoverageTotals totals_of(const FileCoverage &file);
 TALLY_API CoverageTotals totals_of(const Coverage &coverage);
 
-// The handling of objects or reports that disagree about a source: a line has different branches,
-// or a function another start line. Strict makes it an error (invalid_input), lenient a diagnostic.
-enum class MergePolicy : uint8_t { strict, lenient };
-
-// Adds `more` to `to`. Counts of the same line, and of functions with the same name and start line,
-// add up. Branches of a line add up by their index, because instances of a template have the same
-// ones; if one line has more branches (it was compiled differently), the others are appended. The
-// covered terms of a condition are united. The order of additions does not matter. Errors: overflow
-// if a count exceeds 64 bits; invalid_input by `policy`.
-TALLY_API Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, MergePolicy policy,
-                                    Diagnostics &diagnostics);
-TALLY_API Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
-                                    Diagnostics &diagnostics);
-
 // Demangles the names of functions. Functions of one start line that then have the same name, such
 // as both constructors of a class, become one with the sum of their counts. Fails with overflow if
 // a sum exceeds 64 bits.
@@ -125,26 +109,5 @@ TALLY_API Result<void> unite_variants(Coverage &coverage);
 
 // Returns a message that names the functions which are inexact; nothing if there are none.
 TALLY_API std::optional<std::string> inexact_functions(const Coverage &coverage);
-
-// Does the same as add_coverage() for many additions. The time of each depends on its own size and
-// not on that of the sum.
-class TALLY_API CoverageSum {
-public:
-  CoverageSum(MergePolicy policy, Diagnostics &diagnostics)
-      : policy_(policy), diagnostics_(diagnostics) {}
-  // Adds `more`. Errors are those of add_coverage(). After an error the sum is unusable.
-  Result<void> add(Coverage more);
-  Coverage finish(); // returns the sum, which is empty afterwards
-
-private:
-  using Files = std::unordered_map<std::string, FileCoverage>; // by path
-  Result<void> add_files(Files &to, std::vector<FileCoverage> more);
-  static std::vector<FileCoverage> sorted(Files files);
-
-  MergePolicy policy_;
-  Diagnostics &diagnostics_;
-  Files files_;
-  std::map<std::string, Files> tests_;
-};
 
 } // namespace tally

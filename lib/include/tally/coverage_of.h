@@ -10,6 +10,7 @@
 #include <tally/coverage.h>
 #include <tally/coverage_graph.h>
 #include <tally/gcov_counts.h>
+#include <tally/merge.h>
 
 namespace tally {
 

@@ -1,11 +1,20 @@
-// Adds up cost profiles and puts them in canonical order.
+// Adds up profiles of one kind: costs, stacks, counts of addresses, coverage.
+// merge_profiles() and merge_files() in <tally/formats.h> add up any kind.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include <tally/cost_profile.h>
+#include <tally/coverage.h>
+#include <tally/diagnostics.h>
+#include <tally/pc_profile.h>
 #include <tally/result.h>
+#include <tally/stack_profile.h>
 
 namespace tally {
 
@@ -24,7 +33,53 @@ TALLY_API Result<CostProfile> canonical(const CostProfile &profile);
 // description are kept if all profiles agree on them; pid, thread and time range are dropped. The
 // positions of all profiles must hold the same fields (address, basic block, line), otherwise the
 // sum is invalid_input; `names`, one for each profile, are for this error.
-TALLY_API Result<CostProfile> merge(std::span<const CostProfile *const> profiles,
-                                    std::span<const std::string> names = {});
+TALLY_API Result<CostProfile> merge_costs(std::span<const CostProfile *const> profiles,
+                                          std::span<const std::string> names = {});
+
+// Adds all of `from`. Equal mappings, threads and stacks are unified. Its parts follow the existing
+// ones, with `shift_ns` added to their times. Different value types, or different periods that are
+// both known, are invalid_input.
+TALLY_API Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from,
+                                     uint64_t shift_ns = 0);
+
+// Returns the sum of the profiles in the layout of the first. `names`, one for each profile, are
+// for errors.
+TALLY_API Result<PcProfile> merge_pcs(std::span<const PcProfile *const> profiles,
+                                      std::span<const std::string> names = {});
+
+// The handling of objects or reports that disagree about a source: a line has different branches,
+// or a function another start line. Strict makes it an error (invalid_input), lenient a diagnostic.
+enum class MergePolicy : uint8_t { strict, lenient };
+
+// Adds `more` to `to`. Counts of the same line, and of functions with the same name and start line,
+// add up. Branches of a line add up by their index, because instances of a template have the same
+// ones; if one line has more branches (it was compiled differently), the others are appended. The
+// covered terms of a condition are united. The order of additions does not matter. Errors: overflow
+// if a count exceeds 64 bits; invalid_input by `policy`.
+TALLY_API Result<void> add_coverage(FileCoverage &to, const FileCoverage &more, MergePolicy policy,
+                                    Diagnostics &diagnostics);
+TALLY_API Result<void> add_coverage(Coverage &to, Coverage more, MergePolicy policy,
+                                    Diagnostics &diagnostics);
+
+// Does the same as add_coverage() for many additions. The time of each depends on its own size and
+// not on that of the sum.
+class TALLY_API CoverageSum {
+public:
+  CoverageSum(MergePolicy policy, Diagnostics &diagnostics)
+      : policy_(policy), diagnostics_(diagnostics) {}
+  // Adds `more`. Errors are those of add_coverage(). After an error the sum is unusable.
+  Result<void> add(Coverage more);
+  Coverage finish(); // returns the sum, which is empty afterwards
+
+private:
+  using Files = std::unordered_map<std::string, FileCoverage>; // by path
+  Result<void> add_files(Files &to, std::vector<FileCoverage> more);
+  static std::vector<FileCoverage> sorted(Files files);
+
+  MergePolicy policy_;
+  Diagnostics &diagnostics_;
+  Files files_;
+  std::map<std::string, Files> tests_;
+};
 
 } // namespace tally

@@ -59,7 +59,6 @@ public:
 
 private:
   friend class PcHistogramBuilder;
-  friend TALLY_API Result<void> append(PcHistogramBuilder &to, const PcHistogram &from);
   std::vector<PcRange> ranges_;
   uint32_t rate_hz_ = 0;
   std::string dimension_ = "seconds";
@@ -85,22 +84,21 @@ public:
   void count(uint64_t pc, uint64_t ticks = 1);
   void add_outside(uint64_t ticks);
 
+  // Adds all ticks of `from`. The bins of equal ranges are added up; ranges that do not overlap are
+  // inserted. Different rates or dimensions, and ranges that overlap partly or have other bins, are
+  // invalid_argument and leave the builder unchanged.
+  Result<void> append(const PcHistogram &from);
+
   const PcHistogram &so_far() const { return histogram_; }
   Result<PcHistogram> finish(); // validates; the builder is empty afterwards
 
 private:
-  friend TALLY_API Result<void> append(PcHistogramBuilder &to, const PcHistogram &from);
   void add(uint64_t &counter, uint64_t ticks);
   void fault(ErrorCode code, std::string message); // the first one is kept
 
   PcHistogram histogram_;
   std::vector<Error> faults_;
 };
-
-// Adds the ticks of `from` to `to`. The bins of equal ranges are added up; ranges that do not
-// overlap are inserted. Different rates or dimensions, and ranges that overlap partly or have other
-// bins, are invalid_argument and leave `to` unchanged.
-TALLY_API Result<void> append(PcHistogramBuilder &to, const PcHistogram &from);
 
 // Checks the rules that the comments above state, and returns the first violation.
 TALLY_API Result<void> validate(const PcHistogram &histogram);

@@ -94,9 +94,4 @@ private:
   PcLayout layout_;
 };
 
-// Returns the sum of the profiles in the layout of the first. `names`, one for each profile, are
-// for errors.
-TALLY_API Result<PcProfile> merge_pcs(std::span<const PcProfile *const> profiles,
-                                      std::span<const std::string> names = {});
-
 } // namespace tally

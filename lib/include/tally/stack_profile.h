@@ -202,12 +202,6 @@ private:
   bool overflow_ = false;
 };
 
-// Adds all of `from`. Equal mappings, threads and stacks are unified. Its parts follow the existing
-// ones, with `shift_ns` added to their times. Different value types, or different periods that are
-// both known, are invalid_input.
-TALLY_API Result<void> append(StackProfileBuilder &to, const StackProfile &from,
-                              uint64_t shift_ns = 0);
-
 // Returns a profile with one value type, that of the name `event`. An unknown name is
 // invalid_argument, and the error lists the known ones.
 TALLY_API Result<StackProfile> one_event(StackProfile profile, std::string_view event);

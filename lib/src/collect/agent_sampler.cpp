@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tally/merge.h>
+
 #include "collect/agent.h"
 #include "collect/agent_library.h"
 #include "collect/agent_memory.h"
@@ -443,8 +445,8 @@ Result<StackProfile> LiveAgentSampler::snapshot(std::string_view trigger, uint64
       return now;
     StackProfileBuilder all(earlier_.front());
     for (size_t i = 1; i < earlier_.size(); ++i)
-      TALLY_CHECK(append(all, earlier_[i]));
-    TALLY_CHECK(append(all, *now));
+      TALLY_CHECK(append_stacks(all, earlier_[i]));
+    TALLY_CHECK(append_stacks(all, *now));
     return all.finish();
   } catch (const std::exception &error) {
     return fail(ErrorCode::limit, fmt::format("cannot copy the samples: {}", error.what()));

@@ -1,4 +1,5 @@
 #include <tally/coverage_of.h>
+#include <tally/merge.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -7,8 +8,8 @@
 
 #include "coverage/source_function.h"
 #include "model/coverage_findings.h"
-#include "model/coverage_functions.h"
 #include "support/checked.h"
+#include "transform/coverage_functions.h"
 
 namespace tally {
 

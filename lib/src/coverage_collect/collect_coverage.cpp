@@ -12,6 +12,7 @@
 #include <tally/coverage_of.h>
 #include <tally/file_io.h>
 #include <tally/formats.h>
+#include <tally/merge.h>
 
 #include "coverage/exclusion_markers.h"
 #include "coverage_collect/counted_object.h"

@@ -8,6 +8,7 @@
 
 #include <tally/coverage.h>
 #include <tally/diagnostics.h>
+#include <tally/merge.h>
 
 #include "coverage/path_filter.h"
 #include "coverage_collect/build_notes.h"

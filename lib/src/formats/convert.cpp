@@ -43,7 +43,7 @@ Result<Profile> merge_profiles(std::vector<Profile> profiles, std::span<const st
     if (const auto *cost = std::get_if<CostProfile>(&profile))
       costs.push_back(cost);
   if (costs.size() == profiles.size()) {
-    TALLY_TRY(sum, merge(costs, names));
+    TALLY_TRY(sum, merge_costs(costs, names));
     return Profile(std::move(sum));
   }
   if (!costs.empty())
@@ -51,7 +51,7 @@ Result<Profile> merge_profiles(std::vector<Profile> profiles, std::span<const st
                 "some profiles hold stacks, others only calls: they cannot be added up");
   StackProfileBuilder sum(std::move(std::get<StackProfile>(profiles[0])));
   for (size_t i = 1; i < profiles.size(); ++i)
-    if (auto added = append(sum, std::get<StackProfile>(profiles[i])); !added) {
+    if (auto added = append_stacks(sum, std::get<StackProfile>(profiles[i])); !added) {
       if (added.error().source.empty() && i < names.size())
         added.error().source = names[i];
       return fail(added.error());

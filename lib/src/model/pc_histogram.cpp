@@ -196,8 +196,8 @@ Result<PcHistogram> PcHistogramBuilder::finish() {
   return out;
 }
 
-Result<void> append(PcHistogramBuilder &to, const PcHistogram &from) {
-  const PcHistogram &ours = to.histogram_;
+Result<void> PcHistogramBuilder::append(const PcHistogram &from) {
+  const PcHistogram &ours = histogram_;
   if (ours.rate_hz() != from.rate_hz())
     return fail(ErrorCode::invalid_argument,
                 fmt::format("one histogram has {} ticks a second, the other {}", ours.rate_hz(),
@@ -212,7 +212,7 @@ Result<void> append(PcHistogramBuilder &to, const PcHistogram &from) {
                     range.low_pc == theirs.low_pc && range.high_pc == theirs.high_pc
                         ? fmt::format("{} is divided into bins in two ways", shown(range))
                         : fmt::format("{} and {} overlap in part", shown(range), shown(theirs)));
-  auto &ranges = to.histogram_.ranges_;
+  auto &ranges = histogram_.ranges_;
   for (const PcRange &theirs : from.ranges()) {
     const auto at = std::ranges::lower_bound(ranges, theirs.low_pc, {}, &PcRange::low_pc);
     if (at == ranges.end() || !same_cut(*at, theirs)) {
@@ -220,9 +220,9 @@ Result<void> append(PcHistogramBuilder &to, const PcHistogram &from) {
       continue;
     }
     for (size_t i = 0; i < theirs.counters.size(); ++i)
-      to.add(at->counters[i], theirs.counters[i]);
+      add(at->counters[i], theirs.counters[i]);
   }
-  to.add_outside(from.outside());
+  add_outside(from.outside());
   return {};
 }
 

@@ -89,7 +89,7 @@ Result<Reply> annotate_code(ProfileGroup &group, const ParsedCommand &command) {
                                const auto show = [&]() -> Result<Reply> {
                                  if (wanted.takes_all())
                                    return finish(code, profile.get());
-                                 TALLY_TRY(some, filter(*profile, wanted));
+                                 TALLY_TRY(some, filter_samples(*profile, wanted));
                                  return finish(code, &some);
                                };
                                auto reply = show();

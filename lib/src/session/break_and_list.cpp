@@ -30,7 +30,7 @@ Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
   const auto place_in = [&](const auto &profile) -> Result<HotLocation> {
     if (report.filter.takes_all())
       return hot_location(profile, report.by, row);
-    TALLY_TRY(some, filter(profile, report.filter));
+    TALLY_TRY(some, filter_samples(profile, report.filter));
     return hot_location(some, report.by, row);
   };
   auto place =

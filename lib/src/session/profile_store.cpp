@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <tally/merge.h>
+
 namespace tally {
 
 void ProfileStore::begin_run() {
@@ -27,7 +29,7 @@ void ProfileStore::freeze(StackProfile profile) {
 Result<void> ProfileStore::take_named(StackProfile profile) {
   if (kept_) {
     StackProfileBuilder all(*kept_);
-    TALLY_CHECK(append(all, profile));
+    TALLY_CHECK(append_stacks(all, profile));
     TALLY_TRY(sum, all.finish());
     named_ = std::make_shared<const StackProfile>(std::move(sum));
   } else {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include <tally/merge.h>
 #include <tally/stack_profile.h>
 
 #include "session/named_profile.h"
@@ -46,7 +47,7 @@ public:
   void freeze(StackProfile profile);
   void drop_frozen() { frozen_.reset(); }
   // Takes the names of the frozen profile or, if there is none, of a running sampler's. Adds them
-  // to what is kept; the result is named(). Errors: those of append().
+  // to what is kept; the result is named(). Errors: those of append_stacks().
   Result<void> take_named(StackProfile profile);
 
   void load(LoadedProfile profile);

@@ -90,7 +90,7 @@ Result<Reply> with_shown(ProfileGroup &group, const ParsedCommand &command, Show
                           wanted = command.filter()](const auto &profile) -> Result<Reply> {
     if (wanted.takes_all())
       return unfolded(profile);
-    TALLY_TRY(some, filter(profile, wanted));
+    TALLY_TRY(some, filter_samples(profile, wanted));
     return unfolded(some);
   };
   if (const auto loaded = group.profiles.loaded()) // held until `show` has returned

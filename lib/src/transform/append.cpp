@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
+#include <tally/merge.h>
 #include <tally/stack_profile.h>
 
 #include "transform/stack_copier.h"
 
 namespace tally {
 
-Result<void> append(StackProfileBuilder &to, const StackProfile &from, uint64_t shift_ns) {
+Result<void> append_stacks(StackProfileBuilder &to, const StackProfile &from, uint64_t shift_ns) {
   const auto same_types = [&] {
     const auto ours = to.so_far().value_types(), theirs = from.value_types();
     if (ours.size() != theirs.size())

@@ -35,8 +35,8 @@ Result<CostProfile> canonical(const CostProfile &profile) {
   return sum_of(std::span(&one, 1), true);
 }
 
-Result<CostProfile> merge(std::span<const CostProfile *const> profiles,
-                          std::span<const std::string> names) {
+Result<CostProfile> merge_costs(std::span<const CostProfile *const> profiles,
+                                std::span<const std::string> names) {
   if (profiles.empty())
     return fail(ErrorCode::invalid_argument, "nothing to merge");
   TALLY_CHECK(check_positions(profiles, names));

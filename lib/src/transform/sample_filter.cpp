@@ -74,7 +74,7 @@ tl::unexpected<Error> nothing_left(const SampleFilter &wanted) {
 
 } // namespace
 
-Result<StackProfile> filter(const StackProfile &profile, const SampleFilter &wanted) {
+Result<StackProfile> filter_samples(const StackProfile &profile, const SampleFilter &wanted) {
   std::vector<bool> threads, parts;
   for (const Thread &thread : profile.threads())
     threads.push_back(wanted.thread == profile.strings[thread.name] ||
@@ -121,7 +121,7 @@ Result<StackProfile> filter(const StackProfile &profile, const SampleFilter &wan
   return out.finish();
 }
 
-Result<CostProfile> filter(const CostProfile &profile, const SampleFilter &wanted) {
+Result<CostProfile> filter_samples(const CostProfile &profile, const SampleFilter &wanted) {
   if (!wanted.thread.empty() && !std::ranges::any_of(profile.parts(), [&](const CostPart &part) {
         return part.thread != 0 && std::to_string(part.thread) == wanted.thread;
       }))

@@ -11,7 +11,7 @@
 #include "formats/gcovr/gcovr.h"
 #include "formats/gcovr/rows.h"
 #include "model/coverage_findings.h"
-#include "model/coverage_sum.h"
+#include "transform/coverage_sum.h"
 
 namespace tally::gcovr {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "model/coverage_functions.h"
-#include "model/coverage_sum.h"
+#include "transform/coverage_functions.h"
+#include "transform/coverage_sum.h"
 
 namespace tally::gcovr {
 

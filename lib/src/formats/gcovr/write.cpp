@@ -6,12 +6,12 @@
 
 #include "formats/gcovr/gcovr.h"
 #include "model/coverage_findings.h"
-#include "model/coverage_sum.h"
 #include "support/checked.h"
 #include "support/demangle.h"
 #include "support/json_text.h"
 #include "support/path.h"
 #include "support/text_sink.h"
+#include "transform/coverage_sum.h"
 
 namespace tally::gcovr {
 

@@ -12,8 +12,8 @@
 #include "formats/lcov/records.h"
 #include "formats/lcov/test_name.h"
 #include "model/coverage_findings.h"
-#include "model/coverage_sum.h"
 #include "support/line_blocks.h"
+#include "transform/coverage_sum.h"
 
 namespace tally::lcov {
 

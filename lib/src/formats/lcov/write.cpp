@@ -4,9 +4,9 @@
 #include "formats/lcov/lcov.h"
 #include "formats/lcov/test_name.h"
 #include "model/coverage_findings.h"
-#include "model/coverage_sum.h"
 #include "support/checked.h"
 #include "support/text_sink.h"
+#include "transform/coverage_sum.h"
 
 namespace tally::lcov {
 

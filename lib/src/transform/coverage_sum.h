@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tally/coverage.h>
+#include <tally/merge.h>
 
 namespace tally {
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <tally/coverage.h>
+#include <tally/merge.h>
 
 #include "../support/coverage_text.h"
 #include "transform/coverage_costs.h"
