@@ -155,12 +155,14 @@ FUNCTIONS = [
     ("tally_sigint_watch", [c_int], None),
     ("tally_sigint_seen", [], c_int),
     ("tally_session_region_hit", [_handle, POINTER(Hit)], c_uint64),
-    ("tally_session_set_passed_stops", [_handle, POINTER(Location), c_size_t, c_int],
-     _handle),
+    ("tally_session_set_passed_stops", [_handle, POINTER(Location), c_size_t, c_int], _handle),
     ("tally_session_complete", [_handle, _text, _out], _handle),
     ("tally_session_symbol_to_complete", [_handle, _text], _text),
-    ("tally_session_complete_symbol",
-     [_handle, _text, POINTER(_text), c_size_t, POINTER(_text), c_size_t, _out], _handle),
+    (
+        "tally_session_complete_symbol",
+        [_handle, _text, POINTER(_text), c_size_t, POINTER(_text), c_size_t, _out],
+        _handle,
+    ),
     ("tally_session_set", [_handle, _text, _text], _handle),
     ("tally_session_setting", [_handle, _text], _text),
     ("tally_session_set_disassembly_flavor", [_handle, _text], None),
@@ -235,9 +237,9 @@ def texts(values: List[bytes]):
 
 def stacks(seen: Sequence[Tuple[int, bytes, Sequence[int]]]):
     """Returns an array of Stack, built from (tid, name, pcs) tuples."""
-    return (Stack * len(seen))(*[
-        Stack(tid, len(pcs), (c_uint64 * len(pcs))(*pcs), name) for tid, name, pcs in seen
-    ])
+    return (Stack * len(seen))(
+        *[Stack(tid, len(pcs), (c_uint64 * len(pcs))(*pcs), name) for tid, name, pcs in seen]
+    )
 
 
 def locations(addresses: Sequence[int]):

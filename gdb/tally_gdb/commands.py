@@ -47,7 +47,7 @@ class _Console:
             found = session.complete(line)
             if prefix := session.symbol_to_complete(line):
                 found = session.complete_symbol(line, *symbols.like(prefix))
-            return [printable(each[max(cut, 0):]) for each in found]
+            return [printable(each[max(cut, 0) :]) for each in found]
         except (*FAULTS, TallyError):
             return []
 

@@ -16,8 +16,12 @@ from .session import Session, TallyError
 
 _WATCHPOINTS = {
     getattr(gdb, name)
-    for name in ("BP_WATCHPOINT", "BP_HARDWARE_WATCHPOINT", "BP_READ_WATCHPOINT",
-                 "BP_ACCESS_WATCHPOINT")
+    for name in (
+        "BP_WATCHPOINT",
+        "BP_HARDWARE_WATCHPOINT",
+        "BP_READ_WATCHPOINT",
+        "BP_ACCESS_WATCHPOINT",
+    )
     if hasattr(gdb, name)
 }
 _CATCHPOINT = getattr(gdb, "BP_CATCHPOINT", None)
@@ -56,8 +60,9 @@ def _hit_counts() -> Dict[int, int]:
 def _stopper(event, counts_before: Dict[int, int], own: int):
     """Returns the user's breakpoint, watchpoint or catchpoint that stopped the process, or None.
     `own` is the number of the interrupter's catchpoint."""
-    hit = [each for each in getattr(event, "breakpoints", ())
-           if each.number > 0 and each.number != own]  # those of a region are negative
+    hit = [
+        each for each in getattr(event, "breakpoints", ()) if each.number > 0 and each.number != own
+    ]  # those of a region are negative
     # The event lists all breakpoints at the address. If the condition of one is false, GDB does not
     # increase its hit count.
     true = [each for each in hit if each.hit_count != counts_before.get(each.number, 0)]
@@ -75,8 +80,9 @@ def _is_alive(pid: int) -> bool:
 def _tracer(pid: int) -> int:
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
-            return next((int(line.split()[1]) for line in status if line.startswith("TracerPid:")),
-                        0)
+            return next(
+                (int(line.split()[1]) for line in status if line.startswith("TracerPid:")), 0
+            )
     except OSError:
         return 0
 
@@ -156,8 +162,11 @@ class Watcher:
         other = gdb.selected_inferior().pid
         if tell and other and other != self._told_to_stay:
             self._told_to_stay = other
-            gdb.write(f"profile: process {other} is not sampled: sampling stays with process {pid}, "
-                      "which was left at a checkpoint\n", gdb.STDERR)
+            gdb.write(
+                f"profile: process {other} is not sampled: sampling stays with process {pid}, "
+                "which was left at a checkpoint\n",
+                gdb.STDERR,
+            )
         return True
 
     def _inferior(self) -> gdb.Inferior:
@@ -165,8 +174,9 @@ class Watcher:
         the selected one."""
         return self._sampled() or gdb.selected_inferior()
 
-    def _push(self, kind: int, target: Optional[int] = None, pid: Optional[int] = None,
-              **facts) -> None:
+    def _push(
+        self, kind: int, target: Optional[int] = None, pid: Optional[int] = None, **facts
+    ) -> None:
         if not self._session.is_open or self._actions.calling:
             return
         if self._is_behind():
@@ -303,5 +313,8 @@ class Watcher:
         pid = self._session.sampled_pid
         if pid and self._sampled() is None and not self._is_behind(tell=True):
             self._running_pid = 0
-            self._push(_abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED,
-                       target=_abi.TARGET_NONE, pid=0)
+            self._push(
+                _abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED,
+                target=_abi.TARGET_NONE,
+                pid=0,
+            )

@@ -139,8 +139,9 @@ class Interrupter:
         if ours is None:  # `delete` without arguments is meant for the user's own breakpoints
             self._catch()
         elif not ours.enabled:  # without the catchpoint an interrupt would stop for the user
-            gdb.write(f"profile: catchpoint {self.number} is disabled: nothing is sampled\n",
-                      gdb.STDERR)
+            gdb.write(
+                f"profile: catchpoint {self.number} is disabled: nothing is sampled\n", gdb.STDERR
+            )
             return
         if self._remote:
             self._session.watch_sigint(True)

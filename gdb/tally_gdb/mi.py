@@ -8,6 +8,7 @@ from .console import printable
 from .runner import TOO_DEEP, Runner, quoted
 from .session import TallyError
 
+
 def _result(value):
     """Converts a value to MI's strings, lists and tuples. A bool becomes 1 or 0."""
     if isinstance(value, dict):

@@ -8,15 +8,23 @@ from .console import FAULTS
 from .session import Session, TallyError
 
 _TYPES = {
-    getattr(gdb, name)
-    for name in ("BP_BREAKPOINT", "BP_HARDWARE_BREAKPOINT") if hasattr(gdb, name)
+    getattr(gdb, name) for name in ("BP_BREAKPOINT", "BP_HARDWARE_BREAKPOINT") if hasattr(gdb, name)
 }
 
 
 def _may_be_passed(breakpoint: gdb.Breakpoint) -> bool:
-    return breakpoint.number > 0 and breakpoint.type in _TYPES and breakpoint.enabled and bool(
-        breakpoint.condition or breakpoint.ignore_count or breakpoint.thread is not None
-        or breakpoint.commands or getattr(breakpoint, "stop", None))
+    return (
+        breakpoint.number > 0
+        and breakpoint.type in _TYPES
+        and breakpoint.enabled
+        and bool(
+            breakpoint.condition
+            or breakpoint.ignore_count
+            or breakpoint.thread is not None
+            or breakpoint.commands
+            or getattr(breakpoint, "stop", None)
+        )
+    )
 
 
 def _addresses(inferior: int) -> Iterator[int]:
@@ -27,8 +35,11 @@ def _addresses(inferior: int) -> Iterator[int]:
             if _may_be_passed(breakpoint):
                 for location in getattr(breakpoint, "locations", None) or ():
                     groups = location.thread_groups
-                    if location.enabled and location.address and (
-                            groups is None or inferior in groups):
+                    if (
+                        location.enabled
+                        and location.address
+                        and (groups is None or inferior in groups)
+                    ):
                         yield location.address
         except FAULTS:  # it has just been deleted
             pass
@@ -44,8 +55,12 @@ class PassedStops:
         self._told: Optional[List[int]] = None
 
     def connect(self) -> None:
-        for name in ("breakpoint_created", "breakpoint_modified", "breakpoint_deleted",
-                     "new_objfile"):
+        for name in (
+            "breakpoint_created",
+            "breakpoint_modified",
+            "breakpoint_deleted",
+            "new_objfile",
+        ):
             getattr(gdb.events, name).connect(self._on_change)
 
     def _on_change(self, _event) -> None:

@@ -22,8 +22,7 @@ class Actions:
         self._session = session
         self._signals = Signals()
         self._preload = Preload()
-        self.interrupter = Interrupter(session, self._signals,
-                                       lambda: GdbPerformer(session, self))
+        self.interrupter = Interrupter(session, self._signals, lambda: GdbPerformer(session, self))
         self.region = Region(session)
         self.calling = False  # whether a call into the program, for loading the agent, is running
         self._loaded_late: Sequence[int] = ()  # signals of an agent that was not preloaded
@@ -64,7 +63,6 @@ class Actions:
             return str(error) or "GDB does not allow it"
         return ""
 
-
     def program_replaced(self) -> None:
         """Handles an exec. A pending signal of the old program's agent would end the new program,
         which has no handler for it. A preloaded agent prevents that itself."""
@@ -95,7 +93,11 @@ class GdbPerformer(Performer):
             self._shown = False
 
     def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
-        if request in (_abi.REQUEST_BREAK, _abi.REQUEST_LIST) and not words[0] and self._elsewhere():
+        if (
+            request in (_abi.REQUEST_BREAK, _abi.REQUEST_LIST)
+            and not words[0]
+            and self._elsewhere()
+        ):
             return "the address belongs to another inferior than the selected one"
         return self._actions.act(request, words, signals)
 

@@ -55,8 +55,12 @@ class Preload:
             return f"the exec-wrapper cannot be parsed: {error}"
         # Tally's variables follow the user's words, because env takes its options first, and the
         # last of two values of a variable counts.
-        words = [wrapper or "env", rest, shlex.quote(_preload(library, theirs)),
-                 shlex.quote(variable)]
+        words = [
+            wrapper or "env",
+            rest,
+            shlex.quote(_preload(library, theirs)),
+            shlex.quote(variable),
+        ]
         self._wrapper = " ".join(word for word in words if word)
         gdb.execute(f"set exec-wrapper {self._wrapper}", to_string=True)
         return ""
@@ -64,13 +68,21 @@ class Preload:
     def end(self) -> None:
         # A value that the user has set meanwhile stays.
         if self._wrapper is not None and gdb.parameter("exec-wrapper") == self._wrapper:
-            gdb.execute(f"set exec-wrapper {self._user_wrapper}" if self._user_wrapper else
-                        "unset exec-wrapper", to_string=True)
+            gdb.execute(
+                f"set exec-wrapper {self._user_wrapper}"
+                if self._user_wrapper
+                else "unset exec-wrapper",
+                to_string=True,
+            )
         self._wrapper = None
         for name, (ours, theirs) in self._variables.items():
             if _variable(name) == ours:
-                gdb.execute(f"unset environment {name}" if theirs is None else
-                            f"set environment {name} = {theirs}", to_string=True)
+                gdb.execute(
+                    f"unset environment {name}"
+                    if theirs is None
+                    else f"set environment {name} = {theirs}",
+                    to_string=True,
+                )
         self._variables.clear()
 
 
@@ -100,8 +112,10 @@ def _why_unsafe(session: Session) -> str:
             thread.switch()
             found = _unsafe_frame(session, thread)
             if found:
-                return (f"{found}: a call from there could hang; "
-                        "let it run to another location first")
+                return (
+                    f"{found}: a call from there could hang; "
+                    "let it run to another location first"
+                )
     finally:
         selected.switch()
         frame.select()
@@ -151,15 +165,20 @@ def load(session: Session, words: Sequence[str]) -> str:
             return unsafe
         with _Settings():
             library = gdb.parse_and_eval(
-                f"((void *(*)(const char *, int)) dlopen)({_string(words[0])}, {_RTLD_NOW})")
+                f"((void *(*)(const char *, int)) dlopen)({_string(words[0])}, {_RTLD_NOW})"
+            )
             if int(library) == 0:
                 error = gdb.parse_and_eval("((char *(*)(void)) dlerror)()")
                 return f"cannot be loaded: {error.string()}"
             start = gdb.parse_and_eval(
                 f"((void *(*)(void *, const char *)) dlsym)({int(library):#x}, "
-                f'"tally_agent_start")')
-            refusal = int(gdb.parse_and_eval(
-                f"((int (*)(const char *)) {int(start):#x})({_string(words[1])})"))
+                f'"tally_agent_start")'
+            )
+            refusal = int(
+                gdb.parse_and_eval(
+                    f"((int (*)(const char *)) {int(start):#x})({_string(words[1])})"
+                )
+            )
             return f"the agent refused to start ({refusal})" if refusal else ""
     except (gdb.error, RuntimeError, AttributeError, UnicodeError) as error:
         return f"cannot be loaded: {error}"

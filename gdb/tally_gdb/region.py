@@ -35,8 +35,9 @@ class _Place(gdb.Breakpoint):
     """A breakpoint of a region. `kind` is a HIT_ of _abi. `address` is the breakpoint's address if
     `kind` is HIT_RETURNED, otherwise 0. `is_entry` means the first instruction of a function."""
 
-    def __init__(self, owner: "Region", spec: str, kind: int, address: int = 0,
-                 is_entry: bool = False) -> None:
+    def __init__(
+        self, owner: "Region", spec: str, kind: int, address: int = 0, is_entry: bool = False
+    ) -> None:
         super().__init__(spec, internal=True)
         self.silent = True
         self._owner = owner
@@ -178,8 +179,9 @@ class _Function:
             entries = self.entries()
         except (*FAULTS, _Refused):
             entries = {}  # the function does not exist, or is not loaded yet
-        entries = {pc: is_entry for pc, is_entry in entries.items()
-                   if pc not in taken and _is_code(pc)}
+        entries = {
+            pc: is_entry for pc, is_entry in entries.items() if pc not in taken and _is_code(pc)
+        }
         _delete([place for pc, place in self._places.items() if pc not in entries])
         self._places = {pc: place for pc, place in self._places.items() if pc in entries}
         for pc, is_entry in entries.items():
@@ -280,8 +282,9 @@ class Region:
         elif 0 != returns_to != _abi.HIT_LOOK:
             self._stop_at_leaves(True)
             if returns_to not in self._returns:
-                self._returns[returns_to] = _Place(self, f"*{returns_to:#x}", _abi.HIT_RETURNED,
-                                                   returns_to)
+                self._returns[returns_to] = _Place(
+                    self, f"*{returns_to:#x}", _abi.HIT_RETURNED, returns_to
+                )
 
     def _stop_at_leaves(self, stop: bool) -> None:
         """Enables or disables the breakpoints in the functions of _LEAVES. They are disabled while

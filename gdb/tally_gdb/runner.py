@@ -21,8 +21,9 @@ def quoted(words: Iterable[object]) -> str:
 
 
 class Runner:
-    def __init__(self, session: Session, watcher: Watcher, parameters: Sequence,
-                 variables: Variables) -> None:
+    def __init__(
+        self, session: Session, watcher: Watcher, parameters: Sequence, variables: Variables
+    ) -> None:
         self.session = session
         self._watcher = watcher
         self._parameters = parameters

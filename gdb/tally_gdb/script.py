@@ -27,12 +27,17 @@ class Profile:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
-    def start(self, *, frequency: Optional[int] = None, stacks: Optional[str] = None,
-              clock: Optional[str] = None, backend: Optional[str] = None) -> str:
+    def start(
+        self,
+        *,
+        frequency: Optional[int] = None,
+        stacks: Optional[str] = None,
+        clock: Optional[str] = None,
+        backend: Optional[str] = None,
+    ) -> str:
         """Begins to sample the current process, or the next one if there is none. Arguments default
         to the values of `set profile`. Returns a line that describes the sampling."""
-        return self._text("start", frequency=frequency, stacks=stacks, clock=clock,
-                          backend=backend)
+        return self._text("start", frequency=frequency, stacks=stacks, clock=clock, backend=backend)
 
     def stop(self) -> str:
         """Ends sampling and keeps the samples."""
@@ -77,13 +82,15 @@ class Profile:
         table = self._runner.session.report(by, sort)
         return [Row(*cells) for cells in zip(*(table[name] for name in Row._fields))]
 
-    def tree(self, function: Optional[str] = None, *, callers: bool = False,
-             limit: Optional[int] = None) -> Dict:
+    def tree(
+        self, function: Optional[str] = None, *, callers: bool = False, limit: Optional[int] = None
+    ) -> Dict:
         """Returns the call tree as `profile tree --json` prints it: {"events", "totals", "tree":
         [node], "left_out"}. A node is {"name", "file", "object", "self", "inclusive", "calls",
         "estimated", "recursive", "children": [node]}. Costs are lists with an item per event."""
-        return self._json("tree", *([] if function is None else [function]), callers=callers,
-                          limit=limit)
+        return self._json(
+            "tree", *([] if function is None else [function]), callers=callers, limit=limit
+        )
 
     def annotate(self, what: str) -> Dict:
         """Returns the annotated source of a function, FILE or FILE:LINE: {"events", "totals",

@@ -58,12 +58,32 @@ class Session:
         reply = self._made(self._lib.tally_session_command, self._handle, _encode(line))
         return self._perform(reply, performer)
 
-    def event(self, performer: Performer, kind: int, target: int, pid: int, *, number: int = 0,
-              line: int = 0, text: str = "", file: str = "", command: str = "",
-              program: str = "") -> str:
-        event = _abi.Event(size=0, kind=kind, target=target, pid=pid, number=number, line=line,
-                           text=_encode(text), file=_encode(file), command=_encode(command),
-                           program=_encode(program))
+    def event(
+        self,
+        performer: Performer,
+        kind: int,
+        target: int,
+        pid: int,
+        *,
+        number: int = 0,
+        line: int = 0,
+        text: str = "",
+        file: str = "",
+        command: str = "",
+        program: str = "",
+    ) -> str:
+        event = _abi.Event(
+            size=0,
+            kind=kind,
+            target=target,
+            pid=pid,
+            number=number,
+            line=line,
+            text=_encode(text),
+            file=_encode(file),
+            command=_encode(command),
+            program=_encode(program),
+        )
         event.size = _abi.size_of(event)
         reply = self._made(self._lib.tally_session_event, self._handle, _abi.by_reference(event))
         return self._perform(reply, performer)
@@ -79,8 +99,11 @@ class Session:
         """Returns the library or allocator that the frame is inside, if a call into the program
         could hang there, otherwise "". `before` holds the bytes before the pc of the innermost
         frame; it is None for a caller."""
-        return _decode(self._lib.tally_unsafe_frame(_encode(module), _encode(function),
-                                                    before is not None, before, len(before or b"")))
+        return _decode(
+            self._lib.tally_unsafe_frame(
+                _encode(module), _encode(function), before is not None, before, len(before or b"")
+            )
+        )
 
     def sigint_seen(self) -> bool:
         return bool(self._lib.tally_sigint_seen())
@@ -99,8 +122,9 @@ class Session:
     def tick(self, performer: Performer, seen: Sequence[Tuple[int, str, Sequence[int]]]) -> None:
         """Records (tid, name, pcs) of each thread that is visible at this stop."""
         stacks = _abi.stacks([(tid, _encode(name), pcs) for tid, name, pcs in seen])
-        self._perform(self._made(self._lib.tally_session_tick, self._handle, stacks, len(seen)),
-                      performer)
+        self._perform(
+            self._made(self._lib.tally_session_tick, self._handle, stacks, len(seen)), performer
+        )
 
     def region_hit(self, hit: _abi.Hit) -> int:
         """Reports a hit. Returns the address at which HIT_RETURNED is to be reported from now on, 0
@@ -113,8 +137,11 @@ class Session:
         """Sets the addresses of the breakpoints that GDB may pass without a stop for the user. They
         replace the previous ones."""
         if self._handle is not None:
-            self._check(self._lib.tally_session_set_passed_stops(
-                self._handle, _abi.locations(addresses), len(addresses), 1))
+            self._check(
+                self._lib.tally_session_set_passed_stops(
+                    self._handle, _abi.locations(addresses), len(addresses), 1
+                )
+            )
 
     @property
     def sampled_pid(self) -> int:
@@ -129,12 +156,19 @@ class Session:
         """Returns the prefix of a name that only GDB may know, or "" if GDB need not be asked."""
         return _decode(self._lib.tally_session_symbol_to_complete(self._handle, _encode(line)))
 
-    def complete_symbol(self, line: str, functions: Sequence[str],
-                        files: Sequence[str]) -> List[str]:
+    def complete_symbol(
+        self, line: str, functions: Sequence[str], files: Sequence[str]
+    ) -> List[str]:
         """Does the same as complete(), for the functions and source files that GDB knows."""
-        table = self._table(self._lib.tally_session_complete_symbol, self._handle, _encode(line),
-                            _abi.texts([_encode(each) for each in functions]), len(functions),
-                            _abi.texts([_encode(each) for each in files]), len(files))
+        table = self._table(
+            self._lib.tally_session_complete_symbol,
+            self._handle,
+            _encode(line),
+            _abi.texts([_encode(each) for each in functions]),
+            len(functions),
+            _abi.texts([_encode(each) for each in files]),
+            len(files),
+        )
         return [str(word) for word in table["word"]]
 
     def setting(self, name: str) -> str:
@@ -155,8 +189,9 @@ class Session:
         """Sets the escape sequence, by role, that precedes a table's text of that role; "" for
         plain text."""
         for role, sgr in styles.items():
-            self._check(self._lib.tally_session_set_style(self._handle, _encode(role),
-                                                          _encode(sgr)))
+            self._check(
+                self._lib.tally_session_set_style(self._handle, _encode(role), _encode(sgr))
+            )
 
     def status(self) -> Dict[str, str]:
         """Returns the values that `status` prints, by name."""
@@ -165,8 +200,7 @@ class Session:
 
     def report(self, by: str, sort: str) -> Dict[str, Sequence[Union[str, int]]]:
         """Returns the columns name, file, object, line, id, self and inclusive."""
-        return self._table(self._lib.tally_session_report, self._handle, _encode(by),
-                           _encode(sort))
+        return self._table(self._lib.tally_session_report, self._handle, _encode(by), _encode(sort))
 
     def commands(self) -> Dict[str, Sequence[Union[str, int]]]:
         """Returns the columns name, summary, usage and help."""
@@ -217,8 +251,9 @@ class Session:
             except KeyboardInterrupt:
                 self._check(self._lib.tally_session_cancel(self._handle))
                 raise
-            reply = self._made(self._lib.tally_session_answer, self._handle, _abi.texts(answers),
-                               len(answers))
+            reply = self._made(
+                self._lib.tally_session_answer, self._handle, _abi.texts(answers), len(answers)
+            )
 
     def _array(self, function: Callable, reply: int) -> List[int]:
         count = _abi.count()

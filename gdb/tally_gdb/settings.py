@@ -9,8 +9,9 @@ from .session import Session, TallyError
 
 
 class _Setting(gdb.Parameter):
-    def __init__(self, session: Session, name: str, values: str, fallback: str,
-                 summary: str) -> None:
+    def __init__(
+        self, session: Session, name: str, values: str, fallback: str, summary: str
+    ) -> None:
         self._session = session
         self._name = name
         self.set_doc = f"Set {summary} ({values.replace('|', ', ')}; default {fallback})."

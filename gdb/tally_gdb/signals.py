@@ -21,8 +21,10 @@ def _told(name: str) -> str:
     found = re.search(rf"^{name}\s+(Yes|No)\s+(Yes|No)\s+(Yes|No)\s", text, re.MULTILINE)
     if not found:
         raise gdb.error(f"this GDB does not know {name}")
-    return " ".join(("" if told == "Yes" else "no") + word
-                    for told, word in zip(found.groups(), ("stop", "print", "pass")))
+    return " ".join(
+        ("" if told == "Yes" else "no") + word
+        for told, word in zip(found.groups(), ("stop", "print", "pass"))
+    )
 
 
 def is_passed(name: str) -> bool:

@@ -21,9 +21,11 @@ def _colour(value, first: int) -> str:
 
 
 def _begin(role: str) -> str:
-    codes = [_colour(gdb.parameter(f"style {role} foreground"), 30),
-             _colour(gdb.parameter(f"style {role} background"), 40),
-             _INTENSITIES.get(gdb.parameter(f"style {role} intensity"), "")]
+    codes = [
+        _colour(gdb.parameter(f"style {role} foreground"), 30),
+        _colour(gdb.parameter(f"style {role} background"), 40),
+        _INTENSITIES.get(gdb.parameter(f"style {role} intensity"), ""),
+    ]
     text = ";".join(code for code in codes if code)
     return f"\x1b[{text}m" if text else ""
 

@@ -11,7 +11,7 @@ import typing as T
 from .refusal import Refusal
 
 # Marks the flags of `tally-meson report`, which runs no tests.
-_REPORTING = 'reporting'
+_REPORTING = "reporting"
 
 
 class _Flag(T.NamedTuple):
@@ -19,45 +19,95 @@ class _Flag(T.NamedTuple):
     kind: str  # 'switch', 'value', 'list', 'optional'
     metavar: str
     help: str
-    use: str = ''
+    use: str = ""
 
 
-SWITCHES = ('--coverage', '--coverage-off')
+SWITCHES = ("--coverage", "--coverage-off")
 FLAGS: T.Tuple[_Flag, ...] = (
-    _Flag('--coverage', 'switch', '', 'Measure which lines the tests reach, and print a table.'),
-    _Flag('--coverage-report', 'list', 'FMT[:FILE]',
-          'Also write a report: html, lcov, gcovr, cobertura, sonarqube, markdown, github, '
-          'callgrind or text. FILE is relative to the current directory; the default '
-          'is meson-logs/coverage.* in the build directory. May be repeated.', _REPORTING),
-    _Flag('--coverage-fail-under', 'value', 'PCT',
-          'Exit with status 3 if less than PCT percent of the lines were reached.', _REPORTING),
-    _Flag('--coverage-fail-under-branch', 'value', 'PCT',
-          'Exit with status 3 if less than PCT percent of the branches were taken.', _REPORTING),
-    _Flag('--coverage-filter', 'list', 'RE',
-          'Show only files whose path matches the regular expression RE, including files that '
-          'are left out by default. May be repeated.', _REPORTING),
-    _Flag('--coverage-exclude', 'list', 'RE',
-          'Leave out files whose path matches RE. May be repeated.', _REPORTING),
-    _Flag('--coverage-substitute', 'list', 'FROM=TO',
-          'Look below TO for sources that the compiler recorded below FROM. May be repeated.',
-          _REPORTING),
-    _Flag('--coverage-no-native', 'switch', '',
-          'Leave out what is compiled for the build machine (native: true).', _REPORTING),
-    _Flag('--coverage-limit', 'value', 'N',
-          'Show only N files in the table; the totals include all.', _REPORTING),
-    _Flag('--coverage-sort', 'value', 'file|lines|functions|branches|missed',
-          'Order of the files in the table: by path (file), by the smallest percentage, or by the '
-          'most lines not run (missed).', _REPORTING),
-    _Flag('--coverage-diff', 'optional', 'REV',
-          'Count only lines that `git diff REV` (default: HEAD) shows as added or changed.',
-          _REPORTING),
-    _Flag('--coverage-per-test', 'switch', '', 'Count each test separately.'),
-    _Flag('--coverage-keep', 'switch', '', 'Add to the counts of earlier runs.'),
-    _Flag('--coverage-no-reconfigure', 'switch', '',
-          'Never switch the option b_coverage on.'),
-    _Flag('--coverage-off', 'switch', '',
-          'Switch the option b_coverage off again, and run the tests without measuring '
-          'them.'),
+    _Flag("--coverage", "switch", "", "Measure which lines the tests reach, and print a table."),
+    _Flag(
+        "--coverage-report",
+        "list",
+        "FMT[:FILE]",
+        "Also write a report: html, lcov, gcovr, cobertura, sonarqube, markdown, github, "
+        "callgrind or text. FILE is relative to the current directory; the default "
+        "is meson-logs/coverage.* in the build directory. May be repeated.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-fail-under",
+        "value",
+        "PCT",
+        "Exit with status 3 if less than PCT percent of the lines were reached.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-fail-under-branch",
+        "value",
+        "PCT",
+        "Exit with status 3 if less than PCT percent of the branches were taken.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-filter",
+        "list",
+        "RE",
+        "Show only files whose path matches the regular expression RE, including files that "
+        "are left out by default. May be repeated.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-exclude",
+        "list",
+        "RE",
+        "Leave out files whose path matches RE. May be repeated.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-substitute",
+        "list",
+        "FROM=TO",
+        "Look below TO for sources that the compiler recorded below FROM. May be repeated.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-no-native",
+        "switch",
+        "",
+        "Leave out what is compiled for the build machine (native: true).",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-limit",
+        "value",
+        "N",
+        "Show only N files in the table; the totals include all.",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-sort",
+        "value",
+        "file|lines|functions|branches|missed",
+        "Order of the files in the table: by path (file), by the smallest percentage, or by the "
+        "most lines not run (missed).",
+        _REPORTING,
+    ),
+    _Flag(
+        "--coverage-diff",
+        "optional",
+        "REV",
+        "Count only lines that `git diff REV` (default: HEAD) shows as added or changed.",
+        _REPORTING,
+    ),
+    _Flag("--coverage-per-test", "switch", "", "Count each test separately."),
+    _Flag("--coverage-keep", "switch", "", "Add to the counts of earlier runs."),
+    _Flag("--coverage-no-reconfigure", "switch", "", "Never switch the option b_coverage on."),
+    _Flag(
+        "--coverage-off",
+        "switch",
+        "",
+        "Switch the option b_coverage off again, and run the tests without measuring " "them.",
+    ),
 )
 
 
@@ -86,7 +136,7 @@ class Flags(T.NamedTuple):
         for flag in FLAGS:
             value = getattr(options, _dest(flag), None)
             if value is not None:
-                values[_field(flag)] = tuple(value) if flag.kind == 'list' else value
+                values[_field(flag)] = tuple(value) if flag.kind == "list" else value
         return cls(**values)
 
     def first_given(self) -> T.Optional[str]:
@@ -98,36 +148,39 @@ class Flags(T.NamedTuple):
 
 
 def _dest(flag: _Flag) -> str:
-    return flag.name[2:].replace('-', '_')
+    return flag.name[2:].replace("-", "_")
 
 
 def _field(flag: _Flag) -> str:
-    return 'coverage' if flag.name == '--coverage' else _dest(flag)[len('coverage_'):]
+    return "coverage" if flag.name == "--coverage" else _dest(flag)[len("coverage_") :]
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, reporting_only: bool = False) -> None:
-    group = parser.add_argument_group('coverage (Tally)')
+    group = parser.add_argument_group("coverage (Tally)")
     for flag in FLAGS:
         if reporting_only and flag.use != _REPORTING:
             continue
-        more: T.Dict[str, T.Any] = {'dest': _dest(flag), 'help': flag.help}
-        if flag.kind == 'switch':
-            more.update(action='store_true', default=False)
+        more: T.Dict[str, T.Any] = {"dest": _dest(flag), "help": flag.help}
+        if flag.kind == "switch":
+            more.update(action="store_true", default=False)
         else:
             more.update(metavar=flag.metavar)
-            if flag.kind == 'list':
-                more.update(action='append')
-            elif flag.kind == 'optional':
-                more.update(nargs='?', const='HEAD')
+            if flag.kind == "list":
+                more.update(action="append")
+            elif flag.kind == "optional":
+                more.update(nargs="?", const="HEAD")
         group.add_argument(flag.name, **more)
 
 
 class Parser(argparse.ArgumentParser):
     """The parser of a command of `tally-meson`. Reports an error in one line, as a Refusal."""
 
-    def __init__(self, command: str, *, usage: str = '', add_help: bool = True) -> None:
-        super().__init__(f'tally-meson {command}', add_help=add_help,
-                         usage=f'tally-meson {command} {usage}' if usage else None)
+    def __init__(self, command: str, *, usage: str = "", add_help: bool = True) -> None:
+        super().__init__(
+            f"tally-meson {command}",
+            add_help=add_help,
+            usage=f"tally-meson {command} {usage}" if usage else None,
+        )
 
     def error(self, message: str) -> T.NoReturn:
         raise Refusal(message)

@@ -7,7 +7,7 @@ it must be fast, and must not print anything even if it fails.
 """
 import sys
 
-FOLDER = ''  # the directory that contains tally.py and tally_meson/
+FOLDER = ""  # the directory that contains tally.py and tally_meson/
 MADE = ()  # directories that `enable` made to hold this file, the innermost first
 
 
@@ -16,16 +16,17 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):  # type: ignore[no-untyped-def]
-        if name != 'mesonbuild.mtest' and name != 'mesonbuild.modules.tally':
+        if name != "mesonbuild.mtest" and name != "mesonbuild.modules.tally":
             return None
         try:
-            if 'tally_meson' not in sys.modules:
+            if "tally_meson" not in sys.modules:
                 sys.path.insert(0, FOLDER)
                 try:
                     import tally_meson
                 finally:
                     sys.path.remove(FOLDER)
             from tally_meson import hook
+
             return hook.find_spec(FOLDER, Finder, name, path, target)
         except Exception:  # FOLDER was removed, or this Python cannot read it
             return None

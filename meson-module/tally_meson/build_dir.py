@@ -18,57 +18,64 @@ import typing as T
 
 from .refusal import Refusal
 
+
 class BuildDir:
     def __init__(self, folder: str) -> None:
         self.path = os.path.realpath(folder)
         try:
-            info = self._introspection('meson-info.json')
-            self.source = os.path.realpath(info['directories']['source'])
-            self.meson_version = str(info['meson_version']['full'])
+            info = self._introspection("meson-info.json")
+            self.source = os.path.realpath(info["directories"]["source"])
+            self.meson_version = str(info["meson_version"]["full"])
         except (Refusal, KeyError):
-            raise Refusal(f'{folder} is not a build directory of Meson: name one with -C') from None
+            raise Refusal(f"{folder} is not a build directory of Meson: name one with -C") from None
 
     def _introspection(self, name: str) -> T.Any:
-        path = os.path.join(self.path, 'meson-info', name)
+        path = os.path.join(self.path, "meson-info", name)
         try:
-            with open(path, encoding='utf-8') as file:
+            with open(path, encoding="utf-8") as file:
                 return json.load(file)
         except (OSError, ValueError):
-            raise Refusal(f'{path} cannot be read: configure again (meson setup --reconfigure '
-                          f'{self.path})') from None
+            raise Refusal(
+                f"{path} cannot be read: configure again (meson setup --reconfigure "
+                f"{self.path})"
+            ) from None
 
     def coverage(self) -> T.Optional[bool]:
         """Returns the value of the option b_coverage, or None if no compiler has the option."""
-        for option in self._introspection('intro-buildoptions.json'):
-            if option['name'] == 'b_coverage':
-                return bool(option['value'])
+        for option in self._introspection("intro-buildoptions.json"):
+            if option["name"] == "b_coverage":
+                return bool(option["value"])
         return None
 
     def subproject_folder(self) -> str:
-        return str(self._introspection('intro-projectinfo.json').get('subproject_dir')
-                   or 'subprojects')
+        return str(
+            self._introspection("intro-projectinfo.json").get("subproject_dir") or "subprojects"
+        )
 
     def subprojects(self) -> T.List[str]:
         """Returns the names of the subprojects of the last configuration."""
-        told = self._introspection('intro-projectinfo.json').get('subprojects', [])
-        return sorted(str(each['name']) for each in told)
+        told = self._introspection("intro-projectinfo.json").get("subprojects", [])
+        return sorted(str(each["name"]) for each in told)
 
     def knows_subproject(self, name: str) -> bool:
         """Reports whether the subproject exists, even if the last configuration does not use it."""
         path = os.path.join(self.source, self.subproject_folder(), name)
-        return name in self.subprojects() or \
-            name != '' and (os.path.isdir(path) or os.path.isfile(path + '.wrap'))
+        return (
+            name in self.subprojects()
+            or name != ""
+            and (os.path.isdir(path) or os.path.isfile(path + ".wrap"))
+        )
 
     def folder_of_subproject(self, name: str) -> str:
         """Returns the subproject's directory below subproject_folder(). A wrap file may specify a
         directory that differs from the subproject's name."""
         wrap = configparser.ConfigParser(interpolation=None)
-        path = os.path.join(self.source, self.subproject_folder(), name + '.wrap')
+        path = os.path.join(self.source, self.subproject_folder(), name + ".wrap")
         try:
-            wrap.read(path, encoding='utf-8')
+            wrap.read(path, encoding="utf-8")
             for section in wrap.sections():
-                if section.startswith('wrap'):
-                    return wrap.get(section, 'directory', fallback=name)
+                if section.startswith("wrap"):
+                    return wrap.get(section, "directory", fallback=name)
         except (OSError, ValueError, configparser.Error):
             pass
         return name
@@ -76,10 +83,10 @@ class BuildDir:
     def own_build_files(self) -> T.Iterator[str]:
         """Yields the texts of the project's meson.build files, except those of subprojects."""
         others = os.path.join(self.source, self.subproject_folder()) + os.sep
-        for path in self._introspection('intro-buildsystem_files.json'):
-            if os.path.basename(path) == 'meson.build' and not path.startswith(others):
+        for path in self._introspection("intro-buildsystem_files.json"):
+            if os.path.basename(path) == "meson.build" and not path.startswith(others):
                 try:
-                    with open(path, encoding='utf-8', errors='replace') as file:
+                    with open(path, encoding="utf-8", errors="replace") as file:
                         yield file.read()
                 except OSError:  # it was removed; the next configuration reports that
                     pass
@@ -90,81 +97,114 @@ class BuildDir:
         # build.ninja identifies these objects in cross builds, and with Meson 1.0 in all builds. In
         # a path, ninja escapes a blank or a colon with "$".
         with self._ninja_file() as file:
-            found = [re.sub(r'\$(.)', r'\1', path) for path in re.findall(
-                r'^build ((?:[^\s$]|\$.)+)/(?:[^/\s$]|\$.)+: \w+_COMPILER_FOR_BUILD ', file.read(),
-                re.MULTILINE)]
+            found = [
+                re.sub(r"\$(.)", r"\1", path)
+                for path in re.findall(
+                    r"^build ((?:[^\s$]|\$.)+)/(?:[^/\s$]|\$.)+: \w+_COMPILER_FOR_BUILD ",
+                    file.read(),
+                    re.MULTILINE,
+                )
+            ]
         # In other builds only the project's meson.build files identify them.
-        told = subprocess.run([*self.meson(), 'introspect', '--targets',
-                               os.path.join(self.source, 'meson.build')], check=False,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, encoding='utf-8', errors='replace')
+        told = subprocess.run(
+            [*self.meson(), "introspect", "--targets", os.path.join(self.source, "meson.build")],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+        )
         try:
             targets = json.loads(told.stdout)
         except ValueError as error:
             why = (told.stderr.strip() or str(error)).splitlines()[-1]
-            raise Refusal('objects of the build machine cannot be left out: `meson introspect` '
-                          f'lists no targets: {why}') from error
-        found += [f'{path}.p' for target in targets for path in target['filename']
-                  if any(each.get('machine') == 'build' for each in target['target_sources'])]
+            raise Refusal(
+                "objects of the build machine cannot be left out: `meson introspect` "
+                f"lists no targets: {why}"
+            ) from error
+        found += [
+            f"{path}.p"
+            for target in targets
+            for path in target["filename"]
+            if any(each.get("machine") == "build" for each in target["target_sources"])
+        ]
         return sorted(set(found))
 
     def names_for_meson(self) -> T.Dict[str, str]:
         """Returns, for each name of a test that Meson shows, a name that `meson test` accepts. It
         includes the project's name if several projects have a test of that name."""
-        tests = [(test['name'], str(test['suite'][0]).partition(':')[0],
-                  '+'.join(filter(None, (suite.partition(':')[2] for suite in test['suite']))))
-                 for kind in ('tests', 'benchmarks')
-                 for test in self._introspection(f'intro-{kind}.json') if test['suite']]
+        tests = [
+            (
+                test["name"],
+                str(test["suite"][0]).partition(":")[0],
+                "+".join(filter(None, (suite.partition(":")[2] for suite in test["suite"]))),
+            )
+            for kind in ("tests", "benchmarks")
+            for test in self._introspection(f"intro-{kind}.json")
+            if test["suite"]
+        ]
         projects: T.Dict[str, T.Set[str]] = {}
         for name, project, _ in tests:
             projects.setdefault(name, set()).add(project)
         out = {}
         for name, project, suites in tests:
             # Since Meson 1.2 the argument is a pattern.
-            taken = name if self.meson_version.startswith(('1.0.', '1.1.')) else \
-                name.replace('[', '[[]')
+            taken = (
+                name
+                if self.meson_version.startswith(("1.0.", "1.1."))
+                else name.replace("[", "[[]")
+            )
             if len(projects[name]) > 1:
-                taken = f'{project}:{taken}'
+                taken = f"{project}:{taken}"
             # As TestHarness.get_pretty_suite() of Meson 1.0 and of 1.12 shows it.
-            for shown in (name, f'{project}:{suites} / {name}' if suites else f'{project} / {name}',
-                          f'{suites} - {project}:{name}' if suites else f'{project}:{name}'):
+            for shown in (
+                name,
+                f"{project}:{suites} / {name}" if suites else f"{project} / {name}",
+                f"{suites} - {project}:{name}" if suites else f"{project}:{name}",
+            ):
                 out[shown] = taken
         return out
 
     def built_here(self, name: str) -> str:
         """Returns the path of the executable target `name`, or '' if none is built."""
-        for target in self._introspection('intro-targets.json'):
-            if target['name'] == name and target['type'] == 'executable':
-                for path in target['filename']:
+        for target in self._introspection("intro-targets.json"):
+            if target["name"] == name and target["type"] == "executable":
+                for path in target["filename"]:
                     if os.access(path, os.X_OK):
                         return str(path)
-        return ''
+        return ""
 
     def _ninja_file(self) -> T.IO[str]:
         try:
-            return open(os.path.join(self.path, 'build.ninja'), encoding='utf-8')
+            return open(os.path.join(self.path, "build.ninja"), encoding="utf-8")
         except OSError:
-            raise Refusal(f'{self.path} has no build.ninja: only the ninja backend is supported') \
-                from None
+            raise Refusal(
+                f"{self.path} has no build.ninja: only the ninja backend is supported"
+            ) from None
 
     @property
     def logs(self) -> str:
-        return os.path.join(self.path, 'meson-logs')
+        return os.path.join(self.path, "meson-logs")
 
     def configured_at(self) -> float:
         """Returns when the last configuration began, in seconds since the epoch; 0 if unknown."""
         try:
-            with open(os.path.join(self.logs, 'meson-log.txt'), encoding='utf-8',
-                      errors='replace') as log:
-                told = re.match(r'Build started at (\S+)', log.readline())
+            with open(
+                os.path.join(self.logs, "meson-log.txt"), encoding="utf-8", errors="replace"
+            ) as log:
+                told = re.match(r"Build started at (\S+)", log.readline())
                 # A configuration that failed has changed nothing.
-                if not any(line.startswith('Build targets in project') for line in log):
+                if not any(line.startswith("Build targets in project") for line in log):
                     return 0.0
             if not told:
                 return 0.0
-            begun = datetime.datetime.fromisoformat(told.group(1)).replace(
-                tzinfo=datetime.timezone.utc).timestamp()
-            ended = os.stat(os.path.join(self.path, 'build.ninja')).st_mtime
+            begun = (
+                datetime.datetime.fromisoformat(told.group(1))
+                .replace(tzinfo=datetime.timezone.utc)
+                .timestamp()
+            )
+            ended = os.stat(os.path.join(self.path, "build.ninja")).st_mtime
         except (OSError, ValueError):
             return 0.0
         # The log holds a local time in an unknown time zone. Zones differ by multiples of 15
@@ -176,23 +216,27 @@ class BuildDir:
         read its test data. If that Meson is gone, returns the one on PATH."""
         with self._ninja_file() as file:
             text = file.read()
-        told = re.search(r'^rule REGENERATE_BUILD\n command = (.*?) "?--internal"? ', text,
-                         re.MULTILINE)
+        told = re.search(
+            r'^rule REGENERATE_BUILD\n command = (.*?) "?--internal"? ', text, re.MULTILINE
+        )
         if told:
-            words = shlex.split(told.group(1).replace('$ ', ' ').replace('$$', '$'))
-            if words and shutil.which(words[0]) and all(
-                    os.path.exists(word) for word in words[1:] if os.path.isabs(word)):
+            words = shlex.split(told.group(1).replace("$ ", " ").replace("$$", "$"))
+            if (
+                words
+                and shutil.which(words[0])
+                and all(os.path.exists(word) for word in words[1:] if os.path.isabs(word))
+            ):
                 return words
-        found = shutil.which('meson')
+        found = shutil.which("meson")
         if not found:
-            raise Refusal('there is no meson on PATH')
+            raise Refusal("there is no meson on PATH")
         return [found]
 
 
 def ninja() -> T.List[str]:
-    named = os.environ.get('NINJA')
-    for name in [named] if named else ['ninja', 'ninja-build', 'samu']:
+    named = os.environ.get("NINJA")
+    for name in [named] if named else ["ninja", "ninja-build", "samu"]:
         found = shutil.which(name)
         if found:
             return [found]
-    raise Refusal('there is no ninja on PATH', 127)
+    raise Refusal("there is no ninja on PATH", 127)

@@ -27,7 +27,7 @@ def _installed() -> T.Tuple[str, str]:
     try:
         from . import _paths  # type: ignore  # exists only in an installation
     except ImportError:
-        return '', ''
+        return "", ""
     return os.path.normpath(os.path.join(_HERE, _paths.COLLECTOR)), _paths.VERSION
 
 
@@ -36,94 +36,118 @@ def expected_version() -> str:
     version = _installed()[1]
     if version:
         return version
-    header = os.path.join(_HERE, '..', '..', 'lib', 'include', 'tally', 'version.h')
+    header = os.path.join(_HERE, "..", "..", "lib", "include", "tally", "version.h")
     try:
-        with open(header, encoding='utf-8') as file:
+        with open(header, encoding="utf-8") as file:
             told = re.search(r'#define TALLY_VERSION "(.*)"', file.read())
-        return told.group(1) if told else ''
+        return told.group(1) if told else ""
     except OSError:
-        return ''
+        return ""
 
 
 def _said_by_git(folder: str, *words: str) -> T.Optional[str]:
     """Returns why `git rev-parse` rejects these words, or None if it accepts them."""
-    done = subprocess.run(['git', '-C', folder, 'rev-parse', *words], check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE)
-    told = done.stderr.decode(errors='replace').partition('\n')[0]
-    return re.sub('^fatal: ', '', told) if done.returncode != 0 else None
+    done = subprocess.run(
+        ["git", "-C", folder, "rev-parse", *words],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    told = done.stderr.decode(errors="replace").partition("\n")[0]
+    return re.sub("^fatal: ", "", told) if done.returncode != 0 else None
 
 
 class Collector:
     def __init__(self, build: T.Optional[BuildDir] = None) -> None:
         """Raises Refusal if there is no collector, or if it has another version. `build` may have
         built one, with Tally as a subproject."""
-        path = _installed()[0] or shutil.which('tally') or \
-            (build.built_here('tally') if build else '')
+        path = (
+            _installed()[0] or shutil.which("tally") or (build.built_here("tally") if build else "")
+        )
         if not path:
-            raise Refusal('the collector, tally, is not on PATH')
+            raise Refusal("the collector, tally, is not on PATH")
         self.path = path
-        self._is_of_build = build is not None and \
-            os.path.realpath(path).startswith(build.path + os.sep)
+        self._is_of_build = build is not None and os.path.realpath(path).startswith(
+            build.path + os.sep
+        )
         try:
-            status, lines, _ = self._run('--version')
-            self.version = lines[0].split()[-1] if status == 0 else ''
+            status, lines, _ = self._run("--version")
+            self.version = lines[0].split()[-1] if status == 0 else ""
         except (OSError, IndexError):
-            self.version = ''
+            self.version = ""
         if not self.version:
-            raise Refusal(f'the collector {path} does not start')
+            raise Refusal(f"the collector {path} does not start")
         wanted = expected_version()
         if wanted and self.version != wanted:
-            raise Refusal(f'the collector {path} has version {self.version}, but tally-meson in '
-                          f'{_HERE} has version {wanted}: install both together')
+            raise Refusal(
+                f"the collector {path} has version {self.version}, but tally-meson in "
+                f"{_HERE} has version {wanted}: install both together"
+            )
 
-    def coverage_words(self, build: BuildDir, plan: Plan, *,
-                       per_test: T.Optional[str] = None) -> T.List[str]:
-        words = ['coverage', '--root', build.source, '--build', build.path]
-        for option, values in (('--report', plan.reports), ('--filter', plan.filter),
-                               ('--exclude', plan.exclude), ('--substitute', plan.substitute),
-                               ('--exclude-objects', plan.exclude_objects)):
+    def coverage_words(
+        self, build: BuildDir, plan: Plan, *, per_test: T.Optional[str] = None
+    ) -> T.List[str]:
+        words = ["coverage", "--root", build.source, "--build", build.path]
+        for option, values in (
+            ("--report", plan.reports),
+            ("--filter", plan.filter),
+            ("--exclude", plan.exclude),
+            ("--substitute", plan.substitute),
+            ("--exclude-objects", plan.exclude_objects),
+        ):
             # Option and value form one word, because a value may begin with -.
-            words += [f'{option}={value}' for value in values]
-        for option, value in (('--fail-under', plan.fail_under),
-                              ('--fail-under-branch', plan.fail_under_branch),
-                              ('--limit', plan.limit), ('--sort', plan.sort),
-                              ('--diff', plan.diff), ('--per-test', per_test)):
+            words += [f"{option}={value}" for value in values]
+        for option, value in (
+            ("--fail-under", plan.fail_under),
+            ("--fail-under-branch", plan.fail_under_branch),
+            ("--limit", plan.limit),
+            ("--sort", plan.sort),
+            ("--diff", plan.diff),
+            ("--per-test", per_test),
+        ):
             if value is not None:
-                words.append(f'{option}={value}')
+                words.append(f"{option}={value}")
         return words
 
     def check(self, build: BuildDir, plan: Plan) -> None:
         """Raises Refusal if the collector would reject its command line. Changes nothing."""
         if plan.diff is not None:
-            if shutil.which('git') is None:
-                raise Refusal('--coverage-diff: git is not on PATH')
-            if plan.diff.startswith('-'):
+            if shutil.which("git") is None:
+                raise Refusal("--coverage-diff: git is not on PATH")
+            if plan.diff.startswith("-"):
                 raise Refusal(f"--coverage-diff: expected a revision, found '{plan.diff}'")
-            if _said_by_git(build.source, plan.diff, '--') is not None:
-                outside = _said_by_git(build.source, '--show-toplevel')
-                raise Refusal(f"--coverage-diff: git finds no '{plan.diff}' in {build.source}"
-                              if outside is None else
-                              f'--coverage-diff: {build.source}: git: {outside}')
+            if _said_by_git(build.source, plan.diff, "--") is not None:
+                outside = _said_by_git(build.source, "--show-toplevel")
+                raise Refusal(
+                    f"--coverage-diff: git finds no '{plan.diff}' in {build.source}"
+                    if outside is None
+                    else f"--coverage-diff: {build.source}: git: {outside}"
+                )
         # In a directory without counters the collector ends right after it has read its arguments.
-        nowhere = os.path.join(build.path, 'meson-info')
+        nowhere = os.path.join(build.path, "meson-info")
         status, _, errors = self._run(*self.coverage_words(build, plan), nowhere)
         if status == REFUSED:
-            raise Refusal(re.sub(r'^tally: (--)?', lambda found: '--coverage-' if found[1] else '',
-                                 (errors or [''])[0]))
+            raise Refusal(
+                re.sub(
+                    r"^tally: (--)?",
+                    lambda found: "--coverage-" if found[1] else "",
+                    (errors or [""])[0],
+                )
+            )
 
     def zero(self, build: BuildDir) -> None:
         """Resets the counters of this build."""
-        status, _, errors = self._run('zero', '--build', build.path)
+        status, _, errors = self._run("zero", "--build", build.path)
         if status != 0:
             for line in errors:
-                say(re.sub('^tally: ', '', line))
-            say('not all counters could be reset: the table includes counts of earlier runs')
+                say(re.sub("^tally: ", "", line))
+            say("not all counters could be reset: the table includes counts of earlier runs")
 
     def collect(self, build: BuildDir, plan: Plan, *, per_test: T.Optional[str] = None) -> int:
         """Prints the table and writes the reports. Returns the collector's exit status."""
         for report in plan.reports:
-            folder = os.path.dirname(report.partition(':')[2])
+            folder = os.path.dirname(report.partition(":")[2])
             try:
                 if folder:
                     os.makedirs(folder, exist_ok=True)
@@ -138,9 +162,17 @@ class Collector:
         environment = dict(os.environ)
         with contextlib.ExitStack() as stack:
             if self._is_of_build:  # keeps its own counters apart
-                environment['GCOV_PREFIX'] = stack.enter_context(tempfile.TemporaryDirectory())
-            done = subprocess.run([self.path, *words], check=False, stdin=subprocess.DEVNULL,
-                                  stdout=out, stderr=out, env=environment)
-        told = [(text or b'').decode(errors='replace').splitlines()
-                for text in (done.stdout, done.stderr)]
+                environment["GCOV_PREFIX"] = stack.enter_context(tempfile.TemporaryDirectory())
+            done = subprocess.run(
+                [self.path, *words],
+                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env=environment,
+            )
+        told = [
+            (text or b"").decode(errors="replace").splitlines()
+            for text in (done.stdout, done.stderr)
+        ]
         return done.returncode, told[0], told[1]

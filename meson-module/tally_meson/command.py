@@ -34,8 +34,8 @@ Example: tally-meson test -C build --coverage-fail-under 80
 
 def main() -> int:
     words = sys.argv[1:]
-    if words in (['-h'], ['--help'], ['help']):
-        print(_USAGE, end='')
+    if words in (["-h"], ["--help"], ["help"]):
+        print(_USAGE, end="")
         return 0
     try:
         with refused_by_system():
@@ -48,27 +48,36 @@ def main() -> int:
 
 
 def _run(words: T.List[str]) -> int:
-    command = words[0] if words else ''
-    if command == 'test':
+    command = words[0] if words else ""
+    if command == "test":
         from . import run
+
         return run.test(words[1:])
-    if command == 'report':
+    if command == "report":
         from . import run
+
         return run.report(words[1:])
-    if command in ('enable', 'disable'):
+    if command in ("enable", "disable"):
         from . import sites
+
         parser = Parser(command)
         group = parser.add_mutually_exclusive_group()
-        group.add_argument('--user', action='store_true', help="Use the user's own site directory.")
-        group.add_argument('--site', metavar='DIR', help='Use the site directory DIR.')
+        group.add_argument("--user", action="store_true", help="Use the user's own site directory.")
+        group.add_argument("--site", metavar="DIR", help="Use the site directory DIR.")
         told = parser.parse_args(words[1:])
-        if told.site == '':
+        if told.site == "":
             raise Refusal(f"{command}: --site: expected a directory, found ''")
-        return sites.enable(told.site, told.user) if command == 'enable' else \
-            sites.disable(told.site, told.user)
-    if command == 'doctor':
+        return (
+            sites.enable(told.site, told.user)
+            if command == "enable"
+            else sites.disable(told.site, told.user)
+        )
+    if command == "doctor":
         Parser(command).parse_args(words[1:])
         from . import doctor
+
         return doctor.doctor()
-    raise Refusal((f"there is no command '{command}': " if words else '') +
-                  'expected test, report, enable, disable or doctor')
+    raise Refusal(
+        (f"there is no command '{command}': " if words else "")
+        + "expected test, report, enable, disable or doctor"
+    )

@@ -17,8 +17,8 @@ import typing as T
 
 from .refusal import Refusal, say
 
-_COMMENT = re.compile(r'(^|\s+)#.*$')
-_ENTRY = re.compile(r'^\s*([^=\s]+)\s*=\s*(.*?)\s*$')
+_COMMENT = re.compile(r"(^|\s+)#.*$")
+_ENTRY = re.compile(r"^\s*([^=\s]+)\s*=\s*(.*?)\s*$")
 
 
 class Entries(T.NamedTuple):
@@ -31,15 +31,15 @@ class Entries(T.NamedTuple):
 def searched(pattern: str, root: str) -> str:
     """Returns the equivalent pattern for a search in the path as the table shows it. `root` is the
     source root, which is the directory of gcovr's file."""
-    for beginning in (root + '/', re.escape(root) + '/'):
-        pattern = re.sub(r'(^|\||\()' + re.escape(beginning), r'\1', pattern)
-    return f'^(?:{pattern})'
+    for beginning in (root + "/", re.escape(root) + "/"):
+        pattern = re.sub(r"(^|\||\()" + re.escape(beginning), r"\1", pattern)
+    return f"^(?:{pattern})"
 
 
 def _pairs_of_cfg(path: str) -> T.Iterator[T.Tuple[str, str]]:
-    with open(path, encoding='utf-8-sig', errors='replace') as file:
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
         for line in file:
-            found = _ENTRY.match(_COMMENT.sub('', line.rstrip('\n')))
+            found = _ENTRY.match(_COMMENT.sub("", line.rstrip("\n")))
             if found:
                 yield found.group(1), found.group(2)
 
@@ -48,15 +48,15 @@ def _pairs_of_toml(path: str, *tables: str) -> T.Iterator[T.Tuple[str, str]]:
     try:
         import tomllib
     except ImportError:  # before Python 3.11
-        if not tables or _names_table(path, '.'.join(tables)):
-            say(f'{path} is not read: this Python has no tomllib')
+        if not tables or _names_table(path, ".".join(tables)):
+            say(f"{path} is not read: this Python has no tomllib")
         return
-    with open(path, 'rb') as file:
+    with open(path, "rb") as file:
         content: T.Any = tomllib.load(file)
     for table in tables:
         content = content.get(table, {})
         if not isinstance(content, dict):
-            raise ValueError(f'{table} is not a table')
+            raise ValueError(f"{table} is not a table")
     for key, value in content.items():
         for each in value if isinstance(value, list) else [value]:
             yield key, str(each)
@@ -65,17 +65,17 @@ def _pairs_of_toml(path: str, *tables: str) -> T.Iterator[T.Tuple[str, str]]:
 def _names_table(path: str, name: str) -> bool:
     """Reports whether the file seems to have the table `name` or one below it; approximate, because
     no parser is available."""
-    with open(path, encoding='utf-8', errors='replace') as file:
-        return any(re.match(rf'\s*\[\s*{re.escape(name)}\s*[].]', line) for line in file)
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return any(re.match(rf"\s*\[\s*{re.escape(name)}\s*[].]", line) for line in file)
 
 
 def read(root: str) -> Entries:
     """Returns the entries of the first file in `root` that gcovr would read; empty without one."""
     out = Entries([], [], None, None)
     readers: T.Tuple[T.Tuple[str, T.Callable[[str], T.Iterator[T.Tuple[str, str]]]], ...] = (
-        ('gcovr.cfg', _pairs_of_cfg),
-        ('gcovr.toml', _pairs_of_toml),
-        ('pyproject.toml', lambda path: _pairs_of_toml(path, 'tool', 'gcovr')),
+        ("gcovr.cfg", _pairs_of_cfg),
+        ("gcovr.toml", _pairs_of_toml),
+        ("pyproject.toml", lambda path: _pairs_of_toml(path, "tool", "gcovr")),
     )
     for name, pairs in readers:
         path = os.path.join(root, name)
@@ -83,15 +83,15 @@ def read(root: str) -> Entries:
             continue
         try:
             for key, value in pairs(path):
-                if key == 'filter':
+                if key == "filter":
                     out.filter.append(searched(value, root))
-                elif key == 'exclude':
+                elif key == "exclude":
                     out.exclude.append(searched(value, root))
-                elif key == 'fail-under-line':
+                elif key == "fail-under-line":
                     out = out._replace(fail_under=value)
-                elif key == 'fail-under-branch':
+                elif key == "fail-under-branch":
                     out = out._replace(fail_under_branch=value)
         except (OSError, ValueError) as error:
-            raise Refusal(f'{path}: {error}') from None
+            raise Refusal(f"{path}: {error}") from None
         break
     return out

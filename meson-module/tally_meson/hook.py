@@ -26,17 +26,18 @@ if T.TYPE_CHECKING:
     from .measurement import Measurement
 
 
-def find_spec(folder: str, finder: object, name: str, path: T.Any,
-              target: T.Any) -> T.Optional[ModuleSpec]:
-    if name == 'mesonbuild.modules.tally':
-        return importlib.util.spec_from_file_location(name, os.path.join(folder, 'tally.py'))
+def find_spec(
+    folder: str, finder: object, name: str, path: T.Any, target: T.Any
+) -> T.Optional[ModuleSpec]:
+    if name == "mesonbuild.modules.tally":
+        return importlib.util.spec_from_file_location(name, os.path.join(folder, "tally.py"))
     for other in sys.meta_path:
-        find = getattr(other, 'find_spec', None)
+        find = getattr(other, "find_spec", None)
         if other is finder or find is None:
             continue
         spec: T.Optional[ModuleSpec] = find(name, path, target)
         if spec is not None:
-            if spec.loader is not None and hasattr(spec.loader, 'exec_module'):
+            if spec.loader is not None and hasattr(spec.loader, "exec_module"):
                 spec.loader = T.cast(T.Any, _Loader(spec.loader))
             return spec
     return None
@@ -64,11 +65,11 @@ class _Loader:
 
 def attach(mtest: T.Any) -> None:
     """Wraps functions of mesonbuild.mtest. Call this before Meson asks the module for its flags."""
-    theirs: T.Any = getattr(mtest, 'add_arguments', None)
-    run: T.Any = getattr(mtest, 'run', None)
+    theirs: T.Any = getattr(mtest, "add_arguments", None)
+    run: T.Any = getattr(mtest, "run", None)
     if not callable(theirs) or not callable(run):
         return
-    flags = 'ours'  # all flags were added; 'some': not all, but --coverage; 'none': not --coverage
+    flags = "ours"  # all flags were added; 'some': not all, but --coverage; 'none': not --coverage
 
     @functools.wraps(theirs)
     def add_arguments(parser: argparse.ArgumentParser, *more: T.Any, **keywords: T.Any) -> T.Any:
@@ -78,19 +79,27 @@ def attach(mtest: T.Any) -> None:
             arguments.add_arguments(parser)
         except (argparse.ArgumentError, AttributeError, TypeError):
             # Meson has a flag of its own with the same name.
-            flags = 'some' if any('--coverage' in getattr(action, 'option_strings', ())
-                                  and getattr(action, 'help', None) == arguments.FLAGS[0].help
-                                  for action in getattr(parser, '_actions', ())) else 'none'
+            flags = (
+                "some"
+                if any(
+                    "--coverage" in getattr(action, "option_strings", ())
+                    and getattr(action, "help", None) == arguments.FLAGS[0].help
+                    for action in getattr(parser, "_actions", ())
+                )
+                else "none"
+            )
         return result
 
     @functools.wraps(run)
     def run_measured(options: argparse.Namespace, *more: T.Any, **keywords: T.Any) -> T.Any:
-        told = arguments.Flags.of(options) if flags != 'none' else arguments.Flags()
-        if flags == 'some' and told.coverage:
-            say(f'this Meson ({_version()}) has flags of its own that begin with --coverage: type '
-                'tally-meson test')
+        told = arguments.Flags.of(options) if flags != "none" else arguments.Flags()
+        if flags == "some" and told.coverage:
+            say(
+                f"this Meson ({_version()}) has flags of its own that begin with --coverage: type "
+                "tally-meson test"
+            )
             return REFUSED
-        if flags == 'ours' and told != arguments.Flags():
+        if flags == "ours" and told != arguments.Flags():
             try:
                 return _measured(mtest, run, options)
             except Refusal as refusal:
@@ -107,54 +116,66 @@ def attach(mtest: T.Any) -> None:
 def trouble(mtest: T.Any) -> str:
     """Returns how mesonbuild.mtest differs from what the hook supports; '' if it does not."""
     import inspect
-    harness = getattr(mtest, 'TestHarness', None)
+
+    harness = getattr(mtest, "TestHarness", None)
     for owner, where, name, known in (
-            (mtest, 'mtest', 'add_arguments', ('parser',)),
-            (mtest, 'mtest', 'run', ('options',)),
-            (harness, 'TestHarness', 'doit', ('self',)),
-            (harness, 'TestHarness', 'run_tests', ('self', 'runners')),
-            (harness, 'TestHarness', 'get_test_runner', ('self', 'test', '...'))):
+        (mtest, "mtest", "add_arguments", ("parser",)),
+        (mtest, "mtest", "run", ("options",)),
+        (harness, "TestHarness", "doit", ("self",)),
+        (harness, "TestHarness", "run_tests", ("self", "runners")),
+        (harness, "TestHarness", "get_test_runner", ("self", "test", "...")),
+    ):
         function = getattr(owner, name, None)
         if not callable(function):
-            return f'it has no {where}.{name}'
+            return f"it has no {where}.{name}"
         try:
             parameters = tuple(inspect.signature(function).parameters)
         except (TypeError, ValueError):
-            return f'{where}.{name} is not a function'
-        if known[-1] == '...':
-            parameters = (*parameters[:len(known) - 1], '...')
+            return f"{where}.{name} is not a function"
+        if known[-1] == "...":
+            parameters = (*parameters[: len(known) - 1], "...")
         if parameters != known:
-            return f'{where}.{name} has other parameters'
-    return ''
+            return f"{where}.{name} has other parameters"
+    return ""
 
 
 class _Stopped(Exception):
     """Ends Meson's run before its first test."""
 
 
-def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
-              options: argparse.Namespace) -> T.Any:
+def _measured(
+    mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any], options: argparse.Namespace
+) -> T.Any:
     from .build_dir import BuildDir
     from .measurement import Measurement, nothing_ran, switch_off
+
     flags = arguments.Flags.of(options)
-    folder = getattr(options, 'wd', None) or os.getcwd()
+    folder = getattr(options, "wd", None) or os.getcwd()
     if flags.off:
-        switch_off(BuildDir(folder), flags, {'--list': getattr(options, 'list', False),
-                                             '--no-rebuild': getattr(options, 'no_rebuild', False)})
+        switch_off(
+            BuildDir(folder),
+            flags,
+            {
+                "--list": getattr(options, "list", False),
+                "--no-rebuild": getattr(options, "no_rebuild", False),
+            },
+        )
         return run(options)
     if not flags.coverage:
-        raise Refusal(f'{flags.first_given()} is given without --coverage')
+        raise Refusal(f"{flags.first_given()} is given without --coverage")
     found = trouble(mtest)
     if found:
-        raise Refusal(f'this Meson ({_version()}) has a `meson test` that the hook does not '
-                      f'support ({found}): type tally-meson test -C {folder}')
+        raise Refusal(
+            f"this Meson ({_version()}) has a `meson test` that the hook does not "
+            f"support ({found}): type tally-meson test -C {folder}"
+        )
     build = BuildDir(folder)
-    if getattr(options, 'list', False):
+    if getattr(options, "list", False):
         return run(options)
     measurement = Measurement(build, flags, os.getcwd())
     harness = _Harness(mtest.TestHarness, measurement)
     try:
-        measurement.prepare(may_rebuild=not getattr(options, 'no_rebuild', False))
+        measurement.prepare(may_rebuild=not getattr(options, "no_rebuild", False))
         with harness:
             status = run(options)
         if not harness.tests_ran:
@@ -172,9 +193,9 @@ def _measured(mtest: T.Any, run: T.Callable[[argparse.Namespace], T.Any],
 
 def _version() -> str:
     try:
-        return str(sys.modules['mesonbuild.coredata'].version)
+        return str(sys.modules["mesonbuild.coredata"].version)
     except (KeyError, AttributeError):
-        return 'of unknown version'
+        return "of unknown version"
 
 
 class _Harness:
@@ -187,10 +208,12 @@ class _Harness:
         self.tests_ran = False
 
     def __enter__(self) -> None:
-        self._theirs = {name: getattr(self._class, name) for name in
-                        ('get_test_runner', 'run_tests', 'load_metadata')
-                        if hasattr(self._class, name)}
-        get_test_runner, run_tests = self._theirs['get_test_runner'], self._theirs['run_tests']
+        self._theirs = {
+            name: getattr(self._class, name)
+            for name in ("get_test_runner", "run_tests", "load_metadata")
+            if hasattr(self._class, name)
+        }
+        get_test_runner, run_tests = self._theirs["get_test_runner"], self._theirs["run_tests"]
 
         def get_measured_runner(harness: T.Any, *arguments: T.Any, **keywords: T.Any) -> T.Any:
             self._begin()
@@ -207,7 +230,7 @@ class _Harness:
 
         self._class.get_test_runner = get_measured_runner
         self._class.run_tests = run_measured_tests
-        load: T.Any = self._theirs.get('load_metadata')
+        load: T.Any = self._theirs.get("load_metadata")
 
         def load_or_stop(harness: T.Any, *arguments: T.Any, **keywords: T.Any) -> T.Any:
             try:
@@ -233,24 +256,29 @@ class _Harness:
 
     def _measure(self, runner: T.Any) -> None:
         from .measurement import Ran
+
         measurement, trees = self._measurement, self._measurement.trees
         number = trees.next() if trees else 0
-        run: T.Any = getattr(runner, 'run', None)
-        environment: T.Any = getattr(getattr(runner, 'runobj', None), 'env', None)
+        run: T.Any = getattr(runner, "run", None)
+        environment: T.Any = getattr(getattr(runner, "runobj", None), "env", None)
         if not callable(run) or (trees and not isinstance(environment, dict)):
             if trees:
                 raise _Stopped() from Refusal(
-                    f'this Meson ({_version()}) does not give each test an environment: type '
-                    f'tally-meson test -C {measurement.build.path}')
+                    f"this Meson ({_version()}) does not give each test an environment: type "
+                    f"tally-meson test -C {measurement.build.path}"
+                )
             return
         if trees:
-            environment['GCOV_PREFIX'] = trees.tree(number)
+            environment["GCOV_PREFIX"] = trees.tree(number)
 
         async def run_and_tell(*arguments: T.Any, **keywords: T.Any) -> T.Any:
             result = await run(*arguments, **keywords)
-            word = getattr(result, 'res', None)
-            test = Ran(str(getattr(result, 'name', '')), str(getattr(word, 'name', word)),
-                       int(getattr(result, 'returncode', 0) or 0))
+            word = getattr(result, "res", None)
+            test = Ran(
+                str(getattr(result, "name", "")),
+                str(getattr(word, "name", word)),
+                int(getattr(result, "returncode", 0) or 0),
+            )
             measurement.ran.append(test)
             if trees:
                 trees.ended(number, test)
@@ -263,6 +291,7 @@ class _Harness:
 async def _harvest(words: T.List[str]) -> None:
     """Packs one test's counters. If that fails, Trees.complete() packs them or reports why not."""
     import asyncio
+
     try:
         process = await asyncio.create_subprocess_exec(*words, stdin=asyncio.subprocess.DEVNULL)
         await process.wait()

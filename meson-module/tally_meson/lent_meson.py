@@ -22,20 +22,21 @@ _FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the dir
 class _Finder:
     @staticmethod
     def find_spec(name: str, path: T.Any = None, target: T.Any = None) -> T.Any:
-        if name != 'mesonbuild.modules.tally':
+        if name != "mesonbuild.modules.tally":
             return None
-        return importlib.util.spec_from_file_location(name, os.path.join(_FOLDER, 'tally.py'))
+        return importlib.util.spec_from_file_location(name, os.path.join(_FOLDER, "tally.py"))
 
 
 def main() -> None:
     script = sys.argv[1]
     sys.path[0] = _FOLDER
     import tally_meson.settings  # noqa: F401  (tally.py imports it)
+
     sys.path[0] = os.path.dirname(os.path.realpath(script))
     sys.meta_path.insert(0, _Finder)
     sys.argv = sys.argv[1:]
-    runpy.run_path(script, run_name='__main__')
+    runpy.run_path(script, run_name="__main__")
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     main()

@@ -29,11 +29,11 @@ class Ran(T.NamedTuple):
 
     def why_no_data(self) -> str:
         """Returns why the program wrote no counters; '' if it ended by itself."""
-        if self.result == 'TIMEOUT':
-            return 'it was stopped after its timeout'
-        if self.result == 'INTERRUPT':
-            return 'it was interrupted'
-        return f'it was killed by signal {self._signal()}' if self._signal() else ''
+        if self.result == "TIMEOUT":
+            return "it was stopped after its timeout"
+        if self.result == "INTERRUPT":
+            return "it was interrupted"
+        return f"it was killed by signal {self._signal()}" if self._signal() else ""
 
     def _signal(self) -> int:
         # A shell that runs the program reports signal n as status 128 + n. A status that does not
@@ -58,8 +58,10 @@ class Measurement:
     def _made_plan(self) -> settings.Plan:
         plan = settings.plan(self.build, self._flags, self._typed_in)
         if plan.per_test and self._flags.keep:
-            raise Refusal('--coverage-keep cannot be combined with --coverage-per-test: earlier '
-                          'counts belong to no test')
+            raise Refusal(
+                "--coverage-keep cannot be combined with --coverage-per-test: earlier "
+                "counts belong to no test"
+            )
         return plan
 
     @property
@@ -74,8 +76,10 @@ class Measurement:
         self._exclude_others()
         self._switch_on(may_rebuild)
         if not may_rebuild and settings.are_missing(self.build):
-            raise Refusal(f'{lending.WHY}, and --no-rebuild is given: leave it out, or type '
-                          'tally-meson enable and configure again')
+            raise Refusal(
+                f"{lending.WHY}, and --no-rebuild is given: leave it out, or type "
+                "tally-meson enable and configure again"
+            )
         self.hold_settings()
 
     def hold_settings(self) -> bool:
@@ -83,7 +87,7 @@ class Measurement:
         build directory again."""
         if not settings.are_missing(self.build):
             return False
-        say(f'{lending.WHY}: it is configured again')
+        say(f"{lending.WHY}: it is configured again")
         lending.configure(self.build)
         return True
 
@@ -92,13 +96,17 @@ class Measurement:
         if on:
             return
         if on is None:
-            raise Refusal('this build has no option b_coverage: none of its compilers supports it')
+            raise Refusal("this build has no option b_coverage: none of its compilers supports it")
         if self._flags.no_reconfigure or not may_rebuild:
-            flag = '--coverage-no-reconfigure' if self._flags.no_reconfigure else '--no-rebuild'
-            raise Refusal(f'the option b_coverage is off, and {flag} is given: type '
-                          f'{_typed(self.build, True)}')
-        say('the option b_coverage is off: it is switched on, and everything is compiled again; it '
-            'stays on until a run with --coverage-off')
+            flag = "--coverage-no-reconfigure" if self._flags.no_reconfigure else "--no-rebuild"
+            raise Refusal(
+                f"the option b_coverage is off, and {flag} is given: type "
+                f"{_typed(self.build, True)}"
+            )
+        say(
+            "the option b_coverage is off: it is switched on, and everything is compiled again; it "
+            "stays on until a run with --coverage-off"
+        )
         _set_coverage(self.build, True)
 
     @refused_by_system()
@@ -106,7 +114,7 @@ class Measurement:
         """Reads the settings again, which the rebuild may have changed. Call this after the rebuild
         and before the first test."""
         if settings.are_missing(self.build):
-            raise Refusal(f'{lending.WHY}: the rebuild has configured it again; repeat the command')
+            raise Refusal(f"{lending.WHY}: the rebuild has configured it again; repeat the command")
         self._plan = self._made_plan()
         settings.refuse_unknown_subprojects(self.build)
         if self._plan.per_test:
@@ -138,10 +146,11 @@ class Measurement:
         else:
             for test in dict.fromkeys(self.ran):
                 if test.why_no_data():
-                    say(f'{test.name}: no data: {test.why_no_data()}')
+                    say(f"{test.name}: no data: {test.why_no_data()}")
         sys.stdout.flush()
         return self._collector.collect(
-            self.build, self._plan, per_test=self.trees.folder if self.trees else None)
+            self.build, self._plan, per_test=self.trees.folder if self.trees else None
+        )
 
     def close(self) -> None:
         if self.trees:
@@ -155,29 +164,32 @@ class Measurement:
             import fcntl
         except ImportError:
             return
-        path = os.path.join(self.build.path, 'meson-private', 'tally-coverage.lock')
-        self._lock = open(path, 'w', encoding='utf-8')
+        path = os.path.join(self.build.path, "meson-private", "tally-coverage.lock")
+        self._lock = open(path, "w", encoding="utf-8")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            say(f'another run measures in {self.build.path}: waiting for its end')
+            say(f"another run measures in {self.build.path}: waiting for its end")
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
 
 def _typed(build: BuildDir, on: bool) -> str:
     """Returns the command that sets the option, as a user types it."""
     command = build.meson()
-    name = os.path.basename(command[-1]) if len(command) == 1 else ' '.join(command)
-    return f'{name} configure {build.path} -Db_coverage={str(on).lower()}'
+    name = os.path.basename(command[-1]) if len(command) == 1 else " ".join(command)
+    return f"{name} configure {build.path} -Db_coverage={str(on).lower()}"
 
 
 def _set_coverage(build: BuildDir, on: bool) -> None:
-    done = subprocess.run([*build.meson(), 'configure', build.path,
-                           f'-Db_coverage={str(on).lower()}'], check=False,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        [*build.meson(), "configure", build.path, f"-Db_coverage={str(on).lower()}"],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     if done.returncode != 0:
-        lines = done.stdout.decode(errors='replace').split('\n')
+        lines = done.stdout.decode(errors="replace").split("\n")
         raise Refusal(f'{_typed(build, on)}: {" ".join(lines).strip()}')
 
 
@@ -185,26 +197,30 @@ def _set_coverage(build: BuildDir, on: bool) -> None:
 def switch_off(build: BuildDir, flags: Flags, given: T.Mapping[str, bool]) -> None:
     """Implements --coverage-off. `given` maps those options of `meson test` that prevent a rebuild
     to whether they are given."""
-    other = '--coverage' if flags.coverage else flags.first_given()
+    other = "--coverage" if flags.coverage else flags.first_given()
     if other:
-        raise Refusal(f'--coverage-off cannot be combined with {other}: it measures nothing')
+        raise Refusal(f"--coverage-off cannot be combined with {other}: it measures nothing")
     for option in (name for name, is_given in given.items() if is_given):
-        raise Refusal(f'--coverage-off cannot be combined with {option}: the programs must be '
-                      'compiled again')
+        raise Refusal(
+            f"--coverage-off cannot be combined with {option}: the programs must be "
+            "compiled again"
+        )
     if not build.coverage():
-        say('the option b_coverage is already off')
+        say("the option b_coverage is already off")
         return
     _set_coverage(build, False)
-    say('the option b_coverage is switched off, and everything is compiled again')
+    say("the option b_coverage is switched off, and everything is compiled again")
 
 
 def refuse_stale(build: BuildDir) -> None:
     """Raises Refusal if b_coverage is off: the counters on disk then come from an earlier build."""
     if build.coverage() is False:
-        raise Refusal('the option b_coverage is off: the counters on disk come from an earlier '
-                      f'build; type tally-meson test -C {build.path} to count again')
+        raise Refusal(
+            "the option b_coverage is off: the counters on disk come from an earlier "
+            f"build; type tally-meson test -C {build.path} to count again"
+        )
 
 
 def nothing_ran() -> int:
-    say('no test was run: nothing was counted')
+    say("no test was run: nothing was counted")
     return NO_DATA

@@ -27,51 +27,55 @@ class Meson:
     @property
     def trouble(self) -> str:
         if not self.python:
-            return f'{self.path} does not specify which Python runs it'
-        return '' if self.told else \
-            f'{" ".join(self.python)}, which runs {self.path}, does not start'
+            return f"{self.path} does not specify which Python runs it"
+        return (
+            "" if self.told else f'{" ".join(self.python)}, which runs {self.path}, does not start'
+        )
 
     @property
     def version(self) -> str:
-        return str(self.told.get('meson', 'of unknown version'))
+        return str(self.told.get("meson", "of unknown version"))
 
     @property
     def hook(self) -> str:
         """The path of the boot module that its Python has loaded; '' if there is none."""
-        return str(self.told.get('hook', ''))
+        return str(self.told.get("hook", ""))
 
     @property
     def sites(self) -> T.List[str]:
         """The directories in which its Python reads .pth files."""
-        return list(self.told.get('sites', []))
+        return list(self.told.get("sites", []))
 
     def site_for_hook(self) -> str:
         """Returns the first writable site directory that no package manager owns, or ''."""
         for site in self.sites:
-            if not is_distributions(site, self.told.get('prefix', '')) and may_write(site):
+            if not is_distributions(site, self.told.get("prefix", "")) and may_write(site):
                 return site
-        return ''
+        return ""
 
 
 def all_on_path() -> T.List[Meson]:
     """Returns the Mesons on PATH; the first is the one that a shell starts. Links to the same file
     count once."""
     found: T.Dict[str, str] = {}
-    for folder in os.environ.get('PATH', os.defpath).split(os.pathsep):
-        path = shutil.which('meson', path=folder or os.curdir)
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = shutil.which("meson", path=folder or os.curdir)
         if path:
             found.setdefault(os.path.realpath(path), os.path.abspath(path))
     return [Meson(path) for path in found.values()]
 
 
-def is_distributions(site: str, prefix: str = '') -> bool:
+def is_distributions(site: str, prefix: str = "") -> bool:
     """Reports whether the package manager owns the directory. It owns everything below /usr, except
     /usr/local and a virtual environment there, which is the prefix of its Python."""
-    site, prefix = os.path.realpath(site), os.path.realpath(prefix) if prefix else ''
-    if site.startswith('/usr/local/') or not site.startswith('/usr/'):
+    site, prefix = os.path.realpath(site), os.path.realpath(prefix) if prefix else ""
+    if site.startswith("/usr/local/") or not site.startswith("/usr/"):
         return False
-    return not (prefix and site.startswith(prefix + '/')
-                and os.path.exists(os.path.join(prefix, 'pyvenv.cfg')))
+    return not (
+        prefix
+        and site.startswith(prefix + "/")
+        and os.path.exists(os.path.join(prefix, "pyvenv.cfg"))
+    )
 
 
 def may_write(folder: str) -> bool:
@@ -83,22 +87,22 @@ def may_write(folder: str) -> bool:
 
 def interpreter(script: str) -> T.List[str]:
     try:
-        with open(script, 'rb') as file:
-            head = [file.readline(4096).decode(errors='replace').rstrip('\r\n') for _ in range(2)]
+        with open(script, "rb") as file:
+            head = [file.readline(4096).decode(errors="replace").rstrip("\r\n") for _ in range(2)]
     except OSError:
         return []
     # pip writes this if the interpreter's path is too long for the kernel.
     told = re.match(r'\'\'\'exec\' (.*) "\$0" "\$@"', head[1])
-    line = told.group(1) if told and head[0] == '#!/bin/sh' else head[0][2:]
-    if not told and not head[0].startswith('#!'):
+    line = told.group(1) if told and head[0] == "#!/bin/sh" else head[0][2:]
+    if not told and not head[0].startswith("#!"):
         return []
     try:
         words = shlex.split(line)
     except ValueError:
         return []
-    if words and os.path.basename(words[0]) == 'env':
-        words = [word for word in words[1:] if word != '-S']
-    if not words or not os.path.basename(words[0]).startswith(('python', 'pypy')):
+    if words and os.path.basename(words[0]) == "env":
+        words = [word for word in words[1:] if word != "-S"]
+    if not words or not os.path.basename(words[0]).startswith(("python", "pypy")):
         return []
     found = shutil.which(words[0])
     return [found, *words[1:]] if found else []
@@ -106,13 +110,21 @@ def interpreter(script: str) -> T.List[str]:
 
 def _ask(python: T.List[str], meson: str) -> T.Dict[str, T.Any]:
     """Starts the Python and returns what probe.py prints; empty if that fails."""
-    code = 'import sys; sys.path.insert(0, sys.argv[1])\n' \
-        'from tally_meson import probe; probe.tell()'
-    environment = {**os.environ, 'PYTHONDONTWRITEBYTECODE': '1'}
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from tally_meson import probe; probe.tell()"
+    )
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = subprocess.run([*python, '-c', code, _PACKAGES, meson], check=True, timeout=60,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, env=environment)
+        done = subprocess.run(
+            [*python, "-c", code, _PACKAGES, meson],
+            check=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
         told: T.Dict[str, T.Any] = json.loads(done.stdout.decode().splitlines()[-1])
         return told
     except (OSError, ValueError, IndexError, subprocess.SubprocessError):

@@ -26,7 +26,7 @@ def _room_for(build: BuildDir) -> int:
     notes = 0
     for folder, _, names in os.walk(build.path):
         for name in names:
-            if name.endswith('.gcno'):
+            if name.endswith(".gcno"):
                 try:
                     notes += os.stat(os.path.join(folder, name)).st_size
                 except OSError:
@@ -36,15 +36,15 @@ def _room_for(build: BuildDir) -> int:
 
 def _folder(build: BuildDir) -> str:
     wanted = _room_for(build)
-    for place in (os.environ.get('XDG_RUNTIME_DIR', ''), '/dev/shm'):
+    for place in (os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"):
         try:
             if os.path.isabs(place):
                 room = os.statvfs(place)
                 if room.f_bavail * room.f_frsize >= wanted:
-                    return tempfile.mkdtemp(prefix='tally-', dir=place)
+                    return tempfile.mkdtemp(prefix="tally-", dir=place)
         except (OSError, AttributeError):
             pass
-    return tempfile.mkdtemp(prefix='tally-', dir=os.path.join(build.path, 'meson-private'))
+    return tempfile.mkdtemp(prefix="tally-", dir=os.path.join(build.path, "meson-private"))
 
 
 class Trees:
@@ -69,24 +69,28 @@ class Trees:
     def harvest_words(self) -> T.List[str]:
         """Returns the command that packs a test's counters; the caller appends the test's tree.
         GCOV_PREFIX keeps the collector's own counters, if it has any, out of the tests' trees."""
-        return ['env', f'GCOV_PREFIX={self.folder}/collector', self.collector, 'coverage',
-                '--harvest']
+        return [
+            "env",
+            f"GCOV_PREFIX={self.folder}/collector",
+            self.collector,
+            "coverage",
+            "--harvest",
+        ]
 
     def ended(self, number: int, test: Ran) -> None:
         self.reserve([number])
-        self._rows.append({'n': number, 'name': self.names.get(test.name, test.name)})
+        self._rows.append({"n": number, "name": self.names.get(test.name, test.name)})
 
     def complete(self) -> None:
         """Packs the trees of interrupted tests, too, and writes the names of the tests."""
         for row in self._rows:
-            tree = self.tree(row['n'])
+            tree = self.tree(row["n"])
             if os.path.isdir(tree):
-                subprocess.run([*self.harvest_words(), tree], check=False,
-                               stdin=subprocess.DEVNULL)
-        path = os.path.join(self.folder, 'tests.json')
+                subprocess.run([*self.harvest_words(), tree], check=False, stdin=subprocess.DEVNULL)
+        path = os.path.join(self.folder, "tests.json")
         try:
-            with open(path, 'w', encoding='utf-8') as file:
-                json.dump(sorted(self._rows, key=lambda row: int(row['n'])), file, indent=1)
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(sorted(self._rows, key=lambda row: int(row["n"])), file, indent=1)
         except OSError as error:  # an error of write() does not contain the path
             raise OSError(error.errno, error.strerror, path) from None
 

@@ -14,17 +14,17 @@ import zipfile
 
 
 def tell() -> None:
-    boot = sys.modules.get('tally_meson_boot')
+    boot = sys.modules.get("tally_meson_boot")
     sites = list(site.getsitepackages())
     if site.ENABLE_USER_SITE:
         sites.append(site.getusersitepackages())
     out: T.Dict[str, T.Any] = {
-        'python': '.'.join(map(str, sys.version_info[:3])),
-        'prefix': sys.prefix,
-        'sites': sites,
-        'user_site': site.getusersitepackages() if site.ENABLE_USER_SITE else '',
-        'hook': getattr(boot, '__file__', '') or '',
-        'hook_folder': getattr(boot, 'FOLDER', ''),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "prefix": sys.prefix,
+        "sites": sites,
+        "user_site": site.getusersitepackages() if site.ENABLE_USER_SITE else "",
+        "hook": getattr(boot, "__file__", "") or "",
+        "hook_folder": getattr(boot, "FOLDER", ""),
     }
     _tell_of_meson(os.path.realpath(sys.argv[2]), out)
     print(json.dumps(out))
@@ -37,9 +37,10 @@ def _tell_of_meson(script: str, out: T.Dict[str, T.Any]) -> None:
         # If the hook is active, it handles the import of mtest.
         from mesonbuild import coredata, mtest  # type: ignore[import]
     except Exception as error:
-        out['mtest'] = f'it cannot be loaded: {error}'
+        out["mtest"] = f"it cannot be loaded: {error}"
         return
-    out['meson'] = coredata.version
+    out["meson"] = coredata.version
     from . import hook
-    out['mtest'] = hook.trouble(mtest)
-    out['hooked'] = hasattr(getattr(mtest, 'run', None), '__wrapped__')
+
+    out["mtest"] = hook.trouble(mtest)
+    out["hooked"] = hasattr(getattr(mtest, "run", None), "__wrapped__")

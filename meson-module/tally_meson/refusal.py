@@ -26,10 +26,10 @@ def refused_by_system() -> T.Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = f'{error.filename}: ' if error.filename else ''
-        raise Refusal(f'{place}{error.strerror or error}', 1) from None
+        place = f"{error.filename}: " if error.filename else ""
+        raise Refusal(f"{place}{error.strerror or error}", 1) from None
 
 
 def say(text: str) -> None:
     sys.stdout.flush()
-    print(f'tally: {text}', file=sys.stderr, flush=True)
+    print(f"tally: {text}", file=sys.stderr, flush=True)

@@ -29,19 +29,19 @@ def parser(command: str, usage: str, *, reporting_only: bool = False) -> argumen
 def test(words: T.Sequence[str]) -> int:
     told = told_apart.split(words)
     if told is None:
-        raise Refusal('-C: expected a build directory')
-    own = parser('test', '[-C BUILD] [flags below] [arguments of meson test]...')
+        raise Refusal("-C: expected a build directory")
+    own = parser("test", "[-C BUILD] [flags below] [arguments of meson test]...")
     if told.help:
         own.print_help()
         return 0
     flags = arguments.Flags.of(own.parse_args(told.coverage))
     build = BuildDir(told.build)
-    meson_test = [*build.meson(), 'test', '-C', build.path]
+    meson_test = [*build.meson(), "test", "-C", build.path]
     if flags.off:
-        switch_off(build, flags, {'--list': told.list_only, '--no-rebuild': told.no_rebuild})
+        switch_off(build, flags, {"--list": told.list_only, "--no-rebuild": told.no_rebuild})
         return _run([*meson_test, *told.meson])
     if told.list_only:
-        more = ['--no-rebuild'] if told.no_rebuild else []
+        more = ["--no-rebuild"] if told.no_rebuild else []
         return subprocess.run([*meson_test, *more, *told.meson], check=False).returncode
     measurement = Measurement(build, flags, os.getcwd())
     _one_wrapper(measurement, told)
@@ -49,49 +49,62 @@ def test(words: T.Sequence[str]) -> int:
         measurement.prepare(may_rebuild=not told.no_rebuild)
         if not told.no_rebuild:
             # If ninja configures again, it does so without the module.
-            if not _is_built(build, told) or \
-                    measurement.hold_settings() and not _is_built(build, told):
+            if (
+                not _is_built(build, told)
+                or measurement.hold_settings()
+                and not _is_built(build, told)
+            ):
                 return BUILD_FAILED
         measurement.begin()
         measurement.zero()
-        meson_test.append('--no-rebuild')
+        meson_test.append("--no-rebuild")
         if measurement.trees:
             _one_wrapper(measurement, told)  # the rebuild may have changed per_test
-            meson_test.append('--wrapper=' + wrapped_test.wrapper(measurement.trees))
+            meson_test.append("--wrapper=" + wrapped_test.wrapper(measurement.trees))
         before = _logs(build)
         status = _run([*meson_test, *told.meson], only_wrapper=bool(measurement.trees))
         log = _log_since(build, before)
-        if status != 0 and log is None and '--gdb' not in told.meson \
-                and '--interactive' not in told.meson:
+        if (
+            status != 0
+            and log is None
+            and "--gdb" not in told.meson
+            and "--interactive" not in told.meson
+        ):
             return status  # no test was run
         entries = _entries(log)
         measurement.ran = [ran for ran, _, _ in entries]
         if measurement.trees:
             alike = wrapped_test.tell(measurement.trees, entries)
             if alike:
-                say(f'several tests run the same command: {", ".join(alike)}: only their order '
-                    'distinguishes them; `meson test --coverage` knows each (tally-meson enable)')
+                say(
+                    f'several tests run the same command: {", ".join(alike)}: only their order '
+                    "distinguishes them; `meson test --coverage` knows each (tally-meson enable)"
+                )
         return measurement.finish(status)
     finally:
         measurement.close()
 
 
 def _one_wrapper(measurement: Measurement, told: told_apart.Words) -> None:
-    if measurement.per_test and {'--gdb', '--interactive'} & set(told.meson):
-        raise Refusal('--coverage-per-test cannot be combined with --gdb or --interactive: Meson '
-                      'then writes no log that names the tests')
+    if measurement.per_test and {"--gdb", "--interactive"} & set(told.meson):
+        raise Refusal(
+            "--coverage-per-test cannot be combined with --gdb or --interactive: Meson "
+            "then writes no log that names the tests"
+        )
     if measurement.per_test and told.wrapper:
-        raise Refusal('--coverage-per-test cannot be combined with --wrapper: only `meson test '
-                      '--coverage` supports both (tally-meson enable)')
+        raise Refusal(
+            "--coverage-per-test cannot be combined with --wrapper: only `meson test "
+            "--coverage` supports both (tally-meson enable)"
+        )
 
 
 def _is_built(build: BuildDir, told: told_apart.Words) -> bool:
-    target = 'meson-benchmark-prereq' if told.benchmark else 'meson-test-prereq'
-    return subprocess.run([*ninja(), '-C', build.path, target], check=False).returncode == 0
+    target = "meson-benchmark-prereq" if told.benchmark else "meson-test-prereq"
+    return subprocess.run([*ninja(), "-C", build.path, target], check=False).returncode == 0
 
 
 # Meson prints this line if --wrapper is given and the test setup has an exe_wrapper.
-_CONFLICT = b'Conflict: both test setup and command line specify an exe wrapper.'
+_CONFLICT = b"Conflict: both test setup and command line specify an exe wrapper."
 
 
 def _pass_on(errors: T.Optional[T.IO[bytes]], refused: threading.Event) -> None:
@@ -124,9 +137,11 @@ def _run(words: T.List[str], *, only_wrapper: bool = False) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     if refused.is_set():
-        raise Refusal('--coverage-per-test cannot be combined with a test setup that has an '
-                      'exe_wrapper: only `meson test --coverage` supports both (tally-meson '
-                      'enable)')
+        raise Refusal(
+            "--coverage-per-test cannot be combined with a test setup that has an "
+            "exe_wrapper: only `meson test --coverage` supports both (tally-meson "
+            "enable)"
+        )
     return 128 - status if status < 0 else status
 
 
@@ -134,7 +149,7 @@ def _logs(build: BuildDir) -> T.Dict[str, int]:
     """Returns the JSON logs in meson-logs as {path: time of last change in ns}. The name of the
     tests' log depends on Meson's options."""
     out = {}
-    for path in glob.glob(os.path.join(glob.escape(build.logs), '*.json')):
+    for path in glob.glob(os.path.join(glob.escape(build.logs), "*.json")):
         try:
             out[path] = os.stat(path).st_mtime_ns
         except OSError:
@@ -152,7 +167,7 @@ def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
     if log is None:
         return []
     try:
-        with open(log, encoding='utf-8', errors='replace') as file:
+        with open(log, encoding="utf-8", errors="replace") as file:
             lines = [line for line in file if line.strip()]
     except OSError:
         return []
@@ -161,18 +176,25 @@ def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
         try:
             entries.append(json.loads(line))
         except ValueError:
-            say(f'{log}: a damaged line is ignored, and its test is not known')
-    return [(Ran(str(entry.get('name')), str(entry.get('result')),
-                 int(entry.get('returncode') or 0)),
-             entry.get('command') or [], float(entry.get('starttime') or 0)) for entry in entries]
+            say(f"{log}: a damaged line is ignored, and its test is not known")
+    return [
+        (
+            Ran(
+                str(entry.get("name")), str(entry.get("result")), int(entry.get("returncode") or 0)
+            ),
+            entry.get("command") or [],
+            float(entry.get("starttime") or 0),
+        )
+        for entry in entries
+    ]
 
 
 def report(words: T.Sequence[str]) -> int:
     """Prints the table of the counters on disk."""
     told = told_apart.split(words)
     if told is None:
-        raise Refusal('-C: expected a build directory')
-    own = parser('report', '[-C BUILD] [flags below]...', reporting_only=True)
+        raise Refusal("-C: expected a build directory")
+    own = parser("report", "[-C BUILD] [flags below]...", reporting_only=True)
     if told.help:
         own.print_help()
         return 0
@@ -180,7 +202,7 @@ def report(words: T.Sequence[str]) -> int:
     build = BuildDir(told.build)
     refuse_stale(build)
     if settings.are_missing(build):
-        raise Refusal(f'{lending.WHY}: tally-meson test -C {build.path} configures it again')
+        raise Refusal(f"{lending.WHY}: tally-meson test -C {build.path} configures it again")
     measurement = Measurement(build, flags, os.getcwd())
     settings.refuse_unknown_subprojects(build)
     return measurement.finish(0)

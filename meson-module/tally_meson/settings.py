@@ -22,26 +22,27 @@ if T.TYPE_CHECKING:
 
 # The default file of each report format, relative to meson-logs.
 _DEFAULT_FILES = {
-    'callgrind': 'coverage.callgrind',
-    'cobertura': 'coverage.xml',
-    'gcovr': 'coverage.gcovr.json',
-    'github': 'coverage.github.txt',
-    'html': 'coverage',
-    'lcov': 'coverage.info',
-    'markdown': 'coverage.md',
-    'sonarqube': 'coverage.sonarqube.xml',
-    'text': 'coverage.txt',
+    "callgrind": "coverage.callgrind",
+    "cobertura": "coverage.xml",
+    "gcovr": "coverage.gcovr.json",
+    "github": "coverage.github.txt",
+    "html": "coverage",
+    "lcov": "coverage.info",
+    "markdown": "coverage.md",
+    "sonarqube": "coverage.sonarqube.xml",
+    "text": "coverage.txt",
 }
 
 # Matches import('tally') in a meson.build, but not in a comment.
 _IMPORT = re.compile(r"^[^#\n]*\bimport\s*\(\s*'tally'", re.MULTILINE)
 
-_LISTS = ('exclude', 'filter', 'include_subprojects', 'reports')
-_PERCENTAGES = ('fail_under', 'fail_under_branch')
-_BOOLEANS = ('native', 'per_test')
+_LISTS = ("exclude", "filter", "include_subprojects", "reports")
+_PERCENTAGES = ("fail_under", "fail_under_branch")
+_BOOLEANS = ("native", "per_test")
 KEYWORDS = (*_LISTS, *_PERCENTAGES, *_BOOLEANS)
 
 if sys.version_info >= (3, 8):
+
     class Settings(T.TypedDict, total=False):
         """The keyword arguments of configure(), after they were checked."""
 
@@ -53,12 +54,13 @@ if sys.version_info >= (3, 8):
         fail_under_branch: str
         native: bool
         per_test: bool
+
 else:
     Settings = T.Dict[str, T.Any]
 
 
 def _is_report(word: str) -> bool:
-    name, colon, path = word.partition(':')
+    name, colon, path = word.partition(":")
     return name in _DEFAULT_FILES and bool(path or not colon)
 
 
@@ -69,20 +71,25 @@ def checked(keywords: T.Mapping[str, T.Any]) -> Settings:
     for name, value in keywords.items():
         if name in _LISTS:
             out[name] = value if isinstance(value, list) else [value]
-            good, wanted = all(isinstance(each, str) for each in out[name]), \
-                'a string or a list of strings'
-            if good and name == 'reports':
+            good, wanted = (
+                all(isinstance(each, str) for each in out[name]),
+                "a string or a list of strings",
+            )
+            if good and name == "reports":
                 good = all(_is_report(word) for word in out[name])
                 wanted = f'FMT or FMT:FILE, where FMT is one of {", ".join(_DEFAULT_FILES)}'
         elif name in _PERCENTAGES:
             # Meson has no fractional numbers, so a fraction is given as a string such as '79.5'.
             out[name] = str(value)
-            good = not isinstance(value, bool) and isinstance(value, (int, str)) and \
-                bool(re.match(r'^(100(\.0*)?|\d\d?(\.\d*)?)$', out[name]))
-            wanted = 'a number from 0 to 100'
+            good = (
+                not isinstance(value, bool)
+                and isinstance(value, (int, str))
+                and bool(re.match(r"^(100(\.0*)?|\d\d?(\.\d*)?)$", out[name]))
+            )
+            wanted = "a number from 0 to 100"
         elif name in _BOOLEANS:
             out[name] = value
-            good, wanted = isinstance(value, bool), 'a boolean'
+            good, wanted = isinstance(value, bool), "a boolean"
         else:
             raise TypeError(f'unknown keyword argument "{name}" (there are: {", ".join(KEYWORDS)})')
         if not good:
@@ -91,23 +98,23 @@ def checked(keywords: T.Mapping[str, T.Any]) -> Settings:
 
 
 def path_in(build: str) -> str:
-    return os.path.join(build, 'meson-private', 'tally-coverage.json')
+    return os.path.join(build, "meson-private", "tally-coverage.json")
 
 
 def store(path: str, settings: Settings) -> None:
-    part = path + '~'
-    with open(part, 'w', encoding='utf-8') as file:
+    part = path + "~"
+    with open(part, "w", encoding="utf-8") as file:
         json.dump(settings, file, indent=1, sort_keys=True)
     os.replace(part, path)
 
 
 def _mark_in(build: str) -> str:
-    return os.path.join(build, 'meson-private', 'tally-coverage.imported')
+    return os.path.join(build, "meson-private", "tally-coverage.imported")
 
 
 def mark(build: str) -> None:
     """Records that this configuration imported the module, or could have but did not."""
-    with open(_mark_in(build), 'w', encoding='utf-8'):
+    with open(_mark_in(build), "w", encoding="utf-8"):
         pass
 
 
@@ -120,8 +127,9 @@ def _is_of_last_configuration(path: str, build: BuildDir) -> bool:
 
 def are_missing(build: BuildDir) -> bool:
     """Reports whether the project imports the module, but was last configured without it."""
-    return not _is_of_last_configuration(_mark_in(build.path), build) and \
-        any(_IMPORT.search(text) for text in build.own_build_files())
+    return not _is_of_last_configuration(_mark_in(build.path), build) and any(
+        _IMPORT.search(text) for text in build.own_build_files()
+    )
 
 
 def stored(build: BuildDir) -> Settings:
@@ -130,34 +138,39 @@ def stored(build: BuildDir) -> Settings:
     try:
         if not _is_of_last_configuration(path, build):
             return {}
-        with open(path, encoding='utf-8') as file:
+        with open(path, encoding="utf-8") as file:
             return checked(json.load(file))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise Refusal(f'{path}: {error}: configure again '
-                      f'(meson setup --reconfigure {build.path})') from None
+        raise Refusal(
+            f"{path}: {error}: configure again " f"(meson setup --reconfigure {build.path})"
+        ) from None
 
 
 def refuse_unknown_subprojects(build: BuildDir) -> None:
     """Raises Refusal if include_subprojects has an unknown name. Call this after the rebuild, which
     may have stored corrected settings."""
-    for name in stored(build).get('include_subprojects', []):
+    for name in stored(build).get("include_subprojects", []):
         if not build.knows_subproject(name):
-            there = ', '.join(build.subprojects()) or 'none'
-            raise Refusal(f"include_subprojects: there is no subproject '{name}' (there are: "
-                          f'{there})')
+            there = ", ".join(build.subprojects()) or "none"
+            raise Refusal(
+                f"include_subprojects: there is no subproject '{name}' (there are: " f"{there})"
+            )
 
 
 def report_word(word: str, folder: str, build: BuildDir) -> str:
     """Returns FMT:FILE with the absolute path of FILE; `folder` is what FILE is relative to."""
-    name, colon, path = word.partition(':')
-    if path == '-':
+    name, colon, path = word.partition(":")
+    if path == "-":
         return word
     if colon:
-        return f'{name}:{os.path.join(folder, path)}' if path else word
-    return f'{name}:{os.path.join(build.logs, _DEFAULT_FILES[name])}' \
-        if name in _DEFAULT_FILES else word
+        return f"{name}:{os.path.join(folder, path)}" if path else word
+    return (
+        f"{name}:{os.path.join(build.logs, _DEFAULT_FILES[name])}"
+        if name in _DEFAULT_FILES
+        else word
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,12 +194,13 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
     """Returns the parameters. For a single value the flag takes precedence over configure(), and
     configure() over gcovr's file; lists are joined. Paths in flags are relative to `typed_in`."""
     own, gcovr = stored(build), gcovr_config.read(build.source)
-    chosen = [*flags.filter, *own.get('filter', []), *gcovr.filter]
-    exclude = [*flags.exclude, *own.get('exclude', []), *gcovr.exclude]
+    chosen = [*flags.filter, *own.get("filter", []), *gcovr.filter]
+    exclude = [*flags.exclude, *own.get("exclude", []), *gcovr.exclude]
     if not chosen:  # a filter also selects files that are left out by default
-        exclude += left_out_by_default(build, own.get('include_subprojects', []))
-    reports = [report_word(word, typed_in, build) for word in flags.report] + \
-        [report_word(word, build.path, build) for word in own.get('reports', [])]
+        exclude += left_out_by_default(build, own.get("include_subprojects", []))
+    reports = [report_word(word, typed_in, build) for word in flags.report] + [
+        report_word(word, build.path, build) for word in own.get("reports", [])
+    ]
 
     def single(name: str) -> T.Optional[str]:
         for value in (getattr(flags, name), own.get(name), getattr(gcovr, name)):
@@ -194,29 +208,37 @@ def plan(build: BuildDir, flags: Flags, typed_in: str) -> Plan:
                 return str(value)
         return None
 
-    native = own.get('native', True) and not flags.no_native
-    return Plan(tuple(dict.fromkeys(reports)), tuple(chosen), tuple(exclude),
-                single('fail_under'), single('fail_under_branch'),
-                tuple(_substitute(word, typed_in) for word in flags.substitute),
-                () if native else
-                tuple(f'^{re.escape(folder)}/' for folder in build.native_object_folders()),
-                flags.limit, flags.sort, flags.diff,
-                flags.per_test or own.get('per_test', False))
+    native = own.get("native", True) and not flags.no_native
+    return Plan(
+        tuple(dict.fromkeys(reports)),
+        tuple(chosen),
+        tuple(exclude),
+        single("fail_under"),
+        single("fail_under_branch"),
+        tuple(_substitute(word, typed_in) for word in flags.substitute),
+        ()
+        if native
+        else tuple(f"^{re.escape(folder)}/" for folder in build.native_object_folders()),
+        flags.limit,
+        flags.sort,
+        flags.diff,
+        flags.per_test or own.get("per_test", False),
+    )
 
 
 def _substitute(word: str, folder: str) -> str:
     """Returns FROM=TO with the absolute path of TO, which is relative to `folder`."""
-    name, equals, path = word.partition('=')
-    return f'{name}={os.path.join(folder, path)}' if equals and path else word
+    name, equals, path = word.partition("=")
+    return f"{name}={os.path.join(folder, path)}" if equals and path else word
 
 
 def left_out_by_default(build: BuildDir, include_subprojects: T.Iterable[str]) -> T.List[str]:
     """Returns patterns for subprojects that do not count and for generated files. Generated files
     need a pattern only if the build directory is below the source root."""
     folders = [re.escape(build.folder_of_subproject(name)) for name in include_subprojects]
-    but = f'(?!(?:{"|".join(folders)})/)' if folders else ''
-    out = [f'^{re.escape(build.subproject_folder())}/{but}']
+    but = f'(?!(?:{"|".join(folders)})/)' if folders else ""
+    out = [f"^{re.escape(build.subproject_folder())}/{but}"]
     inside = os.path.relpath(build.path, build.source)
-    if inside != '.' and inside.split(os.sep)[0] != '..':
-        out.append(f'^{re.escape(inside)}/')
+    if inside != "." and inside.split(os.sep)[0] != "..":
+        out.append(f"^{re.escape(inside)}/")
     return out

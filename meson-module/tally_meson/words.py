@@ -43,20 +43,25 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
     """
     ours: T.List[str] = []
     rest: T.List[str] = []
-    build = '.'
-    seen = {'no_rebuild': False, 'list_only': False, 'benchmark': False, 'wrapper': False,
-            'help': False}
+    build = "."
+    seen = {
+        "no_rebuild": False,
+        "list_only": False,
+        "benchmark": False,
+        "wrapper": False,
+        "help": False,
+    }
     at = 0
     while at < len(words):
         word = words[at]
         at += 1
-        follows = at < len(words) and not words[at].startswith('-')
-        name = word.partition('=')[0]
-        joined = re.match(r'-([vq]+)(C)$', word)
-        if word == '--':
-            rest += words[at - 1:]
+        follows = at < len(words) and not words[at].startswith("-")
+        name = word.partition("=")[0]
+        joined = re.match(r"-([vq]+)(C)$", word)
+        if word == "--":
+            rest += words[at - 1 :]
             break
-        if word == '-C':
+        if word == "-C":
             if not follows:
                 return None
             build = words[at]
@@ -67,20 +72,20 @@ def split(words: T.Sequence[str]) -> T.Optional[Words]:
                 return None
             build = words[at]
             at += 1
-        elif word.startswith('-C'):
-            build = word[3:] if word.startswith('-C=') else word[2:]
-        elif name.startswith('--c'):
+        elif word.startswith("-C"):
+            build = word[3:] if word.startswith("-C=") else word[2:]
+        elif name.startswith("--c"):
             ours.append(word)
-            if '=' not in word and follows and _takes_value(name) != 'switch':
+            if "=" not in word and follows and _takes_value(name) != "switch":
                 ours.append(words[at])
                 at += 1
-        elif _abbreviates(word, '--no-rebuild', '--no-r'):
-            seen['no_rebuild'] = True
-        elif word in ('-h', '--help'):
-            seen['help'] = True
+        elif _abbreviates(word, "--no-rebuild", "--no-r"):
+            seen["no_rebuild"] = True
+        elif word in ("-h", "--help"):
+            seen["help"] = True
         else:
-            seen['list_only'] |= _abbreviates(word, '--list', '--li')
-            seen['benchmark'] |= _abbreviates(word, '--benchmark', '--b')
-            seen['wrapper'] |= _abbreviates(name, '--wrapper', '--w')
+            seen["list_only"] |= _abbreviates(word, "--list", "--li")
+            seen["benchmark"] |= _abbreviates(word, "--benchmark", "--b")
+            seen["wrapper"] |= _abbreviates(name, "--wrapper", "--w")
             rest.append(word)
     return Words(ours, rest, build, **seen)

@@ -23,14 +23,14 @@ if T.TYPE_CHECKING:
     from .measurement import Ran
     from .per_test import Trees
 
-_MESONS_OWN = ('--gtest_output=',)  # options that Meson adds to the command but omits in its log
-_CLAIM = '.claim'  # FOLDER/N.claim: number N is in use; the file holds the command
+_MESONS_OWN = ("--gtest_output=",)  # options that Meson adds to the command but omits in its log
+_CLAIM = ".claim"  # FOLDER/N.claim: number N is in use; the file holds the command
 
 
 def wrapper(trees: Trees) -> str:
     """Returns the value for `meson test --wrapper`."""
-    words = [sys.executable, os.path.abspath(__file__), trees.folder, *trees.harvest_words(), '--']
-    return ' '.join(map(shlex.quote, words))
+    words = [sys.executable, os.path.abspath(__file__), trees.folder, *trees.harvest_words(), "--"]
+    return " ".join(map(shlex.quote, words))
 
 
 def tell(trees: Trees, tests: T.Sequence[T.Tuple[Ran, T.Sequence[str], float]]) -> T.List[str]:
@@ -40,24 +40,25 @@ def tell(trees: Trees, tests: T.Sequence[T.Tuple[Ran, T.Sequence[str], float]]) 
     for name in os.listdir(trees.folder):
         if name.endswith(_CLAIM):
             path = os.path.join(trees.folder, name)
-            number = int(name[:-len(_CLAIM)])
+            number = int(name[: -len(_CLAIM)])
             trees.reserve([number])
             try:
-                with open(path, encoding='utf-8') as file:
+                with open(path, encoding="utf-8") as file:
                     claim = json.load(file)
             except ValueError:
                 continue  # the disk was full
             finally:
                 os.remove(path)
-            claims.append((claim['time'], number, claim['command']))
+            claims.append((claim["time"], number, claim["command"]))
     claims.sort()
     names: T.Dict[T.Tuple[str, ...], T.Set[str]] = {}
     for test, command, _ in sorted(tests, key=lambda each: each[2]):
         if not command:
             continue
         names.setdefault(tuple(command), set()).add(test.name)
-        claim = next((each for each in claims if _is_of(each[2], command, ())), None) or \
-            next((each for each in claims if _is_of(each[2], command, _MESONS_OWN)), None)
+        claim = next((each for each in claims if _is_of(each[2], command, ())), None) or next(
+            (each for each in claims if _is_of(each[2], command, _MESONS_OWN)), None
+        )
         if claim:
             claims.remove(claim)
         trees.ended(claim[1] if claim else trees.next(), test)
@@ -65,9 +66,10 @@ def tell(trees: Trees, tests: T.Sequence[T.Tuple[Ran, T.Sequence[str], float]]) 
 
 
 def _is_of(argv: T.Sequence[str], command: T.Sequence[str], more: T.Tuple[str, ...]) -> bool:
-    rest = argv[len(command):]
-    return list(argv[:len(command)]) == list(command) and \
-        all(bool(more) and word.startswith(more) for word in rest)
+    rest = argv[len(command) :]
+    return list(argv[: len(command)]) == list(command) and all(
+        bool(more) and word.startswith(more) for word in rest
+    )
 
 
 def _claimed(folder: str, command: T.List[str]) -> str:
@@ -76,33 +78,35 @@ def _claimed(folder: str, command: T.List[str]) -> str:
     while True:
         path = os.path.join(folder, str(number))
         try:
-            with open(path + _CLAIM, 'x', encoding='utf-8') as file:
-                json.dump({'command': command, 'time': time.time()}, file)
+            with open(path + _CLAIM, "x", encoding="utf-8") as file:
+                json.dump({"command": command, "time": time.time()}, file)
             return path
         except FileExistsError:
             number += 1
         except OSError as error:  # the test runs nevertheless, and has no data
-            print(f'tally: {path}: {error.strerror}', file=sys.stderr)
+            print(f"tally: {path}: {error.strerror}", file=sys.stderr)
             return path
 
 
 def main() -> int:
     folder, *words = sys.argv[1:]
-    harvest, command = words[:words.index('--')], words[words.index('--') + 1:]
+    harvest, command = words[: words.index("--")], words[words.index("--") + 1 :]
     tree = _claimed(folder, [sys.executable, *sys.argv])
     # A signal that ends the test also reaches this process, which must wait until the test has
     # written its counters.
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, lambda *_: None)
     try:
-        status = subprocess.run(command, env={**os.environ, 'GCOV_PREFIX': tree},
-                                check=False).returncode
+        status = subprocess.run(
+            command, env={**os.environ, "GCOV_PREFIX": tree}, check=False
+        ).returncode
     except OSError as error:
-        print(f'{command[0]}: {error.strerror}', file=sys.stderr)
+        print(f"{command[0]}: {error.strerror}", file=sys.stderr)
         return 127
     subprocess.run([*harvest, tree], check=False, stdin=subprocess.DEVNULL)
     if status < 0:  # end in the same way so that Meson sees it, but without a second core file
         import resource
+
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with contextlib.suppress(OSError):  # SIGKILL has no handler
             signal.signal(-status, signal.SIG_DFL)
@@ -110,5 +114,5 @@ def main() -> int:
     return status
 
 
-if __name__ == '__main__':
+if __name__ == "__main__":
     sys.exit(main())

@@ -13,9 +13,13 @@ from dataclasses import dataclass
 Type = tuple
 
 _INTEGERS = {
-    "bool": ("int", 1, False), "_Bool": ("int", 1, False),
-    "signed char": ("int", 1, True), "unsigned char": ("int", 1, False),
-    "short": ("int", 2, True), "int": ("int", 4, True), "unsigned": ("int", 4, False),
+    "bool": ("int", 1, False),
+    "_Bool": ("int", 1, False),
+    "signed char": ("int", 1, True),
+    "unsigned char": ("int", 1, False),
+    "short": ("int", 2, True),
+    "int": ("int", 4, True),
+    "unsigned": ("int", 4, False),
     "unsigned int": ("int", 4, False),
     "long": ("int", ctypes.sizeof(ctypes.c_long), True),
     "unsigned long": ("int", ctypes.sizeof(ctypes.c_long), False),
@@ -25,8 +29,13 @@ _INTEGERS = {
     **{f"int{bits}_t": ("int", bits // 8, True) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}_t": ("int", bits // 8, False) for bits in (8, 16, 32, 64)},
 }
-_SCALARS = {**_INTEGERS, "void": ("void",), "char": ("char",), "double": ("float", 8),
-            "float": ("float", 4)}
+_SCALARS = {
+    **_INTEGERS,
+    "void": ("void",),
+    "char": ("char",),
+    "double": ("float", 8),
+    "float": ("float", 4),
+}
 
 
 @dataclass(frozen=True)
@@ -46,8 +55,12 @@ class CHeader:
 def parse_header(text: str) -> CHeader:
     """Parses a header. Raises ValueError for what it cannot read: nothing is skipped."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
-    constants = {match[1]: int(match[2], 0) for match in re.finditer(
-        r"^#define[ \t]+(\w+)(?:[ \t]|\\\n)+(\w+)[ \t]*$", text, re.MULTILINE)}
+    constants = {
+        match[1]: int(match[2], 0)
+        for match in re.finditer(
+            r"^#define[ \t]+(\w+)(?:[ \t]|\\\n)+(\w+)[ \t]*$", text, re.MULTILINE
+        )
+    }
     text = re.sub(r"^\s*#(?:[^\n]*\\\n)*[^\n]*$", "", text, flags=re.MULTILINE)
     functions: dict[str, CFunction] = {}
     for match in re.finditer(r"\bTALLY_API\b([^;{]*)[;{]", text):
@@ -55,14 +68,17 @@ def parse_header(text: str) -> CHeader:
         if function.name in functions:
             raise ValueError(f"{function.name} is declared twice")
         functions[function.name] = function
-    undecorated = re.search(r"^(?!TALLY_API)[^\n;{}]*\btally_\w+\s*\([^;]*\)\s*;", text,
-                            re.MULTILINE)
+    undecorated = re.search(
+        r"^(?!TALLY_API)[^\n;{}]*\btally_\w+\s*\([^;]*\)\s*;", text, re.MULTILINE
+    )
     if undecorated and "TALLY_API" not in undecorated[0]:
-        before = text[:undecorated.start()].rstrip()
+        before = text[: undecorated.start()].rstrip()
         if before.endswith((";", "}", "{")) or not before:
             raise ValueError(f"declared without TALLY_API: {' '.join(undecorated[0].split())}")
-    structs = {match[1]: tuple(_field(field) for field in match[2].split(";") if field.strip())
-               for match in re.finditer(r"\bstruct (\w+) \{([^{}]*)\}", text)}
+    structs = {
+        match[1]: tuple(_field(field) for field in match[2].split(";") if field.strip())
+        for match in re.finditer(r"\bstruct (\w+) \{([^{}]*)\}", text)
+    }
     for match in re.finditer(r"\benum (?:\w+ )?\{([^{}]*)\}", text):
         for entry in filter(None, (each.strip() for each in match[1].split(","))):
             value = re.fullmatch(r"(\w+)\s*=\s*(\d+|0[xX][0-9a-fA-F]+)", entry)
@@ -77,8 +93,11 @@ def _function(declaration: str) -> CFunction:
     if not match:
         raise ValueError(f"not a function in this header's style: {declaration}")
     result, name, arguments = match[1], match[2], match[3].strip()
-    types = () if arguments in ("", "void") else tuple(
-        _named(argument)[1] for argument in arguments.split(","))
+    types = (
+        ()
+        if arguments in ("", "void")
+        else tuple(_named(argument)[1] for argument in arguments.split(","))
+    )
     return CFunction(name, types, _type(result))
 
 
@@ -157,8 +176,11 @@ def disagreement(kind: Type, python: object, structs: dict) -> str | None:
 def _struct_disagreement(name: str, python: type, structs: dict) -> str | None:
     fields = structs.get(name)
     if fields is None:  # opaque: Python must not define its fields
-        return f"{name} is opaque, {python.__name__} has fields" \
-            if getattr(python, "_fields_", None) else None
+        return (
+            f"{name} is opaque, {python.__name__} has fields"
+            if getattr(python, "_fields_", None)
+            else None
+        )
     theirs = list(getattr(python, "_fields_", ()))
     if [field[0] for field in theirs] != [field[0] for field in fields]:
         return f"fields of {name}: {[f[0] for f in fields]}, not {[f[0] for f in theirs]}"
@@ -174,5 +196,10 @@ def describe(kind: Type) -> str:
         return f"{describe(kind[1])} *"
     if kind[0] == "int":
         return f"{'' if kind[2] else 'u'}int{kind[1] * 8}_t"
-    return kind[1] if kind[0] == "struct" else kind[0] if kind[0] != "float" else \
-        {8: "double", 4: "float"}[kind[1]]
+    return (
+        kind[1]
+        if kind[0] == "struct"
+        else kind[0]
+        if kind[0] != "float"
+        else {8: "double", 4: "float"}[kind[1]]
+    )

@@ -18,14 +18,17 @@ from support.programs import SOURCE_ROOT
 from support.skips import need_tools, run_unittests
 
 CONSUMER = SOURCE_ROOT / "tests/abi/consumer"
-VERSION = next(line.split('"')[1] for line in open(SOURCE_ROOT / "lib/include/tally/version.h",
-                                                   encoding="utf-8")
-               if line.startswith("#define TALLY_VERSION "))
+VERSION = next(
+    line.split('"')[1]
+    for line in open(SOURCE_ROOT / "lib/include/tally/version.h", encoding="utf-8")
+    if line.startswith("#define TALLY_VERSION ")
+)
 
 
 def run(argv: list, **options: object) -> str:
-    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, **options)
+    done = subprocess.run(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
+    )
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(argv)}: status {done.returncode}\n{done.stdout}")
     return done.stdout
@@ -53,19 +56,43 @@ class ConsumerTest(unittest.TestCase):
         flags = run([*query, "--cflags", "--libs", "tally"], env=environment).split()
         self.assertIn("-ltally", flags)
         environment["LD_LIBRARY_PATH"] = str(pkgconfig.parent.parent)
-        for compiler, source, output in (("cc", "consumer.c", VERSION),
-                                         ("c++", "consumer.cpp", "42")):
+        for compiler, source, output in (
+            ("cc", "consumer.c", VERSION),
+            ("c++", "consumer.cpp", "42"),
+        ):
             with self.subTest(source=source):
                 standard = "-std=c11" if source.endswith(".c") else "-std=c++20"
                 program = self.folder / source.replace(".", "-")
-                run([compiler, standard, "-Wall", "-Wextra", "-Werror", "-o", str(program),
-                     str(CONSUMER / source), *flags])
+                run(
+                    [
+                        compiler,
+                        standard,
+                        "-Wall",
+                        "-Wextra",
+                        "-Werror",
+                        "-o",
+                        str(program),
+                        str(CONSUMER / source),
+                        *flags,
+                    ]
+                )
                 self.assertEqual(run([str(program)], env=environment).strip(), output)
         flags = run([*query, "--cflags", "--libs", "tally-mon"], env=environment).split()
         self.assertEqual([flag for flag in flags if flag.startswith("-l")], ["-ltally-mon"])
         program = self.folder / "consumer-mon"
-        run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-o", str(program),
-             str(CONSUMER / "consumer_mon.c"), *flags])
+        run(
+            [
+                "cc",
+                "-std=c11",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                "-o",
+                str(program),
+                str(CONSUMER / "consumer_mon.c"),
+                *flags,
+            ]
+        )
         self.assertEqual(run([str(program)], env=environment).strip(), "accepted")
 
     def install(self, build: str) -> Path:
@@ -88,12 +115,24 @@ class ConsumerTest(unittest.TestCase):
         (project / "subprojects").mkdir(exist_ok=True)
         if not (project / "subprojects/tally").exists():
             (project / "subprojects/tally").symlink_to(SOURCE_ROOT, target_is_directory=True)
-        run(["meson", "setup", str(build), str(project), "--force-fallback-for=tally",
-             "-Dbuildtype=plain",  # the fastest to compile
-             "-Dtally:tests=disabled"])
+        run(
+            [
+                "meson",
+                "setup",
+                str(build),
+                str(project),
+                "--force-fallback-for=tally",
+                "-Dbuildtype=plain",  # the fastest to compile
+                "-Dtally:tests=disabled",
+            ]
+        )
         # Build only what the consumers need: a subproject's own programs are not required.
         run(["ninja", "-C", str(build), "consumer-c", "consumer-cpp", "consumer-mon"])
-        for name, output in (("consumer-c", VERSION), ("consumer-cpp", "42"), ("consumer-mon", "accepted")):
+        for name, output in (
+            ("consumer-c", VERSION),
+            ("consumer-cpp", "42"),
+            ("consumer-mon", "accepted"),
+        ):
             self.assertEqual(run([str(build / name)]).strip(), output)
 
 

@@ -57,8 +57,11 @@ class Thing(ctypes.Structure):
 P = ctypes.POINTER
 TOY_TABLE = [
     ("tally_abi", [], ctypes.c_uint32),
-    ("tally_thing_new", [ctypes.c_char_p, P(ctypes.c_char_p), ctypes.c_size_t, P(P(Thing))],
-     ctypes.c_void_p),
+    (
+        "tally_thing_new",
+        [ctypes.c_char_p, P(ctypes.c_char_p), ctypes.c_size_t, P(P(Thing))],
+        ctypes.c_void_p,
+    ),
     ("tally_thing_push", [ctypes.c_void_p, P(Event), ctypes.c_double], None),
     ("tally_thing_counts", [P(Thing), ctypes.c_int64], P(ctypes.c_uint64)),
 ]
@@ -77,8 +80,10 @@ def differences(header: CHeader, table: list) -> list:
         if len(arguments) != len(function.arguments):
             found.append(f"{name} takes {len(function.arguments)} arguments, not {len(arguments)}")
             continue
-        pairs = [(f"argument {i + 1}", *pair)
-                 for i, pair in enumerate(zip(function.arguments, arguments))]
+        pairs = [
+            (f"argument {i + 1}", *pair)
+            for i, pair in enumerate(zip(function.arguments, arguments))
+        ]
         for what, kind, python in pairs + [("result", function.result, result)]:
             wrong = disagreement(kind, python, header.structs)
             if wrong:
@@ -87,12 +92,18 @@ def differences(header: CHeader, table: list) -> list:
 
 
 def constant_differences(header: CHeader, module: object) -> list:
-    theirs = {name.removeprefix("TALLY_"): value for name, value in header.constants.items()
-              if name.removeprefix("TALLY_").startswith(KINDS)}
+    theirs = {
+        name.removeprefix("TALLY_"): value
+        for name, value in header.constants.items()
+        if name.removeprefix("TALLY_").startswith(KINDS)
+    }
     ours = {name: value for name, value in vars(module).items() if name.startswith(KINDS)}
-    return [f"{name} is {theirs.get(name, 'not there')} in the header, "
-            f"{ours.get(name, 'not there')} in the table"
-            for name in sorted(theirs.keys() | ours.keys()) if theirs.get(name) != ours.get(name)]
+    return [
+        f"{name} is {theirs.get(name, 'not there')} in the header, "
+        f"{ours.get(name, 'not there')} in the table"
+        for name in sorted(theirs.keys() | ours.keys())
+        if theirs.get(name) != ours.get(name)
+    ]
 
 
 def load_module() -> object:
@@ -106,8 +117,9 @@ class CtypesTableTest(unittest.TestCase):
     def test_the_table(self) -> None:
         if not TABLE.exists():
             self.skipTest("there is no tally_gdb/_abi.py yet")
-        found = differences(parse_header(HEADER.read_text(encoding="utf-8")),
-                            load_module().FUNCTIONS)
+        found = differences(
+            parse_header(HEADER.read_text(encoding="utf-8")), load_module().FUNCTIONS
+        )
         self.assertFalse(found, "\n" + "\n".join(found))
 
     def test_the_constants(self) -> None:
@@ -122,9 +134,11 @@ class CtypesTableTest(unittest.TestCase):
         header = parse_header(TOY_HEADER)
         right = {"ABI": 1, "EVENT_FIRST": 0, "EVENT_SECOND": 16, "OTHER": 3}
         self.assertEqual(constant_differences(header, SimpleNamespace(**right)), [])
-        for changed, message in (({"EVENT_SECOND": 1}, "EVENT_SECOND is 16 .* 1 in the table"),
-                                 ({"EVENT_THIRD": 2}, "EVENT_THIRD is not there in the header"),
-                                 ({"ABI": 2}, "ABI is 1 .* 2 in the table")):
+        for changed, message in (
+            ({"EVENT_SECOND": 1}, "EVENT_SECOND is 16 .* 1 in the table"),
+            ({"EVENT_THIRD": 2}, "EVENT_THIRD is not there in the header"),
+            ({"ABI": 2}, "ABI is 1 .* 2 in the table"),
+        ):
             with self.subTest(changed=changed):
                 found = constant_differences(header, SimpleNamespace(**{**right, **changed}))
                 self.assertEqual(len(found), 1, found)
@@ -143,33 +157,66 @@ class CtypesTableTest(unittest.TestCase):
 
     def test_wrong_tables(self) -> None:
         header = parse_header(TOY_HEADER)
-        wrong_event = type("WrongEvent", (ctypes.Structure,), {
-            "_fields_": [("size", ctypes.c_uint64), ("text", ctypes.c_char_p)]})
+        wrong_event = type(
+            "WrongEvent",
+            (ctypes.Structure,),
+            {"_fields_": [("size", ctypes.c_uint64), ("text", ctypes.c_char_p)]},
+        )
         for row, changed, message in (
-                (0, ("tally_abi", [], ctypes.c_int), "result: uint32_t is not"),
-                (0, ("tally_abi", [ctypes.c_int], ctypes.c_uint32), "takes 0 arguments, not 1"),
-                (0, ("tally_other", [], ctypes.c_uint32), "not in the header"),
-                (1, ("tally_thing_new", [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t,
-                                         P(ctypes.c_void_p)], ctypes.c_void_p), "argument 2"),
-                (1, ("tally_thing_new", [ctypes.c_char_p, P(ctypes.c_char_p), ctypes.c_uint32,
-                                         P(ctypes.c_void_p)], ctypes.c_void_p), "argument 3"),
-                (2, ("tally_thing_push", [ctypes.c_void_p, P(wrong_event), ctypes.c_double], None),
-                 "tally_event.size"),
-                (2, ("tally_thing_push", [ctypes.c_void_p, P(Event), ctypes.c_float], None),
-                 "argument 3"),
-                (2, ("tally_thing_push", [ctypes.c_void_p, P(Event), ctypes.c_double],
-                     ctypes.c_int), "result: void"),
-                (3, ("tally_thing_counts", [P(Thing), ctypes.c_uint64], P(ctypes.c_uint64)),
-                 "argument 2"),
-                (3, ("tally_thing_counts", [P(Event), ctypes.c_int64], P(ctypes.c_uint64)),
-                 "opaque")):
+            (0, ("tally_abi", [], ctypes.c_int), "result: uint32_t is not"),
+            (0, ("tally_abi", [ctypes.c_int], ctypes.c_uint32), "takes 0 arguments, not 1"),
+            (0, ("tally_other", [], ctypes.c_uint32), "not in the header"),
+            (
+                1,
+                (
+                    "tally_thing_new",
+                    [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t, P(ctypes.c_void_p)],
+                    ctypes.c_void_p,
+                ),
+                "argument 2",
+            ),
+            (
+                1,
+                (
+                    "tally_thing_new",
+                    [ctypes.c_char_p, P(ctypes.c_char_p), ctypes.c_uint32, P(ctypes.c_void_p)],
+                    ctypes.c_void_p,
+                ),
+                "argument 3",
+            ),
+            (
+                2,
+                ("tally_thing_push", [ctypes.c_void_p, P(wrong_event), ctypes.c_double], None),
+                "tally_event.size",
+            ),
+            (
+                2,
+                ("tally_thing_push", [ctypes.c_void_p, P(Event), ctypes.c_float], None),
+                "argument 3",
+            ),
+            (
+                2,
+                ("tally_thing_push", [ctypes.c_void_p, P(Event), ctypes.c_double], ctypes.c_int),
+                "result: void",
+            ),
+            (
+                3,
+                ("tally_thing_counts", [P(Thing), ctypes.c_uint64], P(ctypes.c_uint64)),
+                "argument 2",
+            ),
+            (3, ("tally_thing_counts", [P(Event), ctypes.c_int64], P(ctypes.c_uint64)), "opaque"),
+        ):
             with self.subTest(changed=changed):
-                table = TOY_TABLE[:row] + [changed] + TOY_TABLE[row + 1:]
+                table = TOY_TABLE[:row] + [changed] + TOY_TABLE[row + 1 :]
                 self.assertIn(message, "\n".join(differences(header, table)))
 
     def test_what_the_header_must_not_hold(self) -> None:
-        for bad in ("int tally_without_api(int x);", "TALLY_API int tally_unnamed(int);",
-                    "TALLY_API std::string tally_cpp(void);", "enum tally_bad { TALLY_BAD };"):
+        for bad in (
+            "int tally_without_api(int x);",
+            "TALLY_API int tally_unnamed(int);",
+            "TALLY_API std::string tally_cpp(void);",
+            "enum tally_bad { TALLY_BAD };",
+        ):
             with self.subTest(bad=bad), self.assertRaises(ValueError):
                 parse_header(TOY_HEADER + bad + "\n")
 

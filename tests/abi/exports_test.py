@@ -15,9 +15,11 @@ from support.skips import need_tools, run_unittests
 INCLUDE = SOURCE_ROOT / "lib/include"
 # The first two components of a name in namespace tally, or of a table or thunk of such a type.
 # Instances of std:: templates with Tally's types do not match.
-CPP_NAME = re.compile(r"(?:(?:vtable|VTT|typeinfo|typeinfo name|guard variable) for "
-                      r"|(?:non-virtual|virtual) thunk to |construction vtable for )*"
-                      r"tally::(\w+)(?:\[abi:\w+\])?(?:::([~\w]+))?")
+CPP_NAME = re.compile(
+    r"(?:(?:vtable|VTT|typeinfo|typeinfo name|guard variable) for "
+    r"|(?:non-virtual|virtual) thunk to |construction vtable for )*"
+    r"tally::(\w+)(?:\[abi:\w+\])?(?:::([~\w]+))?"
+)
 # GCC exports a few weak instances of std:: functions that return pointers to our types; a version
 # script cannot tell their names from ours.
 STD_INSTANCE = re.compile(r"tally::[\w:]+\* std::")
@@ -27,12 +29,20 @@ CPP_TEMPLATE = re.compile(r"[\w:<>, *&]+ tally::(\w+)(?:<.*)?()")
 
 def exported(path: str) -> set:
     """Returns the demangled names, without versions."""
-    names = subprocess.run(["nm", "-D", "--defined-only", "--no-demangle", "--format=posix", path],
-                           capture_output=True, text=True, check=True).stdout
-    mangled = [line.split()[0].split("@")[0] for line in names.splitlines()
-               if line and line.split()[1] != "A"]
-    demangled = subprocess.run(["c++filt"], input="\n".join(mangled), capture_output=True,
-                               text=True, check=True).stdout
+    names = subprocess.run(
+        ["nm", "-D", "--defined-only", "--no-demangle", "--format=posix", path],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    mangled = [
+        line.split()[0].split("@")[0]
+        for line in names.splitlines()
+        if line and line.split()[1] != "A"
+    ]
+    demangled = subprocess.run(
+        ["c++filt"], input="\n".join(mangled), capture_output=True, text=True, check=True
+    ).stdout
     return set(demangled.splitlines())
 
 
@@ -44,8 +54,11 @@ def cpp_names(header: str) -> set:
     text = re.sub(r"//[^\n]*", "", header)
     for match in re.finditer(r"^inline constexpr Id (\w+) = ", text, re.MULTILINE):
         names.add(match[1])  # templates of constants
-    for match in re.finditer(r"^( *)(?:class|struct) (TALLY_API )?(\w+)[^;{]*\{"
-                             r"|^( *)TALLY_API ([^;{]*?)(\w+)\(", text, re.MULTILINE):
+    for match in re.finditer(
+        r"^( *)(?:class|struct) (TALLY_API )?(\w+)[^;{]*\{" r"|^( *)TALLY_API ([^;{]*?)(\w+)\(",
+        text,
+        re.MULTILINE,
+    ):
         if match[3]:
             enclosing = match[3] if not match[1] else enclosing
             if match[2]:
@@ -57,8 +70,9 @@ def cpp_names(header: str) -> set:
 
 def differences(names: set, declared: set, cpp: set) -> list:
     foreign = sorted(name for name in names if name not in declared and not is_ours(name, cpp))
-    return [f"exported, but must not be: {name}" for name in foreign] + \
-        [f"in tally.h, but not exported: {name}" for name in sorted(declared - names)]
+    return [f"exported, but must not be: {name}" for name in foreign] + [
+        f"in tally.h, but not exported: {name}" for name in sorted(declared - names)
+    ]
 
 
 def is_ours(name: str, cpp: set) -> bool:
@@ -78,8 +92,12 @@ class ExportsTest(unittest.TestCase):
         if not os.environ.get("TALLY_LIBRARY"):
             self.skipTest("there is no libtally.so yet")
         declared = set(parse_header((INCLUDE / "tally.h").read_text(encoding="utf-8")).functions)
-        cpp = set().union(*(cpp_names(path.read_text(encoding="utf-8"))
-                            for path in (INCLUDE / "tally").glob("*.h")))
+        cpp = set().union(
+            *(
+                cpp_names(path.read_text(encoding="utf-8"))
+                for path in (INCLUDE / "tally").glob("*.h")
+            )
+        )
         found = differences(exported(library()), declared, cpp)
         shown = [line[:160] for line in found[:20]] + [f"{len(found)} in all"]
         self.assertFalse(found, "\n" + "\n".join(shown))
@@ -105,24 +123,37 @@ class ExportsTest(unittest.TestCase):
         """
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "libtoy.so")
-            subprocess.run(["g++", "-shared", "-fPIC", "-O2", "-x", "c++", "-", "-o", path],
-                           input=code, text=True, check=True)
-            cpp = cpp_names("""
+            subprocess.run(
+                ["g++", "-shared", "-fPIC", "-O2", "-x", "c++", "-", "-o", path],
+                input=code,
+                text=True,
+                check=True,
+            )
+            cpp = cpp_names(
+                """
                 struct TALLY_API Thing { virtual ~Thing(); };
                 template <class T>
                 TALLY_API T twice(T x);
                 struct Facts {
                   TALLY_API int first() const;
                 };
-                """.replace("\n" + 16 * " ", "\n"))
+                """.replace(
+                    "\n" + 16 * " ", "\n"
+                )
+            )
             self.assertEqual(cpp, {"Thing", "twice", "Facts::first"})
             found = differences(exported(path), {"tally_abi", "tally_absent"}, cpp)
-        self.assertEqual(found, ["exported, but must not be: f()",
-                                 "exported, but must not be: tally::Facts::second() const",
-                                 "exported, but must not be: tally::internal()",
-                                 "exported, but must not be: tally_undeclared",
-                                 "exported, but must not be: tallying::x",
-                                 "in tally.h, but not exported: tally_absent"])
+        self.assertEqual(
+            found,
+            [
+                "exported, but must not be: f()",
+                "exported, but must not be: tally::Facts::second() const",
+                "exported, but must not be: tally::internal()",
+                "exported, but must not be: tally_undeclared",
+                "exported, but must not be: tallying::x",
+                "in tally.h, but not exported: tally_absent",
+            ],
+        )
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ class HeadersAloneTest(unittest.TestCase):
         everything = "".join(f"#include <{header}>\n" for header in headers())
         texts += [(compiler, "all", everything) for compiler in others]
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            refusals = threads.map(lambda each: self.refusal(each[0], "c++", "c++20", each[2]), texts)
+            refusals = threads.map(
+                lambda each: self.refusal(each[0], "c++", "c++20", each[2]), texts
+            )
             for (compiler, header, _), refusal in zip(texts, refusals):
                 with self.subTest(header=header, compiler=compiler):
                     self.assertEqual(refusal, "")
@@ -52,8 +54,9 @@ class HeadersAloneTest(unittest.TestCase):
             self.skipTest("there is no tally/mon.h yet")
         for first, second in (("tally/mon.h", "unistd.h"), ("unistd.h", "tally/mon.h")):
             for compiler, language, standard in (("gcc", "c", "c11"), ("g++", "c++", "c++20")):
-                self.compile(compiler, language, standard,
-                             f"#include <{first}>\n#include <{second}>\n")
+                self.compile(
+                    compiler, language, standard, f"#include <{first}>\n#include <{second}>\n"
+                )
 
     def test_a_header_that_needs_another_is_found(self) -> None:
         with self.assertRaises(AssertionError):
@@ -72,9 +75,22 @@ class HeadersAloneTest(unittest.TestCase):
             raise AssertionError(refusal)
 
     def refusal(self, compiler: str, language: str, standard: str, text: str) -> str:
-        run = subprocess.run([compiler, "-x", language, f"-std={standard}", *WARNINGS,
-                              "-fsyntax-only", f"-I{INCLUDE}", "-"],
-                             input=text, capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            [
+                compiler,
+                "-x",
+                language,
+                f"-std={standard}",
+                *WARNINGS,
+                "-fsyntax-only",
+                f"-I{INCLUDE}",
+                "-",
+            ],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return "" if run.returncode == 0 else f"{compiler} -std={standard}:\n{text}{run.stderr}"
 
 

@@ -126,8 +126,12 @@ def _in_lib(root: Path) -> Iterator[Violation]:
         name = path.relative_to(root).as_posix()
         own = _layer(lib, path)
         if own not in MAY_INCLUDE:
-            yield Violation(name, 1, "in no directory of MAY_INCLUDE and not in HEADER_LAYERS "
-                                     "(include_directions.py)")
+            yield Violation(
+                name,
+                1,
+                "in no directory of MAY_INCLUDE and not in HEADER_LAYERS "
+                "(include_directions.py)",
+            )
             continue
         for line, quoted, what in _includes(path):
             if _ELFUTILS.match(what) and own != "symbolize":
@@ -182,8 +186,11 @@ def _in_lldb(root: Path) -> Iterator[Violation]:
             own = quoted and ((path.parent / what).is_file() or (folder / what).is_file())
             ours = quoted or what.startswith("tally")
             if ours and not own and what != "tally.h":
-                yield Violation(path.relative_to(root).as_posix(), line,
-                                f"lldb may include tally.h alone, but includes {what}")
+                yield Violation(
+                    path.relative_to(root).as_posix(),
+                    line,
+                    f"lldb may include tally.h alone, but includes {what}",
+                )
 
 
 def _in_gdb(root: Path) -> Iterator[Violation]:
@@ -198,8 +205,9 @@ def _in_gdb(root: Path) -> Iterator[Violation]:
             elif is_abi and top in ("gdb", "tally_gdb") and module != "tally_gdb._paths":
                 yield Violation(name, line, f"_abi.py is below all others, but imports {module}")
             elif len(known) > 2 and top not in known:
-                yield Violation(name, line, f"imports {module}, which is not Python's, GDB's or "
-                                            "tally_gdb's")
+                yield Violation(
+                    name, line, f"imports {module}, which is not Python's, GDB's or " "tally_gdb's"
+                )
 
 
 def _imports(path: Path) -> Iterator[tuple[int, str]]:

@@ -17,7 +17,11 @@ BAD = [
     ("lib/src/support/planted.cpp", "#include <tally/stack_profile.h>", "support includes model"),
     ("lib/src/model/planted.h", "#include <tally/formats.h>", "model includes formats"),
     ("lib/src/collect/planted.cpp", '#include "symbolize/planted.h"', "collect includes symbolize"),
-    ("lib/src/formats/one/read.cpp", '#include "formats/two/planted.h"', "one includes formats/two"),
+    (
+        "lib/src/formats/one/read.cpp",
+        '#include "formats/two/planted.h"',
+        "one includes formats/two",
+    ),
     ("lib/src/formats/one/read.cpp", '#include "../two/planted.h"', "one includes formats/two"),
     ("lib/src/report/planted.cpp", "#include <tally.h>", "report includes capi"),
     ("lib/src/capi/planted.cpp", '#include "cli/planted.h"', "capi includes cli"),
@@ -26,8 +30,11 @@ BAD = [
     ("lib/src/model/planted.cpp", '#  include  "model/absent.h"', "not a file of lib"),
     ("lib/src/planted.cpp", "int x;", "MAY_INCLUDE"),
     ("lib/include/tally/planted.h", "int x;", "HEADER_LAYERS"),
-    ("lib/include/tally/result.h", "#include <tally/strings.h>\n#include <tally/report.h>",
-     "support includes report"),
+    (
+        "lib/include/tally/result.h",
+        "#include <tally/strings.h>\n#include <tally/report.h>",
+        "support includes report",
+    ),
     ("lldb/planted.cpp", "#include <tally/stack_profile.h>", "tally.h alone"),
     ("gdb/tally_gdb/planted.py", "from ctypes import c_int", "only tally_gdb/_abi.py"),
     ("gdb/tally_gdb/planted.py", "def f():\n    import ctypes.util", "only tally_gdb/_abi.py"),
@@ -35,16 +42,28 @@ BAD = [
 ]
 GOOD = [
     ("lib/src/symbolize/planted.cpp", "#include <elfutils/libdw.h>\n#include <tally/symbolizer.h>"),
-    ("lib/src/formats/registry.cpp", '#include "formats/two/planted.h"\n#include <tally/formats.h>'),
+    (
+        "lib/src/formats/registry.cpp",
+        '#include "formats/two/planted.h"\n#include <tally/formats.h>',
+    ),
     ("lib/src/session/planted.cpp", '#include "symbolize/planted.h"\n#include <tally/report.h>'),
-    ("lib/cli/planted.cpp", '#include "planted.h"\n#include "session/planted.h"\n#include <vector>'),
+    (
+        "lib/cli/planted.cpp",
+        '#include "planted.h"\n#include "session/planted.h"\n#include <vector>',
+    ),
     ("lldb/planted.cpp", "#include <tally.h>\n#include <lldb/API/SBTarget.h>"),
     ("gdb/tally_gdb/_abi.py", "import ctypes\nfrom . import _paths"),
     ("gdb/tally_gdb/planted.py", "import gdb\nfrom . import _abi\nfrom tally_gdb import _abi"),
 ]
 # Files that the lines above include.
-TARGETS = ["lib/src/symbolize/planted.h", "lib/src/session/planted.h", "lib/src/formats/two/planted.h", "lib/cli/planted.h",
-           "lib/include/tally.h", *(f"lib/include/{name}" for name in HEADER_LAYERS)]
+TARGETS = [
+    "lib/src/symbolize/planted.h",
+    "lib/src/session/planted.h",
+    "lib/src/formats/two/planted.h",
+    "lib/cli/planted.h",
+    "lib/include/tally.h",
+    *(f"lib/include/{name}" for name in HEADER_LAYERS),
+]
 
 
 class IncludeDirectionsTest(unittest.TestCase):
@@ -75,8 +94,9 @@ class IncludeDirectionsTest(unittest.TestCase):
             text = source.read_text(encoding="utf-8")
             source.write_text(text + "\n#include <tally/formats.h>\n", encoding="utf-8")
             found = set(violations(root)) - set(violations(SOURCE_ROOT))
-        self.assertEqual([violation.message for violation in found],
-                         ["support includes formats (formats.h)"])
+        self.assertEqual(
+            [violation.message for violation in found], ["support includes formats (formats.h)"]
+        )
 
     def planted(self, file: str, text: str) -> list:
         with tempfile.TemporaryDirectory() as folder:

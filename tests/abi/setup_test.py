@@ -26,9 +26,20 @@ class LldbHeadersTest(unittest.TestCase):
 
     def set_up(self, *options: str) -> subprocess.CompletedProcess:
         return subprocess.run(
-            ["meson", "setup", self.build, SOURCE_ROOT, "-Dtests=disabled",
-             f"-Dlldb_headers={self.build}/none", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            [
+                "meson",
+                "setup",
+                self.build,
+                SOURCE_ROOT,
+                "-Dtests=disabled",
+                f"-Dlldb_headers={self.build}/none",
+                *options,
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
 
     def test_the_plug_in_is_off_and_the_summary_says_why(self) -> None:
         done = self.set_up()

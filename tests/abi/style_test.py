@@ -22,8 +22,14 @@ def sources(*endings: str) -> Iterator[str]:
 
 class StyleTest(unittest.TestCase):
     def check(self, *command: str) -> None:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              cwd=ROOT, check=False)
+        done = subprocess.run(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=ROOT,
+            check=False,
+        )
         self.assertEqual(done.returncode, 0, done.stdout[-4000:])
 
     # Its output differs between versions: that of Debian 12 decides.

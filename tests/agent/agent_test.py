@@ -31,8 +31,9 @@ class Recorded(NamedTuple):
 
     def of(self, *functions: str) -> int:
         """Returns the number of samples whose stack holds all of these functions."""
-        return sum(count for stack, count in self.stacks.items()
-                   if set(functions) <= set(stack.split(";")))
+        return sum(
+            count for stack, count in self.stacks.items() if set(functions) <= set(stack.split(";"))
+        )
 
     def number(self, name: str) -> int:
         """Returns the number N of a line `name N` that the program printed."""
@@ -47,16 +48,37 @@ class Recorded(NamedTuple):
         return int(found[1]), float(found[2]), int(found[3])
 
 
-def record(*command: str, perf: bool = False, frequency: int = 1000, backend: str = "agent",
-           environment: dict | None = None) -> Recorded:
+def record(
+    *command: str,
+    perf: bool = False,
+    frequency: int = 1000,
+    backend: str = "agent",
+    environment: dict | None = None,
+) -> Recorded:
     refused = [] if perf else [program("seccomp_run"), "eperm"]
     with tempfile.TemporaryDirectory(prefix="agent-") as folder:
         path = os.path.join(folder, "out.folded")
         done = subprocess.run(
-            [*refused, command_line(), "record", "--backend", backend, "-F", str(frequency), "-o",
-             path, "--", program(command[0]), *command[1:]],
-            capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
-            env={**os.environ, **(environment or {})})
+            [
+                *refused,
+                command_line(),
+                "record",
+                "--backend",
+                backend,
+                "-F",
+                str(frequency),
+                "-o",
+                path,
+                "--",
+                program(command[0]),
+                *command[1:],
+            ],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **(environment or {})},
+        )
         stacks: dict[str, int] = {}
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
@@ -130,9 +152,26 @@ class Counts(unittest.TestCase):
     def test_no_stacks_where_none_are_wanted(self) -> None:
         with tempfile.TemporaryDirectory(prefix="agent-") as folder:
             path = os.path.join(folder, "out.folded")
-            subprocess.run([program("seccomp_run"), "eperm", command_line(), "record", "--backend",
-                            "agent", "--stacks", "none", "-o", path, "--", program("spin7030"),
-                            "0.3"], check=True, capture_output=True, timeout=60)
+            subprocess.run(
+                [
+                    program("seccomp_run"),
+                    "eperm",
+                    command_line(),
+                    "record",
+                    "--backend",
+                    "agent",
+                    "--stacks",
+                    "none",
+                    "-o",
+                    path,
+                    "--",
+                    program("spin7030"),
+                    "0.3",
+                ],
+                check=True,
+                capture_output=True,
+                timeout=60,
+            )
             with open(path, encoding="utf-8") as file:
                 text = file.read()
         self.assertIn("seventy", text)
@@ -144,7 +183,9 @@ class Choice(unittest.TestCase):
         run = record("spin7030", "0.3", backend="auto")
         self.assertEqual(run.status, 0, run.messages)
         first = run.messages.splitlines()[0]
-        self.assertRegex(first, r"^tally: sampled by an agent inside the program, because .*seccomp")
+        self.assertRegex(
+            first, r"^tally: sampled by an agent inside the program, because .*seccomp"
+        )
 
     def test_perf_means_perf(self) -> None:
         run = record("spin7030", "0.3", backend="perf")
@@ -159,8 +200,12 @@ class Choice(unittest.TestCase):
             self.assertIn("is linked statically", run.messages)
 
     def test_processes_that_run_are_refused(self) -> None:
-        done = subprocess.run([command_line(), "record", "--backend", "agent", "-p", "1"],
-                              capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [command_line(), "record", "--backend", "agent", "-p", "1"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         self.assertEqual(done.returncode, 1)
         self.assertIn("give a program instead of -p", done.stderr)
 
@@ -191,8 +236,9 @@ class Noticed(unittest.TestCase):
         self.assertEqual(run.out, "getenv nothing\n")
         library = "libm.so.6"
         run = self.inside("environment", environment={"LD_PRELOAD": library})
-        self.assertEqual(run.out, f"own LD_PRELOAD={library}\ngetenv {library}\n"
-                                  f"child LD_PRELOAD={library}\n")
+        self.assertEqual(
+            run.out, f"own LD_PRELOAD={library}\ngetenv {library}\n" f"child LD_PRELOAD={library}\n"
+        )
 
     def test_errno(self) -> None:
         self.assertEqual(self.inside("errno").number("changed"), 0)
@@ -242,8 +288,11 @@ class Noticed(unittest.TestCase):
         self.assertGreater(forker.of("parent_spin"), 100)
 
     def test_samples_survive_every_end(self) -> None:
-        for mode, end in ((["killed"], "ended by SIGKILL"), (["killed", "0.3", "50"], "ended by SIG50"),
-                          (["leaves"], "exited, status 7")):
+        for mode, end in (
+            (["killed"], "ended by SIGKILL"),
+            (["killed", "0.3", "50"], "ended by SIG50"),
+            (["leaves"], "exited, status 7"),
+        ):
             run = self.inside(*mode)
             self.assertIn(end, run.messages)
             self.assertGreater(run.of("inside_spin"), 500, run.messages)
@@ -253,8 +302,14 @@ class Noticed(unittest.TestCase):
 
     def test_descriptors_threads_signals(self) -> None:
         def plain(*words: str) -> dict:
-            done = subprocess.run([program(words[0]), *words[1:]], capture_output=True, text=True,
-                                  timeout=60, check=True, stdin=subprocess.DEVNULL)
+            done = subprocess.run(
+                [program(words[0]), *words[1:]],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+                stdin=subprocess.DEVNULL,
+            )
             return dict(line.split() for line in done.stdout.splitlines())
 
         def sampled(*words: str, **more) -> dict:
@@ -287,8 +342,14 @@ class Exec(unittest.TestCase):
     def test_no_timer_of_another_thread_kills(self) -> None:
         """Timers count the CPU time of their threads, and may expire while another thread execs."""
         for _ in range(20):
-            run = record("inside", "searches", "0.1", "300", frequency=100,
-                         environment={"PATH": ":".join(["/nonexistent"] * 20)})
+            run = record(
+                "inside",
+                "searches",
+                "0.1",
+                "300",
+                frequency=100,
+                environment={"PATH": ":".join(["/nonexistent"] * 20)},
+            )
             self.assertIn("the agent's clock was timer", run.messages)
             self.assertEqual(run.out, "end of the search\n", run.messages)
             self.assertGreater(run.of("inside_spin"), 10)

@@ -37,8 +37,19 @@ class Bench:
         """Records a program. Returns what tally reported, and the program's output."""
         path = os.path.join(self.folder.name, "out.folded")
         words = [self.program("seccomp_run"), "eperm"] if refused else []
-        words += [self.options.tally, "record", "--backend", "agent", "-F", str(frequency), "-o",
-                  path, "--", self.program(command[0]), *command[1:]]
+        words += [
+            self.options.tally,
+            "record",
+            "--backend",
+            "agent",
+            "-F",
+            str(frequency),
+            "-o",
+            path,
+            "--",
+            self.program(command[0]),
+            *command[1:],
+        ]
         out, messages = run(words)
         found = re.search(r"(\d+) samples in ([0-9.]+) s of CPU time, (\d+) lost", messages)
         clock = re.search(r"clock was (\w+)(?:, it interrupted the program (\d+))?", messages)
@@ -48,9 +59,15 @@ class Bench:
                 stack, count = line.rsplit(" ", 1)
                 leaf = stack.split(";")[-1]
                 counts[leaf] = counts.get(leaf, 0) + int(count)
-        return {"counts": counts, "samples": int(found[1]), "seconds": float(found[2]),
-                "lost": int(found[3]), "places": int(clock[2] or 0), "clock": clock[1],
-                "out": out}
+        return {
+            "counts": counts,
+            "samples": int(found[1]),
+            "seconds": float(found[2]),
+            "lost": int(found[3]),
+            "places": int(clock[2] or 0),
+            "clock": clock[1],
+            "out": out,
+        }
 
 
 def main():
@@ -63,41 +80,60 @@ def main():
     options = parser.parse_args()
     bench = Bench(options)
 
-    cases = [(refused, frequency, name) for name in ("spin7030", "spin7030_threads")
-             for refused in (True, False) for frequency in (1000, 4000)]
+    cases = [
+        (refused, frequency, name)
+        for name in ("spin7030", "spin7030_threads")
+        for refused in (True, False)
+        for frequency in (1000, 4000)
+    ]
     results = {case: [] for case in cases}
     for _ in range(options.runs):
         for case in cases:
             refused, frequency, name = case
             results[case].append(bench.record(refused, frequency, name, options.seconds))
-    print(f"{'program':18}{'clock':8}{'Hz':>5}  {'delivered':19} {'places':19} {'share':17} "
-          "lost")
+    print(
+        f"{'program':18}{'clock':8}{'Hz':>5}  {'delivered':19} {'places':19} {'share':17} " "lost"
+    )
     for (refused, frequency, name), runs in results.items():
-        print(f"{name:18}{runs[0]['clock']:8}{frequency:5}  "
-              f"{spread([r['samples'] * 1.003 / r['seconds'] / frequency for r in runs]):19} "
-              f"{spread([r['places'] / r['seconds'] / frequency for r in runs]):19} "
-              + spread([100 * r['counts']['seventy'] /
-                        (r['counts']['seventy'] + r['counts']['thirty']) for r in runs], digits=1)
-              + f"    {sum(r['lost'] for r in runs)}")
+        print(
+            f"{name:18}{runs[0]['clock']:8}{frequency:5}  "
+            f"{spread([r['samples'] * 1.003 / r['seconds'] / frequency for r in runs]):19} "
+            f"{spread([r['places'] / r['seconds'] / frequency for r in runs]):19} "
+            + spread(
+                [
+                    100 * r["counts"]["seventy"] / (r["counts"]["seventy"] + r["counts"]["thirty"])
+                    for r in runs
+                ],
+                digits=1,
+            )
+            + f"    {sum(r['lost'] for r in runs)}"
+        )
 
-    ways = [("alone", None, 0)] + [(f"{'ticker' if refused else 'ring'} {frequency}", refused,
-                                    frequency) for refused in (True, False)
-                                   for frequency in (1000, 4000)]
+    ways = [("alone", None, 0)] + [
+        (f"{'ticker' if refused else 'ring'} {frequency}", refused, frequency)
+        for refused in (True, False)
+        for frequency in (1000, 4000)
+    ]
     cpu = {label: [] for label, _, _ in ways}
     for _ in range(options.runs):
         for label, refused, frequency in ways:
             work = [os.path.abspath(options.collect_bench), "work", "2000"]
-            out = (run(work)[0] if refused is None else
-                   bench.record(refused, frequency, *work)["out"])
+            out = (
+                run(work)[0] if refused is None else bench.record(refused, frequency, *work)["out"]
+            )
             cpu[label].append(json.loads(out)["cpu"])
     print("\nCPU time of a fixed amount of work, over the least alone")
     for label, times in cpu.items():
         print(f"{label:14}{spread([t / min(cpu['alone']) for t in times])}")
 
     print("\npolls of 1 ms that failed with EINTR, percent")
-    for label, refused, frequency in (("ticker 1000", True, 1000), ("ticker 4000", True, 4000),
-                                      ("timer 100", True, 100), ("ring 1000", False, 1000),
-                                      ("ring 4000", False, 4000)):
+    for label, refused, frequency in (
+        ("ticker 1000", True, 1000),
+        ("ticker 4000", True, 4000),
+        ("timer 100", True, 100),
+        ("ring 1000", False, 1000),
+        ("ring 4000", False, 4000),
+    ):
         rates = []
         for _ in range(options.runs):
             out = bench.record(refused, frequency, "polls", options.seconds)["out"]

@@ -27,10 +27,13 @@ COUNTS = ("summary:", "totals:")
 def renamed(line, copy, ids):
     """Returns the line with its function renamed for another copy: other ids, another name."""
     key, name = line.rstrip("\n").split("=", 1)
-    text = ID.sub(lambda match: f"({int(match[1]) + copy * ids})", name, count=1) \
-        if re.match(r"\(\d", name) else name
+    text = (
+        ID.sub(lambda match: f"({int(match[1]) + copy * ids})", name, count=1)
+        if re.match(r"\(\d", name)
+        else name
+    )
     words = text.split(" ", 1)
-    if words[-1].startswith("(") and len(words) == 2: # a name composed of ids
+    if words[-1].startswith("(") and len(words) == 2:  # a name composed of ids
         words[1] = ID.sub(lambda match: f"({int(match[1]) + copy * ids})", words[1])
         return f"{key}={' '.join(words)}\n"
     defines = len(words) == 2 or not re.match(r"\(\d", text)
@@ -41,8 +44,15 @@ def grow(path, times, out):
     """Writes the file with its body repeated `times` times. Renames the functions of the copies,
     and multiplies the totals."""
     with open(path, encoding="latin-1", newline="\n") as file:
-        ids = 1 + max((int(match[1]) for line in file if line.startswith(KEYS)
-                       for match in ID.finditer(line)), default=0)
+        ids = 1 + max(
+            (
+                int(match[1])
+                for line in file
+                if line.startswith(KEYS)
+                for match in ID.finditer(line)
+            ),
+            default=0,
+        )
     with open(out, "w", encoding="latin-1", newline="\n") as grown:
         for copy in range(times):
             with open(path, encoding="latin-1", newline="\n") as file:
@@ -53,13 +63,16 @@ def grow(path, times, out):
                     if line.startswith(COUNTS):
                         key, *numbers = line.split()
                         if copy == (0 if key == "summary:" else times - 1):
-                            grown.write(" ".join([key] + [str(int(n) * times) for n in numbers])
-                                        + "\n")
+                            grown.write(
+                                " ".join([key] + [str(int(n) * times) for n in numbers]) + "\n"
+                            )
                         continue
                     in_body = in_body or bool(re.match(r"(ob|fl|fn)=", line))
                     if not in_body and copy > 0:
                         continue
-                    grown.write(renamed(line, copy, ids) if copy and line.startswith(KEYS) else line)
+                    grown.write(
+                        renamed(line, copy, ids) if copy and line.startswith(KEYS) else line
+                    )
 
 
 def process(command):
@@ -94,7 +107,7 @@ def main():
             bytes_read = os.path.getsize(path)
             times = {"wc -l": [], "read(2)": [], "read": [], "write": []}
             written = 0
-            process(["wc", "-l", path]) # fills the page cache
+            process(["wc", "-l", path])  # fills the page cache
             for round_number in range(options.rounds):
                 times["wc -l"].append(process(["wc", "-l", path]))
                 for name, mode in (("read(2)", "raw"), ("read", "read"), ("write", "write")):
@@ -104,17 +117,21 @@ def main():
                 if annotate and size == 1 and round_number == 0:
                     times["callgrind_annotate"] = [process([annotate, path])]
             memory = int(output(options.bench, "memory", path)[0])
-            print(f"\n{size}x: {bytes_read / 1e6:.1f} MB, written {written / bytes_read:.3f} of it; "
-                  f"the model takes {memory / bytes_read:.2f} bytes per byte; load "
-                  f"{os.getloadavg()[0]:.2f}")
+            print(
+                f"\n{size}x: {bytes_read / 1e6:.1f} MB, written {written / bytes_read:.3f} of it; "
+                f"the model takes {memory / bytes_read:.2f} bytes per byte; load "
+                f"{os.getloadavg()[0]:.2f}"
+            )
             for name, taken in times.items():
                 for kind, at in (("cpu", 0), ("wall", 1)):
                     values, base = ([t[at] for t in each] for each in (taken, times["wc -l"]))
                     ours = [t[at] for t in times["read"]]
-                    print(f"{name:18} {kind:4} min {min(values):7.4f} s  median "
-                          f"{statistics.median(values):7.4f} s  {bytes_read / 1e6 / min(values):6.0f} MB/s"
-                          f"  of wc -l {min(values) / min(base):6.2f}"
-                          f"  of read {min(values) / min(ours):6.2f}")
+                    print(
+                        f"{name:18} {kind:4} min {min(values):7.4f} s  median "
+                        f"{statistics.median(values):7.4f} s  {bytes_read / 1e6 / min(values):6.0f} MB/s"
+                        f"  of wc -l {min(values) / min(base):6.2f}"
+                        f"  of read {min(values) / min(ours):6.2f}"
+                    )
 
 
 if __name__ == "__main__":

@@ -18,21 +18,33 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from spread import spread
 from support.gdb_driver import run_gdb
 
-TIMED = ["python import time; begin = time.monotonic()", "continue",
-         "python print('took', time.monotonic() - begin)"]
+TIMED = [
+    "python import time; begin = time.monotonic()",
+    "continue",
+    "python print('took', time.monotonic() - begin)",
+]
 
 
 def play(program, arguments, start, remote, wrapper):
-    connect = ([f"target remote | gdbserver --once - {program} {' '.join(arguments)}"] if remote
-               else ["break main", "run"])
+    connect = (
+        [f"target remote | gdbserver --once - {program} {' '.join(arguments)}"]
+        if remote
+        else ["break main", "run"]
+    )
     if start and remote:
         connect += [start]
     elif start:  # the agent is preloaded at `run`
         connect = [start] + connect
     if remote:
         connect += ["break main", "continue"]
-    result = run_gdb([*connect, *TIMED, "profile status", "profile report --json"] if start else
-                     [*connect, *TIMED], program, [] if remote else arguments, wrapper=wrapper)
+    result = run_gdb(
+        [*connect, *TIMED, "profile status", "profile report --json"]
+        if start
+        else [*connect, *TIMED],
+        program,
+        [] if remote else arguments,
+        wrapper=wrapper,
+    )
     took = float(re.search(r"^took ([0-9.]+)$", result.stdout, re.MULTILINE)[1])
     if not start:
         return took, None, None
@@ -51,13 +63,15 @@ def main():
     program = os.path.join(options.programs, "spin7030")
     refused = [os.path.join(options.programs, "seccomp_run"), "eperm"]
     arguments = [str(options.seconds)]
-    cases = [("perf, 1000 Hz", "profile start --backend perf", False, []),
-             ("agent, 1000 Hz, perf allowed", "profile start --backend agent", False, []),
-             ("agent, 1000 Hz, perf refused", "profile start", False, refused),
-             ("interrupt, 100 Hz", "profile start --backend interrupt --frequency 100", False, []),
-             ("interrupt, 1000 Hz", "profile start --backend interrupt", False, []),
-             ("interrupt over gdbserver, 50 Hz", "profile start --frequency 50", True, []),
-             ("interrupt over gdbserver, 100 Hz", "profile start", True, [])]
+    cases = [
+        ("perf, 1000 Hz", "profile start --backend perf", False, []),
+        ("agent, 1000 Hz, perf allowed", "profile start --backend agent", False, []),
+        ("agent, 1000 Hz, perf refused", "profile start", False, refused),
+        ("interrupt, 100 Hz", "profile start --backend interrupt --frequency 100", False, []),
+        ("interrupt, 1000 Hz", "profile start --backend interrupt", False, []),
+        ("interrupt over gdbserver, 50 Hz", "profile start --frequency 50", True, []),
+        ("interrupt over gdbserver, 100 Hz", "profile start", True, []),
+    ]
     print(f"{'':34} {'slow-down':>17} {'a second':>22} {'share':>20}")
     for name, start, remote, wrapper in cases:
         ratios, rates, shares = [], [], []
@@ -67,8 +81,10 @@ def main():
             ratios.append(took / alone)
             rates.append(rate)
             shares.append(share)
-        print(f"{name:34} {spread(ratios, 2):>17} {spread(rates, 0):>22} {spread(shares, 1):>20}",
-              flush=True)
+        print(
+            f"{name:34} {spread(ratios, 2):>17} {spread(rates, 0):>22} {spread(shares, 1):>20}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

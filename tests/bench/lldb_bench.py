@@ -21,8 +21,9 @@ from support.lldb_driver import lldb_name, lldb_programs, run_lldb
 def play(lldb, program, rounds, start):
     commands = [start, "run", "profile status"] if start else ["run"]
     result = run_lldb(commands, program, ["work", rounds], lldb=lldb)
-    cpu, wall = (float(re.search(rf'"{name}": ?([0-9.]+)', result.stdout)[1])
-                 for name in ("cpu", "wall"))
+    cpu, wall = (
+        float(re.search(rf'"{name}": ?([0-9.]+)', result.stdout)[1]) for name in ("cpu", "wall")
+    )
     samples = re.search(r"^samples (\d+)$", result.stdout, re.MULTILINE)
     return cpu, wall, int(samples[1]) if samples else 0
 
@@ -43,8 +44,11 @@ def main():
             cpus.append(cpu / cpu_alone)
             walls.append(wall / wall_alone)
             rates.append(samples / cpu)
-        print(f"{lldb_name(lldb):10} {spread(cpus):>20} {spread(walls):>20} "
-              f"{spread(rates, 0):>17}", flush=True)
+        print(
+            f"{lldb_name(lldb):10} {spread(cpus):>20} {spread(walls):>20} "
+            f"{spread(rates, 0):>17}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -30,8 +30,10 @@ def run(command):
 
 
 def summary(values, unit=1.0, digits=2):
-    return (f"min {min(values) * unit:.{digits}f}  median {statistics.median(values) * unit:.{digits}f}"
-            f"  max {max(values) * unit:.{digits}f}")
+    return (
+        f"min {min(values) * unit:.{digits}f}  median {statistics.median(values) * unit:.{digits}f}"
+        f"  max {max(values) * unit:.{digits}f}"
+    )
 
 
 def main():
@@ -46,10 +48,14 @@ def main():
     work = [args.bench, "work", rounds]
     perf = shutil.which("perf")
     folder = tempfile.mkdtemp()
-    cases = [("pcs", "none", 1000, []), ("frame pointers", "fp", 1000, ["--call-graph", "fp"]),
-             ("registers and stack", "dwarf", 1000, ["--call-graph", "dwarf"]),
-             ("pcs", "none", 4000, []), ("pcs", "none", 20000, []),
-             ("registers and stack", "dwarf", 4000, ["--call-graph", "dwarf"])]
+    cases = [
+        ("pcs", "none", 1000, []),
+        ("frame pointers", "fp", 1000, ["--call-graph", "fp"]),
+        ("registers and stack", "dwarf", 1000, ["--call-graph", "dwarf"]),
+        ("pcs", "none", 4000, []),
+        ("pcs", "none", 20000, []),
+        ("registers and stack", "dwarf", 4000, ["--call-graph", "dwarf"]),
+    ]
     for name, mode, hz, perf_options in cases:
         alone, ours, theirs, own, their_own, lost, got = [], [], [], [], [], 0, []
         parts = {"start": [], "run": [], "stop": []}
@@ -64,17 +70,25 @@ def main():
             for part, values in parts.items():
                 values.append(result[part])
             if perf:
-                (worked,), total = run([perf, "record", "-q", "-F", str(hz), "-e", "task-clock"] +
-                                       perf_options + ["-o", folder + "/perf.data", "--"] + work)
+                (worked,), total = run(
+                    [perf, "record", "-q", "-F", str(hz), "-e", "task-clock"]
+                    + perf_options
+                    + ["-o", folder + "/perf.data", "--"]
+                    + work
+                )
                 theirs.append(worked["cpu"])
                 their_own.append(total - worked["cpu"])
         base = statistics.median(alone)
         print(f"{name}, {hz} Hz, {base:.2f} s of CPU, {args.runs} runs")
-        print(f"  own CPU, ms        {summary(own, 1e3)}  "
-              + "  ".join(f"{part} {statistics.median(v) * 1e3:.2f}" for part, v in parts.items()))
+        print(
+            f"  own CPU, ms        {summary(own, 1e3)}  "
+            + "  ".join(f"{part} {statistics.median(v) * 1e3:.2f}" for part, v in parts.items())
+        )
         if perf:
-            print(f"  perf's own CPU, ms {summary(their_own, 1e3)}  "
-                  f"ratio of medians {statistics.median(own) / statistics.median(their_own):.3f}")
+            print(
+                f"  perf's own CPU, ms {summary(their_own, 1e3)}  "
+                f"ratio of medians {statistics.median(own) / statistics.median(their_own):.3f}"
+            )
         print(f"  overhead, %        {summary([v / base - 1 for v in ours], 100)}")
         if perf:
             print(f"  perf's, %          {summary([v / base - 1 for v in theirs], 100)}")

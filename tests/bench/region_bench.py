@@ -33,7 +33,7 @@ def timed(self, *words):
 region.Region.hit = timed
 """
 BEGIN = "python import time; begin = time.monotonic(), time.process_time()"
-END = ("python print('took', time.monotonic() - begin[0], time.process_time() - begin[1])")
+END = "python print('took', time.monotonic() - begin[0], time.process_time() - begin[1])"
 
 
 def lines(script):
@@ -43,8 +43,11 @@ def lines(script):
 
 
 def play(program, passes, how):
-    first = {"plain": ["profile start", lines(PLAIN)], "region": ["profile region short_call"],
-             "timed": [lines(TIMED_STOP), "profile region short_call"]}[how]
+    first = {
+        "plain": ["profile start", lines(PLAIN)],
+        "region": ["profile region short_call"],
+        "timed": [lines(TIMED_STOP), "profile region short_call"],
+    }[how]
     commands = ["tbreak short_call", "run", *first, BEGIN, "continue", END]
     if how == "timed":
         commands.append("python taken.sort(); print('stop', taken[len(taken) // 2])")
@@ -69,12 +72,27 @@ def main():
     columns = {"wall": 0, "GDB's CPU": 1}
     for name, column in columns.items():
         for how in ("plain", "region"):
-            print(f"{how:7} {name:10}",
-                  spread([1e6 * each[column] / switches for each in runs[how]], 1), "us a switch")
-        print(f"beyond  {name:10}",
-              spread([1e6 * (region[column] - plain[column]) / switches
-                      for region, plain in zip(runs["region"], runs["plain"])], 1), "us a switch")
-    print("our stop() itself ", spread([1e6 * each[2] for each in runs["timed"]], 1), "us, median of a run")
+            print(
+                f"{how:7} {name:10}",
+                spread([1e6 * each[column] / switches for each in runs[how]], 1),
+                "us a switch",
+            )
+        print(
+            f"beyond  {name:10}",
+            spread(
+                [
+                    1e6 * (region[column] - plain[column]) / switches
+                    for region, plain in zip(runs["region"], runs["plain"])
+                ],
+                1,
+            ),
+            "us a switch",
+        )
+    print(
+        "our stop() itself ",
+        spread([1e6 * each[2] for each in runs["timed"]], 1),
+        "us, median of a run",
+    )
 
 
 if __name__ == "__main__":

@@ -64,8 +64,7 @@ def generate(folder, units):
     for name in names + ["main.cpp"]:
         if len(running) >= (os.cpu_count() or 1):
             running.pop(0).wait()
-        running.append(subprocess.Popen(["g++", "-std=c++17", "-O2", "-g", "-c", name],
-                                        cwd=folder))
+        running.append(subprocess.Popen(["g++", "-std=c++17", "-O2", "-g", "-c", name], cwd=folder))
     for process in running:
         process.wait()
     objects = [name.replace(".cpp", ".o") for name in names + ["main.cpp"]]
@@ -81,7 +80,7 @@ def text_section(path):
     headers = [struct.unpack_from("<IIQQQQ", data, shoff + i * size) for i in range(count)]
     for header in headers:
         at = headers[names][4] + header[0]
-        if data[at:at + 6] == b".text\0":
+        if data[at : at + 6] == b".text\0":
             return header[3], header[5]
     sys.exit("no .text in " + path)
 
@@ -110,8 +109,9 @@ def main():
         program = options.program or generate(folder, options.units)
         low, size = text_section(program)
         chance = random.Random(1)
-        stdin = "".join(f"{low + chance.randrange(size):#x}\n"
-                        for _ in range(options.addresses)).encode()
+        stdin = "".join(
+            f"{low + chance.randrange(size):#x}\n" for _ in range(options.addresses)
+        ).encode()
         cache = os.path.join(folder, "cache")
         off = dict(os.environ, TALLY_CACHE_DIR="")
         on = dict(os.environ, TALLY_CACHE_DIR=cache)
@@ -127,17 +127,21 @@ def main():
                 if before:
                     before()
                 times[name].append(cpu_time(command, stdin, environment))
-        print(f"{options.addresses} addresses of {os.path.getsize(program) / 1e6:.1f} MB, "
-              f"cache {sum(e.stat().st_size for e in os.scandir(cache)) / 1e6:.1f} MB")
+        print(
+            f"{options.addresses} addresses of {os.path.getsize(program) / 1e6:.1f} MB, "
+            f"cache {sum(e.stat().st_size for e in os.scandir(cache)) / 1e6:.1f} MB"
+        )
         base = times["llvm-symbolizer"]
         for name, taken in times.items():
             for kind, at in (("cpu", 0), ("wall", 1)):
                 values = [t[at] for t in taken]
                 peer = [t[at] for t in base]
-                print(f"{name:16} {kind:4} min {min(values):.4f} s, median "
-                      f"{statistics.median(values):.4f} s, max {max(values):.4f} s; of the peer's "
-                      f"{min(values) / min(peer):.3f} (min) "
-                      f"{statistics.median(values) / statistics.median(peer):.3f} (median)")
+                print(
+                    f"{name:16} {kind:4} min {min(values):.4f} s, median "
+                    f"{statistics.median(values):.4f} s, max {max(values):.4f} s; of the peer's "
+                    f"{min(values) / min(peer):.3f} (min) "
+                    f"{statistics.median(values) / statistics.median(peer):.3f} (median)"
+                )
 
 
 if __name__ == "__main__":

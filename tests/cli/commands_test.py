@@ -12,8 +12,21 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import command_line, program
 from support.skips import need_perf, run_unittests
 
-COMMANDS = ["record", "report", "tree", "annotate", "histogram", "diff", "convert", "merge", "coverage",
-            "gcov", "validate", "rewrite", "zero"]
+COMMANDS = [
+    "record",
+    "report",
+    "tree",
+    "annotate",
+    "histogram",
+    "diff",
+    "convert",
+    "merge",
+    "coverage",
+    "gcov",
+    "validate",
+    "rewrite",
+    "zero",
+]
 
 
 class CliCase(unittest.TestCase):
@@ -28,32 +41,51 @@ class CliCase(unittest.TestCase):
         return name
 
     def run_tally(self, *words: str, **more) -> subprocess.CompletedProcess:
-        return subprocess.run([command_line(), *words], cwd=self.folder, capture_output=True,
-                              text=True, timeout=120, stdin=subprocess.DEVNULL, **more)
+        return subprocess.run(
+            [command_line(), *words],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+            **more,
+        )
 
     def assert_says(self, words: list, status: int, *lines: str) -> None:
         done = self.run_tally(*words)
-        self.assertEqual((done.returncode, done.stderr.splitlines(), done.stdout),
-                         (status, list(lines), ""), words)
+        self.assertEqual(
+            (done.returncode, done.stderr.splitlines(), done.stdout),
+            (status, list(lines), ""),
+            words,
+        )
 
 
 class Refusals(CliCase):
     def refused(self, words: str, text: str, command: str = "") -> None:
         command = command or words.split(" ")[0]
-        self.assert_says(words.split(" "), 2, f"tally: {text}",
-                         f"Try '{' '.join(['tally', command]).strip()} --help'.")
+        self.assert_says(
+            words.split(" "),
+            2,
+            f"tally: {text}",
+            f"Try '{' '.join(['tally', command]).strip()} --help'.",
+        )
 
     def test_values(self) -> None:
         number = "expected a whole number from 1 to 1000000, found"
         for value in ("0", "abc", "1000001", "1.5", "0x10", "-1", "99999999999999999999"):
             self.refused(f"record --frequency={value} ls", f"--frequency: {number} '{value}'")
         self.refused("record -F abc ls", f"--frequency: {number} 'abc'")
-        self.refused("record -p 0/abc",
-                     "--pid: expected a whole number from 1 to 2147483647, found '0/abc'")
-        self.refused("record --stacks foo ls", "--stacks: expected one of none, fp, dwarf, found 'foo'")
+        self.refused(
+            "record -p 0/abc", "--pid: expected a whole number from 1 to 2147483647, found '0/abc'"
+        )
+        self.refused(
+            "record --stacks foo ls", "--stacks: expected one of none, fp, dwarf, found 'foo'"
+        )
         self.refused("report a --sort up", "--sort: expected one of self, inclusive, found 'up'")
-        self.refused("report a --limit -1",
-                     "--limit: expected a whole number from 0 to 4294967295, found '-1'")
+        self.refused(
+            "report a --limit -1",
+            "--limit: expected a whole number from 0 to 4294967295, found '-1'",
+        )
         self.refused("record -o  ls", "-o: expected a file, found ''")
         self.refused("convert a -o ", "-o: expected a file, found ''")
         done = self.run_tally("convert", "a", "-o", "x", "--to", "nonsense")
@@ -67,8 +99,9 @@ class Refusals(CliCase):
         self.refused("record -p 1 ls", "record: give either -p PID or -- PROGRAM")
         self.refused("report", "report: expected FILE")
         self.refused("convert a", "convert: expected -o OUT")
-        self.assert_says([], 2, f"tally: expected a command: {', '.join(COMMANDS)}",
-                         "Try 'tally --help'.")
+        self.assert_says(
+            [], 2, f"tally: expected a command: {', '.join(COMMANDS)}", "Try 'tally --help'."
+        )
 
     def test_what_is_unknown(self) -> None:
         for command in COMMANDS:
@@ -76,21 +109,31 @@ class Refusals(CliCase):
         self.refused("report a b", "report: unexpected 'b'")
         self.refused("report a --json=1", "--json: takes no value")
         self.refused("convert a -o b -o c", "-o: given more than once")
-        self.assert_says(["frobnicate"], 2, "tally: there is no command 'frobnicate' "
-                         f"(there are: {', '.join(COMMANDS)})", "Try 'tally --help'.")
-        self.assert_says(["--nonsense"], 2, "tally: --nonsense: unknown option",
-                         "Try 'tally --help'.")
+        self.assert_says(
+            ["frobnicate"],
+            2,
+            "tally: there is no command 'frobnicate' " f"(there are: {', '.join(COMMANDS)})",
+            "Try 'tally --help'.",
+        )
+        self.assert_says(
+            ["--nonsense"], 2, "tally: --nonsense: unknown option", "Try 'tally --help'."
+        )
 
     def test_names_that_tell_no_format(self) -> None:
-        text = ("tally: x: the file's name does not imply a format: "
-                "add {} callgrind, or another format")
+        text = (
+            "tally: x: the file's name does not imply a format: "
+            "add {} callgrind, or another format"
+        )
         self.assert_says(["convert", self.put("a", "a 1\n"), "-o", "x"], 2, text.format("--to"))
         self.assert_says(["record", "-o", "x", "ls"], 2, text.format("--format"))
 
     def test_standard_input_is_read_once(self) -> None:
-        self.assert_says(["convert", "-", "-", "-o", "x.cg"], 2,
-                         "tally: convert: '-' is given more than once, but standard input can be "
-                         "read only once")
+        self.assert_says(
+            ["convert", "-", "-", "-o", "x.cg"],
+            2,
+            "tally: convert: '-' is given more than once, but standard input can be "
+            "read only once",
+        )
 
     def test_threads_of_the_kernel(self) -> None:
         try:
@@ -99,14 +142,20 @@ class Refusals(CliCase):
                     self.skipTest("process 2 is none")
         except FileNotFoundError:
             self.skipTest("there is no process 2")
-        self.assert_says(["record", "-p", "2"], 1, "tally: process 2: is a kernel thread, which "
-                         "runs no program to sample")
+        self.assert_says(
+            ["record", "-p", "2"],
+            1,
+            "tally: process 2: is a kernel thread, which " "runs no program to sample",
+        )
 
 
 class Files(CliCase):
     def test_no_counts_are_no_data(self) -> None:
-        for text, why in (("a;b 0\nc 0\n", "holds no samples: every count is 0"),
-                          ("# nothing\n", "holds no stacks"), ("", "is empty")):
+        for text, why in (
+            ("a;b 0\nc 0\n", "holds no samples: every count is 0"),
+            ("# nothing\n", "holds no stacks"),
+            ("", "is empty"),
+        ):
             self.put("f.folded", text)
             self.assert_says(["report", "f.folded"], 4, f"tally: f.folded: {why}")
             self.assert_says(["convert", "f.folded", "-o", "x.cg"], 4, f"tally: f.folded: {why}")
@@ -118,21 +167,30 @@ class Files(CliCase):
         # In a build for coverage, the limit truncates the program's own counters, too.
         own = tempfile.TemporaryDirectory()
         self.addCleanup(own.cleanup)
-        done = self.run_tally("convert", "in.folded", "-o", "out.callgrind", preexec_fn=lambda:
-                              resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
-                              env={**os.environ, "GCOV_PREFIX": own.name,
-                                   "GCOV_ERROR_FILE": f"{own.name}/said"})
-        self.assertEqual((done.returncode, done.stderr),
-                         (1, "tally: out.callgrind: cannot write: File too large (EFBIG)\n"))
+        done = self.run_tally(
+            "convert",
+            "in.folded",
+            "-o",
+            "out.callgrind",
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)),
+            env={**os.environ, "GCOV_PREFIX": own.name, "GCOV_ERROR_FILE": f"{own.name}/said"},
+        )
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (1, "tally: out.callgrind: cannot write: File too large (EFBIG)\n"),
+        )
         self.assertEqual(sorted(os.listdir(self.folder)), ["in.folded", "out.callgrind"])
         with open(os.path.join(self.folder, "out.callgrind"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "old\n")
 
     def test_a_reader_that_goes_away_ends_it_quietly(self) -> None:
         self.put("in.folded", "".join(f"function_{i} {i + 1}\n" for i in range(50000)))
-        with subprocess.Popen([command_line(), "report", "in.folded", "--limit", "0"],
-                              cwd=self.folder, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE) as tally:
+        with subprocess.Popen(
+            [command_line(), "report", "in.folded", "--limit", "0"],
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as tally:
             tally.stdout.readline()
             tally.stdout.close()
             self.assertEqual(tally.stderr.read(), b"")
@@ -141,10 +199,18 @@ class Files(CliCase):
     def test_a_full_disk_is_told(self) -> None:
         self.put("in.folded", "a 1\n")
         with open("/dev/full", "wb") as full:
-            done = subprocess.run([command_line(), "report", "in.folded"], cwd=self.folder,
-                                  stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        self.assertEqual((done.returncode, done.stderr), (
-            1, "tally: <stdout>: cannot write: No space left on device (ENOSPC)\n"))
+            done = subprocess.run(
+                [command_line(), "report", "in.folded"],
+                cwd=self.folder,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (1, "tally: <stdout>: cannot write: No space left on device (ENOSPC)\n"),
+        )
 
 
 class Record(CliCase):
@@ -153,9 +219,11 @@ class Record(CliCase):
         need_perf()
 
     def test_the_default_name_follows_the_format(self) -> None:
-        for more, pattern in (([], r"callgrind\.out\.\d+"),
-                              (["--format", "callgrind"], r"callgrind\.out\.\d+"),
-                              (["--format", "folded"], r"\d+\.folded")):
+        for more, pattern in (
+            ([], r"callgrind\.out\.\d+"),
+            (["--format", "callgrind"], r"callgrind\.out\.\d+"),
+            (["--format", "folded"], r"\d+\.folded"),
+        ):
             done = self.run_tally("record", *more, "--", program("spin7030"), "0.1")
             self.assertEqual(done.returncode, 0, done.stderr)
             (name,) = os.listdir(self.folder)
@@ -164,26 +232,43 @@ class Record(CliCase):
             os.remove(os.path.join(self.folder, name))
 
     def test_the_program_has_its_signals_as_we_had_them(self) -> None:
-        done = self.run_tally("record", "-o", "x.folded", "--", "sh", "-c",
-                              "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; "
-                              "grep -E 'Sig(Ign|Blk)' /proc/self/status")
+        done = self.run_tally(
+            "record",
+            "-o",
+            "x.folded",
+            "--",
+            "sh",
+            "-c",
+            "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; "
+            "grep -E 'Sig(Ign|Blk)' /proc/self/status",
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         for mask in re.findall(r"Sig(?:Ign|Blk):\s+(\S+)", done.stdout):
             for number in (signal.SIGXFSZ, signal.SIGPIPE):
                 self.assertFalse(int(mask, 16) >> (number - 1) & 1, done.stdout)
 
     def test_a_signal_without_a_name_ends_the_program(self) -> None:
-        done = self.run_tally("record", "-o", "x.folded", "--", "sh", "-c",
-                              "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; kill -50 $$")
+        done = self.run_tally(
+            "record",
+            "-o",
+            "x.folded",
+            "--",
+            "sh",
+            "-c",
+            "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; kill -50 $$",
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("tally: ended by SIG50; ", done.stderr)
 
     def test_samples_outlive_the_reader_of_messages(self) -> None:
         reading, writing = os.pipe()
         os.close(reading)
-        done = subprocess.run([command_line(), "record", "-o", "x.folded", "--",
-                               program("spin7030"), "0.1"], cwd=self.folder, stderr=writing,
-                              check=False)
+        done = subprocess.run(
+            [command_line(), "record", "-o", "x.folded", "--", program("spin7030"), "0.1"],
+            cwd=self.folder,
+            stderr=writing,
+            check=False,
+        )
         os.close(writing)
         self.assertIn(done.returncode, (0, -signal.SIGPIPE))
         self.assertEqual(os.listdir(self.folder), ["x.folded"])

@@ -55,14 +55,23 @@ class BuildFolderTest(unittest.TestCase):
         (self.build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
 
     def command(self, *words: str, **environment: str) -> None:
-        subprocess.run(words, cwd=self.build, check=True, timeout=60,
-                       env={**os.environ, **environment})
+        subprocess.run(
+            words, cwd=self.build, check=True, timeout=60, env={**os.environ, **environment}
+        )
 
-    def tally(self, *words: str, status: int = 0,
-              **environment: str) -> subprocess.CompletedProcess:
-        done = subprocess.run([command_line(), *words], cwd=self.project, text=True,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False,
-                              env={**os.environ, **environment})
+    def tally(
+        self, *words: str, status: int = 0, **environment: str
+    ) -> subprocess.CompletedProcess:
+        done = subprocess.run(
+            [command_line(), *words],
+            cwd=self.project,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+            check=False,
+            env={**os.environ, **environment},
+        )
         self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -74,10 +83,13 @@ class BuildFolderTest(unittest.TestCase):
 
     def test_objects_of_earlier_builds_do_not_count(self) -> None:
         here = str(self.build)
-        for entry in ({"output": "main.c.o"}, {"output": f"{here}/main.c.o"},
-                      {"command": r"cc 'x y' -DX=\" -c ../main.c -o main.c.o"},
-                      {"arguments": ["cc", "-o", "main.c.o", "-c", "../main.c"]},
-                      {"command": "cc -omain.c.o -c ../main.c"}):
+        for entry in (
+            {"output": "main.c.o"},
+            {"output": f"{here}/main.c.o"},
+            {"command": r"cc 'x y' -DX=\" -c ../main.c -o main.c.o"},
+            {"arguments": ["cc", "-o", "main.c.o", "-c", "../main.c"]},
+            {"command": "cc -omain.c.o -c ../main.c"},
+        ):
             self.describe(entry)
             rows = self.rows()
             self.assertIn("main.c", rows, entry)
@@ -96,8 +108,9 @@ class BuildFolderTest(unittest.TestCase):
     def test_recorded_paths(self) -> None:
         """Sources are found although the compiler's options recorded other paths."""
         source = self.project / "main.c"
-        source.write_text(MAIN.replace("return x + 2;", "return x + 2;  // LCOV_EXCL_LINE"),
-                          encoding="utf-8")
+        source.write_text(
+            MAIN.replace("return x + 2;", "return x + 2;  // LCOV_EXCL_LINE"), encoding="utf-8"
+        )
 
         def compiled(*options: str, compiler: str = "gcc") -> None:
             words = [compiler, "--coverage", "-O0", *options, "-c", str(source), "-o", "main.c.o"]
@@ -114,10 +127,12 @@ class BuildFolderTest(unittest.TestCase):
             compiled(f"-ffile-prefix-map={self.project}{end}={new}")
             self.assertEqual(self.rows(), wanted, new)
             (self.build / "compile_commands.json").unlink()
-            done = self.tally("coverage", "build/main.c.gcno",
-                              status=4 if new.startswith("/") else 0)
-            self.assertRegex(done.stderr, r"\A[^\n]*/main\.c: warning: the source does not exist: ",
-                             new)
+            done = self.tally(
+                "coverage", "build/main.c.gcno", status=4 if new.startswith("/") else 0
+            )
+            self.assertRegex(
+                done.stderr, r"\A[^\n]*/main\.c: warning: the source does not exist: ", new
+            )
         if missing_tool("clang") is None:  # it records build/./main.c here
             compiled(f"-ffile-prefix-map={self.project}=.", compiler="clang")
             done = self.tally("coverage", "build/main.c.gcno")
@@ -126,10 +141,15 @@ class BuildFolderTest(unittest.TestCase):
             compiled(f"-ffile-prefix-map={self.project}=/usr/src/demo")
         # The recorded root does not exist here.
         done = self.tally("coverage", "build/main.c.gcno", status=4)
-        self.assertRegex(done.stderr, r"\A/usr/src/demo/main.c: warning: the source does not "
-                         r"exist: left out \(--substitute FROM=TO [^\n]*\)\n")
-        for words in (["--substitute", "/usr/src/demo=."],
-                      ["--substitute", "/usr/src/dem=/", "--substitute=/usr/src/demo/=."]):
+        self.assertRegex(
+            done.stderr,
+            r"\A/usr/src/demo/main.c: warning: the source does not "
+            r"exist: left out \(--substitute FROM=TO [^\n]*\)\n",
+        )
+        for words in (
+            ["--substitute", "/usr/src/demo=."],
+            ["--substitute", "/usr/src/dem=/", "--substitute=/usr/src/demo/=."],
+        ):
             done = self.tally("coverage", "build/main.c.gcno", *words)
             self.assertRegex(done.stdout, rf"(?m)^main\.c .* 4/{ALL_LINES - 1} ")
         self.assertEqual(done.stderr, "")
@@ -141,7 +161,9 @@ class BuildFolderTest(unittest.TestCase):
         self.assertRegex(done.stdout, rf"(?m)^main\.c .* 4/{ALL_LINES - 1} ")
         for word in ("=x", "x=", "x"):
             done = self.tally("coverage", "--substitute", word, status=2)
-            self.assertEqual(done.stderr, f"tally: --substitute: expected FROM=TO, found '{word}'\n")
+            self.assertEqual(
+                done.stderr, f"tally: --substitute: expected FROM=TO, found '{word}'\n"
+            )
 
     def test_a_source_that_is_gone_may_be_another_of_its_name(self) -> None:
         """The build generated build/parser.c and removed it; parser.c is a different file."""
@@ -151,8 +173,10 @@ class BuildFolderTest(unittest.TestCase):
         self.command("gcc", "--coverage", "-O0", "parser.c", "-o", "parser")
         self.command("./parser")
         made.unlink()
-        self.assertIn("/build/parser.c: warning: the source does not exist: ",
-                      self.tally("coverage", "build").stderr)
+        self.assertIn(
+            "/build/parser.c: warning: the source does not exist: ",
+            self.tally("coverage", "build").stderr,
+        )
         (self.project / "parser.c").unlink()
         done = self.tally("coverage", "build")
         self.assertRegex(done.stdout, r"(?m)^build/parser\.c ")
@@ -165,8 +189,10 @@ class BuildFolderTest(unittest.TestCase):
             (self.project / folder / "a.c").write_text("int a;\n", encoding="utf-8")
         (self.project / "out/x.info").write_text(text, encoding="utf-8")
         (self.project / "x.info").write_text(text, encoding="utf-8")
-        shown = {path: self.tally("coverage", path, "--root", "below").stdout
-                 for path in ("x.info", "out/x.info")}
+        shown = {
+            path: self.tally("coverage", path, "--root", "below").stdout
+            for path in ("x.info", "out/x.info")
+        }
         self.assertRegex(shown["x.info"], r"(?m)^src/a\.c +100")
         self.assertEqual(shown["x.info"], shown["out/x.info"])
         # Under the default root, too, a file below the root takes precedence.
@@ -175,7 +201,8 @@ class BuildFolderTest(unittest.TestCase):
 
     def test_which_tests_through_a_link(self) -> None:
         (self.project / "x.info").write_text(
-            f"TN:one\nSF:{self.project}/main.c\nDA:2,1\nend_of_record\n", encoding="utf-8")
+            f"TN:one\nSF:{self.project}/main.c\nDA:2,1\nend_of_record\n", encoding="utf-8"
+        )
         (self.project / "link.c").symlink_to("main.c")
         done = self.tally("coverage", "x.info", "--which-tests", "link.c:2")
         self.assertEqual(done.stdout, "one\n")
@@ -183,27 +210,37 @@ class BuildFolderTest(unittest.TestCase):
     def test_deep_folders_take_no_memory(self) -> None:
         (self.project / "x.info").write_text(
             f"SF:/{'a/' * 20000}f.c\nDA:1,1\nend_of_record\n"
-            f"SF:/{'a/' * 19999}b/f.c\nDA:1,1\nend_of_record\n", encoding="utf-8")
+            f"SF:/{'a/' * 19999}b/f.c\nDA:1,1\nend_of_record\n",
+            encoding="utf-8",
+        )
         if os.environ.get("TALLY_SANITIZE", "none") != "none":
             self.skipTest("a sanitizer reserves more memory than the limit")
         # The paths of all directories together have 400 MB of text, more than the limit.
         limited = ["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh"]
-        done = subprocess.run([*limited, command_line(), "coverage", "x.info", "--root", "/"],
-                              cwd=self.project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              encoding="utf-8", timeout=60, check=False)
+        done = subprocess.run(
+            [*limited, command_line(), "coverage", "x.info", "--root", "/"],
+            cwd=self.project,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_paths_recorded_in_reports(self) -> None:
-        (self.project / "x.info").write_text("SF:/ci/p/main.c\nDA:2,1\nend_of_record\n",
-                                             encoding="utf-8")
+        (self.project / "x.info").write_text(
+            "SF:/ci/p/main.c\nDA:2,1\nend_of_record\n", encoding="utf-8"
+        )
         done = self.tally("coverage", "x.info", status=4)
         self.assertIn("/ci/p/main.c: warning: the source does not exist", done.stderr)
         done = self.tally("coverage", "x.info", "--substitute", f"/ci/p={self.project}")
         self.assertRegex(done.stdout, r"(?m)^main\.c +100")
 
     def test_objects_left_out(self) -> None:
-        entries = [{"directory": str(self.build), "output": f"{name}.c.o"}
-                   for name in ("main", "stale")]
+        entries = [
+            {"directory": str(self.build), "output": f"{name}.c.o"} for name in ("main", "stale")
+        ]
         (self.build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
         both = self.rows()
         self.assertIn("stale.c", both)
@@ -215,8 +252,12 @@ class BuildFolderTest(unittest.TestCase):
         self.assertIn("tally: --exclude-objects: '(' is not a pattern", done.stderr)
 
     def test_order_and_limit(self) -> None:
-        rows = [line.split()[0] for line in self.tally(
-            "coverage", "build", "--sort", "missed", "--limit", "1").stdout.splitlines()]
+        rows = [
+            line.split()[0]
+            for line in self.tally(
+                "coverage", "build", "--sort", "missed", "--limit", "1"
+            ).stdout.splitlines()
+        ]
         self.assertEqual(rows[1], "main.c")
         self.assertEqual(rows[-1], "(1")
         done = self.tally("coverage", "build", "--sort", "size", status=2)
@@ -233,8 +274,12 @@ class BuildFolderTest(unittest.TestCase):
 
     def test_databases_that_are_none(self) -> None:
         database = self.build / "compile_commands.json"
-        for text, said in (("[{]", "compile_commands.json:0x2: is not JSON"), ("{}", "it is not an array"),
-                           ("[1]", "entry is not an object"), ("[{}]", "there are no counters")):
+        for text, said in (
+            ("[{]", "compile_commands.json:0x2: is not JSON"),
+            ("{}", "it is not an array"),
+            ("[1]", "entry is not an object"),
+            ("[{}]", "there are no counters"),
+        ):
             database.write_text(text, encoding="utf-8")
             done = self.tally("coverage", "--build", "build", status=4 if text == "[{}]" else 1)
             self.assertIn(said, done.stderr)
@@ -244,20 +289,31 @@ class BuildFolderTest(unittest.TestCase):
 
     def test_coverage_that_was_switched_off(self) -> None:
         """The counters that an earlier build left beside the objects still exist."""
-        for options, warned in (("", True), ("--coverage", False), ("-fprofile-arcs", False),
-                                ("@flags", False)):
+        for options, warned in (
+            ("", True),
+            ("--coverage", False),
+            ("-fprofile-arcs", False),
+            ("@flags", False),
+        ):
             self.describe({"command": f"cc {options} -c ../main.c -o main.c.o"})
             done = self.tally("coverage", "--build", "build")
-            self.assertEqual(done.stderr, "build/compile_commands.json: warning: no command in "
-                             "it has --coverage: the counts may be those of an earlier build\n"
-                             if warned else "", options)
+            self.assertEqual(
+                done.stderr,
+                "build/compile_commands.json: warning: no command in "
+                "it has --coverage: the counts may be those of an earlier build\n"
+                if warned
+                else "",
+                options,
+            )
 
     def test_zero(self) -> None:
         elsewhere = self.build / "notes-less.gcda"
         elsewhere.write_bytes((self.build / "main.c.gcda").read_bytes())
         self.tally("zero", "--build", "build")
-        self.assertEqual(sorted(path.name for path in self.build.glob("*.gcda")),
-                         ["notes-less.gcda", "stale.c.gcda"])
+        self.assertEqual(
+            sorted(path.name for path in self.build.glob("*.gcda")),
+            ["notes-less.gcda", "stale.c.gcda"],
+        )
         done = self.tally("coverage", "--build", "build", "--fail-under", "1", status=4)
         self.assertIn("nothing was counted", done.stderr)
         self.command("./main", "1")
@@ -283,8 +339,9 @@ class BuildFolderTest(unittest.TestCase):
         self.assertIn("no line that could run has changed since HEAD", done.stderr)
         self.assertTrue((self.project / "none.info").exists())
         source = self.project / "main.c"
-        source.write_text(MAIN.replace("x + 2", "x + 1 + 1").replace("return 0", "return 1 - 1"),
-                          encoding="utf-8")
+        source.write_text(
+            MAIN.replace("x + 2", "x + 1 + 1").replace("return 0", "return 1 - 1"), encoding="utf-8"
+        )
         done = self.tally(*diff, "--fail-under", "80", status=3)
         self.assertRegex(done.stdout, r"(?m)^TOTAL +50\.0% +1/2 ")
         self.assertIn("1 of 2 lines ran", done.stderr)
@@ -294,9 +351,11 @@ class BuildFolderTest(unittest.TestCase):
         subprocess.run(git + ["config", "diff.noprefix", "true"], check=True, timeout=60)
         for context in ({}, {"GIT_DIFF_OPTS": "-u3"}):
             self.assertEqual(self.tally(*diff, **context).stdout, done.stdout, context)
-        for revision, status, said in (("no-such", 1, "^tally: --diff: git: .*no-such"),
-                                       ("", 2, "expected a revision"),
-                                       ("--output=x", 2, "expected a revision")):
+        for revision, status, said in (
+            ("no-such", 1, "^tally: --diff: git: .*no-such"),
+            ("", 2, "expected a revision"),
+            ("--output=x", 2, "expected a revision"),
+        ):
             words = [f"--diff={revision}"] if revision else ["--diff", ""]
             failed = self.tally("coverage", *words, "build", status=status)
             self.assertRegex(failed.stderr, said)
@@ -339,17 +398,19 @@ class BuildFolderTest(unittest.TestCase):
         self.assertIn(f"9/{ALL_LINES}", together.stdout)
         self.tally("convert", "all.info", "-o", "sum.callgrind")
         self.tally("convert", "together.info", "-o", "together.callgrind")
-        self.assertEqual((self.project / "sum.callgrind").read_text(encoding="utf-8").splitlines()[2:],
-                         (self.project / "together.callgrind").read_text(
-                             encoding="utf-8").splitlines()[2:])
+        self.assertEqual(
+            (self.project / "sum.callgrind").read_text(encoding="utf-8").splitlines()[2:],
+            (self.project / "together.callgrind").read_text(encoding="utf-8").splitlines()[2:],
+        )
 
     def test_what_is_harvested(self) -> None:
         harvest = ["coverage", "--harvest"]
         self.tally(*harvest, str(self.project / "none"))
         self.assertIn("is not a directory", self.tally(*harvest, "main.c", status=1).stderr)
         for name in (".", "build/..", ""):
-            self.assertIn("is not the directory of a test",
-                          self.tally(*harvest, name, status=2).stderr)
+            self.assertIn(
+                "is not the directory of a test", self.tally(*harvest, name, status=2).stderr
+            )
         # Counters that arrive later are added; files other than counters stay.
         tree = self.project / "tree"
         (tree / "1").mkdir(parents=True)
@@ -367,13 +428,24 @@ class BuildFolderTest(unittest.TestCase):
         """The lines of it that no test reached are in lcov's file as well."""
         (self.project / "h.h").write_text(
             "#ifdef A\nstatic inline int a(void) {\n  return 1;\n}\n#else\n"
-            "static inline int b(void) {\n  return 2;\n}\n#endif\n", encoding="utf-8")
+            "static inline int b(void) {\n  return 2;\n}\n#endif\n",
+            encoding="utf-8",
+        )
         entries = []
         for name in "ab":
             (self.project / f"{name}.c").write_text(
-                f'#include "h.h"\nint main(void) {{ return {name}() == 0; }}\n', encoding="utf-8")
-            self.command("gcc", "--coverage", "-O0", f"-D{name.upper()}", "-c", f"../{name}.c", "-o",
-                         f"{name}.o")
+                f'#include "h.h"\nint main(void) {{ return {name}() == 0; }}\n', encoding="utf-8"
+            )
+            self.command(
+                "gcc",
+                "--coverage",
+                "-O0",
+                f"-D{name.upper()}",
+                "-c",
+                f"../{name}.c",
+                "-o",
+                f"{name}.o",
+            )
             self.command("gcc", "--coverage", f"{name}.o", "-o", name)
             entries.append({"directory": str(self.build), "output": f"{name}.o"})
         (self.build / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
@@ -398,25 +470,38 @@ class BuildFolderTest(unittest.TestCase):
         tree = self.run_tests()
         packed = tree / "1.counters"
         whole = packed.read_bytes()
-        for bytes_of, said in ((b"", "not a file of packed counters"), (whole[:30], "truncated"),
-                               (whole[:-1], "truncated"),
-                               (whole[:-9] + bytes(9), "cannot be decompressed")):
+        for bytes_of, said in (
+            (b"", "not a file of packed counters"),
+            (whole[:30], "truncated"),
+            (whole[:-1], "truncated"),
+            (whole[:-9] + bytes(9), "cannot be decompressed"),
+        ):
             packed.write_bytes(bytes_of)
-            done = self.tally("coverage", "--build", "build", "--per-test", "tree",
-                              status=0 if "decompressed" in said else 1)
+            done = self.tally(
+                "coverage",
+                "--build",
+                "build",
+                "--per-test",
+                "tree",
+                status=0 if "decompressed" in said else 1,
+            )
             self.assertIn("1.counters:0x", done.stderr)
             self.assertIn(said, done.stderr)
         # The other tests still count.
         self.assertRegex(done.stdout, r"(?m)^first +no data")
         self.assertRegex(done.stdout, r"(?m)^second +6 +6")
-        for tests, said in ([{"n": 1}], "expected a test's n and name"), \
-                ([{"n": 2, "name": "a"}, {"n": 2, "name": "b"}], "n 2 occurs twice"):
+        for tests, said in ([{"n": 1}], "expected a test's n and name"), (
+            [{"n": 2, "name": "a"}, {"n": 2, "name": "b"}],
+            "n 2 occurs twice",
+        ):
             (tree / "tests.json").write_text(json.dumps(tests), encoding="utf-8")
-            self.assertIn(said, self.tally("coverage", "--per-test", "tree", "build",
-                                           status=1).stderr)
+            self.assertIn(
+                said, self.tally("coverage", "--per-test", "tree", "build", status=1).stderr
+            )
 
     def test_counters_of_one_test_that_cannot_be_used(self) -> None:
         """Truncated counters, or those of another compilation, leave the other tests' counts."""
+
         def with_second(change: Callable[[bytes], bytes]) -> subprocess.CompletedProcess:
             tree = self.run_tests()
             self.command("./main", "1", "2", GCOV_PREFIX=str(tree / "5"))
@@ -424,12 +509,16 @@ class BuildFolderTest(unittest.TestCase):
             data.write_bytes(change(data.read_bytes()))
             self.tally("coverage", "--harvest", str(tree / "5"))
             (tree / "tests.json").write_text(
-                '[{"n": 1, "name": "first"}, {"n": 5, "name": "spoiled"}]', encoding="utf-8")
+                '[{"n": 1, "name": "first"}, {"n": 5, "name": "spoiled"}]', encoding="utf-8"
+            )
             done = self.tally("coverage", "--build", "build", "--per-test", "tree")
             shutil.rmtree(tree)
             return done
-        for change, said in ((lambda data: data[:40], "truncated"),
-                             (lambda data: data[:8] + bytes(4) + data[12:], "stamp|compilation")):
+
+        for change, said in (
+            (lambda data: data[:40], "truncated"),
+            (lambda data: data[:8] + bytes(4) + data[12:], "stamp|compilation"),
+        ):
             done = with_second(change)
             self.assertRegex(done.stderr, said)
             self.assertRegex(done.stdout, r"(?m)^main\.c +50\.0% +5/10 ")

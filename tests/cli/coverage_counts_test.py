@@ -74,14 +74,24 @@ class CountsTest(unittest.TestCase):
 
     def compile_and_run(self, compiler: str, name: str, text: str, *options: str) -> Path:
         (self.folder / name).write_text(text, encoding="utf-8")
-        for words in ([compiler, "--coverage", "-O0", *options, "-c", name, "-o", "x.o"],
-                      [compiler, "--coverage", "x.o", "-o", "x"], ["./x"]):
+        for words in (
+            [compiler, "--coverage", "-O0", *options, "-c", name, "-o", "x.o"],
+            [compiler, "--coverage", "x.o", "-o", "x"],
+            ["./x"],
+        ):
             subprocess.run(words, cwd=self.folder, check=True, timeout=60)
         return self.folder / "x.gcda"
 
     def tally(self, *words: str, status: int = 0) -> subprocess.CompletedProcess:
-        done = subprocess.run([command_line(), *words], cwd=self.folder, text=True,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+        done = subprocess.run(
+            [command_line(), *words],
+            cwd=self.folder,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+            check=False,
+        )
         self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -96,10 +106,17 @@ class CountsTest(unittest.TestCase):
             count = struct.unpack_from("<q", whole, at)[0]
             if count not in (4, 5, 9):
                 continue
-            data.write_bytes(whole[:at] + struct.pack("<q", count - 50) + whole[at + 8:])
-            files = json.loads(subprocess.run(
-                [command_line(), "gcov", "x.gcda"], cwd=self.folder, capture_output=True,
-                text=True, check=False).stdout or '{"files": []}')["files"]
+            data.write_bytes(whole[:at] + struct.pack("<q", count - 50) + whole[at + 8 :])
+            files = json.loads(
+                subprocess.run(
+                    [command_line(), "gcov", "x.gcda"],
+                    cwd=self.folder,
+                    capture_output=True,
+                    text=True,
+                    check=False,
+                ).stdout
+                or '{"files": []}'
+            )["files"]
             for line in files[0]["lines"] if files else ():
                 if line["count"] < 0:
                     return line["line_number"]
@@ -110,11 +127,13 @@ class CountsTest(unittest.TestCase):
         line = self.make_contradict(data)
         done = self.tally("coverage", ".", "--fail-under", "100")
         self.assertRegex(done.stdout, r"(?m)^loop\.c +100\.0% +9/9 ")
-        self.assertEqual(re.sub(r"/\S*/", "", done.stderr).splitlines()[0],
-                         "warning: negative counts in 1 function, whose counts are not exact: count "
-                         "(loop.c:1); lines with a negative count are reported as run. Threads "
-                         "that count without -fprofile-update=atomic leave such counts, as do longjmp() "
-                         "and, with Clang, exceptions")
+        self.assertEqual(
+            re.sub(r"/\S*/", "", done.stderr).splitlines()[0],
+            "warning: negative counts in 1 function, whose counts are not exact: count "
+            "(loop.c:1); lines with a negative count are reported as run. Threads "
+            "that count without -fprofile-update=atomic leave such counts, as do longjmp() "
+            "and, with Clang, exceptions",
+        )
         self.assertIn(f"DA:{line},1\n", self.report("lcov"))
         self.assertRegex(self.report("cobertura"), f'<line number="{line}" hits="1"')
         self.assertIn(f'<lineToCover lineNumber="{line}" covered="true"', self.report("sonarqube"))
@@ -129,20 +148,29 @@ class CountsTest(unittest.TestCase):
         self.compile_and_run("gcc", "forks.c", FORKS)
         done = self.tally("coverage", ".", "--strict", "--report", "lcov:out")
         self.assertEqual(done.stderr, "")
-        text = subprocess.run(["gcov", "--stdout", "x.gcda"], cwd=self.folder, check=True, text=True,
-                              capture_output=True).stdout
+        text = subprocess.run(
+            ["gcov", "--stdout", "x.gcda"],
+            cwd=self.folder,
+            check=True,
+            text=True,
+            capture_output=True,
+        ).stdout
         by_gcov = re.findall(r"(?m)^ *(\d+):  *(\d+):", text)
         self.assertGreater(len(by_gcov), 4, text)
-        self.assertEqual(re.findall(r"(?m)^DA:(\d+),(\d+)", (self.folder / "out").read_text("utf-8")),
-                         [(line, count) for count, line in by_gcov])
+        self.assertEqual(
+            re.findall(r"(?m)^DA:(\d+),(\d+)", (self.folder / "out").read_text("utf-8")),
+            [(line, count) for count, line in by_gcov],
+        )
 
     def test_lines_beyond_the_end(self) -> None:
         """Such lines count, and a warning names them."""
         self.compile_and_run("gcc", "loop.c", LOOP)
         (self.folder / "loop.c").write_text("".join(LOOP.splitlines(keepends=True)[:9]), "utf-8")
-        self.assertRegex(self.tally("coverage", ".").stderr,
-                         r"loop\.c: warning: line 11 is counted, but the source ends with line 9: it "
-                         r"was changed after it was compiled, or the compiler names a wrong line\n")
+        self.assertRegex(
+            self.tally("coverage", ".").stderr,
+            r"loop\.c: warning: line 11 is counted, but the source ends with line 9: it "
+            r"was changed after it was compiled, or the compiler names a wrong line\n",
+        )
         self.assertEqual(self.tally("coverage", ".", "--no-markers").stderr, "")
 
     def test_functions_of_the_source(self) -> None:
@@ -156,22 +184,33 @@ class CountsTest(unittest.TestCase):
         for line, count in re.findall(r"(?m)^BRDA:(\d+),0,\d+,(\S+)$", text):
             branches.setdefault(int(line), []).append(count)
         self.assertEqual(sorted(branches[3]), ["0", "0", "1", "1"])  # the branches of two functions
-        self.assertEqual((branches[2], branches[4], branches[9]), (["1", "0"], ["1", "1"],
-                                                                  ["1", "1"]))
+        self.assertEqual(
+            (branches[2], branches[4], branches[9]), (["1", "0"], ["1", "1"], ["1", "1"])
+        )
 
     def test_an_object_without_functions_needs_no_counters(self) -> None:
         self.compile_and_run("gcc", "main.c", "int main(void) { return 0; }\n")
         (self.folder / "data.c").write_text("int table[] = {1, 2};\n", encoding="utf-8")
-        subprocess.run(["gcc", "--coverage", "-c", "data.c", "-o", "data.o"], cwd=self.folder,
-                       check=True, timeout=60)
+        subprocess.run(
+            ["gcc", "--coverage", "-c", "data.c", "-o", "data.o"],
+            cwd=self.folder,
+            check=True,
+            timeout=60,
+        )
         self.assertTrue((self.folder / "data.gcno").exists())
         self.assertEqual(self.tally("coverage", ".").stderr, "")
 
     def test_counters_of_no_function_of_the_notes(self) -> None:
         data = self.compile_and_run("gcc", "loop.c", LOOP)
         head = struct.pack("<II", 0x01000000, 12)
-        data.write_bytes(re.sub(re.escape(head) + b"(....)", lambda found: head + bytes(
-            byte ^ 0x55 for byte in found[1]), data.read_bytes(), flags=re.DOTALL))
+        data.write_bytes(
+            re.sub(
+                re.escape(head) + b"(....)",
+                lambda found: head + bytes(byte ^ 0x55 for byte in found[1]),
+                data.read_bytes(),
+                flags=re.DOTALL,
+            )
+        )
         done = self.tally("gcov", "x.gcda", status=1)
         self.assertIn("the notes have none of the functions of the counters", done.stderr)
         self.assertEqual(len(json.loads(done.stdout)["files"][0]["lines"]), 9)
@@ -181,8 +220,9 @@ class CountsTest(unittest.TestCase):
         need_tools("clang")
         for version in ("402*", "407*", "408*", "B13*", "B22*"):
             with self.subTest(version):
-                self.compile_and_run("clang", "loop.c", LOOP, "-Xclang",
-                                     f"-coverage-version={version}")
+                self.compile_and_run(
+                    "clang", "loop.c", LOOP, "-Xclang", f"-coverage-version={version}"
+                )
                 if version == "402*":  # Clang until 10 writes names of functions into the counters
                     self.write_names(self.folder / "x.gcda", ("count", "main"))
                 self.assertIn("DA:5,4\n", self.report("lcov"))
@@ -194,8 +234,14 @@ class CountsTest(unittest.TestCase):
         for ident, name in enumerate(names):
             text = name.encode() + bytes(4 - len(name) % 4)
             at = whole.index(struct.pack("<III", 0x01000000, 2, ident))
-            whole = (whole[:at + 4] + struct.pack("<I", 3 + len(text) // 4) + whole[at + 8:at + 16] +
-                     struct.pack("<I", len(text) // 4) + text + whole[at + 16:])
+            whole = (
+                whole[: at + 4]
+                + struct.pack("<I", 3 + len(text) // 4)
+                + whole[at + 8 : at + 16]
+                + struct.pack("<I", len(text) // 4)
+                + text
+                + whole[at + 16 :]
+            )
         data.write_bytes(whole)
 
 

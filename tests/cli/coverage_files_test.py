@@ -59,9 +59,13 @@ class AsProfile(CoverageCase):
     def test_report(self) -> None:
         table = self.report(self.tracefile)
         self.assertEqual((table["events"], table["totals"]), (["Executions"], [41]))
-        self.assertEqual([(row["name"], row["self"], os.path.basename(row["file"]))
-                          for row in table["functions"]],
-                         [("f", [33], "a.c"), ("", [5], "b<&>.c"), ("main", [3], "a.c")])
+        self.assertEqual(
+            [
+                (row["name"], row["self"], os.path.basename(row["file"]))
+                for row in table["functions"]
+            ],
+            [("f", [33], "a.c"), ("", [5], "b<&>.c"), ("main", [3], "a.c")],
+        )
         self.assertIn("Executions", self.tally("report", self.tracefile).stdout)
 
     def test_annotate(self) -> None:
@@ -75,8 +79,10 @@ class AsProfile(CoverageCase):
         """callgrind_annotate reads the file and reports the same counts."""
         out = self.path("callgrind.out.x")
         done = self.tally("convert", self.tracefile, "-o", out)
-        self.assertEqual(done.stderr, "tally: not in callgrind: branches (how often lines and "
-                                      "functions ran is written)\n")
+        self.assertEqual(
+            done.stderr,
+            "tally: not in callgrind: branches (how often lines and " "functions ran is written)\n",
+        )
         self.assertEqual(self.tally("validate", out).stdout, "")
         again = self.report(out)["functions"]
         for row in again:
@@ -84,9 +90,14 @@ class AsProfile(CoverageCase):
         self.assertEqual(again, self.report(self.tracefile)["functions"])
         table = annotate(out)
         self.assertEqual((table.events, table.totals), (("Executions",), (41,)))
-        self.assertEqual(table.costs(), {(f"{self.folder}/src/a.c", "f"): (33,),
-                                         (f"{self.folder}/src/a.c", "main"): (3,),
-                                         (f"{self.folder}/src/b<&>.c", "???"): (5,)})
+        self.assertEqual(
+            table.costs(),
+            {
+                (f"{self.folder}/src/a.c", "f"): (33,),
+                (f"{self.folder}/src/a.c", "main"): (3,),
+                (f"{self.folder}/src/b<&>.c", "???"): (5,),
+            },
+        )
 
 
 class Xml(CoverageCase):
@@ -102,9 +113,14 @@ class Xml(CoverageCase):
     def xmllint(self, *words: str) -> None:
         need_tools("xmllint")
         catalog = self.put("catalog.xml", CATALOG.format(dtd=f"{SUPPORT}/coverage-04.dtd"))
-        done = subprocess.run(["xmllint", "--nonet", "--noout", *words], capture_output=True,
-                              text=True, timeout=120, check=False,
-                              env={**os.environ, "XML_CATALOG_FILES": catalog})
+        done = subprocess.run(
+            ["xmllint", "--nonet", "--noout", *words],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={**os.environ, "XML_CATALOG_FILES": catalog},
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotRegex(done.stderr, "error|warning|fails")
 
@@ -118,22 +134,34 @@ class Xml(CoverageCase):
         """SOURCE_DATE_EPOCH, if it is a number, is the time, so that builds are reproducible."""
         self.written("cobertura")
         for told, expected in (("86400", "86400000"), ("0", "0")):
-            done = subprocess.run([command_line(), "convert", self.tracefile, "-o", "-", "--to",
-                                   "cobertura"], capture_output=True, text=True, timeout=120,
-                                  check=True, env={**os.environ, "SOURCE_DATE_EPOCH": told})
+            done = subprocess.run(
+                [command_line(), "convert", self.tracefile, "-o", "-", "--to", "cobertura"],
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=True,
+                env={**os.environ, "SOURCE_DATE_EPOCH": told},
+            )
             self.assertIn(f'timestamp="{expected}"', done.stdout)
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "yesterday"}
-        done = subprocess.run([command_line(), "convert", self.tracefile, "-o", "-", "--to",
-                               "cobertura"], capture_output=True, text=True, timeout=120,
-                              check=True, env=environment)
+        done = subprocess.run(
+            [command_line(), "convert", self.tracefile, "-o", "-", "--to", "cobertura"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+            env=environment,
+        )
         self.assertRegex(done.stdout, r'timestamp="\d{13}"')
 
     def test_a_profile_is_no_coverage(self) -> None:
         self.written("cobertura")
         folded = self.put("s.folded", "main;f 3\n")
         done = run_tally("convert", folded, "-o", self.path("s.xml"), "--to", "cobertura")
-        self.assertEqual((done.returncode, done.stderr.splitlines()[0]),
-                         (1, "tally: the format cobertura holds coverage, but this is a profile"))
+        self.assertEqual(
+            (done.returncode, done.stderr.splitlines()[0]),
+            (1, "tally: the format cobertura holds coverage, but this is a profile"),
+        )
         self.assertFalse(os.path.exists(self.path("s.xml")))
 
 

@@ -66,9 +66,21 @@ class CoverageTest(unittest.TestCase):
 
     @staticmethod
     def compile(folder: Path, *options: str) -> None:
-        for words in (["gcc", "--coverage", "-O0", "-I../src/include", *options, "-c",
-                       "../src/main.c", "-o", ".._src_main.c.o"],
-                      ["gcc", "--coverage", ".._src_main.c.o", "-o", "main"], ["./main"]):
+        for words in (
+            [
+                "gcc",
+                "--coverage",
+                "-O0",
+                "-I../src/include",
+                *options,
+                "-c",
+                "../src/main.c",
+                "-o",
+                ".._src_main.c.o",
+            ],
+            ["gcc", "--coverage", ".._src_main.c.o", "-o", "main"],
+            ["./main"],
+        ):
             subprocess.run(words, cwd=folder / "build", check=True, timeout=60)
 
     def setUp(self) -> None:
@@ -83,11 +95,19 @@ class CoverageTest(unittest.TestCase):
         self.data = self.folder / "build" / ".._src_main.c.gcda"
         self.notes = self.data.with_suffix(".gcno")
 
-    def run_in(self, *words: str, status: int = 0, folder: str = ".",
-               **environment: str) -> subprocess.CompletedProcess:
-        done = subprocess.run([command_line(), "coverage", *words], cwd=self.folder / folder,
-                              text=True, capture_output=True, stdin=subprocess.DEVNULL,
-                              timeout=60, check=False, env={**os.environ, **environment})
+    def run_in(
+        self, *words: str, status: int = 0, folder: str = ".", **environment: str
+    ) -> subprocess.CompletedProcess:
+        done = subprocess.run(
+            [command_line(), "coverage", *words],
+            cwd=self.folder / folder,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+            check=False,
+            env={**os.environ, **environment},
+        )
         self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -115,8 +135,13 @@ class CoverageTest(unittest.TestCase):
     def test_paths(self) -> None:
         """Accepts directories, files, and an object named twice; the root may be a link."""
         everything = self.table()
-        for words in (["build"], [".", "build", str(self.folder)], [str(self.data)],
-                      [str(self.notes), str(self.data)], ["build/../build"]):
+        for words in (
+            ["build"],
+            [".", "build", str(self.folder)],
+            [str(self.data)],
+            [str(self.notes), str(self.data)],
+            ["build/../build"],
+        ):
             self.assertEqual(self.table(*words), everything, words)
         (self.folder.parent / "link").symlink_to(self.folder)
         self.assertEqual(self.table("--root", "../link", "../link/build"), everything)
@@ -129,8 +154,11 @@ class CoverageTest(unittest.TestCase):
         self.assertRegex(done.stderr, "^tally: empty: there are no counters ")
         self.data.unlink()
         done = self.run_in("--fail-under", "1", status=4)
-        self.assertEqual(done.stderr, "tally: 1 of 1 object never ran\n"
-                         "tally: .: nothing was counted: was no program run?\n")
+        self.assertEqual(
+            done.stderr,
+            "tally: 1 of 1 object never ran\n"
+            "tally: .: nothing was counted: was no program run?\n",
+        )
         self.assertRegex(done.stdout.splitlines()[-1], r"TOTAL +0\.0%")
 
     def test_counters_without_notes(self) -> None:
@@ -144,14 +172,22 @@ class CoverageTest(unittest.TestCase):
         everything = self.table()
         self.data.unlink()
         elsewhere = self.folder / "elsewhere"
-        subprocess.run(["./main"], cwd=self.folder / "build", check=True,
-                       env={**os.environ, "GCOV_PREFIX": str(elsewhere)})
+        subprocess.run(
+            ["./main"],
+            cwd=self.folder / "build",
+            check=True,
+            env={**os.environ, "GCOV_PREFIX": str(elsewhere)},
+        )
         self.assertEqual(self.table("elsewhere"), everything)
         both = self.table(".", stderr="")
         self.assertEqual(both, everything)  # notes without counters here are not a second object
         shutil.rmtree(elsewhere)
-        subprocess.run(["./main"], cwd=self.folder / "build", check=True,
-                       env={**os.environ, "GCOV_PREFIX": str(elsewhere), "GCOV_PREFIX_STRIP": "2"})
+        subprocess.run(
+            ["./main"],
+            cwd=self.folder / "build",
+            check=True,
+            env={**os.environ, "GCOV_PREFIX": str(elsewhere), "GCOV_PREFIX_STRIP": "2"},
+        )
         self.assertEqual(self.table("elsewhere", "build"), everything)
 
     def test_truncated_counters(self) -> None:
@@ -159,8 +195,9 @@ class CoverageTest(unittest.TestCase):
         other = self.folder / "build" / "other.gcno"
         shutil.copy(self.notes, other)
         done = self.run_in("--fail-under", "50", status=4)
-        self.assertRegex(done.stderr,
-                         r"main\.c\.gcda:0x[0-9a-f]+: warning: .*: counted as not run\n")
+        self.assertRegex(
+            done.stderr, r"main\.c\.gcda:0x[0-9a-f]+: warning: .*: counted as not run\n"
+        )
         self.assertIn("tally: 2 of 2 objects never ran", done.stderr)
         self.assertRegex(done.stdout.splitlines()[-1], r"^TOTAL +0\.0% +0/13")
         self.run_in("--strict", status=1)
@@ -171,8 +208,9 @@ class CoverageTest(unittest.TestCase):
         other.write_bytes(self.notes.read_bytes()[:-7])
         done = self.run_in(status=4)
         self.assertRegex(done.stderr, r"other\.gcno:0x[0-9a-f]+: warning: .*left out")
-        self.assertIn("tally: 1 of 2 objects could not be used; 1 of 2 objects never ran",
-                      done.stderr)
+        self.assertIn(
+            "tally: 1 of 2 objects could not be used; 1 of 2 objects never ran", done.stderr
+        )
 
     def test_counters_of_another_compilation(self) -> None:
         before = self.data.read_bytes()
@@ -186,21 +224,26 @@ class CoverageTest(unittest.TestCase):
 
     def test_filters(self) -> None:
         self.assertEqual(list(self.rows("--filter", "main")), ["src/main.c", TOTAL])
-        self.assertEqual(list(self.rows("--filter", "main", "--filter", "twice")),
-                         ["src/include/twice.h", "src/main.c", TOTAL])
+        self.assertEqual(
+            list(self.rows("--filter", "main", "--filter", "twice")),
+            ["src/include/twice.h", "src/main.c", TOTAL],
+        )
         self.assertEqual(list(self.rows("--exclude", "^src/inc")), ["src/main.c", TOTAL])
-        self.assertEqual(list(self.rows("--filter", "h$", "--exclude", "main")),
-                         ["src/include/twice.h", TOTAL])
+        self.assertEqual(
+            list(self.rows("--filter", "h$", "--exclude", "main")), ["src/include/twice.h", TOTAL]
+        )
         done = self.run_in("--exclude", ".", status=4)
         self.assertRegex(done.stderr, r"^tally: \.: no line is left: 2 sources")
         done = self.run_in(folder="build", status=4)
         self.assertIn("--root or --filter includes them", done.stderr)
         # A filter includes files outside the root.
-        self.assertIn(str(self.folder / "src/main.c"),
-                      self.table("--filter", "main.c$", folder="build")[1])
+        self.assertIn(
+            str(self.folder / "src/main.c"), self.table("--filter", "main.c$", folder="build")[1]
+        )
         done = self.run_in("--filter", "a(b", status=2)
-        self.assertRegex(done.stderr,
-                         r"^tally: --filter: 'a\(b' is not a pattern: .* character 4\n")
+        self.assertRegex(
+            done.stderr, r"^tally: --filter: 'a\(b' is not a pattern: .* character 4\n"
+        )
 
     def test_thresholds(self) -> None:
         self.run_in("--fail-under", "69.2")
@@ -214,10 +257,12 @@ class CoverageTest(unittest.TestCase):
 
     def test_markers(self) -> None:
         source = self.folder / "src" / "main.c"
-        source.write_text(MAIN.replace("return never(argc);", "return never(argc); // LCOV_EXCL_LINE")
-                          .replace("static int never(int x) {",
-                                   "static int never(int x) { // GCOVR_EXCL_FUNCTION"),
-                          encoding="utf-8")
+        source.write_text(
+            MAIN.replace("return never(argc);", "return never(argc); // LCOV_EXCL_LINE").replace(
+                "static int never(int x) {", "static int never(int x) { // GCOVR_EXCL_FUNCTION"
+            ),
+            encoding="utf-8",
+        )
         self.assertEqual(self.rows()["src/main.c"], "100.0%")
         self.assertEqual(self.rows("--no-markers")["src/main.c"], "66.7%")
 
@@ -235,42 +280,60 @@ class CoverageTest(unittest.TestCase):
         self.folder.rename(moved)
         self.folder = moved
         self.assertEqual(self.table(), before)
-        self.assertIn("the compilation's directory does not exist: its sources are looked up in",
-                      self.run_in("--verbose").stderr)
+        self.assertIn(
+            "the compilation's directory does not exist: its sources are looked up in",
+            self.run_in("--verbose").stderr,
+        )
 
     def test_a_folder_that_cannot_be_read(self) -> None:
         closed = self.folder / "build" / "closed"
         closed.mkdir(mode=0)
         self.addCleanup(closed.chmod, 0o700)
-        done = subprocess.run([*bound_by_permissions(), command_line(), "coverage"],
-                              cwd=self.folder, capture_output=True, text=True, timeout=60,
-                              check=False)
+        done = subprocess.run(
+            [*bound_by_permissions(), command_line(), "coverage"],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         self.assertIn("closed: warning: cannot read the directory", done.stderr)
         self.assertIn("TOTAL ", done.stdout)
 
     def test_reports(self) -> None:
-        done = self.run_in("--report", "lcov:a.info", "--report", "callgrind:cg.out", "--report",
-                           "text:table.txt")
+        done = self.run_in(
+            "--report", "lcov:a.info", "--report", "callgrind:cg.out", "--report", "text:table.txt"
+        )
         self.assertIn("TOTAL ", done.stdout)
         self.assertEqual((self.folder / "table.txt").read_text(encoding="utf-8"), done.stdout)
         self.assertIn("SF:", (self.folder / "a.info").read_text(encoding="utf-8"))
-        self.assertIn("events: Executions",
-                      (self.folder / "cg.out").read_text(encoding="utf-8"))
+        self.assertIn("events: Executions", (self.folder / "cg.out").read_text(encoding="utf-8"))
         self.run_in("--report", "lcov")
-        self.assertEqual((self.folder / "coverage.info").read_bytes(),
-                         (self.folder / "a.info").read_bytes())
+        self.assertEqual(
+            (self.folder / "coverage.info").read_bytes(), (self.folder / "a.info").read_bytes()
+        )
         # A report on standard output replaces the table.
-        self.assertEqual(self.run_in("--report", "lcov:-").stdout,
-                         (self.folder / "a.info").read_text(encoding="utf-8"))
-        self.assertIn("there is no report 'pdf' (there are: text, ",
-                      self.run_in("--report", "pdf", status=2).stderr)
-        for words in (["lcov:-", "gcovr:-"], ["lcov:a", "callgrind:a"], ["html:-"],
-                      ["lcov:a.info.gz"]):
+        self.assertEqual(
+            self.run_in("--report", "lcov:-").stdout,
+            (self.folder / "a.info").read_text(encoding="utf-8"),
+        )
+        self.assertIn(
+            "there is no report 'pdf' (there are: text, ",
+            self.run_in("--report", "pdf", status=2).stderr,
+        )
+        for words in (
+            ["lcov:-", "gcovr:-"],
+            ["lcov:a", "callgrind:a"],
+            ["html:-"],
+            ["lcov:a.info.gz"],
+        ):
             options = [option for word in words for option in ("--report", word)]
             self.assertTrue(self.run_in(*options, status=2).stderr.startswith("tally: "))
         self.assertIn("does not name a file", self.run_in("--report", "lcov:", status=2).stderr)
-        self.assertIn("tally: no/such/a.info: cannot",
-                      self.run_in("--report", "lcov:no/such/a.info", status=1).stderr)
+        self.assertIn(
+            "tally: no/such/a.info: cannot",
+            self.run_in("--report", "lcov:no/such/a.info", status=1).stderr,
+        )
 
     def test_a_report_is_read_back(self) -> None:
         self.run_in("--report", "lcov:a.info")
@@ -283,6 +346,7 @@ class CoverageTest(unittest.TestCase):
 
         def which(place: str, status: int = 0) -> subprocess.CompletedProcess:
             return self.run_in("tests.info", "--which-tests", place, status=status)
+
         self.assertEqual(which("src/main.c:6").stdout, "one\ntwo\n")
         self.assertEqual(which("src/main.c:9").stdout, "two\n")
         self.assertEqual(which(f"{self.folder}/src/main.c:9").stdout, "two\n")
@@ -293,21 +357,33 @@ class CoverageTest(unittest.TestCase):
             self.assertIn("expected FILE:LINE", which(bad, 2).stderr)
         self.assertEqual(which("./src/main.c:9").stdout, "two\n")
         # A path relative to the current directory selects the file, and so does the path's end.
-        for folder, place in (("src", "main.c:9"), ("build", "../src/main.c:9"),
-                              ("build", "src/main.c:9"), ("src/include", "main.c:9")):
-            done = self.run_in("../" * len(Path(folder).parts) + "tests.info", "--which-tests",
-                               place, folder=folder)
+        for folder, place in (
+            ("src", "main.c:9"),
+            ("build", "../src/main.c:9"),
+            ("build", "src/main.c:9"),
+            ("src/include", "main.c:9"),
+        ):
+            done = self.run_in(
+                "../" * len(Path(folder).parts) + "tests.info",
+                "--which-tests",
+                place,
+                folder=folder,
+            )
             self.assertEqual(done.stdout, "two\n", (folder, place))
         self.run_in("tests.info", "--which-tests", "main.c:6", "--fail-under", "1", status=2)
-        self.assertIn("the counts are not separated by test",
-                      self.run_in("--which-tests", "src/main.c:6", status=1).stderr)
+        self.assertIn(
+            "the counts are not separated by test",
+            self.run_in("--which-tests", "src/main.c:6", status=1).stderr,
+        )
 
     def test_an_object_behind_a_link_is_the_same(self) -> None:
         (self.folder / "links").mkdir()
         for path in (self.data, self.notes):
             (self.folder / "links" / path.name).symlink_to(path)
-        self.assertEqual(self.run_in("--report", "lcov:-").stdout,
-                         self.run_in("build", "--report", "lcov:-").stdout)
+        self.assertEqual(
+            self.run_in("--report", "lcov:-").stdout,
+            self.run_in("build", "--report", "lcov:-").stdout,
+        )
 
     def test_branches_of_exceptions_in_reports(self) -> None:
         (self.folder / "a.gcovr.json").write_text(
@@ -315,23 +391,23 @@ class CoverageTest(unittest.TestCase):
             '"line_number": 6, "count": 1, "branches": ['
             '{"count": 0, "fallthrough": false, "throw": true},'
             '{"count": 1, "fallthrough": false, "throw": false}]}], "functions": []}]}',
-            encoding="utf-8")
+            encoding="utf-8",
+        )
         self.assertRegex(self.table("a.gcovr.json")[1], r"100\.0% +1/1 +- +100\.0%")
         self.assertRegex(self.table("a.gcovr.json", "--throw-branches")[1], r" 50\.0%")
 
     def test_a_source_that_is_no_file(self) -> None:
         os.mkfifo(self.folder / "pipe.c")
-        (self.folder / "a.info").write_text("SF:pipe.c\nDA:1,1\nend_of_record\n",
-                                            encoding="utf-8")
-        self.assertIn("pipe.c: warning: the source cannot be read",
-                      self.run_in("a.info").stderr)
+        (self.folder / "a.info").write_text("SF:pipe.c\nDA:1,1\nend_of_record\n", encoding="utf-8")
+        self.assertIn("pipe.c: warning: the source cannot be read", self.run_in("a.info").stderr)
 
     def test_a_pattern_that_takes_too_long(self) -> None:
         folder = self.folder / ("a" * 40)
         folder.mkdir()
         (folder / "x.c").write_text("int x;\n", encoding="utf-8")
-        (self.folder / "a.info").write_text(f"SF:{folder}/x.c\nDA:1,1\nend_of_record\n",
-                                            encoding="utf-8")
+        (self.folder / "a.info").write_text(
+            f"SF:{folder}/x.c\nDA:1,1\nend_of_record\n", encoding="utf-8"
+        )
         done = self.run_in("a.info", "--filter", "^(a+)+y|x.c$", status=1)
         self.assertIn("cannot search for a pattern in this path", done.stderr)
 
@@ -340,11 +416,29 @@ class CoverageTest(unittest.TestCase):
             self.skipTest(missing_tool("strace"))
         log = self.folder / "strace.txt"
         # A leak checker does not work under a tracer.
-        environment = {**os.environ,
-                       "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
-        subprocess.run(["strace", "-f", "-e", "trace=execve,fork,vfork,clone,clone3", "-o", str(log),
-                        command_line(), "coverage", "--report", "lcov"], cwd=self.folder,
-                       check=True, stdout=subprocess.DEVNULL, timeout=60, env=environment)
+        environment = {
+            **os.environ,
+            "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0",
+        }
+        subprocess.run(
+            [
+                "strace",
+                "-f",
+                "-e",
+                "trace=execve,fork,vfork,clone,clone3",
+                "-o",
+                str(log),
+                command_line(),
+                "coverage",
+                "--report",
+                "lcov",
+            ],
+            cwd=self.folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            timeout=60,
+            env=environment,
+        )
         calls = log.read_text(encoding="utf-8")
         self.assertEqual(calls.count("execve("), 1)
         for line in calls.splitlines():

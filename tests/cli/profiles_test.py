@@ -40,8 +40,11 @@ fn=idle
 9 10
 totals: 100 3
 """
-SLOWER = PROFILE.replace("6 30 2", "6 130 2").replace("4 80 3", "4 180 3").replace(
-    "totals: 100", "totals: 200")
+SLOWER = (
+    PROFILE.replace("6 30 2", "6 130 2")
+    .replace("4 80 3", "4 180 3")
+    .replace("totals: 100", "totals: 200")
+)
 SOURCE = "#include <x>\n\nint main(void) {\n\twork();\n  idle();\n}\n"
 
 
@@ -58,9 +61,15 @@ class ProfilesCase(ProfileCase):
             file.write(text)
 
     def run_in(self, words: str, status: int = 0) -> subprocess.CompletedProcess:
-        done = subprocess.run([command_line(), *words.split()], cwd=self.folder, text=True,
-                              capture_output=True, stdin=subprocess.DEVNULL, timeout=120,
-                              check=False)
+        done = subprocess.run(
+            [command_line(), *words.split()],
+            cwd=self.folder,
+            text=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+            check=False,
+        )
         self.assertEqual(done.returncode, status, f"{words}\n{done.stdout}\n{done.stderr}")
         return done
 
@@ -81,28 +90,43 @@ class Tables(ProfilesCase):
     def test_report(self) -> None:
         table = self.json("report a.callgrind")
         self.assertEqual((table["events"], table["totals"]), (["Ir", "Miss"], [100, 3]))
-        self.assertEqual([(row["name"], row["self"], row["inclusive"], row["calls"])
-                          for row in table["functions"]],
-                         [("work", [80, 3], [80, 3], 2), ("main", [10, 0], [100, 3], 0),
-                          ("idle", [10, 0], [10, 0], 1)])
+        self.assertEqual(
+            [
+                (row["name"], row["self"], row["inclusive"], row["calls"])
+                for row in table["functions"]
+            ],
+            [
+                ("work", [80, 3], [80, 3], 2),
+                ("main", [10, 0], [100, 3], 0),
+                ("idle", [10, 0], [10, 0], 1),
+            ],
+        )
 
     def test_cycles(self) -> None:
         """A cycle is reported as one entry, and the costliest cycle comes first."""
+
         def cycle(one: str, cost: int) -> str:
-            return (f"fn={one}1\n1 {cost}\ncfn={one}2\ncalls=1 2\n1 {cost}\n"
-                    f"fn={one}2\n2 {cost}\ncfn={one}1\ncalls=1 1\n2 1\n")
+            return (
+                f"fn={one}1\n1 {cost}\ncfn={one}2\ncalls=1 2\n1 {cost}\n"
+                f"fn={one}2\n2 {cost}\ncfn={one}1\ncalls=1 1\n2 1\n"
+            )
+
         self.put("cycles.callgrind", "events: Ir\nfl=a\n" + cycle("a", 1) + cycle("z", 400))
         text = self.text("report cycles.callgrind")
         self.assertLess(text.index("2: z1, z2"), text.index("2: a1, a2"))
 
     def test_objects(self) -> None:
         """Objects that call each other cost no less than their costliest function."""
-        self.put("objects.callgrind",
-                 "events: Ir\nob=a\nfl=a\nfn=main\n1 10\ncob=b\ncfn=f\ncalls=1 1\n1 90\n"
-                 "ob=b\nfn=f\n1 20\ncob=a\ncfn=g\ncalls=1 1\n1 70\nob=a\nfn=g\n1 70\n")
+        self.put(
+            "objects.callgrind",
+            "events: Ir\nob=a\nfl=a\nfn=main\n1 10\ncob=b\ncfn=f\ncalls=1 1\n1 90\n"
+            "ob=b\nfn=f\n1 20\ncob=a\ncfn=g\ncalls=1 1\n1 70\nob=a\nfn=g\n1 70\n",
+        )
         rows = self.json("report objects.callgrind --by object")["objects"]
-        self.assertEqual([(row["object"], row["self"], row["inclusive"]) for row in rows],
-                         [("a", [80], [100]), ("b", [20], [90])])
+        self.assertEqual(
+            [(row["object"], row["self"], row["inclusive"]) for row in rows],
+            [("a", [80], [100]), ("b", [20], [90])],
+        )
 
     def test_event(self) -> None:
         """--event selects a counted event or one derived from them, and refuses any other."""
@@ -111,18 +135,29 @@ class Tables(ProfilesCase):
         self.assertEqual((table["events"], table["totals"]), (["Sum"], [130]))
         self.assertEqual(table["functions"][0]["self"], [110])
         self.assertEqual(self.json("tree a.callgrind --event Sum")["totals"], [130])
-        for words in ("report a.callgrind", "tree a.callgrind", "annotate a.callgrind main",
-                      "diff a.callgrind b.callgrind"):
-            self.refused(f"{words} --event No", 2,
-                         "a.callgrind: there is no event 'No' (there are: Ir, Miss, Sum)")
+        for words in (
+            "report a.callgrind",
+            "tree a.callgrind",
+            "annotate a.callgrind main",
+            "diff a.callgrind b.callgrind",
+        ):
+            self.refused(
+                f"{words} --event No",
+                2,
+                "a.callgrind: there is no event 'No' (there are: Ir, Miss, Sum)",
+            )
 
     def test_tree(self) -> None:
         tree = self.json("tree a.callgrind")
         (root,) = tree["tree"]
         self.assertEqual((root["name"], root["inclusive"], tree["left_out"]), ("main", [100, 3], 0))
-        self.assertEqual([(each["name"], each["inclusive"], each["calls"], each["children"])
-                          for each in root["children"]],
-                         [("work", [80, 3], 2, []), ("idle", [10, 0], 1, [])])
+        self.assertEqual(
+            [
+                (each["name"], each["inclusive"], each["calls"], each["children"])
+                for each in root["children"]
+            ],
+            [("work", [80, 3], 2, []), ("idle", [10, 0], 1, [])],
+        )
         self.assertEqual(self.json("tree a.callgrind --limit 2")["left_out"], 1)
         lines = self.text("tree a.callgrind").splitlines()
         self.assertEqual(lines[0], "100 Ir in total")
@@ -131,47 +166,74 @@ class Tables(ProfilesCase):
 
     def test_tree_of_callers(self) -> None:
         (root,) = self.json("tree a.callgrind work --callers")["tree"]
-        self.assertEqual((root["name"], [each["name"] for each in root["children"]]),
-                         ("work", ["main"]))
-        self.refused("tree a.callgrind nothing", 1,
-                     "nothing: the profile has no such function")
+        self.assertEqual(
+            (root["name"], [each["name"] for each in root["children"]]), ("work", ["main"])
+        )
+        self.refused("tree a.callgrind nothing", 1, "nothing: the profile has no such function")
         self.refused("tree a.callgrind --callers", 2, "--callers: requires the name of a function")
 
     def test_of_a_thread_or_a_part(self) -> None:
         """Selects by the parts and threads of a Callgrind file; a part belongs to a thread."""
         costs = "fl=src/main.c\nfn=main\n3 {}\nfn=idle\n9 {}\n"
-        self.put("t.callgrind", "events: Ir\n" + "".join(
-            f"part: {part}\nthread: {thread}\n" + costs.format(own, idle)
-            for part, thread, own, idle in ((1, 1, 7, 0), (1, 2, 0, 30), (2, 1, 100, 0))))
+        self.put(
+            "t.callgrind",
+            "events: Ir\n"
+            + "".join(
+                f"part: {part}\nthread: {thread}\n" + costs.format(own, idle)
+                for part, thread, own, idle in ((1, 1, 7, 0), (1, 2, 0, 30), (2, 1, 100, 0))
+            ),
+        )
         whole = self.json("report t.callgrind --by thread")["threads"]
         self.assertEqual({row["tid"]: row["self"] for row in whole}, {1: [107], 2: [30]})
-        for words, total in (("--thread 1", 107), ("--thread 2", 30), ("--part 1", 37),
-                             ("--part 2", 100), ("--part 1 --thread 1", 7)):
+        for words, total in (
+            ("--thread 1", 107),
+            ("--thread 2", 30),
+            ("--part 1", 37),
+            ("--part 2", 100),
+            ("--part 1 --thread 1", 7),
+        ):
             for command in ("report", "tree", "annotate"):
                 what = " main.c" if command == "annotate" else ""
-                self.assertEqual(self.json(f"{command} t.callgrind{what} {words}")["totals"],
-                                 [total], words)
-        self.refused("report t.callgrind --thread main", 2,
-                     "--thread: there is no thread 'main' (there are: 1, 2)")
-        self.refused("tree t.callgrind --part 3", 2,
-                     "--part: there is no part '3' (there are: 1, 2)")
-        self.refused("report t.callgrind --part 2 --thread 2", 4,
-                     "t.callgrind: thread '2' has no samples in part 2")
-        self.refused("tree t.callgrind --by part", 1,
-                     "--by: the profile has the calls of all threads and parts together, and no "
-                     "stacks: select one with --thread or --part")
+                self.assertEqual(
+                    self.json(f"{command} t.callgrind{what} {words}")["totals"], [total], words
+                )
+        self.refused(
+            "report t.callgrind --thread main",
+            2,
+            "--thread: there is no thread 'main' (there are: 1, 2)",
+        )
+        self.refused(
+            "tree t.callgrind --part 3", 2, "--part: there is no part '3' (there are: 1, 2)"
+        )
+        self.refused(
+            "report t.callgrind --part 2 --thread 2",
+            4,
+            "t.callgrind: thread '2' has no samples in part 2",
+        )
+        self.refused(
+            "tree t.callgrind --by part",
+            1,
+            "--by: the profile has the calls of all threads and parts together, and no "
+            "stacks: select one with --thread or --part",
+        )
         self.put("a.folded", "main;a;b;a;b 3\nmain;a 1\n")
-        self.refused("report a.folded --thread main", 2,
-                      "--thread: the profile does not distinguish threads")
-        self.refused("tree a.folded --by thread", 2,
-                      "--by: the profile does not distinguish threads")
-        self.refused("tree a.folded --by function", 2, "--by: expected one of thread, part, found 'function'")
+        self.refused(
+            "report a.folded --thread main", 2, "--thread: the profile does not distinguish threads"
+        )
+        self.refused(
+            "tree a.folded --by thread", 2, "--by: the profile does not distinguish threads"
+        )
+        self.refused(
+            "tree a.folded --by function", 2, "--by: expected one of thread, part, found 'function'"
+        )
 
     def test_tree_of_deep_recursion(self) -> None:
         self.put("deep.folded", "main;" + "even;odd;" * 5000 + "leaf 7\nmain;even 1\n")
         lines = self.text("tree deep.folded").splitlines()
-        self.assertEqual([line.split(None, 3)[3].strip() for line in lines[2:]],
-                         ["main", "even (recursive)", "odd (recursive)", "leaf"])
+        self.assertEqual(
+            [line.split(None, 3)[3].strip() for line in lines[2:]],
+            ["main", "even (recursive)", "odd (recursive)", "leaf"],
+        )
         for line in lines:
             self.assertLessEqual(len(line), 80)
 
@@ -179,14 +241,26 @@ class Tables(ProfilesCase):
         self.put("here/src/main.c", SOURCE)
         for where in ("--source-dir here", "--source-map src=here/src"):
             (file,) = self.json(f"annotate a.callgrind main {where}")["files"]
-            self.assertEqual((file["file"], file["source"], file["self"]),
-                             ("src/main.c", "here/src/main.c", [10, 0]))
+            self.assertEqual(
+                (file["file"], file["source"], file["self"]),
+                ("src/main.c", "here/src/main.c", [10, 0]),
+            )
             lines = {line["line"]: line for line in file["lines"]}
             self.assertEqual(lines[4]["text"], "\twork();")
             self.assertEqual(lines[4]["inclusive"], [80, 3])
-            self.assertEqual(lines[4]["calls"],
-                             [{"name": "work", "file": "src/work.c", "object": "prog", "calls": 2,
-                               "recursive": False, "inclusive": [80, 3]}])
+            self.assertEqual(
+                lines[4]["calls"],
+                [
+                    {
+                        "name": "work",
+                        "file": "src/work.c",
+                        "object": "prog",
+                        "calls": 2,
+                        "recursive": False,
+                        "inclusive": [80, 3],
+                    }
+                ],
+            )
         text = self.text("annotate a.callgrind main --source-dir here")
         self.assertIn("-> work (2x)", text)
         self.assertIn("int main(void) {", text)
@@ -194,15 +268,22 @@ class Tables(ProfilesCase):
         self.assertIn("--source-dir DIR", text)
         self.assertIn("-> work (2x)", text)
         (file,) = self.json("annotate a.callgrind work.c:6")["files"]
-        self.assertEqual([(line["line"], line["self"]) for line in file["lines"]],
-                         [(5, [50, 1]), (6, [30, 2])])
+        self.assertEqual(
+            [(line["line"], line["self"]) for line in file["lines"]], [(5, [50, 1]), (6, [30, 2])]
+        )
 
     def test_annotate_refuses(self) -> None:
-        self.refused("annotate a.callgrind wor", 1,
-                     "wor: the profile has no such function or file; names that contain it: work")
-        self.refused("annotate a.callgrind main --source-map x", 2,
-                     "--source-map: expected FROM=TO, the beginning of a path and its replacement, "
-                     "found 'x'")
+        self.refused(
+            "annotate a.callgrind wor",
+            1,
+            "wor: the profile has no such function or file; names that contain it: work",
+        )
+        self.refused(
+            "annotate a.callgrind main --source-map x",
+            2,
+            "--source-map: expected FROM=TO, the beginning of a path and its replacement, "
+            "found 'x'",
+        )
         self.refused("annotate a.callgrind", 2, "annotate: expected WHAT")
 
     def test_diff_names_what_changed(self) -> None:
@@ -213,11 +294,17 @@ class Tables(ProfilesCase):
         lines = self.text("diff a.callgrind b.callgrind").splitlines()
         self.assertEqual(lines[0], "100 Ir before, 200 now; self cost in percent of each")
         self.assertRegex(lines[2], r"80\.00% +90\.00% +\+10\.00 +80 +180  work ")
-        self.assertEqual(self.json("diff a.callgrind b.callgrind --event Miss")["totals"],
-                         {"before": 3, "after": 3})
+        self.assertEqual(
+            self.json("diff a.callgrind b.callgrind --event Miss")["totals"],
+            {"before": 3, "after": 3},
+        )
         self.put("s.folded", "a;b 3\n")
-        self.refused("diff s.folded a.callgrind", 1, "a.callgrind: counts Ir, but s.folded counts "
-                     "ticks; --event NAME selects one that both have")
+        self.refused(
+            "diff s.folded a.callgrind",
+            1,
+            "a.callgrind: counts Ir, but s.folded counts "
+            "ticks; --event NAME selects one that both have",
+        )
         self.refused("diff a.callgrind", 2, "diff: expected AFTER")
 
 
@@ -225,7 +312,8 @@ class Written(ProfilesCase):
     def test_merge(self) -> None:
         self.assertEqual(self.text("merge a.callgrind b.callgrind -o sum.callgrind"), "")
         rows, parts = read_callgrind(self.path("sum.callgrind")), [
-            read_callgrind(self.path(name)) for name in ("a.callgrind", "b.callgrind")]
+            read_callgrind(self.path(name)) for name in ("a.callgrind", "b.callgrind")
+        ]
         self.assertEqual((rows.totals(), rows.stated_totals), ((300, 6), [(300, 6)]))
         for key, costs in rows.self_costs.items():
             self.assertEqual(costs, tuple(map(sum, zip(*(part.self_costs[key] for part in parts)))))
@@ -233,8 +321,9 @@ class Written(ProfilesCase):
             self.assertEqual(arc.calls, sum(part.arcs[key].calls for part in parts))
         self.assertIn(("cmd", "./prog"), rows.headers)
         self.text("merge b.callgrind a.callgrind -o turned.callgrind")
-        with open(self.path("sum.callgrind"), "rb") as one, \
-                open(self.path("turned.callgrind"), "rb") as two:
+        with open(self.path("sum.callgrind"), "rb") as one, open(
+            self.path("turned.callgrind"), "rb"
+        ) as two:
             self.assertEqual(one.read(), two.read())
 
     def test_fractions_of_any_length(self) -> None:
@@ -249,14 +338,25 @@ class Written(ProfilesCase):
 
     def test_merge_refuses(self) -> None:
         self.put("s.folded", "a;b 3\n")
-        self.refused("merge a.callgrind s.folded -o x.cg", 1, "s.folded: is folded, but a.callgrind "
-                     "is callgrind: only files of one format are merged")
+        self.refused(
+            "merge a.callgrind s.folded -o x.cg",
+            1,
+            "s.folded: is folded, but a.callgrind "
+            "is callgrind: only files of one format are merged",
+        )
         self.put("instr.callgrind", "positions: instr line\nevents: Ir\nfl=a\nfn=f\n0x1 2 3\n")
-        self.refused("merge a.callgrind instr.callgrind -o x.cg", 1, "instr.callgrind: its positions "
-                     "are 'instr line', but those of a.callgrind are 'line': they cannot be added up")
+        self.refused(
+            "merge a.callgrind instr.callgrind -o x.cg",
+            1,
+            "instr.callgrind: its positions "
+            "are 'instr line', but those of a.callgrind are 'line': they cannot be added up",
+        )
         self.put("most.callgrind", f"events: Ir\nfl=a\nfn=f\n1 {2**64 - 1}\n")
-        self.refused("merge most.callgrind most.callgrind -o x.cg", 1,
-                     "the costs of event Ir add up to more than 64 bits hold")
+        self.refused(
+            "merge most.callgrind most.callgrind -o x.cg",
+            1,
+            "the costs of event Ir add up to more than 64 bits hold",
+        )
         self.assertFalse(os.path.exists(self.path("x.cg")))
 
     def test_rewrite(self) -> None:
@@ -275,18 +375,28 @@ class Written(ProfilesCase):
         done = self.run_in("convert s.folded -o out.callgrind")
         self.assertIn("tally: not in callgrind: whole stacks", done.stderr)
         self.assertEqual(self.json("report out.callgrind")["totals"], [4])
-        self.refused("convert a.callgrind -o out.folded", 1, "the format folded holds stacks, and "
-                     "this profile has only calls: an inclusive call is not a stack")
+        self.refused(
+            "convert a.callgrind -o out.folded",
+            1,
+            "the format folded holds stacks, and "
+            "this profile has only calls: an inclusive call is not a stack",
+        )
         self.put("zero.callgrind", "events: Ir\nfl=a\nfn=f\ncfn=g\ncalls=0 1\n1 2\n")
-        self.assertIn("callgrind_annotate", self.run_in(
-            "convert zero.callgrind -o - --to callgrind").stderr)
+        self.assertIn(
+            "callgrind_annotate", self.run_in("convert zero.callgrind -o - --to callgrind").stderr
+        )
 
 
 class PprofFiles(ProfilesCase):
     def setUp(self) -> None:
         super().setUp()
-        done = subprocess.run([command_line(), "convert", "a.callgrind", "-o", "x", "--to", "pprof"],
-                              cwd=self.folder, text=True, capture_output=True, check=False)
+        done = subprocess.run(
+            [command_line(), "convert", "a.callgrind", "-o", "x", "--to", "pprof"],
+            cwd=self.folder,
+            text=True,
+            capture_output=True,
+            check=False,
+        )
         if "unknown format" in done.stderr:
             self.skipTest("built without protozero")
 
@@ -305,11 +415,16 @@ class PprofFiles(ProfilesCase):
         report = self.json("report a.pprof")
         self.assertEqual(report["events"], ["space", "ticks"])
         self.assertEqual(report["totals"], [72, 10])
-        self.assertEqual([(row["name"], row["self"]) for row in report["functions"]],
-                         [("leaf", [64, 7]), ("main", [8, 3])])
+        self.assertEqual(
+            [(row["name"], row["self"]) for row in report["functions"]],
+            [("leaf", [64, 7]), ("main", [8, 3])],
+        )
         self.assertEqual(self.json("report a.pprof --event ticks")["totals"], [10])
-        self.refused("report a.pprof --event x", 2,
-                     "a.pprof: there is no event 'x' (there are: space, ticks)")
+        self.refused(
+            "report a.pprof --event x",
+            2,
+            "a.pprof: there is no event 'x' (there are: space, ticks)",
+        )
         self.assertIn("leaf", self.text("tree a.pprof --event ticks"))
         self.assertIn("88.89%    64  88.89%    64    10", self.text("annotate a.pprof leaf"))
         self.assertIn("10 ticks before, 12 now", self.text("diff a.pprof b.pprof --event ticks"))
@@ -319,30 +434,42 @@ class PprofFiles(ProfilesCase):
         self.text("convert sum.pb.gz -o again.pb.gz")
         with open(self.path("sum.pb.gz"), "rb") as one, open(self.path("again.pb.gz"), "rb") as two:
             self.assertEqual(gzip.decompress(one.read())[:100], gzip.decompress(two.read())[:100])
-        self.assertIn("tally: not in folded: all values but the first",
-                      self.run_in("convert a.pprof -o out.folded").stderr)
+        self.assertIn(
+            "tally: not in folded: all values but the first",
+            self.run_in("convert a.pprof -o out.folded").stderr,
+        )
         self.assertEqual(self.json("report out.folded")["totals"], [72])
         self.run_in("convert out.folded -o out.pb.gz")
-        self.assertEqual(self.json("report out.pb.gz")["functions"],
-                         self.json("report out.folded")["functions"])
+        self.assertEqual(
+            self.json("report out.pb.gz")["functions"], self.json("report out.folded")["functions"]
+        )
 
     def test_refusals(self) -> None:
-        self.refused("convert a.callgrind -o x.pb.gz", 1, "the format pprof holds stacks, and "
-                     "this profile has only calls: an inclusive call is not a stack")
+        self.refused(
+            "convert a.callgrind -o x.pb.gz",
+            1,
+            "the format pprof holds stacks, and "
+            "this profile has only calls: an inclusive call is not a stack",
+        )
         with open(self.path("cut.pb.gz"), "wb") as out:
             out.write(b"\x0a\x05x")
-        self.refused("report cut.pb.gz", 1, "cut.pb.gz:0x0: field 1 of the profile has 5 bytes, but "
-                     "only 1 are left")
+        self.refused(
+            "report cut.pb.gz",
+            1,
+            "cut.pb.gz:0x0: field 1 of the profile has 5 bytes, but " "only 1 are left",
+        )
 
 
 class Validate(ProfilesCase):
     def test_statuses(self) -> None:
         self.assertEqual(self.text("validate a.callgrind b.callgrind"), "")
         self.put("warned.callgrind", PROFILE.replace("\n", "\r\n"))
-        self.assertEqual(self.text("validate warned.callgrind"),
-                         "warned.callgrind:1:19: warning: lines end in CR LF\n")
+        self.assertEqual(
+            self.text("validate warned.callgrind"),
+            "warned.callgrind:1:19: warning: lines end in CR LF\n",
+        )
         self.put("wrong.callgrind", PROFILE.replace("totals: 100", "totals: 101"))
-        said = ("wrong.callgrind:25:9: {}: totals: says 101 Ir, but the lines add up to 100\n")
+        said = "wrong.callgrind:25:9: {}: totals: says 101 Ir, but the lines add up to 100\n"
         done = self.run_in("validate a.callgrind wrong.callgrind", 1)
         self.assertEqual((done.stdout, done.stderr), (said.format("error"), ""))
         # Every other command warns and continues.
@@ -351,16 +478,18 @@ class Validate(ProfilesCase):
             self.assertEqual(done.stderr, said.format("warning"))
         self.put("broken.callgrind", PROFILE.replace("3 10", "3 10 0 7"))
         place = "broken.callgrind:10:8: "
-        self.assertEqual(self.run_in("validate broken.callgrind", 1).stdout,
-                         f"{place}error: more costs than events: there are 2\n")
-        self.refused("report broken.callgrind", 1,
-                     f"{place}more costs than events: there are 2")
+        self.assertEqual(
+            self.run_in("validate broken.callgrind", 1).stdout,
+            f"{place}error: more costs than events: there are 2\n",
+        )
+        self.refused("report broken.callgrind", 1, f"{place}more costs than events: there are 2")
 
     def test_nothing_to_read(self) -> None:
         self.put("empty.callgrind", "")
         self.refused("report empty.callgrind", 4, "empty.callgrind: is empty")
-        self.assertEqual(self.run_in("validate empty.callgrind", 1).stdout,
-                         "empty.callgrind: error: is empty\n")
+        self.assertEqual(
+            self.run_in("validate empty.callgrind", 1).stdout, "empty.callgrind: error: is empty\n"
+        )
         absent = "absent.callgrind: cannot open: No such file or directory (ENOENT)"
         self.refused("report absent.callgrind", 1, absent)
         self.refused("validate absent.callgrind", 1, absent)
@@ -384,37 +513,61 @@ class Validate(ProfilesCase):
         self.put("t-01", PROFILE)
         self.put("t-02", PROFILE)
         said = "t: is empty; the threads are in separate files: t-01, …"
-        self.assertEqual(self.run_in("merge t t-01 t-02 -o sum.callgrind").stderr,
-                         f"tally: warning: {said}\n")
+        self.assertEqual(
+            self.run_in("merge t t-01 t-02 -o sum.callgrind").stderr, f"tally: warning: {said}\n"
+        )
         self.assertEqual(self.json("report sum.callgrind")["totals"], [200, 6])
         self.assertEqual(self.text("validate t t-01"), said.replace("t: ", "t: note: ", 1) + "\n")
         self.refused("report t", 4, said)
 
     def test_refused_arguments(self) -> None:
-        self.refused("annotate a.callgrind main --source-dir no-such", 2,
-                     "--source-dir: 'no-such' is not a directory")
-        self.refused("rewrite a.callgrind -o out.callgrind.gz", 2,
-                     "out.callgrind.gz: output is not compressed: remove .gz from the name, or "
-                     "write to - and compress that")
-        done = subprocess.run([command_line(), "report", ""], capture_output=True, text=True,
-                              timeout=120, check=False)
-        self.assertEqual((done.returncode, done.stderr.splitlines()[0]),
-                         (2, "tally: FILE: expected a file, found ''"))
+        self.refused(
+            "annotate a.callgrind main --source-dir no-such",
+            2,
+            "--source-dir: 'no-such' is not a directory",
+        )
+        self.refused(
+            "rewrite a.callgrind -o out.callgrind.gz",
+            2,
+            "out.callgrind.gz: output is not compressed: remove .gz from the name, or "
+            "write to - and compress that",
+        )
+        done = subprocess.run(
+            [command_line(), "report", ""], capture_output=True, text=True, timeout=120, check=False
+        )
+        self.assertEqual(
+            (done.returncode, done.stderr.splitlines()[0]),
+            (2, "tally: FILE: expected a file, found ''"),
+        )
         with open("/dev/full", "w", encoding="utf-8") as full:
-            done = subprocess.run([command_line(), "--help"], stdout=full, stderr=subprocess.PIPE,
-                                  timeout=120, check=False)
+            done = subprocess.run(
+                [command_line(), "--help"],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                timeout=120,
+                check=False,
+            )
         self.assertEqual(done.returncode, 1)
 
     def test_standard_input(self) -> None:
-        for words, text in (("validate -", PROFILE.replace("totals: 100", "totals: 101")),
-                            ("report - --json", PROFILE)):
-            done = subprocess.run([command_line(), *words.split()], input=text, text=True,
-                                  capture_output=True, timeout=120, check=False)
+        for words, text in (
+            ("validate -", PROFILE.replace("totals: 100", "totals: 101")),
+            ("report - --json", PROFILE),
+        ):
+            done = subprocess.run(
+                [command_line(), *words.split()],
+                input=text,
+                text=True,
+                capture_output=True,
+                timeout=120,
+                check=False,
+            )
             if words.startswith("validate"):
                 self.assertEqual((done.returncode, done.stdout.partition(":")[0]), (1, "<stdin>"))
             else:
-                self.assertEqual((done.returncode, json.loads(done.stdout)["totals"]),
-                                 (0, [100, 3]))
+                self.assertEqual(
+                    (done.returncode, json.loads(done.stdout)["totals"]), (0, [100, 3])
+                )
 
 
 if __name__ == "__main__":

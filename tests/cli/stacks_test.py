@@ -75,10 +75,13 @@ class FlameGraph(StacksCase):
         with open(self.path("deep.folded"), "w", encoding="utf-8") as file:
             file.write("f;" * 10_000 + "leaf 50\nmain 5000\nrare 1\n")
         done = self.tally("convert", self.path("deep.folded"), "-o", self.path("deep.svg"))
-        self.assertIn("tally: not in flamegraph: 9751 frames beyond the 250th of a stack (0.99% of "
-                      "all)", done.stderr.splitlines())
-        self.assertIn("tally: not in flamegraph: 1 frame too narrow (0.02% of all)",
-                      done.stderr.splitlines())
+        self.assertIn(
+            "tally: not in flamegraph: 9751 frames beyond the 250th of a stack (0.99% of " "all)",
+            done.stderr.splitlines(),
+        )
+        self.assertIn(
+            "tally: not in flamegraph: 1 frame too narrow (0.02% of all)", done.stderr.splitlines()
+        )
         with open(self.path("deep.svg"), encoding="utf-8") as file:
             text = file.read()
         self.assertIn(">Not drawn: 1 frame too narrow (0.02% of all), 9751 frames beyond", text)
@@ -171,19 +174,38 @@ class InABrowser(StacksCase):
         with open(path, "w", encoding="utf-8") as file:
             file.write(text.replace("</svg>", f"<script><![CDATA[{{{DRIVER}}}]]></script></svg>"))
         done = subprocess.run(
-            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--window-size=900,500",
-             f"--user-data-dir={self.folder}/browser", "--dump-dom", f"file://{path}"],
-            capture_output=True, text=True, timeout=120, check=False)
+            [
+                browser,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--window-size=900,500",
+                f"--user-data-dir={self.folder}/browser",
+                "--dump-dom",
+                f"file://{path}",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         found = re.search("<desc[^>]*>RESULT(.*)END</desc>", done.stdout)
         assert found, done.stderr[-2000:] + done.stdout[-1000:]
-        result = json.loads(found[1].replace("&quot;", '"').replace("&lt;", "<")
-                            .replace("&gt;", ">").replace("&amp;", "&"))
+        result = json.loads(
+            found[1]
+            .replace("&quot;", '"')
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&")
+        )
         self.assertTrue(result["fits"] and result["inside"] and result["zoomed_fits"], result)
         self.assertEqual(result["zoomed"], ["all", "main", "work", "parse", "next_token"])
-        self.assertEqual([round(width, 6) for width in result["widths"]],
-                         [round(result["full"], 6)] * 5)
-        self.assertEqual((result["focused"], result["up"], result["down"]),
-                         ("work", "parse", "main"))
+        self.assertEqual(
+            [round(width, 6) for width in result["widths"]], [round(result["full"], 6)] * 5
+        )
+        self.assertEqual(
+            (result["focused"], result["up"], result["down"]), ("work", "parse", "main")
+        )
         self.assertTrue(result["reset"] and result["root_below"] and result["root_above"])
         self.assertTrue(result["find_taken"] and result["typing"])
         self.assertEqual(result["hits"], ["parse", "next_token", "parse", "next_token"])
@@ -192,8 +214,7 @@ class InABrowser(StacksCase):
         self.assertEqual(result["own"], ["print<int, char const*>(int&)"])
         self.assertEqual(result["wrong"], [0, "invalid regular expression", "true"])
         self.assertEqual(result["ended"], [0, "", ""])
-        self.assertEqual(result["status"],
-                         "parse  ·  43 ticks, 43.00%; itself 3, 3.00%")
+        self.assertEqual(result["status"], "parse  ·  43 ticks, 43.00%; itself 3, 3.00%")
 
 
 class Speedscope(StacksCase):
@@ -201,8 +222,9 @@ class Speedscope(StacksCase):
 
     def check(self, file: dict) -> None:
         self.assertEqual(file["$schema"], "https://www.speedscope.app/file-format-schema.json")
-        self.assertLessEqual(set(file), {"$schema", "shared", "profiles", "name",
-                                         "activeProfileIndex", "exporter"})
+        self.assertLessEqual(
+            set(file), {"$schema", "shared", "profiles", "name", "activeProfileIndex", "exporter"}
+        )
         self.assertIsInstance(file.get("name", ""), str)
         frames, profiles = file["shared"]["frames"], file["profiles"]
         for frame in frames:
@@ -214,12 +236,16 @@ class Speedscope(StacksCase):
         self.assertGreater(len(profiles), 0)
         self.assertIn(file.get("activeProfileIndex", 0), range(len(profiles)))
         for profile in profiles:
-            self.assertEqual(set(profile), {"type", "name", "unit", "startValue", "endValue",
-                                            "samples", "weights"})
+            self.assertEqual(
+                set(profile),
+                {"type", "name", "unit", "startValue", "endValue", "samples", "weights"},
+            )
             self.assertEqual(profile["type"], "sampled")
             self.assertIsInstance(profile["name"], str)
-            self.assertIn(profile["unit"], ("none", "nanoseconds", "microseconds", "milliseconds",
-                                            "seconds", "bytes"))
+            self.assertIn(
+                profile["unit"],
+                ("none", "nanoseconds", "microseconds", "milliseconds", "seconds", "bytes"),
+            )
             self.assertEqual(len(profile["samples"]), len(profile["weights"]))
             self.assertGreaterEqual(profile["endValue"], profile["startValue"])
             self.assertEqual(profile["endValue"] - profile["startValue"], sum(profile["weights"]))
@@ -234,10 +260,14 @@ class Speedscope(StacksCase):
         self.check(file)
         (profile,) = file["profiles"]
         names = [frame["name"] for frame in file["shared"]["frames"]]
-        stacks = {";".join(names[frame] for frame in stack): weight
-                  for stack, weight in zip(profile["samples"], profile["weights"])}
-        self.assertEqual(stacks, {line.rpartition(" ")[0]: int(line.rpartition(" ")[2])
-                                  for line in STACKS.splitlines()})
+        stacks = {
+            ";".join(names[frame] for frame in stack): weight
+            for stack, weight in zip(profile["samples"], profile["weights"])
+        }
+        self.assertEqual(
+            stacks,
+            {line.rpartition(" ")[0]: int(line.rpartition(" ")[2]) for line in STACKS.splitlines()},
+        )
 
 
 if __name__ == "__main__":

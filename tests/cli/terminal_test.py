@@ -21,8 +21,13 @@ def shown(words: list[str], **changes: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     environment.update({"TERM": "xterm", **changes})
     master, slave = pty.openpty()
-    with subprocess.Popen([command_line(), *words], stdin=subprocess.DEVNULL, stdout=slave,
-                          stderr=slave, env=environment) as process:
+    with subprocess.Popen(
+        [command_line(), *words],
+        stdin=subprocess.DEVNULL,
+        stdout=slave,
+        stderr=slave,
+        env=environment,
+    ) as process:
         os.close(slave)
         out = read_to_end(master)
     os.close(master)
@@ -38,9 +43,14 @@ class ColoursTest(unittest.TestCase):
         Path(self.path).write_text(FOLDED, encoding="utf-8")
         other = os.path.join(folder.name, "y.folded")
         Path(other).write_text(FOLDED.replace("49", "4"), encoding="utf-8")
-        self.commands = [["report", self.path], ["report", self.path, "--limit", "1"],
-                         ["tree", self.path], ["tree", self.path, "lex", "--callers"],
-                         ["diff", self.path, other], ["annotate", self.path, "parse"]]
+        self.commands = [
+            ["report", self.path],
+            ["report", self.path, "--limit", "1"],
+            ["tree", self.path],
+            ["tree", self.path, "lex", "--callers"],
+            ["diff", self.path, other],
+            ["annotate", self.path, "parse"],
+        ]
 
     def test_on_a_terminal(self) -> None:
         for words in self.commands:
@@ -57,8 +67,13 @@ class ColoursTest(unittest.TestCase):
                     self.assertNotIn("\x1b", shown(words, **changes))
                 self.assertIn("\x1b", shown(words, NO_COLOR=""))  # as no-color.org specifies
                 self.assertNotIn("\x1b", shown([words[0], *words[1:], "--json"]))
-                piped = subprocess.run([command_line(), *words], capture_output=True, text=True,
-                                       check=True, env={**os.environ, "TERM": "xterm"}).stdout
+                piped = subprocess.run(
+                    [command_line(), *words],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    env={**os.environ, "TERM": "xterm"},
+                ).stdout
                 self.assertNotIn("\x1b", piped)
 
 

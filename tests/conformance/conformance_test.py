@@ -42,13 +42,20 @@ from players import Played, play_in_gdb, play_in_lldb
 from scenario_file import Scenario, difference, read_scenario
 from support.chance import with_one_retry
 from support.lldb_driver import in_each_lldb, lldb_name, need_lldb
-from support.skips import (need_hardware_watchpoints, need_kernel_samples, need_perf, need_tools,
-                           perf_samples_the_kernel, run_unittests)
+from support.skips import (
+    need_hardware_watchpoints,
+    need_kernel_samples,
+    need_perf,
+    need_tools,
+    perf_samples_the_kernel,
+    run_unittests,
+)
 
 FOLDER = Path(__file__).parent
 NEEDS = {"watchpoints": need_hardware_watchpoints, "kernel": need_kernel_samples}
-USER_ONLY = re.compile(r"^\(user code only: .*\)$\n?| in user code only| \(user code only: .*\)$",
-                       re.MULTILINE)
+USER_ONLY = re.compile(
+    r"^\(user code only: .*\)$\n?| in user code only| \(user code only: .*\)$", re.MULTILINE
+)
 
 
 class ConformanceTest(unittest.TestCase):
@@ -69,8 +76,12 @@ class ConformanceTest(unittest.TestCase):
         if self.debugger == "gdb":
             self.hold(scenario, "gdb", play_in_gdb)
         else:
-            in_each_lldb(self, lambda lldb: self.hold(
-                scenario, lldb_name(lldb), lambda scenario: play_in_lldb(scenario, lldb)))
+            in_each_lldb(
+                self,
+                lambda lldb: self.hold(
+                    scenario, lldb_name(lldb), lambda scenario: play_in_lldb(scenario, lldb)
+                ),
+            )
 
     def hold(self, scenario: Scenario, name: str, player: Callable[[Scenario], Played]) -> None:
         def measure() -> None:
@@ -81,12 +92,14 @@ class ConformanceTest(unittest.TestCase):
             found = difference(scenario, printed, name, self.debugger == "lldb")
             if found:
                 self.fail(f"{scenario.name} in {name}\n{found}\n\n{played.result}")
+
         with_one_retry(measure)
 
 
 def _add(path: Path) -> None:
     def test(self: ConformanceTest) -> None:
         self.play(read_scenario(path))
+
     setattr(ConformanceTest, f"test_{path.stem}", test)
 
 

@@ -24,11 +24,17 @@ _VERBS = (
     (r"break (\S+) if (.+)", r"break \1 if \2", r"breakpoint set -n \1 -c '\2'"),
     (r"watch (\S+)", r"watch \1", r"watchpoint set variable \1"),
     (r"delete breakpoints", "delete", "breakpoint delete -f"),
-    (r"pass (SIG\S+)", r"handle \1 nostop noprint pass",
-     r"process handle -s false -n false -p true \1"),
+    (
+        r"pass (SIG\S+)",
+        r"handle \1 nostop noprint pass",
+        r"process handle -s false -n false -p true \1",
+    ),
     (r"call (\S.*)", r"call \1", r"expression -- \1"),
-    (r"flavor (att|intel)", r"set disassembly-flavor \1",
-     r"settings set target.x86-disassembly-flavor \1"),
+    (
+        r"flavor (att|intel)",
+        r"set disassembly-flavor \1",
+        r"settings set target.x86-disassembly-flavor \1",
+    ),
     (r"wait (\S+)", r"shell sleep \1", r"platform shell sleep \1"),
     (r"attach", "attach {pid}", "process attach -p {pid}"),
     (r"core", "core-file {core}", "target create -c {core} {program}"),
@@ -45,6 +51,7 @@ class Played:
 @dataclass(frozen=True)
 class _Stage:
     """The programs and files that a scenario's head asks for."""
+
     program: str | None
     args: list[str]
     wrapper: list[str]
@@ -69,17 +76,27 @@ def _stage(scenario: Scenario) -> Iterator[_Stage]:
         if core := scenario.head.get("core"):
             names["core"] = os.path.join(folder, "core")
             names["program"] = program(core[0])
-            made = run_gdb(["break checkpoint", "run", f"generate-core-file {names['core']}"],
-                           program(core[0]), core[1:], plugin=False)
+            made = run_gdb(
+                ["break checkpoint", "run", f"generate-core-file {names['core']}"],
+                program(core[0]),
+                core[1:],
+                plugin=False,
+            )
             assert os.path.exists(names["core"]), made
         if attached := scenario.head.get("attached"):
-            process = subprocess.Popen([program(attached[0]), *attached[1:]],
-                                       stdout=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                [program(attached[0]), *attached[1:]], stdout=subprocess.DEVNULL
+            )
             names["pid"] = str(process.pid)
             time.sleep(0.2)  # wait until it is in main()
         try:
-            yield _Stage(names["program"] if words else None, words[1:],
-                         [program(wrapper[0]), *wrapper[1:]] if wrapper else [], names, folder)
+            yield _Stage(
+                names["program"] if words else None,
+                words[1:],
+                [program(wrapper[0]), *wrapper[1:]] if wrapper else [],
+                names,
+                folder,
+            )
         finally:
             if process:
                 process.kill()
@@ -91,8 +108,14 @@ def play_in_gdb(scenario: Scenario) -> Played:
         commands = []
         for number, step in enumerate(scenario.steps):
             commands += [f"echo \\n@{number}@\\n", stage.command(step.command, 1)]
-        result = run_gdb(commands, stage.program, stage.args, wrapper=stage.wrapper,
-                         cwd=stage.folder, one_stream=True)
+        result = run_gdb(
+            commands,
+            stage.program,
+            stage.args,
+            wrapper=stage.wrapper,
+            cwd=stage.folder,
+            one_stream=True,
+        )
     pieces = re.split(r"\n@\d+@\n", result.stdout)
     if len(pieces) != len(scenario.steps) + 1:
         raise AssertionError(f"GDB did not reach all commands\n{result}")
@@ -102,12 +125,21 @@ def play_in_gdb(scenario: Scenario) -> Played:
 def play_in_lldb(scenario: Scenario, lldb: str) -> Played:
     with _stage(scenario) as stage:
         commands = [stage.command(step.command, 2) for step in scenario.steps]
-        settings = ["settings set term-width 1000",
-                    "settings set target.output-path /dev/null",  # printed at arbitrary times
-                    "settings set plugin.jit-loader.gdb.enable on",  # as in GDB
-                    "settings set target.process.stop-on-exec false"]  # as in GDB
-        result = run_lldb([*settings, *commands], stage.program, stage.args, lldb=lldb,
-                          wrapper=stage.wrapper, cwd=stage.folder, one_stream=True)
+        settings = [
+            "settings set term-width 1000",
+            "settings set target.output-path /dev/null",  # printed at arbitrary times
+            "settings set plugin.jit-loader.gdb.enable on",  # as in GDB
+            "settings set target.process.stop-on-exec false",
+        ]  # as in GDB
+        result = run_lldb(
+            [*settings, *commands],
+            stage.program,
+            stage.args,
+            lldb=lldb,
+            wrapper=stage.wrapper,
+            cwd=stage.folder,
+            one_stream=True,
+        )
     rest, printed = result.stdout, []
     for command in commands:
         before, found, rest = rest.partition(f"\n(lldb) {command}\n")

@@ -53,23 +53,30 @@ def read_scenario(path: Path) -> Scenario:
             head[word] = rest
         else:
             raise ValueError(f"{path.name}:{number}: {line!r} is invalid before the commands")
-    return Scenario(path.name, head,
-                    tuple(Step(command, tuple(lines)) for command, lines in commands))
+    return Scenario(
+        path.name, head, tuple(Step(command, tuple(lines)) for command, lines in commands)
+    )
 
 
 def tallys_lines(step: Step, printed: str) -> list[str]:
     """Returns Tally's lines of the output, in the form in which a scenario has them."""
-    lines = [" ".join(_FOLDERS.sub("", line.removeprefix("error: ")).split())
-             for line in printed.splitlines()]
-    return [line for line in lines if line and not _EVENT.match(line)
-            and (step.is_profile or _NEWS.match(line))]
+    lines = [
+        " ".join(_FOLDERS.sub("", line.removeprefix("error: ")).split())
+        for line in printed.splitlines()
+    ]
+    return [
+        line
+        for line in lines
+        if line and not _EVENT.match(line) and (step.is_profile or _NEWS.match(line))
+    ]
 
 
 def _pattern(line: str) -> str:
     if line == ANY:
         return r"(?:.*\n)*"
-    pieces = [{ANY: ".*", "N": _NUMBER}.get(piece) or re.escape(piece)
-              for piece in _WILD.split(line)]
+    pieces = [
+        {ANY: ".*", "N": _NUMBER}.get(piece) or re.escape(piece) for piece in _WILD.split(line)
+    ]
     return "".join(pieces) + r"\n"
 
 
@@ -91,9 +98,12 @@ def _slots(expected: Sequence[str]) -> Iterator[list[str]]:
 
 
 def matches(expected: Sequence[str], lines: Sequence[str]) -> bool:
-    pattern = "".join(_any_order([line.removeprefix(ANY_ORDER) for line in slot])
-                      if slot[0].startswith(ANY_ORDER) else _pattern(slot[0])
-                      for slot in _slots(expected))
+    pattern = "".join(
+        _any_order([line.removeprefix(ANY_ORDER) for line in slot])
+        if slot[0].startswith(ANY_ORDER)
+        else _pattern(slot[0])
+        for slot in _slots(expected)
+    )
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
@@ -117,8 +127,16 @@ def _as_said(expected: Sequence[str], lines: Sequence[str]) -> list[str]:
 
     for line in lines:
         for which in range(here, len(slots)):
-            said = next((said for said in slots[which] if said != ANY and matches([said], [line])
-                         and not (which == here and said in found)), None)
+            said = next(
+                (
+                    said
+                    for said in slots[which]
+                    if said != ANY
+                    and matches([said], [line])
+                    and not (which == here and said in found)
+                ),
+                None,
+            )
             if said:
                 if which != here:
                     pass_to(which)
@@ -132,8 +150,7 @@ def _as_said(expected: Sequence[str], lines: Sequence[str]) -> list[str]:
     return seen if seen != list(expected) else list(lines)
 
 
-def difference(scenario: Scenario, printed: Sequence[str], debugger: str,
-               late_news: bool) -> str:
+def difference(scenario: Scenario, printed: Sequence[str], debugger: str, late_news: bool) -> str:
     """Returns a diff from the scenario to what each step printed; "" if they match.
 
     With `late_news`, Tally's messages about a command that is not Tally's may come first in the

@@ -20,11 +20,13 @@ class ReadTest(unittest.TestCase):
             return read_scenario(path)
 
     def test_parts_of_a_file(self) -> None:
-        scenario = self.read("# What for.\nprogram stops 0.1\n\n> run\n"
-                             "> profile status\nparts  1\n…\n")
+        scenario = self.read(
+            "# What for.\nprogram stops 0.1\n\n> run\n" "> profile status\nparts  1\n…\n"
+        )
         self.assertEqual(scenario.head, {"program": ["stops", "0.1"]})
-        self.assertEqual(scenario.steps, (Step("run", ()),
-                                          Step("profile status", ("parts 1", "…"))))
+        self.assertEqual(
+            scenario.steps, (Step("run", ()), Step("profile status", ("parts 1", "…")))
+        )
 
     def test_strange_words_at_the_head(self) -> None:
         with self.assertRaisesRegex(ValueError, "one.scenario:2: 'progam stops'"):
@@ -33,11 +35,13 @@ class ReadTest(unittest.TestCase):
 
 class LinesTest(unittest.TestCase):
     def test_what_is_tallys(self) -> None:
-        printed = "error: /tmp/x/out.cg:  no\n\n  at ../src/a.c:3, 1/2 \"/usr/b.c\"\n"
-        self.assertEqual(tallys_lines(Step("profile report", ()), printed),
-                         ["out.cg: no", 'at a.c:3, 1/2 "b.c"'])
-        self.assertEqual(tallys_lines(Step("detach", ()), f"Detaching\n{DETACHED}[done]\n"),
-                         [DETACHED.strip()])
+        printed = 'error: /tmp/x/out.cg:  no\n\n  at ../src/a.c:3, 1/2 "/usr/b.c"\n'
+        self.assertEqual(
+            tallys_lines(Step("profile report", ()), printed), ["out.cg: no", 'at a.c:3, 1/2 "b.c"']
+        )
+        self.assertEqual(
+            tallys_lines(Step("detach", ()), f"Detaching\n{DETACHED}[done]\n"), [DETACHED.strip()]
+        )
 
     def test_numbers(self) -> None:
         self.assertTrue(matches(["N% N at a.c:N, +N"], ["70.5% 0x1f at a.c:12, +-3"]))
@@ -54,20 +58,30 @@ class LinesTest(unittest.TestCase):
     def test_any_order(self) -> None:
         loose = ["head", "~ a N", "~ b", "tail"]
         self.assertTrue(matches(loose, ["head", "b", "a 1", "tail"]))
-        for lines in (["head", "b", "b", "tail"], ["head", "b", "tail"],
-                      ["head", "a 1", "b", "a 2", "tail"]):
+        for lines in (
+            ["head", "b", "b", "tail"],
+            ["head", "b", "tail"],
+            ["head", "a 1", "b", "a 2", "tail"],
+        ):
             self.assertFalse(matches(loose, lines), lines)
 
 
 class DifferenceTest(unittest.TestCase):
-    scenario = Scenario("one.scenario", {}, (
-        Step("detach", ("Sampling of process N ended: detached; N ticks are kept.",)),
-        Step("profile status", ("state stopped", "…"))))
+    scenario = Scenario(
+        "one.scenario",
+        {},
+        (
+            Step("detach", ("Sampling of process N ended: detached; N ticks are kept.",)),
+            Step("profile status", ("state stopped", "…")),
+        ),
+    )
 
     def test_news_in_time(self) -> None:
         for late_news in (False, True):
-            self.assertEqual(difference(self.scenario, [DETACHED, "state stopped\nparts 1\n"], "it",
-                                        late_news), "")
+            self.assertEqual(
+                difference(self.scenario, [DETACHED, "state stopped\nparts 1\n"], "it", late_news),
+                "",
+            )
 
     def test_late_news(self) -> None:
         printed = ["", f"{DETACHED}state stopped\n"]
@@ -76,8 +90,10 @@ class DifferenceTest(unittest.TestCase):
 
     def test_no_news(self) -> None:
         for late_news in (False, True):
-            self.assertIn("-Sampling of process N", difference(
-                self.scenario, ["", "state stopped\n"], "it", late_news))
+            self.assertIn(
+                "-Sampling of process N",
+                difference(self.scenario, ["", "state stopped\n"], "it", late_news),
+            )
 
     def test_it_shows_what_differs(self) -> None:
         found = difference(self.scenario, [DETACHED, "state idle\nparts 1\n"], "it", False)

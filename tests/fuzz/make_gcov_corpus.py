@@ -34,8 +34,9 @@ BUILDS = {
 def files_of(compiler: str, source: str, options: list[str]) -> tuple[bytes, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(SOURCES / source, folder)
-        subprocess.run([compiler, "--coverage", *options, "-c", source, "-o", "x.o"], cwd=folder,
-                       check=True)
+        subprocess.run(
+            [compiler, "--coverage", *options, "-c", source, "-o", "x.o"], cwd=folder, check=True
+        )
         subprocess.run([compiler, "--coverage", "x.o", "-o", "x"], cwd=folder, check=True)
         subprocess.run([os.path.join(folder, "x")], cwd=folder, check=False)
         notes = (Path(folder) / "x.gcno").read_bytes()
@@ -51,7 +52,7 @@ def write(out: Path, name: str, notes: bytes, data: bytes) -> None:
 def swapped(data: bytes) -> bytes:
     """Swaps the byte order of a file that consists of whole words without strings."""
     count = len(data) // 4
-    return struct.pack(f">{count}I", *struct.unpack_from(f"<{count}I", data)) + data[4 * count:]
+    return struct.pack(f">{count}I", *struct.unpack_from(f"<{count}I", data)) + data[4 * count :]
 
 
 def main() -> None:

@@ -23,8 +23,11 @@ class Perf:
         flags = bytearray(8)
         for bit in (10, 18):  # freq, sample_id_all
             flags[bit // 8] |= 1 << (bit % 8 if self.order == "<" else 7 - bit % 8)
-        return (self.pack("IIQQQQ", 1, 112, config, 1000, self.type, 4) + bytes(flags) +
-                self.pack("IIQQQQIiQII", 0, 0, 0, 0, 0, 0xff0fff, 64, 0, 0, 0, 0))
+        return (
+            self.pack("IIQQQQ", 1, 112, config, 1000, self.type, 4)
+            + bytes(flags)
+            + self.pack("IIQQQQIiQII", 0, 0, 0, 0, 0, 0xFF0FFF, 64, 0, 0, 0, 0)
+        )
 
     def record(self, kind: int, misc: int, body: bytes) -> None:
         self.records += self.pack("IHH", kind, misc, 8 + len(body)) + body
@@ -33,18 +36,24 @@ class Perf:
         return text.encode() + bytes(8 - len(text) % 8)
 
     def trailer(self, pid: int, time: int) -> bytes:
-        return self.pack("iiQQ", pid, pid, time, 9)[:24 if self.type & ID else 16]
+        return self.pack("iiQQ", pid, pid, time, 9)[: 24 if self.type & ID else 16]
 
     def comm(self, pid: int, name: str, time: int, misc: int = 0) -> None:
         self.record(3, misc, self.pack("ii", pid, pid) + self.text(name) + self.trailer(pid, time))
 
     def mmap(self, pid: int, at: int, size: int, path: str, time: int) -> None:
-        self.record(10, 2, self.pack("iiQQQIIQQII", pid, pid, at, size, 0, 8, 1, 7, 0, 5, 2) +
-                    self.text(path) + self.trailer(pid, time))
+        self.record(
+            10,
+            2,
+            self.pack("iiQQQIIQQII", pid, pid, at, size, 0, 8, 1, 7, 0, 5, 2)
+            + self.text(path)
+            + self.trailer(pid, time),
+        )
 
     def fork(self, pid: int, parent: int, time: int) -> None:
-        self.record(7, 0, self.pack("iiiiQ", pid, parent, pid, parent, time) +
-                    self.trailer(pid, time))
+        self.record(
+            7, 0, self.pack("iiiiQ", pid, parent, pid, parent, time) + self.trailer(pid, time)
+        )
 
     def sample(self, pid: int, time: int, pcs: list[int], misc: int = 2) -> None:
         body = self.pack("QiiQ", pcs[0], pid, pid, time)
@@ -78,18 +87,24 @@ class Perf:
 
     def features(self) -> dict[int, bytes]:
         build_id = self.pack("i", -1) + bytes(range(20)) + b"\x14\0\0\0" + self.text("/bin/prog")
-        return {2: self.pack("IHH", 67, 0x8000, 8 + len(build_id)) + build_id,
-                11: self.pack("I", 2) + self.string("perf") + self.string("record"),
-                12: self.pack("II", 1, 112) + self.attr(0) + self.pack("I", 1) +
-                    self.string("cpu-clock:ppp") + self.pack("Q", 9)}
+        return {
+            2: self.pack("IHH", 67, 0x8000, 8 + len(build_id)) + build_id,
+            11: self.pack("I", 2) + self.string("perf") + self.string("record"),
+            12: self.pack("II", 1, 112)
+            + self.attr(0)
+            + self.pack("I", 1)
+            + self.string("cpu-clock:ppp")
+            + self.pack("Q", 9),
+        }
 
     def file(self, finished: bool = True) -> bytes:
         magic = b"PERFILE2" if self.order == "<" else b"2ELIFREP"
         attr = self.attr(0) + self.pack("QQ", 104, 8)
         begin = 112 + len(attr)
         features = self.features() if finished else {}
-        out = magic + self.pack("8Q", 104, len(attr), 112, len(attr), begin,
-                                len(self.records) if finished else 0, 0, 0)
+        out = magic + self.pack(
+            "8Q", 104, len(attr), 112, len(attr), begin, len(self.records) if finished else 0, 0, 0
+        )
         out += self.pack("4Q", sum(1 << number for number in features), 0, 0, 0)
         out += self.pack("Q", 9) + attr + self.records
         at = len(out) + 16 * len(features)
@@ -122,8 +137,7 @@ def main() -> None:
     (folder / "cut").write_bytes(perf.file()[:700])
     # A record of compressed records: one zstd frame of a single raw block.
     raw = perf.records
-    frame = (bytes.fromhex("28b52ffd") + b"\x00\x58" +
-             struct.pack("<I", len(raw) << 3 | 1)[:3] + raw)
+    frame = bytes.fromhex("28b52ffd") + b"\x00\x58" + struct.pack("<I", len(raw) << 3 | 1)[:3] + raw
     packed = Perf("<", base | CHAIN)
     packed.record(81, 0, frame[:200])
     packed.record(83, 0, struct.pack("<Q", len(frame) - 200) + frame[200:])

@@ -13,9 +13,15 @@ from support.pprof_bytes import Pprof, field, message, packed
 
 
 def plain() -> Pprof:
-    return (Pprof().type("samples", "count").mapping(1, 0x1000, 0x2000, "/bin/x")
-            .function(1, "main", "m.c", 3).function(2, "leaf", "m.c", 9)
-            .location(1, 1, 0x1010, [(1, 5)]).location(2, 1, 0x1020, [(2, 10), (1, 6)]))
+    return (
+        Pprof()
+        .type("samples", "count")
+        .mapping(1, 0x1000, 0x2000, "/bin/x")
+        .function(1, "main", "m.c", 3)
+        .function(2, "leaf", "m.c", 9)
+        .location(1, 1, 0x1010, [(1, 5)])
+        .location(2, 1, 0x1020, [(2, 10), (1, 6)])
+    )
 
 
 def cpu() -> Pprof:
@@ -26,8 +32,10 @@ def cpu() -> Pprof:
 
 def ours() -> Pprof:
     pprof = cpu().sample([1], [1, 10_000_000], {"part": 2, "trigger": "end"})
-    texts = [pprof.text(text) for text in ("command: ./x y", "part 1: 10 ns to 20 ns",
-                                           "part 2: 20 ns to 50 ns, end")]
+    texts = [
+        pprof.text(text)
+        for text in ("command: ./x y", "part 1: 10 ns to 20 ns", "part 2: 20 ns to 50 ns, end")
+    ]
     pprof.top += field(13, packed(texts)) + field(10, 40) + field(9, 1_700_000_000)
     return pprof
 
@@ -43,25 +51,47 @@ def seeds() -> dict[str, bytes]:
     many = {"plain": one, "cpu": cpu(), "ours": ours(), "heap": heap()}
     out = {name: pprof.bytes() for name, pprof in many.items()}
     out["packed_file"] = gzip.compress(out["cpu"], mtime=0)
-    out["strings_first"] = out["plain"][len(one.top):] + one.top
+    out["strings_first"] = out["plain"][len(one.top) :] + one.top
     out["not_packed"] = plain().add(2, (1, 2), (1, 1), (2, 5)).bytes()
-    out["large_ids"] = (Pprof().type("a", "b").function(2 ** 63, "f")
-                        .location(2 ** 64 - 1, 0, 1, [(2 ** 63, 2 ** 31)])
-                        .sample([2 ** 64 - 1], [1]).bytes())
-    out["same_address"] = (plain().location(3, 1, 0, [(1, 5)]).location(4, 1, 0, [(2, 5)])
-                           .location(5, 1, 0x1010, [(2, 5)]).location(6, 1, 0x1010)
-                           .sample([3, 4, 5, 6, 1], [5]).bytes())
+    out["large_ids"] = (
+        Pprof()
+        .type("a", "b")
+        .function(2**63, "f")
+        .location(2**64 - 1, 0, 1, [(2**63, 2**31)])
+        .sample([2**64 - 1], [1])
+        .bytes()
+    )
+    out["same_address"] = (
+        plain()
+        .location(3, 1, 0, [(1, 5)])
+        .location(4, 1, 0, [(2, 5)])
+        .location(5, 1, 0x1010, [(2, 5)])
+        .location(6, 1, 0x1010)
+        .sample([3, 4, 5, 6, 1], [5])
+        .bytes()
+    )
     out["unknown_fields"] = field(77, "text") + one.bytes() + field(78, 9) + b"\xf9\x04" + bytes(8)
-    out["no_names"] = (Pprof().type("", "").type("", "").location(1, 0, 0x10).location(2, 0, 0)
-                       .sample([1, 2], [1, 2]).sample([], [3, 4]).bytes())
+    out["no_names"] = (
+        Pprof()
+        .type("", "")
+        .type("", "")
+        .location(1, 0, 0x10)
+        .location(2, 0, 0)
+        .sample([1, 2], [1, 2])
+        .sample([], [3, 4])
+        .bytes()
+    )
     out["line_below_0"] = plain().location(3, 0, 1, [(1, -1)]).sample([3], [1]).bytes()
     out["not_utf8"] = one.top + b"2\0" + field(6, b"\xff\xfe\xc0\x80") * 8
-    out["largest_values"] = (plain().sample([1], [2 ** 63 - 1]).sample([1], [1])).bytes()
-    out["twice_the_part"] = (ours().sample([1], [0, 0], {"part": 2 ** 32, "tid": 2 ** 40})).bytes()
+    out["largest_values"] = (plain().sample([1], [2**63 - 1]).sample([1], [1])).bytes()
+    out["twice_the_part"] = (ours().sample([1], [0, 0], {"part": 2**32, "tid": 2**40})).bytes()
     faults = {
-        "id_twice": plain().location(1, 0, 1), "id_0": plain().function(0, "f"),
-        "no_mapping": plain().location(3, 9, 1), "no_function": plain().location(3, 0, 1, [(9, 1)]),
-        "no_location": plain().sample([9], [1]), "no_value": plain().sample([1], []),
+        "id_twice": plain().location(1, 0, 1),
+        "id_0": plain().function(0, "f"),
+        "no_mapping": plain().location(3, 9, 1),
+        "no_function": plain().location(3, 0, 1, [(9, 1)]),
+        "no_location": plain().sample([9], [1]),
+        "no_value": plain().sample([1], []),
         "mapping_backwards": plain().mapping(2, 9, 1, ""),
         "wrong_wire_type": plain().add(2, (1, "x")).add(2, (3, 1)),
         "line_without_function": plain().add(4, (1, 9), (4, message((2, 1)))),

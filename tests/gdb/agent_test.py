@@ -33,15 +33,36 @@ class AgentCase(unittest.TestCase):
 class PreloadTest(AgentCase):
     def test_auto_where_perf_is_refused(self) -> None:
         def measure() -> None:
-            play = play_gdb([WRAPPER, SIGNAL, "profile start", WRAPPER, "break checkpoint", "run",
-                             WRAPPER, "profile status", "continue", "profile status",
-                             "profile report", PARTS, WRAPPER, "profile stop", WRAPPER, SIGNAL],
-                            program("spin7030"), ["2", "1", "7"], wrapper=REFUSED)
+            play = play_gdb(
+                [
+                    WRAPPER,
+                    SIGNAL,
+                    "profile start",
+                    WRAPPER,
+                    "break checkpoint",
+                    "run",
+                    WRAPPER,
+                    "profile status",
+                    "continue",
+                    "profile status",
+                    "profile report",
+                    PARTS,
+                    WRAPPER,
+                    "profile stop",
+                    WRAPPER,
+                    SIGNAL,
+                ],
+                program("spin7030"),
+                ["2", "1", "7"],
+                wrapper=REFUSED,
+            )
             self.assertEqual(play.stderr, "", play)
             self.assert_clean(play)
             why = r"agent \(auto; perf: a seccomp filter .*\)"
-            self.assertRegex(play.text("profile start"),
-                             rf"\ASampling begins with the next process: {why}, 1000 Hz of CPU time, ")
+            self.assertRegex(
+                play.text("profile start"),
+                rf"\ASampling begins with the next process: {why}, 1000 Hz of CPU time, ",
+            )
             self.assertIn("Breakpoint 1, checkpoint", play.text("run"))
             self.assertIn("exited with code 07", play.text("continue"))
             stopped, ended = play.status(0), play.status(1)
@@ -56,36 +77,62 @@ class PreloadTest(AgentCase):
             self.assertEqual(play.parts(), ["breakpoint 1, spin7030.c:20", "exited, status 7"])
             self.assert_seventy(play)
             # The rest is time in the vDSO, which has no frame pointers: some clocks are slow.
-            self.assertGreater(play.report().row("main").inclusive_ticks,
-                               0.8 * play.report().total)
+            self.assertGreater(play.report().row("main").inclusive_ticks, 0.8 * play.report().total)
             # The agent's wrapper is set only while the next run is waited for.
             before, armed, during, rearmed, after = play.all(WRAPPER)
             self.assertIn("LD_PRELOAD=", armed)
             self.assertEqual((during, after), (before, before))
             self.assertIn("LD_PRELOAD=", rearmed)
             self.assertEqual(play.text(SIGNAL, 0), play.text(SIGNAL, 1))
+
         with_one_retry(measure)
 
     def test_rings_where_the_program_may_use_perf(self) -> None:
         need_perf()
 
         def measure() -> None:
-            play = play_gdb(["profile start --backend agent", "break checkpoint", "run",
-                             "info threads", "continue", "profile status", "profile report"],
-                            program("spin7030"), ["1", "1"])
+            play = play_gdb(
+                [
+                    "profile start --backend agent",
+                    "break checkpoint",
+                    "run",
+                    "info threads",
+                    "continue",
+                    "profile status",
+                    "profile report",
+                ],
+                program("spin7030"),
+                ["1", "1"],
+            )
             self.assertEqual(play.stderr, "", play)
             self.assertRegex(play.status()["clock"], r"^cpu \(ring: ")
             self.assertEqual(play.status().count("interruptions"), 0)
             self.assertNotIn("  2 ", play.text("info threads"))
             self.assertGreater(play.status().count("samples"), 850, play)
             self.assert_seventy(play)
+
         with_one_retry(measure)
 
     def test_run_again(self) -> None:
-        play = play_gdb(["profile start", "run", "profile status", "run", "profile status",
-                         "profile diff previous", "break checkpoint", "run", "kill", "run",
-                         "continue", "profile status"],
-                        program("spin7030"), ["0.5", "1"], wrapper=REFUSED)
+        play = play_gdb(
+            [
+                "profile start",
+                "run",
+                "profile status",
+                "run",
+                "profile status",
+                "profile diff previous",
+                "break checkpoint",
+                "run",
+                "kill",
+                "run",
+                "continue",
+                "profile status",
+            ],
+            program("spin7030"),
+            ["0.5", "1"],
+            wrapper=REFUSED,
+        )
         self.assertEqual(play.stderr, "", play)
         self.assert_clean(play)
         for which in range(3):
@@ -94,17 +141,32 @@ class PreloadTest(AgentCase):
 
     def test_the_users_own_wrapper_and_environment(self) -> None:
         """With startup-with-shell off GDB ignores wrappers, but loses the program if one is set."""
-        for settings, own in ((["set exec-wrapper env -u DISPLAY OWN=1"], '"1"'),
-                              (["set startup-with-shell off"], "0x0")):
+        for settings, own in (
+            (["set exec-wrapper env -u DISPLAY OWN=1"], '"1"'),
+            (["set startup-with-shell off"], "0x0"),
+        ):
             with self.subTest(settings):
-                play = play_gdb([*settings, WRAPPER, "set environment LD_PRELOAD libm.so.6",
-                                 "profile start", "break checkpoint", "run", WRAPPER,
-                                 "show environment LD_PRELOAD", "show environment TALLY_AGENT",
-                                 'print (char *) getenv("OWN")',
-                                 'print (char *) getenv("LD_PRELOAD")',
-                                 'print (char *) getenv("TALLY_AGENT")', "continue",
-                                 "profile status"],
-                                program("spin7030"), ["0.5", "1"], wrapper=REFUSED)
+                play = play_gdb(
+                    [
+                        *settings,
+                        WRAPPER,
+                        "set environment LD_PRELOAD libm.so.6",
+                        "profile start",
+                        "break checkpoint",
+                        "run",
+                        WRAPPER,
+                        "show environment LD_PRELOAD",
+                        "show environment TALLY_AGENT",
+                        'print (char *) getenv("OWN")',
+                        'print (char *) getenv("LD_PRELOAD")',
+                        'print (char *) getenv("TALLY_AGENT")',
+                        "continue",
+                        "profile status",
+                    ],
+                    program("spin7030"),
+                    ["0.5", "1"],
+                    wrapper=REFUSED,
+                )
                 self.assert_clean(play)
                 self.assertEqual(play.text(WRAPPER, 0), play.text(WRAPPER, 1))
                 self.assertIn("LD_PRELOAD = libm.so.6", play.text("show environment LD_PRELOAD"))
@@ -117,9 +179,19 @@ class PreloadTest(AgentCase):
     def test_a_wrapper_that_leaves_no_room(self) -> None:
         """GDB expects exactly one exec by a wrapper, so that Tally cannot add its own to one other
         than `env`. `auto` then selects the next backend."""
-        play = play_gdb(["set exec-wrapper nice", "profile start --backend agent", "profile start",
-                         WRAPPER, "run", "profile status"], program("spin7030"), ["2"],
-                        wrapper=REFUSED)
+        play = play_gdb(
+            [
+                "set exec-wrapper nice",
+                "profile start --backend agent",
+                "profile start",
+                WRAPPER,
+                "run",
+                "profile status",
+            ],
+            program("spin7030"),
+            ["2"],
+            wrapper=REFUSED,
+        )
         self.assertRegex(play.stderr, r"\A--backend agent: the exec-wrapper 'nice' .*\n\Z")
         self.assertIn('"nice"', play.text(WRAPPER))
         self.assertRegex(play.status()["backend"], "^interrupt .auto; perf: .*; agent: .*'nice'")
@@ -128,18 +200,35 @@ class PreloadTest(AgentCase):
     def test_a_static_program(self) -> None:
         """The agent is refused before the run; `auto` selects the next backend."""
         static = program("spin7030_static")
-        play = play_gdb(["profile start --backend agent", "profile start", "run",
-                         "profile status"], static, ["0.5"], wrapper=REFUSED)
+        play = play_gdb(
+            ["profile start --backend agent", "profile start", "run", "profile status"],
+            static,
+            ["0.5"],
+            wrapper=REFUSED,
+        )
         self.assertRegex(play.stderr, r"\A--backend agent: .*static.*\n\Z")
         self.assertRegex(play.text("profile start"), "interrupt .auto; perf: .*; agent: .*static")
         self.assertGreater(play.status().count("samples"), 20, play)
 
     def test_stop_while_it_runs_on(self) -> None:
         """A signal of the agent's that is pending when sampling ends is not reported."""
-        play = play_gdb(["profile start --frequency 4000", "break checkpoint", "run",
-                         "profile stop", SIGNAL, "profile status", "continue", "continue", SIGNAL,
-                         "profile status"],
-                        program("spin7030"), ["0.6", "2", "3"], wrapper=REFUSED)
+        play = play_gdb(
+            [
+                "profile start --frequency 4000",
+                "break checkpoint",
+                "run",
+                "profile stop",
+                SIGNAL,
+                "profile status",
+                "continue",
+                "continue",
+                SIGNAL,
+                "profile status",
+            ],
+            program("spin7030"),
+            ["0.6", "2", "3"],
+            wrapper=REFUSED,
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertIn("exited with code 03", play.text("continue", 1))
         self.assertRegex(play.text(SIGNAL, 0), r"SIG61\s+No\s+No\s+Yes")
@@ -147,15 +236,19 @@ class PreloadTest(AgentCase):
         self.assertEqual(play.status(0)["samples"], play.status(1)["samples"])
 
     def test_what_was_collected_survives(self) -> None:
-        play = play_gdb(["profile start", "run", "profile status", "kill", "profile status",
-                         "profile report"], program("crasher"), wrapper=REFUSED)
+        play = play_gdb(
+            ["profile start", "run", "profile status", "kill", "profile status", "profile report"],
+            program("crasher"),
+            wrapper=REFUSED,
+        )
         self.assertRegex(play.text("run"), "SIGSEGV|SIGABRT")
         self.assertGreater(play.status(0).count("samples"), 50, play)
         self.assertEqual(play.report().total, play.status(1).count("samples"))
 
     def test_exec_ends_it(self) -> None:
-        play = play_gdb(["profile start", "run", "profile status"], program("execer"),
-                        wrapper=REFUSED)
+        play = play_gdb(
+            ["profile start", "run", "profile status"], program("execer"), wrapper=REFUSED
+        )
         self.assert_clean(play)
         self.assertRegex(play.text("run"), "exited normally|exited with code")
         self.assertRegex(play.text("run"), "Sampling ended before the process did: .*exec")
@@ -163,8 +256,17 @@ class PreloadTest(AgentCase):
     def test_the_programs_own_signals(self) -> None:
         """The program's SIGPROF remains its own. The agent reports that the program, too, has a
         profiling timer."""
-        play = play_gdb(["handle SIGALRM SIGPROF nostop noprint pass", "profile start", "run",
-                         "profile status"], program("own_timers"), ["300"], wrapper=REFUSED)
+        play = play_gdb(
+            [
+                "handle SIGALRM SIGPROF nostop noprint pass",
+                "profile start",
+                "run",
+                "profile status",
+            ],
+            program("own_timers"),
+            ["300"],
+            wrapper=REFUSED,
+        )
         self.assertIn("exited normally", play.text("run"))
         self.assertEqual(play.program_value("others"), 0, play)
         self.assertRegex(play.status()["conflict"], "profiling timer", play)
@@ -189,48 +291,98 @@ class PreloadTest(AgentCase):
 class LoadTest(AgentCase):
     def test_into_a_process_that_stands(self) -> None:
         def measure() -> None:
-            play = play_gdb(["break checkpoint", "run", "profile start --backend agent",
-                             "show scheduler-locking", "continue", "profile status",
-                             "profile report"],
-                            program("spin7030"), ["2", "1"], wrapper=REFUSED)
+            play = play_gdb(
+                [
+                    "break checkpoint",
+                    "run",
+                    "profile start --backend agent",
+                    "show scheduler-locking",
+                    "continue",
+                    "profile status",
+                    "profile report",
+                ],
+                program("spin7030"),
+                ["2", "1"],
+                wrapper=REFUSED,
+            )
             self.assertEqual(play.stderr, "", play)
-            self.assertRegex(play.text("profile start --backend agent"),
-                             r"\ASampling process \d+: agent, 1000 Hz")
+            self.assertRegex(
+                play.text("profile start --backend agent"),
+                r"\ASampling process \d+: agent, 1000 Hz",
+            )
             self.assertGreater(play.status().count("samples"), 800, play)
             self.assert_seventy(play)
+
         with_one_retry(measure)
 
     def test_refused_where_it_could_hang(self) -> None:
-        play = play_gdb(["break main", "run", "break malloc", "continue",
-                         "profile start --backend agent", "delete", "profile status", "kill"],
-                        program("own_timers"))
-        self.assertRegex(play.stderr, r"--backend agent: thread 1 is stopped inside "
-                                      r"(the allocator|libc|the dynamic loader)")
+        play = play_gdb(
+            [
+                "break main",
+                "run",
+                "break malloc",
+                "continue",
+                "profile start --backend agent",
+                "delete",
+                "profile status",
+                "kill",
+            ],
+            program("own_timers"),
+        )
+        self.assertRegex(
+            play.stderr,
+            r"--backend agent: thread 1 is stopped inside "
+            r"(the allocator|libc|the dynamic loader)",
+        )
         self.assertEqual(play.status()["state"], "idle")
         play = play_gdb(["starti", "profile start --backend agent", "kill"], program("spin7030"))
         self.assertRegex(play.stderr, r"--backend agent: .*(no dlopen|dynamic loader)")
-        play = play_gdb(["break checkpoint", "run", "profile start --backend agent", "kill"],
-                        program("spin7030_static"), ["0.1", "1"])
+        play = play_gdb(
+            ["break checkpoint", "run", "profile start --backend agent", "kill"],
+            program("spin7030_static"),
+            ["0.1", "1"],
+        )
         self.assertRegex(play.stderr, r"--backend agent: .*static")
 
     def test_exec_after_a_late_load(self) -> None:
         """A signal that is pending at the exec must not kill the new program."""
         for _ in range(5):
-            play = play_gdb(["break before_exec", "run", "delete",
-                             "profile start --backend agent --frequency 4000", "continue", SIGNAL],
-                            program("execer"), ["0.2"], wrapper=REFUSED)
+            play = play_gdb(
+                [
+                    "break before_exec",
+                    "run",
+                    "delete",
+                    "profile start --backend agent --frequency 4000",
+                    "continue",
+                    SIGNAL,
+                ],
+                program("execer"),
+                ["0.2"],
+                wrapper=REFUSED,
+            )
             self.assert_clean(play)
             self.assertIn("exited normally", play.text("continue"), play)
 
     def test_detach(self) -> None:
         process = subprocess.Popen([program("spin7030"), "60"], stdout=subprocess.DEVNULL)
         try:
-            play = play_gdb([f"attach {process.pid}", "break seventy", "continue", "delete",
-                             "profile start --backend agent",
-                             "python import threading; threading.Timer(0.5, lambda: "
-                             "gdb.post_event(lambda: gdb.execute('interrupt'))).start()",
-                             "continue", "profile status", "detach", "profile report"],
-                            program("spin7030"), wrapper=REFUSED)
+            play = play_gdb(
+                [
+                    f"attach {process.pid}",
+                    "break seventy",
+                    "continue",
+                    "delete",
+                    "profile start --backend agent",
+                    "python import threading; threading.Timer(0.5, lambda: "
+                    "gdb.post_event(lambda: gdb.execute('interrupt'))).start()",
+                    "continue",
+                    "profile status",
+                    "detach",
+                    "profile report",
+                ],
+                program("spin7030"),
+                wrapper=REFUSED,
+            )
             self.assert_clean(play)
             self.assertGreater(play.status().count("samples"), 100, play)
             time.sleep(0.3)

@@ -27,14 +27,19 @@ class HistogramTest(GdbCase):
         self.folder = os.path.realpath(folder.name)
 
     def play(self, *commands: str) -> Play:
-        return play_gdb(["profile start", "break checkpoint", "run", *commands],
-                        program("spin7030"), ["1", "0"])
+        return play_gdb(
+            ["profile start", "break checkpoint", "run", *commands], program("spin7030"), ["1", "0"]
+        )
 
     def test_bins_of_the_program_a_function_and_a_range(self) -> None:
         by_address = 'eval "profile histogram 0x%lx-0x%lx", (long)&seventy, (long)&thirty'
-        play = self.play("profile report --json", "profile histogram", "profile histogram seventy",
-                         "profile histogram seventy --scale 0xFFFF",
-                         by_address)
+        play = self.play(
+            "profile report --json",
+            "profile histogram",
+            "profile histogram seventy",
+            "profile histogram seventy --scale 0xFFFF",
+            by_address,
+        )
         self.assertEqual(play.stderr, "", play)
         total = int(re.search(r'"totals":\[(\d+)\]', play.text("profile report --json"))[1])
         text = play.text("profile histogram")
@@ -52,11 +57,17 @@ class HistogramTest(GdbCase):
         self.assertEqual(ticks_of(of_range), ticks_of(seventy), of_range)
 
     def test_refusals(self) -> None:
-        play = self.play("profile histogram nowhere", "profile histogram seventy --scale 1",
-                         "profile histogram 0x20-0x10")
-        self.assert_refused(play, "^nowhere: no such function in spin7030",
-                            r"^--scale: expected a scale from 2 to 0xFFFF, found '1'",
-                            "^0x20-0x10: the range is empty")
+        play = self.play(
+            "profile histogram nowhere",
+            "profile histogram seventy --scale 1",
+            "profile histogram 0x20-0x10",
+        )
+        self.assert_refused(
+            play,
+            "^nowhere: no such function in spin7030",
+            r"^--scale: expected a scale from 2 to 0xFFFF, found '1'",
+            "^0x20-0x10: the range is empty",
+        )
 
     @unittest.skipUnless(shutil.which("gprof"), "not installed: gprof")
     def test_a_dump_that_gprof_reads(self) -> None:
@@ -65,16 +76,25 @@ class HistogramTest(GdbCase):
         self.assertEqual(play.stderr, "", play)
         text = play.text(f"profile dump {path}")
         self.assertIn("Not in this format: callers", text)
-        flat = subprocess.run(["gprof", "-b", "-p", program("spin7030"), path], capture_output=True,
-                              text=True, check=True).stdout
-        found = {name: float(percent) for percent, name in
-                 re.findall(r"(?m)^ *([\d.]+) +[\d.]+ +[\d.]+ .*?(\w+)$", flat)}
-        own = {row["name"]: row["self"][0]
-               for row in json.loads(play.text("profile report --json"))["functions"]
-               if row["object"] == program("spin7030")}
+        flat = subprocess.run(
+            ["gprof", "-b", "-p", program("spin7030"), path],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        found = {
+            name: float(percent)
+            for percent, name in re.findall(r"(?m)^ *([\d.]+) +[\d.]+ +[\d.]+ .*?(\w+)$", flat)
+        }
+        own = {
+            row["name"]: row["self"][0]
+            for row in json.loads(play.text("profile report --json"))["functions"]
+            if row["object"] == program("spin7030")
+        }
         for name in ("seventy", "thirty"):
-            self.assertAlmostEqual(found[name], 100 * own[name] / sum(own.values()), delta=0.0101,
-                                   msg=flat)
+            self.assertAlmostEqual(
+                found[name], 100 * own[name] / sum(own.values()), delta=0.0101, msg=flat
+            )
 
 
 if __name__ == "__main__":

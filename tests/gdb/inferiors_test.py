@@ -20,15 +20,36 @@ class InferiorsTest(GdbCase):
 
     def test_another_is_selected_and_run(self) -> None:
         """The runs, stops and end of another inferior are not attributed to the sampled one."""
-        play = play_gdb(["profile start", "break checkpoint", "run", *SECOND, "profile status",
-                         "break here", "profile start", "run", "profile status",
-                         "profile report --limit 0", PARTS, "print here(1)", "kill", "inferior 1",
-                         "delete", "continue", "profile status", PARTS, "profile report --limit 0"],
-                        *SPIN)
+        play = play_gdb(
+            [
+                "profile start",
+                "break checkpoint",
+                "run",
+                *SECOND,
+                "profile status",
+                "break here",
+                "profile start",
+                "run",
+                "profile status",
+                "profile report --limit 0",
+                PARTS,
+                "print here(1)",
+                "kill",
+                "inferior 1",
+                "delete",
+                "continue",
+                "profile status",
+                PARTS,
+                "profile report --limit 0",
+            ],
+            *SPIN,
+        )
         refusals = [line for line in play.stderr.splitlines() if line.startswith("profile")]
         self.assertEqual(len(refusals), 1, play)
         selected, other_ran, ended = (play.status(which) for which in range(3))
-        self.assertRegex(refusals[0], rf"^profile start: process {selected['pid']} is already being sampled")
+        self.assertRegex(
+            refusals[0], rf"^profile start: process {selected['pid']} is already being sampled"
+        )
         self.assertEqual((selected["state"], other_ran["state"]), ("sampling", "sampling"))
         for name in ("pid", "samples", "running", "parts", "cpu"):
             self.assertEqual(other_ran[name], selected[name], f"{name}\n{play}")
@@ -41,10 +62,25 @@ class InferiorsTest(GdbCase):
 
     def test_both_go_on_together(self) -> None:
         """With schedule-multiple, a stop of either inferior stops both."""
-        play = play_gdb(["profile start", "break checkpoint", "run", *SECOND, "break here", "run",
-                         "set schedule-multiple on", "delete", "continue", "profile status",
-                         "shell sleep 1", "profile status", PARTS],
-                        program("spin7030"), ["4", "5"])
+        play = play_gdb(
+            [
+                "profile start",
+                "break checkpoint",
+                "run",
+                *SECOND,
+                "break here",
+                "run",
+                "set schedule-multiple on",
+                "delete",
+                "continue",
+                "profile status",
+                "shell sleep 1",
+                "profile status",
+                PARTS,
+            ],
+            program("spin7030"),
+            ["4", "5"],
+        )
         self.assertEqual(play.stderr.count("profile"), 0, play)
         self.assertIn("SIGUSR1", play.text("continue"))
         before, after = (play.status(which) for which in range(2))
@@ -53,10 +89,26 @@ class InferiorsTest(GdbCase):
         self.assert_parts(play.parts(), CHECKPOINT, "SIGUSR1")
 
     def test_one_runs_while_another_is_looked_at(self) -> None:
-        play = play_gdb(["set non-stop on", "profile start", "break checkpoint", "run", *SECOND,
-                         "run", "profile status", "inferior 1", "continue &", "inferior 2",
-                         "continue", "shell sleep 1", "profile status", "profile report"],
-                        program("spin7030"), ["0.6", "1"])
+        play = play_gdb(
+            [
+                "set non-stop on",
+                "profile start",
+                "break checkpoint",
+                "run",
+                *SECOND,
+                "run",
+                "profile status",
+                "inferior 1",
+                "continue &",
+                "inferior 2",
+                "continue",
+                "shell sleep 1",
+                "profile status",
+                "profile report",
+            ],
+            program("spin7030"),
+            ["0.6", "1"],
+        )
         before, after = (play.status(which) for which in range(2))
         self.assertLess(abs(before.count("samples") - 300), 60, play)
         self.assertLess(abs(after.count("samples") - 600), 120, play)
@@ -65,8 +117,19 @@ class InferiorsTest(GdbCase):
     def test_the_sampled_one_leaves_while_another_is_selected(self) -> None:
         for leave, state in (("kill inferiors 1", "armed"), ("detach inferiors 1", "stopped")):
             with self.subTest(leave):
-                play = play_gdb(["profile start", "break checkpoint", "run", "profile status",
-                                 *SECOND, leave, "profile status", "profile report"], *SPIN)
+                play = play_gdb(
+                    [
+                        "profile start",
+                        "break checkpoint",
+                        "run",
+                        "profile status",
+                        *SECOND,
+                        leave,
+                        "profile status",
+                        "profile report",
+                    ],
+                    *SPIN,
+                )
                 self.assertEqual(play.stderr, "", play)
                 self.assertRegex(play.status()["state"], f"^{state}")
                 self.assertEqual("ended: detached" in play.text(leave), state == "stopped", play)
@@ -74,9 +137,22 @@ class InferiorsTest(GdbCase):
                 self.assertLessEqual(play.report().total - play.status(0).count("samples"), 2, play)
 
     def test_another_may_be_sampled_after_the_first(self) -> None:
-        play = play_gdb(["profile start", "break checkpoint", "run", "profile stop", *SECOND,
-                         "profile start", "break here", "run", "profile status",
-                         "profile report --limit 0", "profile diff previous"], *SPIN)
+        play = play_gdb(
+            [
+                "profile start",
+                "break checkpoint",
+                "run",
+                "profile stop",
+                *SECOND,
+                "profile start",
+                "break here",
+                "run",
+                "profile status",
+                "profile report --limit 0",
+                "profile diff previous",
+            ],
+            *SPIN,
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertRegex(play.text("profile start", 1), "^Sampling begins with the next process")
         self.assertLess(abs(play.status().count("samples") - 200), 60, play)

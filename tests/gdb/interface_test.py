@@ -10,8 +10,23 @@ from support.gdb_driver import run_gdb
 from support.programs import program
 from support.skips import run_unittests
 
-COMMANDS = ["start", "stop", "status", "report", "tree", "annotate", "histogram", "dump",
-            "load", "diff", "region", "clear", "config", "break", "list"]
+COMMANDS = [
+    "start",
+    "stop",
+    "status",
+    "report",
+    "tree",
+    "annotate",
+    "histogram",
+    "dump",
+    "load",
+    "diff",
+    "region",
+    "clear",
+    "config",
+    "break",
+    "list",
+]
 SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
 
 
@@ -21,7 +36,9 @@ class HelpTest(GdbCase):
         self.assertEqual((play.result.status, play.stderr), (0, ""), play)
         for overview in ("help profile", "profile"):
             for command in COMMANDS:
-                self.assertRegex(play.text(overview), rf"(?m)^profile {command} +\S|^profile {command} -- ")
+                self.assertRegex(
+                    play.text(overview), rf"(?m)^profile {command} +\S|^profile {command} -- "
+                )
         for command in COMMANDS:
             text = play.text(f"help profile {command}")
             self.assertIn(f"Usage: profile {command}", text)
@@ -33,19 +50,31 @@ class HelpTest(GdbCase):
     def test_examples_of_the_help_work(self) -> None:
         """Runs each example as written, in a meaningful order."""
         texts = play_gdb([f"help profile {each}" for each in COMMANDS])
-        examples = {each: re.search(r"Example: (.*)", texts.text(f"help profile {each}"))[1]
-                    for each in COMMANDS}
+        examples = {
+            each: re.search(r"Example: (.*)", texts.text(f"help profile {each}"))[1]
+            for each in COMMANDS
+        }
         self.assertTrue(examples["dump"].endswith(" out.callgrind"), examples)
         examples["dump"] = examples["dump"].replace("out.callgrind", "/dev/null --format callgrind")
         order = ["config", "start"], ["status", "report", "dump"], ["diff", "clear", "stop"]
-        play = play_gdb([*(examples[each] for each in order[0]), "run",
-                         *(examples[each] for each in order[1]), "run",
-                         *(examples[each] for each in order[2])], program("spin7030"), ["0.2"])
+        play = play_gdb(
+            [
+                *(examples[each] for each in order[0]),
+                "run",
+                *(examples[each] for each in order[1]),
+                "run",
+                *(examples[each] for each in order[2]),
+            ],
+            program("spin7030"),
+            ["0.2"],
+        )
         self.assertEqual(play.stderr, "", play)
 
     def test_settings_have_help(self) -> None:
-        play = play_gdb(["help set profile", "help show profile"] +
-                        [f"help set profile {each}" for each in SETTINGS])
+        play = play_gdb(
+            ["help set profile", "help show profile"]
+            + [f"help set profile {each}" for each in SETTINGS]
+        )
         self.assertEqual(play.stderr, "", play)
         for name, fallback in SETTINGS.items():
             self.assertIn(f"set profile {name}", play.text("help set profile"))
@@ -54,18 +83,39 @@ class HelpTest(GdbCase):
 
 class SettingsTest(GdbCase):
     def test_set_and_show(self) -> None:
-        play = play_gdb(["show profile", "set profile frequency 4000", "profile config clock cpu",
-                         "profile config stacks none", "set profile backend perf", "show profile",
-                         "profile config frequency", "profile config stacks", "profile status",
-                         "profile start --stacks fp", "run", "profile status"],
-                        program("spin7030"), ["0.2"])
+        play = play_gdb(
+            [
+                "show profile",
+                "set profile frequency 4000",
+                "profile config clock cpu",
+                "profile config stacks none",
+                "set profile backend perf",
+                "show profile",
+                "profile config frequency",
+                "profile config stacks",
+                "profile status",
+                "profile start --stacks fp",
+                "run",
+                "profile status",
+            ],
+            program("spin7030"),
+            ["0.2"],
+        )
         self.assertEqual(play.stderr, "", play)
-        self.assertEqual(play.text("show profile", 0),
-                         "".join(f"profile {name} is {value}.\n" for name, value in
-                                 SETTINGS.items()))
-        self.assertEqual(play.text("show profile", 1).split("\n"),
-                         ["profile backend is perf.", "profile frequency is 4000.",
-                          "profile clock is cpu.", "profile stacks is none.", ""])
+        self.assertEqual(
+            play.text("show profile", 0),
+            "".join(f"profile {name} is {value}.\n" for name, value in SETTINGS.items()),
+        )
+        self.assertEqual(
+            play.text("show profile", 1).split("\n"),
+            [
+                "profile backend is perf.",
+                "profile frequency is 4000.",
+                "profile clock is cpu.",
+                "profile stacks is none.",
+                "",
+            ],
+        )
         self.assertEqual(play.text("profile config frequency"), "frequency 4000\n")
         self.assertEqual(play.text("profile config stacks"), "stacks none\n")
         self.assertEqual(play.status(0)["requested_hz"], "4000")
@@ -74,18 +124,28 @@ class SettingsTest(GdbCase):
         self.assertRegex(status["stacks"], "^fp")
 
     def test_bad_values_leave_the_old_ones(self) -> None:
-        play = play_gdb(["set profile frequency 250", "set profile frequency abc",
-                         "show profile frequency", "set profile stacks deep", "show profile stacks",
-                         "set profile", "set profile bogus 1", "show profile bogus",
-                         "python print(gdb.parameter('profile frequency'))",
-                         "profile config frequency 300",
-                         "python print(gdb.parameter('profile frequency'))"])
+        play = play_gdb(
+            [
+                "set profile frequency 250",
+                "set profile frequency abc",
+                "show profile frequency",
+                "set profile stacks deep",
+                "show profile stacks",
+                "set profile",
+                "set profile bogus 1",
+                "show profile bogus",
+                "python print(gdb.parameter('profile frequency'))",
+                "profile config frequency 300",
+                "python print(gdb.parameter('profile frequency'))",
+            ]
+        )
         self.assertEqual(len(play.stderr.splitlines()), 5, play)
         self.assertRegex(play.stderr.splitlines()[1], "deep")
         self.assertEqual(play.text("show profile frequency"), "profile frequency is 250.\n")
         self.assertEqual(play.text("show profile stacks"), "profile stacks is dwarf.\n")
-        self.assertEqual(play.all("python print(gdb.parameter('profile frequency'))"),
-                         ["250\n", "300\n"])
+        self.assertEqual(
+            play.all("python print(gdb.parameter('profile frequency'))"), ["250\n", "300\n"]
+        )
 
     def test_abbreviations(self) -> None:
         play = play_gdb(["profile stat", "profile rep", "profile s"])
@@ -104,13 +164,16 @@ class CompletionTest(GdbCase):
         expected = {
             "profile st": ["profile start", "profile status", "profile stop"],
             "profile report --b": ["profile report --by"],
-            "profile report --by ": [f"profile report --by {each}" for each in
-                                     ("function", "line", "object", "part", "thread")],
+            "profile report --by ": [
+                f"profile report --by {each}"
+                for each in ("function", "line", "object", "part", "thread")
+            ],
             "profile report --by f": ["profile report --by function"],
             "profile report --limit 5 --s": ["profile report --limit 5 --sort"],
             "profile report --by line --sort s": ["profile report --by line --sort self"],
-            "profile start --stacks ": [f"profile start --stacks {each}" for each in
-                                        ("dwarf", "fp", "none")],
+            "profile start --stacks ": [
+                f"profile start --stacks {each}" for each in ("dwarf", "fp", "none")
+            ],
             "profile start --f": ["profile start --frequency"],
             "profile start --frequency ": [],
             "profile dump --format fo": ["profile dump --format folded"],
@@ -132,20 +195,34 @@ class CompletionTest(GdbCase):
 
     def test_functions_of_the_program(self) -> None:
         """Completes GDB's functions before anything was sampled, then those with samples."""
-        lines = ["profile annotate split", "profile tree inlines::measure_sh",
-                 "profile tree --callers sort_n", "profile annotate 'even_steps(",
-                 "profile annotate inlines_sh", "profile annotate --asm nowhere",
-                 "profile region split", "profile report split"]
+        lines = [
+            "profile annotate split",
+            "profile tree inlines::measure_sh",
+            "profile tree --callers sort_n",
+            "profile annotate 'even_steps(",
+            "profile annotate inlines_sh",
+            "profile annotate --asm nowhere",
+            "profile region split",
+            "profile report split",
+        ]
         asked = [f"complete {line}" for line in lines]
-        play = play_gdb([*asked, "profile start", "run", "profile report --limit 1", *asked],
-                        program("inlines"), ["0.3"])
+        play = play_gdb(
+            [*asked, "profile start", "run", "profile report --limit 1", *asked],
+            program("inlines"),
+            ["0.3"],
+        )
         self.assertEqual(play.stderr, "", play)
         for number in range(2):
-            got = [[each.removeprefix(f"{line.rpartition(' ')[0]} ")
-                    for each in play.text(f"complete {line}", number).splitlines()]
-                   for line in lines]
-            self.assertEqual(got[:3], [["split_hot_cold"], ["inlines::measure_shapes"],
-                                       ["sort_numbers"]])
+            got = [
+                [
+                    each.removeprefix(f"{line.rpartition(' ')[0]} ")
+                    for each in play.text(f"complete {line}", number).splitlines()
+                ]
+                for line in lines
+            ]
+            self.assertEqual(
+                got[:3], [["split_hot_cold"], ["inlines::measure_shapes"], ["sort_numbers"]]
+            )
             self.assertRegex(got[3][0], r"^'even_steps\(\w.*\)'?$")
             self.assertEqual(got[4], ["inlines_shapes.cpp"])
             self.assertEqual(got[5], [])
@@ -158,21 +235,38 @@ class CompletionTest(GdbCase):
             for name in ("out-1.cg", "out-2.cg", "report.folded"):
                 with open(os.path.join(folder, name), "w", encoding="utf-8"):
                     pass
-            got = self.complete("profile dump ./out-", "profile dump res", "profile dump ./results-",
-                                f"profile dump {folder}/rep", "profile diff rep",
-                                "profile dump ./absent/", cwd=folder)
-        self.assertEqual(got, [["profile dump ./out-1.cg", "profile dump ./out-2.cg"],
-                               ["profile dump results-old/"], ["profile dump ./results-old/"],
-                               [f"profile dump {folder}/report.folded"],
-                               ["profile diff report.folded"], []])
+            got = self.complete(
+                "profile dump ./out-",
+                "profile dump res",
+                "profile dump ./results-",
+                f"profile dump {folder}/rep",
+                "profile diff rep",
+                "profile dump ./absent/",
+                cwd=folder,
+            )
+        self.assertEqual(
+            got,
+            [
+                ["profile dump ./out-1.cg", "profile dump ./out-2.cg"],
+                ["profile dump results-old/"],
+                ["profile dump ./results-old/"],
+                [f"profile dump {folder}/report.folded"],
+                ["profile diff report.folded"],
+                [],
+            ],
+        )
 
 
 class PaginationTest(GdbCase):
     def test_batch_with_pagination_on(self) -> None:
         """Long tables neither wait for a key nor are truncated."""
-        result = run_gdb(["set height 5", "profile start", "run", "profile report --limit 0",
-                          "print 6 * 7"], program("many_functions"), ["1"], pagination=True,
-                         timeout_s=60)
+        result = run_gdb(
+            ["set height 5", "profile start", "run", "profile report --limit 0", "print 6 * 7"],
+            program("many_functions"),
+            ["1"],
+            pagination=True,
+            timeout_s=60,
+        )
         self.assertNotIn("--Type", result.stdout)
         self.assertGreater(len(re.findall(r"many_\d{4} ", result.stdout)), 200, result)
         self.assertIn("$1 = 42", result.stdout)

@@ -15,10 +15,23 @@ from support.skips import run_unittests
 
 class RunsTest(GdbCase):
     def test_run_again_and_diff(self) -> None:
-        play = play_gdb(["profile start", "run", "profile status", "profile diff previous",
-                         "run 0.6", "profile status", "profile report", "profile diff previous",
-                         "profile diff previous --json", "profile stop", "profile status"],
-                        program("spin7030"), ["0.5"])
+        play = play_gdb(
+            [
+                "profile start",
+                "run",
+                "profile status",
+                "profile diff previous",
+                "run 0.6",
+                "profile status",
+                "profile report",
+                "profile diff previous",
+                "profile diff previous --json",
+                "profile stop",
+                "profile status",
+            ],
+            program("spin7030"),
+            ["0.5"],
+        )
         self.assert_refused(play, "^previous: there is no run before this one")
         first, second, stopped = (play.status(which) for which in range(3))
         # A profile per run. The runs differ in length, because the table omits functions whose cost
@@ -35,9 +48,22 @@ class RunsTest(GdbCase):
             self.assertLess(abs(float(moved)), 18, play)
 
     def test_run_again_while_it_runs(self) -> None:
-        play = play_gdb(["profile start", "break checkpoint", "run", "profile status", "run",
-                         "profile status", "profile diff previous", "kill", "profile status",
-                         PARTS], program("spin7030"), ["0.6", "1"])
+        play = play_gdb(
+            [
+                "profile start",
+                "break checkpoint",
+                "run",
+                "profile status",
+                "run",
+                "profile status",
+                "profile diff previous",
+                "kill",
+                "profile status",
+                PARTS,
+            ],
+            program("spin7030"),
+            ["0.6", "1"],
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertNotEqual(play.status(0)["pid"], play.status(1)["pid"])
         self.assertLess(abs(play.status(1).count("samples") - 300), 60, play)
@@ -50,15 +76,31 @@ class RunsTest(GdbCase):
         """Sampling stays with the process that it began with, and resumes when GDB goes back."""
         # The streams are redirected, because GDB restores file offsets, also of files that the
         # process shares with it.
-        play = play_gdb(["profile start", "break checkpoint",
-                         "run 0.3 2 </dev/null >/dev/null 2>&1", "profile status", "checkpoint",
-                         "restart 1", "profile status", "continue", "profile status", "restart 0",
-                         "continue", "profile status"], program("spin7030"))
+        play = play_gdb(
+            [
+                "profile start",
+                "break checkpoint",
+                "run 0.3 2 </dev/null >/dev/null 2>&1",
+                "profile status",
+                "checkpoint",
+                "restart 1",
+                "profile status",
+                "continue",
+                "profile status",
+                "restart 0",
+                "continue",
+                "profile status",
+            ],
+            program("spin7030"),
+        )
         begun, left, other_ran, back = (play.status(which) for which in range(4))
         told = [line for line in play.stderr.splitlines() if line.startswith("profile: ")]
         self.assertEqual(len(told), 1, play)
-        self.assertRegex(told[0], r"^profile: process \d+ is not sampled: sampling stays with "
-                                  rf"process {begun['pid']}, which was left at a checkpoint$")
+        self.assertRegex(
+            told[0],
+            r"^profile: process \d+ is not sampled: sampling stays with "
+            rf"process {begun['pid']}, which was left at a checkpoint$",
+        )
         self.assertEqual(left["pid"], begun["pid"], play)
         # `checkpoint` calls fork() in the process, which may get a tick: compare only what follows.
         for name in ("state", "pid", "samples", "parts"):
@@ -67,11 +109,28 @@ class RunsTest(GdbCase):
         self.assertGreater(back.count("samples"), begun.count("samples") + 50, play)
 
     def test_stop_clear_and_start_in_one_process(self) -> None:
-        play = play_gdb(["profile start", "break checkpoint", "run", "profile stop", "profile status",
-                         "continue", "profile status", "profile start", "continue",
-                         "profile status", "profile report", "profile clear", "profile status",
-                         "continue", "profile status", "profile report"],
-                        program("spin7030"), ["0.8", "3"])
+        play = play_gdb(
+            [
+                "profile start",
+                "break checkpoint",
+                "run",
+                "profile stop",
+                "profile status",
+                "continue",
+                "profile status",
+                "profile start",
+                "continue",
+                "profile status",
+                "profile report",
+                "profile clear",
+                "profile status",
+                "continue",
+                "profile status",
+                "profile report",
+            ],
+            program("spin7030"),
+            ["0.8", "3"],
+        )
         self.assertEqual(play.stderr, "", play)
         stopped, unsampled, again, cleared, ended = (play.status(which) for which in range(5))
         self.assertEqual((stopped["state"], unsampled["state"]), ("stopped", "stopped"))
@@ -89,16 +148,33 @@ class RunsTest(GdbCase):
     def test_kill_and_detach_keep_what_was_collected(self) -> None:
         for leave, state in (("kill", "armed"), ("detach", "stopped")):
             with self.subTest(leave):
-                play = play_gdb(["profile start", "break checkpoint", "run", "profile status", leave,
-                                 "profile status", "shell sleep 1", "profile status",
-                                 "profile report"], program("spin7030"), ["0.6", "1"])
+                play = play_gdb(
+                    [
+                        "profile start",
+                        "break checkpoint",
+                        "run",
+                        "profile status",
+                        leave,
+                        "profile status",
+                        "shell sleep 1",
+                        "profile status",
+                        "profile report",
+                    ],
+                    program("spin7030"),
+                    ["0.6", "1"],
+                )
                 self.assertEqual(play.stderr, "", play)
                 before, after, later = (play.status(which) for which in range(3))
                 self.assertRegex(after["state"], f"^{state}")
                 # GDB itself reports a kill, but not that a detach ends sampling.
                 told = re.findall("(?m)^Sampling of process (.*)$", play.text(leave))
-                self.assertEqual(told, [f"{before['pid']} ended: detached; {after['samples']} ticks "
-                                        "are kept."] if leave == "detach" else [], play)
+                self.assertEqual(
+                    told,
+                    [f"{before['pid']} ended: detached; {after['samples']} ticks " "are kept."]
+                    if leave == "detach"
+                    else [],
+                    play,
+                )
                 # The kernel's work of ending the process may get ticks, as may the moment in which
                 # GDB has released it. It then runs for half a second more, which must not count.
                 self.assertLess(after.count("samples") - before.count("samples"), 30, play)
@@ -107,26 +183,45 @@ class RunsTest(GdbCase):
                 self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=15)
 
     def test_a_program_that_becomes_another(self) -> None:
-        play = play_gdb(["profile start", "run", "profile status", "profile report --limit 0"],
-                        program("execer"), ["0.4"])
+        play = play_gdb(
+            ["profile start", "run", "profile status", "profile report --limit 0"],
+            program("execer"),
+            ["0.4"],
+        )
         self.assertEqual(play.stderr, "", play)
         report = play.report("--limit 0")
         for function in ("before_exec", "after_exec"):
-            self.assertAlmostEqual(report.row(function).inclusive_ticks / 400, 1, delta=0.15,
-                                   msg=play)
+            self.assertAlmostEqual(
+                report.row(function).inclusive_ticks / 400, 1, delta=0.15, msg=play
+            )
 
     def test_a_child_is_left_out(self) -> None:
-        play = play_gdb(["profile start", "run", "profile status", "profile report --limit 0",
-                         PARTS], program("forker"), ["0.4"])
+        play = play_gdb(
+            ["profile start", "run", "profile status", "profile report --limit 0", PARTS],
+            program("forker"),
+            ["0.4"],
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertEqual(play.parts(), ["exited, status 0"], play)
         self.assert_parent_alone(play)
 
     def test_a_child_that_gdb_holds_too(self) -> None:
         """The end of the child is not the end of the sampled process."""
-        play = play_gdb(["set detach-on-fork off", "set schedule-multiple on", "profile start",
-                         "run", "inferior 1", "profile status", "continue", "profile status",
-                         "profile report --limit 0"], program("forker"), ["0.4"])
+        play = play_gdb(
+            [
+                "set detach-on-fork off",
+                "set schedule-multiple on",
+                "profile start",
+                "run",
+                "inferior 1",
+                "profile status",
+                "continue",
+                "profile status",
+                "profile report --limit 0",
+            ],
+            program("forker"),
+            ["0.4"],
+        )
         self.assertRegex(play.text("run"), "Inferior 2 .*exited normally")
         # On a busy machine the parent, too, may have ended by then, before GDB reports it.
         self.assertRegex(play.status(0)["state"], "^(sampling|ended)", play)
@@ -135,14 +230,24 @@ class RunsTest(GdbCase):
 
     def assert_parent_alone(self, play: Play) -> None:
         report = play.report("--limit 0")
-        self.assertAlmostEqual(report.row("parent_spin").inclusive_ticks / 400, 1, delta=0.15,
-                               msg=play)
+        self.assertAlmostEqual(
+            report.row("parent_spin").inclusive_ticks / 400, 1, delta=0.15, msg=play
+        )
         self.assertNotIn("child_spin", [row.name for row in report.rows])
 
     def test_the_child_that_is_followed(self) -> None:
         """GDB detaches from the parent, which is then not sampled any more; the child is."""
-        play = play_gdb(["set follow-fork-mode child", "profile start", "run", "profile status",
-                         "profile report --limit 0"], program("forker"), ["0.4"])
+        play = play_gdb(
+            [
+                "set follow-fork-mode child",
+                "profile start",
+                "run",
+                "profile status",
+                "profile report --limit 0",
+            ],
+            program("forker"),
+            ["0.4"],
+        )
         self.assertNotIn("Python", play.stderr, play)
         names = [row.name for row in play.report("--limit 0").rows]
         self.assertIn("child_spin", names)
@@ -152,12 +257,18 @@ class RunsTest(GdbCase):
 
 class SameAsWithoutTest(GdbCase):
     def test_how_the_program_ends(self) -> None:
-        for name, args, code, signal_number in (("exit_status", ["7", "0.05"], "7", "void"),
-                                                ("exit_status", ["0", "0.05"], "0", "void"),
-                                                ("crasher", ["0.05"], "void", "11")):
+        for name, args, code, signal_number in (
+            ("exit_status", ["7", "0.05"], "7", "void"),
+            ("exit_status", ["0", "0.05"], "0", "void"),
+            ("crasher", ["0.05"], "void", "11"),
+        ):
             with self.subTest(name):
-                commands = ["handle all nostop noprint pass", "run", "print $_exitcode",
-                            "print $_exitsignal"]
+                commands = [
+                    "handle all nostop noprint pass",
+                    "run",
+                    "print $_exitcode",
+                    "print $_exitsignal",
+                ]
                 plain = play_gdb(commands, program(name), args, plugin=False)
                 sampled = play_gdb(["profile start", *commands], program(name), args)
                 for play in (plain, sampled):
@@ -171,26 +282,43 @@ class SameAsWithoutTest(GdbCase):
         commands = ["handle SIGALRM SIGPROF nostop noprint pass", "run"]
         values = ("descriptors", "limit", "alarms", "profs", "others")
         plain = play_gdb(commands, program("own_timers"), ["100"], plugin=False)
-        sampled = play_gdb(["profile start --frequency 4000", *commands, "profile status"],
-                           program("own_timers"), ["100"])
+        sampled = play_gdb(
+            ["profile start --frequency 4000", *commands, "profile status"],
+            program("own_timers"),
+            ["100"],
+        )
         for name in values:
-            self.assertEqual(sampled.program_value(name), plain.program_value(name),
-                             f"{name}\n{plain}\n{sampled}")
+            self.assertEqual(
+                sampled.program_value(name),
+                plain.program_value(name),
+                f"{name}\n{plain}\n{sampled}",
+            )
         for name in ("alarms", "profs"):
             self.assertEqual(sampled.program_value(name), 100, sampled)
-        masks = [re.search("^masked (.*)$", play.result.stdout, re.MULTILINE)
-                 for play in (plain, sampled)]
+        masks = [
+            re.search("^masked (.*)$", play.result.stdout, re.MULTILINE)
+            for play in (plain, sampled)
+        ]
         self.assertEqual(masks[0][1], masks[1][1])
         self.assertGreater(sampled.status().count("samples"), 100)
 
     def test_output_while_nothing_is_sampled(self) -> None:
         """The plug-in is loaded but not used: it prints nothing."""
-        commands = ["break checkpoint if number == 2", "run", "next", "print checkpoint(7)",
-                    "delete", "continue", "info breakpoints"]
+        commands = [
+            "break checkpoint if number == 2",
+            "run",
+            "next",
+            "print checkpoint(7)",
+            "delete",
+            "continue",
+            "info breakpoints",
+        ]
         texts = []
         for plugin in (False, True):
             play = play_gdb(commands, program("spin7030"), ["0.1", "2"], plugin=plugin)
-            texts.append(re.sub(r"cpu_seconds [0-9.]+|process \d+|0x[0-9a-f]+", "", str(play.sections)))
+            texts.append(
+                re.sub(r"cpu_seconds [0-9.]+|process \d+|0x[0-9a-f]+", "", str(play.sections))
+            )
             self.assertEqual(play.stderr, "", play)
         self.assertEqual(texts[0], texts[1])
 
@@ -200,8 +328,13 @@ class SameAsWithoutTest(GdbCase):
         texts = []
         for first in ([], ["profile start"]):
             play = play_gdb([*first, *commands], program("spin7030"), ["0.1", "1"])
-            texts.append([re.sub(r"cpu_seconds [0-9.]+|process \d+|0x[0-9a-f]+", "", text)
-                          for command, text in play.sections if command not in first])
+            texts.append(
+                [
+                    re.sub(r"cpu_seconds [0-9.]+|process \d+|0x[0-9a-f]+", "", text)
+                    for command, text in play.sections
+                    if command not in first
+                ]
+            )
         self.assertEqual(texts[0], texts[1])
 
 
@@ -232,24 +365,36 @@ class QuitTest(GdbCase):
 
 class AttachTest(GdbCase):
     def started(self, seconds: float) -> subprocess.Popen:
-        process = subprocess.Popen([program("spin7030"), str(seconds)], stdout=subprocess.PIPE,
-                                   text=True)
+        process = subprocess.Popen(
+            [program("spin7030"), str(seconds)], stdout=subprocess.PIPE, text=True
+        )
 
         def end() -> None:
             process.kill()
             process.wait()
             process.stdout.close()
+
         self.addCleanup(end)
         time.sleep(0.2)  # wait until it is in main()
         return process
 
     def test_attach_then_start(self) -> None:
         process = self.started(30)
-        play = play_gdb([f"attach {process.pid}", "profile start", "profile status",
-                         "python import threading, os, signal; threading.Timer(0.7, os.kill, "
-                         f"({process.pid}, signal.SIGINT)).start()",
-                         "continue", "profile status", "profile report", PARTS, "detach",
-                         "profile status"])
+        play = play_gdb(
+            [
+                f"attach {process.pid}",
+                "profile start",
+                "profile status",
+                "python import threading, os, signal; threading.Timer(0.7, os.kill, "
+                f"({process.pid}, signal.SIGINT)).start()",
+                "continue",
+                "profile status",
+                "profile report",
+                PARTS,
+                "detach",
+                "profile status",
+            ]
+        )
         self.assertRegex(play.text("profile start"), f"^Sampling process {process.pid}: perf")
         self.assertEqual(play.status(0)["state"], "sampling")
         self.assertIn("SIGINT", play.text("continue"))
@@ -261,19 +406,40 @@ class AttachTest(GdbCase):
 
     def test_start_then_attach(self) -> None:
         process = self.started(0.9)
-        play = play_gdb(["profile start", f"attach {process.pid}", "profile status", "continue",
-                         "profile status", PARTS])
+        play = play_gdb(
+            [
+                "profile start",
+                f"attach {process.pid}",
+                "profile status",
+                "continue",
+                "profile status",
+                PARTS,
+            ]
+        )
         self.assertRegex(play.text("profile start"), "^Sampling begins with the next process")
-        self.assertEqual(play.status(0)["state"],
-                         f"armed (begins when process {process.pid} runs on)")
+        self.assertEqual(
+            play.status(0)["state"], f"armed (begins when process {process.pid} runs on)"
+        )
         self.assertGreater(play.status().count("samples"), 100, play)
         self.assertEqual(play.parts(), ["exited, status 0"], play)
 
     def test_attach_and_leave_at_once(self) -> None:
         process = self.started(30)
-        play = play_gdb([f"attach {process.pid}", "profile start", "detach", "profile status",
-                         "shell sleep 0.5", "profile status", f"attach {process.pid}",
-                         "profile status", "profile start", "profile status", "detach"])
+        play = play_gdb(
+            [
+                f"attach {process.pid}",
+                "profile start",
+                "detach",
+                "profile status",
+                "shell sleep 0.5",
+                "profile status",
+                f"attach {process.pid}",
+                "profile status",
+                "profile start",
+                "profile status",
+                "detach",
+            ]
+        )
         states = [play.status(which)["state"] for which in range(4)]
         self.assertEqual(states, ["stopped", "stopped", "stopped", "sampling"], play)
         self.assertEqual(play.status(1).count("samples"), play.status(0).count("samples"), play)
@@ -282,10 +448,17 @@ class AttachTest(GdbCase):
 
     def test_a_process_that_is_killed_from_outside(self) -> None:
         process = self.started(30)
-        play = play_gdb([f"attach {process.pid}", "profile start",
-                         "python import threading, os, signal; threading.Timer(0.5, os.kill, "
-                         f"({process.pid}, signal.SIGKILL)).start()",
-                         "continue", "profile status", PARTS])
+        play = play_gdb(
+            [
+                f"attach {process.pid}",
+                "profile start",
+                "python import threading, os, signal; threading.Timer(0.5, os.kill, "
+                f"({process.pid}, signal.SIGKILL)).start()",
+                "continue",
+                "profile status",
+                PARTS,
+            ]
+        )
         self.assertIn("terminated with signal SIGKILL", play.text("continue"))
         self.assertEqual(play.parts(), ["ended by SIGKILL"], play)
         self.assertEqual(process.wait(), -signal.SIGKILL)
@@ -293,17 +466,32 @@ class AttachTest(GdbCase):
 
 class LeftOverTest(GdbCase):
     def test_a_hundred_starts_and_stops(self) -> None:
-        look = ("python import os; print(len(os.listdir('/proc/self/fd')), "
-                "len(os.listdir('/proc/self/task')), "
-                "open('/proc/self/status').read().split('VmRSS:')[1].split()[0])")
-        rounds = ("python\nfor _ in range({}):\n  gdb.execute('profile start', to_string=True)\n"
-                  "  gdb.execute('tbreak checkpoint', to_string=True)\n"
-                  "  gdb.execute('continue', to_string=True)\n"
-                  "  gdb.execute('profile stop', to_string=True)\n"
-                  "  gdb.execute('profile report', to_string=True)")
-        play = play_gdb(["break main", "run", rounds.format(10), look, rounds.format(100), look,
-                         "profile clear", "profile status"],
-                        program("spin7030"), ["3", "200"])
+        look = (
+            "python import os; print(len(os.listdir('/proc/self/fd')), "
+            "len(os.listdir('/proc/self/task')), "
+            "open('/proc/self/status').read().split('VmRSS:')[1].split()[0])"
+        )
+        rounds = (
+            "python\nfor _ in range({}):\n  gdb.execute('profile start', to_string=True)\n"
+            "  gdb.execute('tbreak checkpoint', to_string=True)\n"
+            "  gdb.execute('continue', to_string=True)\n"
+            "  gdb.execute('profile stop', to_string=True)\n"
+            "  gdb.execute('profile report', to_string=True)"
+        )
+        play = play_gdb(
+            [
+                "break main",
+                "run",
+                rounds.format(10),
+                look,
+                rounds.format(100),
+                look,
+                "profile clear",
+                "profile status",
+            ],
+            program("spin7030"),
+            ["3", "200"],
+        )
         self.assertEqual(play.stderr, "", play)
         before, after = ([int(word) for word in text.split()] for text in play.all(look))
         self.assertEqual(after[:2], before[:2], f"descriptors and threads\n{play}")

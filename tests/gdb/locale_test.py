@@ -14,9 +14,18 @@ class LocaleTest(GdbCase):
     def test_no_locale(self) -> None:
         """There is no locale, as in a minimal container. The help has an ellipsis, which is not
         ASCII."""
-        play = play_gdb(["help profile dump", "profile start", "run", "profile status",
-                         "profile report --limit 3"], program("spin7030"), ["0.2"],
-                        environment={"LC_ALL": "C"})
+        play = play_gdb(
+            [
+                "help profile dump",
+                "profile start",
+                "run",
+                "profile status",
+                "profile report --limit 3",
+            ],
+            program("spin7030"),
+            ["0.2"],
+            environment={"LC_ALL": "C"},
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertIn("FILE.1, FILE.2, ...", play.text("help profile dump"))
         self.assertEqual(play.report("--limit 3").total, play.status().count("samples"))
@@ -27,9 +36,12 @@ class LocaleTest(GdbCase):
             shutil.copy(program("spin7030"), copy)
             for locale in ("C", "C.UTF-8"):
                 with self.subTest(locale):
-                    play = play_gdb(["profile start", "run", "profile status",
-                                     "profile report --by object"], copy, ["0.2"],
-                                    environment={"LC_ALL": locale})
+                    play = play_gdb(
+                        ["profile start", "run", "profile status", "profile report --by object"],
+                        copy,
+                        ["0.2"],
+                        environment={"LC_ALL": locale},
+                    )
                     self.assertEqual(play.stderr, "", play)
                     self.assertGreater(play.status().count("samples"), 50, play)
                     self.assertIn("/s\\xe9", play.text("profile report --by object"), play)

@@ -43,7 +43,7 @@ class Mi:
 
     def _result(self) -> tuple[str, Any]:
         match = re.compile(r"([A-Za-z_][\w-]*)=").match(self._text, self._at)
-        assert match, self._text[self._at:]
+        assert match, self._text[self._at :]
         self._at = match.end()
         return match[1], self._value()
 
@@ -53,7 +53,7 @@ class Mi:
         if self._take("["):
             return self._items(self._value, "]")
         match = re.compile(r'"((?:[^"\\]|\\.)*)"').match(self._text, self._at)
-        assert match, self._text[self._at:]
+        assert match, self._text[self._at :]
         self._at = match.end()
         octal = re.sub(r"\\([0-7]{3})", lambda each: f"\\u00{int(each[1], 8):02x}", match[1])
         return json.loads(f'"{octal}"').encode("latin-1").decode()
@@ -66,17 +66,34 @@ class Mi:
         return out
 
 
-def play(lines: list[str], program: str | None = None, args: list[str] | None = None
-         ) -> list[tuple[str, dict[str, Any]]]:
+def play(
+    lines: list[str], program: str | None = None, args: list[str] | None = None
+) -> list[tuple[str, dict[str, Any]]]:
     """Returns the result record of each line. GDB answers a line that runs the program before the
     program stops, but executes the next line only after the stop."""
-    argv = [gdb_program(), "-nx", "-nh", "-q", "-i=mi", "-iex", "set confirm off",
-            "-iex", "set disable-randomization off", "-ex", f"source {gdb_plugin()}"]
+    argv = [
+        gdb_program(),
+        "-nx",
+        "-nh",
+        "-q",
+        "-i=mi",
+        "-iex",
+        "set confirm off",
+        "-iex",
+        "set disable-randomization off",
+        "-ex",
+        f"source {gdb_plugin()}",
+    ]
     with tempfile.TemporaryDirectory(prefix="gdb-home-") as home:
-        ran = subprocess.run(argv + (["--args", program, *(args or [])] if program else []),
-                             input="".join(f"{line}\n" for line in [*lines, "-gdb-exit"]),
-                             capture_output=True, text=True, timeout=120,
-                             env=environment_with(home, None), check=False)
+        ran = subprocess.run(
+            argv + (["--args", program, *(args or [])] if program else []),
+            input="".join(f"{line}\n" for line in [*lines, "-gdb-exit"]),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=environment_with(home, None),
+            check=False,
+        )
     records = [Mi(line).record() for line in ran.stdout.splitlines() if line.startswith("^")]
     assert len(records) == len(lines) + 1, ran
     assert "Traceback" not in ran.stdout + ran.stderr and "\x1b" not in ran.stdout, ran
@@ -102,29 +119,46 @@ class LoadedTest(GdbCase):
                 file.write(FOLDED)
             files = {}
             script = os.path.join(folder, "json.py")
-            asked = {"-profile-report": "report", "-profile-report --sort inclusive --limit 2":
-                     "report --sort inclusive --limit 2", "-profile-tree parse": "tree parse",
-                     "-profile-tree parse --callers": "tree parse --callers",
-                     f'-profile-diff "{path}"': f"diff '{path}'"}
+            asked = {
+                "-profile-report": "report",
+                "-profile-report --sort inclusive --limit 2": "report --sort inclusive --limit 2",
+                "-profile-tree parse": "tree parse",
+                "-profile-tree parse --callers": "tree parse --callers",
+                f'-profile-diff "{path}"': f"diff '{path}'",
+            }
             for number, line in enumerate(asked.values()):
                 files[line] = os.path.join(folder, f"{number}.json")
             with open(script, "w", encoding="utf-8") as file:
                 for line, out in files.items():
-                    file.write(f"open({out!r}, 'w').write(gdb.execute({f'profile {line} --json'!r}, "
-                               "to_string=True))\n")
-            records = play([f'-profile-load "{path}"', *asked,
-                            f'-interpreter-exec console "source {script}"', "-profile-status",
-                            "-profile-clear", "-profile-report"])
+                    file.write(
+                        f"open({out!r}, 'w').write(gdb.execute({f'profile {line} --json'!r}, "
+                        "to_string=True))\n"
+                    )
+            records = play(
+                [
+                    f'-profile-load "{path}"',
+                    *asked,
+                    f'-interpreter-exec console "source {script}"',
+                    "-profile-status",
+                    "-profile-clear",
+                    "-profile-report",
+                ]
+            )
             for (line, command), (kind, got) in zip(asked.items(), records[1:]):
                 with self.subTest(line), open(files[command], encoding="utf-8") as file:
                     self.assertEqual((kind, got), ("done", plain(json.load(file))))
             self.assertEqual(records[0][0], "done")
             self.assertRegex(records[0][1]["message"][0], "^Loaded 100 ticks from ")
             report = records[1][1]
-            self.assertEqual([(row["name"], row["self"], row["inclusive"])
-                              for row in report["functions"]],
-                             [("write 'öut' \\\"x", ["49"], ["49"]), ("lex", ["30"], ["30"]),
-                              ("parse", ["20"], ["50"]), ("main", ["1"], ["100"])])
+            self.assertEqual(
+                [(row["name"], row["self"], row["inclusive"]) for row in report["functions"]],
+                [
+                    ("write 'öut' \\\"x", ["49"], ["49"]),
+                    ("lex", ["30"], ["30"]),
+                    ("parse", ["20"], ["50"]),
+                    ("main", ["1"], ["100"]),
+                ],
+            )
             kind, status = records[-3]
             self.assertEqual((kind, status["state"], status["loaded"]), ("done", "idle", path))
             self.assertRegex(records[-2][1]["message"][0], "^Closed ")
@@ -133,18 +167,32 @@ class LoadedTest(GdbCase):
             self.assertRegex(refused["msg"], "^nothing was collected yet")
 
     def test_refusals_and_settings(self) -> None:
-        records = play(["-profile-report --by nothing", "-profile-config frequency",
-                        "-profile-config frequency 4000", "-profile-config frequency",
-                        "-profile-config depth", "-profile-dump", "-profile-start --frequency 0",
-                        "-profile-stop", "-profile-config"])
-        self.assertEqual([kind for kind, _ in records], ["error", "done", "done", "done", "error",
-                                                         "error", "error", "error", "done"])
+        records = play(
+            [
+                "-profile-report --by nothing",
+                "-profile-config frequency",
+                "-profile-config frequency 4000",
+                "-profile-config frequency",
+                "-profile-config depth",
+                "-profile-dump",
+                "-profile-start --frequency 0",
+                "-profile-stop",
+                "-profile-config",
+            ]
+        )
+        self.assertEqual(
+            [kind for kind, _ in records],
+            ["error", "done", "done", "done", "error", "error", "error", "error", "done"],
+        )
         self.assertIn("function, line, object, thread, part", records[0][1]["msg"])
-        self.assertEqual([records[each][1] for each in (1, 2, 3)],
-                         [{"name": "frequency", "value": "1000"}, {},
-                          {"name": "frequency", "value": "4000"}])
-        self.assertEqual(records[8][1], {"backend": "auto", "frequency": "4000", "clock": "cpu",
-                                         "stacks": "dwarf"})
+        self.assertEqual(
+            [records[each][1] for each in (1, 2, 3)],
+            [{"name": "frequency", "value": "1000"}, {}, {"name": "frequency", "value": "4000"}],
+        )
+        self.assertEqual(
+            records[8][1],
+            {"backend": "auto", "frequency": "4000", "clock": "cpu", "stacks": "dwarf"},
+        )
         for _, refused in (records[0], *records[4:8]):
             self.assertEqual(len(refused["msg"].splitlines()), 1, refused)
 
@@ -172,26 +220,43 @@ class SampledTest(GdbCase):
     def test_a_run(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "o ut.folded")
-            records = play(["-profile-start --stacks fp", "-exec-run", "-profile-status",
-                            "-profile-report", "-profile-histogram seventy",
-                            "-profile-annotate seventy", f'-profile-dump "{out}"', "-profile-stop"],
-                           program("spin7030"), ["0.5"])
+            records = play(
+                [
+                    "-profile-start --stacks fp",
+                    "-exec-run",
+                    "-profile-status",
+                    "-profile-report",
+                    "-profile-histogram seventy",
+                    "-profile-annotate seventy",
+                    f'-profile-dump "{out}"',
+                    "-profile-stop",
+                ],
+                program("spin7030"),
+                ["0.5"],
+            )
             with open(out, encoding="utf-8") as file:
                 dumped = sum(int(line.rpartition(" ")[2]) for line in file)
-        self.assertEqual([kind for kind, _ in records],
-                         ["done", "running", *["done"] * 6], records)
+        self.assertEqual([kind for kind, _ in records], ["done", "running", *["done"] * 6], records)
         self.assertRegex(records[0][1]["message"][0], "^Sampling begins with the next process")
         status, report, histogram, source = (records[each][1] for each in (2, 3, 4, 5))
         samples = int(status["samples"])
         self.assertGreater(samples, 100)
         self.assertEqual(report["totals"], [str(samples)])
         self.assertEqual(dumped, samples)
-        seventy, = [row for row in report["functions"] if row["name"] == "seventy"]
+        (seventy,) = [row for row in report["functions"] if row["name"] == "seventy"]
         self.assertAlmostEqual(int(seventy["self"][0]) / samples, 0.7, delta=0.2)
-        self.assertEqual(sum(int(bin["ticks"]) for bin in histogram["bins"]),
-                         int(seventy["self"][0]))
-        self.assertEqual(sum(int(line["self"][0]) for file in source["files"]
-                             for line in file["lines"] if line["self"]), int(seventy["self"][0]))
+        self.assertEqual(
+            sum(int(bin["ticks"]) for bin in histogram["bins"]), int(seventy["self"][0])
+        )
+        self.assertEqual(
+            sum(
+                int(line["self"][0])
+                for file in source["files"]
+                for line in file["lines"]
+                if line["self"]
+            ),
+            int(seventy["self"][0]),
+        )
 
 
 if __name__ == "__main__":

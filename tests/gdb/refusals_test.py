@@ -15,14 +15,28 @@ from support.skips import need_tools, run_unittests
 
 class WordsTest(GdbCase):
     def test_before_anything_was_sampled(self) -> None:
-        play = play_gdb(["profile stop", "profile report", "profile dump out.cg",
-                         "profile diff previous", "profile clear", "profile status"],
-                        program("spin7030"))
-        self.assert_refused(play, "^profile stop: sampling has not begun",
-                            "nothing was collected", "nothing was collected",
-                            "previous: there is no run before this one")
+        play = play_gdb(
+            [
+                "profile stop",
+                "profile report",
+                "profile dump out.cg",
+                "profile diff previous",
+                "profile clear",
+                "profile status",
+            ],
+            program("spin7030"),
+        )
+        self.assert_refused(
+            play,
+            "^profile stop: sampling has not begun",
+            "nothing was collected",
+            "nothing was collected",
+            "previous: there is no run before this one",
+        )
         self.assertEqual(play.status()["state"], "idle")
-        self.assertEqual((play.status()["requested_hz"], play.status()["backend"]), ("1000", "auto"))
+        self.assertEqual(
+            (play.status()["requested_hz"], play.status()["backend"]), ("1000", "auto")
+        )
 
     def test_without_a_program(self) -> None:
         play = play_gdb(["profile start", "profile report", "profile stop", "profile status"])
@@ -36,82 +50,167 @@ class WordsTest(GdbCase):
         commands += [f"set profile frequency {value}" for value in bad[:-1]]
         commands += ["set profile frequency"]
         commands += [f"profile config frequency {value}" for value in bad if value != "-1"]
-        play = play_gdb([*commands, "profile config frequency -- -1", "show profile frequency",
-                         "profile config frequency", "profile status"], program("spin7030"))
+        play = play_gdb(
+            [
+                *commands,
+                "profile config frequency -- -1",
+                "show profile frequency",
+                "profile config frequency",
+                "profile status",
+            ],
+            program("spin7030"),
+        )
         shown = [re.escape(value.strip("'")) for value in bad]
         expected = r"expected a whole number from 1 to \d+, found '{}'$"
         self.assert_refused(
-            play, *[f"^--frequency: {expected.format(value)}" for value in shown * 2],
+            play,
+            *[f"^--frequency: {expected.format(value)}" for value in shown * 2],
             *[f"^frequency: {expected.format(value)}" for value in shown],
             *[f"^frequency: {expected.format(value)}" for value in shown if value != r"\-1"],
-            f"^frequency: {expected.format('-1')}")
+            f"^frequency: {expected.format('-1')}",
+        )
         self.assertEqual(play.text("show profile frequency"), "profile frequency is 1000.\n")
         self.assertEqual(play.text("profile config frequency"), "frequency 1000\n")
         self.assertEqual((play.status()["state"], play.status()["requested_hz"]), ("idle", "1000"))
 
     def test_options(self) -> None:
         play = play_gdb(
-            ["profile start --bogus", "profile start --frequency", "profile start -f 100",
-             "profile start now", "profile start --stacks deep", "profile stop --all",
-             "profile report --by colour", "profile report --limit -3", "profile report --sort",
-             "profile report --json=yes", "profile config nonsense",
-             "profile config backend nonsense", "profile config frequency 1 2", "profile nonsense",
-             "profile start --frequency 10 --frequency", "profile diff"], program("spin7030"))
+            [
+                "profile start --bogus",
+                "profile start --frequency",
+                "profile start -f 100",
+                "profile start now",
+                "profile start --stacks deep",
+                "profile stop --all",
+                "profile report --by colour",
+                "profile report --limit -3",
+                "profile report --sort",
+                "profile report --json=yes",
+                "profile config nonsense",
+                "profile config backend nonsense",
+                "profile config frequency 1 2",
+                "profile nonsense",
+                "profile start --frequency 10 --frequency",
+                "profile diff",
+            ],
+            program("spin7030"),
+        )
         self.assert_refused(
-            play, "^--bogus: unknown option; usage: profile start", "^--frequency: expected a value",
-            "^-f: unknown option", "^profile start: unexpected 'now'",
-            "^--stacks: expected one of none, fp, dwarf, found 'deep'", "^--all: unknown option",
+            play,
+            "^--bogus: unknown option; usage: profile start",
+            "^--frequency: expected a value",
+            "^-f: unknown option",
+            "^profile start: unexpected 'now'",
+            "^--stacks: expected one of none, fp, dwarf, found 'deep'",
+            "^--all: unknown option",
             "^--by: expected one of function, line, object, thread, part, found 'colour'",
-            "^--limit: expected a whole number .*'-3'", "^--sort: expected a value",
+            "^--limit: expected a whole number .*'-3'",
+            "^--sort: expected a value",
             "^--json: takes no value",
-            "there is no setting 'nonsense' .*frequency", "^backend: expected one of .*'nonsense'",
-            "^profile config: unexpected '2'", "there is no command 'nonsense' .*start",
-            "^--frequency: expected a value", r"^profile diff: expected FILE\|previous")
+            "there is no setting 'nonsense' .*frequency",
+            "^backend: expected one of .*'nonsense'",
+            "^profile config: unexpected '2'",
+            "there is no command 'nonsense' .*start",
+            "^--frequency: expected a value",
+            r"^profile diff: expected FILE\|previous",
+        )
 
     def test_what_is_not_there_yet(self) -> None:
-        play = play_gdb(["profile start --backend perf --clock wall", "profile start",
-                         "profile status"], program("spin7030"))
+        play = play_gdb(
+            ["profile start --backend perf --clock wall", "profile start", "profile status"],
+            program("spin7030"),
+        )
         self.assert_refused(play, "^--backend perf: counts CPU time")
         self.assertRegex(play.status()["state"], "^armed")
 
     def test_start_twice(self) -> None:
-        play = play_gdb(["profile start", "profile start --frequency 4000", "break checkpoint",
-                         "run", "profile status", "profile start", "continue", "profile status"],
-                        program("spin7030"), ["0.4", "1"])
-        self.assert_refused(play, "^profile start: .*already.* at 1000 Hz; `profile stop` first",
-                            r"^profile start: process \d+ is already being sampled$")
+        play = play_gdb(
+            [
+                "profile start",
+                "profile start --frequency 4000",
+                "break checkpoint",
+                "run",
+                "profile status",
+                "profile start",
+                "continue",
+                "profile status",
+            ],
+            program("spin7030"),
+            ["0.4", "1"],
+        )
+        self.assert_refused(
+            play,
+            "^profile start: .*already.* at 1000 Hz; `profile stop` first",
+            r"^profile start: process \d+ is already being sampled$",
+        )
         self.assertGreater(play.status(0).count("samples"), 50)
         self.assertGreater(play.status(1).count("samples"), play.status(0).count("samples") + 50)
         self.assertEqual(play.status().count("requested_hz"), 1000)
 
     def test_the_debuggers_own_streams(self) -> None:
-        play = play_gdb(["profile start", "run", "profile dump - --format folded",
-                         "profile dump --parts --format callgrind -", "profile diff -"],
-                        program("spin7030"), ["0.1"])
+        play = play_gdb(
+            [
+                "profile start",
+                "run",
+                "profile dump - --format folded",
+                "profile dump --parts --format callgrind -",
+                "profile diff -",
+            ],
+            program("spin7030"),
+            ["0.1"],
+        )
         self.assert_refused(play, *["^-: standard input and output are the debugger's own"] * 3)
         self.assertNotIn("seventy", play.result.stdout)
 
     def test_no_samples(self) -> None:
         """The message says why there are no samples."""
-        process = ["profile start --frequency 1", "profile report", "break main", "run",
-                   "profile report", "profile stop", "profile clear", "continue", "profile report"]
+        process = [
+            "profile start --frequency 1",
+            "profile report",
+            "break main",
+            "run",
+            "profile report",
+            "profile stop",
+            "profile clear",
+            "continue",
+            "profile report",
+        ]
         play = play_gdb(process, program("spin7030"), ["0.1"])
         self.assert_refused(
-            play, "^nothing was collected yet: since `profile start` no process has run$",
+            play,
+            "^nothing was collected yet: since `profile start` no process has run$",
             r"^profile report: no samples yet: the program ran for \S+ s, in which a clock of 1 Hz "
             r"ticks 0 times",
-            "^nothing was collected yet: `profile start`, then run")
-        play = play_gdb(["break main", "run", "profile start", "profile report", "profile stop",
-                         "continue", "profile dump x.folded"], program("spin7030"), ["0.1"])
-        self.assert_refused(play, *["no samples yet: the program has not run while it was sampled"] * 2)
+            "^nothing was collected yet: `profile start`, then run",
+        )
+        play = play_gdb(
+            [
+                "break main",
+                "run",
+                "profile start",
+                "profile report",
+                "profile stop",
+                "continue",
+                "profile dump x.folded",
+            ],
+            program("spin7030"),
+            ["0.1"],
+        )
+        self.assert_refused(
+            play, *["no samples yet: the program has not run while it was sampled"] * 2
+        )
 
     def test_errors_are_the_commands_own(self) -> None:
         """A refusal ends a script, as any error of GDB's does. GDB's exit status is that of the
         last command."""
         self.assertEqual(run_gdb(["profile start --frequency 0"]).status, 1)
         self.assertEqual(run_gdb(["profile status"]).status, 0)
-        play = play_gdb(["python\ntry:\n  gdb.execute('profile stop')\n"
-                         "except gdb.error as error:\n  print('caught', error)"])
+        play = play_gdb(
+            [
+                "python\ntry:\n  gdb.execute('profile stop')\n"
+                "except gdb.error as error:\n  print('caught', error)"
+            ]
+        )
         self.assertRegex(play.sections[0][1], "caught profile stop: sampling has not begun")
 
 
@@ -119,13 +218,19 @@ class TargetsTest(GdbCase):
     def test_core_file(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             core = os.path.join(folder, "core")
-            made = run_gdb(["break checkpoint", "run", f"generate-core-file {core}", "kill"],
-                           program("spin7030"), ["0.1", "1"])
+            made = run_gdb(
+                ["break checkpoint", "run", f"generate-core-file {core}", "kill"],
+                program("spin7030"),
+                ["0.1", "1"],
+            )
             self.assertTrue(os.path.exists(core), made)
-            play = play_gdb([f"core-file {core}", "profile start", "profile status",
-                             "profile report"], program("spin7030"))
-        self.assert_refused(play, "^profile start: a core file does not run",
-                            "nothing was collected")
+            play = play_gdb(
+                [f"core-file {core}", "profile start", "profile status", "profile report"],
+                program("spin7030"),
+            )
+        self.assert_refused(
+            play, "^profile start: a core file does not run", "nothing was collected"
+        )
         self.assertEqual(play.status()["state"], "idle")
 
 
@@ -133,26 +238,49 @@ class PerfDeniedTest(GdbCase):
     def test_seccomp(self) -> None:
         for error in ("eperm", "enosys"):
             with self.subTest(error):
-                play = play_gdb(["profile start --backend perf", "profile status",
-                                 "break checkpoint", "run", "profile start --backend perf",
-                                 "continue", "profile status"],
-                                program("spin7030"), ["0.1", "1", "7"],
-                                wrapper=[program("seccomp_run"), error])
-                self.assert_refused(play, *["seccomp filter.*perf_event_open.*(PERFMON|unconfined)"] * 2)
+                play = play_gdb(
+                    [
+                        "profile start --backend perf",
+                        "profile status",
+                        "break checkpoint",
+                        "run",
+                        "profile start --backend perf",
+                        "continue",
+                        "profile status",
+                    ],
+                    program("spin7030"),
+                    ["0.1", "1", "7"],
+                    wrapper=[program("seccomp_run"), error],
+                )
+                self.assert_refused(
+                    play, *["seccomp filter.*perf_event_open.*(PERFMON|unconfined)"] * 2
+                )
                 self.assertEqual([play.status(which)["state"] for which in (0, 1)], ["idle"] * 2)
                 self.assertIn("exited with code 07", play.text("continue"))
 
     def test_descriptors(self) -> None:
         """Five threads need more descriptors than GDB may open."""
+
         def few() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (26, 26))
-        play = play_gdb(["break late_thread", "run", "info threads",
-                         "python import os; opened = len(os.listdir('/proc/self/fd'))",
-                         "python kept = [os.open('/dev/null', 0) for _ in range(24 - opened)]",
-                         "profile start --backend perf",
-                         "python [os.close(each) for each in kept]",
-                         "profile status", "delete", "continue"],
-                        program("threads_late"), ["late"], before_exec=few)
+
+        play = play_gdb(
+            [
+                "break late_thread",
+                "run",
+                "info threads",
+                "python import os; opened = len(os.listdir('/proc/self/fd'))",
+                "python kept = [os.open('/dev/null', 0) for _ in range(24 - opened)]",
+                "profile start --backend perf",
+                "python [os.close(each) for each in kept]",
+                "profile status",
+                "delete",
+                "continue",
+            ],
+            program("threads_late"),
+            ["late"],
+            before_exec=few,
+        )
         self.assert_refused(play, "descriptors.*ulimit")
         self.assertEqual(play.status()["state"], "idle")
         self.assertIn("exited normally", play.text("continue"))
@@ -162,20 +290,27 @@ class PerfDeniedTest(GdbCase):
         permit."""
         if os.geteuid() != 0:
             self.skipTest("only root can become another user")
+
         def nobody() -> None:
             os.setgroups([])
             os.setgid(65534)
             os.setuid(65534)
+
         for path in (gdb_plugin(), library(), program("spin7030")):
             try:
-                done = subprocess.run(["test", "-r", path], preexec_fn=nobody, check=False,
-                                      timeout=60)
+                done = subprocess.run(
+                    ["test", "-r", path], preexec_fn=nobody, check=False, timeout=60
+                )
             except subprocess.SubprocessError:
                 self.skipTest("root cannot become another user here")
             if done.returncode != 0:
                 self.skipTest(f"the user nobody cannot read {path}")
-        play = play_gdb(["profile start", "run", "profile status", "profile report"],
-                        program("spin7030"), ["0.3"], before_exec=nobody)
+        play = play_gdb(
+            ["profile start", "run", "profile status", "profile report"],
+            program("spin7030"),
+            ["0.3"],
+            before_exec=nobody,
+        )
         with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as file:
             paranoid = int(file.read())
         if paranoid > 2 and play.stderr:
@@ -184,8 +319,9 @@ class PerfDeniedTest(GdbCase):
         self.assertEqual(play.stderr, "", play)
         self.assertGreater(play.status().count("samples"), 200)
         told = [play.text("profile start"), play.status()["clock"], play.text("profile report")]
-        self.assertEqual([text for text in told if "user code only" in text],
-                         told if paranoid > 1 else [], play)
+        self.assertEqual(
+            [text for text in told if "user code only" in text], told if paranoid > 1 else [], play
+        )
         # delivered_hz counts only time that may be sampled.
         self.assertGreater(play.status().count("delivered_hz"), 600, play)
 
@@ -193,18 +329,31 @@ class PerfDeniedTest(GdbCase):
 class LoadingTest(GdbCase):
     def test_sourced_twice(self) -> None:
         again = f"source {gdb_plugin()}"
-        play = play_gdb([again, "profile start", again, "break checkpoint", "run", again,
-                         "continue", "profile status", "profile report --by part"],
-                        program("spin7030"), ["0.4", "1"])
+        play = play_gdb(
+            [
+                again,
+                "profile start",
+                again,
+                "break checkpoint",
+                "run",
+                again,
+                "continue",
+                "profile status",
+                "profile report --by part",
+            ],
+            program("spin7030"),
+            ["0.4", "1"],
+        )
         self.assertEqual((play.stderr, "".join(play.all(again))), ("", ""), play)
         self.assertEqual(play.status().count("parts"), 2)
         samples = play.status().count("samples")
         self.assertLess(abs(samples - 1000 * play.program_value("cpu_seconds")), 150, play)
 
     def test_library_that_is_not_there(self) -> None:
-        for library, said in (("/nonexistent/libtally.so", "cannot load libtally: .*nonexistent"),
-                              ("libm.so.6",
-                               "bindings and library do not match: libm.so.6 has no tally_")):
+        for library, said in (
+            ("/nonexistent/libtally.so", "cannot load libtally: .*nonexistent"),
+            ("libm.so.6", "bindings and library do not match: libm.so.6 has no tally_"),
+        ):
             result = run_gdb(["print 6 * 7"], environment={"TALLY_LIBRARY": library})
             self.assertRegex(result.stderr, rf"\ATally is not loaded: {said}\S*.*\n\Z")
             self.assertEqual((result.stdout, result.status), ("$1 = 42\n", 0), result)

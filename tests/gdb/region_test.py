@@ -18,11 +18,22 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(SOURCE, 1) if text in line)
 
 
-def play_region(*places: str, calls: str, start: str = "", passes: int = 3, **options: object) -> Play:
+def play_region(
+    *places: str, calls: str, start: str = "", passes: int = 3, **options: object
+) -> Play:
     first = [f"profile start {start}"] if start else []
-    return play_gdb([*first, f"profile region {' '.join(places)}", "run", "profile status",
-                     "profile tree --json --limit 0"],
-                    program("regions"), [str(SECONDS), str(passes), calls], **options)
+    return play_gdb(
+        [
+            *first,
+            f"profile region {' '.join(places)}",
+            "run",
+            "profile status",
+            "profile tree --json --limit 0",
+        ],
+        program("regions"),
+        [str(SECONDS), str(passes), calls],
+        **options,
+    )
 
 
 class RegionTest(GdbCase):
@@ -67,40 +78,61 @@ class RegionTest(GdbCase):
         self.assertLessEqual(play.status().count("samples"), 10, play)
 
     def test_an_inlined_copy_in_a_loop_stops_once(self) -> None:
-        play = play_gdb(["profile region maybe_pasted", "run", "profile status"],
-                        program("regions"), ["0.02", "300", "short"])
+        play = play_gdb(
+            ["profile region maybe_pasted", "run", "profile status"],
+            program("regions"),
+            ["0.02", "300", "short"],
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertEqual(play.status().count("passes"), 1, play)
         self.assertRegex(play.status()["inlined"], "^1 ")
 
     def test_an_exec_ends_it(self) -> None:
-        play = play_gdb(["break main", "run", "profile region main", "continue", "delete",
-                         "continue", "profile status"], program("execer"), ["0.3"])
+        play = play_gdb(
+            [
+                "break main",
+                "run",
+                "profile region main",
+                "continue",
+                "delete",
+                "continue",
+                "profile status",
+            ],
+            program("execer"),
+            ["0.3"],
+        )
         self.assertIn("region", play.status().values, play)
         self.assertEqual(play.status().count("inside"), 0, play)
 
     def test_it_goes_on_after_an_exec(self) -> None:
         """GDB reads the new program's symbols before it knows the address at which it is loaded."""
-        play = play_gdb(["profile region after_exec", "run", "profile status"], program("execer"),
-                        ["0.3"])
+        play = play_gdb(
+            ["profile region after_exec", "run", "profile status"], program("execer"), ["0.3"]
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertIn("exited normally]", play.text("run"))
         self.assertEqual(play.status().count("passes"), 1, play)
 
     def test_an_address_of_the_file(self) -> None:
-        symbols = subprocess.run(["nm", program("regions")], check=True, stdout=subprocess.PIPE,
-                                 encoding="utf-8").stdout
-        address = next(line.split()[0] for line in symbols.splitlines()
-                       if line.endswith(" jumper"))
+        symbols = subprocess.run(
+            ["nm", program("regions")], check=True, stdout=subprocess.PIPE, encoding="utf-8"
+        ).stdout
+        address = next(line.split()[0] for line in symbols.splitlines() if line.endswith(" jumper"))
         play = play_region(f"*0x{address}", calls="jumper")
         self.assertEqual(play.status().count("passes"), 3, play)
-        play = play_gdb(["profile region *0x10", "break main", "run", "profile region *0x10"],
-                        program("regions"), ["0.1"])
+        play = play_gdb(
+            ["profile region *0x10", "break main", "run", "profile region *0x10"],
+            program("regions"),
+            ["0.1"],
+        )
         self.assert_refused(play, *2 * [r"there is no function or location '\*0x10'"])
 
     def test_two_places(self) -> None:
-        play = play_region(f"regions.cpp:{line_of('// the second')}",
-                           f"regions.cpp:{line_of('third_phase(seconds);')}", calls="none")
+        play = play_region(
+            f"regions.cpp:{line_of('// the second')}",
+            f"regions.cpp:{line_of('third_phase(seconds);')}",
+            calls="none",
+        )
         self.assert_region(play, "second_phase", 1, SECONDS)
 
     def test_every_way_of_sampling(self) -> None:
@@ -112,15 +144,31 @@ class RegionTest(GdbCase):
                 self.assertEqual(status.count("passes"), 1, play)
                 self.assertGreater(status.count("outside"), status.count("samples"), play)
                 # The debugger cannot unwind from everything that the program calls.
-                others = sum(sum(_samples_below(play, each)) for each in
-                             ("first_phase", "third_phase", "recurse", "between", "worker"))
+                others = sum(
+                    sum(_samples_below(play, each))
+                    for each in ("first_phase", "third_phase", "recurse", "between", "worker")
+                )
                 self.assertLessEqual(others, 0.01 * status.count("samples"), play)
                 self.assertGreater(sum(_samples_below(play, "second_phase")), 20, play)
 
     def test_the_user_s_breakpoints_work_as_always(self) -> None:
-        play = play_gdb(["profile region recurse", "break second_phase", "break recurse", "run",
-                         "bt 1", "continue", "delete", "finish", "info breakpoints", "continue",
-                         "profile status"], program("regions"), [str(SECONDS), "3", "recurse"])
+        play = play_gdb(
+            [
+                "profile region recurse",
+                "break second_phase",
+                "break recurse",
+                "run",
+                "bt 1",
+                "continue",
+                "delete",
+                "finish",
+                "info breakpoints",
+                "continue",
+                "profile status",
+            ],
+            program("regions"),
+            [str(SECONDS), "3", "recurse"],
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertIn("second_phase", play.text("bt 1"))
         self.assertIn("Breakpoint 2, recurse", play.text("continue"))
@@ -129,57 +177,122 @@ class RegionTest(GdbCase):
         self.assertEqual(play.status().count("passes"), 1, play)
 
     def test_time_at_the_prompt_is_in_no_pass(self) -> None:
-        play = play_gdb(["profile region second_phase", "break third_phase", "tbreak second_phase",
-                         "run", "shell sleep 1.5", "continue", "profile status"],
-                        program("regions"), [str(SECONDS), "3", "none"])
+        play = play_gdb(
+            [
+                "profile region second_phase",
+                "break third_phase",
+                "tbreak second_phase",
+                "run",
+                "shell sleep 1.5",
+                "continue",
+                "profile status",
+            ],
+            program("regions"),
+            [str(SECONDS), "3", "none"],
+        )
         took = _seconds(play.status()["pass_max"])
         self.assertLess(took, SECONDS + 1.0, play)
         self.assertGreaterEqual(took, SECONDS * 0.9, play)
 
     def test_each_run_has_its_own(self) -> None:
-        play = play_gdb(["profile region jumper", "run", "run", "profile status"],
-                        program("regions"), ["0.1", "3", "jumper"])
+        play = play_gdb(
+            ["profile region jumper", "run", "run", "profile status"],
+            program("regions"),
+            ["0.1", "3", "jumper"],
+        )
         self.assertEqual(play.status().count("passes"), 3, play)
         self.assertEqual(play.stderr, "", play)
 
     def test_the_end(self) -> None:
-        play = play_gdb(["break third_phase", "profile region second_phase", "run",
-                         "profile stop", "maint info breakpoints", "profile status",
-                         "profile start", "continue", "profile status"],
-                        program("regions"), [str(SECONDS), "3", "none"])
+        play = play_gdb(
+            [
+                "break third_phase",
+                "profile region second_phase",
+                "run",
+                "profile stop",
+                "maint info breakpoints",
+                "profile status",
+                "profile start",
+                "continue",
+                "profile status",
+            ],
+            program("regions"),
+            [str(SECONDS), "3", "none"],
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertNotIn("second_phase", play.text("maint info breakpoints"))
         self.assertEqual(play.status(0).count("passes"), 1, play)
         self.assertNotIn("region", play.status(1).values, play)
 
     def test_in_the_middle_of_a_profile(self) -> None:
-        play = play_gdb(["profile start", "break first_phase", "break third_phase", "run",
-                         "delete 1", "profile region recurse", "continue", "delete", "continue",
-                         "profile status", "profile report", "profile diff previous"],
-                        program("regions"), [str(SECONDS), "3", "recurse"])
+        play = play_gdb(
+            [
+                "profile start",
+                "break first_phase",
+                "break third_phase",
+                "run",
+                "delete 1",
+                "profile region recurse",
+                "continue",
+                "delete",
+                "continue",
+                "profile status",
+                "profile report",
+                "profile diff previous",
+            ],
+            program("regions"),
+            [str(SECONDS), "3", "recurse"],
+        )
         self.assertEqual(play.stderr, "", play)
         self.assertEqual(play.status().count("passes"), 1, play)
         self.assertRegex(play.text("profile report"), r"\(region recurse: 1 pass, min \d")
 
     def test_a_crash_in_it(self) -> None:
-        play = play_gdb(["profile region recurse", "break recurse if depth == 0", "run", "kill",
-                         "profile status"], program("regions"), ["0.1"])
+        play = play_gdb(
+            [
+                "profile region recurse",
+                "break recurse if depth == 0",
+                "run",
+                "kill",
+                "profile status",
+            ],
+            program("regions"),
+            ["0.1"],
+        )
         self.assertEqual(play.status().count("passes"), 0, play)
         self.assertRegex(play.status()["unfinished"], "^1 ")
 
     def test_refusals(self) -> None:
-        play = play_gdb(["profile region", "profile region nowhere",
-                         "profile region first_phase nowhere", "profile region a b c",
-                         "profile status"], program("regions"))
-        self.assert_refused(play, "^profile region: expected LOCATION", "^profile region: .*nowhere",
-                            "^profile region: .*nowhere", "^profile region: unexpected 'c'")
+        play = play_gdb(
+            [
+                "profile region",
+                "profile region nowhere",
+                "profile region first_phase nowhere",
+                "profile region a b c",
+                "profile status",
+            ],
+            program("regions"),
+        )
+        self.assert_refused(
+            play,
+            "^profile region: expected LOCATION",
+            "^profile region: .*nowhere",
+            "^profile region: .*nowhere",
+            "^profile region: unexpected 'c'",
+        )
         self.assertEqual(play.status()["state"], "idle")
 
     def test_places_that_are_none_are_refused(self) -> None:
-        play = play_gdb(["profile region pasted", "profile region regions.cpp:30",
-                         "profile region main main"], program("regions"))
-        self.assert_refused(play, "all copies of pasted are inlined",
-                            "a single location must be a function", "end at different locations")
+        play = play_gdb(
+            ["profile region pasted", "profile region regions.cpp:30", "profile region main main"],
+            program("regions"),
+        )
+        self.assert_refused(
+            play,
+            "all copies of pasted are inlined",
+            "a single location must be a function",
+            "end at different locations",
+        )
 
 
 def _samples_below(play: Play, function: str) -> list[int]:
@@ -193,6 +306,7 @@ def _samples_below(play: Play, function: str) -> list[int]:
             return
         for child in node["children"]:
             walk(child)
+
     for root in json.loads(text)["tree"]:
         walk(root)
     return out

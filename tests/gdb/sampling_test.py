@@ -14,15 +14,28 @@ from support.skips import need_kernel_samples, run_unittests
 class MainJobTest(GdbCase):
     def test_start_run_stop_continue_report(self) -> None:
         play = play_gdb(
-            ["profile status", "profile start", "profile status", "break checkpoint", "run",
-             "profile status", "continue", "profile status", "profile report"],
-            program("spin7030"), ["2", "1", "7"])
+            [
+                "profile status",
+                "profile start",
+                "profile status",
+                "break checkpoint",
+                "run",
+                "profile status",
+                "continue",
+                "profile status",
+                "profile report",
+            ],
+            program("spin7030"),
+            ["2", "1", "7"],
+        )
         self.assertEqual((play.result.status, play.stderr), (0, ""), play)
         idle, armed, stopped, ended = (play.status(which) for which in range(4))
 
         self.assertEqual(idle["state"], "idle")
-        self.assertRegex(play.text("profile start"),
-                         r"\ASampling begins with the next process: perf .*1000 Hz.*\.\n\Z")
+        self.assertRegex(
+            play.text("profile start"),
+            r"\ASampling begins with the next process: perf .*1000 Hz.*\.\n\Z",
+        )
         self.assertRegex(armed["state"], "^armed")
         self.assertEqual(armed.count("samples"), 0)
 
@@ -46,11 +59,17 @@ class MainJobTest(GdbCase):
         """Rows of every kind sum to the same total, and their percentages to 100."""
         kinds = ["function", "line", "object", "thread", "part"]
         reports = [f"--by {kind} --limit 0" for kind in kinds]
-        play = play_gdb(["profile start", "break 44", "run", "profile status"] +
-                        [f"profile report {options}" for options in reports] +
-                        ["profile report --by function --sort inclusive", "profile report --limit 1",
-                         "profile report --json"],
-                        program("spin7030"), ["0.6", "0"])
+        play = play_gdb(
+            ["profile start", "break 44", "run", "profile status"]
+            + [f"profile report {options}" for options in reports]
+            + [
+                "profile report --by function --sort inclusive",
+                "profile report --limit 1",
+                "profile report --json",
+            ],
+            program("spin7030"),
+            ["0.6", "0"],
+        )
         self.assertEqual(play.stderr, "", play)
         total = play.status().count("samples")
         for options in reports:
@@ -63,17 +82,28 @@ class MainJobTest(GdbCase):
         function = play.report("--by function --limit 0").row("seventy")
         self.assertRegex(function.place, r"(^|/)spin7030\.c(:\d+)?$")
         lines = play.report("--by line --limit 0")
-        self.assertEqual(sum(row.self_ticks for row in lines.rows if row.name == "seventy" or
-                             "seventy" in row.place), function.self_ticks, lines)
+        self.assertEqual(
+            sum(
+                row.self_ticks
+                for row in lines.rows
+                if row.name == "seventy" or "seventy" in row.place
+            ),
+            function.self_ticks,
+            lines,
+        )
         by_inclusive = play.report("--by function --sort inclusive").rows
-        self.assertEqual([row.inclusive_ticks for row in by_inclusive],
-                         sorted((row.inclusive_ticks for row in by_inclusive), reverse=True))
+        self.assertEqual(
+            [row.inclusive_ticks for row in by_inclusive],
+            sorted((row.inclusive_ticks for row in by_inclusive), reverse=True),
+        )
         main = play.report("--by function --limit 0").row("main")
         self.assertGreater(main.inclusive_ticks, 0.95 * total)
 
         one = play.report("--limit 1")
-        self.assertEqual(([row.name for row in one.rows], one.rows[0].self_ticks),
-                         (["seventy"], function.self_ticks))
+        self.assertEqual(
+            ([row.name for row in one.rows], one.rows[0].self_ticks),
+            (["seventy"], function.self_ticks),
+        )
         self.assertGreater(one.not_shown, 0)
 
         read = json.loads(play.text("profile report --json"))
@@ -81,25 +111,37 @@ class MainJobTest(GdbCase):
         costs = {entry["name"]: entry for entry in read["functions"]}
         self.assertEqual(costs["seventy"]["self"], [function.self_ticks])
         self.assertEqual(costs["main"]["inclusive"], [main.inclusive_ticks])
-        self.assertEqual(os.path.realpath(costs["seventy"]["object"]),
-                         os.path.realpath(program("spin7030")))
+        self.assertEqual(
+            os.path.realpath(costs["seventy"]["object"]), os.path.realpath(program("spin7030"))
+        )
 
     def test_sampling_takes_its_options(self) -> None:
-        play = play_gdb(["profile start --frequency 4000 --stacks none --backend perf",
-                         "break checkpoint", "run", "profile status", "profile report",
-                         "profile stop", "profile status",
-                         "profile start", "continue", "profile status"],
-                        program("spin7030"), ["0.6", "1"])
+        play = play_gdb(
+            [
+                "profile start --frequency 4000 --stacks none --backend perf",
+                "break checkpoint",
+                "run",
+                "profile status",
+                "profile report",
+                "profile stop",
+                "profile status",
+                "profile start",
+                "continue",
+                "profile status",
+            ],
+            program("spin7030"),
+            ["0.6", "1"],
+        )
         self.assertEqual(play.stderr, "", play)
         first, stopped, second = (play.status(which) for which in range(3))
         self.assertEqual(first.count("requested_hz"), 4000)
         self.assertEqual((first["backend"], first["stacks"]), ("perf", "none"))
         # `seventy` calls nothing but enters the kernel for page faults.
         seventy = play.report().row("seventy")
-        self.assertLessEqual(seventy.inclusive_ticks - seventy.self_ticks,
-                             first.count("in_kernel"))
-        self.assertEqual((stopped["state"], stopped.count("samples")),
-                         ("stopped", first.count("samples")))
+        self.assertLessEqual(seventy.inclusive_ticks - seventy.self_ticks, first.count("in_kernel"))
+        self.assertEqual(
+            (stopped["state"], stopped.count("samples")), ("stopped", first.count("samples"))
+        )
         # The options apply to one start only.
         self.assertEqual(second.count("requested_hz"), 1000)
         self.assertEqual(second["stacks"], "dwarf")
@@ -107,8 +149,16 @@ class MainJobTest(GdbCase):
 
 class ShareTest(GdbCase):
     def shares(self, frequency: int, tolerance: float) -> None:
-        play = play_gdb([f"profile start --frequency {frequency}", "run", "profile status",
-                         "profile report --by function"], program("spin7030"), ["3"])
+        play = play_gdb(
+            [
+                f"profile start --frequency {frequency}",
+                "run",
+                "profile status",
+                "profile report --by function",
+            ],
+            program("spin7030"),
+            ["3"],
+        )
         self.assertEqual(play.stderr, "", play)
         status, report = play.status(), play.report("--by function")
         self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=tolerance, msg=play)
@@ -117,8 +167,9 @@ class ShareTest(GdbCase):
         cpu = play.program_value("cpu_seconds")
         samples = status.count("samples")
         self.assertAlmostEqual(samples / (frequency * cpu), 1, delta=0.1, msg=play)
-        self.assertAlmostEqual(samples / (status.number("delivered_hz") * cpu), 1, delta=0.1,
-                               msg=play)
+        self.assertAlmostEqual(
+            samples / (status.number("delivered_hz") * cpu), 1, delta=0.1, msg=play
+        )
         self.assertAlmostEqual(status.number("cpu") / cpu, 1, delta=0.05, msg=play)
         self.assertLess(status.count("lost"), samples / 100, play)
         self.assertEqual(report.total, samples, play)
@@ -134,28 +185,45 @@ class ShareTest(GdbCase):
         symbols."""
         for name in ("spin7030_nopie", "spin7030_static", "spin7030_nodebug"):
             with self.subTest(name):
+
                 def measure(name: str = name) -> None:
-                    play = play_gdb(["profile start", "run", "profile report"], program(name),
-                                    ["1"])
+                    play = play_gdb(
+                        ["profile start", "run", "profile report"], program(name), ["1"]
+                    )
                     self.assertEqual(play.stderr, "", play)
                     # With 1000 samples one standard deviation is 1.4 points.
-                    self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=6,
-                                           msg=play)
+                    self.assertAlmostEqual(
+                        play.report().self_percent("seventy"), 70, delta=6, msg=play
+                    )
+
                 with_one_retry(measure)
-        play = play_gdb(["profile start", "run", "profile report --by object"],
-                        program("spin7030_stripped"), ["0.3"])
+        play = play_gdb(
+            ["profile start", "run", "profile report --by object"],
+            program("spin7030_stripped"),
+            ["0.3"],
+        )
         names = [row.name for row in play.report("--by object").rows]
         self.assertIn("spin7030_stripped", [os.path.basename(name) for name in names])
 
 
 class ThreadsTest(GdbCase):
     def late(self) -> None:
-        play = play_gdb(["profile start", "run", "profile status", "profile report --limit 0",
-                         "profile report --by thread --limit 0"], program("threads_late"))
+        play = play_gdb(
+            [
+                "profile start",
+                "run",
+                "profile status",
+                "profile report --limit 0",
+                "profile report --by thread --limit 0",
+            ],
+            program("threads_late"),
+        )
         self.assertEqual(play.stderr, "", play)
         report = play.report("--limit 0")
-        for function, cpu in (("late_thread", play.program_value("late_cpu")),
-                              ("short_thread", play.program_value("short_cpu"))):
+        for function, cpu in (
+            ("late_thread", play.program_value("late_cpu")),
+            ("short_thread", play.program_value("short_cpu")),
+        ):
             ticks = report.row(function).inclusive_ticks
             self.assertGreaterEqual(ticks, 0.9 * 1000 * cpu, f"{function}\n{play}")
             self.assertLessEqual(ticks, 1.15 * 1000 * cpu, f"{function}\n{play}")
@@ -170,9 +238,19 @@ class ThreadsTest(GdbCase):
 
     def test_threads_that_are_there_already(self) -> None:
         """Sampling begins at a stop of a process with five threads: all of them are sampled."""
-        play = play_gdb(["break late_thread", "run", "delete", "profile start", "continue",
-                         "profile status", "profile report --limit 0"],
-                        program("threads_late"), ["late"])
+        play = play_gdb(
+            [
+                "break late_thread",
+                "run",
+                "delete",
+                "profile start",
+                "continue",
+                "profile status",
+                "profile report --limit 0",
+            ],
+            program("threads_late"),
+            ["late"],
+        )
         self.assertEqual(play.stderr, "", play)
         ticks = play.report("--limit 0").row("late_thread").inclusive_ticks
         self.assertGreaterEqual(ticks, 0.9 * 1000 * play.program_value("late_cpu"), play)
@@ -190,8 +268,17 @@ class PassedBreakpointsTest(GdbCase):
         need_kernel_samples()  # because that time is spent in the kernel
 
     def play(self, breakpoint: str, name: str, *args: str) -> Play:
-        play = play_gdb([f"break {breakpoint}", "profile start --backend perf", "run",
-                         "profile status", "profile report --limit 0"], program(name), list(args))
+        play = play_gdb(
+            [
+                f"break {breakpoint}",
+                "profile start --backend perf",
+                "run",
+                "profile status",
+                "profile report --limit 0",
+            ],
+            program(name),
+            list(args),
+        )
         self.assertEqual(play.result.status, 0, play)
         return play
 

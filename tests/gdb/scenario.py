@@ -37,6 +37,7 @@ class GdbCase(unittest.TestCase):
 @dataclass(frozen=True)
 class Status:
     """The values of `profile status`, by name."""
+
     values: dict[str, str]
 
     def __getitem__(self, name: str) -> str:
@@ -62,14 +63,16 @@ def read_status(text: str) -> Status:
 @dataclass(frozen=True)
 class Play:
     """The output of GDB, split by command."""
+
     result: GdbResult
     sections: tuple[tuple[str, str], ...]  # (command, its standard output)
 
     @property
     def stderr(self) -> str:
         """Returns standard error without GDB's messages about missing library sources."""
-        return re.sub(r"^\d+\t.*: No such file or directory\.\n", "", self.result.stderr,
-                      flags=re.MULTILINE)
+        return re.sub(
+            r"^\d+\t.*: No such file or directory\.\n", "", self.result.stderr, flags=re.MULTILINE
+        )
 
     def all(self, command: str) -> list[str]:
         """Returns the output of each use of the command."""
@@ -97,8 +100,11 @@ class Play:
         """Returns what ended each part of at least `least` ticks, in order, from the PARTS
         table."""
         rows = self.report("--by part --limit 0", which).rows
-        numbered = sorted((int(row.name.split(" ", 1)[0]), row.name.split(" ", 1)[1])
-                          for row in rows if row.self_ticks >= least)
+        numbered = sorted(
+            (int(row.name.split(" ", 1)[0]), row.name.split(" ", 1)[1])
+            for row in rows
+            if row.self_ticks >= least
+        )
         return [name for _, name in numbered]
 
     def program_value(self, name: str, which: int = -1) -> float:
@@ -115,8 +121,9 @@ class Play:
 PARTS = "profile report --by part --limit 0"
 
 
-def play_gdb(commands: Sequence[str], program: str | None = None, args: Sequence[str] = (),
-             **options: object) -> Play:
+def play_gdb(
+    commands: Sequence[str], program: str | None = None, args: Sequence[str] = (), **options: object
+) -> Play:
     """Calls run_gdb() with a mark before each command. Raises AssertionError if loading the plug-in
     prints anything."""
     marked = []

@@ -31,11 +31,15 @@ class ScriptCase(GdbCase):
 class SourceTest(ScriptCase):
     def test_by_a_script(self) -> None:
         """A script sources the plug-in: GDB keeps the outer script's `__file__` then."""
-        played = self.play_script(f"""
+        played = self.play_script(
+            f"""
 import gdb
 gdb.execute("source {os.environ['TALLY_GDB']}")
 print(gdb.execute("profile status", to_string=True))
-""", [], plugin=False)
+""",
+            [],
+            plugin=False,
+        )
         self.assertEqual(played.stderr, "", played)
         self.assertIn("state idle", played.text(self.script))
 
@@ -43,7 +47,8 @@ print(gdb.execute("profile status", to_string=True))
 class ProfileTest(ScriptCase):
     def test_a_run(self) -> None:
         """A script gets the same values that the commands print."""
-        played = self.play_script("""
+        played = self.play_script(
+            """
 import json, gdb, tally_gdb
 profile = tally_gdb.profile()
 assert profile is tally_gdb.profile()
@@ -60,7 +65,11 @@ out["histogram"] = profile.histogram("seventy")
 out["annotate"] = profile.annotate("seventy")
 said += [profile.dump("/dev/null", "folded"), profile.stop(), profile.clear()]
 print("OUT", json.dumps({**out, "said": said, "cleared": profile.samples}))
-""", [], program("spin7030"), ["0.5"])
+""",
+            [],
+            program("spin7030"),
+            ["0.5"],
+        )
         self.assertEqual(played.stderr, "", played)
         out = json.loads(re.search(r"^OUT (.*)$", played.text(self.script), re.M)[1])
         samples = out["samples"]
@@ -79,13 +88,20 @@ print("OUT", json.dumps({**out, "said": said, "cleared": profile.samples}))
         self.assertIsInstance(out["status"]["running"], float)
         for by in "function", "line", "object", "thread", "part":
             self.assertEqual(sum(row["self"] for row in out[by]), samples, by)
-        told = {(row["name"], row["file"], row["object"]): (row["self"][0], row["inclusive"][0])
-                for row in out["json"]["functions"]}
-        self.assertEqual(told, {(row["name"], row["file"], row["object"]):
-                                (row["self"], row["inclusive"]) for row in out["function"]})
+        told = {
+            (row["name"], row["file"], row["object"]): (row["self"][0], row["inclusive"][0])
+            for row in out["json"]["functions"]
+        }
+        self.assertEqual(
+            told,
+            {
+                (row["name"], row["file"], row["object"]): (row["self"], row["inclusive"])
+                for row in out["function"]
+            },
+        )
         costs = [row["inclusive"] for row in out["function"]]
         self.assertEqual(costs, sorted(costs, reverse=True))
-        seventy, = [row for row in out["function"] if row["name"] == "seventy"]
+        (seventy,) = [row for row in out["function"] if row["name"] == "seventy"]
         self.assertAlmostEqual(seventy["self"] / samples, 0.7, delta=0.2)
         self.assertEqual(out["tree"]["tree"][0]["inclusive"], [seventy["inclusive"]])
         self.assertEqual(sum(each["ticks"] for each in out["histogram"]["bins"]), seventy["self"])
@@ -95,7 +111,8 @@ print("OUT", json.dumps({**out, "said": said, "cleared": profile.samples}))
         self.assertEqual((out["said"][2:], out["cleared"]), (["", ""], 0))
 
     def test_refusals_are_one_line_each(self) -> None:
-        played = self.play_script("""
+        played = self.play_script(
+            """
 import gdb, tally_gdb
 profile = tally_gdb.profile()
 for name, call in {
@@ -109,12 +126,18 @@ for name, call in {
         print("NOT REFUSED", name, call())
     except tally_gdb.TallyError as error:
         print("REFUSED", name, repr(str(error)))
-""", [])
+""",
+            [],
+        )
         self.assertEqual(played.stderr, "", played)
         text = played.text(self.script)
-        for name, pattern in {"nothing": "nothing was collected", "word": "'colour'",
-                              "frequency": "--frequency.*from 1 to", "stop": "has not begun",
-                              "file": r"""/nonexistent/it\\'s \\\\ "here\"""" }.items():
+        for name, pattern in {
+            "nothing": "nothing was collected",
+            "word": "'colour'",
+            "frequency": "--frequency.*from 1 to",
+            "stop": "has not begun",
+            "file": r"""/nonexistent/it\\'s \\\\ "here\"""",
+        }.items():
             with self.subTest(name):
                 self.assertRegex(text, f"(?m)^REFUSED {name} .*{pattern}")
         self.assertNotIn("NOT REFUSED", text)
@@ -123,7 +146,8 @@ for name, call in {
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a b.folded")
             Path(path).write_text(FOLDED, encoding="utf-8")
-            played = self.play_script(f"""
+            played = self.play_script(
+                f"""
 import tally_gdb
 profile = tally_gdb.profile()
 print(profile.load({path!r}).splitlines()[0])
@@ -136,21 +160,26 @@ try:
     profile.report()
 except tally_gdb.TallyError as error:
     print("REFUSED", error)
-""", [])
+""",
+                [],
+            )
         self.assertEqual(played.stderr, "", played)
         lines = played.text(self.script).splitlines()
         self.assertRegex(lines[0], "^Loaded 100 ticks")
-        self.assertEqual(lines[1], "[('write', 49, 49), ('lex', 30, 30), ('parse', 20, 50), "
-                                   "('main', 1, 100)]")
+        self.assertEqual(
+            lines[1], "[('write', 49, 49), ('lex', 30, 30), ('parse', 20, 50), " "('main', 1, 100)]"
+        )
         self.assertEqual(lines[2], "3")
         self.assertRegex(lines[3], "^REFUSED nothing was collected")
 
     def test_a_deep_tree_is_refused_not_a_crash(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "deep.folded")
-            Path(path).write_text(";".join(f"f{n}" for n in range(30000)) + " 5\n",
-                                  encoding="utf-8")
-            played = self.play_script(f"""
+            Path(path).write_text(
+                ";".join(f"f{n}" for n in range(30000)) + " 5\n", encoding="utf-8"
+            )
+            played = self.play_script(
+                f"""
 import tally_gdb
 profile = tally_gdb.profile()
 profile.load({path!r})
@@ -159,15 +188,21 @@ try:
 except tally_gdb.TallyError as error:
     print("REFUSED", error)
 print(len(profile.tree(limit=3)["tree"]), len(profile.report()))
-""", [])
+""",
+                [],
+            )
         self.assertEqual(played.stderr, "", played)
         self.assertRegex(played.text(self.script), r"^REFUSED .*--limit")
         self.assertRegex(played.text(self.script), r"(?m)^1 30000$")
 
     def test_the_example_of_the_readme_works(self) -> None:
-        example, = [block for block in re.findall(r"```python\n(.*?)```",
-                                                  README.read_text(encoding="utf-8"), re.S)
-                    if "tally_gdb" in block]
+        (example,) = [
+            block
+            for block in re.findall(
+                r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.S
+            )
+            if "tally_gdb" in block
+        ]
         with tempfile.TemporaryDirectory() as folder:
             played = self.play_script(example, [], program("spin7030"), ["0.3"], cwd=folder)
             self.assertEqual(os.listdir(folder), ["out.svg"])
@@ -179,14 +214,30 @@ class VariablesTest(GdbCase):
     def test_they_follow_the_samples(self) -> None:
         """The variables are current at a stop without a command in between, also in the condition
         of a breakpoint."""
-        played = play_gdb(["print $_profile_samples", "profile start", "break checkpoint",
-                           "print $_profile_samples + $_profile_lost", "run",
-                           "print $_profile_samples > 0 ? 11 : 12", "profile status",
-                           "print $_profile_samples", "continue", "print $_profile_samples",
-                           "profile status", "profile clear", "print $_profile_samples"],
-                          program("spin7030"), ["0.6", "1"])
-        values = [int(text.split("= ")[1]) for command, text in played.sections
-                  if command.startswith("print")]
+        played = play_gdb(
+            [
+                "print $_profile_samples",
+                "profile start",
+                "break checkpoint",
+                "print $_profile_samples + $_profile_lost",
+                "run",
+                "print $_profile_samples > 0 ? 11 : 12",
+                "profile status",
+                "print $_profile_samples",
+                "continue",
+                "print $_profile_samples",
+                "profile status",
+                "profile clear",
+                "print $_profile_samples",
+            ],
+            program("spin7030"),
+            ["0.6", "1"],
+        )
+        values = [
+            int(text.split("= ")[1])
+            for command, text in played.sections
+            if command.startswith("print")
+        ]
         self.assertEqual(values[:2], [0, 0], played)
         counts = [int(played.status(which)["samples"]) for which in (0, 1)]
         self.assertEqual(values[3:], [counts[0], counts[1], 0], played)

@@ -19,8 +19,17 @@ from support.terminal import environment_with, read_to_end
 
 FOLDED = "main;parse;lex 30\nmain;parse 20\nmain;write 48\nmain;rare 1\nmain 1\n"
 OTHER = "main;parse;lex 90\nmain 10\n"
-TABLES = ("report", "report --by object", "report --sort inclusive --limit 2", "tree",
-          "tree --limit 2", "tree lex --callers", "annotate main", "diff {other}", "status")
+TABLES = (
+    "report",
+    "report --by object",
+    "report --sort inclusive --limit 2",
+    "tree",
+    "tree --limit 2",
+    "tree lex --callers",
+    "annotate main",
+    "diff {other}",
+    "status",
+)
 SGR = re.compile(r"\x1b\[([0-9;]*)m")
 
 
@@ -56,7 +65,7 @@ class StylesTest(GdbCase):
         gdb.command("echo ]]]\\n")
         shown = gdb.raw[before:]
         begin = shown.index("\n", shown.index(command)) + 1
-        text = shown[begin:shown.index("echo ]]]")]
+        text = shown[begin : shown.index("echo ]]]")]
         text = re.sub(r"\x1b\[\?2004[hl]|\x1b\[K", "", text).rpartition("\n")[0] + "\n"
         return text.replace("\r", "")
 
@@ -92,8 +101,11 @@ class StylesTest(GdbCase):
 
     def test_only_where_gdb_would(self) -> None:
         out = os.path.join(self.folder, "out")
-        script = self.written("own.py", "text = gdb.execute('profile report', to_string=True)\n"
-                                        f"open({out!r}, 'w').write(text)\n")
+        script = self.written(
+            "own.py",
+            "text = gdb.execute('profile report', to_string=True)\n"
+            f"open({out!r}, 'w').write(text)\n",
+        )
         with self.terminal() as gdb:
             self.assertIn("\x1b", self.raw(gdb, "profile report"))
             for command in (f"pipe profile report | cat > {out}", f"source {script}"):
@@ -105,9 +117,13 @@ class StylesTest(GdbCase):
                     os.remove(out)
             for redirect in "off", "on":
                 with self.subTest(logging_redirect=redirect):
-                    for command in (f"set logging file {out}", f"set logging redirect {redirect}",
-                                    "set logging enabled on", "profile report",
-                                    "set logging enabled off"):
+                    for command in (
+                        f"set logging file {out}",
+                        f"set logging redirect {redirect}",
+                        "set logging enabled on",
+                        "profile report",
+                        "set logging enabled off",
+                    ):
                         gdb.command(command)
                     text = Path(out).read_text(encoding="utf-8")
                     self.assertIn("48.00%", text)
@@ -121,11 +137,31 @@ class StylesTest(GdbCase):
         """Returns all that GDB writes to a terminal from which it reads commands, with these
         options."""
         master, slave = pty.openpty()
-        argv = [gdb_program(), "-nx", "-nh", "-q", *options, "-iex", "set confirm off",
-                "-ex", f"source {gdb_plugin()}", "-ex", f"profile load {self.profile}",
-                "-ex", "profile report", "-ex", "quit"]
-        with subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-                              env=environment_with(self.folder, {"TERM": "xterm"})) as process:
+        argv = [
+            gdb_program(),
+            "-nx",
+            "-nh",
+            "-q",
+            *options,
+            "-iex",
+            "set confirm off",
+            "-ex",
+            f"source {gdb_plugin()}",
+            "-ex",
+            f"profile load {self.profile}",
+            "-ex",
+            "profile report",
+            "-ex",
+            "quit",
+        ]
+        with subprocess.Popen(
+            argv,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            env=environment_with(self.folder, {"TERM": "xterm"}),
+        ) as process:
             os.close(slave)
             shown = read_to_end(master)
             process.wait(60)
@@ -144,6 +180,7 @@ class StylesTest(GdbCase):
 class NewerGdbTest(unittest.TestCase):
     def test_colours_that_are_objects(self) -> None:
         """GDB 17 represents colours as gdb.Color, which may be one of 2^24."""
+
         class Color:
             def __init__(self, number: str) -> None:
                 self._number = number
@@ -155,9 +192,11 @@ class NewerGdbTest(unittest.TestCase):
         fake = types.ModuleType("gdb")
         fake.error = RuntimeError  # type: ignore[attr-defined]
         fake.parameter = lambda name: values[name.split()[-1]]  # type: ignore[attr-defined]
-        with mock.patch.dict(sys.modules, {"gdb": fake}), \
-                mock.patch.object(sys, "path", [os.path.dirname(gdb_plugin()), *sys.path]):
+        with mock.patch.dict(sys.modules, {"gdb": fake}), mock.patch.object(
+            sys, "path", [os.path.dirname(gdb_plugin()), *sys.path]
+        ):
             from tally_gdb import styles
+
             self.assertEqual(styles._begin("function"), "\x1b[38;5;208;48;5;17;2m")
 
 

@@ -114,10 +114,12 @@ class BackgroundTest(GdbCase):
 class KeysTest(GdbCase):
     def test_tab(self) -> None:
         with GdbTerminal(program("spin7030")) as gdb:
-            for typed, line in (("profile sta\tr\t", "profile start"),
-                                ("profile start --fr\t", "profile start --frequency"),
-                                ("profile start --stacks n\t", "profile start --stacks none"),
-                                ("profile report --by th\t", "profile report --by thread")):
+            for typed, line in (
+                ("profile sta\tr\t", "profile start"),
+                ("profile start --fr\t", "profile start --frequency"),
+                ("profile start --stacks n\t", "profile start --stacks none"),
+                ("profile report --by th\t", "profile report --by thread"),
+            ):
                 with self.subTest(typed):
                     gdb.send_keys(typed)
                     # The first TAB may ring, because the word is still ambiguous.
@@ -141,13 +143,11 @@ class KeysTest(GdbCase):
                 gdb.expect("--Type <RET>")
                 gdb.send(key)
                 gdb.expect(r"\n\(gdb\) $")
-                self.assertGreaterEqual(
-                    len(re.findall(r"many_\d{4} ", gdb.transcript)), shown - 6)
+                self.assertGreaterEqual(len(re.findall(r"many_\d{4} ", gdb.transcript)), shown - 6)
             # Quitting a page lost nothing.
             self.assertGreater(status(gdb).count("samples"), 300)
             gdb.command("set height 0")
-            self.assertGreater(len(parse_report(
-                gdb.command("profile report --limit 0")).rows), 200)
+            self.assertGreater(len(parse_report(gdb.command("profile report --limit 0")).rows), 200)
 
 
 if __name__ == "__main__":

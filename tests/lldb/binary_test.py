@@ -36,8 +36,9 @@ class BinaryTest(LldbCase):
 
     def test_it_exports_one_function(self) -> None:
         told = output_of("nm", "-DC", "--defined-only", lldb_plugin()).splitlines()
-        self.assertEqual([line.split(" ", 2)[2] for line in told],
-                         ["lldb::PluginInitialize(lldb::SBDebugger)"])
+        self.assertEqual(
+            [line.split(" ", 2)[2] for line in told], ["lldb::PluginInitialize(lldb::SBDebugger)"]
+        )
 
     def test_each_lldb_has_what_it_needs(self) -> None:
         needed = lldb_names(lldb_plugin(), "--undefined-only")
@@ -48,6 +49,7 @@ class BinaryTest(LldbCase):
             self.assertTrue(library, f"{lldb} has no liblldb")
             missing = needed - lldb_names(library[1], "--defined-only")
             self.assertFalse(missing, f"{library[1]} lacks {sorted(missing)}")
+
         self.in_each(measure)
 
 

@@ -22,34 +22,48 @@ class DapTest(LldbCase):
 
     def in_each_server(self, measure: Callable[[DapSession], None], **options: bool) -> None:
         """Calls `measure` in a session with each installed server."""
+
         def serve(lldb: str) -> None:
             server = dap_server(lldb)
             if server is not None:
                 with DapSession(server) as dap:
                     measure(dap)
+
         self.in_each(serve, **options)
 
     def test_sampled_from_the_launch_on(self) -> None:
         """The commands run before the launch, and no other command until the process has ended."""
+
         def measure(dap: DapSession) -> None:
-            dap.launch(program("spin7030"), ["0.7"], commands=["profile start"],
-                       exit_commands=["profile status", REPORT])
+            dap.launch(
+                program("spin7030"),
+                ["0.7"],
+                commands=["profile start"],
+                exit_commands=["profile status", REPORT],
+            )
             printed = dap.wait_exit()
             self.assertIn("Sampling begins with the next process", printed, dap.transcript)
-            status = parse_status(printed[printed.rindex("\nstate ") + 1:])
+            status = parse_status(printed[printed.rindex("\nstate ") + 1 :])
             self.assertGreater(int(status["samples"]), 400, dap.transcript)
-            report = parse_report(printed[printed.rindex(REPORT):].partition("\n")[2])
+            report = parse_report(printed[printed.rindex(REPORT) :].partition("\n")[2])
             seventy = report.row("seventy").self_ticks
             thirty = report.row("thirty").self_ticks
-            self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=10,
-                                   msg=dap.transcript)
+            self.assertAlmostEqual(
+                100 * seventy / (seventy + thirty), 70, delta=10, msg=dap.transcript
+            )
+
         self.in_each_server(measure, by_chance=True)
 
     def test_resumed_by_the_client(self) -> None:
         """Sampling is armed before the launch, and continues when the client resumes."""
+
         def measure(dap: DapSession) -> None:
-            dap.launch(program("spin7030"), ["0.6", "2"], commands=["profile start"],
-                       functions=["checkpoint"])
+            dap.launch(
+                program("spin7030"),
+                ["0.6", "2"],
+                commands=["profile start"],
+                functions=["checkpoint"],
+            )
             samples = []
             for _ in range(2):
                 dap.wait_event("stopped")
@@ -60,6 +74,7 @@ class DapTest(LldbCase):
             self.assertGreater(samples[0], 100, dap.transcript)
             self.assertGreater(samples[1], samples[0] + 100, dap.transcript)
             dap.wait_exit()
+
         self.in_each_server(measure, by_chance=True)
 
 

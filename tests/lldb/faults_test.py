@@ -37,8 +37,11 @@ print("the end")
 
 def python_with_lldb(lldb: str, folder: str) -> dict[str, str]:
     """Returns the environment in which Python finds this LLDB's module. Skips if there is none."""
-    modules = sorted(Path("/usr/lib", lldb_name(lldb).replace("lldb", "llvm")).glob(
-        "lib/python3.*/dist-packages/lldb/__init__.py"))
+    modules = sorted(
+        Path("/usr/lib", lldb_name(lldb).replace("lldb", "llvm")).glob(
+            "lib/python3.*/dist-packages/lldb/__init__.py"
+        )
+    )
     if not modules:
         raise unittest.SkipTest(f"not installed: python3-{lldb_name(lldb)}")
     # The link in Debian's package points at a liblldb that is elsewhere.
@@ -61,12 +64,17 @@ class ExceptionTest(LldbCase):
         self.assertTrue(os.path.exists(throwing), throwing)
 
         def measure(lldb: str) -> None:
-            result = run_lldb(["profile status", "profile start", "run", "profile report"],
-                              program("exit_status"), ["7"], lldb=lldb,
-                              environment={"TALLY_LIBRARY": throwing})
+            result = run_lldb(
+                ["profile status", "profile start", "run", "profile report"],
+                program("exit_status"),
+                ["7"],
+                lldb=lldb,
+                environment={"TALLY_LIBRARY": throwing},
+            )
             self.assertEqual(result.stderr.count("error: thrown on purpose"), 3, result)
             self.assertIn("exited with status = 7", result.stdout)
             self.assertEqual(result.status, 0, result)
+
         self.in_each(measure)
 
 
@@ -76,9 +84,17 @@ class PythonHostTest(LldbCase):
         with tempfile.TemporaryDirectory() as folder:
             environment = python_with_lldb(lldb, folder)
             done = subprocess.run(
-                ["/usr/bin/python3", "-c", HOST.format(flags=flags, plugin=lldb_plugin(),
-                                                       program=program("spin7030"))],
-                env=environment, capture_output=True, text=True, timeout=120, check=False)
+                [
+                    "/usr/bin/python3",
+                    "-c",
+                    HOST.format(flags=flags, plugin=lldb_plugin(), program=program("spin7030")),
+                ],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1:]), (0, ["the end"]), done)
         return done.stdout
 

@@ -11,8 +11,23 @@ from support.lldb_driver import lldb_name, run_lldb
 from support.programs import SOURCE_ROOT, lldb_plugin, program
 from support.skips import run_unittests
 
-COMMANDS = ["start", "stop", "status", "report", "tree", "annotate", "histogram", "dump",
-            "load", "diff", "region", "clear", "config", "break", "list"]
+COMMANDS = [
+    "start",
+    "stop",
+    "status",
+    "report",
+    "tree",
+    "annotate",
+    "histogram",
+    "dump",
+    "load",
+    "diff",
+    "region",
+    "clear",
+    "config",
+    "break",
+    "list",
+]
 SETTINGS = {"backend": "auto", "frequency": "1000", "clock": "cpu", "stacks": "dwarf"}
 
 
@@ -22,54 +37,73 @@ class LoadingTest(LldbCase):
         again = f"plugin load {lldb_plugin()}"
 
         def measure(lldb: str) -> None:
-            result = run_lldb([again, "profile start", again, "run", again, "profile status"],
-                              program("spin7030"), ["0.4"], lldb=lldb)
+            result = run_lldb(
+                [again, "profile start", again, "run", again, "profile status"],
+                program("spin7030"),
+                ["0.4"],
+                lldb=lldb,
+            )
             self.assertEqual((result.status, result.stderr), (0, ""), result)
             self.assertEqual(result.stdout.count("Sampling begins"), 1, result)
             self.assertLess(abs(int(status_of(result)["samples"]) - 400), 80, result)
+
         self.in_each(measure)
 
     def test_the_line_for_lldbinit(self) -> None:
         """Tests README's line, with the directory of this build."""
         readme = (SOURCE_ROOT / "README.md").read_text(encoding="utf-8")
-        told = re.search(r"`(plugin load )(\S+/liblldb_tally\.so)` \(put the line into "
-                         r"`~/(\.\w+)`", readme)
+        told = re.search(
+            r"`(plugin load )(\S+/liblldb_tally\.so)` \(put the line into " r"`~/(\.\w+)`", readme
+        )
         self.assertTrue(told, "README has no such line")
 
         def measure(lldb: str) -> None:
             with tempfile.TemporaryDirectory(prefix="lldb-home-") as home:
                 Path(home, told[3]).write_text(f"{told[1]}{lldb_plugin()}\n", encoding="utf-8")
-                result = run_lldb(["help profile", "profile start", "run", "profile status"],
-                                  program("spin7030"), ["0.3"], lldb=lldb, plugin=False, home=home,
-                                  stop_on_error=True)
+                result = run_lldb(
+                    ["help profile", "profile start", "run", "profile status"],
+                    program("spin7030"),
+                    ["0.3"],
+                    lldb=lldb,
+                    plugin=False,
+                    home=home,
+                    stop_on_error=True,
+                )
             self.assertEqual((result.status, result.stderr), (0, ""), result)
             self.assertNotIn("plugin load", result.stdout)
             self.assertGreater(int(status_of(result)["samples"]), 100, result)
+
         self.in_each(measure)
 
     def test_library_that_is_not_there(self) -> None:
         def measure(lldb: str) -> None:
-            for library, said in (("/nonexistent/libtally.so", "cannot load .*nonexistent"),
-                                  ("libm.so.6", "do not match: libm.so.6 has no tally_")):
+            for library, said in (
+                ("/nonexistent/libtally.so", "cannot load .*nonexistent"),
+                ("libm.so.6", "do not match: libm.so.6 has no tally_"),
+            ):
                 result = run_lldb(["version"], lldb=lldb, environment={"TALLY_LIBRARY": library})
                 self.assertRegex(result.stderr, f"Tally is not loaded: .*{said}", library)
                 self.assertLessEqual(len(result.stderr.splitlines()), 2, result)
                 self.assertGreaterEqual(result.status, 0, result)
+
         self.in_each(measure)
 
     def test_abbreviations_of_process(self) -> None:
         """`pro` still abbreviates `process`, although there is a `profile` command."""
+
         def measure(lldb: str) -> None:
             result = run_lldb(["pro status"], program("spin7030"), lldb=lldb)
             self.assertNotIn("ambiguous", result.output.lower(), result)
+
         self.in_each(measure)
 
 
 class HelpTest(LldbCase):
     def test_each_command_has_help_with_its_options_and_an_example(self) -> None:
         def measure(lldb: str) -> None:
-            result = run_lldb(["help profile", *(f"help profile {each}" for each in COMMANDS)],
-                              lldb=lldb)
+            result = run_lldb(
+                ["help profile", *(f"help profile {each}" for each in COMMANDS)], lldb=lldb
+            )
             self.assertEqual((result.status, result.stderr), (0, ""), result)
             overview = text_of(result, "help profile")
             for command in COMMANDS:
@@ -80,6 +114,7 @@ class HelpTest(LldbCase):
             text = text_of(result, "help profile start")
             for name, fallback in SETTINGS.items():
                 self.assertRegex(text, rf"--{name} \S+(.|\n)*?\(default {fallback}\)")
+
         self.in_each(measure)
 
     def test_tally_is_found_in_the_list_of_all(self) -> None:
@@ -88,27 +123,40 @@ class HelpTest(LldbCase):
                 return  # LLDB 14 does not list multiword commands here
             result = run_lldb(["help"], lldb=lldb)
             self.assertRegex(result.stdout, r"(?m)^ +profile +-- +\S")
+
         self.in_each(measure)
 
 
 class BatchTest(LldbCase):
     def test_a_refusal_ends_a_batch(self) -> None:
         def measure(lldb: str) -> None:
-            result = run_lldb(["profile start --frequency 0", "version"], lldb=lldb,
-                              stop_on_error=True)
+            result = run_lldb(
+                ["profile start --frequency 0", "version"], lldb=lldb, stop_on_error=True
+            )
             self.assertEqual(result.status, 1, result)
             self.assertRegex(result.stderr, r"\Aerror: --frequency: expected .*, found '0'\n\Z")
             self.assertNotIn("lldb version", result.stdout)
+
         self.in_each(measure)
 
     def test_a_batch_that_samples(self) -> None:
         def measure(lldb: str) -> None:
-            result = run_lldb(["profile start", "run", "profile report --limit 1"],
-                              program("spin7030"), ["0.3", "0", "7"], lldb=lldb,
-                              stop_on_error=True)
+            result = run_lldb(
+                ["profile start", "run", "profile report --limit 1"],
+                program("spin7030"),
+                ["0.3", "0", "7"],
+                lldb=lldb,
+                stop_on_error=True,
+            )
             self.assertEqual((result.status, result.stderr), (0, ""), result)
-            self.assertTrue(re.search(r"% +\d+  seventy +\S*spin7030\.c:\d+",
-                                      text_of(result, "profile report --limit 1")), result)
+            self.assertTrue(
+                re.search(
+                    r"% +\d+  seventy +\S*spin7030\.c:\d+",
+                    text_of(result, "profile report --limit 1"),
+                ),
+                result,
+            )
+
         self.in_each(measure)
 
 

@@ -28,12 +28,16 @@ class NativeTest(LldbCase):
         def measure(lldb: str) -> None:
             commands = ["breakpoint set -n checkpoint", "run", "continue"]
             plain = run_lldb(commands, program("spin7030"), ["1", "1", "7"], lldb=lldb)
-            result = run_lldb([START, *commands, "profile status", REPORT,
-                               "process status"],
-                              program("spin7030"), ["1", "1", "7"], lldb=lldb)
+            result = run_lldb(
+                [START, *commands, "profile status", REPORT, "process status"],
+                program("spin7030"),
+                ["1", "1", "7"],
+                lldb=lldb,
+            )
             reason = r"stop reason = breakpoint 1\.1\n +frame #0: 0x\w+ (\S+)\(number=1\)"
-            self.assertEqual(re.search(reason, plain.stdout)[1],
-                             re.search(reason, result.stdout)[1], result)
+            self.assertEqual(
+                re.search(reason, plain.stdout)[1], re.search(reason, result.stdout)[1], result
+            )
             for each in (plain, result):
                 self.assertRegex(each.stdout, r"Process \d+ exited with status = 7 \(0x00000007\)")
             status = status_of(result)
@@ -43,16 +47,29 @@ class NativeTest(LldbCase):
             seventy = report.row("seventy").self_ticks
             thirty = report.row("thirty").self_ticks
             self.assertAlmostEqual(100 * seventy / (seventy + thirty), 70, delta=15, msg=result)
+
         self.in_each(measure, by_chance=True)
 
     def test_a_program_that_handles_the_signal(self) -> None:
         """Tally selects another signal, or ends sampling; the program gets all its own signals."""
+
         def measure(lldb: str) -> None:
-            result = run_lldb(["breakpoint set -n main", "run", "breakpoint delete -f",
-                               "process handle SIGURG --stop false --notify false",
-                               "breakpoint set -n raised", "continue", START, "continue"],
-                              program("own_signal"), lldb=lldb)
+            result = run_lldb(
+                [
+                    "breakpoint set -n main",
+                    "run",
+                    "breakpoint delete -f",
+                    "process handle SIGURG --stop false --notify false",
+                    "breakpoint set -n raised",
+                    "continue",
+                    START,
+                    "continue",
+                ],
+                program("own_signal"),
+                lldb=lldb,
+            )
             self.assertIn("got 20 of 20", result.stdout, result)
+
         self.in_each(measure, by_chance=True)
 
     def test_ctrl_c(self) -> None:
@@ -72,22 +89,33 @@ class NativeTest(LldbCase):
                 self.assertGreater(int(status["samples"]), 30, lldb.transcript)
                 lldb.send("quit")
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)
+
         self.in_each(measure, by_chance=True)
 
     def test_nothing_is_left_behind_by_a_detach(self) -> None:
         """A signal that is still pending does not kill the process."""
+
         def measure(lldb: str) -> None:
             for _ in range(5):
                 self.detach(lldb)
+
         self.in_each(measure)
 
     def detach(self, lldb: str) -> None:
-        process = subprocess.Popen([program("spin7030_threads"), "60"],
-                                   stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([program("spin7030_threads"), "60"], stdout=subprocess.DEVNULL)
         try:
-            result = run_lldb([f"process attach -p {process.pid}",
-                               "breakpoint set -n seventy -i 300", START, "continue", "detach",
-                               "profile status"], program("spin7030"), lldb=lldb)
+            result = run_lldb(
+                [
+                    f"process attach -p {process.pid}",
+                    "breakpoint set -n seventy -i 300",
+                    START,
+                    "continue",
+                    "detach",
+                    "profile status",
+                ],
+                program("spin7030"),
+                lldb=lldb,
+            )
             time.sleep(0.2)
             self.assertIsNone(process.poll(), result)
         finally:
@@ -107,8 +135,11 @@ class RemoteTest(LldbCase):
         with socket.socket() as free:
             free.bind(("localhost", 0))
             port = free.getsockname()[1]
-        stub = subprocess.Popen([path, "gdbserver", f"localhost:{port}", "--", *argv],
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        stub = subprocess.Popen(
+            [path, "gdbserver", f"localhost:{port}", "--", *argv],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             time.sleep(1)
             yield port
@@ -119,48 +150,83 @@ class RemoteTest(LldbCase):
     def test_of_a_server(self) -> None:
         """LLDB needs a tenth of a second for each interrupt. There are thus few, but they are
         distinguished from the user's stops."""
+
         def measure(lldb: str) -> None:
             with self.server(lldb, program("spin7030"), "3", "1") as port:
-                result = run_lldb(["profile start", f"gdb-remote localhost:{port}",
-                                   "breakpoint set -n checkpoint", "continue", "profile status",
-                                   "process status", "continue", "profile status"],
-                                  program("spin7030"), lldb=lldb)
-            self.assertRegex(result.stdout, r"Sampling process \d+: interrupt \(auto; perf: a remote "
-                                            r"target cannot be sampled: ")
+                result = run_lldb(
+                    [
+                        "profile start",
+                        f"gdb-remote localhost:{port}",
+                        "breakpoint set -n checkpoint",
+                        "continue",
+                        "profile status",
+                        "process status",
+                        "continue",
+                        "profile status",
+                    ],
+                    program("spin7030"),
+                    lldb=lldb,
+                )
+            self.assertRegex(
+                result.stdout,
+                r"Sampling process \d+: interrupt \(auto; perf: a remote "
+                r"target cannot be sampled: ",
+            )
             self.assertRegex(text_of(result, "process status"), r"stop reason = breakpoint 1\.1")
             self.assertRegex(status_of(result)["backend"], "^interrupt")
             # The first half of its 3 s of CPU time, plus LLDB's own work at each interrupt.
             self.assertGreater(status_number(status_of(result), "running"), 1.4, result)
             self.assertGreater(int(status_of(result, 1)["samples"]), 0, result)
             self.assertRegex(status_of(result, 1)["state"], "^armed")
+
         self.in_each(measure, by_chance=True)
 
     def test_libraries_that_come_and_go(self) -> None:
         """LLDB stops at each load and unload, and an interrupt may coincide with it. Such a stop is
         not one of the user's."""
+
         def measure(lldb: str) -> None:
             with self.server(lldb, program("reloads"), "300") as port:
-                result = run_lldb(["profile start", f"gdb-remote localhost:{port}", "continue",
-                                   "profile status"], program("reloads"), lldb=lldb)
+                result = run_lldb(
+                    ["profile start", f"gdb-remote localhost:{port}", "continue", "profile status"],
+                    program("reloads"),
+                    lldb=lldb,
+                )
             self.assertIn("exited with status = 7", text_of(result, "continue"), result)
             self.assertGreater(int(status_of(result)["samples"]), 0, result)
+
         self.in_each(measure)
 
     def test_a_stop_that_a_server_calls_an_exception(self) -> None:
         """Servers of other systems report exceptions; here a proxy makes the server do so."""
+
         def as_exception(packet: bytes) -> bytes:
             if b'"signal":11' in packet:  # the JSON of jThreadsInfo
                 packet = packet.replace(b'"reason":"signal"', b'"reason":"exception"')
             return re.sub(rb"\A(T0b.*;reason:)signal;", rb"\1exception;", packet, flags=re.S)
 
         def measure(lldb: str) -> None:
-            with self.server(lldb, program("crasher"), "1") as port, \
-                    RemoteProxy(port, as_exception) as proxy:
-                result = run_lldb([f"gdb-remote localhost:{proxy.port}", "breakpoint set -n main",
-                                   "continue", START, "continue", PARTS], program("crasher"),
-                                  lldb=lldb)
-            self.assertEqual([row.name for row in report_of(result, PARTS).rows],
-                             ["1 exception, crasher.c:13"], result)
+            with self.server(lldb, program("crasher"), "1") as port, RemoteProxy(
+                port, as_exception
+            ) as proxy:
+                result = run_lldb(
+                    [
+                        f"gdb-remote localhost:{proxy.port}",
+                        "breakpoint set -n main",
+                        "continue",
+                        START,
+                        "continue",
+                        PARTS,
+                    ],
+                    program("crasher"),
+                    lldb=lldb,
+                )
+            self.assertEqual(
+                [row.name for row in report_of(result, PARTS).rows],
+                ["1 exception, crasher.c:13"],
+                result,
+            )
+
         self.in_each(measure, by_chance=True)
 
 

@@ -23,25 +23,30 @@ class SamplingTest(LldbCase):
         def measure(lldb: str) -> None:
             in_lldb = report_of(run_lldb(commands, program("spin7030"), ["2"], lldb=lldb))
             shown = run_gdb(commands, program("spin7030"), ["2"]).stdout
-            in_gdb = parse_report(shown[re.search(r"(?m)^\d+ ticks in total$", shown).start():])
+            in_gdb = parse_report(shown[re.search(r"(?m)^\d+ ticks in total$", shown).start() :])
             for function, share in (("seventy", 70), ("thirty", 30)):
                 # With 2000 samples one standard deviation is a point.
                 self.assertAlmostEqual(in_lldb.self_percent(function), share, delta=4)
-                self.assertAlmostEqual(in_lldb.self_percent(function),
-                                       in_gdb.self_percent(function), delta=5)
+                self.assertAlmostEqual(
+                    in_lldb.self_percent(function), in_gdb.self_percent(function), delta=5
+                )
             self.assertAlmostEqual(in_lldb.total / in_gdb.total, 1, delta=0.1)
+
         self.in_each(measure, by_chance=True)
 
     def test_inlined_frames_of_functions_in_two_pieces(self) -> None:
         """LLDB 14 and 16 by themselves show neither."""
+
         def measure(lldb: str) -> None:
-            result = run_lldb(["profile start", "run", REPORT],
-                              program("inlines"), ["1"], lldb=lldb)
+            result = run_lldb(
+                ["profile start", "run", REPORT], program("inlines"), ["1"], lldb=lldb
+            )
             report = report_of(result)
             split = [row for row in report.rows if "split_hot_cold" in row.name]
             self.assertTrue(split, result)
             inlined = [row for row in report.rows if "mix_well" in row.name]
             self.assertGreater(sum(row.inclusive_ticks for row in inlined), 20, result)
+
         self.in_each(measure, by_chance=True)
 
     def test_callgrind_annotate_reads_what_is_written(self) -> None:
@@ -50,13 +55,28 @@ class SamplingTest(LldbCase):
         def measure(lldb: str) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 out = os.path.join(folder, "out.callgrind")
-                result = run_lldb(["profile start", "breakpoint set -n checkpoint", "run",
-                                   "continue", REPORT, f"profile dump {out}"],
-                                  program("spin7030"), ["0.5", "1"], lldb=lldb)
-                told = subprocess.run(["callgrind_annotate", "--threshold=100", out],
-                                      capture_output=True, text=True, check=True)
+                result = run_lldb(
+                    [
+                        "profile start",
+                        "breakpoint set -n checkpoint",
+                        "run",
+                        "continue",
+                        REPORT,
+                        f"profile dump {out}",
+                    ],
+                    program("spin7030"),
+                    ["0.5", "1"],
+                    lldb=lldb,
+                )
+                told = subprocess.run(
+                    ["callgrind_annotate", "--threshold=100", out],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                )
                 self.assertEqual(told.stderr, "")
                 self.assertEqual(annotate(out).totals, (report_of(result).total,), result)
+
         self.in_each(measure, by_chance=True)
 
 

@@ -17,19 +17,37 @@ class SeveralTargetsTest(LldbCase):
     def test_the_sampled_process_goes_on_being_it(self) -> None:
         """Another target runs meanwhile, with either backend that arms for launches."""
         for backend in ("perf", "interrupt"):
+
             def measure(lldb: str, backend: str = backend) -> None:
                 result = run_lldb(
-                    [f"profile start --backend {backend}", "breakpoint set -n checkpoint", "run",
-                     "profile status", f"target create {program('exit_status')}",
-                     "settings set target.disable-aslr false", "settings set target.run-args 7",
-                     "run", "profile status", "target select 0", "continue", "profile status"],
-                    program("spin7030"), ["0.6", "1"], lldb=lldb)
+                    [
+                        f"profile start --backend {backend}",
+                        "breakpoint set -n checkpoint",
+                        "run",
+                        "profile status",
+                        f"target create {program('exit_status')}",
+                        "settings set target.disable-aslr false",
+                        "settings set target.run-args 7",
+                        "run",
+                        "profile status",
+                        "target select 0",
+                        "continue",
+                        "profile status",
+                    ],
+                    program("spin7030"),
+                    ["0.6", "1"],
+                    lldb=lldb,
+                )
                 self.assertIn("exited with status = 7", result.stdout, result)
                 first, meanwhile, last = (status_of(result, each) for each in range(3))
-                self.assertEqual((meanwhile["pid"], meanwhile["samples"]),
-                                 (first["pid"], first["samples"]), result)
+                self.assertEqual(
+                    (meanwhile["pid"], meanwhile["samples"]),
+                    (first["pid"], first["samples"]),
+                    result,
+                )
                 self.assertGreater(int(last["samples"]), int(first["samples"]), result)
                 self.assertEqual(last["parts"], "2", result)
+
             self.in_each(measure)
 
 
@@ -38,12 +56,23 @@ class OtherDebuggerTest(LldbCase):
 
     def play(self, lldb: str, *commands: str, then: str) -> None:
         other = os.environ["TALLY_OTHER_DEBUGGER"]
-        result = run_lldb([f"plugin load {other}", "profile start", *commands,
-                           "other settings set target.disable-aslr false",
-                           f"other target create {program('spin7030')}",
-                           "other settings set target.run-args 0.5 0 7", "other run",
-                           "profile status", then, "profile status"],
-                          program("spin7030"), ["0.3"], lldb=lldb)
+        result = run_lldb(
+            [
+                f"plugin load {other}",
+                "profile start",
+                *commands,
+                "other settings set target.disable-aslr false",
+                f"other target create {program('spin7030')}",
+                "other settings set target.run-args 0.5 0 7",
+                "other run",
+                "profile status",
+                then,
+                "profile status",
+            ],
+            program("spin7030"),
+            ["0.3"],
+            lldb=lldb,
+        )
         self.assertIn("exited with status = 7", text_of(result, "other run"), result)
         before, after = status_of(result), status_of(result, 1)
         self.assertRegex(before["state"], "^armed", result)
@@ -57,25 +86,41 @@ class OtherDebuggerTest(LldbCase):
     def test_after_a_launch_that_failed(self) -> None:
         for launch in ("process launch --bogus", "process launch -w /nonexistent"):
             with self.subTest(launch):
-                self.in_each(lambda lldb, launch=launch: self.play(lldb, launch, then="run"),
-                             by_chance=True)
+                self.in_each(
+                    lambda lldb, launch=launch: self.play(lldb, launch, then="run"), by_chance=True
+                )
 
 
 class ExecTest(LldbCase):
     def test_lldb_stops_at_an_exec(self) -> None:
         def measure(lldb: str) -> None:
-            result = run_lldb(["profile start", "run", "profile status", "continue",
-                               "profile status", REPORT, PARTS], program("execer"), ["0.5"],
-                              lldb=lldb)
+            result = run_lldb(
+                [
+                    "profile start",
+                    "run",
+                    "profile status",
+                    "continue",
+                    "profile status",
+                    REPORT,
+                    PARTS,
+                ],
+                program("execer"),
+                ["0.5"],
+                lldb=lldb,
+            )
             self.assertIn("stop reason = exec", text_of(result, "run"), result)
             first, last = status_of(result), status_of(result, 1)
             self.assertEqual((first["state"], first["parts"]), ("sampling", "1"), result)
             self.assertRegex(last["state"], "^armed", result)
-            self.assertEqual(sorted(row.name for row in report_of(result, PARTS).rows),
-                             ["1 exec", "2 exited, status 0"], result)  # of about equal weight
+            self.assertEqual(
+                sorted(row.name for row in report_of(result, PARTS).rows),
+                ["1 exec", "2 exited, status 0"],
+                result,
+            )  # of about equal weight
             report = report_of(result)
             for function in ("before_exec", "after_exec"):
                 self.assertLess(abs(report.row(function).inclusive_ticks - 500), 100, result)
+
         self.in_each(measure, by_chance=True)
 
 
@@ -83,44 +128,88 @@ class LaunchTest(LldbCase):
     def test_a_launch_that_fails(self) -> None:
         def measure(lldb: str) -> None:
             for start in ("profile start", "profile start --backend interrupt"):
-                result = run_lldb([start, "process launch --bogus", "run", "profile status"],
-                                  program("spin7030"), ["0.4"], lldb=lldb)
+                result = run_lldb(
+                    [start, "process launch --bogus", "run", "profile status"],
+                    program("spin7030"),
+                    ["0.4"],
+                    lldb=lldb,
+                )
                 self.assertIn("unknown or ambiguous option", result.output, result)
                 self.assertEqual(status_of(result)["parts"], "1", result)
-                plain = run_lldb(["process launch --bogus", "version"], program("spin7030"),
-                                 lldb=lldb, stop_on_error=True)
-                ours = run_lldb([start, "process launch --bogus", "version"],
-                                program("spin7030"), lldb=lldb, stop_on_error=True)
+                plain = run_lldb(
+                    ["process launch --bogus", "version"],
+                    program("spin7030"),
+                    lldb=lldb,
+                    stop_on_error=True,
+                )
+                ours = run_lldb(
+                    [start, "process launch --bogus", "version"],
+                    program("spin7030"),
+                    lldb=lldb,
+                    stop_on_error=True,
+                )
                 self.assertEqual(ours.status, plain.status, ours)
+
         self.in_each(measure)
 
     def test_options_of_the_program_are_its_own(self) -> None:
         def measure(lldb: str) -> None:
-            result = run_lldb(["profile start --backend interrupt", "run 0.5 -s", "profile status"],
-                              program("spin7030"), lldb=lldb)
+            result = run_lldb(
+                ["profile start --backend interrupt", "run 0.5 -s", "profile status"],
+                program("spin7030"),
+                lldb=lldb,
+            )
             self.assertGreater(int(status_of(result)["samples"]), 0, result)
+
         self.in_each(measure)
 
     def test_only_the_time_that_it_ran_counts(self) -> None:
         """Tests short steps, a launch that stops at once, and a resume that LLDB refuses."""
+
         def measure(lldb: str) -> None:
             result = run_lldb(
-                ["profile start", "process launch -s", "platform shell sleep 1",
-                 "breakpoint set -n checkpoint", "continue", "profile status", "next",
-                 "platform shell sleep 1", "profile status", "next --bogus",
-                 "platform shell sleep 1", "profile status"],
-                program("spin7030"), ["0.4", "1"], lldb=lldb)
+                [
+                    "profile start",
+                    "process launch -s",
+                    "platform shell sleep 1",
+                    "breakpoint set -n checkpoint",
+                    "continue",
+                    "profile status",
+                    "next",
+                    "platform shell sleep 1",
+                    "profile status",
+                    "next --bogus",
+                    "platform shell sleep 1",
+                    "profile status",
+                ],
+                program("spin7030"),
+                ["0.4", "1"],
+                lldb=lldb,
+            )
             running = [status_number(status_of(result, each), "running") for each in range(3)]
             self.assertLess(running[0], 1, result)
             self.assertLess(running[2] - running[0], 0.5, result)
+
         self.in_each(measure, by_chance=True)
 
     def test_a_detach_that_fails(self) -> None:
         def measure(lldb: str) -> None:
-            result = run_lldb(["profile start", "breakpoint set -n checkpoint", "run",
-                               "process detach --bogus", "profile start", "continue",
-                               "profile status"], program("spin7030"), ["0.6", "1"], lldb=lldb)
+            result = run_lldb(
+                [
+                    "profile start",
+                    "breakpoint set -n checkpoint",
+                    "run",
+                    "process detach --bogus",
+                    "profile start",
+                    "continue",
+                    "profile status",
+                ],
+                program("spin7030"),
+                ["0.6", "1"],
+                lldb=lldb,
+            )
             self.assertGreater(int(status_of(result)["samples"]), 200, result)
+
         self.in_each(measure)
 
 
@@ -128,51 +217,96 @@ class AgentTest(LldbCase):
     def test_the_users_environment_is_as_before(self) -> None:
         def measure(lldb: str) -> None:
             result = run_lldb(
-                ["settings set target.env-vars LD_PRELOAD=/nonexistent/theirs.so OTHER=1",
-                 VARIABLES, "profile start --backend agent", VARIABLES,
-                 "breakpoint set -n checkpoint", "run",
-                 f"target create {program('exit_status')}", "target select 0", VARIABLES,
-                 "continue", "profile status", VARIABLES],
-                program("spin7030"), ["0.4", "1"], lldb=lldb)
-            shown = [re.findall(r"(?m)^ +(\w+=.*)$", text_of(result, VARIABLES, each))
-                     for each in range(4)]
+                [
+                    "settings set target.env-vars LD_PRELOAD=/nonexistent/theirs.so OTHER=1",
+                    VARIABLES,
+                    "profile start --backend agent",
+                    VARIABLES,
+                    "breakpoint set -n checkpoint",
+                    "run",
+                    f"target create {program('exit_status')}",
+                    "target select 0",
+                    VARIABLES,
+                    "continue",
+                    "profile status",
+                    VARIABLES,
+                ],
+                program("spin7030"),
+                ["0.4", "1"],
+                lldb=lldb,
+            )
+            shown = [
+                re.findall(r"(?m)^ +(\w+=.*)$", text_of(result, VARIABLES, each))
+                for each in range(4)
+            ]
             self.assertEqual(len(shown[0]), 2, result)
             self.assertEqual(shown, [shown[0]] * 4, result)
             self.assertIn("theirs.so", result.stderr + result.stdout, result)  # from the loader
             self.assertGreater(int(status_of(result)["samples"]), 200, result)
+
         self.in_each(measure)
 
     def test_into_a_process_that_stands(self) -> None:
         def measure(lldb: str) -> None:
-            result = run_lldb(["breakpoint set -n checkpoint", "run",
-                               "profile start --backend agent", "continue", REPORT],
-                              program("spin7030"), ["1", "1"], lldb=lldb)
+            result = run_lldb(
+                [
+                    "breakpoint set -n checkpoint",
+                    "run",
+                    "profile start --backend agent",
+                    "continue",
+                    REPORT,
+                ],
+                program("spin7030"),
+                ["1", "1"],
+                lldb=lldb,
+            )
             report = report_of(result)
             self.assertAlmostEqual(report.total, 500, delta=100, msg=result)
             self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=10, msg=result)
+
         self.in_each(measure, by_chance=True)
 
     def test_refused_where_it_could_hang(self) -> None:
         def measure(lldb: str) -> None:
-            inside = run_lldb(["breakpoint set -n main", "run", "breakpoint set -n malloc",
-                               "continue", "profile start --backend agent", "profile status"],
-                              program("own_timers"), lldb=lldb)
-            self.assertRegex(inside.stderr, r"--backend agent: thread 1 is stopped inside "
-                                            r"(the allocator|libc|the dynamic loader)")
+            inside = run_lldb(
+                [
+                    "breakpoint set -n main",
+                    "run",
+                    "breakpoint set -n malloc",
+                    "continue",
+                    "profile start --backend agent",
+                    "profile status",
+                ],
+                program("own_timers"),
+                lldb=lldb,
+            )
+            self.assertRegex(
+                inside.stderr,
+                r"--backend agent: thread 1 is stopped inside "
+                r"(the allocator|libc|the dynamic loader)",
+            )
             self.assertEqual(status_of(inside)["state"], "idle")
-            static = run_lldb(["breakpoint set -n checkpoint", "run",
-                               "profile start --backend agent"], program("spin7030_static"),
-                              ["0.1", "1"], lldb=lldb)
+            static = run_lldb(
+                ["breakpoint set -n checkpoint", "run", "profile start --backend agent"],
+                program("spin7030_static"),
+                ["0.1", "1"],
+                lldb=lldb,
+            )
             self.assertRegex(static.stderr, r"--backend agent: .*static")
+
         self.in_each(measure)
 
 
 class HookTest(LldbCase):
     def test_stop_hooks_are_not_run_by_interrupts(self) -> None:
         def measure(lldb: str) -> None:
-            result = run_lldb(["target stop-hook add -o version",
-                               "profile start --backend interrupt"], program("spin7030"), lldb=lldb)
+            result = run_lldb(
+                ["target stop-hook add -o version", "profile start --backend interrupt"],
+                program("spin7030"),
+                lldb=lldb,
+            )
             self.assertRegex(result.stderr, "error: --backend interrupt: .*stop-hook disable")
+
         self.in_each(measure)
 
 

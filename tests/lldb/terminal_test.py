@@ -72,10 +72,14 @@ class ColoursTest(LldbCase):
                     before = len(lldb.raw)
                     self.assertEqual(lldb.command("profile report"), plain)
                     self.assertNotIn("\x1b[33mlex", lldb.raw[before:])
-                result = run_lldb(["settings set use-color true", f"profile load {file.name}",
-                                   "profile report"], lldb=path, environment={"TERM": "xterm"})
+                result = run_lldb(
+                    ["settings set use-color true", f"profile load {file.name}", "profile report"],
+                    lldb=path,
+                    environment={"TERM": "xterm"},
+                )
                 self.assertRegex(result.stdout, r"90\.00% +90 +90\.00% +90 +lex")
                 self.assertNotIn("\x1b[33mlex", result.stdout)
+
             self.in_each(measure)
 
 
@@ -83,8 +87,10 @@ class TerminalTest(LldbCase):
     def test_ctrl_c_continue_and_exit(self) -> None:
         def measure(path: str) -> None:
             with LldbTerminal(program("spin7030"), ["3", "0", "7"], lldb=path) as lldb:
-                self.assertRegex(lldb.command("profile start"),
-                                 "^Sampling begins with the next process: perf .*\n?$")
+                self.assertRegex(
+                    lldb.command("profile start"),
+                    "^Sampling begins with the next process: perf .*\n?$",
+                )
                 silent = ""
                 lldb.send("run")
                 silent += lldb.expect("launched.*\n")
@@ -109,12 +115,15 @@ class TerminalTest(LldbCase):
                 self.assertAlmostEqual(report.total / 3000, 1, delta=0.1, msg=lldb.transcript)
                 self.assertAlmostEqual(report.self_percent("seventy"), 70, delta=6)
                 parts = parse_report(lldb.command("profile report --by part")).rows
-                self.assertRegex("; ".join(sorted(row.name for row in parts)),
-                                 "^1 interrupted; 2 exited, status 7$")
+                self.assertRegex(
+                    "; ".join(sorted(row.name for row in parts)),
+                    "^1 interrupted; 2 exited, status 7$",
+                )
                 self.assertNotRegex(silent, TALLYS)
                 lldb.send("quit")
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)
                 self.assertNotRegex(lldb.transcript, BROKEN)
+
         self.in_each(measure, by_chance=True)
 
     def test_ctrl_c_in_a_sleeping_program(self) -> None:
@@ -129,6 +138,7 @@ class TerminalTest(LldbCase):
                 self.assertGreater(report.row("before_sleep").inclusive_ticks, 150)
                 status = parse_status(lldb.command("profile status"))
                 self.assertGreater(status_number(status, "running"), 0.4)
+
         self.in_each(measure, by_chance=True)
 
     def test_stop_and_start_at_a_prompt(self) -> None:
@@ -149,14 +159,18 @@ class TerminalTest(LldbCase):
                 status = parse_status(lldb.command("profile status"))
                 self.assertEqual((status["state"], status["samples"]), ("stopped", samples))
                 go_on(lldb, "process kill", "exited|killed")
+
         self.in_each(measure, by_chance=True)
 
     def test_a_refusal_is_one_line(self) -> None:
         def measure(path: str) -> None:
             with LldbTerminal(program("spin7030"), lldb=path) as lldb:
-                self.assertRegex(lldb.command("profile start --frequency 0").strip(),
-                                 r"^error: --frequency: expected a whole number .*'0'$")
+                self.assertRegex(
+                    lldb.command("profile start --frequency 0").strip(),
+                    r"^error: --frequency: expected a whole number .*'0'$",
+                )
                 self.assertIn("state idle", lldb.command("profile status"))
+
         self.in_each(measure, by_chance=True)
 
 
@@ -181,6 +195,7 @@ class LongWorkTest(LldbCase):
                 lldb.send("quit")
                 self.assertEqual(lldb.wait(), 0, lldb.transcript)
                 self.assertNotRegex(lldb.transcript, BROKEN)
+
         self.in_each(measure)
 
 
@@ -191,8 +206,9 @@ class QuitTest(LldbCase):
         """Returns LLDB's exit status. `start` is the command that starts sampling; if it is empty,
         LLDB runs without the plug-in."""
         mark = {"TALLY_TEST_MARK": f"{os.getpid()}-{time.monotonic_ns()}"}
-        with LldbTerminal(program("spin7030"), ["60", "600"], lldb=path, plugin=bool(start),
-                          environment=mark) as lldb:
+        with LldbTerminal(
+            program("spin7030"), ["60", "600"], lldb=path, plugin=bool(start), environment=mark
+        ) as lldb:
             if start:
                 self.assertRegex(lldb.command(start), "^Sampling begins")
             if at == "breakpoint":
@@ -212,11 +228,16 @@ class QuitTest(LldbCase):
 
     def test_quit_while_sampling(self) -> None:
         for at in ("start", "breakpoint", "interrupt"):
+
             def measure(path: str, at: str = at) -> None:
                 alone = self.ended(path, "", at)
                 for backend in ("perf", "agent", "interrupt"):
-                    self.assertEqual(self.ended(path, f"profile start --backend {backend}", at),
-                                     alone, f"{at}, {backend}")
+                    self.assertEqual(
+                        self.ended(path, f"profile start --backend {backend}", at),
+                        alone,
+                        f"{at}, {backend}",
+                    )
+
             self.in_each(measure)
 
 

@@ -16,25 +16,47 @@ from support.skips import need_tools, run_unittests
 from tally_meson import arguments
 
 FILE = SOURCE_ROOT / "lib" / "cli" / "completions.bash"
-ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.pathsep.join(
-    [str(Path(command_line()).parent), str(MODULE), "/usr/local/bin", "/usr/bin", "/bin"])}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PATH": os.pathsep.join(
+        [str(Path(command_line()).parent), str(MODULE), "/usr/local/bin", "/usr/bin", "/bin"]
+    ),
+}
 
 
 def completed(*words: str) -> list[str]:
     """Returns what Tab offers after these words; the last one is being typed."""
     done = subprocess.run(
-        ["bash", "--norc", "-c",
-         'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tally "$1"; '
-         'for word in "${COMPREPLY[@]}"; do echo "$word"; done', str(FILE), *words],
-        env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
-        check=True)
+        [
+            "bash",
+            "--norc",
+            "-c",
+            'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tally "$1"; '
+            'for word in "${COMPREPLY[@]}"; do echo "$word"; done',
+            str(FILE),
+            *words,
+        ],
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
     assert done.stderr == "", done.stderr
     return done.stdout.splitlines()
 
 
 def help_of(*words: str) -> str:
-    return subprocess.run([*words, "--help"], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,
-                          timeout=60, check=True).stdout
+    return subprocess.run(
+        [*words, "--help"],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
 
 
 class Completions(unittest.TestCase):
@@ -43,19 +65,24 @@ class Completions(unittest.TestCase):
         need_tools("bash", "awk", "meson")
 
     def test_commands(self) -> None:
-        commands = re.findall(r"^  ([a-z]+) ", help_of("tally").partition("Commands:")[2],
-                              re.MULTILINE)
+        commands = re.findall(
+            r"^  ([a-z]+) ", help_of("tally").partition("Commands:")[2], re.MULTILINE
+        )
         self.assertIn("coverage", commands)
-        self.assertEqual([word for word in completed("tally", "") if word[0] != "-"],
-                         sorted(commands))
+        self.assertEqual(
+            [word for word in completed("tally", "") if word[0] != "-"], sorted(commands)
+        )
         self.assertEqual(completed("tally", "co"), ["convert", "coverage"])
-        self.assertEqual([word for word in completed("tally-meson", "") if word[0] != "-"],
-                         ["disable", "doctor", "enable", "report", "test"])
+        self.assertEqual(
+            [word for word in completed("tally-meson", "") if word[0] != "-"],
+            ["disable", "doctor", "enable", "report", "test"],
+        )
 
     def test_options(self) -> None:
         for command in filter(str.isalpha, completed("tally", "")):
-            told = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", help_of("tally", command),
-                                  re.MULTILINE))
+            told = set(
+                re.findall(r"^  (?:-\w,)?(--[a-z-]+)", help_of("tally", command), re.MULTILINE)
+            )
             # Short options are offered, too.
             offered = set(completed("tally", command, "-"))
             self.assertLessEqual({"-h", *told}, offered, command)
@@ -92,10 +119,15 @@ class Completions(unittest.TestCase):
         self.assertEqual(completed("/nowhere/tally", ""), [])
 
     def test_loaded_for_both(self) -> None:
-        done = subprocess.run(["bash", "--norc", "-c", 'source "$0"; complete -p tally tally-meson',
-                               str(FILE)], stdout=subprocess.PIPE, text=True, check=True)
-        self.assertEqual([line.split()[-1] for line in done.stdout.splitlines()],
-                         ["tally", "tally-meson"])
+        done = subprocess.run(
+            ["bash", "--norc", "-c", 'source "$0"; complete -p tally tally-meson', str(FILE)],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        self.assertEqual(
+            [line.split()[-1] for line in done.stdout.splitlines()], ["tally", "tally-meson"]
+        )
 
 
 if __name__ == "__main__":

@@ -7,10 +7,19 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import (BOTH, BuiltProject, GOOD, NO_ROOM, PROJECT, for_each_meson,
-                                   on_small_disk, rows, without_times, write_project)
+from support.meson_builds import (
+    BOTH,
+    BuiltProject,
+    GOOD,
+    NO_ROOM,
+    PROJECT,
+    for_each_meson,
+    on_small_disk,
+    rows,
+    without_times,
+    write_project,
+)
 from support.skips import run_unittests
-
 
 
 class Hook(BuiltProject):
@@ -30,22 +39,37 @@ class Hook(BuiltProject):
         self.assertEqual(rows(done.stdout), BOTH)
 
     def test_both_doors_print_the_same(self) -> None:
-        flags = [*GOOD, "--coverage-filter", "demo", "--coverage-fail-under=99",
-                 "--coverage-report", "lcov:both.info"]
+        flags = [
+            *GOOD,
+            "--coverage-filter",
+            "demo",
+            "--coverage-fail-under=99",
+            "--coverage-report",
+            "lcov:both.info",
+        ]
         outputs = []
         for words in (["meson", "test", "--coverage"], ["tally-meson", "test"]):
             done = self.expect(3, *words, "-C", "build", *flags)
             text = without_times(done.stdout)
             report = (self.project / "both.info").read_text(encoding="utf-8")
-            outputs.append((text[text.index("Full log"):], done.stderr, report))
+            outputs.append((text[text.index("Full log") :], done.stderr, report))
         self.assertEqual(*outputs)
 
     def test_without_a_flag_nothing_differs(self) -> None:
         def outputs() -> list:
             out = []
             for words in ([], ["--list"], ["one"], ["--suite", "bad"], ["--nonsense"], ["nobody"]):
-                done = self.run_in("meson", "test", "-C", "build", "--num-processes", "1", *words,
-                                   PYTHONHASHSEED="0", MALLOC_PERTURB_="7")  # Meson prints sets
+                done = self.run_in(
+                    "meson",
+                    "test",
+                    "-C",
+                    "build",
+                    "--num-processes",
+                    "1",
+                    *words,
+                    PYTHONHASHSEED="0",
+                    MALLOC_PERTURB_="7",
+                )  # Meson prints sets
                 # The usage differs, because it lists the hook's flags.
                 errors = done.stderr if words != ["--nonsense"] else ""
                 out.append((words, done.returncode, without_times(done.stdout), errors))
@@ -64,10 +88,23 @@ class Hook(BuiltProject):
         self.assertEqual(with_hook, plain)
 
     def test_a_forgotten_flag(self) -> None:
-        for flag in ("--coverage-fail-under=1", "--coverage-per-test", "--coverage-diff",
-                     "--coverage-exclude=x", "--coverage-no-reconfigure", "--coverage-limit=1"):
-            self.refused(2, rf"{flag.split('=')[0]} is given without --coverage", "meson", "test",
-                         "-C", "build", flag)
+        for flag in (
+            "--coverage-fail-under=1",
+            "--coverage-per-test",
+            "--coverage-diff",
+            "--coverage-exclude=x",
+            "--coverage-no-reconfigure",
+            "--coverage-limit=1",
+        ):
+            self.refused(
+                2,
+                rf"{flag.split('=')[0]} is given without --coverage",
+                "meson",
+                "test",
+                "-C",
+                "build",
+                flag,
+            )
 
     def test_statuses(self) -> None:
         self.measured(3, *GOOD, "--coverage-fail-under", "99")
@@ -75,8 +112,17 @@ class Hook(BuiltProject):
         alone = self.run_in("meson", "test", "-C", "build", "--suite", "bad").returncode
         done = self.measured(alone, "--suite", "bad", "--coverage-fail-under", "99")
         self.assertEqual(rows(done.stdout)["src/main.c"], "3/8")
-        self.refused(2, r"--coverage-filter: .*", "meson", "test", "-C", "build", "--coverage",
-                     "--coverage-filter", "(")
+        self.refused(
+            2,
+            r"--coverage-filter: .*",
+            "meson",
+            "test",
+            "-C",
+            "build",
+            "--coverage",
+            "--coverage-filter",
+            "(",
+        )
 
     def test_nothing_to_run(self) -> None:
         done = self.measured(4, "--suite", "nobody")
@@ -96,20 +142,46 @@ class Hook(BuiltProject):
 
     def test_each_test_by_itself(self) -> None:
         """Separates also tests that share a command, and runs under a wrapper."""
-        done = self.run_in("meson", "test", "-C", "build", "--coverage", "--coverage-per-test",
-                           "--repeat", "2", "--wrapper", "env X=1", *GOOD, "--coverage-report",
-                           "lcov:each.info")
+        done = self.run_in(
+            "meson",
+            "test",
+            "-C",
+            "build",
+            "--coverage",
+            "--coverage-per-test",
+            "--repeat",
+            "2",
+            "--wrapper",
+            "env X=1",
+            *GOOD,
+            "--coverage-report",
+            "lcov:each.info",
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(rows(done.stdout), BOTH)
         self.assertRegex(done.stdout, r"(?m)one +8 +1$")
         self.assertRegex(done.stdout, r"(?m)two +9 +2$")
         text = (self.project / "each.info").read_text(encoding="utf-8")
         self.assertRegex(text, r"(?m)^TN:one$")
-        done = self.run_in("meson", "test", "-C", "build", "--coverage", "--coverage-per-test",
-                           "fails", "fails too", "aborts", "hangs")
+        done = self.run_in(
+            "meson",
+            "test",
+            "-C",
+            "build",
+            "--coverage",
+            "--coverage-per-test",
+            "fails",
+            "fails too",
+            "aborts",
+            "hangs",
+        )
         self.assertEqual(done.stderr, "")
-        for pattern in (r"fails +3 +0$", r"fails too +3 +0$", "aborts +no data$",
-                        "hangs +no data$"):
+        for pattern in (
+            r"fails +3 +0$",
+            r"fails too +3 +0$",
+            "aborts +no data$",
+            "hangs +no data$",
+        ):
             self.assertRegex(done.stdout, "(?m)" + pattern)
         self.assert_no_trees()
 
@@ -119,9 +191,20 @@ class Hook(BuiltProject):
         path.write_text(PROJECT["meson.build"] + NO_ROOM, encoding="utf-8")
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
         small = self.project / "small"
-        done = self.expect(1, *on_small_disk(self, small, "80m"), "meson", "test", "-C", "build",
-                           "--coverage", "--coverage-per-test", *GOOD, "--suite", "fills",
-                           XDG_RUNTIME_DIR=str(small))
+        done = self.expect(
+            1,
+            *on_small_disk(self, small, "80m"),
+            "meson",
+            "test",
+            "-C",
+            "build",
+            "--coverage",
+            "--coverage-per-test",
+            *GOOD,
+            "--suite",
+            "fills",
+            XDG_RUNTIME_DIR=str(small),
+        )
         self.assertRegex(done.stdout, r"(?m)^Ok: +3 *$")
         self.assertRegex(done.stderr, r"(?m)^tally: .*/tests\.json: No space left on device\n\Z")
 
@@ -135,10 +218,12 @@ class Hook(BuiltProject):
 
     def test_another_protocol(self) -> None:
         path = self.project / "meson.build"
-        path.write_text(PROJECT["meson.build"] +
-                        "test('tap', find_program('sh'), args: ['-c', "
-                        "'echo ok 1; echo 1..1; exec \"$0\" 1', prog], protocol: 'tap', "
-                        "suite: 'protocol')\n", encoding="utf-8")
+        path.write_text(
+            PROJECT["meson.build"] + "test('tap', find_program('sh'), args: ['-c', "
+            "'echo ok 1; echo 1..1; exec \"$0\" 1', prog], protocol: 'tap', "
+            "suite: 'protocol')\n",
+            encoding="utf-8",
+        )
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
         for words in ([], ["--coverage-per-test"]):
             done = self.measured(0, "--suite", "protocol", *words)
@@ -153,23 +238,42 @@ class HookAfterChanges:
         self.must("tally-meson", "enable")
 
     def measured(self, status: int, *words: str, **more: str) -> subprocess.CompletedProcess:
-        return self.expect(status, "meson", "test", "-C", "build", "--coverage", *GOOD, *words,
-                           **more)
+        return self.expect(
+            status, "meson", "test", "-C", "build", "--coverage", *GOOD, *words, **more
+        )
 
     def test_coverage_off(self) -> None:
         self.must("meson", "setup", "build")
         for flag in ("--no-rebuild", "--coverage-no-reconfigure"):
-            self.refused(2, rf"the option b_coverage is off, and {flag} is given: .*", "meson",
-                         "test", "-C", "build", "--coverage", flag)
+            self.refused(
+                2,
+                rf"the option b_coverage is off, and {flag} is given: .*",
+                "meson",
+                "test",
+                "-C",
+                "build",
+                "--coverage",
+                flag,
+            )
         done = self.measured(0)
         self.assertEqual(rows(done.stdout), BOTH)
-        self.refused(2, "--coverage-off cannot be combined with --coverage: it measures nothing",
-                     "meson", "test", "-C", "build", "--coverage", "--coverage-off")
+        self.refused(
+            2,
+            "--coverage-off cannot be combined with --coverage: it measures nothing",
+            "meson",
+            "test",
+            "-C",
+            "build",
+            "--coverage",
+            "--coverage-off",
+        )
         done = self.expect(0, "meson", "test", "-C", "build", *GOOD, "--coverage-off")
         self.assertEqual(rows(done.stdout), {})
         self.assertIn("the option b_coverage is switched off", done.stderr)
-        self.assertNotIn("--coverage", (self.project / "build" / "compile_commands.json").read_text(
-            encoding="utf-8"))
+        self.assertNotIn(
+            "--coverage",
+            (self.project / "build" / "compile_commands.json").read_text(encoding="utf-8"),
+        )
 
     def test_a_build_that_fails(self) -> None:
         self.must("meson", "setup", "build", "-Db_coverage=true")
@@ -187,12 +291,15 @@ class HookAfterChanges:
     def test_a_generator_that_counts(self) -> None:
         """The counted program runs during the build, and is a test as well."""
         path = self.project / "meson.build"
-        path.write_text(PROJECT["meson.build"] +
-                        "custom_target('ran', output: 'ran.txt', command: [prog, '2'], "
-                        "capture: true, build_by_default: true)\n"
-                        "test('needs', prog, args: '1', suite: 'needs', depends: "
-                        "custom_target('ran2', output: 'ran2.txt', command: [prog, '2'], "
-                        "capture: true))\n", encoding="utf-8")
+        path.write_text(
+            PROJECT["meson.build"]
+            + "custom_target('ran', output: 'ran.txt', command: [prog, '2'], "
+            "capture: true, build_by_default: true)\n"
+            "test('needs', prog, args: '1', suite: 'needs', depends: "
+            "custom_target('ran2', output: 'ran2.txt', command: [prog, '2'], "
+            "capture: true))\n",
+            encoding="utf-8",
+        )
         self.must("meson", "setup", "build", "-Db_coverage=true")
         done = self.expect(0, "meson", "test", "-C", "build", "--coverage", "needs")
         self.assertEqual(rows(done.stdout)["src/demo.c"], "3/6")

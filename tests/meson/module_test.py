@@ -20,8 +20,9 @@ endif
 helper = find_program('tally-meson')
 run_target('helped', command: [helper, 'report', '-C', meson.global_build_root()])
 """
-SETTINGS = ("exclude: 'main', include_subprojects: 'sub', fail_under: 90, "
-            "reports: ['lcov:own/x.info']")
+SETTINGS = (
+    "exclude: 'main', include_subprojects: 'sub', fail_under: 90, " "reports: ['lcov:own/x.info']"
+)
 
 
 class Module:
@@ -58,8 +59,18 @@ class Module:
             self.assertEqual(done.returncode, 1)  # ninja's status; its command exited with 3
         self.assertTrue((self.project / "build" / "own" / "x.info").is_file())
         # A flag overrides a single value; lists are joined.
-        done = self.expect(0, "meson", "test", "-C", "build", "--coverage", "--suite", "good",
-                           "--coverage-fail-under=10", "--coverage-exclude=sub")
+        done = self.expect(
+            0,
+            "meson",
+            "test",
+            "-C",
+            "build",
+            "--coverage",
+            "--suite",
+            "good",
+            "--coverage-fail-under=10",
+            "--coverage-exclude=sub",
+        )
         self.assertEqual(set(rows(done.stdout)), {"src/demo.c", "TOTAL"})
         # Removed settings no longer apply, although the module does not run any more.
         write_project(self.project, PROJECT)
@@ -76,15 +87,19 @@ class Module:
 
     def test_an_unknown_subproject(self) -> None:
         """Subprojects that are not used now, or that come from a wrap file, are known."""
-        (self.project / "subprojects" / "wrapped.wrap").write_text("[wrap-file]\n",
-                                                                   encoding="utf-8")
+        (self.project / "subprojects" / "wrapped.wrap").write_text(
+            "[wrap-file]\n", encoding="utf-8"
+        )
         (self.project / "subprojects" / "unused").mkdir()
         self.write("include_subprojects: ['sub', 'wrapped', 'unused', 'nonsense']")
         self.must("meson", "setup", "build", "-Db_coverage=true")
         self.must("ninja", "-C", "build")
         line = r"include_subprojects: there is no subproject 'nonsense' \(there are: sub\)"
-        for words in (["meson", "test", "--coverage"], ["tally-meson", "test"],
-                      ["tally-meson", "report"]):
+        for words in (
+            ["meson", "test", "--coverage"],
+            ["tally-meson", "test"],
+            ["tally-meson", "report"],
+        ):
             self.refused(2, line, *words, "-C", "build")
         # The corrected setting applies at once.
         self.write("include_subprojects: ['sub', 'wrapped', 'unused']")
@@ -92,27 +107,34 @@ class Module:
         self.assertIn("subprojects/sub/sub.c", rows(done.stdout))
 
     def test_a_subproject_sets_nothing(self) -> None:
-        with open(self.project / "subprojects" / "sub" / "meson.build", "a",
-                  encoding="utf-8") as file:
+        with open(
+            self.project / "subprojects" / "sub" / "meson.build", "a", encoding="utf-8"
+        ) as file:
             file.write("import('tally').configure(fail_under: 1)\n")
         self.must("meson", "setup", "build")
-        self.assertEqual(self.stored(), {"exclude": ["main"], "fail_under": "90",
-                                         "include_subprojects": ["sub"],
-                                         "reports": ["lcov:own/x.info"]})
+        self.assertEqual(
+            self.stored(),
+            {
+                "exclude": ["main"],
+                "fail_under": "90",
+                "include_subprojects": ["sub"],
+                "reports": ["lcov:own/x.info"],
+            },
+        )
 
     def test_mistakes(self) -> None:
         for settings, text in (
-                ("nonsense: 1", 'tally.configure: unknown keyword argument "nonsense" (there are:'),
-                ("fail_under: 101", 'keyword argument "fail_under" must be a number from 0 to 100'),
-                ("fail_under: true", '"fail_under" must be a number from 0 to 100'),
-                ("exclude: [1]", '"exclude" must be a string or a list of strings'),
-                ("per_test: 'yes'", '"per_test" must be a boolean'),
-                ("reports: ['lcov', 'x:y']",
-                 '"reports" must be FMT or FMT:FILE, where FMT is one of'),
-                ("per_test: true)\n  tally.configure(", "was already called in this project"),
-                (")\n  tally.report_target(1", "tally.report_target: expected one argument"),
-                (")\n  tally.report_target('a', command: 'x'", "tally"),
-                (")\n  tally.enabled(1", "tally")):
+            ("nonsense: 1", 'tally.configure: unknown keyword argument "nonsense" (there are:'),
+            ("fail_under: 101", 'keyword argument "fail_under" must be a number from 0 to 100'),
+            ("fail_under: true", '"fail_under" must be a number from 0 to 100'),
+            ("exclude: [1]", '"exclude" must be a string or a list of strings'),
+            ("per_test: 'yes'", '"per_test" must be a boolean'),
+            ("reports: ['lcov', 'x:y']", '"reports" must be FMT or FMT:FILE, where FMT is one of'),
+            ("per_test: true)\n  tally.configure(", "was already called in this project"),
+            (")\n  tally.report_target(1", "tally.report_target: expected one argument"),
+            (")\n  tally.report_target('a', command: 'x'", "tally"),
+            (")\n  tally.enabled(1", "tally"),
+        ):
             self.write(settings)
             done = self.run_in("meson", "setup", "build")
             self.assertEqual(done.returncode, 1, settings)
@@ -132,19 +154,31 @@ class Module:
         self.disable()
         self.must("meson", "setup", "build", "-Db_coverage=true")
         ninja = self.project / "build" / "build.ninja"
-        rule = [line for line in ninja.read_text(encoding="utf-8").splitlines()
-                if "--internal regenerate" in line]
+        rule = [
+            line
+            for line in ninja.read_text(encoding="utf-8").splitlines()
+            if "--internal regenerate" in line
+        ]
         door = ["tally-meson", "test", "-C", "build", "--suite", "good"]
         for words in ([*door, "--no-rebuild"], ["tally-meson", "report", "-C", "build"]):
             self.refused(2, self.WHY + r"[:,] .*tally-meson .*", *words)
         wanted = {"src/demo.c": "5/6", "subprojects/sub/sub.c": "2/2", "TOTAL": "7/8"}
         done = self.expect(3, *door)
         self.assertEqual(rows(done.stdout), wanted)
-        self.assertRegex(done.stderr, rf"\Atally: {self.WHY}: it is configured again\n"
-                         r"tally: 7 of 8 lines ran: 87.50%, less than 90%\n\Z")
+        self.assertRegex(
+            done.stderr,
+            rf"\Atally: {self.WHY}: it is configured again\n"
+            r"tally: 7 of 8 lines ran: 87.50%, less than 90%\n\Z",
+        )
         # build.ninja names Meson itself, and nothing that tally-meson provided.
-        self.assertEqual([line for line in ninja.read_text(encoding="utf-8").splitlines()
-                          if "--internal regenerate" in line], rule)
+        self.assertEqual(
+            [
+                line
+                for line in ninja.read_text(encoding="utf-8").splitlines()
+                if "--internal regenerate" in line
+            ],
+            rule,
+        )
         # It is configured again only once, for all commands.
         for words in (door, [*door, "--no-rebuild"], ["tally-meson", "report", "-C", "build"]):
             done = self.expect(3, *words)
@@ -164,8 +198,9 @@ class Module:
             self.assertRegex(done.stderr, rf"\Atally: {self.WHY}: it is configured again\n")
         self.write("nonsense: 1")
         done = self.expect(125, *door)
-        self.assertIn('tally.configure: unknown keyword argument "nonsense"',
-                      done.stdout + done.stderr)
+        self.assertIn(
+            'tally.configure: unknown keyword argument "nonsense"', done.stdout + done.stderr
+        )
         self.assertRegex(done.stderr, r"(?m)^tally: .*/build could not be configured\n\Z")
 
     def test_a_hook_that_came_later(self) -> None:
@@ -183,8 +218,9 @@ class Module:
         write_project(self.project, PROJECT)
         with open(self.project / "meson.build", "a", encoding="utf-8") as file:
             file.write("# import('tally')\n")
-        with open(self.project / "subprojects" / "sub" / "meson.build", "a",
-                  encoding="utf-8") as file:
+        with open(
+            self.project / "subprojects" / "sub" / "meson.build", "a", encoding="utf-8"
+        ) as file:
             file.write("tally = import('tally', required: false)\n")
         self.must("meson", "setup", "build", "-Db_coverage=true")
         door = ["tally-meson", "test", "-C", "build", "--suite", "good"]

@@ -19,8 +19,15 @@ from support.meson_builds import MODULE
 from support.programs import SOURCE_ROOT, command_line
 from support.skips import missing_tool, run_unittests
 
-from tally_meson import (arguments, gcovr_config, meson_on_path, per_test, settings, words,
-                         wrapped_test)
+from tally_meson import (
+    arguments,
+    gcovr_config,
+    meson_on_path,
+    per_test,
+    settings,
+    words,
+    wrapped_test,
+)
 from tally_meson.build_dir import BuildDir
 from tally_meson.collector import Collector, expected_version
 from tally_meson.measurement import Ran
@@ -36,10 +43,22 @@ def flags(*typed: str) -> arguments.Flags:
 class Arguments(unittest.TestCase):
     def test_flags(self) -> None:
         self.assertEqual(flags(), arguments.Flags())
-        told = flags("--coverage", "--coverage-filter", "a", "--coverage-filter=b",
-                     "--coverage-fail-under", "80", "--coverage-diff", "--coverage-keep")
-        self.assertEqual(told, arguments.Flags(coverage=True, filter=("a", "b"), fail_under="80",
-                                               diff="HEAD", keep=True))
+        told = flags(
+            "--coverage",
+            "--coverage-filter",
+            "a",
+            "--coverage-filter=b",
+            "--coverage-fail-under",
+            "80",
+            "--coverage-diff",
+            "--coverage-keep",
+        )
+        self.assertEqual(
+            told,
+            arguments.Flags(
+                coverage=True, filter=("a", "b"), fail_under="80", diff="HEAD", keep=True
+            ),
+        )
         self.assertEqual(told.first_given(), "--coverage-fail-under")
         self.assertIsNone(flags("--coverage").first_given())
         for flag in arguments.FLAGS:
@@ -50,11 +69,25 @@ class Arguments(unittest.TestCase):
 
     def test_every_flag_has_a_field_and_the_collector_its_options(self) -> None:
         self.assertEqual(len(arguments.FLAGS), len(arguments.Flags._fields))
-        done = subprocess.run([command_line(), "coverage", "--help"], stdout=subprocess.PIPE,
-                              text=True, check=True)
-        for option in ("report", "fail-under", "fail-under-branch", "filter", "exclude", "diff",
-                       "per-test", "harvest", "build", "root", "substitute", "limit", "sort",
-                       "exclude-objects"):
+        done = subprocess.run(
+            [command_line(), "coverage", "--help"], stdout=subprocess.PIPE, text=True, check=True
+        )
+        for option in (
+            "report",
+            "fail-under",
+            "fail-under-branch",
+            "filter",
+            "exclude",
+            "diff",
+            "per-test",
+            "harvest",
+            "build",
+            "root",
+            "substitute",
+            "limit",
+            "sort",
+            "exclude-objects",
+        ):
             self.assertRegex(done.stdout, rf"(?m)^  --{option}\b")
         formats = re.search(r"FORMAT is one of ([a-z, ]+)", done.stdout).group(1).split(", ")
         self.assertEqual(sorted(settings._DEFAULT_FILES), sorted(formats))
@@ -66,9 +99,14 @@ class Arguments(unittest.TestCase):
             return told
 
         told = split("--suite a -C b --coverage --coverage-filter x one --coverage-keep two -v")
-        self.assertEqual((told.build, told.coverage, told.meson), (
-            "b", ["--coverage", "--coverage-filter", "x", "--coverage-keep"],
-            ["--suite", "a", "one", "two", "-v"]))
+        self.assertEqual(
+            (told.build, told.coverage, told.meson),
+            (
+                "b",
+                ["--coverage", "--coverage-filter", "x", "--coverage-keep"],
+                ["--suite", "a", "one", "two", "-v"],
+            ),
+        )
         for line in ("-Cb one", "one -C b", "-C=b one"):
             told = split(line)
             self.assertEqual((told.build, told.meson), ("b", ["one"]), line)
@@ -93,6 +131,7 @@ class Arguments(unittest.TestCase):
 
 class Folder(unittest.TestCase):
     """A build directory with the files that the helper reads."""
+
     inside = "build"
 
     def setUp(self) -> None:
@@ -101,11 +140,15 @@ class Folder(unittest.TestCase):
         self.source = Path(os.path.realpath(folder.name)) / "my source"
         self.path = self.source / self.inside
         for name, content in (
-                ("meson-info/meson-info.json",
-                 {"meson_version": {"full": "1.2.3"}, "directories": {"source": str(self.source)}}),
-                ("meson-info/intro-projectinfo.json", {"subproject_dir": "deps"}),
-                ("meson-info/intro-buildoptions.json", [{"name": "b_coverage", "value": True}]),
-                ("meson-private/x", {}), ("meson-logs/x", {})):
+            (
+                "meson-info/meson-info.json",
+                {"meson_version": {"full": "1.2.3"}, "directories": {"source": str(self.source)}},
+            ),
+            ("meson-info/intro-projectinfo.json", {"subproject_dir": "deps"}),
+            ("meson-info/intro-buildoptions.json", [{"name": "b_coverage", "value": True}]),
+            ("meson-private/x", {}),
+            ("meson-logs/x", {}),
+        ):
             (self.path / name).parent.mkdir(parents=True, exist_ok=True)
             (self.path / name).write_text(json.dumps(content), encoding="utf-8")
         self.build = BuildDir(str(self.path))
@@ -134,20 +177,37 @@ class Settings(Folder):
         self.store(include_subprojects=["one", "two"])
         pattern = self.plan().exclude[0]
         self.assertEqual(pattern, r"^deps/(?!(?:one\-1\.0|two)/)")
-        for path, excluded in (("deps/one-1.0/a.c", False), ("deps/two/a.c", False),
-                               ("deps/twofold/a.c", True), ("deps/three/a.c", True),
-                               ("src/deps/a.c", False)):
+        for path, excluded in (
+            ("deps/one-1.0/a.c", False),
+            ("deps/two/a.c", False),
+            ("deps/twofold/a.c", True),
+            ("deps/three/a.c", True),
+            ("src/deps/a.c", False),
+        ):
             self.assertEqual(bool(re.search(pattern, path)), excluded, path)
 
     def test_reports(self) -> None:
         logs = self.path / "meson-logs"
         self.store(reports=["lcov:own.info", "sonarqube"])
-        self.assertEqual(self.plan("--coverage-report", "html", "--coverage-report=lcov:x.info",
-                                   "--coverage-report=text:/a", "--coverage-report=github:-",
-                                   "--coverage-report=nonsense").reports,
-                         (f"html:{logs}/coverage", "lcov:/typed/here/x.info", "text:/a", "github:-",
-                          "nonsense", f"lcov:{self.path}/own.info",
-                          f"sonarqube:{logs}/coverage.sonarqube.xml"))
+        self.assertEqual(
+            self.plan(
+                "--coverage-report",
+                "html",
+                "--coverage-report=lcov:x.info",
+                "--coverage-report=text:/a",
+                "--coverage-report=github:-",
+                "--coverage-report=nonsense",
+            ).reports,
+            (
+                f"html:{logs}/coverage",
+                "lcov:/typed/here/x.info",
+                "text:/a",
+                "github:-",
+                "nonsense",
+                f"lcov:{self.path}/own.info",
+                f"sonarqube:{logs}/coverage.sonarqube.xml",
+            ),
+        )
         files = settings._DEFAULT_FILES
         self.assertEqual(len(set(files.values())), len(files))
 
@@ -184,14 +244,24 @@ class Settings(Folder):
                 self.plan()
 
     def test_whether_the_project_asks_for_the_module(self) -> None:
-        files = [self.source / name for name in ("meson.build", "a/meson.build", "other",
-                                                 "deps/x/meson.build")]
-        self.put("build/meson-info/intro-buildsystem_files.json",
-                 json.dumps([str(path) for path in files]))
-        for text, asks in (("x = import('tally', required: false)", True),
-                           ("x = 1\n y = import( 'tally' )\n", True), ("import(\n  'tally')", True),
-                           ("# import('tally')", False), ("x = 1 # import('tally')", False),
-                           ("import('tallying')", False), ("reimport('tally')", False), ("", False)):
+        files = [
+            self.source / name
+            for name in ("meson.build", "a/meson.build", "other", "deps/x/meson.build")
+        ]
+        self.put(
+            "build/meson-info/intro-buildsystem_files.json",
+            json.dumps([str(path) for path in files]),
+        )
+        for text, asks in (
+            ("x = import('tally', required: false)", True),
+            ("x = 1\n y = import( 'tally' )\n", True),
+            ("import(\n  'tally')", True),
+            ("# import('tally')", False),
+            ("x = 1 # import('tally')", False),
+            ("import('tallying')", False),
+            ("reimport('tally')", False),
+            ("", False),
+        ):
             self.put("a/meson.build", text)
             self.assertEqual(settings.are_missing(self.build), asks, text)
         (self.source / "deps" / "x").mkdir(parents=True)
@@ -205,27 +275,54 @@ class Settings(Folder):
 
     def test_names_of_tests(self) -> None:
         """Maps the names that each Meson displays to the names that it accepts."""
+
         def names(version: str, *tests: tuple) -> dict:
             self.build.meson_version = version
             for kind, these in (("tests", tests), ("benchmarks", ())):
-                self.put(f"build/meson-info/intro-{kind}.json", json.dumps(
-                    [{"name": name, "suite": suite} for name, suite in these]))
+                self.put(
+                    f"build/meson-info/intro-{kind}.json",
+                    json.dumps([{"name": name, "suite": suite} for name, suite in these]),
+                )
             return self.build.names_for_meson()
-        told = names("1.0.1", ("one", ["p"]), ("two", ["p:fast", "p:slow"]), ("same", ["p"]),
-                     ("same", ["q:s"]), ("a[1]", ["p"]))
-        for shown, name in (("one", "one"), ("p / one", "one"), ("p:fast+slow / two", "two"),
-                            ("p:one", "one"), ("fast+slow - p:two", "two"),
-                            ("p / same", "p:same"), ("s - q:same", "q:same"), ("a[1]", "a[1]")):
+
+        told = names(
+            "1.0.1",
+            ("one", ["p"]),
+            ("two", ["p:fast", "p:slow"]),
+            ("same", ["p"]),
+            ("same", ["q:s"]),
+            ("a[1]", ["p"]),
+        )
+        for shown, name in (
+            ("one", "one"),
+            ("p / one", "one"),
+            ("p:fast+slow / two", "two"),
+            ("p:one", "one"),
+            ("fast+slow - p:two", "two"),
+            ("p / same", "p:same"),
+            ("s - q:same", "q:same"),
+            ("a[1]", "a[1]"),
+        ):
             self.assertEqual(told[shown], name, shown)
         self.assertEqual(names("1.12.99", ("a[1]", ["p"]))["p:a[1]"], "a[[]1]")
 
     def test_checked(self) -> None:
         for value in (0, 100, "100.0", "79.5", "5."):
             self.assertEqual(settings.checked({"fail_under": value}), {"fail_under": str(value)})
-        for keywords in ({"fail_under": -1}, {"fail_under": "x"}, {"fail_under": True},
-                         {"fail_under": 1.5j}, {"fail_under": "100.1"}, {"exclude": 1},
-                         {"reports": ["a", 1]}, {"reports": "nonsense"}, {"reports": ["lcov", ""]},
-                         {"reports": "lcov:"}, {"per_test": 1}, {"nonsense": 1}):
+        for keywords in (
+            {"fail_under": -1},
+            {"fail_under": "x"},
+            {"fail_under": True},
+            {"fail_under": 1.5j},
+            {"fail_under": "100.1"},
+            {"exclude": 1},
+            {"reports": ["a", 1]},
+            {"reports": "nonsense"},
+            {"reports": ["lcov", ""]},
+            {"reports": "lcov:"},
+            {"per_test": 1},
+            {"nonsense": 1},
+        ):
             with self.assertRaises(TypeError, msg=keywords):
                 settings.checked(keywords)
         self.assertEqual(settings.checked({"reports": "github:-"}), {"reports": ["github:-"]})
@@ -244,17 +341,25 @@ class BuildOutside(Folder):
 class Gcovr(Folder):
     def test_patterns(self) -> None:
         root = "/a/b+c"
-        for pattern, wanted in (("src/", "^(?:src/)"), (".*/x|y", "^(?:.*/x|y)"),
-                                ("/a/b+c/src", "^(?:src)"), (r"/a/b\+c/src", "^(?:src)"),
-                                ("/usr/", "^(?:/usr/)")):
+        for pattern, wanted in (
+            ("src/", "^(?:src/)"),
+            (".*/x|y", "^(?:.*/x|y)"),
+            ("/a/b+c/src", "^(?:src)"),
+            (r"/a/b\+c/src", "^(?:src)"),
+            ("/usr/", "^(?:/usr/)"),
+        ):
             self.assertEqual(gcovr_config.searched(pattern, root), wanted)
 
     def test_cfg(self) -> None:
-        self.put("gcovr.cfg", "# comment\nroot = .\nfilter =  src/  # one\nfilter = lib/\n"
-                 "exclude = src/a#b\nfail-under-line = 12.5\nbad line\n")
+        self.put(
+            "gcovr.cfg",
+            "# comment\nroot = .\nfilter =  src/  # one\nfilter = lib/\n"
+            "exclude = src/a#b\nfail-under-line = 12.5\nbad line\n",
+        )
         read = gcovr_config.read(str(self.source))
-        self.assertEqual(read, gcovr_config.Entries(["^(?:src/)", "^(?:lib/)"], ["^(?:src/a#b)"],
-                                                    "12.5", None))
+        self.assertEqual(
+            read, gcovr_config.Entries(["^(?:src/)", "^(?:lib/)"], ["^(?:src/a#b)"], "12.5", None)
+        )
 
     def test_toml(self) -> None:
         self.put("gcovr.toml", 'filter = ["src/", "lib/"]\nfail-under-branch = 7\n')
@@ -266,18 +371,25 @@ class Gcovr(Folder):
     def test_pyproject(self) -> None:
         nothing = gcovr_config.Entries([], [], None, None)
         self.put("pyproject.toml", '[tool.other]\nfilter = "x"\n')
-        with mock.patch.dict(sys.modules, {"tomllib": None}), \
-                mock.patch.object(gcovr_config, "say") as said:
+        with mock.patch.dict(sys.modules, {"tomllib": None}), mock.patch.object(
+            gcovr_config, "say"
+        ) as said:
             self.assertEqual(gcovr_config.read(str(self.source)), nothing)
             said.assert_not_called()
-            self.put("pyproject.toml", '[tool.other]\nx = 1\n[tool.gcovr] # ours\nexclude = "x"\n'
-                     'fail-under-line = 12.5\n')
+            self.put(
+                "pyproject.toml",
+                '[tool.other]\nx = 1\n[tool.gcovr] # ours\nexclude = "x"\n'
+                "fail-under-line = 12.5\n",
+            )
             self.assertEqual(gcovr_config.read(str(self.source)), nothing)
-            said.assert_called_once_with(f"{self.source}/pyproject.toml is not read: this Python "
-                                         "has no tomllib")
+            said.assert_called_once_with(
+                f"{self.source}/pyproject.toml is not read: this Python " "has no tomllib"
+            )
         if sys.version_info >= (3, 11):
-            self.assertEqual(gcovr_config.read(str(self.source)),
-                             gcovr_config.Entries([], ["^(?:x)"], "12.5", None))
+            self.assertEqual(
+                gcovr_config.read(str(self.source)),
+                gcovr_config.Entries([], ["^(?:x)"], "12.5", None),
+            )
             for bad in ("tool = 1\n", "[tool]\ngcovr = 2\n", "[tool.gcovr\n"):
                 self.put("pyproject.toml", bad)
                 with self.assertRaisesRegex(Refusal, "pyproject.toml: "):
@@ -293,18 +405,23 @@ class Builds(Folder):
         meson.parent.mkdir()
         meson.touch()
         ninja = self.path / "build.ninja"
-        for command in (f"'{sys.executable}' '{meson}' --internal regenerate a b",
-                        f'"{sys.executable}" "{meson}" "--internal" "regenerate" a'):
-            ninja.write_text(f"rule x\n command = y\nrule REGENERATE_BUILD\n command = {command}\n",
-                             encoding="utf-8")
+        for command in (
+            f"'{sys.executable}' '{meson}' --internal regenerate a b",
+            f'"{sys.executable}" "{meson}" "--internal" "regenerate" a',
+        ):
+            ninja.write_text(
+                f"rule x\n command = y\nrule REGENERATE_BUILD\n command = {command}\n",
+                encoding="utf-8",
+            )
             self.assertEqual(self.build.meson(), [sys.executable, str(meson)])
         ninja.unlink()
         with self.assertRaisesRegex(Refusal, "only the ninja backend"):
             self.build.meson()
 
     def test_no_build_directory(self) -> None:
-        with self.assertRaisesRegex(Refusal, "is not a build directory of Meson: name one with "
-                                             "-C"):
+        with self.assertRaisesRegex(
+            Refusal, "is not a build directory of Meson: name one with " "-C"
+        ):
             BuildDir(str(self.source))
 
     def test_a_collector_that_it_has_made(self) -> None:
@@ -332,36 +449,52 @@ class Builds(Folder):
 class Tests(Folder):
     def test_how_they_ended(self) -> None:
         for result, status, why in (
-                ("OK", 0, ""), ("FAIL", 1, ""), ("FAIL", 255, ""),
-                ("FAIL", -9, "it was killed by signal 9"),
-                ("FAIL", 139, "it was killed by signal 11"),
-                ("EXPECTEDFAIL", -6, "it was killed by signal 6"),
-                ("TIMEOUT", -15, "it was stopped after its timeout"),
-                ("INTERRUPT", -2, "it was interrupted")):
+            ("OK", 0, ""),
+            ("FAIL", 1, ""),
+            ("FAIL", 255, ""),
+            ("FAIL", -9, "it was killed by signal 9"),
+            ("FAIL", 139, "it was killed by signal 11"),
+            ("EXPECTEDFAIL", -6, "it was killed by signal 6"),
+            ("TIMEOUT", -15, "it was stopped after its timeout"),
+            ("INTERRUPT", -2, "it was interrupted"),
+        ):
             test = Ran("x", result, status)
             self.assertEqual(test.why_no_data(), why, test)
 
     def test_claims(self) -> None:
         """Tests get numbers by command; equal commands get them in the order of their starts."""
+
         class Collector:
             path = command_line()
 
         trees = per_test.Trees(Collector(), self.build)  # type: ignore[arg-type]
         self.addCleanup(trees.remove)
-        for command in (["w", "b"], ["w", "a", "--gtest_output=xml:a.xml"], ["w", "b", "more"],
-                        ["w", "b"]):
+        for command in (
+            ["w", "b"],
+            ["w", "a", "--gtest_output=xml:a.xml"],
+            ["w", "b", "more"],
+            ["w", "b"],
+        ):
             wrapped_test._claimed(trees.folder, command)
-        told = wrapped_test.tell(trees, [
-            (Ran("second b", "OK", 0), ["w", "b"], 3.0), (Ran("first b", "OK", 0), ["w", "b"], 1.0),
-            (Ran("a", "OK", 0), ["w", "a"], 2.0), (Ran("first c", "FAIL", 1), ["w", "c"], 0.5),
-            (Ran("more", "OK", 0), ["w", "b", "more"], 5.0), (Ran("not run", "SKIP", 0), [], 0.0),
-            (Ran("never claimed", "FAIL", 1), ["w", "d"], 4.0)])
+        told = wrapped_test.tell(
+            trees,
+            [
+                (Ran("second b", "OK", 0), ["w", "b"], 3.0),
+                (Ran("first b", "OK", 0), ["w", "b"], 1.0),
+                (Ran("a", "OK", 0), ["w", "a"], 2.0),
+                (Ran("first c", "FAIL", 1), ["w", "c"], 0.5),
+                (Ran("more", "OK", 0), ["w", "b", "more"], 5.0),
+                (Ran("not run", "SKIP", 0), [], 0.0),
+                (Ran("never claimed", "FAIL", 1), ["w", "d"], 4.0),
+            ],
+        )
         self.assertEqual(told, ["first b", "second b"])
         trees.complete()
         with open(os.path.join(trees.folder, "tests.json"), encoding="utf-8") as file:
             rows = {row["n"]: row["name"] for row in json.load(file)}
-        self.assertEqual(rows, {1: "first b", 2: "a", 3: "more", 4: "second b", 5: "first c",
-                                6: "never claimed"})
+        self.assertEqual(
+            rows, {1: "first b", 2: "a", 3: "more", 4: "second b", 5: "first c", 6: "never claimed"}
+        )
         self.assertEqual(os.listdir(trees.folder), ["tests.json"])
 
 
@@ -370,19 +503,24 @@ class Files(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             script = os.path.join(folder, "meson")
             python = "/usr/bin/python3"
-            for text, wanted in ((f"#! {python}\n", [python]), (f"#!{python} -I -S\n",
-                                                               [python, "-I", "-S"]),
-                                 (f"#!/usr/bin/env {python}\n", [python]),
-                                 (f"#!/usr/bin/env -S {python} -I\n", [python, "-I"]),
-                                 (f"#!/bin/sh\n'''exec' {python} \"$0\" \"$@\"\n' '''\n", [python]),
-                                 ("#!/bin/bash\n", []), ("\x7fELF", []), ("", [])):
+            for text, wanted in (
+                (f"#! {python}\n", [python]),
+                (f"#!{python} -I -S\n", [python, "-I", "-S"]),
+                (f"#!/usr/bin/env {python}\n", [python]),
+                (f"#!/usr/bin/env -S {python} -I\n", [python, "-I"]),
+                (f"#!/bin/sh\n'''exec' {python} \"$0\" \"$@\"\n' '''\n", [python]),
+                ("#!/bin/bash\n", []),
+                ("\x7fELF", []),
+                ("", []),
+            ):
                 with open(script, "w", encoding="utf-8") as file:
                     file.write(text)
                 self.assertEqual(meson_on_path.interpreter(script), wanted, text)
 
     def test_version_is_the_collectors(self) -> None:
-        done = subprocess.run([command_line(), "--version"], stdout=subprocess.PIPE, text=True,
-                              check=True)
+        done = subprocess.run(
+            [command_line(), "--version"], stdout=subprocess.PIPE, text=True, check=True
+        )
         self.assertEqual(done.stdout.split()[-1], expected_version())
 
     def test_small_files(self) -> None:
@@ -396,9 +534,14 @@ class Files(unittest.TestCase):
         if why:
             self.skipTest(why)
         with tempfile.TemporaryDirectory() as cache:
-            done = subprocess.run(["mypy", "--strict", "--cache-dir", cache,
-                                   "meson-module/tally_meson"], cwd=SOURCE_ROOT, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            done = subprocess.run(
+                ["mypy", "--strict", "--cache-dir", cache, "meson-module/tally_meson"],
+                cwd=SOURCE_ROOT,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
         self.assertEqual(done.returncode, 0, done.stdout)
 
 

@@ -10,11 +10,20 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import (BOTH, BuiltProject, GOOD, MODULE, NO_ROOM, PROJECT,
-                                   for_each_meson, on_small_disk, rows, write_project)
+from support.meson_builds import (
+    BOTH,
+    BuiltProject,
+    GOOD,
+    MODULE,
+    NO_ROOM,
+    PROJECT,
+    for_each_meson,
+    on_small_disk,
+    rows,
+    write_project,
+)
 from support.programs import command_line
 from support.skips import run_unittests
-
 
 
 class Run(BuiltProject):
@@ -39,8 +48,7 @@ class Run(BuiltProject):
 
     def test_ways_to_name_the_build(self) -> None:
         for words, folder in ((["-Cbuild"], "."), ([], "build"), (["-C", "."], "build")):
-            done = self.expect(0, "tally-meson", "test", "--coverage", *words, *GOOD,
-                               folder=folder)
+            done = self.expect(0, "tally-meson", "test", "--coverage", *words, *GOOD, folder=folder)
             self.assertEqual(rows(done.stdout), BOTH)
 
     def test_counts_are_those_of_this_run(self) -> None:
@@ -83,17 +91,30 @@ class Run(BuiltProject):
         done = self.measured(4, "script")
         self.assertIn("nothing was counted", done.stderr)
         done = self.measured(4, *GOOD, "--coverage-filter", "no such file")
-        self.assertRegex(done.stderr, r"no line is left: \d+ sources that objects name match no "
-                                      r"filter or are excluded$")
+        self.assertRegex(
+            done.stderr,
+            r"no line is left: \d+ sources that objects name match no " r"filter or are excluded$",
+        )
 
     def test_filters(self) -> None:
         """A filter includes what it matches again; an exclude takes precedence."""
-        done = rows(self.measured(0, *GOOD, "--coverage-filter", "sub", "--coverage-filter=made",
-                                "--coverage-filter", r"demo\.c$").stdout)
-        self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "src/demo.c",
-                                     "TOTAL"})
-        done = rows(self.measured(0, *GOOD, "--coverage-filter=.", "--coverage-exclude",
-                                "^(src|/)").stdout)
+        done = rows(
+            self.measured(
+                0,
+                *GOOD,
+                "--coverage-filter",
+                "sub",
+                "--coverage-filter=made",
+                "--coverage-filter",
+                r"demo\.c$",
+            ).stdout
+        )
+        self.assertEqual(
+            set(done), {"subprojects/sub/sub.c", "build/made.c", "src/demo.c", "TOTAL"}
+        )
+        done = rows(
+            self.measured(0, *GOOD, "--coverage-filter=.", "--coverage-exclude", "^(src|/)").stdout
+        )
         self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "TOTAL"})
 
     def test_what_the_table_shows(self) -> None:
@@ -101,35 +122,68 @@ class Run(BuiltProject):
         directory."""
         done = self.measured(0, *GOOD, "--coverage-sort=missed", "--coverage-limit", "1")
         self.assertEqual(rows(done.stdout), {"src/main.c": "5/8", "TOTAL": "10/14"})
-        done = self.expect(0, "tally-meson", "test", "-C", "../build", "--no-rebuild", *GOOD,
-                           f"--coverage-substitute={self.project}/src=new", folder="src")
-        self.assertEqual(rows(done.stdout), {"src/new/" + name[4:] if name != "TOTAL" else name: n
-                                             for name, n in BOTH.items()})
-        self.is_refused(r"--coverage-sort: expected file\|lines\|.*, found 'size'",
-                        "--coverage-sort=size")
+        done = self.expect(
+            0,
+            "tally-meson",
+            "test",
+            "-C",
+            "../build",
+            "--no-rebuild",
+            *GOOD,
+            f"--coverage-substitute={self.project}/src=new",
+            folder="src",
+        )
+        self.assertEqual(
+            rows(done.stdout),
+            {"src/new/" + name[4:] if name != "TOTAL" else name: n for name, n in BOTH.items()},
+        )
+        self.is_refused(
+            r"--coverage-sort: expected file\|lines\|.*, found 'size'", "--coverage-sort=size"
+        )
         self.is_refused(r"--coverage-limit: .*", "--coverage-limit=-1")
-        self.is_refused(r"--coverage-substitute: expected FROM=TO, found 'x'",
-                        "--coverage-substitute", "x")
+        self.is_refused(
+            r"--coverage-substitute: expected FROM=TO, found 'x'", "--coverage-substitute", "x"
+        )
 
     def test_a_setup_with_a_wrapper(self) -> None:
         path = self.project / "meson.build"
-        path.write_text(PROJECT["meson.build"] + "add_test_setup('wrapped', exe_wrapper: ['env', "
-                        "'X=1'])\nadd_test_setup('plain', env: ['X=1'])\n", encoding="utf-8")
+        path.write_text(
+            PROJECT["meson.build"] + "add_test_setup('wrapped', exe_wrapper: ['env', "
+            "'X=1'])\nadd_test_setup('plain', env: ['X=1'])\n",
+            encoding="utf-8",
+        )
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
         self.assertEqual(rows(self.measured(0, *GOOD, "--setup=wrapped").stdout), BOTH)
         done = self.measured(2, *GOOD, "--setup", "wrapped", "--coverage-per-test")
-        self.assertRegex(done.stderr, r"\Atally: --coverage-per-test cannot be combined with a "
-                         r"test setup that has an exe_wrapper: [^\n]*\n\Z")
+        self.assertRegex(
+            done.stderr,
+            r"\Atally: --coverage-per-test cannot be combined with a "
+            r"test setup that has an exe_wrapper: [^\n]*\n\Z",
+        )
         done = self.measured(0, *GOOD, "--setup=plain", "--coverage-per-test")
         self.assertEqual((rows(done.stdout), done.stderr), (BOTH, ""))
 
     def test_reports(self) -> None:
         """FILE is relative to the current directory; without FILE, reports go below meson-logs."""
-        self.expect(0, "tally-meson", "test", "-C", "../build", *GOOD, "--coverage-report",
-                    "cobertura:new/here.xml", "--coverage-report=html", "--coverage-report",
-                    "lcov", folder="src")
-        for path in ("src/new/here.xml", "build/meson-logs/coverage/index.html",
-                     "build/meson-logs/coverage.info"):
+        self.expect(
+            0,
+            "tally-meson",
+            "test",
+            "-C",
+            "../build",
+            *GOOD,
+            "--coverage-report",
+            "cobertura:new/here.xml",
+            "--coverage-report=html",
+            "--coverage-report",
+            "lcov",
+            folder="src",
+        )
+        for path in (
+            "src/new/here.xml",
+            "build/meson-logs/coverage/index.html",
+            "build/meson-logs/coverage.info",
+        ):
             self.assertTrue((self.project / path).is_file(), path)
         shutil.rmtree(self.project / "src" / "new")
 
@@ -139,12 +193,27 @@ class Run(BuiltProject):
         left = self.project / "left.txt"
         self.addCleanup(left.unlink, missing_ok=True)
         words = on_small_disk(self, small, "64k", "cat /dev/zero > filler 2>&- || true")
-        done = self.expect(1, *words, "sh", "-c", '"$@"; s=$?; find small -type f > left.txt; '
-                           'exit $s', "sh", "tally-meson", "test", "-C", "build", *GOOD,
-                           "--coverage-report=lcov:small/x.info", "--coverage-report=html:small/x")
+        done = self.expect(
+            1,
+            *words,
+            "sh",
+            "-c",
+            '"$@"; s=$?; find small -type f > left.txt; ' "exit $s",
+            "sh",
+            "tally-meson",
+            "test",
+            "-C",
+            "build",
+            *GOOD,
+            "--coverage-report=lcov:small/x.info",
+            "--coverage-report=html:small/x",
+        )
         self.assertEqual(rows(done.stdout), BOTH)
-        self.assertRegex(done.stderr, rf"\Atally: {small}/x.info: cannot write: No space left[^\n]*"
-                         rf"\ntally: {small}/x/[^\n]*: cannot write: No space left[^\n]*\n\Z")
+        self.assertRegex(
+            done.stderr,
+            rf"\Atally: {small}/x.info: cannot write: No space left[^\n]*"
+            rf"\ntally: {small}/x/[^\n]*: cannot write: No space left[^\n]*\n\Z",
+        )
         # No partial report remains.
         self.assertEqual(left.read_text(encoding="utf-8"), "small/filler\n")
 
@@ -154,17 +223,30 @@ class Run(BuiltProject):
         path.write_text(PROJECT["meson.build"] + NO_ROOM, encoding="utf-8")
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
         small = self.project / "small"
-        done = self.expect(4, *on_small_disk(self, small, "80m"), "tally-meson", "test", "-C",
-                           "build", *GOOD, "--suite", "fills", "--coverage-per-test",
-                           XDG_RUNTIME_DIR=str(small))
+        done = self.expect(
+            4,
+            *on_small_disk(self, small, "80m"),
+            "tally-meson",
+            "test",
+            "-C",
+            "build",
+            *GOOD,
+            "--suite",
+            "fills",
+            "--coverage-per-test",
+            XDG_RUNTIME_DIR=str(small),
+        )
         for name in ("fills", "one", "two"):
             self.assertRegex(done.stdout, rf"(?m){name} +no data$")
         self.assertIn("nothing was counted", done.stderr)
 
     def test_gcovr_file(self) -> None:
         config = self.project / "gcovr.cfg"
-        config.write_text("exclude = src/main  # not searched: matched\nexclude = main\n"
-                          "fail-under-line = 90\nhtml = yes\n", encoding="utf-8")
+        config.write_text(
+            "exclude = src/main  # not searched: matched\nexclude = main\n"
+            "fail-under-line = 90\nhtml = yes\n",
+            encoding="utf-8",
+        )
         self.addCleanup(config.unlink)
         done = self.measured(3, *GOOD)
         self.assertEqual(rows(done.stdout), {"src/demo.c": "5/6", "TOTAL": "5/6"})
@@ -172,21 +254,39 @@ class Run(BuiltProject):
 
     def test_bad_command_lines(self) -> None:
         """Each is reported in one line, before anything is done."""
-        self.is_refused(r"--coverage-report: there is no report 'nonsense' .*",
-                        "--coverage-report=nonsense")
+        self.is_refused(
+            r"--coverage-report: there is no report 'nonsense' .*", "--coverage-report=nonsense"
+        )
         self.is_refused(r"--coverage-filter: .*", "--coverage-filter", "(")
-        self.is_refused(r"--coverage-fail-under: expected 0 to 100, found '101'",
-                        "--coverage-fail-under=101")
+        self.is_refused(
+            r"--coverage-fail-under: expected 0 to 100, found '101'", "--coverage-fail-under=101"
+        )
         self.is_refused(r"unrecognized arguments: --coverage-nonsense", "--coverage-nonsense")
-        self.is_refused(r"--coverage-keep cannot be combined with --coverage-per-test: .*",
-                        "--coverage-keep", "--coverage-per-test")
-        self.is_refused(r"--coverage-per-test cannot be combined with --wrapper: .*",
-                        "--coverage-per-test", "--wrapper", "env")
-        self.is_refused(r"--coverage-diff: .*/project: git: not a git repository.*",
-                        "--coverage-diff", GIT_CEILING_DIRECTORIES=str(self.home))
+        self.is_refused(
+            r"--coverage-keep cannot be combined with --coverage-per-test: .*",
+            "--coverage-keep",
+            "--coverage-per-test",
+        )
+        self.is_refused(
+            r"--coverage-per-test cannot be combined with --wrapper: .*",
+            "--coverage-per-test",
+            "--wrapper",
+            "env",
+        )
+        self.is_refused(
+            r"--coverage-diff: .*/project: git: not a git repository.*",
+            "--coverage-diff",
+            GIT_CEILING_DIRECTORIES=str(self.home),
+        )
         self.is_refused(r"--coverage-fail-under: .*", "--coverage-fail-under=")
-        self.refused(2, r"/ is not a build directory of Meson: name one with -C",
-                     "tally-meson", "test", "-C", "/")
+        self.refused(
+            2,
+            r"/ is not a build directory of Meson: name one with -C",
+            "tally-meson",
+            "test",
+            "-C",
+            "/",
+        )
         self.refused(2, r"-C: expected a build directory", "tally-meson", "test", "-C")
 
     def test_collectors_that_do_not_fit(self) -> None:
@@ -197,9 +297,11 @@ class Run(BuiltProject):
         self.is_refused("the collector, tally, is not on PATH", PATH=f"{path}:/usr/bin:/bin")
         (other / "tally").write_text("#!/bin/sh\necho tally 9.9\n", encoding="utf-8")
         (other / "tally").chmod(0o755)
-        self.is_refused(rf"the collector {other}/tally has version 9\.9, but tally-meson in .* "
-                        r"has version .*",
-                        PATH=f"{other}:{path}:/usr/bin:/bin")
+        self.is_refused(
+            rf"the collector {other}/tally has version 9\.9, but tally-meson in .* "
+            r"has version .*",
+            PATH=f"{other}:{path}:/usr/bin:/bin",
+        )
 
     def test_what_is_mesons_stays_mesons(self) -> None:
         listed = self.expect(0, "tally-meson", "test", "-C", "build", "--list")
@@ -211,27 +313,43 @@ class Run(BuiltProject):
         self.assertEqual(rows(done.stdout), BOTH)
 
     def test_each_test_by_itself(self) -> None:
-        done = self.measured(0, *GOOD, "--repeat", "2", "--coverage-per-test", "--coverage-report",
-                           "lcov:each.info")
+        done = self.measured(
+            0, *GOOD, "--repeat", "2", "--coverage-per-test", "--coverage-report", "lcov:each.info"
+        )
         self.assertEqual(rows(done.stdout), BOTH)
         self.assertRegex(done.stdout, r"(?m)^\S*.*one +8 +1$")
         self.assertRegex(done.stdout, r"(?m)^\S*.*two +9 +2$")
-        reached = subprocess.run([command_line(), "coverage", "each.info", "--which-tests",
-                                  "src/demo.c:3"], cwd=self.project, stdout=subprocess.PIPE,
-                                 text=True, check=True).stdout
+        reached = subprocess.run(
+            [command_line(), "coverage", "each.info", "--which-tests", "src/demo.c:3"],
+            cwd=self.project,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
         self.assertEqual(reached, "one\n")
         # `meson test` accepts these names; they include the project if they must.
-        done = self.run_in("tally-meson", "test", "-C", "build", "--coverage-per-test",
-                           "--coverage-report", "lcov:each.info", "fails", "fails too")
-        names = self.must("tally", "coverage", "../each.info", "--which-tests", "main.c:6",
-                          folder="src").splitlines()
+        done = self.run_in(
+            "tally-meson",
+            "test",
+            "-C",
+            "build",
+            "--coverage-per-test",
+            "--coverage-report",
+            "lcov:each.info",
+            "fails",
+            "fails too",
+        )
+        names = self.must(
+            "tally", "coverage", "../each.info", "--which-tests", "main.c:6", folder="src"
+        ).splitlines()
         self.assertEqual(names, ["fails", "fails too"])
         listed = self.must("meson", "test", "-C", "build", "--list", *names)
         self.assertEqual(len(re.findall("fails", listed)), 2, listed)
 
     def test_killed_tests_by_themselves(self) -> None:
-        done = self.run_in("tally-meson", "test", "-C", "build", "one", "aborts", "hangs",
-                           "--coverage-per-test")
+        done = self.run_in(
+            "tally-meson", "test", "-C", "build", "one", "aborts", "hangs", "--coverage-per-test"
+        )
         self.assertEqual(done.stderr, "")
         self.assertRegex(done.stdout, r"(?m)aborts +no data")
         self.assertRegex(done.stdout, r"(?m)hangs +no data")
@@ -241,21 +359,29 @@ class Run(BuiltProject):
     def test_killed_outright(self) -> None:
         """The signal has no handler, as when the system is out of memory."""
         path = self.project / "meson.build"
-        path.write_text(PROJECT["meson.build"] + "test('dies', find_program('sh'), args: ['-c', "
-                        "'kill -9 $$'], suite: 'dies')\n", encoding="utf-8")
+        path.write_text(
+            PROJECT["meson.build"] + "test('dies', find_program('sh'), args: ['-c', "
+            "'kill -9 $$'], suite: 'dies')\n",
+            encoding="utf-8",
+        )
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
-        done = self.run_in("tally-meson", "test", "-C", "build", *GOOD, "--suite", "dies",
-                           "--coverage-per-test")
+        done = self.run_in(
+            "tally-meson", "test", "-C", "build", *GOOD, "--suite", "dies", "--coverage-per-test"
+        )
         self.assertRegex(done.stdout, r"dies +FAIL .*killed by signal 9 SIGKILL")
         self.assertEqual(rows(done.stdout), BOTH)
         log = (self.project / "build" / "meson-logs" / "testlog.txt").read_text(encoding="utf-8")
         self.assertNotIn("Traceback", log)
 
     def test_the_same_command_under_two_names(self) -> None:
-        done = self.run_in("tally-meson", "test", "-C", "build", "--suite", "bad",
-                           "--coverage-per-test")
-        self.assertRegex(done.stderr, r"(?m)^tally: several tests run the same command: "
-                         r".*fails, .*fails too: only their order distinguishes them; .*$")
+        done = self.run_in(
+            "tally-meson", "test", "-C", "build", "--suite", "bad", "--coverage-per-test"
+        )
+        self.assertRegex(
+            done.stderr,
+            r"(?m)^tally: several tests run the same command: "
+            r".*fails, .*fails too: only their order distinguishes them; .*$",
+        )
 
     def test_interrupted(self) -> None:
         """Counts up to the interruption are reported; the build directory remains usable."""
@@ -266,16 +392,25 @@ class Run(BuiltProject):
     def test_terminated(self) -> None:
         for number in (signal.SIGTERM, signal.SIGHUP):
             with self.subTest(number=number):
-                out = self.interrupted("tally-meson", "test", "-C", "build",
-                                       "--coverage-per-test", number=number)
+                out = self.interrupted(
+                    "tally-meson", "test", "-C", "build", "--coverage-per-test", number=number
+                )
                 self.assertEqual(rows(out), BOTH)
 
     def test_two_at_once(self) -> None:
         """The second run waits, because both would count into the same files."""
         words = ["tally-meson", "test", "-C", "build", "--no-rebuild", *GOOD]
-        runs = [subprocess.Popen(words, cwd=self.project, env=self.environment(), text=True,
-                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-                for _ in range(2)]
+        runs = [
+            subprocess.Popen(
+                words,
+                cwd=self.project,
+                env=self.environment(),
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+            for _ in range(2)
+        ]
         for run in runs:
             out, _ = run.communicate(timeout=60)
             self.assertEqual((run.returncode, rows(out)), (0, BOTH))
@@ -297,32 +432,57 @@ class RunAfterChanges:
         options = self.project / "build" / "meson-info" / "intro-buildoptions.json"
         before = options.read_bytes()
         for flag in ("--no-rebuild", "--coverage-no-reconfigure"):
-            self.refused(2, rf"the option b_coverage is off, and {flag} is given: .*"
-                         r"configure \S+ -Db_coverage=true", "tally-meson", "test", "-C", "build",
-                         flag)
+            self.refused(
+                2,
+                rf"the option b_coverage is off, and {flag} is given: .*"
+                r"configure \S+ -Db_coverage=true",
+                "tally-meson",
+                "test",
+                "-C",
+                "build",
+                flag,
+            )
         self.assertEqual(options.read_bytes(), before)
         done = self.measured(0)
-        self.assertEqual(done.stderr, "tally: the option b_coverage is off: it is switched on, and "
-                         "everything is compiled again; it stays on until a run with "
-                         "--coverage-off\n")
+        self.assertEqual(
+            done.stderr,
+            "tally: the option b_coverage is off: it is switched on, and "
+            "everything is compiled again; it stays on until a run with "
+            "--coverage-off\n",
+        )
         self.assertEqual(rows(done.stdout), BOTH)
         self.assertEqual(rows(self.must("tally-meson", "report", "-C", "build")), BOTH)
         # Switch coverage off again. The counters on disk are then those of another build.
-        for words, text in ((["--coverage-keep"],
-                             "--coverage-off cannot be combined with --coverage-keep: .*"),
-                            (["--coverage"],
-                             "--coverage-off cannot be combined with --coverage: .*")):
+        for words, text in (
+            (["--coverage-keep"], "--coverage-off cannot be combined with --coverage-keep: .*"),
+            (["--coverage"], "--coverage-off cannot be combined with --coverage: .*"),
+        ):
             self.refused(2, text, "tally-meson", "test", "-C", "build", "--coverage-off", *words)
         done = self.measured(0, "--coverage-off")
-        self.assertEqual((rows(done.stdout), done.stderr), (
-            {}, "tally: the option b_coverage is switched off, and everything is compiled again\n"))
-        self.assertNotIn("--coverage", (self.project / "build" / "compile_commands.json").read_text(
-            encoding="utf-8"))
-        self.assertEqual(self.measured(0, "--coverage-off").stderr,
-                         "tally: the option b_coverage is already off\n")
-        self.refused(2, "the option b_coverage is off: the counters on disk come from an earlier "
-                     r"build; type tally-meson test -C \S+ to count again", "tally-meson", "report",
-                     "-C", "build")
+        self.assertEqual(
+            (rows(done.stdout), done.stderr),
+            (
+                {},
+                "tally: the option b_coverage is switched off, and everything is compiled again\n",
+            ),
+        )
+        self.assertNotIn(
+            "--coverage",
+            (self.project / "build" / "compile_commands.json").read_text(encoding="utf-8"),
+        )
+        self.assertEqual(
+            self.measured(0, "--coverage-off").stderr,
+            "tally: the option b_coverage is already off\n",
+        )
+        self.refused(
+            2,
+            "the option b_coverage is off: the counters on disk come from an earlier "
+            r"build; type tally-meson test -C \S+ to count again",
+            "tally-meson",
+            "report",
+            "-C",
+            "build",
+        )
 
     def test_one_run_at_a_time(self) -> None:
         """A run waits before the rebuild, which would change the programs that another run
@@ -333,12 +493,18 @@ class RunAfterChanges:
         path.write_text(PROJECT["src/demo.c"] + "int more(void) { return 1; }\n", encoding="utf-8")
         program = self.project / "build" / "prog"
         before = program.stat().st_mtime_ns
-        with open(self.project / "build" / "meson-private" / "tally-coverage.lock", "w",
-                  encoding="utf-8") as lock:
+        with open(
+            self.project / "build" / "meson-private" / "tally-coverage.lock", "w", encoding="utf-8"
+        ) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            with subprocess.Popen(["tally-meson", "test", "-C", "build", *GOOD], cwd=self.project,
-                                  env=self.environment(), text=True, stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE) as run:
+            with subprocess.Popen(
+                ["tally-meson", "test", "-C", "build", *GOOD],
+                cwd=self.project,
+                env=self.environment(),
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            ) as run:
                 assert run.stderr is not None
                 self.assertRegex(run.stderr.readline(), "another run measures in .*: waiting")
                 self.assertEqual(program.stat().st_mtime_ns, before)
@@ -350,9 +516,14 @@ class RunAfterChanges:
     def test_programs_of_the_build_machine(self) -> None:
         with open(self.project / "meson.build", "a", encoding="utf-8") as file:
             file.write("executable('gen', 'gen.c', native: true)\nsubdir('tools')\n")
-        write_project(self.project, {
-            "gen.c": "int main(void) {\n  return 0;\n}\n", "tools/t.c": "int t(void) { return 0; }\n",
-            "tools/meson.build": "static_library('t', 't.c', native: true)\n"})
+        write_project(
+            self.project,
+            {
+                "gen.c": "int main(void) {\n  return 0;\n}\n",
+                "tools/t.c": "int t(void) { return 0; }\n",
+                "tools/meson.build": "static_library('t', 't.c', native: true)\n",
+            },
+        )
         self.must("meson", "setup", "build", "-Db_coverage=true")
         self.must("ninja", "-C", "build")
         self.assertLessEqual({"gen.c", "tools/t.c"}, set(rows(self.measured(0).stdout)))
@@ -383,39 +554,71 @@ class RunAfterChanges:
         self.assertRegex(rows(self.measured(0).stdout)["src/demo.c"], r"^(5/6|6/7)$")
 
     def test_what_changed(self) -> None:
-        for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=b",
-                                                     "commit", "-q", "-m", "c"]):
+        for words in (
+            ["init", "-q"],
+            ["add", "."],
+            ["-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "-m", "c"],
+        ):
             self.must("git", *words)
         path = self.project / "src" / "demo.c"
-        path.write_text(path.read_text(encoding="utf-8").replace("return 3", "return 4")
-                        .replace("return 2", "return 2 + 0"), encoding="utf-8")
+        path.write_text(
+            path.read_text(encoding="utf-8")
+            .replace("return 3", "return 4")
+            .replace("return 2", "return 2 + 0"),
+            encoding="utf-8",
+        )
         self.must("meson", "setup", "build", "-Db_coverage=true")
-        for words in (["--coverage-diff", "--coverage-fail-under=51"],
-                      ["--coverage-fail-under=51", "--coverage-diff=HEAD"]):
+        for words in (
+            ["--coverage-diff", "--coverage-fail-under=51"],
+            ["--coverage-fail-under=51", "--coverage-diff=HEAD"],
+        ):
             done = self.measured(3, *words)
             self.assertEqual(rows(done.stdout), {"src/demo.c": "1/2", "TOTAL": "1/2"})
         for name in ("nonsense", ""):
-            self.refused(2, rf"--coverage-diff: git finds no '{name}' in .*", "tally-meson", "test",
-                         "-C", "build", f"--coverage-diff={name}")
+            self.refused(
+                2,
+                rf"--coverage-diff: git finds no '{name}' in .*",
+                "tally-meson",
+                "test",
+                "-C",
+                "build",
+                f"--coverage-diff={name}",
+            )
         # The collector's own option reports the same.
         shutil.rmtree(self.project / ".git")
-        done = self.expect(1, "tally", "coverage", "--build", "build", "--diff=HEAD",
-                           GIT_CEILING_DIRECTORIES=str(self.home))
-        self.assertRegex(done.stderr,
-                         r"\Atally: --diff: .*/project: git: not a git repository[^\n]*\n\Z")
+        done = self.expect(
+            1,
+            "tally",
+            "coverage",
+            "--build",
+            "build",
+            "--diff=HEAD",
+            GIT_CEILING_DIRECTORIES=str(self.home),
+        )
+        self.assertRegex(
+            done.stderr, r"\Atally: --diff: .*/project: git: not a git repository[^\n]*\n\Z"
+        )
 
     def test_no_compiler(self) -> None:
         shutil.rmtree(self.project)
         write_project(self.project, {"meson.build": "project('empty')\n"})
         self.must("meson", "setup", "build")
-        self.refused(2, "this build has no option b_coverage: none of its compilers supports it",
-                     "tally-meson", "test", "-C", "build")
+        self.refused(
+            2,
+            "this build has no option b_coverage: none of its compilers supports it",
+            "tally-meson",
+            "test",
+            "-C",
+            "build",
+        )
 
     def test_a_test_that_deletes_its_counters(self) -> None:
         with open(self.project / "meson.build", "a", encoding="utf-8") as file:
-            file.write("test('deletes', find_program('sh'), "
-                       "args: ['-c', 'find . -name \"*.gcda\" -delete'], priority: -1, "
-                       "is_parallel: false)\n")
+            file.write(
+                "test('deletes', find_program('sh'), "
+                "args: ['-c', 'find . -name \"*.gcda\" -delete'], priority: -1, "
+                "is_parallel: false)\n"
+            )
         self.must("meson", "setup", "build", "-Db_coverage=true")
         done = self.expect(4, "tally-meson", "test", "-C", "build", "one", "two", "deletes")
         self.assertIn("nothing was counted", done.stderr)

@@ -68,11 +68,18 @@ class Sites:
         self.addCleanup(config.write_text, text, encoding="utf-8")
         config.write_text(text.replace("= true", "= false"), encoding="utf-8")
         if self.script != "/usr/bin/meson":  # this one needs the system's packages
-            self.refused(2, r".* does not read the user site directory: leave out --user",
-                         "tally-meson", "enable", "--user")
+            self.refused(
+                2,
+                r".* does not read the user site directory: leave out --user",
+                "tally-meson",
+                "enable",
+                "--user",
+            )
         config.write_text(text, encoding="utf-8")
-        self.assertIn(f"Enabled in {self.home}/.local/lib/", self.expect(
-            0, "tally-meson", "enable", "--user").stdout)
+        self.assertIn(
+            f"Enabled in {self.home}/.local/lib/",
+            self.expect(0, "tally-meson", "enable", "--user").stdout,
+        )
         self.expect(0, "tally-meson", "disable")
         self.assertEqual(sorted(self.home.rglob("*.pth")), before)
         self.assertFalse((self.home / ".local").exists())
@@ -84,12 +91,15 @@ class Sites:
         self.assertIn("`tally-meson test` works without a hook", done.stdout)
         self.must("tally-meson", "enable")
         done = self.expect(0, "tally-meson", "doctor")
-        for pattern in (rf"^meson +{self.venv}/bin/meson \(1\.\d+\.\d+\)$",
-                        rf"^python +{self.venv}/bin/python3 \(3\.\d+\.\d+\)$",
-                        rf"^site +{self.site}$",
-                        rf"^hook +{self.site}/tally_meson_boot.py, which loads ",
-                        r"^meson test +supported by the hook$",
-                        r"^collector +/.*tally \(\d+\.\d+\.\d+\)$", r"^its gcov +/.*gcov .*\d"):
+        for pattern in (
+            rf"^meson +{self.venv}/bin/meson \(1\.\d+\.\d+\)$",
+            rf"^python +{self.venv}/bin/python3 \(3\.\d+\.\d+\)$",
+            rf"^site +{self.site}$",
+            rf"^hook +{self.site}/tally_meson_boot.py, which loads ",
+            r"^meson test +supported by the hook$",
+            r"^collector +/.*tally \(\d+\.\d+\.\d+\)$",
+            r"^its gcov +/.*gcov .*\d",
+        ):
             self.assertRegex(done.stdout, "(?m)" + pattern)
         self.assertNotRegex(done.stdout, "(?m)^problem")
 
@@ -103,8 +113,9 @@ class Sites:
         done = self.expect(1, "tally-meson", "doctor", PATH=path)
         self.assertRegex(done.stdout, rf"(?m)^meson +{other}/bin/meson")
         if self.script == "/usr/bin/meson":  # for the other Meson, both are links to one file
-            self.assertRegex(done.stdout,
-                             rf"(?m)^also on PATH +{self.venv}/bin/meson.*hook: active$")
+            self.assertRegex(
+                done.stdout, rf"(?m)^also on PATH +{self.venv}/bin/meson.*hook: active$"
+            )
         self.expect(0, "tally-meson", "enable", PATH=path)
         self.expect(0, "tally-meson", "doctor", PATH=path)
 
@@ -121,16 +132,16 @@ class Sites:
         self.assertEqual(done.returncode, 2)
         self.assertIn("unrecognized arguments: --coverage", done.stderr)
         done = self.expect(1, "tally-meson", "doctor", PATH=collector)
-        self.assertRegex(done.stdout,
-                         r"(?m)^problem .*which no longer exists: type tally-meson enable")
+        self.assertRegex(
+            done.stdout, r"(?m)^problem .*which no longer exists: type tally-meson enable"
+        )
 
     def test_what_a_start_costs(self) -> None:
         self.must("tally-meson", "enable")
         python = str(self.venv / "bin" / "python3")
         costs = []
         for _ in range(5):
-            done = self.run_in(python, "-X", "importtime", "-c", "pass",
-                               PYTHONDONTWRITEBYTECODE="")
+            done = self.run_in(python, "-X", "importtime", "-c", "pass", PYTHONDONTWRITEBYTECODE="")
             told = re.search(r"\| +(\d+) \| +tally_meson_boot$", done.stderr, re.MULTILINE)
             costs.append(int(told.group(1)))
             self.assertNotIn("tally_meson.", done.stderr)
@@ -140,14 +151,18 @@ class Sites:
 
 class Installed(MesonCase):
     """Tests the installed layout, and that it works after it is moved."""
+
     script = "/usr/bin/meson"
 
     def test_it_finds_itself_and_the_collector(self) -> None:
         self.project.mkdir()
         made = Path(os.environ["TALLY_BUILD_ROOT"])
         first, second = self.home / "first", self.home / "second"
-        shutil.copytree(MODULE, first / "share" / "tally" / "meson",
-                        ignore=shutil.ignore_patterns("__pycache__", "tally-meson", "*.in"))
+        shutil.copytree(
+            MODULE,
+            first / "share" / "tally" / "meson",
+            ignore=shutil.ignore_patterns("__pycache__", "tally-meson", "*.in"),
+        )
         shutil.copy(made / "_paths.py", first / "share" / "tally" / "meson" / "tally_meson")
         (first / "bin").mkdir()
         shutil.copy(made / "tally-meson.installed", first / "bin" / "tally-meson")
@@ -164,6 +179,7 @@ class Installed(MesonCase):
 
 class WrongPython(MesonCase):
     """Mesons that cannot have a hook, because their Python is unknown or unsuitable."""
+
     script = "/usr/bin/meson"
 
     @classmethod
@@ -181,11 +197,18 @@ class WrongPython(MesonCase):
 
     def test_no_python(self) -> None:
         path = self.with_meson("#!/bin/sh\nexec something\n")
-        self.refused(2, r"\S+/meson does not specify which Python runs it: name its site "
-                     r"directory with --site, or use tally-meson test, .*", "tally-meson", "enable",
-                     PATH=path)
-        self.assertRegex(self.expect(1, "tally-meson", "doctor", PATH=path).stdout,
-                         r"(?m)^problem .*does not specify which Python runs it$")
+        self.refused(
+            2,
+            r"\S+/meson does not specify which Python runs it: name its site "
+            r"directory with --site, or use tally-meson test, .*",
+            "tally-meson",
+            "enable",
+            PATH=path,
+        )
+        self.assertRegex(
+            self.expect(1, "tally-meson", "doctor", PATH=path).stdout,
+            r"(?m)^problem .*does not specify which Python runs it$",
+        )
 
     def test_a_python_without_site(self) -> None:
         """This Python loads no hook at all: enable reports that, and disable removes the hook."""
@@ -198,28 +221,38 @@ class WrongPython(MesonCase):
 
     def test_a_python_that_is_not_there(self) -> None:
         path = self.with_meson("#!/nowhere/python3\n")
-        self.refused(2, ".* does not specify which Python runs it.*", "tally-meson",
-                     "enable", PATH=path)
+        self.refused(
+            2, ".* does not specify which Python runs it.*", "tally-meson", "enable", PATH=path
+        )
 
     def test_the_package_managers_folders(self) -> None:
         from tally_meson import meson_on_path
+
         for site, prefix, owned in (
-                ("/usr/lib/python3/dist-packages", "/usr", True),
-                ("/usr/lib/python3/dist-packages", str(self.venv), True),
-                ("/usr/local/lib/python3.11/dist-packages", "/usr", False),
-                (str(next((self.venv / "lib").glob("python3*/site-packages"))), str(self.venv),
-                 False)):
+            ("/usr/lib/python3/dist-packages", "/usr", True),
+            ("/usr/lib/python3/dist-packages", str(self.venv), True),
+            ("/usr/local/lib/python3.11/dist-packages", "/usr", False),
+            (str(next((self.venv / "lib").glob("python3*/site-packages"))), str(self.venv), False),
+        ):
             self.assertEqual(meson_on_path.is_distributions(site, prefix), owned, (site, prefix))
-        self.refused(2, "/usr/lib/python3/dist-packages belongs to the package manager: .*",
-                     "tally-meson", "enable", "--site", "/usr/lib/python3/dist-packages")
+        self.refused(
+            2,
+            "/usr/lib/python3/dist-packages belongs to the package manager: .*",
+            "tally-meson",
+            "enable",
+            "--site",
+            "/usr/lib/python3/dist-packages",
+        )
 
     def test_mistakes(self) -> None:
-        for words, text in ((["enable", "--nonsense"], "unrecognized arguments: --nonsense"),
-                            (["enable", "--user", "--site", "x"], ".*not allowed with.*"),
-                            (["enable", "--site="], "enable: --site: expected a directory, .*"),
-                            (["doctor", "x"], "unrecognized arguments: x"),
-                            (["nonsense"], "there is no command 'nonsense': expected test, .*"),
-                            ([], "expected test, report, enable, disable or doctor")):
+        for words, text in (
+            (["enable", "--nonsense"], "unrecognized arguments: --nonsense"),
+            (["enable", "--user", "--site", "x"], ".*not allowed with.*"),
+            (["enable", "--site="], "enable: --site: expected a directory, .*"),
+            (["doctor", "x"], "unrecognized arguments: x"),
+            (["nonsense"], "there is no command 'nonsense': expected test, .*"),
+            ([], "expected test, report, enable, disable or doctor"),
+        ):
             self.refused(2, text, "tally-meson", *words)
         self.assertIn("Usage: tally-meson test", self.expect(0, "tally-meson", "--help").stdout)
 
@@ -247,6 +280,7 @@ def main():
 
 class OtherMtest(MesonCase):
     """Future versions of Meson."""
+
     script = "/usr/bin/meson"
 
     def setUp(self) -> None:
@@ -255,17 +289,26 @@ class OtherMtest(MesonCase):
         self.addCleanup(shutil.rmtree, self.project)
         self.addCleanup(shutil.rmtree, self.home / "fake")
         self.fake = self.home / "fake"
-        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(self.fake)],
-                       check=True, timeout=60)
+        subprocess.run(
+            ["/usr/bin/python3", "-m", "venv", "--without-pip", str(self.fake)],
+            check=True,
+            timeout=60,
+        )
         site = next((self.fake / "lib").glob("python3*/site-packages"))
         self.package = site / "mesonbuild"
         self.package.mkdir()
-        for name, text in (("__init__.py", ""), ("coredata.py", "version = '9.9'\n"),
-                           ("mesonmain.py", FAKE_MESON)):
+        for name, text in (
+            ("__init__.py", ""),
+            ("coredata.py", "version = '9.9'\n"),
+            ("mesonmain.py", FAKE_MESON),
+        ):
             (self.package / name).write_text(text, encoding="utf-8")
         meson = self.fake / "bin" / "meson"
-        meson.write_text(f"#!{self.fake}/bin/python3\nimport sys\nfrom mesonbuild import coredata, "
-                         "mesonmain\nsys.exit(mesonmain.main())\n", encoding="utf-8")
+        meson.write_text(
+            f"#!{self.fake}/bin/python3\nimport sys\nfrom mesonbuild import coredata, "
+            "mesonmain\nsys.exit(mesonmain.main())\n",
+            encoding="utf-8",
+        )
         meson.chmod(0o755)
         self.path = f"{self.fake}/bin:{self.environment()['PATH']}"
 
@@ -285,18 +328,31 @@ class OtherMtest(MesonCase):
 
     def test_seams_that_have_changed(self) -> None:
         for change, told in (
-                (("def run_tests(self, runners)", "def run_tests(self, runners, more)"),
-                 "TestHarness.run_tests has other parameters"),
-                (("def get_test_runner", "def make_test_runner"),
-                 "it has no TestHarness.get_test_runner"),
-                (("class TestHarness", "class Harness"), "it has no TestHarness.doit"),
-                (("def run(options)", "def run(options, more=None)"),
-                 "mtest.run has other parameters")):
+            (
+                ("def run_tests(self, runners)", "def run_tests(self, runners, more)"),
+                "TestHarness.run_tests has other parameters",
+            ),
+            (
+                ("def get_test_runner", "def make_test_runner"),
+                "it has no TestHarness.get_test_runner",
+            ),
+            (("class TestHarness", "class Harness"), "it has no TestHarness.doit"),
+            (("def run(options)", "def run(options, more=None)"), "mtest.run has other parameters"),
+        ):
             plain, hooked = self.with_mtest(change)
             self.assertEqual(plain, hooked)
-            self.refused(2, re.escape("this Meson (9.9) has a `meson test` that the hook does "
-                                      f"not support ({told}): type tally-meson test -C x"),
-                         "meson", "-C", "x", "--coverage", PATH=self.path)
+            self.refused(
+                2,
+                re.escape(
+                    "this Meson (9.9) has a `meson test` that the hook does "
+                    f"not support ({told}): type tally-meson test -C x"
+                ),
+                "meson",
+                "-C",
+                "x",
+                "--coverage",
+                PATH=self.path,
+            )
             done = self.expect(1, "tally-meson", "doctor", PATH=self.path)
             self.assertIn(told, done.stdout)
 
@@ -309,7 +365,8 @@ class OtherMtest(MesonCase):
 
     def test_flags_of_its_own(self) -> None:
         plain, hooked = self.with_mtest(
-            ("dest='wd')", "dest='wd')\n    parser.add_argument('--coverage')"))
+            ("dest='wd')", "dest='wd')\n    parser.add_argument('--coverage')")
+        )
         self.assertEqual(plain, hooked)
         done = self.expect(0, "meson", "--coverage", "x", PATH=self.path)
         self.assertIn("ran", done.stdout)
@@ -317,11 +374,21 @@ class OtherMtest(MesonCase):
     def test_another_flag_of_its_own(self) -> None:
         """--coverage is the hook's, but another --coverage flag is Meson's own."""
         plain, hooked = self.with_mtest(
-            ("dest='wd')", "dest='wd')\n    parser.add_argument('--coverage-filter')"))
+            ("dest='wd')", "dest='wd')\n    parser.add_argument('--coverage-filter')")
+        )
         self.assertEqual(plain, hooked)
-        self.refused(2, re.escape("this Meson (9.9) has flags of its own that begin with "
-                                  "--coverage: type tally-meson test"),
-                     "meson", "-C", "x", "--coverage", PATH=self.path)
+        self.refused(
+            2,
+            re.escape(
+                "this Meson (9.9) has flags of its own that begin with "
+                "--coverage: type tally-meson test"
+            ),
+            "meson",
+            "-C",
+            "x",
+            "--coverage",
+            PATH=self.path,
+        )
         done = self.expect(0, "meson", "--coverage-filter", "x", PATH=self.path)
         self.assertIn("ran", done.stdout)
 

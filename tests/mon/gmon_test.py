@@ -15,16 +15,38 @@ LIBRARY = os.environ["TALLY_MON_LIBRARY"]
 GMON_PROGRAM = os.environ["TALLY_GMON_PROGRAM"]
 PROCESS = os.environ["TALLY_MON_PROCESS"]
 EXPORTS = {
-    "profil", "moncontrol", "monstartup", "tally_mon_write", "tally_monitor", "tally_profil",
-    "tally_profil_options", "tally_profil_status", "pthread_create", "thrd_create", "execl",
-    "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve"}
+    "profil",
+    "moncontrol",
+    "monstartup",
+    "tally_mon_write",
+    "tally_monitor",
+    "tally_profil",
+    "tally_profil_options",
+    "tally_profil_status",
+    "pthread_create",
+    "thrd_create",
+    "execl",
+    "execle",
+    "execlp",
+    "execv",
+    "execve",
+    "execveat",
+    "execvp",
+    "execvpe",
+    "fexecve",
+}
 SANITIZED = os.environ.get("TALLY_SANITIZE", "none") != "none"
 
 
 def flat(executable: str, path: Path) -> dict:
     """Returns function -> (percent, seconds), as gprof prints them."""
-    done = subprocess.run(["gprof", "-b", "-p", executable, str(path)], capture_output=True,
-                          text=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+    done = subprocess.run(
+        ["gprof", "-b", "-p", executable, str(path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "LC_ALL": "C"},
+        check=False,
+    )
     if done.returncode != 0 or done.stderr:
         raise AssertionError(f"gprof: status {done.returncode}\n{done.stderr}")
     rows = re.findall(r"^ *([\d.]+) +[\d.]+ +([\d.]+) +(\w+)$", done.stdout, re.MULTILINE)
@@ -40,16 +62,24 @@ class GmonTest(unittest.TestCase):
 
     def run_in_folder(self, argv: list, **variables: str) -> subprocess.CompletedProcess:
         clean = {name: value for name, value in os.environ.items() if name != "GMON_OUT_PREFIX"}
-        return subprocess.run(argv, cwd=self.folder, env={**clean, **variables}, text=True,
-                              capture_output=True, timeout=200, check=False)
+        return subprocess.run(
+            argv,
+            cwd=self.folder,
+            env={**clean, **variables},
+            text=True,
+            capture_output=True,
+            timeout=200,
+            check=False,
+        )
 
     def preloaded(self, argv: list, **variables: str) -> subprocess.CompletedProcess:
         if SANITIZED:
             self.skipTest("a sanitizer must be loaded first")
         return self.run_in_folder(argv, LD_PRELOAD=LIBRARY, TALLY_MON="1", **variables)
 
-    def check_shares(self, argv: list, executable: str, rate: str, tolerance: float,
-                     **variables: str) -> None:
+    def check_shares(
+        self, argv: list, executable: str, rate: str, tolerance: float, **variables: str
+    ) -> None:
         """Checks for 70 to 30, and for the CPU time that the program reports. Retries once, because
         samples depend on chance."""
         for attempt in (1, 2):
@@ -63,8 +93,11 @@ class GmonTest(unittest.TestCase):
             share = rows["seventy"][1] / (rows["seventy"][1] + rows["thirty"][1])
             seconds = sum(seconds for _, seconds in rows.values())
             cpu = float(done.stdout.split()[-1])
-            print(f"{' '.join(argv)}, {rate} Hz: {100 * share:.1f} %, "
-                  f"{seconds:.2f} of {cpu:.2f} s", flush=True)
+            print(
+                f"{' '.join(argv)}, {rate} Hz: {100 * share:.1f} %, "
+                f"{seconds:.2f} of {cpu:.2f} s",
+                flush=True,
+            )
             if abs(share - 0.7) < tolerance and abs(seconds / cpu - 1) < 0.1:
                 return
         self.fail(f"{share}, {seconds} of {cpu} s")
@@ -77,17 +110,23 @@ class GmonTest(unittest.TestCase):
     def test_without_perf(self) -> None:
         """The file states the rate that the timers delivered, which may be 100 Hz. The standard
         deviation of a share is then 2.3 points."""
-        self.check_shares([program("seccomp_run"), "eperm", program("spin7030"), "4"],
-                          program("spin7030"), "1000", 0.08,
-                          GMON_OUT_PREFIX=str(self.folder / "out"))
+        self.check_shares(
+            [program("seccomp_run"), "eperm", program("spin7030"), "4"],
+            program("spin7030"),
+            "1000",
+            0.08,
+            GMON_OUT_PREFIX=str(self.folder / "out"),
+        )
 
     def test_default_rate(self) -> None:
         """At 400 ticks the standard deviation of a share is 2.3 points."""
         self.check_shares([program("spin7030"), "4"], program("spin7030"), "100", 0.08)
 
     def test_children_have_files_of_their_own(self) -> None:
-        self.preloaded(["/bin/sh", "-c", f"{program('spin7030')} 0.3; {program('spin7030')} 0.3"],
-                       GMON_OUT_PREFIX="out")
+        self.preloaded(
+            ["/bin/sh", "-c", f"{program('spin7030')} 0.3; {program('spin7030')} 0.3"],
+            GMON_OUT_PREFIX="out",
+        )
         names = sorted(path.name for path in self.folder.iterdir())
         # Files of two programs, and of the shell if it exits by exit().
         self.assertGreaterEqual(len(names), 2)
@@ -101,15 +140,17 @@ class GmonTest(unittest.TestCase):
     def test_a_file_that_cannot_be_written(self) -> None:
         done = self.preloaded([program("exit_status"), "7"], GMON_OUT_PREFIX="/nowhere/at/all")
         self.assertEqual(done.returncode, 7)
-        self.assertRegex(done.stderr,
-                         r"\Alibtally-mon: /nowhere/at/all\.\d+: No such file or directory\n\Z")
+        self.assertRegex(
+            done.stderr, r"\Alibtally-mon: /nowhere/at/all\.\d+: No such file or directory\n\Z"
+        )
 
     def test_programs_that_fork_exec_and_have_timers_of_their_own(self) -> None:
         for argv in (["forker"], ["execer"], ["own_timers"], ["threads_late"], ["calls"]):
             with self.subTest(argv=argv):
                 plain = self.run_in_folder([program(argv[0]), *argv[1:]])
-                done = self.preloaded([program(argv[0]), *argv[1:]], TALLY_MON_HZ="4000",
-                                      GMON_OUT_PREFIX="out")
+                done = self.preloaded(
+                    [program(argv[0]), *argv[1:]], TALLY_MON_HZ="4000", GMON_OUT_PREFIX="out"
+                )
                 self.assertEqual(done.returncode, plain.returncode, done.stderr)
 
     def test_monstartup_and_monitor(self) -> None:
@@ -124,14 +165,17 @@ class GmonTest(unittest.TestCase):
                     # A bin may include bytes of a neighbouring function, so that there may be a
                     # few.
                     self.assertLess(rows.get("not_counted", (0, 0))[1], 0.1, rows)
-                self.assertEqual(sorted(path.name for path in self.folder.iterdir()),
-                                 ["copy", "gmon.out"])
+                self.assertEqual(
+                    sorted(path.name for path in self.folder.iterdir()), ["copy", "gmon.out"]
+                )
 
     def test_a_buffer_that_is_gone_at_exit(self) -> None:
         """The program ends normally, with all of its output."""
         done = self.run_in_folder([GMON_PROGRAM, "gone", str(self.folder / "copy")])
-        self.assertEqual((done.returncode, done.stdout, done.stderr),
-                         (0, "not lost\n", "libtally-mon: gmon.out: Bad address\n"))
+        self.assertEqual(
+            (done.returncode, done.stdout, done.stderr),
+            (0, "not lost\n", "libtally-mon: gmon.out: Bad address\n"),
+        )
         self.assertEqual(list(self.folder.iterdir()), [])
 
     def test_counts_above_16_bits(self) -> None:
@@ -145,8 +189,13 @@ class GmonTest(unittest.TestCase):
 
 class ClockTest(unittest.TestCase):
     def clock(self, *before: str) -> str:
-        done = subprocess.run([*before, PROCESS, "print_clock"], capture_output=True, text=True,
-                              timeout=200, check=True)
+        done = subprocess.run(
+            [*before, PROCESS, "print_clock"],
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=True,
+        )
         print(done.stdout.strip(), flush=True)
         return done.stdout.split(":")[0]
 
@@ -167,18 +216,24 @@ class LibraryTest(unittest.TestCase):
 
     def test_exports(self) -> None:
         need_tools("nm")
-        names = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", LIBRARY],
-                               capture_output=True, text=True, check=True).stdout
+        names = subprocess.run(
+            ["nm", "-D", "--defined-only", "--format=posix", LIBRARY],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         found = {line.split()[0].split("@")[0] for line in names.splitlines()}
         self.assertEqual(found, EXPORTS)
 
     def test_needs_libc_alone(self) -> None:
         need_tools("readelf")
-        text = subprocess.run(["readelf", "-d", LIBRARY], capture_output=True, text=True,
-                              check=True).stdout
+        text = subprocess.run(
+            ["readelf", "-d", LIBRARY], capture_output=True, text=True, check=True
+        ).stdout
         needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
-        self.assertTrue(all(re.match(r"lib(c|pthread|dl|rt)\.so|ld-linux", name)
-                            for name in needed), needed)
+        self.assertTrue(
+            all(re.match(r"lib(c|pthread|dl|rt)\.so|ld-linux", name) for name in needed), needed
+        )
 
     def test_comes_before_libcs_profil(self) -> None:
         """The program includes only <unistd.h>. Turning on while on keeps the buffer, other than in
@@ -201,8 +256,24 @@ class LibraryTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "libtally-mon.so").symlink_to(LIBRARY)
             path = os.path.join(folder, "program")
-            subprocess.run(["cc", "-D_GNU_SOURCE", "-x", "c", "-", "-x", "none", f"-L{folder}",
-                            "-ltally-mon", "-o", path], input=code, text=True, check=True)
+            subprocess.run(
+                [
+                    "cc",
+                    "-D_GNU_SOURCE",
+                    "-x",
+                    "c",
+                    "-",
+                    "-x",
+                    "none",
+                    f"-L{folder}",
+                    "-ltally-mon",
+                    "-o",
+                    path,
+                ],
+                input=code,
+                text=True,
+                check=True,
+            )
             environment = {**os.environ, "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)}
             self.assertEqual(subprocess.run([path], env=environment, check=False).returncode, 0)
 

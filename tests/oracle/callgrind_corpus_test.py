@@ -19,8 +19,9 @@ from support.profiles import ProfileCase, by_key, run_tally
 from support.programs import SOURCE_ROOT
 from support.skips import run_unittests, skip_script
 
-CORPUS = Path(os.environ.get("TALLY_CORPUS") or
-              SOURCE_ROOT.parent / "shared" / "corpus") / "callgrind"
+CORPUS = (
+    Path(os.environ.get("TALLY_CORPUS") or SOURCE_ROOT.parent / "shared" / "corpus") / "callgrind"
+)
 
 # Errors with which the second reader, which is not lenient, rejects a file.
 UNREADABLE = {
@@ -43,8 +44,7 @@ def expected_of(path: Path) -> dict | None:
 
 
 def files() -> list[Path]:
-    return sorted(path for path in CORPUS.iterdir()
-                  if path.is_file() and path.name != "README.md")
+    return sorted(path for path in CORPUS.iterdir() if path.is_file() and path.name != "README.md")
 
 
 def sound() -> list[Path]:
@@ -78,8 +78,9 @@ class CorpusTest(ProfileCase):
         for path in sound():
             with self.subTest(path.name):
                 expected, seen = expected_of(path), self.report(str(path))
-                self.assertEqual((seen["events"], seen["totals"]),
-                                 (expected["events"], expected["totals"]))
+                self.assertEqual(
+                    (seen["events"], seen["totals"]), (expected["events"], expected["totals"])
+                )
                 self.assertEqual(by_key(seen), by_key(expected))
                 order = [row["self"][0] for row in seen["functions"]]
                 self.assertEqual(order, sorted(order, reverse=True))
@@ -113,18 +114,26 @@ class CorpusTest(ProfileCase):
                     continue
                 sums = stated.setdefault(number, [])
                 for i, word in enumerate(text.split()):
-                    sums[i:i + 1] = [int(word) + (sums[i] if i < len(sums) else 0)]
+                    sums[i : i + 1] = [int(word) + (sums[i] if i < len(sums) else 0)]
             if not stated:
                 continue
             with self.subTest(path.name):
                 report = self.report(str(path), "--by", "part")
-                self.assertEqual(self.by_part(report, len(report["events"])),
-                                 {part: sums + [0] * (len(report["events"]) - len(sums))
-                                  for part, sums in stated.items()})
+                self.assertEqual(
+                    self.by_part(report, len(report["events"])),
+                    {
+                        part: sums + [0] * (len(report["events"]) - len(sums))
+                        for part, sums in stated.items()
+                    },
+                )
                 functions = self.report(str(path))
-                self.assertEqual([sum(column) for column in
-                                  zip(*(row["self"] for row in functions["functions"]))],
-                                 functions["totals"])
+                self.assertEqual(
+                    [
+                        sum(column)
+                        for column in zip(*(row["self"] for row in functions["functions"]))
+                    ],
+                    functions["totals"],
+                )
 
     def by_part(self, report: dict, width: int) -> dict:
         sums: dict[int, list[int]] = {}
@@ -140,11 +149,13 @@ class CorpusTest(ProfileCase):
             with self.subTest(path.name):
                 once = self.rewritten(str(path), "once.callgrind")
                 before, after = self.report(str(path)), self.report(once)
-                self.assertEqual((after["events"], after["totals"]),
-                                 (before["events"], before["totals"]))
+                self.assertEqual(
+                    (after["events"], after["totals"]), (before["events"], before["totals"])
+                )
                 self.assertEqual(by_key(after), by_key(before))
-                self.assertEqual(self.report(once, "--by", "part"),
-                                 self.report(str(path), "--by", "part"))
+                self.assertEqual(
+                    self.report(once, "--by", "part"), self.report(str(path), "--by", "part")
+                )
                 twice = self.rewritten(once, "twice.callgrind")
                 with open(once, "rb") as first, open(twice, "rb") as second:
                     self.assertTrue(first.read() == second.read(), "not the same bytes")
@@ -152,8 +163,11 @@ class CorpusTest(ProfileCase):
                 found = self.tally("validate", once, status=1 if undefined else 0).stdout
                 if undefined:
                     for line in found.splitlines():
-                        self.assertRegex(line, r": error: (object|file|function) id \(\d+\) is "
-                                         r"not defined( \(\d+ times\))?$")
+                        self.assertRegex(
+                            line,
+                            r": error: (object|file|function) id \(\d+\) is "
+                            r"not defined( \(\d+ times\))?$",
+                        )
                 else:
                     self.assertEqual(found, "")
 
@@ -162,8 +176,9 @@ class CorpusTest(ProfileCase):
             if path.suffix == ".zst" or stem(path) in UNDEFINED:  # long, or without names
                 continue
             with self.subTest(path.name):
-                full = self.rewritten(str(path), "full.callgrind", "--full-names",
-                                      "--full-positions")
+                full = self.rewritten(
+                    str(path), "full.callgrind", "--full-names", "--full-positions"
+                )
                 self.assertEqual(by_key(self.report(full)), by_key(self.report(str(path))))
                 with open(full, "rb") as file:
                     short = re.search(rb"(?m)^(c?fn|fl|fi|c?ob)=\(\d.*|^[-+*].*", file.read())
@@ -200,25 +215,33 @@ class CorpusTest(ProfileCase):
         report = self.report(str(path))
         self.assertEqual(rows.totals(), tuple(report["totals"]))
         # JSON replaces bytes that are not UTF-8.
-        shown = {tuple(text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-                       for text in (each.name, each.file, each.object)): each
-                 for each in rows.functions()}
+        shown = {
+            tuple(
+                text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+                for text in (each.name, each.file, each.object)
+            ): each
+            for each in rows.functions()
+        }
         self.assertEqual(set(by_key(report)), set(shown))
         own, calls = rows.self_by_function(), {}
         for (_, callee), arc in rows.arcs_by_function().items():
             calls[callee] = calls.get(callee, 0) + arc.calls
         zero = (0,) * len(rows.events)
         for key, (self_costs, _, count) in by_key(report).items():
-            self.assertEqual((tuple(self_costs), count),
-                             (own.get(shown[key], zero), calls.get(shown[key], 0)), key)
+            self.assertEqual(
+                (tuple(self_costs), count),
+                (own.get(shown[key], zero), calls.get(shown[key], 0)),
+                key,
+            )
         # Compare row by row with the file that Tally writes.
         with open(self.rewritten(str(path), "rows.callgrind"), "rb") as file:
             again = second_reader(file.read())
         self.assertEqual(again.events, rows.events)
         for seen, wanted in ((again.self_costs, rows.self_costs), (again.arcs, rows.arcs)):
             # Not assertEqual, which would print all of a million rows if one differs.
-            wrong = [key for key in {**seen, **wanted}
-                     if seen.get(key, zero) != wanted.get(key, zero)]
+            wrong = [
+                key for key in {**seen, **wanted} if seen.get(key, zero) != wanted.get(key, zero)
+            ]
             self.assertEqual(wrong[:3], [])
 
 

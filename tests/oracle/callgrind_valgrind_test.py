@@ -33,10 +33,22 @@ def annotate(path: str, *, inclusive: bool = False) -> tuple[Annotation, str]:
     """Returns the table of callgrind_annotate, and its standard error."""
     with tempfile.TemporaryDirectory() as elsewhere:  # no sources: names are not shortened
         done = subprocess.run(
-            ["callgrind_annotate", f"--inclusive={'yes' if inclusive else 'no'}", "--threshold=100",
-             "--auto=no", "--show-percs=no", os.path.abspath(path)], cwd=elsewhere,
-            capture_output=True, text=True, errors="surrogateescape",
-            env={**os.environ, "LC_ALL": "C"}, timeout=120, check=True)
+            [
+                "callgrind_annotate",
+                f"--inclusive={'yes' if inclusive else 'no'}",
+                "--threshold=100",
+                "--auto=no",
+                "--show-percs=no",
+                os.path.abspath(path),
+            ],
+            cwd=elsewhere,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            env={**os.environ, "LC_ALL": "C"},
+            timeout=120,
+            check=True,
+        )
     return parse_annotation(done.stdout), re.sub(r"line \d+", "line N", done.stderr)
 
 
@@ -77,9 +89,19 @@ class ValgrindTest(ProfileCase):
         options, threads = RUNS[name]
         out = os.path.join(cls.folder_of_runs, f"{name}.callgrind")
         done = subprocess.run(
-            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *options,
-             program("calls"), *(["thread"] if threads else [])],
-            capture_output=True, text=True, timeout=120, check=False)
+            [
+                "valgrind",
+                "--tool=callgrind",
+                f"--callgrind-out-file={out}",
+                *options,
+                program("calls"),
+                *(["thread"] if threads else []),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
         if done.returncode != 0:
             raise AssertionError(f"{name}: status {done.returncode}\n{done.stderr}")
         return sorted(glob.glob(out + ("-*" if threads else "")))
@@ -102,8 +124,11 @@ class ValgrindTest(ProfileCase):
         base = self.files("separate_threads")[0].removesuffix("-01")
         self.assertEqual(os.path.getsize(base), 0)
         done = self.tally("report", base, status=4)
-        self.assertEqual(done.stderr, f"tally: {base}: is empty; the threads are in separate "
-                         f"files: {os.path.basename(base)}-01, …\n")
+        self.assertEqual(
+            done.stderr,
+            f"tally: {base}: is empty; the threads are in separate "
+            f"files: {os.path.basename(base)}-01, …\n",
+        )
 
     def test_equals_annotate(self) -> None:
         for name, path in self.each_file():
@@ -116,7 +141,9 @@ class ValgrindTest(ProfileCase):
         events, totals = tuple(report["events"]), tuple(report["totals"])
         self.assertEqual((rows.events, rows.totals()), (events, totals))
         self.assertEqual(totals, tuple(map(sum, zip(*rows.stated_totals))))
-        self.assertEqual(totals, tuple(map(sum, zip(*(row["self"] for row in report["functions"])))))
+        self.assertEqual(
+            totals, tuple(map(sum, zip(*(row["self"] for row in report["functions"]))))
+        )
         self.assertGreater(len(rows.stated_totals), 1 if several_parts else 0)
 
         plain, errors = annotate(path)
@@ -130,8 +157,9 @@ class ValgrindTest(ProfileCase):
             key = row["file"], row["function"]
             own[key] = tuple(map(sum, zip(own.get(key, (0,) * len(events)), row["self"])))
         own = {key: cost for key, cost in own.items() if any(cost)}
-        self.assertEqual(own, {key: cost for key, cost in rows.annotate_self().items()
-                               if any(cost)})
+        self.assertEqual(
+            own, {key: cost for key, cost in rows.annotate_self().items() if any(cost)}
+        )
         # Valgrind writes a call that continues from one part into the next with calls=0, and
         # callgrind_annotate counts the cost of such a call as self cost.
         if several_parts:
@@ -187,8 +215,10 @@ class ValgrindTest(ProfileCase):
         files = self.files("separate_threads")
         self.tally("merge", *files, "-o", out)
         reports = [self.report(path) for path in files]
-        self.assertEqual(self.report(out)["totals"],
-                         [sum(each) for each in zip(*(report["totals"] for report in reports))])
+        self.assertEqual(
+            self.report(out)["totals"],
+            [sum(each) for each in zip(*(report["totals"] for report in reports))],
+        )
         self.assertEqual(self.tally("validate", out).stdout, "")
 
 

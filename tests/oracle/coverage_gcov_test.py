@@ -32,16 +32,19 @@ def summed_by_gcov(folder: Path) -> dict:
     """Returns {source: ({line: count}, {(line, name): count}, {line: [count of each branch]})}."""
     files: dict = {}
     for data in sorted(folder.rglob("*.gcda")):
-        text = run(["gcov", "--json-format", "--stdout", "--branch-probabilities", str(data)],
-                   folder).stdout
+        text = run(
+            ["gcov", "--json-format", "--stdout", "--branch-probabilities", str(data)], folder
+        ).stdout
         for document in map(json.loads, text.splitlines()):
             for file in document["files"]:
                 path = os.path.realpath(
-                    os.path.join(document["current_working_directory"], file["file"]))
+                    os.path.join(document["current_working_directory"], file["file"])
+                )
                 if not path.startswith(str(folder) + "/"):
                     continue
                 lines, functions, branches = files.setdefault(
-                    path, (collections.Counter(), collections.Counter(), {}))
+                    path, (collections.Counter(), collections.Counter(), {})
+                )
                 instances = collections.defaultdict(list)
                 for line in file["lines"]:
                     number = line["line_number"]
@@ -98,8 +101,17 @@ class CoverageTest(unittest.TestCase):
         return run([command_line(), "coverage", *words], self.folder, status)
 
     def compare(self, *words: str) -> None:
-        ours = of_tracefile(self.coverage("--throw-branches", "--no-markers", "--filter",
-                                          "^[^/]", "--report", "lcov:-", *words).stdout)
+        ours = of_tracefile(
+            self.coverage(
+                "--throw-branches",
+                "--no-markers",
+                "--filter",
+                "^[^/]",
+                "--report",
+                "lcov:-",
+                *words,
+            ).stdout
+        )
         theirs = summed_by_gcov(self.folder)
         self.assertEqual(sorted(ours), sorted(theirs))
         for path, (lines, functions, branches) in theirs.items():
@@ -114,8 +126,19 @@ class CoverageTest(unittest.TestCase):
                 name = source.split(".")[0] + options[0]
                 folder = self.folder / "build" / name
                 folder.mkdir(parents=True)
-                run(["g++", "-std=c++20", "--coverage", *options, "-c",
-                     f"../../src/{source}", "-o", "x.o"], folder)
+                run(
+                    [
+                        "g++",
+                        "-std=c++20",
+                        "--coverage",
+                        *options,
+                        "-c",
+                        f"../../src/{source}",
+                        "-o",
+                        "x.o",
+                    ],
+                    folder,
+                )
                 run(["g++", "--coverage", "-pthread", "x.o", "-o", "x"], folder)
                 run([str(folder / "x")], folder, None)
         self.compare()
@@ -128,8 +151,10 @@ class CoverageTest(unittest.TestCase):
         folder.mkdir()
         (folder / "shared.h").write_text(SHARED, encoding="utf-8")
         for i in range(40):
-            (folder / f"u{i}.c").write_text(f"#include \"shared.h\"\nint u{i}(int x) {{\n"
-                                            f"  return shared(x) + {i};\n}}\n", encoding="utf-8")
+            (folder / f"u{i}.c").write_text(
+                f'#include "shared.h"\nint u{i}(int x) {{\n' f"  return shared(x) + {i};\n}}\n",
+                encoding="utf-8",
+            )
         run(["gcc", "--coverage", "-O0", "-c", *(f"u{i}.c" for i in range(40))], folder)
         for i in range(0, 40, 7):
             path = folder / f"u{i}.gcno"
@@ -139,10 +164,23 @@ class CoverageTest(unittest.TestCase):
         outputs = set()
         for threads in (1, 2, 7, 32):
             for _ in range(3):
-                done = self.coverage("-j", str(threads), "--verbose", "--filter", "moved",
-                                     "--report", "lcov:all.info", status=4)
-                outputs.add((done.stdout, done.stderr,
-                             (self.folder / "all.info").read_text(encoding="utf-8")))
+                done = self.coverage(
+                    "-j",
+                    str(threads),
+                    "--verbose",
+                    "--filter",
+                    "moved",
+                    "--report",
+                    "lcov:all.info",
+                    status=4,
+                )
+                outputs.add(
+                    (
+                        done.stdout,
+                        done.stderr,
+                        (self.folder / "all.info").read_text(encoding="utf-8"),
+                    )
+                )
         self.assertEqual(len(outputs), 1)
         self.assertIn("LCOV_EXCL_STOP without a START", outputs.pop()[1])
 

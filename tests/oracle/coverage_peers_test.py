@@ -60,11 +60,19 @@ LCOV_BRANCHES = ("--rc", "lcov_branch_coverage=1")
 
 
 def run(words: list[str], folder: Path) -> str:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=120, check=False)
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
     if done.returncode != 0:
-        raise AssertionError(f"{words}: status {done.returncode}\n{done.stdout[-1000:]}\n"
-                             f"{done.stderr[-2000:]}")
+        raise AssertionError(
+            f"{words}: status {done.returncode}\n{done.stdout[-1000:]}\n" f"{done.stderr[-2000:]}"
+        )
     return done.stdout + done.stderr
 
 
@@ -75,8 +83,10 @@ def tally(folder: Path, *words: str) -> str:
 def numbers_of_lcov(folder: Path, file: str) -> dict[str, tuple[int, int]]:
     """Returns the numbers of `lcov --summary`: for each kind (executed, total)."""
     text = run(["lcov", "--summary", file, *LCOV_BRANCHES], folder)
-    return {kind: (int(ran), int(all_)) for kind, ran, all_ in
-            re.findall(r"^ *(\w+)\.+: .*\((\d+) of (\d+) ", text, re.MULTILINE)}
+    return {
+        kind: (int(ran), int(all_))
+        for kind, ran, all_ in re.findall(r"^ *(\w+)\.+: .*\((\d+) of (\d+) ", text, re.MULTILINE)
+    }
 
 
 def numbers_of_file(path: Path) -> dict[str, tuple[int, int]]:
@@ -91,27 +101,37 @@ def numbers_of_file(path: Path) -> dict[str, tuple[int, int]]:
         elif key == "BRDA":
             taken = value.split(",")[3]
             rows["branches"].append(0 if taken == "-" else int(taken))
-    return {kind: (sum(count > 0 for count in counts), len(counts))
-            for kind, counts in rows.items()}
+    return {
+        kind: (sum(count > 0 for count in counts), len(counts)) for kind, counts in rows.items()
+    }
 
 
 def numbers_of_genhtml(text: str) -> dict[str, tuple[int, int]]:
-    return {kind: (int(ran), int(all_)) for kind, ran, all_ in
-            re.findall(r"^ *(\w+)\.+: .*\((\d+) of (\d+) ", text, re.MULTILINE)}
+    return {
+        kind: (int(ran), int(all_))
+        for kind, ran, all_ in re.findall(r"^ *(\w+)\.+: .*\((\d+) of (\d+) ", text, re.MULTILINE)
+    }
 
 
 def numbers_of_gcovr(folder: Path, *words: str) -> dict[str, tuple[int, int]]:
     text = run(["gcovr", "-r", ".", "--filter", ".*", "-s", *words], folder)
-    return {kind: (int(ran), int(all_)) for kind, ran, all_ in
-            re.findall(r"^(\w+): [\d.]+% \((\d+) out of (\d+)\)", text, re.MULTILINE)}
+    return {
+        kind: (int(ran), int(all_))
+        for kind, ran, all_ in re.findall(
+            r"^(\w+): [\d.]+% \((\d+) out of (\d+)\)", text, re.MULTILINE
+        )
+    }
 
 
 def counted(path: Path) -> dict:
     """Returns gcovr's tracefile without the lines that gcovr does not count."""
     document = json.loads(path.read_text())
     for file in document["files"]:
-        file["lines"] = [line for line in file["lines"]
-                         if not line.get("gcovr/noncode") and not line.get("gcovr/excluded")]
+        file["lines"] = [
+            line
+            for line in file["lines"]
+            if not line.get("gcovr/noncode") and not line.get("gcovr/excluded")
+        ]
     return document
 
 
@@ -131,8 +151,10 @@ class Program(unittest.TestCase):
 
     def capture_by_lcov(self) -> str:
         need_tools("lcov")
-        run(["lcov", "-q", "-c", "-d", ".", "-o", "theirs.info", "-t", "first", *LCOV_BRANCHES],
-            self.folder)
+        run(
+            ["lcov", "-q", "-c", "-d", ".", "-o", "theirs.info", "-t", "first", *LCOV_BRANCHES],
+            self.folder,
+        )
         return "theirs.info"
 
     def capture_by_gcovr(self) -> tuple[str, str]:
@@ -153,26 +175,41 @@ class Program(unittest.TestCase):
         self.assertEqual(numbers_of_file(self.folder / "ours.info"), expected)
         # Rewriting it changes nothing.
         tally(self.folder, "rewrite", "ours.info", "-o", "again.info")
-        self.assertEqual((self.folder / "again.info").read_bytes(),
-                         (self.folder / "ours.info").read_bytes())
+        self.assertEqual(
+            (self.folder / "again.info").read_bytes(), (self.folder / "ours.info").read_bytes()
+        )
 
     def test_lcov_adds_ours_and_theirs(self) -> None:
         theirs = self.capture_by_lcov()
         tally(self.folder, "convert", theirs, "-o", "ours.info")
-        run(["lcov", "-q", "-a", theirs, "-a", "ours.info", "-o", "sum.info", *LCOV_BRANCHES],
-            self.folder)
+        run(
+            ["lcov", "-q", "-a", theirs, "-a", "ours.info", "-o", "sum.info", *LCOV_BRANCHES],
+            self.folder,
+        )
         tally(self.folder, "merge", theirs, "ours.info", "-o", "our_sum.info")
         tally(self.folder, "convert", "sum.info", "-o", "their_sum.info")
-        self.assertEqual((self.folder / "our_sum.info").read_text(),
-                         (self.folder / "their_sum.info").read_text())
+        self.assertEqual(
+            (self.folder / "our_sum.info").read_text(), (self.folder / "their_sum.info").read_text()
+        )
 
     def test_genhtml_finds_the_sources(self) -> None:
         need_tools("genhtml")
         theirs = self.capture_by_lcov()
         tally(self.folder, "convert", theirs, "-o", "ours.info")
         # Leave out the compiler's own headers, whose sources may not be installed.
-        run(["lcov", "-q", "-e", "ours.info", str(self.folder / "*"), "-o", "some.info",
-             *LCOV_BRANCHES], self.folder)
+        run(
+            [
+                "lcov",
+                "-q",
+                "-e",
+                "ours.info",
+                str(self.folder / "*"),
+                "-o",
+                "some.info",
+                *LCOV_BRANCHES,
+            ],
+            self.folder,
+        )
         tally(self.folder, "rewrite", "some.info", "-o", "ours.info")
         text = run(["genhtml", "--branch-coverage", "ours.info", "-o", "html"], self.folder)
         self.assertEqual(numbers_of_genhtml(text), numbers_of_lcov(self.folder, "ours.info"))
@@ -187,8 +224,10 @@ class Program(unittest.TestCase):
         self.assertEqual(numbers_of_gcovr(self.folder, "-a", "ours.gcovr.json"), expected)
         # Compare both as gcovr writes them, without the lines that it does not count.
         for name in ("theirs", "ours"):
-            run(["gcovr", "-r", ".", "-a", f"{name}.gcovr.json", "--json", f"{name}.json"],
-                self.folder)
+            run(
+                ["gcovr", "-r", ".", "-a", f"{name}.gcovr.json", "--json", f"{name}.json"],
+                self.folder,
+            )
         self.assertEqual(counted(self.folder / "ours.json"), counted(self.folder / "theirs.json"))
         table = run(["gcovr", "-r", ".", "-a", "ours.gcovr.json", "--txt"], self.folder)
         self.assertRegex(table, r"program\.cpp +\d+ +\d+ +\d+%")
@@ -196,20 +235,26 @@ class Program(unittest.TestCase):
     def test_gcovr_reads_what_lcov_wrote(self) -> None:
         _, version = self.capture_by_gcovr()
         theirs = self.capture_by_lcov()
-        tally(self.folder, "convert", theirs, "-o", "from_lcov.gcovr.json", "--gcovr-version",
-              version)
-        self.assertEqual(numbers_of_gcovr(self.folder, "-a", "from_lcov.gcovr.json"),
-                         numbers_of_lcov(self.folder, theirs))
+        tally(
+            self.folder, "convert", theirs, "-o", "from_lcov.gcovr.json", "--gcovr-version", version
+        )
+        self.assertEqual(
+            numbers_of_gcovr(self.folder, "-a", "from_lcov.gcovr.json"),
+            numbers_of_lcov(self.folder, theirs),
+        )
         # Convert it back.
         tally(self.folder, "convert", "from_lcov.gcovr.json", "-o", "back.info")
-        self.assertEqual(numbers_of_lcov(self.folder, "back.info"),
-                         numbers_of_lcov(self.folder, theirs))
+        self.assertEqual(
+            numbers_of_lcov(self.folder, "back.info"), numbers_of_lcov(self.folder, theirs)
+        )
 
     def test_gcovr_opens_its_pages(self) -> None:
         theirs, version = self.capture_by_gcovr()
         tally(self.folder, "convert", theirs, "-o", "ours.gcovr.json", "--gcovr-version", version)
-        run(["gcovr", "-r", ".", "-a", "ours.gcovr.json", "--html-details", "page.html"],
-            self.folder)
+        run(
+            ["gcovr", "-r", ".", "-a", "ours.gcovr.json", "--html-details", "page.html"],
+            self.folder,
+        )
         self.assertTrue((self.folder / "page.html").exists())
 
 

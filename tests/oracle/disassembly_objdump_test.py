@@ -16,8 +16,9 @@ from support.skips import need_perf, need_tools, run_unittests
 
 
 def tally(*words: str) -> str:
-    done = subprocess.run([command_line(), *words], capture_output=True, text=True, timeout=120,
-                          check=False)
+    done = subprocess.run(
+        [command_line(), *words], capture_output=True, text=True, timeout=120, check=False
+    )
     if done.returncode and "without a disassembler" in done.stderr:
         raise unittest.SkipTest(done.stderr.strip())
     if done.returncode:
@@ -26,8 +27,9 @@ def tally(*words: str) -> str:
 
 
 def objdump_addresses(path: str) -> list[int]:
-    listing = subprocess.run(["objdump", "-d", "-w", path], capture_output=True, text=True,
-                             timeout=120, check=True).stdout
+    listing = subprocess.run(
+        ["objdump", "-d", "-w", path], capture_output=True, text=True, timeout=120, check=True
+    ).stdout
     return [int(match, 16) for match in re.findall(r"(?m)^ +([0-9a-f]+):\t", listing)]
 
 
@@ -67,8 +69,9 @@ class ObjdumpTest(unittest.TestCase):
                     instructions = found["instructions"]
                     self.assertEqual(sum(each["self"] for each in instructions), found["self"])
                     self.assertEqual((found["own"], found["unplaced"]), (row["self"][0], 0))
-                    self.assertLessEqual(max(each["inclusive"] for each in instructions),
-                                         row["inclusive"][0])
+                    self.assertLessEqual(
+                        max(each["inclusive"] for each in instructions), row["inclusive"][0]
+                    )
                     ours = [each["address"] for each in instructions]
                     self.assertEqual(ours, sorted(set(ours)))
                     self.assertEqual(set(ours) - set(addresses), set())
@@ -77,17 +80,23 @@ class ObjdumpTest(unittest.TestCase):
 
     def test_a_split_function_shows_all_its_ranges(self) -> None:
         path = program("inlines")
-        symbols = subprocess.run(["nm", "-S", "-C", path], capture_output=True, text=True,
-                                 timeout=60, check=True).stdout
-        ranges = [(int(low, 16), int(low, 16) + int(size, 16)) for low, size in
-                  re.findall(r"(?m)^(\w+) (\w+) t inlines::.*split_hot_cold\(.*$", symbols)]
+        symbols = subprocess.run(
+            ["nm", "-S", "-C", path], capture_output=True, text=True, timeout=60, check=True
+        ).stdout
+        ranges = [
+            (int(low, 16), int(low, 16) + int(size, 16))
+            for low, size in re.findall(
+                r"(?m)^(\w+) (\w+) t inlines::.*split_hot_cold\(.*$", symbols
+            )
+        ]
         if len(ranges) < 2:
             self.skipTest("this compiler does not split the function")
         profile = self.recorded(path, "1")
         (found,) = self.code(profile, "split_hot_cold")["objects"]
         ours = {each["address"] for each in found["instructions"]}
-        theirs = {at for at in objdump_addresses(path)
-                  if any(low <= at < high for low, high in ranges)}
+        theirs = {
+            at for at in objdump_addresses(path) if any(low <= at < high for low, high in ranges)
+        }
         self.assertEqual(ours, theirs)
 
     def test_costs_with_addresses_and_profiles_without(self) -> None:
@@ -100,14 +109,28 @@ class ObjdumpTest(unittest.TestCase):
             row = next(row for row in self.rows(each) if row["name"] == "seventy")
             self.assertEqual(found["own"], row["self"][0])
         for flavor, registers in (("att", True), ("intel", False)):
-            shown = json.loads(tally("annotate", profile, "seventy", "--asm", "--json",
-                                     "--disassembly-flavor", flavor))
+            shown = json.loads(
+                tally(
+                    "annotate",
+                    profile,
+                    "seventy",
+                    "--asm",
+                    "--json",
+                    "--disassembly-flavor",
+                    flavor,
+                )
+            )
             (found,) = shown["objects"]
             self.assertEqual(any("%r" in each["text"] for each in found["instructions"]), registers)
         folded = os.path.join(self.folder, "x.folded")
         tally("convert", profile, "-o", folded)
-        done = subprocess.run([command_line(), "annotate", folded, "seventy", "--asm"],
-                              capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [command_line(), "annotate", folded, "seventy", "--asm"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"^tally: seventy: has no addresses, .*\n$")
 

@@ -13,8 +13,13 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.gcov_counts import (branches_of_json, branches_of_text, by_plain_names,
-                                 counts_of_json, counts_of_text)
+from support.gcov_counts import (
+    branches_of_json,
+    branches_of_text,
+    by_plain_names,
+    counts_of_json,
+    counts_of_text,
+)
 from support.gcov_programs import SOURCES, compile_and_run, run
 from support.programs import command_line
 from support.skips import missing_tool, need_tools, run_unittests, skip_script
@@ -45,8 +50,9 @@ def function_records(data: bytes) -> list[tuple[int, int, int]]:
             break
         behind = at + 8 + max(length, 0)
         if tag == 0x01000000 and length:
-            found.append((at, behind, behind + 8 + max(struct.unpack_from("<Ii", data, behind)[1],
-                                                       0)))
+            found.append(
+                (at, behind, behind + 8 + max(struct.unpack_from("<Ii", data, behind)[1], 0))
+            )
         at = behind
     return found
 
@@ -84,8 +90,9 @@ class CompilerTest(unittest.TestCase):
         seen = documents(tally(folder, *words).stdout)
         wanted = gcov(folder, *words)
         for s, w in zip(seen, wanted):
-            self.assertEqual([file["file"] for file in s["files"]],
-                             [file["file"] for file in w["files"]])
+            self.assertEqual(
+                [file["file"] for file in s["files"]], [file["file"] for file in w["files"]]
+            )
             for of_s, of_w in zip(s["files"], w["files"]):
                 for rows in ("functions", "lines"):
                     wrong = [(a, b) for a, b in zip(of_s[rows], of_w[rows]) if a != b]
@@ -106,12 +113,22 @@ class CompilerTest(unittest.TestCase):
                         with self.subTest(source=source, options=options, branches=branches):
                             ran = self.compare(folder, *branches, "x.gcda")
                             none = self.compare(not_run, *branches, "x.gcno")
-                            self.assertTrue(any(line["count"] for document in ran
-                                                for file in document["files"]
-                                                for line in file["lines"]))
-                            self.assertFalse(any(line["count"] for document in none
-                                                 for file in document["files"]
-                                                 for line in file["lines"]))
+                            self.assertTrue(
+                                any(
+                                    line["count"]
+                                    for document in ran
+                                    for file in document["files"]
+                                    for line in file["lines"]
+                                )
+                            )
+                            self.assertFalse(
+                                any(
+                                    line["count"]
+                                    for document in none
+                                    for file in document["files"]
+                                    for line in file["lines"]
+                                )
+                            )
 
     def test_several_files(self) -> None:
         """There is a document for each file, in the order of the command line. A file that is named
@@ -131,15 +148,20 @@ class CompilerTest(unittest.TestCase):
             folder = Path(name) / "copy"
             shutil.copytree(SOURCES, folder)
             for stem in ("a", "b"):
-                run(["g++", "--coverage", "-O0", "-c", f"shared_{stem}.cpp", "-o", f"{stem}.o"],
-                    folder)
+                run(
+                    ["g++", "--coverage", "-O0", "-c", f"shared_{stem}.cpp", "-o", f"{stem}.o"],
+                    folder,
+                )
             run(["g++", "--coverage", "a.o", "b.o", "-o", "x"], folder)
             run([str(folder / "x")], folder, status=None)
             both = self.compare(folder, "-b", "a.gcda", "b.gcda")
             self.assertEqual([each["data_file"] for each in both], ["a.gcda", "b.gcda"])
             for document in both:
-                counts = {f["demangled_name"]: f["execution_count"] for file in document["files"]
-                          for f in file["functions"]}
+                counts = {
+                    f["demangled_name"]: f["execution_count"]
+                    for file in document["files"]
+                    for f in file["functions"]
+                }
                 shared = counts["int in_one_line<3>(int)"]
                 self.assertEqual(shared, 2 if document is both[0] else 0)
 
@@ -151,8 +173,14 @@ class CompilerTest(unittest.TestCase):
             before = documents(tally(folder, "x.gcda").stdout)
             run([str(folder / "x"), "1", "2", "3"], folder, status=None)
             after = self.compare(folder, "-b", "x.gcda")
-            counts = [{(f["name"]): f["execution_count"] for file in each[0]["files"]
-                       for f in file["functions"]} for each in (before, after)]
+            counts = [
+                {
+                    (f["name"]): f["execution_count"]
+                    for file in each[0]["files"]
+                    for f in file["functions"]
+                }
+                for each in (before, after)
+            ]
             self.assertEqual(counts[1]["main"], 2 * counts[0]["main"])
 
     def test_counters_of_another_compilation(self) -> None:
@@ -162,15 +190,18 @@ class CompilerTest(unittest.TestCase):
             compile_and_run(folder, "jumps.c", ["-O0"])
             kept = (folder / "x.gcda").read_bytes()
             source = folder / "jumps.c"
-            source.write_text(source.read_text(encoding="utf-8") +
-                              "int added(int n) { return n ? 1 : 2; }\n", encoding="utf-8")
+            source.write_text(
+                source.read_text(encoding="utf-8") + "int added(int n) { return n ? 1 : 2; }\n",
+                encoding="utf-8",
+            )
             run(["gcc", "--coverage", "-O0", "-c", "jumps.c", "-o", "x.o"], folder)
             (folder / "x.gcda").write_bytes(kept)
             done = tally(folder, "-b", "x.gcda", status=1)
             self.assertRegex(done.stderr, r"^x\.gcda: warning: the stamp differs[^\n]*\n$")
             self.assertEqual(documents(done.stdout), gcov(folder, "-b", "x.gcda"))
-            functions = [f for file in documents(done.stdout)[0]["files"]
-                         for f in file["functions"]]
+            functions = [
+                f for file in documents(done.stdout)[0]["files"] for f in file["functions"]
+            ]
             self.assertIn("added", [f["name"] for f in functions])
             self.assertEqual({f["execution_count"] for f in functions}, {0})
 
@@ -183,21 +214,25 @@ class CompilerTest(unittest.TestCase):
             folder = Path(name) / "copy"
             shutil.copytree(built, folder, symlinks=True)
             for at, counters, end in function_records(whole):
-                head, tag = struct.pack("<II", 0x01000000, 0), whole[counters:counters + 4]
+                head, tag = struct.pack("<II", 0x01000000, 0), whole[counters : counters + 4]
                 flipped = bytes([whole[at + 8] ^ 1])
                 for what, data in {
-                        "ident": whole[:at + 8] + flipped + whole[at + 9:],
-                        "lines": whole[:at + 12] + b"\1\2\3\4" + whole[at + 16:],
-                        "graph": whole[:at + 16] + b"\1\2\3\4" + whole[at + 20:],
-                        "number": whole[:counters] + tag + struct.pack("<i", -800) + whole[end:],
-                        "empty": whole[:at] + head + whole[end:],
-                        "gone": whole[:at] + whole[end:]}.items():
+                    "ident": whole[: at + 8] + flipped + whole[at + 9 :],
+                    "lines": whole[: at + 12] + b"\1\2\3\4" + whole[at + 16 :],
+                    "graph": whole[: at + 16] + b"\1\2\3\4" + whole[at + 20 :],
+                    "number": whole[:counters] + tag + struct.pack("<i", -800) + whole[end:],
+                    "empty": whole[:at] + head + whole[end:],
+                    "gone": whole[:at] + whole[end:],
+                }.items():
                     (folder / "x.gcda").write_bytes(data)
                     with self.subTest(what, at=at):
                         done = tally(folder, "-b", "x.gcda", status=None)
                         self.assertEqual(documents(done.stdout), gcov(folder, "-b", "x.gcda"))
-                        ran = any(f["execution_count"] for file in documents(done.stdout)[0]["files"]
-                                  for f in file["functions"])
+                        ran = any(
+                            f["execution_count"]
+                            for file in documents(done.stdout)[0]["files"]
+                            for f in file["functions"]
+                        )
                         self.assertEqual(done.returncode, 0 if ran else 1)
 
     def test_truncated(self) -> None:
@@ -236,25 +271,36 @@ class ClangTest(unittest.TestCase):
     def test_equals_llvm_cov(self) -> None:
         need_tools("clang", "clang++", "llvm-cov")
         for source in ("jumps.c", "unity.cpp", "instances.cpp"):
-            for options in (["-O0"], ["-O2"], ["-Xclang", "-coverage-version=402*"],
-                            ["-Xclang", "-coverage-version=407*"]):
-                with self.subTest(source=source, options=options), \
-                        tempfile.TemporaryDirectory(prefix="gcov-") as name:
+            for options in (
+                ["-O0"],
+                ["-O2"],
+                ["-Xclang", "-coverage-version=402*"],
+                ["-Xclang", "-coverage-version=407*"],
+            ):
+                with self.subTest(source=source, options=options), tempfile.TemporaryDirectory(
+                    prefix="gcov-"
+                ) as name:
                     folder = Path(name) / "copy"
                     self.build(folder, source, options)
                     run(["llvm-cov", "gcov", "-b", "-c", "x.gcda"], folder)
-                    text = "".join(each.read_text(encoding="utf-8", errors="replace")
-                                   for each in sorted(folder.glob("*.gcov")))
+                    text = "".join(
+                        each.read_text(encoding="utf-8", errors="replace")
+                        for each in sorted(folder.glob("*.gcov"))
+                    )
                     seen = json.loads(tally(folder, "-b", "x.gcda").stdout)
-                    self.assertEqual(by_plain_names(counts_of_json(seen)),
-                                     by_plain_names(counts_of_text(text)))
+                    self.assertEqual(
+                        by_plain_names(counts_of_json(seen)), by_plain_names(counts_of_text(text))
+                    )
                     of_seen, of_text = branches_of_json(seen), branches_of_text(text)
                     self.assertTrue(of_text)
-                    self.assertEqual({os.path.normpath(file): line for file, line in of_seen},
-                                     {os.path.normpath(file): line for file, line in of_text})
+                    self.assertEqual(
+                        {os.path.normpath(file): line for file, line in of_seen},
+                        {os.path.normpath(file): line for file, line in of_text},
+                    )
                     # llvm-cov repeats branches as often as their block names the line.
-                    self.assertLessEqual(sum(map(len, of_seen.values())),
-                                         sum(map(len, of_text.values())))
+                    self.assertLessEqual(
+                        sum(map(len, of_seen.values())), sum(map(len, of_text.values()))
+                    )
 
     def test_whatever_version_it_claims(self) -> None:
         """llvm-cov 14 rejects what Clang 14 writes as version B22*; its counts are those of
@@ -276,8 +322,9 @@ def why_not() -> str | None:
     reason = missing_tool("gcc", "g++", "gcov")
     if reason:
         return reason
-    version = subprocess.run(["gcov", "--version"], capture_output=True, text=True,
-                             check=False).stdout
+    version = subprocess.run(
+        ["gcov", "--version"], capture_output=True, text=True, check=False
+    ).stdout
     with tempfile.TemporaryDirectory(prefix="gcov-") as name:
         folder = Path(name)
         (folder / "x.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")

@@ -20,19 +20,24 @@ from pathlib import Path
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.clang_notes import read_functions
 from support.gcc_14 import data_as_gcc_14, notes_as_gcc_14
-from support.gcov_counts import (branches_of_json, branches_of_text, counts_of_json,
-                                 counts_of_text)
+from support.gcov_counts import branches_of_json, branches_of_text, counts_of_json, counts_of_text
 from support.programs import SOURCE_ROOT, command_line
 from support.skips import run_unittests, skip_script
 
-CORPUS = Path(os.environ.get("TALLY_CORPUS") or
-              SOURCE_ROOT.parent / "shared" / "corpus") / "gcov"
+CORPUS = Path(os.environ.get("TALLY_CORPUS") or SOURCE_ROOT.parent / "shared" / "corpus") / "gcov"
 LONG_LISTS = 3  # the number of differences to print
 
 
 def tally_gcov(folder: Path, *words: str) -> subprocess.CompletedProcess:
-    return subprocess.run([command_line(), "gcov", *words], cwd=folder, capture_output=True,
-                          text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
+    return subprocess.run(
+        [command_line(), "gcov", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
 
 
 def unpacked(path: Path) -> str:
@@ -41,8 +46,7 @@ def unpacked(path: Path) -> str:
 
 def without_patch_level(document: dict) -> dict:
     """Removes the patch level of GCC's version, which a notes file does not hold."""
-    return {**document, "gcc_version": re.sub(r"^(\d+\.\d+)\.\d+$", r"\1",
-                                              document["gcc_version"])}
+    return {**document, "gcc_version": re.sub(r"^(\d+\.\d+)\.\d+$", r"\1", document["gcc_version"])}
 
 
 class GccTest(unittest.TestCase):
@@ -91,6 +95,7 @@ class GccTest(unittest.TestCase):
 class Gcc14Test(unittest.TestCase):
     """There are no files of GCC 14. The tests use GCC 12's with the version word of GCC 14, and
     with made-up conditions. The fields that both versions print must stay the same."""
+
     maxDiff = 4000
 
     def test_format_2(self) -> None:
@@ -99,8 +104,9 @@ class Gcc14Test(unittest.TestCase):
         self.assertGreaterEqual(len(oracles), 20)
         conditions = calls = 0
         for oracle in oracles:
-            with self.subTest(str(oracle.relative_to(CORPUS))), \
-                    tempfile.TemporaryDirectory(prefix="gcov-") as elsewhere:
+            with self.subTest(str(oracle.relative_to(CORPUS))), tempfile.TemporaryDirectory(
+                prefix="gcov-"
+            ) as elsewhere:
                 folder, stem = oracle.parents[1], oracle.name.removesuffix(".b.json.xz")
                 notes, idents = notes_as_gcc_14((folder / f"{stem}.gcno").read_bytes(), True)
                 data = data_as_gcc_14((folder / f"{stem}.gcda").read_bytes(), idents, (0b01, 0b11))
@@ -123,10 +129,18 @@ class Gcc14Test(unittest.TestCase):
 
     def check_conditions(self, conditions: list[dict]) -> int:
         for each in conditions:
-            self.assertIn(each, (
-                {"count": 4, "covered": 3, "not_covered_true": [1], "not_covered_false": []},
-                {"count": 4, "covered": 0, "not_covered_true": [0, 1],  # no arc has a counter
-                 "not_covered_false": [0, 1]}))
+            self.assertIn(
+                each,
+                (
+                    {"count": 4, "covered": 3, "not_covered_true": [1], "not_covered_false": []},
+                    {
+                        "count": 4,
+                        "covered": 0,
+                        "not_covered_true": [0, 1],  # no arc has a counter
+                        "not_covered_false": [0, 1],
+                    },
+                ),
+            )
         return len(conditions)
 
     def check_blocks(self, line: dict) -> int:
@@ -157,19 +171,26 @@ class ClangTest(unittest.TestCase):
             with self.subTest(str(oracle.relative_to(CORPUS))):
                 done = tally_gcov(folder, "-b", f"{stem}.gcda")
                 self.assertEqual(done.returncode, 0, done.stderr)
-                contradicting = [each for each in read_functions(folder / f"{stem}.gcno",
-                                                                 folder / f"{stem}.gcda")
-                                 if each.contradicts_itself()]
+                contradicting = [
+                    each
+                    for each in read_functions(folder / f"{stem}.gcno", folder / f"{stem}.gcda")
+                    if each.contradicts_itself()
+                ]
                 self.assertEqual("negative counts" in done.stderr, bool(contradicting))
                 doubtful = {line for each in contradicting for line in each.lines}
-                seen, wanted = counts_of_json(json.loads(done.stdout)), \
-                    counts_of_text(unpacked(oracle))
+                seen, wanted = counts_of_json(json.loads(done.stdout)), counts_of_text(
+                    unpacked(oracle)
+                )
                 self.assertEqual(set(seen), set(wanted))
-                wrong = [(key, seen[key], wanted[key]) for key in sorted(wanted)
-                         if seen[key] != wanted[key] and key[1] not in doubtful]
+                wrong = [
+                    (key, seen[key], wanted[key])
+                    for key in sorted(wanted)
+                    if seen[key] != wanted[key] and key[1] not in doubtful
+                ]
                 self.assertEqual(wrong[:LONG_LISTS], [])
-                of_seen, of_wanted = branches_of_json(json.loads(done.stdout)), \
-                    branches_of_text(unpacked(oracle))
+                of_seen, of_wanted = branches_of_json(json.loads(done.stdout)), branches_of_text(
+                    unpacked(oracle)
+                )
                 self.assertEqual(set(of_seen), set(of_wanted))
                 for key, counts in of_wanted.items():
                     branches += len(of_seen[key])
@@ -178,12 +199,15 @@ class ClangTest(unittest.TestCase):
                     # llvm-cov repeats branches as often as their block names the line.
                     repeated += len(of_seen[key]) != len(counts)
                     self.assertEqual(set(of_seen[key]), set(counts), key)
-                    self.assertLessEqual(collections.Counter(of_seen[key]),
-                                         collections.Counter(counts), key)
+                    self.assertLessEqual(
+                        collections.Counter(of_seen[key]), collections.Counter(counts), key
+                    )
                 left_out += len(doubtful)
                 compared += len(wanted) - len(doubtful)
-        print(f"clang 14: {compared} lines are equal, {left_out} in contradicting functions; "
-              f"{branches} branches, in {repeated} lines repeated by llvm-cov")
+        print(
+            f"clang 14: {compared} lines are equal, {left_out} in contradicting functions; "
+            f"{branches} branches, in {repeated} lines repeated by llvm-cov"
+        )
         self.assertGreater(compared, 12000)
         self.assertLess(left_out, 1500)
         self.assertGreater(branches, 8000)

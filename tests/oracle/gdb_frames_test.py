@@ -73,11 +73,20 @@ class Frames(unittest.TestCase):
             driver = os.path.join(folder, "driver.py")
             with open(driver, "w", encoding="utf-8") as out:
                 out.write(DRIVER)
-            environment = {**os.environ, "STOPS_FOLDER": folder, "STOPS_COUNT": str(count),
-                           "STOPS_UNWIND": UNWIND_STOPS, "STOPS_STEP_IN": " ".join(step_in)}
+            environment = {
+                **os.environ,
+                "STOPS_FOLDER": folder,
+                "STOPS_COUNT": str(count),
+                "STOPS_UNWIND": UNWIND_STOPS,
+                "STOPS_STEP_IN": " ".join(step_in),
+            }
             environment.pop("LD_BIND_NOW", None)
-            done = subprocess.run(["gdb", "-nx", "-batch", "-x", driver, program(name)],
-                                  env=environment, capture_output=True, text=True)
+            done = subprocess.run(
+                ["gdb", "-nx", "-batch", "-x", driver, program(name)],
+                env=environment,
+                capture_output=True,
+                text=True,
+            )
             self.assertTrue(os.path.exists(folder + "/ours"), done.stdout + done.stderr)
             with open(folder + "/frames", encoding="utf-8") as lines:
                 theirs = [[word.split("=", 1) for word in line.split()] for line in lines]
@@ -91,18 +100,24 @@ class Frames(unittest.TestCase):
             # Tally's pc of a caller is the return address minus one, except that of a frame that a
             # signal interrupted.
             same = len(pcs) == len(frames) and all(
-                int(pc, 16) in (int(at, 16), int(at, 16) - 1) for pc, (at, _) in zip(pcs, frames))
+                int(pc, 16) in (int(at, 16), int(at, 16) - 1) for pc, (at, _) in zip(pcs, frames)
+            )
             same &= pcs[0] == frames[0][0] and end == "0"
             equal += same
             interrupted += any("on_alarm" in name for _, name in frames)
             reached.update(name for _, name in frames[:1])
             if not same:
-                print(f"stop {number}, end {end}\n  gdb: "
-                      + " ".join(f"{at}={name}" for at, name in frames)
-                      + "\n  ours: " + " ".join(pcs))
+                print(
+                    f"stop {number}, end {end}\n  gdb: "
+                    + " ".join(f"{at}={name}" for at, name in frames)
+                    + "\n  ours: "
+                    + " ".join(pcs)
+                )
         depth = sorted(len(frames) for frames in theirs)
-        print(f"{name}: {equal} of {count} equal; {interrupted} in a handler; {depth[0]} to "
-              f"{depth[-1]} frames")
+        print(
+            f"{name}: {equal} of {count} equal; {interrupted} in a handler; {depth[0]} to "
+            f"{depth[-1]} frames"
+        )
         self.assertGreaterEqual(equal, count * 99 // 100)
         for place in step_in:
             self.assertTrue(any(place + "(" in at or at.endswith(place) for at in reached), reached)

@@ -25,12 +25,26 @@ int main(void) { for (int i = 0; i < 30000; i++) { mid(i % 5); fact(6); other();
 """
 
 # Symbols of each kind, 64 bytes each. gprof decides which of them are functions.
-SYMBOLS = [("aaa", "global"), ("fa", "global"), ("fb", "global"), ("local_one", "local"),
-           ("local_one.cold", "local"), ("f.part.0", "local"), ("f.constprop.0", "local"),
-           # gprof 2.40 reads beyond the end of such a name, so that a plain name must follow.
-           ("plain", "local"), ("f.clone.1", "local"), ("plainer", "local"),
-           ("glob.cold", "global"), ("dol$lar", "local"), ("glob$dollar", "global"), ("weak_one", "weak"), ("_ZL4cpp1v", "local"),
-           ("__gnu_compiled_c", "local"), ("last_one", "global")]
+SYMBOLS = [
+    ("aaa", "global"),
+    ("fa", "global"),
+    ("fb", "global"),
+    ("local_one", "local"),
+    ("local_one.cold", "local"),
+    ("f.part.0", "local"),
+    ("f.constprop.0", "local"),
+    # gprof 2.40 reads beyond the end of such a name, so that a plain name must follow.
+    ("plain", "local"),
+    ("f.clone.1", "local"),
+    ("plainer", "local"),
+    ("glob.cold", "global"),
+    ("dol$lar", "local"),
+    ("glob$dollar", "global"),
+    ("weak_one", "weak"),
+    ("_ZL4cpp1v", "local"),
+    ("__gnu_compiled_c", "local"),
+    ("last_one", "global"),
+]
 
 
 class Gmon:
@@ -40,8 +54,11 @@ class Gmon:
         self.bytes = b"gmon" + struct.pack("<i", 1) + bytes(12)
 
     def histogram(self, low, high, counts, rate=100, dimension=b"seconds", abbreviation=b"s"):
-        self.bytes += b"\0" + struct.pack("<QQii15sc", low, high, len(counts), rate, dimension,
-                                          abbreviation) + struct.pack(f"<{len(counts)}H", *counts)
+        self.bytes += (
+            b"\0"
+            + struct.pack("<QQii15sc", low, high, len(counts), rate, dimension, abbreviation)
+            + struct.pack(f"<{len(counts)}H", *counts)
+        )
         return self
 
     def arc(self, caller, callee, count):
@@ -57,8 +74,9 @@ class GprofCase(unittest.TestCase):
         self.folder = folder.name
 
     def run_in(self, *words: str) -> str:
-        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=False,
-                              timeout=120)
+        done = subprocess.run(
+            words, cwd=self.folder, capture_output=True, text=True, check=False, timeout=120
+        )
         self.assertEqual(done.returncode, 0, (words, done.stderr))
         return done.stdout
 
@@ -109,10 +127,21 @@ class GprofCase(unittest.TestCase):
             if kind != "local":
                 lines.append(f".{'globl' if kind == 'global' else 'weak'} {name}")
             # 70 bytes, so that the next function begins within a bin of 64 bytes.
-            lines += [f".type {name},@function", f"{name}: .fill {70 if name == 'fa' else 64},1,0x90"]
+            lines += [
+                f".type {name},@function",
+                f"{name}: .fill {70 if name == 'fa' else 64},1,0x90",
+            ]
         self.put("symbols.s", "\n".join(lines) + "\n")
-        self.run_in("gcc", "-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "symbols.s",
-                    "-o", "symbols")
+        self.run_in(
+            "gcc",
+            "-nostdlib",
+            "-static",
+            "-no-pie",
+            "-Wl,--build-id=none",
+            "symbols.s",
+            "-o",
+            "symbols",
+        )
         return "symbols"
 
 
@@ -142,13 +171,17 @@ class OfGprof(GprofCase):
         self.run_in(tally, "rewrite", "gmon.out", "-o", "again.gmon")
         self.assertEqual(self.run_in(tally, "validate", "again.gmon"), "")
         for how in ("-p", "-q"):
-            self.assertEqual(self.run_in("gprof", "-b", how, path, "gmon.out"),
-                             self.run_in("gprof", "-b", how, path, "again.gmon"))
+            self.assertEqual(
+                self.run_in("gprof", "-b", how, path, "gmon.out"),
+                self.run_in("gprof", "-b", how, path, "again.gmon"),
+            )
         self.run_in("gprof", "-s", path, "gmon.out", "again.gmon")
         self.run_in(tally, "merge", "gmon.out", "again.gmon", "-o", "sum.gmon")
         for how in ("-p", "-q"):
-            self.assertEqual(self.run_in("gprof", "-b", how, path, "gmon.sum"),
-                             self.run_in("gprof", "-b", how, path, "sum.gmon"))
+            self.assertEqual(
+                self.run_in("gprof", "-b", how, path, "gmon.sum"),
+                self.run_in("gprof", "-b", how, path, "sum.gmon"),
+            )
 
     def test_symbols_of_each_kind(self) -> None:
         path = self.symbols()
@@ -167,8 +200,12 @@ class OfGprof(GprofCase):
         start = 0x401040 + 64  # of fa, which has 70 bytes: the bin holds its last 6 and 58 of fb
         self.put("share.gmon", Gmon().histogram(start + 64, start + 128, [1000]).bytes)
         expected = {"fa": 9.38, "fb": 90.62}
-        self.assertEqual({k: v[0] for k, v in self.gprof_flat(path, "share.gmon").items()}, expected)
-        self.assertEqual({k: v[0] for k, v in self.tally_flat(path, "share.gmon").items()}, expected)
+        self.assertEqual(
+            {k: v[0] for k, v in self.gprof_flat(path, "share.gmon").items()}, expected
+        )
+        self.assertEqual(
+            {k: v[0] for k, v in self.tally_flat(path, "share.gmon").items()}, expected
+        )
 
     def test_a_bin_beyond_16_bits(self) -> None:
         path = self.symbols()
@@ -183,20 +220,33 @@ class OfGprof(GprofCase):
 
     def test_several_ranges_and_calls(self) -> None:
         path = self.symbols()
-        self.put("x.gmon", Gmon().histogram(0x401080, 0x4010C0, [1] * 32)
-                 .histogram(0x4010C0, 0x401100, [2] * 32).histogram(0x401200, 0x401240, [3] * 32)
-                 .arc(0x401082, 0x401200, 7).arc(0x401082, 0x401200, 0xFFFFFFFF).bytes)
+        self.put(
+            "x.gmon",
+            Gmon()
+            .histogram(0x401080, 0x4010C0, [1] * 32)
+            .histogram(0x4010C0, 0x401100, [2] * 32)
+            .histogram(0x401200, 0x401240, [3] * 32)
+            .arc(0x401082, 0x401200, 7)
+            .arc(0x401082, 0x401200, 0xFFFFFFFF)
+            .bytes,
+        )
         self.run_in(command_line(), "rewrite", "x.gmon", "-o", "again.gmon")
         for how in ("-p", "-q"):
-            self.assertEqual(self.run_in("gprof", "-b", how, path, "x.gmon"),
-                             self.run_in("gprof", "-b", how, path, "again.gmon"))
+            self.assertEqual(
+                self.run_in("gprof", "-b", how, path, "x.gmon"),
+                self.run_in("gprof", "-b", how, path, "again.gmon"),
+            )
         self.assert_same_flat(path, "again.gmon", 100)
 
     def test_the_form_of_bsd(self) -> None:
         path = self.symbols()
         low, counts = 0x401080, [3] * 64
-        self.put("bsd.gmon", struct.pack("<QQiiiiii", low, low + 128, 40 + 128, 0x51879, 100, 0, 0, 0)
-                 + struct.pack("<64H", *counts) + struct.pack("<QQQ", low + 2, 0x401200, 5))
+        self.put(
+            "bsd.gmon",
+            struct.pack("<QQiiiiii", low, low + 128, 40 + 128, 0x51879, 100, 0, 0, 0)
+            + struct.pack("<64H", *counts)
+            + struct.pack("<QQQ", low + 2, 0x401200, 5),
+        )
         self.assert_same_flat(path, "bsd.gmon", 100)
         self.run_in(command_line(), "rewrite", "bsd.gmon", "-o", "again.gmon")
         self.assertEqual(self.get("again.gmon"), self.get("bsd.gmon"))
@@ -225,9 +275,16 @@ class OfSamples(GprofCase):
                 self.assertAlmostEqual(shares["thirty"][0], 30, delta=4)
 
     def test_what_is_left_out_is_said(self) -> None:
-        done = subprocess.run([command_line(), "record", "-o", "x.gmon", "--", program("inlines"), "1"],
-                              cwd=self.folder, capture_output=True, text=True, check=True)
-        self.assertRegex(done.stderr, r"tally: not in gmon: \d+ ticks outside of inlines's own text")
+        done = subprocess.run(
+            [command_line(), "record", "-o", "x.gmon", "--", program("inlines"), "1"],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        self.assertRegex(
+            done.stderr, r"tally: not in gmon: \d+ ticks outside of inlines's own text"
+        )
         self.assertIn("tally: not in gmon: callers", done.stderr)
 
 
@@ -235,20 +292,27 @@ class OfSamples(GprofCase):
 class OfCallgrind(GprofCase):
     def test_instructions_by_address(self) -> None:
         path = program("spin7030")
-        self.put("small.c", "int f(int n) { int s = 0; while (n) s += n--; return s; }\n"
-                            "int main(void) { int s = 0; for (int i = 0; i < 50; i++) s += f(i); "
-                            "return s == 0; }\n")
+        self.put(
+            "small.c",
+            "int f(int n) { int s = 0; while (n) s += n--; return s; }\n"
+            "int main(void) { int s = 0; for (int i = 0; i < 50; i++) s += f(i); "
+            "return s == 0; }\n",
+        )
         self.run_in("gcc", "-g", "-O1", "-fno-inline", "small.c", "-o", "small")
         path = "./small"
-        self.run_in("valgrind", "--tool=callgrind", "--dump-instr=yes", "--callgrind-out-file=cg.out",
-                    path)
+        self.run_in(
+            "valgrind", "--tool=callgrind", "--dump-instr=yes", "--callgrind-out-file=cg.out", path
+        )
         self.run_in(command_line(), "convert", "cg.out", "--from", "callgrind", "-o", "x.gmon")
         flat = self.run_in("gprof", "-b", "-p", path, "x.gmon")
         self.assertIn("Each sample counts as 1 Ir.", flat)
         self.assert_same_flat(path, "x.gmon", 1)
         text = self.run_in(command_line(), "report", "cg.out", "--limit", "0")
-        costs = {words[5]: int(words[2]) for words in map(str.split, text.splitlines()[2:])
-                 if len(words) > 6 and words[6] == "small.c"}
+        costs = {
+            words[5]: int(words[2])
+            for words in map(str.split, text.splitlines()[2:])
+            if len(words) > 6 and words[6] == "small.c"
+        }
         ours = self.tally_flat(path, "x.gmon")
         for name in ("f", "main"):
             self.assertEqual(ours[name][1], costs[name])

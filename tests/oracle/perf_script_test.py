@@ -60,17 +60,34 @@ class PerfScript(unittest.TestCase):
         self.data = os.path.join(self.folder, "perf.data")
 
     def record(self, *words: str, graph: str) -> None:
-        done = subprocess.run(["perf", "record", "-qN", "--call-graph", graph, "-F", "997", "-o",
-                               self.data, *words], cwd=self.folder, capture_output=True, text=True)
+        done = subprocess.run(
+            ["perf", "record", "-qN", "--call-graph", graph, "-F", "997", "-o", self.data, *words],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+        )
         if not os.path.exists(self.data):
             self.skipTest(f"perf record: {done.stderr.strip()[:200]}")
 
     def perfs(self, raw_returns: bool) -> Chains:
         """Returns the stacks of `perf script`, without the kernel's frames. A caller's address is
         the return address minus one."""
-        out = subprocess.run(["perf", "script", "-i", self.data, "--no-inline", "--max-stack",
-                              "2000", "-F", "tid,time,event,ip,dso"], capture_output=True,
-                             text=True, check=True).stdout
+        out = subprocess.run(
+            [
+                "perf",
+                "script",
+                "-i",
+                self.data,
+                "--no-inline",
+                "--max-stack",
+                "2000",
+                "-F",
+                "tid,time,event,ip,dso",
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         chains: Chains = collections.Counter()
         for block in out.split("\n\n"):
             lines = block.strip("\n").split("\n")
@@ -87,7 +104,9 @@ class PerfScript(unittest.TestCase):
                 if raw_returns and frames:
                     address -= 1
                 name = dso.rsplit("/", 1)[-1]
-                frames.append(f"{address % 2**64:#x}" if dso == "[unknown]" else f"{name}+{address:#x}")
+                frames.append(
+                    f"{address % 2**64:#x}" if dso == "[unknown]" else f"{name}+{address:#x}"
+                )
             chains[tid, tuple(frames)] += 1
         return chains
 
@@ -143,18 +162,24 @@ class PerfScript(unittest.TestCase):
                 others = by_leaf[tid, chain[:1]]
                 why = ""
                 if others:
+
                     def alike(other: Chain) -> int:
-                        return next((i for i, (a, b) in enumerate(zip(other, chain)) if a != b),
-                                    min(len(other), len(chain)))
+                        return next(
+                            (i for i, (a, b) in enumerate(zip(other, chain)) if a != b),
+                            min(len(other), len(chain)),
+                        )
+
                     other = max(others, key=alike)
                     others.remove(other)
                     why = self.explain(other, chain)
                     if not why:
                         examples.append((other, chain))
                 reasons[why or "unexplained"] += 1
-        print(f"{name}: {total} samples: " +
-              ", ".join(f"{n} {why}" for why, n in reasons.most_common()))
-        for other, chain in examples[:int(os.environ.get("TALLY_EXAMPLES", "2"))]:
+        print(
+            f"{name}: {total} samples: "
+            + ", ".join(f"{n} {why}" for why, n in reasons.most_common())
+        )
+        for other, chain in examples[: int(os.environ.get("TALLY_EXAMPLES", "2"))]:
             print("  perf:", *other, "\n  ours:", *chain)
         # In code without frame pointers the kernel follows arbitrary values on the stack.
         followed = reasons["theirs continues outside of code"] if raw_returns else 0
@@ -164,8 +189,12 @@ class PerfScript(unittest.TestCase):
     def c_plus_plus_compiler(self, source: str, *options: str) -> list[str]:
         """Returns the command of the compiler proper, without its driver."""
         need_tools("g++")
-        done = subprocess.run(["g++", "-###", "-S", *options, "-o", os.devnull, source],
-                              cwd=self.folder, capture_output=True, text=True)
+        done = subprocess.run(
+            ["g++", "-###", "-S", *options, "-o", os.devnull, source],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+        )
         for line in done.stderr.splitlines():
             words = [word.strip('"') for word in line.split()]
             if words and words[0].endswith("cc1plus"):
@@ -202,8 +231,21 @@ class PerfScript(unittest.TestCase):
         self.record("-z", program("spin7030"), "1", graph="dwarf")
         self.compare("spin7030 dwarf -z")
         with open(self.data, "wb") as out:
-            subprocess.run(["perf", "record", "-qN", "--call-graph", "dwarf", "-o", "-",
-                            program("spin7030"), "1"], stdout=out, stderr=subprocess.DEVNULL)
+            subprocess.run(
+                [
+                    "perf",
+                    "record",
+                    "-qN",
+                    "--call-graph",
+                    "dwarf",
+                    "-o",
+                    "-",
+                    program("spin7030"),
+                    "1",
+                ],
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+            )
         self.compare("spin7030 dwarf, piped")
 
     def test_the_kernels_share(self) -> None:
@@ -211,10 +253,29 @@ class PerfScript(unittest.TestCase):
         need_kernel_samples()
         self.record(program("syscalls"), "0.5", graph="dwarf")
         report = subprocess.run(
-            ["perf", "report", "-i", self.data, "--stdio", "-q", "--no-children", "-g", "none",
-             "--sort", "sym", "-F", "sample,sym"], capture_output=True, text=True, check=True).stdout
-        theirs = {name: int(count)
-                  for count, name in re.findall(r"^ *(\d+)  \[k\] (\S+)", report, re.MULTILINE)}
+            [
+                "perf",
+                "report",
+                "-i",
+                self.data,
+                "--stdio",
+                "-q",
+                "--no-children",
+                "-g",
+                "none",
+                "--sort",
+                "sym",
+                "-F",
+                "sample,sym",
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        theirs = {
+            name: int(count)
+            for count, name in re.findall(r"^ *(\d+)  \[k\] (\S+)", report, re.MULTILINE)
+        }
         self.assertNotEqual(theirs, {})
         self.assertEqual(self.self_costs(), {"[kernel]": sum(theirs.values())})
         if any(name.startswith("0xffff") for name in theirs):
@@ -223,35 +284,57 @@ class PerfScript(unittest.TestCase):
 
     def self_costs(self, *options: str) -> dict[str, int]:
         """Returns the self ticks of the kernel's functions."""
-        out = subprocess.run([command_line(), "report", "--json", *options, self.data],
-                             capture_output=True, text=True, check=True).stdout
-        return {row["name"]: row["self"][0] for row in json.loads(out)["functions"]
-                if row["object"].startswith("[") and row["object"] != "[vdso]" and row["self"][0]}
+        out = subprocess.run(
+            [command_line(), "report", "--json", *options, self.data],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        return {
+            row["name"]: row["self"][0]
+            for row in json.loads(out)["functions"]
+            if row["object"].startswith("[") and row["object"] != "[vdso]" and row["self"][0]
+        }
 
     def test_names(self) -> None:
         """Compares the function names of the leaves."""
         self.record(program("spin7030"), "1", graph="dwarf")
-        out = subprocess.run([command_line(), "convert", self.data, "-o", "-", "--to", "folded"],
-                             capture_output=True, text=True, check=True).stdout
+        out = subprocess.run(
+            [command_line(), "convert", self.data, "-o", "-", "--to", "folded"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         ours: collections.Counter = collections.Counter()
         for line in out.splitlines():
             stack, count = line.rsplit(" ", 1)
             frames = [f for f in stack.split(";") if f != "[kernel]"]
             ours[frames[-1] if frames else ""] += int(count)
-        script = subprocess.run(["perf", "script", "-i", self.data, "--no-inline", "-F", "ip,sym"],
-                                capture_output=True, text=True, check=True).stdout
+        script = subprocess.run(
+            ["perf", "script", "-i", self.data, "--no-inline", "-F", "ip,sym"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         theirs: collections.Counter = collections.Counter()
         for block in script.split("\n\n"):
-            user = [line.split()[1] for line in block.splitlines()
-                    if line.split() and not line.split()[0].startswith("ffffffff")]
+            user = [
+                line.split()[1]
+                for line in block.splitlines()
+                if line.split() and not line.split()[0].startswith("ffffffff")
+            ]
             if block.strip():
                 theirs[user[0] if user else ""] += 1
         for name in ("seventy", "thirty"):
             self.assertEqual(ours[name], theirs[name], name)
 
     def report(self, file: str, *words: str) -> dict[str, Any]:
-        out = subprocess.run([command_line(), "report", file, "--json", *words],
-                             capture_output=True, text=True, check=True).stdout
+        out = subprocess.run(
+            [command_line(), "report", file, "--json", *words],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         report: dict[str, Any] = json.loads(out)
         return report
 
@@ -260,10 +343,15 @@ class PerfScript(unittest.TestCase):
         self.record("-e", "cpu-clock,task-clock", program("spin7030"), "0.4", graph="fp")
         report = self.report(self.data)
         # perf appends ":u" if it may not sample the kernel.
-        self.assertEqual([name.removesuffix(":u") for name in report["events"]],
-                         ["ticks", "cpu", "task-clock"])
-        script = subprocess.run(["perf", "script", "-i", self.data, "-G", "-F", "period,event"],
-                                capture_output=True, text=True, check=True).stdout
+        self.assertEqual(
+            [name.removesuffix(":u") for name in report["events"]], ["ticks", "cpu", "task-clock"]
+        )
+        script = subprocess.run(
+            ["perf", "script", "-i", self.data, "-G", "-F", "period,event"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         periods: collections.Counter = collections.Counter()
         for line in script.splitlines():
             period, event = line.split()[:2]
@@ -275,17 +363,29 @@ class PerfScript(unittest.TestCase):
         self.record("-e", "cpu-clock", program("spin7030"), "0.4", graph="fp")
         of_data = self.report(self.data)
         text = os.path.join(self.folder, "script")
-        for fields in ([], ["-F", "comm,pid,tid,time,period,event,ip,sym,dso"], ["-F", "+srcline"],
-                       ["-G"], ["-G", "-F", "+srcline"], ["--header", "--show-mmap-events"]):
+        for fields in (
+            [],
+            ["-F", "comm,pid,tid,time,period,event,ip,sym,dso"],
+            ["-F", "+srcline"],
+            ["-G"],
+            ["-G", "-F", "+srcline"],
+            ["--header", "--show-mmap-events"],
+        ):
             with open(text, "w", encoding="utf-8") as out:
-                subprocess.run(["perf", "script", "-i", self.data, *fields], stdout=out,
-                               stderr=subprocess.DEVNULL, check=True)
+                subprocess.run(
+                    ["perf", "script", "-i", self.data, *fields],
+                    stdout=out,
+                    stderr=subprocess.DEVNULL,
+                    check=True,
+                )
             of_text = self.report(text)
             self.assertEqual(of_text["events"], of_data["events"], fields)
             self.assertEqual(of_text["totals"], of_data["totals"], fields)
             for name in ("seventy", "thirty"):
-                costs = [[f["self"] for f in each["functions"] if f["name"] == name]
-                         for each in (of_data, of_text)]
+                costs = [
+                    [f["self"] for f in each["functions"] if f["name"] == name]
+                    for each in (of_data, of_text)
+                ]
                 self.assertEqual(costs[0], costs[1], (name, fields))
 
 

@@ -74,10 +74,22 @@ start;main;na\u00efve 11
 @unittest.skipUnless(shutil.which("go"), "not installed: go")
 class GoCase(ProfileCase):
     def go(self, *words: str) -> str:
-        env = os.environ | {"HOME": self.folder, "GOCACHE": self.path("cache"), "LC_ALL": "C",
-                            "GO111MODULE": "off", "PPROF_BINARY_PATH": self.path("nowhere")}
-        done = subprocess.run(["go", *words], cwd=self.folder, env=env, capture_output=True,
-                              text=True, check=False, timeout=300)
+        env = os.environ | {
+            "HOME": self.folder,
+            "GOCACHE": self.path("cache"),
+            "LC_ALL": "C",
+            "GO111MODULE": "off",
+            "PPROF_BINARY_PATH": self.path("nowhere"),
+        }
+        done = subprocess.run(
+            ["go", *words],
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
         self.assertEqual(done.returncode, 0, (words, done.stdout, done.stderr))
         return done.stdout
 
@@ -91,11 +103,18 @@ class GoCase(ProfileCase):
 
     def top(self, path: str, value: str, unit: str) -> dict:
         """Returns name -> (self, inclusive), in `unit`, which may follow the numbers."""
-        text = self.pprof("-top", f"-sample_index={value}", f"-unit={unit}", "-nodecount=100000",
-                          "-nodefraction=0", "-edgefraction=0", path)
+        text = self.pprof(
+            "-top",
+            f"-sample_index={value}",
+            f"-unit={unit}",
+            "-nodecount=100000",
+            "-nodefraction=0",
+            "-edgefraction=0",
+            path,
+        )
         rows = collections.Counter(), collections.Counter()
         header = text.split("\n").index("      flat  flat%   sum%        cum   cum%")
-        for line in text.split("\n")[header + 1:]:
+        for line in text.split("\n")[header + 1 :]:
             if line:
                 words = line.split(maxsplit=5)
                 name = re.sub(r" \((partial-)?inline\)$", "", words[5])
@@ -117,7 +136,7 @@ class GoCase(ProfileCase):
         text = self.pprof("-raw", path)
         samples = re.search(r"^Samples:\n(.*\n)([^L]*(?:.*\n)*?)Locations\n", text, re.M)
         locations = {}
-        for line in text[text.index("\nLocations\n"):text.index("\nMappings\n")].split("\n")[2:]:
+        for line in text[text.index("\nLocations\n") : text.index("\nMappings\n")].split("\n")[2:]:
             if found := re.match(r" *(\d+): (\S+) (?:M=\d+ )?(.*)", line):
                 at = found[1]
                 locations[at] = found[2] + " " + found[3]
@@ -135,9 +154,12 @@ class GoCase(ProfileCase):
             key = (" < ".join(locations[at] for at in stack), label)
             for i, value in enumerate(values):
                 out[(*key, i)] += value
-        return {"types": samples[1].replace("[dflt]", "").split(), "samples": out,
-                "head": text[:text.index("Samples:")],
-                "mappings": re.sub(r"^\d+: ", "", text[text.index("\nMappings\n"):], flags=re.M)}
+        return {
+            "types": samples[1].replace("[dflt]", "").split(),
+            "samples": out,
+            "head": text[: text.index("Samples:")],
+            "mappings": re.sub(r"^\d+: ", "", text[text.index("\nMappings\n") :], flags=re.M),
+        }
 
 
 class Ours(GoCase):
@@ -148,7 +170,7 @@ class Ours(GoCase):
         back = self.path("back.pb.gz")
         self.pprof("-proto", f"-output={back}", path)
         ours, theirs = self.report(path), self.report(back)
-        for report in (ours, theirs): # remove the file's name
+        for report in (ours, theirs):  # remove the file's name
             report.pop("file", None)
         self.assertEqual(ours["totals"], theirs["totals"])
         self.assertEqual(ours["events"], theirs["events"])
@@ -182,31 +204,48 @@ class Ours(GoCase):
                 self.assertEqual(raw["samples"][(stack, label, 1)], value * period)
                 self.assertRegex(label, r"tid:\[\d+\]")
         self.assertIn("command: ", self.pprof("-comments", path))
-        self.assertEqual(self.report(path)["totals"],
-                         [sum(v for (_, _, i), v in raw["samples"].items() if i == 0)])
+        self.assertEqual(
+            self.report(path)["totals"],
+            [sum(v for (_, _, i), v in raw["samples"].items() if i == 0)],
+        )
 
     def test_without_functions(self) -> None:
         """Samples of each file that was not symbolized are one row."""
-        file = (Pprof().type("ticks", "count").mapping(1, 0x1000, 0x3000, "/bin/x")
-                .mapping(2, 0x8000, 0x9000, "/lib/libc-2.15.so").function(1, "main", "m.c", 3)
-                .location(1, 1, 0x1010, [(1, 5)]).location(2, 1, 0x1020)
-                .location(3, 2, 0x8010).location(4, 2, 0x8020)
-                .sample([3, 2, 1], [3]).sample([4, 2, 1], [4]).sample([2, 1], [5]))
+        file = (
+            Pprof()
+            .type("ticks", "count")
+            .mapping(1, 0x1000, 0x3000, "/bin/x")
+            .mapping(2, 0x8000, 0x9000, "/lib/libc-2.15.so")
+            .function(1, "main", "m.c", 3)
+            .location(1, 1, 0x1010, [(1, 5)])
+            .location(2, 1, 0x1020)
+            .location(3, 2, 0x8010)
+            .location(4, 2, 0x8020)
+            .sample([3, 2, 1], [3])
+            .sample([4, 2, 1], [4])
+            .sample([2, 1], [5])
+        )
         self.put("in.pb", file.bytes())
         path = self.path("n.pb.gz")
         self.tally("convert", self.path("in.pb"), "-o", path)
         self.check(path, "ticks", "count")
-        self.assertEqual(self.rows(path),
-                         {"[libc-2.15.so]": (7, 7), "[x]": (5, 12), "main": (0, 12)})
+        self.assertEqual(
+            self.rows(path), {"[libc-2.15.so]": (7, 7), "[x]": (5, 12), "main": (0, 12)}
+        )
 
     def test_threads_and_parts(self) -> None:
-        file = (Pprof().type("ticks", "count").mapping(1, 0x1000, 0x3000, "/bin/x")
-                .function(1, "main", "m.c", 3).function(2, "leaf", "m.c", 9)
-                .location(1, 1, 0x1010, [(1, 5)]).location(2, 1, 0x1020, [(2, 10), (1, 6)])
-                .sample([2, 1], [3], {"thread": "one", "tid": 8, "pid": 7, "part": 1})
-                .sample([2, 1], [4], {"thread": "two", "tid": 9, "pid": 7, "part": 2})
-                .sample([1], [5], {"thread": "two", "tid": 9, "pid": 7, "part": 2,
-                                   "trigger": "end"}))
+        file = (
+            Pprof()
+            .type("ticks", "count")
+            .mapping(1, 0x1000, 0x3000, "/bin/x")
+            .function(1, "main", "m.c", 3)
+            .function(2, "leaf", "m.c", 9)
+            .location(1, 1, 0x1010, [(1, 5)])
+            .location(2, 1, 0x1020, [(2, 10), (1, 6)])
+            .sample([2, 1], [3], {"thread": "one", "tid": 8, "pid": 7, "part": 1})
+            .sample([2, 1], [4], {"thread": "two", "tid": 9, "pid": 7, "part": 2})
+            .sample([1], [5], {"thread": "two", "tid": 9, "pid": 7, "part": 2, "trigger": "end"})
+        )
         self.put("in.pb", file.bytes())
         path = self.path("t.pb.gz")
         self.tally("convert", self.path("in.pb"), "-o", path)
@@ -242,7 +281,9 @@ class Theirs(GoCase):
                 self.assertEqual(theirs["types"], ours["types"])
                 self.assertEqual(theirs["samples"], ours["samples"])
                 # The flags that Go sets on a mapping claim fewer names than the file holds.
-                self.assertEqual(*(re.sub(r"  \[.*", "", raw["mappings"]) for raw in (theirs, ours)))
+                self.assertEqual(
+                    *(re.sub(r"  \[.*", "", raw["mappings"]) for raw in (theirs, ours))
+                )
         for value in values:
             unit = "bytes" if value.endswith("space") else "count"
             self.assertEqual(self.top(heap, value, unit), self.top(out, value, unit), value)
@@ -258,8 +299,9 @@ class Theirs(GoCase):
         self.assertEqual(self.raw(theirs)["samples"], self.raw(ours)["samples"])
 
         less = self.path("less.pb.gz")
-        self.pprof("-proto", f"-output={less}", f"-diff_base={self.path('b.pb.gz')}",
-                   self.path("a.pb.gz"))
+        self.pprof(
+            "-proto", f"-output={less}", f"-diff_base={self.path('b.pb.gz')}", self.path("a.pb.gz")
+        )
         self.assertEqual(self.tally("validate", less).stderr, "")
         refused = self.tally("report", less, status=1)
         self.assertIn("a sample has a negative value", refused.stderr)

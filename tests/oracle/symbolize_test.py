@@ -122,14 +122,14 @@ class Elf:
         self.sections = {}
         self.symbols = collections.defaultdict(set)
         for header in headers:
-            name = data[table + header[0]:data.index(b"\0", table + header[0])].decode()
+            name = data[table + header[0] : data.index(b"\0", table + header[0])].decode()
             self.sections[name] = (header[3], header[5])
             if header[1] == 2:  # SHT_SYMTAB
                 strings = headers[header[6]][4]
                 for at in range(header[4], header[4] + header[5], 24):
                     name_at, _, _, _, value, _ = struct.unpack_from("<IBBHQQ", data, at)
                     start = strings + name_at
-                    self.symbols[value].add(data[start:data.index(b"\0", start)].decode())
+                    self.symbols[value].add(data[start : data.index(b"\0", start)].decode())
         self.by_name = collections.defaultdict(set)
         for value, all_names in self.symbols.items():
             for name in all_names:
@@ -153,19 +153,35 @@ def place(text):
 def ask_oracle(path, addresses):
     stdin = "".join(f"{a:#x}\n" for a in addresses)
     if LLVM:
-        out = subprocess.run([LLVM, "--inlines", "--no-demangle", "--obj=" + path], input=stdin,
-                             capture_output=True, text=True, check=True).stdout
+        out = subprocess.run(
+            [LLVM, "--inlines", "--no-demangle", "--obj=" + path],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         return list(blocks(out))
-    out = subprocess.run([ADDR2LINE, "-a", "-i", "-f", "-e", path], input=stdin,
-                         capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        [ADDR2LINE, "-a", "-i", "-f", "-e", path],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     return list(blocks(re.sub(r"^0x[0-9a-f]+\n", "\n", out, flags=re.M)))
 
 
 def ask_us(path, addresses, cache=None, options=()):
     stdin = "".join(f"{a:#x}\n" for a in addresses)
     environment = dict(os.environ, TALLY_CACHE_DIR=cache or "")
-    done = subprocess.run([BENCH, "--no-demangle", *options, path], input=stdin,
-                          capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(
+        [BENCH, "--no-demangle", *options, path],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
     return list(blocks(done.stdout))
 
 
@@ -198,8 +214,9 @@ def same_name(ours, theirs, elf):
                 break
         last = last[:i]
     last = last.split("::")[-1].lstrip("~")
-    if theirs.startswith("_Z") and ("operator" in ours or f"{len(last)}{last}" in theirs
-                                    or "lambda" in ours):
+    if theirs.startswith("_Z") and (
+        "operator" in ours or f"{len(last)}{last}" in theirs or "lambda" in ours
+    ):
         return "name of the symbol table"
     if CLONE.sub("", base).endswith(ours):
         return "name of the symbol table"
@@ -212,8 +229,12 @@ class Oracle(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="tally-symbolize-")
-        for name, text in {"main.cpp": MAIN, "other.cpp": OTHER, "plain.c": PLAIN,
-                           "shared.h": SHARED}.items():
+        for name, text in {
+            "main.cpp": MAIN,
+            "other.cpp": OTHER,
+            "plain.c": PLAIN,
+            "shared.h": SHARED,
+        }.items():
             with open(os.path.join(cls.folder, name), "w") as file:
                 file.write(text)
 
@@ -230,14 +251,22 @@ class Oracle(unittest.TestCase):
         for source in ("main.cpp", "other.cpp", "plain.c"):
             flag = ["-x", "c"] if source.endswith(".c") else ["-std=c++17"]
             result = os.path.join(path, source.split(".")[0] + ".o")
-            done = subprocess.run([compiler, *flag, *flags, "-c", f"../{source}", "-o", result],
-                                  cwd=path, capture_output=True, text=True)
+            done = subprocess.run(
+                [compiler, *flag, *flags, "-c", f"../{source}", "-o", result],
+                cwd=path,
+                capture_output=True,
+                text=True,
+            )
             if done.returncode:
                 self.skipTest(f"{compiler} cannot compile with {flags}: {done.stderr[:200]}")
             objects.append(result)
         program = os.path.join(path, "program")
-        done = subprocess.run([compiler, *flags, *link, "-Wl,--build-id", *objects, "-o", program],
-                              cwd=path, capture_output=True, text=True)
+        done = subprocess.run(
+            [compiler, *flags, *link, "-Wl,--build-id", *objects, "-o", program],
+            cwd=path,
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             self.skipTest(f"{compiler} cannot link with {flags}: {done.stderr[:200]}")
         return program
@@ -261,11 +290,19 @@ class Oracle(unittest.TestCase):
             for reason in found - {"", None}:
                 reasons[reason] += 1
         named = sum(1 for block in ours if block[0][0] != "??")
-        print(f"{what}: {len(addresses)} addresses, {named} with a function, "
-              f"{len(unexplained)} unexplained, {dict(reasons)}", flush=True)
-        self.assertLessEqual(len(unexplained), MOST_UNEXPLAINED * len(addresses),
-                             "\n".join("\n  ours ".join([a, "\n  them ".join(map(str, (m, o)))])
-                                       for a, m, o in unexplained[:5]))
+        print(
+            f"{what}: {len(addresses)} addresses, {named} with a function, "
+            f"{len(unexplained)} unexplained, {dict(reasons)}",
+            flush=True,
+        )
+        self.assertLessEqual(
+            len(unexplained),
+            MOST_UNEXPLAINED * len(addresses),
+            "\n".join(
+                "\n  ours ".join([a, "\n  them ".join(map(str, (m, o)))])
+                for a, m, o in unexplained[:5]
+            ),
+        )
         if os.environ.get("TALLY_ORACLE_VERBOSE"):
             for address, mine, other in unexplained:
                 print(address, *mine, "--", *other, sep="\n  ")
@@ -289,8 +326,8 @@ class Oracle(unittest.TestCase):
         # With a cache: a run that writes it, a run with more addresses, and a run that only reads
         # it.
         cache = program + ".cache"
-        half = addresses[:len(addresses) // 2]
-        self.assertEqual(ask_us(program, half, cache, options), ours[:len(half)])
+        half = addresses[: len(addresses) // 2]
+        self.assertEqual(ask_us(program, half, cache, options), ours[: len(half)])
         self.assertTrue(os.listdir(cache))
         self.assertEqual(ask_us(program, addresses, cache, options), ours)
         self.assertEqual(ask_us(program, addresses, cache, options), ours)
@@ -301,28 +338,34 @@ class Oracle(unittest.TestCase):
     def test_gcc(self):
         for version, pie in ((4, "-no-pie"), (5, "-pie")):
             with self.subTest(version=version, pie=pie):
-                self.variant(f"gcc{version}{pie}",
-                             ["-O2", "-g", f"-gdwarf-{version}", pie, "-DREGEX"] +
-                             (["-fPIE"] if pie == "-pie" else []))
+                self.variant(
+                    f"gcc{version}{pie}",
+                    ["-O2", "-g", f"-gdwarf-{version}", pie, "-DREGEX"]
+                    + (["-fPIE"] if pie == "-pie" else []),
+                )
 
     def test_clang(self):
         for version, pie in ((4, "-pie"), (5, "-no-pie")):
             with self.subTest(version=version, pie=pie):
-                self.variant(f"clang{version}{pie}",
-                             ["-O2", "-g", f"-gdwarf-{version}", "-DREGEX"] +
-                             (["-fPIE", "-pie"] if pie == "-pie" else ["-no-pie"]),
-                             compiler="clang++")
+                self.variant(
+                    f"clang{version}{pie}",
+                    ["-O2", "-g", f"-gdwarf-{version}", "-DREGEX"]
+                    + (["-fPIE", "-pie"] if pie == "-pie" else ["-no-pie"]),
+                    compiler="clang++",
+                )
 
     def test_static(self):
         self.variant("static", ["-O2", "-g", "-static"])
 
     def test_dropped_functions(self):
-        self.variant("sections", ["-O2", "-g", "-ffunction-sections"],
-                     link=["-Wl,--gc-sections"])
+        self.variant("sections", ["-O2", "-g", "-ffunction-sections"], link=["-Wl,--gc-sections"])
 
     def test_dropped_functions_of_gold(self):
-        self.variant("gold", ["-O2", "-g", "-ffunction-sections"],
-                     link=["-Wl,--gc-sections", "-fuse-ld=gold"])
+        self.variant(
+            "gold",
+            ["-O2", "-g", "-ffunction-sections"],
+            link=["-Wl,--gc-sections", "-fuse-ld=gold"],
+        )
 
     def test_link_time_optimization(self):
         self.variant("lto", ["-O2", "-g", "-flto", "-DREGEX"])
@@ -344,9 +387,11 @@ class Oracle(unittest.TestCase):
     def test_split(self):
         for compiler, version in (("g++", 4), ("g++", 5), ("clang++", 5)):
             with self.subTest(compiler=compiler, version=version):
-                self.variant(f"split-{compiler}-{version}",
-                             ["-O2", "-g", "-gsplit-dwarf", f"-gdwarf-{version}", "-DREGEX"],
-                             compiler=compiler)
+                self.variant(
+                    f"split-{compiler}-{version}",
+                    ["-O2", "-g", "-gsplit-dwarf", f"-gdwarf-{version}", "-DREGEX"],
+                    compiler=compiler,
+                )
 
     def test_without_debug_information(self):
         self.variant("bare", ["-O2"])
@@ -358,8 +403,9 @@ class Oracle(unittest.TestCase):
         stripped = full + "-stripped"
         debug = full + "-stripped.debug"
         subprocess.run(["objcopy", "--only-keep-debug", full, debug], check=True)
-        subprocess.run(["objcopy", "--strip-all", "--add-gnu-debuglink=" + debug, full, stripped],
-                       check=True)
+        subprocess.run(
+            ["objcopy", "--strip-all", "--add-gnu-debuglink=" + debug, full, stripped], check=True
+        )
         return full, stripped, debug
 
     def test_separate_by_link(self):
@@ -372,8 +418,9 @@ class Oracle(unittest.TestCase):
 
     def test_separate_by_build_id(self):
         full, stripped, debug = self.separate("by-id")
-        notes = subprocess.run(["readelf", "-n", full], capture_output=True, text=True,
-                               check=True).stdout
+        notes = subprocess.run(
+            ["readelf", "-n", full], capture_output=True, text=True, check=True
+        ).stdout
         build_id = re.search(r"Build ID: ([0-9a-f]+)", notes).group(1)
         root = os.path.join(os.path.dirname(full), "root")
         target = os.path.join(root, ".build-id", build_id[:2], build_id[2:] + ".debug")
@@ -386,8 +433,10 @@ class Oracle(unittest.TestCase):
         self.assertTrue(all(block[0][1] == "??" for block in without))
         options = ["--debug-dir=" + root]
         self.check(stripped, full, "build id", options)
-        self.assertEqual(ask_us(stripped, addresses, cache, options),
-                         ask_us(stripped, addresses, options=options))
+        self.assertEqual(
+            ask_us(stripped, addresses, cache, options),
+            ask_us(stripped, addresses, options=options),
+        )
 
     def test_separate_of_another_build(self):
         _, stripped, debug = self.separate("wrong")
@@ -403,8 +452,9 @@ class Oracle(unittest.TestCase):
         second = self.build("dwz-b", ["-O2", "-g", "-gdwarf-4", "-fno-inline-small-functions"])
         full = first + "-full"
         shutil.copy(first, full)
-        done = subprocess.run(["dwz", "-m", first + ".dwz", first, second], capture_output=True,
-                              text=True)
+        done = subprocess.run(
+            ["dwz", "-m", first + ".dwz", first, second], capture_output=True, text=True
+        )
         if done.returncode:
             self.skipTest("dwz failed: " + done.stderr[:200])
         self.check(first, full, "dwz")

@@ -18,9 +18,9 @@ from support.skips import need_tools
 
 @dataclass(frozen=True)
 class AnnotateRow:
-    file: str      # "" for ???
+    file: str  # "" for ???
     function: str
-    object: str    # "" for ??? and if there is none
+    object: str  # "" for ??? and if there is none
     costs: tuple[int, ...]
 
 
@@ -40,12 +40,26 @@ def annotate(path: str, *, inclusive: bool = False) -> Annotation:
     writes to standard error or exits with a status other than 0. Skips the unittest case if the
     tool is not installed."""
     need_tools("callgrind_annotate")
-    argv = ["callgrind_annotate", f"--inclusive={'yes' if inclusive else 'no'}", "--threshold=100",
-            "--auto=no", "--show-percs=no", os.path.abspath(path)]
+    argv = [
+        "callgrind_annotate",
+        f"--inclusive={'yes' if inclusive else 'no'}",
+        "--threshold=100",
+        "--auto=no",
+        "--show-percs=no",
+        os.path.abspath(path),
+    ]
     # callgrind_annotate shortens file names below the current directory: run it where no source is.
     with tempfile.TemporaryDirectory() as elsewhere:
-        run = subprocess.run(argv, cwd=elsewhere, capture_output=True, text=True, errors="replace",
-                             env={**os.environ, "LC_ALL": "C"}, timeout=300, check=False)
+        run = subprocess.run(
+            argv,
+            cwd=elsewhere,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env={**os.environ, "LC_ALL": "C"},
+            timeout=300,
+            check=False,
+        )
     if run.returncode != 0 or run.stderr:
         raise AssertionError(f"{' '.join(argv)}: status {run.returncode}\n{run.stderr}")
     return parse_annotation(run.stdout)

@@ -20,7 +20,7 @@ class Function(NamedTuple):
 
 class SelfKey(NamedTuple):
     function: Function
-    file: str     # of the line; differs from the function's file for inlined code
+    file: str  # of the line; differs from the function's file for inlined code
     address: int  # 0 if the file has no addresses; likewise for `line`
     line: int
 
@@ -46,11 +46,11 @@ class CallgrindRows:
         self.headers: list[tuple[str, str]] = []  # in order; `desc: NAME: …` is ("desc", "NAME: …")
         self.self_costs: dict[SelfKey, Costs] = {}
         self.arcs: dict[ArcKey, Arc] = {}
-        self.stated_totals: list[Costs] = []     # `totals:` of each part
+        self.stated_totals: list[Costs] = []  # `totals:` of each part
         self.stated_summaries: list[Costs] = []
         self._functions: set[Function] = set()
         self._names: dict[tuple[str, str], str] = {}  # by table and id
-        self._base: dict[str, int] = {}               # the base of relative positions, by kind
+        self._base: dict[str, int] = {}  # the base of relative positions, by kind
         self._read(lines)
 
     def totals(self) -> Costs:
@@ -65,18 +65,21 @@ class CallgrindRows:
 
     def annotate_self(self) -> dict[tuple[str, str], Costs]:
         """Returns (file of the lines, function name) -> self cost, as callgrind_annotate groups."""
-        return self._grouped(((key.file, key.function.name), costs)
-                             for key, costs in self.self_costs.items())
+        return self._grouped(
+            ((key.file, key.function.name), costs) for key, costs in self.self_costs.items()
+        )
 
     def annotate_inclusive(self) -> dict[tuple[str, str], Costs]:
         """Returns inclusive costs as callgrind_annotate computes them: for a function with callers,
         the sum of the calls to it; for one without, its self cost plus the calls it makes, grouped
         by the file of the lines."""
         own = self._grouped(
-            [((key.file, key.function.name), costs) for key, costs in self.self_costs.items()] +
-            [((key.file, key.caller.name), arc.costs) for key, arc in self.arcs.items()])
-        called = self._grouped(((key.callee.file, key.callee.name), arc.costs)
-                               for key, arc in self.arcs.items())
+            [((key.file, key.function.name), costs) for key, costs in self.self_costs.items()]
+            + [((key.file, key.caller.name), arc.costs) for key, arc in self.arcs.items()]
+        )
+        called = self._grouped(
+            ((key.callee.file, key.callee.name), arc.costs) for key, arc in self.arcs.items()
+        )
         return {**own, **called}
 
     def arcs_by_function(self) -> dict[tuple[Function, Function], Arc]:
@@ -84,14 +87,18 @@ class CallgrindRows:
         calls: DefaultDict[tuple[Function, Function], int] = defaultdict(int)
         for key, arc in self.arcs.items():
             calls[key.caller, key.callee] += arc.calls
-        costs = self._grouped(((key.caller, key.callee), arc.costs)
-                              for key, arc in self.arcs.items())
+        costs = self._grouped(
+            ((key.caller, key.callee), arc.costs) for key, arc in self.arcs.items()
+        )
         return {pair: Arc(count, costs[pair]) for pair, count in calls.items()}
 
     def descriptions(self, name: str) -> list[str]:
         """Returns the texts of `desc: NAME: …`, one for each part that has it."""
-        return [value.partition(":")[2].strip() for key, value in self.headers
-                if key == "desc" and value.startswith(name + ":")]
+        return [
+            value.partition(":")[2].strip()
+            for key, value in self.headers
+            if key == "desc" and value.startswith(name + ":")
+        ]
 
     # The methods below parse the file.
 
@@ -131,9 +138,20 @@ class CallgrindRows:
     _after_jump = False
     _self_moves_only = False  # as Valgrind: only self costs move the base of relative positions
 
-    _TABLES = {"ob": "ob", "cob": "ob", "fl": "fl", "fi": "fl", "fe": "fl", "cfi": "fl",
-               "cfl": "fl", "jfi": "fl", "fn": "fn", "cfn": "fn", "jfn": "fn",
-               "frfn": "fn"}
+    _TABLES = {
+        "ob": "ob",
+        "cob": "ob",
+        "fl": "fl",
+        "fi": "fl",
+        "fe": "fl",
+        "cfi": "fl",
+        "cfl": "fl",
+        "jfi": "fl",
+        "fn": "fn",
+        "cfn": "fn",
+        "jfn": "fn",
+        "frfn": "fn",
+    }
     _SKIPPED = ("bb", "ln", "rec")  # lines that Valgrind writes for debugging itself
 
     def _line(self, line: str) -> None:
@@ -175,8 +193,10 @@ class CallgrindRows:
                     # An id that is not defined stands for itself.
                     definition = "'".join(
                         self._names.get((table, piece[1:-1]), piece)
-                        if re.fullmatch(r"\((0|[1-9]\d*)\)", piece) else piece
-                        for piece in definition.split("'"))
+                        if re.fullmatch(r"\((0|[1-9]\d*)\)", piece)
+                        else piece
+                        for piece in definition.split("'")
+                    )
                 self._names[table, compressed[1]] = definition
             text = self._names[table, compressed[1]]
         # ??? means an unknown file or object, but stays as it is for a function.
@@ -213,7 +233,9 @@ class CallgrindRows:
         elif key == "cfn":
             self._callee = Function(
                 self._object if self._callee_object is None else self._callee_object,
-                self._line_file if self._callee_file is None else self._callee_file, name)
+                self._line_file if self._callee_file is None else self._callee_file,
+                name,
+            )
             self._callee_object = self._callee_file = None
 
     def _cost_line(self, words: list[str]) -> None:
@@ -224,8 +246,9 @@ class CallgrindRows:
         place = {}
         for kind in self._positions:
             word, base = words.pop(0), self._base.get(kind, 0)
-            place[kind] = (base if word == "*" else
-                           base + int(word, 0) if word[0] in "+-" else int(word, 0))
+            place[kind] = (
+                base if word == "*" else base + int(word, 0) if word[0] in "+-" else int(word, 0)
+            )
         is_self = self._calls is None and not self._after_jump
         if is_self or not self._self_moves_only:
             self._base = place

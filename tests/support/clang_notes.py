@@ -67,13 +67,13 @@ def words_of(path: Path) -> tuple[int, ...]:
 def records(words: tuple[int, ...]):
     at = 3
     while at < len(words) and words[at] != 0:
-        yield words[at], words[at + 2:at + 2 + words[at + 1]]
+        yield words[at], words[at + 2 : at + 2 + words[at + 1]]
         at += 2 + words[at + 1]
 
 
 def text_at(words: tuple[int, ...], at: int) -> tuple[str, int]:
     end = at + 1 + words[at]
-    return struct.pack(f"<{words[at]}I", *words[at + 1:end]).rstrip(b"\0").decode(), end
+    return struct.pack(f"<{words[at]}I", *words[at + 1 : end]).rstrip(b"\0").decode(), end
 
 
 def read_functions(notes: Path, data: Path) -> list[Function]:
@@ -86,7 +86,7 @@ def read_functions(notes: Path, data: Path) -> list[Function]:
         elif tag == 0x01410000:
             function.block_count = len(payload)
         elif tag == 0x01430000:
-            function.arcs += [(payload[0], *payload[i:i + 2]) for i in range(1, len(payload), 2)]
+            function.arcs += [(payload[0], *payload[i : i + 2]) for i in range(1, len(payload), 2)]
         elif tag == 0x01450000:
             at = 1
             while True:
@@ -100,6 +100,6 @@ def read_functions(notes: Path, data: Path) -> list[Function]:
     for tag, payload in records(words_of(data)) if data.exists() else ():
         if tag == 0x01000000 and payload:
             function = functions[payload[0]]
-        elif tag == 0x01a10000:
+        elif tag == 0x01A10000:
             function.counters = [low | high << 32 for low, high in zip(payload[::2], payload[1::2])]
     return [each for each in functions.values() if each.counters]

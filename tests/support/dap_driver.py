@@ -39,8 +39,13 @@ def dap_server(lldb: str) -> str | None:
 class DapSession:
     def __init__(self, server: str) -> None:
         environment: Mapping[str, str] = {**os.environ, "LC_ALL": "C.UTF-8"}
-        self._server = subprocess.Popen([server], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, env=environment)
+        self._server = subprocess.Popen(
+            [server],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
         assert self._server.stdin is not None and self._server.stdout is not None
         self._to: BinaryIO = self._server.stdin  # type: ignore[assignment]
         self._from: BinaryIO = self._server.stdout  # type: ignore[assignment]
@@ -54,21 +59,40 @@ class DapSession:
     def __enter__(self) -> DapSession:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._server.kill()
         self._server.wait()
         self._to.close()
         self._from.close()
 
-    def launch(self, program: str, args: Sequence[str], *, commands: Sequence[str],
-               functions: Sequence[str] = (), exit_commands: Sequence[str] = ()) -> None:
+    def launch(
+        self,
+        program: str,
+        args: Sequence[str],
+        *,
+        commands: Sequence[str],
+        functions: Sequence[str] = (),
+        exit_commands: Sequence[str] = (),
+    ) -> None:
         """Starts the program. `commands` run after the plug-in is loaded and before the launch."""
         self.request("initialize", adapterID="lldb", linesStartAt1=True)
-        launch = self.send("launch", program=program, args=list(args), disableASLR=False,
-                           initCommands=["settings set target.disable-aslr false",
-                                         f"plugin load {programs.lldb_plugin()}", *commands],
-                           exitCommands=list(exit_commands))
+        launch = self.send(
+            "launch",
+            program=program,
+            args=list(args),
+            disableASLR=False,
+            initCommands=[
+                "settings set target.disable-aslr false",
+                f"plugin load {programs.lldb_plugin()}",
+                *commands,
+            ],
+            exitCommands=list(exit_commands),
+        )
         self.wait_event("initialized")
         self.request("setFunctionBreakpoints", breakpoints=[{"name": each} for each in functions])
         done = self.send("configurationDone")
@@ -95,8 +119,9 @@ class DapSession:
 
     def send(self, name: str, **arguments: object) -> int:
         self._sequence += 1
-        text = json.dumps({"seq": self._sequence, "type": "request", "command": name,
-                           "arguments": arguments}).encode()
+        text = json.dumps(
+            {"seq": self._sequence, "type": "request", "command": name, "arguments": arguments}
+        ).encode()
         self.transcript += f"> {text!r}\n"
         self._to.write(b"Content-Length: %d\r\n\r\n" % len(text) + text)
         self._to.flush()

@@ -8,7 +8,7 @@ from typing import Iterator
 
 VERSION = b"*14B"  # "B41*", little-endian
 FUNCTION, BLOCKS, CONDITIONS = 0x01000000, 0x01410000, 0x01470000
-ARC_COUNTERS, CONDITION_COUNTERS = 0x01a10000, 0x01b10000
+ARC_COUNTERS, CONDITION_COUNTERS = 0x01A10000, 0x01B10000
 
 
 def _word(data: bytes, at: int) -> int:
@@ -20,7 +20,7 @@ def _records(data: bytes, at: int) -> Iterator[tuple[int, bytes, bytes]]:
     while at + 8 <= len(data) and _word(data, at) != 0:
         length = struct.unpack_from("<i", data, at + 4)[0]
         end = at + 8 + max(length, 0)
-        yield _word(data, at), data[at + 8:end], data[at:end]
+        yield _word(data, at), data[at + 8 : end], data[at:end]
         at = end
     yield 0, b"", data[at:]
 

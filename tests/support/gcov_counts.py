@@ -39,7 +39,8 @@ def branches_of_json(document: dict) -> dict[tuple[str, int], list[int]]:
         for line in file["lines"]:
             if line["branches"]:
                 branches.setdefault((file["file"], line["line_number"]), []).extend(
-                    branch["count"] for branch in line["branches"])
+                    branch["count"] for branch in line["branches"]
+                )
     return branches
 
 

@@ -10,8 +10,15 @@ SOURCES = SOURCE_ROOT / "tests" / "programs" / "coverage"
 
 
 def run(words: list[str], folder: Path, status: int | None = 0) -> subprocess.CompletedProcess:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=120, check=False)
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+        check=False,
+    )
     if status is not None and done.returncode != status:
         raise AssertionError(f"{words}: status {done.returncode}\n{done.stderr[:2000]}")
     return done

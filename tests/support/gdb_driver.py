@@ -25,11 +25,22 @@ def gdb_program() -> str:
     return os.environ.get("TALLY_TEST_GDB", "gdb")
 
 
-def _argv(wrapper: Sequence[str], batch: bool, pagination: bool, program: str | None,
-          args: Sequence[str], plugin: bool, commands: Sequence[str]) -> list[str]:
-    settings = ["set confirm off", "set width 0", "set style enabled off",
-                # Some containers do not permit disabling ASLR, and GDB then warns.
-                "set disable-randomization off"]
+def _argv(
+    wrapper: Sequence[str],
+    batch: bool,
+    pagination: bool,
+    program: str | None,
+    args: Sequence[str],
+    plugin: bool,
+    commands: Sequence[str],
+) -> list[str]:
+    settings = [
+        "set confirm off",
+        "set width 0",
+        "set style enabled off",
+        # Some containers do not permit disabling ASLR, and GDB then warns.
+        "set disable-randomization off",
+    ]
     if not pagination:
         settings += ["set pagination off", "set height 0"]
     argv = [*wrapper, gdb_program(), "-nx", "-nh", "-q"] + (["-batch"] if batch else [])
@@ -42,33 +53,64 @@ def _argv(wrapper: Sequence[str], batch: bool, pagination: bool, program: str | 
     return argv + (["--args", program, *args] if program else [])
 
 
-def run_gdb(commands: Sequence[str], program: str | None = None, args: Sequence[str] = (), *,
-            plugin: bool = True, wrapper: Sequence[str] = (), pagination: bool = False,
-            one_stream: bool = False, environment: Mapping[str, str | None] | None = None,
-            cwd: str | None = None, before_exec: Callable[[], None] | None = None,
-            timeout_s: float = DEFAULT_TIMEOUT_S) -> GdbResult:
+def run_gdb(
+    commands: Sequence[str],
+    program: str | None = None,
+    args: Sequence[str] = (),
+    *,
+    plugin: bool = True,
+    wrapper: Sequence[str] = (),
+    pagination: bool = False,
+    one_stream: bool = False,
+    environment: Mapping[str, str | None] | None = None,
+    cwd: str | None = None,
+    before_exec: Callable[[], None] | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> GdbResult:
     """Runs GDB in batch mode. Each command is passed by -ex; the status is that of the last one.
 
     `wrapper` is put before gdb (seccomp_run eperm); `before_exec` runs in the child (setrlimit).
     A value of None in `environment` removes the variable.
     """
     argv = _argv(wrapper, True, pagination, program, args, plugin, commands)
-    return run_batch("gdb", argv, one_stream=one_stream, environment=environment, cwd=cwd,
-                     before_exec=before_exec, timeout_s=timeout_s)
+    return run_batch(
+        "gdb",
+        argv,
+        one_stream=one_stream,
+        environment=environment,
+        cwd=cwd,
+        before_exec=before_exec,
+        timeout_s=timeout_s,
+    )
 
 
 class GdbTerminal(Terminal):
     """GDB with its own terminal."""
 
-    def __init__(self, program: str | None = None, args: Sequence[str] = (), *,
-                 plugin: bool = True, wrapper: Sequence[str] = (), pagination: bool = False,
-                 environment: Mapping[str, str | None] | None = None,
-                 before_exec: Callable[[], None] | None = None,
-                 rows: int = 50, columns: int = 200,
-                 timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
-        super().__init__("gdb", _argv(wrapper, False, pagination, program, args, plugin, []),
-                         "(gdb)", environment=environment, before_exec=before_exec, rows=rows,
-                         columns=columns, timeout_s=timeout_s)
+    def __init__(
+        self,
+        program: str | None = None,
+        args: Sequence[str] = (),
+        *,
+        plugin: bool = True,
+        wrapper: Sequence[str] = (),
+        pagination: bool = False,
+        environment: Mapping[str, str | None] | None = None,
+        before_exec: Callable[[], None] | None = None,
+        rows: int = 50,
+        columns: int = 200,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        super().__init__(
+            "gdb",
+            _argv(wrapper, False, pagination, program, args, plugin, []),
+            "(gdb)",
+            environment=environment,
+            before_exec=before_exec,
+            rows=rows,
+            columns=columns,
+            timeout_s=timeout_s,
+        )
 
     def __enter__(self) -> "GdbTerminal":
         return self

@@ -15,8 +15,9 @@ class GdbDriverTest(unittest.TestCase):
         need_tools("gdb")
 
     def test_batch(self) -> None:
-        result = run_gdb(["run", "print $_exitcode"], program("exit_status"), ["7", "0"],
-                         plugin=False)
+        result = run_gdb(
+            ["run", "print $_exitcode"], program("exit_status"), ["7", "0"], plugin=False
+        )
         self.assertIn("$1 = 7", result.stdout, result)
         self.assertEqual((result.status, result.stderr), (0, ""), result)
 
@@ -26,9 +27,12 @@ class GdbDriverTest(unittest.TestCase):
         self.assertIn("no_such_command", result.stderr)
 
     def test_own_home_and_limits(self) -> None:
-        result = run_gdb(["shell echo home=$HOME mine=$MINE", "shell ulimit -n"], plugin=False,
-                         environment={"MINE": "1"},
-                         before_exec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+        result = run_gdb(
+            ["shell echo home=$HOME mine=$MINE", "shell ulimit -n"],
+            plugin=False,
+            environment={"MINE": "1"},
+            before_exec=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)),
+        )
         self.assertRegex(result.stdout, r"home=\S*gdb-home-\S* mine=1\n64\n")
 
     def test_too_slow(self) -> None:

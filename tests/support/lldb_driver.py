@@ -23,14 +23,18 @@ from support.terminal import DEFAULT_TIMEOUT_S, DebuggerResult, Terminal, run_ba
 
 LldbResult = DebuggerResult
 
-_SETTINGS = ("settings set use-color false", "settings set auto-confirm true",
-             # Some containers do not permit disabling ASLR.
-             "settings set target.disable-aslr false")
+_SETTINGS = (
+    "settings set use-color false",
+    "settings set auto-confirm true",
+    # Some containers do not permit disabling ASLR.
+    "settings set target.disable-aslr false",
+)
 # LLDB 14 to 19 of Debian import Python modules that their packages do not contain.
 _DEBIANS_OWN = re.compile(
     r"""Traceback \(most recent call last\):\n  File "<string>", line 1, in <module>\n"""
     r"""(?:ModuleNotFoundError: No module named 'lldb(?:\.embedded_interpreter)?'|"""
-    r"""NameError: name 'run_one_line' is not defined)\n""")
+    r"""NameError: name 'run_one_line' is not defined)\n"""
+)
 
 
 def lldb_programs() -> list[str]:
@@ -72,8 +76,15 @@ def in_each_lldb(case: unittest.TestCase, measure: Callable[[str], None]) -> Non
                 measured.result()
 
 
-def _argv(lldb: str, wrapper: Sequence[str], options: Sequence[str], program: str | None,
-          args: Sequence[str], plugin: bool, commands: Sequence[str]) -> list[str]:
+def _argv(
+    lldb: str,
+    wrapper: Sequence[str],
+    options: Sequence[str],
+    program: str | None,
+    args: Sequence[str],
+    plugin: bool,
+    commands: Sequence[str],
+) -> list[str]:
     argv = [*wrapper, lldb, *options]
     for setting in _SETTINGS:
         argv += ["-O", setting]
@@ -84,12 +95,22 @@ def _argv(lldb: str, wrapper: Sequence[str], options: Sequence[str], program: st
     return argv + (["--", program, *args] if program else [])
 
 
-def run_lldb(commands: Sequence[str], program: str | None = None, args: Sequence[str] = (), *,
-             lldb: str, plugin: bool = True, wrapper: Sequence[str] = (),
-             stop_on_error: bool = False, one_stream: bool = False,
-             environment: Mapping[str, str | None] | None = None, cwd: str | None = None,
-             before_exec: Callable[[], None] | None = None, home: str | None = None,
-             timeout_s: float = DEFAULT_TIMEOUT_S) -> LldbResult:
+def run_lldb(
+    commands: Sequence[str],
+    program: str | None = None,
+    args: Sequence[str] = (),
+    *,
+    lldb: str,
+    plugin: bool = True,
+    wrapper: Sequence[str] = (),
+    stop_on_error: bool = False,
+    one_stream: bool = False,
+    environment: Mapping[str, str | None] | None = None,
+    cwd: str | None = None,
+    before_exec: Callable[[], None] | None = None,
+    home: str | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> LldbResult:
     """Runs LLDB in batch mode. Standard output shows each command as `(lldb) COMMAND`.
 
     With `stop_on_error` each command is passed by -o, and the first that fails ends LLDB with
@@ -102,29 +123,58 @@ def run_lldb(commands: Sequence[str], program: str | None = None, args: Sequence
     with tempfile.TemporaryDirectory(prefix="lldb-commands-") as folder:
         if not stop_on_error:
             script = os.path.join(folder, "commands")
-            Path(script).write_text("".join(f"{command}\n" for command in commands),
-                                    encoding="utf-8")
+            Path(script).write_text(
+                "".join(f"{command}\n" for command in commands), encoding="utf-8"
+            )
             commands = [f"command source -e false -s false {script}"]
         argv = _argv(lldb, wrapper, ["-b", *own], program, args, plugin, commands)
-        result = run_batch("lldb", argv, one_stream=one_stream, environment=environment, cwd=cwd,
-                           before_exec=before_exec, timeout_s=timeout_s)
-    return dataclasses.replace(result, stdout=_DEBIANS_OWN.sub("", result.stdout),
-                               stderr=_DEBIANS_OWN.sub("", result.stderr))
+        result = run_batch(
+            "lldb",
+            argv,
+            one_stream=one_stream,
+            environment=environment,
+            cwd=cwd,
+            before_exec=before_exec,
+            timeout_s=timeout_s,
+        )
+    return dataclasses.replace(
+        result,
+        stdout=_DEBIANS_OWN.sub("", result.stdout),
+        stderr=_DEBIANS_OWN.sub("", result.stderr),
+    )
 
 
 class LldbTerminal(Terminal):
     """LLDB with its own terminal."""
 
-    def __init__(self, program: str | None = None, args: Sequence[str] = (), *, lldb: str,
-                 plugin: bool = True, wrapper: Sequence[str] = (),
-                 environment: Mapping[str, str | None] | None = None,
-                 before_exec: Callable[[], None] | None = None,
-                 rows: int = 50, columns: int = 200,
-                 timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        program: str | None = None,
+        args: Sequence[str] = (),
+        *,
+        lldb: str,
+        plugin: bool = True,
+        wrapper: Sequence[str] = (),
+        environment: Mapping[str, str | None] | None = None,
+        before_exec: Callable[[], None] | None = None,
+        rows: int = 50,
+        columns: int = 200,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
         # --source-quietly, because the prompt may appear before the rest of a command's echo.
-        argv = _argv(lldb, wrapper, ["--no-lldbinit", "--source-quietly"], program, args, plugin, [])
-        super().__init__("lldb", argv, "(lldb)", environment=environment, before_exec=before_exec,
-                         rows=rows, columns=columns, timeout_s=timeout_s)
+        argv = _argv(
+            lldb, wrapper, ["--no-lldbinit", "--source-quietly"], program, args, plugin, []
+        )
+        super().__init__(
+            "lldb",
+            argv,
+            "(lldb)",
+            environment=environment,
+            before_exec=before_exec,
+            rows=rows,
+            columns=columns,
+            timeout_s=timeout_s,
+        )
 
     def __enter__(self) -> "LldbTerminal":
         return self

@@ -69,10 +69,10 @@ sub_dep = declare_dependency(link_with: static_library('sub', 'sub.c'))
 }
 
 # A test that runs first and fills the disk on which the per-test counters are stored.
-NO_ROOM = '''\
+NO_ROOM = """\
 test('fills', find_program('sh'), args: ['-c', 'cat /dev/zero > "$XDG_RUNTIME_DIR/filler" || true'],
   suite: 'fills', priority: 5, is_parallel: false)
-'''
+"""
 GOOD = ["--suite", "good"]
 BOTH = {"src/demo.c": "5/6", "src/main.c": "5/8", "TOTAL": "10/14"}  # lines that these execute
 
@@ -86,8 +86,10 @@ def write_project(folder: Path, files: dict[str, str]) -> None:
 
 def rows(output: str) -> dict[str, str]:
     """Returns {file: "executed lines/lines"} of a table, including the row TOTAL."""
-    return {file: counts for file, counts in
-            re.findall(r"^(\S+) +[\d.]+% +(\d+/\d+) ", output, re.MULTILINE)}
+    return {
+        file: counts
+        for file, counts in re.findall(r"^(\S+) +[\d.]+% +(\d+/\d+) ", output, re.MULTILINE)
+    }
 
 
 def without_times(output: str) -> str:
@@ -97,6 +99,7 @@ def without_times(output: str) -> str:
 
 class MesonCase(unittest.TestCase):
     """One Meson in its own environment, without a project."""
+
     script = ""  # the meson script, which is copied or linked
     maxDiff = 4000
 
@@ -112,19 +115,41 @@ class MesonCase(unittest.TestCase):
 
     @classmethod
     def environment(cls, **more: str) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items()
-                if not name.startswith(("PYTHON", "MESON", "GCOV", "TALLY"))}
-        path = [str(cls.venv / "bin"), str(MODULE), str(Path(command_line()).parent),
-                "/usr/local/bin", "/usr/bin", "/bin"]
-        return {**kept, "PATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1",
-                "XDG_RUNTIME_DIR": str(cls.home / "run"), "HOME": str(cls.home),
-                "CCACHE_DISABLE": "1", **more}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTHON", "MESON", "GCOV", "TALLY"))
+        }
+        path = [
+            str(cls.venv / "bin"),
+            str(MODULE),
+            str(Path(command_line()).parent),
+            "/usr/local/bin",
+            "/usr/bin",
+            "/bin",
+        ]
+        return {
+            **kept,
+            "PATH": os.pathsep.join(path),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "XDG_RUNTIME_DIR": str(cls.home / "run"),
+            "HOME": str(cls.home),
+            "CCACHE_DISABLE": "1",
+            **more,
+        }
 
     @classmethod
     def run_in(cls, *words: str, folder: str = ".", **more: str) -> subprocess.CompletedProcess:
-        return subprocess.run(words, cwd=cls.project / folder, env=cls.environment(**more),
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=120, check=False)
+        return subprocess.run(
+            words,
+            cwd=cls.project / folder,
+            env=cls.environment(**more),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
 
     @classmethod
     def must(cls, *words: str, **more: str) -> str:
@@ -143,10 +168,15 @@ class MesonCase(unittest.TestCase):
     def interrupted(self, *words: str, number: int = signal.SIGINT) -> str:
         """Returns the output of a run that gets this signal during the test `long`, after the tests
         of the suite `good`."""
-        with subprocess.Popen([*words, "--suite", "good", "--suite", "long", "--num-processes",
-                               "1"], cwd=self.project, env=self.environment(), text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              start_new_session=True) as run:
+        with subprocess.Popen(
+            [*words, "--suite", "good", "--suite", "long", "--num-processes", "1"],
+            cwd=self.project,
+            env=self.environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as run:
             deadline = time.monotonic() + 60
             while not _sleeps(self.project / "build" / "prog") and time.monotonic() < deadline:
                 time.sleep(0.05)
@@ -179,8 +209,9 @@ def _sleeps(program: Path) -> bool:
     """Returns whether a process of this program runs the test `long`, which sleeps."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if os.readlink(entry / "exe") == str(program) and \
-                    "long" in (entry / "cmdline").read_text(encoding="utf-8"):
+            if os.readlink(entry / "exe") == str(program) and "long" in (
+                entry / "cmdline"
+            ).read_text(encoding="utf-8"):
                 return True
         except OSError:
             pass
@@ -200,8 +231,11 @@ class BuiltProject:
 
 def make_venv(folder: Path, script: str) -> None:
     """Makes a virtual environment whose meson is `script`, run by the environment's Python."""
-    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages",
-                    str(folder)], check=True, timeout=60)
+    subprocess.run(
+        ["/usr/bin/python3", "-m", "venv", "--without-pip", "--system-site-packages", str(folder)],
+        check=True,
+        timeout=60,
+    )
     meson = folder / "bin" / "meson"
     if (Path(script).resolve().parent / "mesonbuild").is_dir():
         # This script finds its package beside itself, and `#!/usr/bin/env python3` finds the
@@ -213,19 +247,28 @@ def make_venv(folder: Path, script: str) -> None:
         meson.chmod(0o755)
 
 
-def on_small_disk(case: unittest.TestCase, folder: Path, size: str,
-                  before: str = "true") -> list[str]:
+def on_small_disk(
+    case: unittest.TestCase, folder: Path, size: str, before: str = "true"
+) -> list[str]:
     """Returns words to put before a command, for which `folder` is then a disk of this size.
     `before` is a shell command that runs in it first. Creates the directory, and removes it after
     the case. Skips the case if the system does not permit the mount."""
     need_tools("unshare", "mount")
     folder.mkdir()
     case.addCleanup(folder.rmdir)
-    words = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c",
-             'mount -t tmpfs -o size="$1" none "$0" && (cd "$0" && eval "$2") && shift 2 && "$@"',
-             str(folder), size]
-    done = subprocess.run([*words, "true", "true"], capture_output=True, text=True, timeout=60,
-                          check=False)
+    words = [
+        "unshare",
+        "--mount",
+        *([] if os.geteuid() == 0 else ["--map-root-user"]),
+        "sh",
+        "-c",
+        'mount -t tmpfs -o size="$1" none "$0" && (cd "$0" && eval "$2") && shift 2 && "$@"',
+        str(folder),
+        size,
+    ]
+    done = subprocess.run(
+        [*words, "true", "true"], capture_output=True, text=True, timeout=60, check=False
+    )
     if done.returncode != 0:
         raise unittest.SkipTest("cannot mount a disk: " + " ".join(done.stderr.split()))
     return [*words, before]
@@ -236,6 +279,11 @@ def for_each_meson(*mixins: type) -> dict[str, type]:
     scripts = {"Debian": "/usr/bin/meson"}
     if os.environ.get("TALLY_NEW_MESON"):
         scripts["New"] = os.environ["TALLY_NEW_MESON"]
-    return {name + mixin.__name__: type(name + mixin.__name__, (mixin, MesonCase),
-                                        {"script": script, "__module__": "__main__"})
-            for mixin in mixins for name, script in scripts.items()}
+    return {
+        name
+        + mixin.__name__: type(
+            name + mixin.__name__, (mixin, MesonCase), {"script": script, "__module__": "__main__"}
+        )
+        for mixin in mixins
+        for name, script in scripts.items()
+    }

@@ -7,7 +7,7 @@ Value = Union[int, bytes, str]
 
 
 def varint(value: int) -> bytes:
-    value &= 2 ** 64 - 1
+    value &= 2**64 - 1
     out = b""
     while value >= 0x80:
         out += bytes([value & 0x7F | 0x80])
@@ -54,15 +54,33 @@ class Pprof:
     def mapping(self, ident: int, start: int, limit: int, path: str) -> "Pprof":
         return self.add(3, (1, ident), (2, start), (3, limit), (5, self.text(path)))
 
-    def location(self, ident: int, mapping: int, address: int,
-                 lines: Iterable[tuple[int, int]] = ()) -> "Pprof":
-        return self.add(4, (1, ident), (2, mapping), (3, address),
-                        *((4, message((1, function), (2, line))) for function, line in lines))
+    def location(
+        self, ident: int, mapping: int, address: int, lines: Iterable[tuple[int, int]] = ()
+    ) -> "Pprof":
+        return self.add(
+            4,
+            (1, ident),
+            (2, mapping),
+            (3, address),
+            *((4, message((1, function), (2, line))) for function, line in lines),
+        )
 
-    def sample(self, stack: Iterable[int], values: Iterable[int],
-               labels: dict[str, Union[int, str]] | None = None) -> "Pprof":
-        told = ((3, message((1, self.text(key)), (2, self.text(value)) if isinstance(value, str)
-                            else (3, value))) for key, value in (labels or {}).items())
+    def sample(
+        self,
+        stack: Iterable[int],
+        values: Iterable[int],
+        labels: dict[str, Union[int, str]] | None = None,
+    ) -> "Pprof":
+        told = (
+            (
+                3,
+                message(
+                    (1, self.text(key)),
+                    (2, self.text(value)) if isinstance(value, str) else (3, value),
+                ),
+            )
+            for key, value in (labels or {}).items()
+        )
         return self.add(2, (1, packed(stack)), (2, packed(values)), *told)
 
     def bytes(self) -> bytes:

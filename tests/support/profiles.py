@@ -11,13 +11,20 @@ from support.programs import command_line
 
 
 def run_tally(*words: str) -> subprocess.CompletedProcess:
-    return subprocess.run([command_line(), *words], capture_output=True, text=True,
-                          errors="surrogateescape", stdin=subprocess.DEVNULL, timeout=600,
-                          check=False)
+    return subprocess.run(
+        [command_line(), *words],
+        capture_output=True,
+        text=True,
+        errors="surrogateescape",
+        stdin=subprocess.DEVNULL,
+        timeout=600,
+        check=False,
+    )
 
 
 class ProfileCase(unittest.TestCase):
     """A test case with its own temporary directory, and methods that run `tally`."""
+
     maxDiff = 4000
 
     def setUp(self) -> None:
@@ -44,8 +51,10 @@ class ProfileCase(unittest.TestCase):
 
 def by_key(report: dict) -> dict:
     """Returns (name, file, object) -> self, inclusive, calls."""
-    rows = {(row["name"], row["file"], row["object"]):
-            (row["self"], row["inclusive"], row["calls"]) for row in report["functions"]}
+    rows = {
+        (row["name"], row["file"], row["object"]): (row["self"], row["inclusive"], row["calls"])
+        for row in report["functions"]
+    }
     if len(rows) != len(report["functions"]):
         raise AssertionError("a function has two rows")
     return rows

@@ -54,8 +54,9 @@ class CallgrindRowsTest(unittest.TestCase):
         self.assertEqual(self.rows.totals(), (10,))
         self.assertEqual(self.rows.stated_totals, [(10,)])
         self.assertEqual(self.rows.self_by_function(), {MAIN: (3,), SORT: (7,)})
-        self.assertEqual(self.rows.arcs_by_function(),
-                         {(MAIN, SORT): Arc(6, (6,)), (MAIN, MAIN): Arc(1, (1,))})
+        self.assertEqual(
+            self.rows.arcs_by_function(), {(MAIN, SORT): Arc(6, (6,)), (MAIN, MAIN): Arc(1, (1,))}
+        )
         self.assertEqual(self.rows.descriptions("Trigger"), ["breakpoint 2, parse.c:10"])
         # +4 counts from the call's position, because the creator is not Valgrind.
         self.assertIn((MAIN, "sort.h", 0x1008, 20), self.rows.self_costs)
@@ -65,8 +66,12 @@ class CallgrindRowsTest(unittest.TestCase):
         self.assertIn((MAIN, "sort.h", 0x1004, 20), CallgrindRows(lines).self_costs)
 
     def test_errors_name_their_line(self) -> None:
-        for missing, line in (("0x1004 11 6\n", 17), ("events: ticks\n", 6),
-                              ("cfn=(2) std::sort<int> [with x]\n", 15), ("fl=(1) main.c\n", 19)):
+        for missing, line in (
+            ("0x1004 11 6\n", 17),
+            ("events: ticks\n", 6),
+            ("cfn=(2) std::sort<int> [with x]\n", 15),
+            ("fl=(1) main.c\n", 19),
+        ):
             with self.subTest(missing=missing):
                 self.assertIn(missing, CALLGRIND)
                 with self.assertRaisesRegex(ValueError, rf"^line {line}: "):
@@ -86,9 +91,11 @@ class CallgrindRowsTest(unittest.TestCase):
 
 class TablesTest(unittest.TestCase):
     def test_status(self) -> None:
-        status = parse_status("Breakpoint 1, main ()\ncpu 3.1\nstate running\nsamples 3005\n"
-                              "backend perf (the first that works)\nrunning 3.21 s\n"
-                              "3005 ticks in total\nlost 7\n")
+        status = parse_status(
+            "Breakpoint 1, main ()\ncpu 3.1\nstate running\nsamples 3005\n"
+            "backend perf (the first that works)\nrunning 3.21 s\n"
+            "3005 ticks in total\nlost 7\n"
+        )
         self.assertEqual(status["backend"], "perf (the first that works)")
         self.assertEqual(status_number(status, "samples"), 3005)
         self.assertEqual(status_number(status, "running"), 3.21)
@@ -103,7 +110,8 @@ class TablesTest(unittest.TestCase):
             " 1  70.00%   700  70.00%   700  seventy                 spin7030.c:14\n"
             " 2  29.90%   299  29.90%   299  f(int, char const*)  a b.c:3\n"
             "10   0.10%     1  99.99%  1000  main\n"
-            "(3 more; --limit 0 shows all)\nbehind\n")
+            "(3 more; --limit 0 shows all)\nbehind\n"
+        )
         self.assertEqual((report.total, report.event, report.not_shown), (1000, "ticks", 3))
         self.assertEqual(report.row("seventy").place, "spin7030.c:14")
         self.assertEqual(report.row("f(int, char const*)").place, "a b.c:3")
@@ -111,7 +119,9 @@ class TablesTest(unittest.TestCase):
         self.assertEqual(report.self_percent("absent"), 0)
 
     def test_report_by_thread(self) -> None:
-        report = parse_report("4 ticks in total\n#   self%  self  thread\n1  50.00%     2  17 a name\n")
+        report = parse_report(
+            "4 ticks in total\n#   self%  self  thread\n1  50.00%     2  17 a name\n"
+        )
         self.assertEqual(report.rows[0].name, "17 a name")
         self.assertIsNone(report.rows[0].inclusive_ticks)
 
@@ -122,7 +132,10 @@ class SummaryTest(unittest.TestCase):
     def summary(self, *arguments: str) -> subprocess.CompletedProcess:
         return subprocess.run(
             [sys.executable, os.path.join(os.path.dirname(__file__), "summary.py"), *arguments],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+        )
 
     def log(self, folder: str, name: str, output: str) -> str:
         logs = os.path.join(folder, name, "meson-logs")
@@ -136,8 +149,10 @@ class SummaryTest(unittest.TestCase):
             first = self.log(folder, "first", "Ran 3 tests in 0.1s\n\nOK (skipped=1)\n")
             second = self.log(folder, "second", "")
             result = self.summary(first, "--failed", "other: build", second)
-            self.assertEqual(result.stdout.splitlines()[-2:],
-                             ["failed: other: build", "3 passed, 1 failed, 1 skipped"])
+            self.assertEqual(
+                result.stdout.splitlines()[-2:],
+                ["failed: other: build", "3 passed, 1 failed, 1 skipped"],
+            )
             self.assertEqual(result.returncode, 1)
             self.assertEqual(self.summary(first, second).returncode, 0)
 

@@ -45,17 +45,19 @@ def may_be_chance(test: dict) -> bool:
     """Returns whether a failure may be due to chance: the test takes samples, and no sanitizer
     reported an error."""
     output = (test.get("stdout") or "") + (test.get("stderr") or "")
-    return re.search(r"/ (?:unit-(?:collect|session)|(?:support-)?(?:gdb|lldb)-|mon-|agent|conformance-)",
-                     test["name"]) is not None and not re.search(
-                         r"Sanitizer|runtime error:", output)
+    return re.search(
+        r"/ (?:unit-(?:collect|session)|(?:support-)?(?:gdb|lldb)-|mon-|agent|conformance-)",
+        test["name"],
+    ) is not None and not re.search(r"Sanitizer|runtime error:", output)
 
 
 def count_test(test: dict, total: Count) -> None:
     output = test.get("stdout") or ""
     result = test["result"]
     cases, failed, skipped = 1, 0, 0
-    unittest = re.findall(r"^Ran (\d+) tests? in .*\n+(?:OK|FAILED)(?: \((.*)\))?", output,
-                          re.MULTILINE)
+    unittest = re.findall(
+        r"^Ran (\d+) tests? in .*\n+(?:OK|FAILED)(?: \((.*)\))?", output, re.MULTILINE
+    )
     googletest = re.findall(r"^\[==========\] (\d+) tests? from .* ran\.", output, re.MULTILINE)
     if unittest:
         cases = sum(int(ran) for ran, _ in unittest)
@@ -75,8 +77,9 @@ def count_test(test: dict, total: Count) -> None:
     total.passed += max(cases - failed - skipped, 0)
     total.failed += failed
     total.skipped += skipped
-    reasons = re.findall(r"^SKIP: (.*)$", output, re.MULTILINE) + \
-        re.findall(r":\d+: Skipped\n(.+)$", output, re.MULTILINE)
+    reasons = re.findall(r"^SKIP: (.*)$", output, re.MULTILINE) + re.findall(
+        r":\d+: Skipped\n(.+)$", output, re.MULTILINE
+    )
     if skipped and not reasons:
         reasons = ["no reason given"]
     total.reasons += [f"{test['name']}: {reason}" for reason in reasons]
@@ -93,8 +96,14 @@ def main() -> int:
     parser.add_argument("folders", nargs="*", type=Path)
     arguments = parser.parse_intermixed_args()
     if arguments.failing:
-        print(*(test["name"].rpartition(" / ")[2] for folder in arguments.folders
-                for test in entries(folder) if test["result"] in FAILED and may_be_chance(test)))
+        print(
+            *(
+                test["name"].rpartition(" / ")[2]
+                for folder in arguments.folders
+                for test in entries(folder)
+                if test["result"] in FAILED and may_be_chance(test)
+            )
+        )
         return 0
     whole = Count(failed=len(arguments.failed), failures=arguments.failed)
     for folder in arguments.folders:
@@ -107,8 +116,10 @@ def main() -> int:
             print(f"run again, alone: {folder.name}: {name}: {test['result']}")
         if not tests:
             total.failed, total.failures = 1, ["no test ran"]
-        print(f"{folder.name}: {total.passed} passed, {total.failed} failed, "
-              f"{total.skipped} skipped")
+        print(
+            f"{folder.name}: {total.passed} passed, {total.failed} failed, "
+            f"{total.skipped} skipped"
+        )
         whole.passed += total.passed
         whole.failed += total.failed
         whole.skipped += total.skipped

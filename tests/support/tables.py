@@ -89,9 +89,17 @@ def parse_report(text: str) -> Report:
         name, place = match[match.lastindex or 0], ""
         if has_place:
             # Two blanks separate the columns; names hold only single blanks.
-            name, _, place = (part.strip() for part in name.rpartition("  ")) \
-                if "  " in name else (name, "", "")
-        rows.append(ReportRow(float(match[1]), int(match[2]),
-                              float(match[3]) if has_inclusive else None,
-                              int(match[4]) if has_inclusive else None, name, place))
+            name, _, place = (
+                (part.strip() for part in name.rpartition("  ")) if "  " in name else (name, "", "")
+            )
+        rows.append(
+            ReportRow(
+                float(match[1]),
+                int(match[2]),
+                float(match[3]) if has_inclusive else None,
+                int(match[4]) if has_inclusive else None,
+                name,
+                place,
+            )
+        )
     return Report(int(total[1]), total[2], tuple(rows), not_shown)

@@ -37,8 +37,10 @@ class DebuggerResult:
         return self.stdout + self.stderr
 
     def __str__(self) -> str:  # shown by a failed assertion
-        return (f"{' '.join(self.argv)}\nstatus {self.status}\n"
-                f"--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}")
+        return (
+            f"{' '.join(self.argv)}\nstatus {self.status}\n"
+            f"--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
+        )
 
 
 def environment_with(home: str, changes: Mapping[str, str | None] | None) -> dict[str, str]:
@@ -86,8 +88,9 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
             process.wait()
 
 
-def _wait_reading(process: subprocess.Popen[bytes], master: int, timeout_s: float,
-                  shown: list[bytes]) -> bool:
+def _wait_reading(
+    process: subprocess.Popen[bytes], master: int, timeout_s: float, shown: list[bytes]
+) -> bool:
     """Does the same as _wait(), and appends the terminal's output to `shown` meanwhile."""
     deadline = time.monotonic() + timeout_s
     while True:
@@ -104,19 +107,31 @@ def _wait_reading(process: subprocess.Popen[bytes], master: int, timeout_s: floa
             return _wait(process, 0)
 
 
-def run_batch(name: str, argv: Sequence[str], *, one_stream: bool = False,
-              environment: Mapping[str, str | None] | None = None, cwd: str | None = None,
-              before_exec: Callable[[], None] | None = None,
-              timeout_s: float = DEFAULT_TIMEOUT_S) -> DebuggerResult:
+def run_batch(
+    name: str,
+    argv: Sequence[str],
+    *,
+    one_stream: bool = False,
+    environment: Mapping[str, str | None] | None = None,
+    cwd: str | None = None,
+    before_exec: Callable[[], None] | None = None,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+) -> DebuggerResult:
     """Runs a debugger without input, until it ends.
 
     With `one_stream`, stdout of the result holds both streams, in the order they were written.
     """
     timed_in = True
-    with tempfile.TemporaryDirectory(prefix=f"{name}-home-") as home, \
-            tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        options = {"stdin": subprocess.DEVNULL, "env": environment_with(home, environment),
-                   "cwd": cwd, "preexec_fn": before_exec, "start_new_session": True}
+    with tempfile.TemporaryDirectory(
+        prefix=f"{name}-home-"
+    ) as home, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        options = {
+            "stdin": subprocess.DEVNULL,
+            "env": environment_with(home, environment),
+            "cwd": cwd,
+            "preexec_fn": before_exec,
+            "start_new_session": True,
+        }
         if one_stream:
             # A debugger writes each line to a terminal at once; files it would buffer separately.
             master, slave = _terminal(50, 1000)  # wide enough that no line is wrapped
@@ -128,8 +143,10 @@ def run_batch(name: str, argv: Sequence[str], *, one_stream: bool = False,
                 timed_in = _wait_reading(process, master, timeout_s, shown)
             finally:
                 os.close(master)
-            texts = [_ESCAPES.sub("", b"".join(shown).decode("utf-8", "replace")).replace("\r", ""),
-                     ""]
+            texts = [
+                _ESCAPES.sub("", b"".join(shown).decode("utf-8", "replace")).replace("\r", ""),
+                "",
+            ]
         else:
             # Files, not pipes, so that a process left behind cannot delay the end of the streams.
             process = subprocess.Popen(argv, stdout=stdout, stderr=stderr, **options)
@@ -147,15 +164,22 @@ def run_batch(name: str, argv: Sequence[str], *, one_stream: bool = False,
 class Terminal:
     """A debugger as a user sees it, with prompts, Ctrl-C and the inferior's output."""
 
-    def __init__(self, name: str, argv: Sequence[str], prompt: str, *,
-                 environment: Mapping[str, str | None] | None = None,
-                 before_exec: Callable[[], None] | None = None,
-                 rows: int = 50, columns: int = 200,
-                 timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        name: str,
+        argv: Sequence[str],
+        prompt: str,
+        *,
+        environment: Mapping[str, str | None] | None = None,
+        before_exec: Callable[[], None] | None = None,
+        rows: int = 50,
+        columns: int = 200,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
         self.timeout_s = timeout_s
         self.transcript = ""  # all output, without escape sequences
-        self.raw = ""         # all output, with escape sequences such as colours
-        self._unread = ""     # the output that no expect() has consumed yet
+        self.raw = ""  # all output, with escape sequences such as colours
+        self._unread = ""  # the output that no expect() has consumed yet
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._name = name.upper()
         # After a resize, readline blanks its line and prints the prompt again.
@@ -170,8 +194,14 @@ class Terminal:
                 before_exec()
 
         self.process = subprocess.Popen(
-            argv, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            preexec_fn=own_terminal, env=environment_with(self._home.name, environment))
+            argv,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+            preexec_fn=own_terminal,
+            env=environment_with(self._home.name, environment),
+        )
         os.close(slave)
         try:
             self.expect_prompt()
@@ -209,14 +239,15 @@ class Terminal:
         while True:
             match = regex.search(self._unread)
             if match:
-                passed, self._unread = self._unread[:match.end()], self._unread[match.end():]
+                passed, self._unread = self._unread[: match.end()], self._unread[match.end() :]
                 return passed
             left = deadline - time.monotonic()
             if left <= 0:
                 raise AssertionError(f"no {regex.pattern!r} in:\n{self.transcript}")
             if not self._read(left):
-                raise AssertionError(f"{self._name} ended before {regex.pattern!r}:\n"
-                                     f"{self.transcript}")
+                raise AssertionError(
+                    f"{self._name} ended before {regex.pattern!r}:\n" f"{self.transcript}"
+                )
 
     def expect_prompt(self, timeout_s: float | None = None) -> str:
         """Waits for the prompt, and returns the output before it, including echoed input."""

@@ -55,8 +55,9 @@ class CallgrindRowsTest(unittest.TestCase):
                 costs, arcs, parts = expected(path.rsplit(".", 2)[0] + ".rows")
                 seen = {key: row for key, row in rows.self_costs.items() if any(row)}
                 self.assertEqual(seen, costs, path)
-                self.assertEqual({key: (arc.calls, *arc.costs) for key, arc in rows.arcs.items()},
-                                 arcs, path)
+                self.assertEqual(
+                    {key: (arc.calls, *arc.costs) for key, arc in rows.arcs.items()}, arcs, path
+                )
                 self.assertEqual(rows.stated_totals, parts, path)
                 self.assertEqual(rows.stated_summaries, parts, path)
 

@@ -45,8 +45,9 @@ def run(command, folder, log):
 
 def files_of(folder, endings):
     """Returns the sorted absolute names of the directory's files with these endings."""
-    return sorted(str(path) for path in pathlib.Path(folder).resolve().rglob("*")
-                  if path.suffix in endings)
+    return sorted(
+        str(path) for path in pathlib.Path(folder).resolve().rglob("*") if path.suffix in endings
+    )
 
 
 def copies(folder, times, out):
@@ -84,15 +85,19 @@ def measure(ways, repeat):
                     with open(log, errors="replace") as errors:
                         said = errors.read().splitlines()
                     if status or said:
-                        print(f"  {name}: status {status}, {len(said)} lines of errors"
-                              + "".join(f"\n    {line[:150]}" for line in said[:3]))
+                        print(
+                            f"  {name}: status {status}, {len(said)} lines of errors"
+                            + "".join(f"\n    {line[:150]}" for line in said[:3])
+                        )
     return taken
 
 
 def table(taken, size):
     """Prints a row for each command: times, their ratios to tally's, speed and memory."""
-    print(f"  {'':6} {'rounds':>6} | {'cpu min':>9} {'median':>9} {'/tally':>7} {'/tally':>7} | "
-          f"{'wall min':>9} {'median':>9} {'/tally':>7} {'/tally':>7} | {'MB/s':>6} {'peak MB':>8}")
+    print(
+        f"  {'':6} {'rounds':>6} | {'cpu min':>9} {'median':>9} {'/tally':>7} {'/tally':>7} | "
+        f"{'wall min':>9} {'median':>9} {'/tally':>7} {'/tally':>7} | {'MB/s':>6} {'peak MB':>8}"
+    )
     for name, figures in taken.items():
         cells = []
         for at in (0, 1):
@@ -100,12 +105,18 @@ def table(taken, size):
             ours = [each[at] for each in taken.get("tally", [])]
             both = [min(values), statistics.median(values)]
             base = [min(ours), statistics.median(ours)] if ours else []
-            cells.append(" ".join([f"{value:9.3f}" for value in both] +
-                                  [f"{value / of:7.2f}" for value, of in zip(both, base)] +
-                                  ([] if base else [f"{'-':>7}"] * 2)))
+            cells.append(
+                " ".join(
+                    [f"{value:9.3f}" for value in both]
+                    + [f"{value / of:7.2f}" for value, of in zip(both, base)]
+                    + ([] if base else [f"{'-':>7}"] * 2)
+                )
+            )
         speed = size / 1e6 / max(1e-6, min(each[0] for each in figures))
-        print(f"  {name:6} {len(figures):6} | {cells[0]} | {cells[1]} | {speed:6.0f} "
-              f"{max(each[2] for each in figures):8.1f}")
+        print(
+            f"  {name:6} {len(figures):6} | {cells[0]} | {cells[1]} | {speed:6.0f} "
+            f"{max(each[2] for each in figures):8.1f}"
+        )
 
 
 def main():
@@ -139,24 +150,46 @@ def main():
             ran = [path for path in data if path in notes or path.endswith(".gcda")]
             print(f"{scale}x: {len(counters)} .gcda, load {os.getloadavg()[0]:.2f}")
             tables = {
-                "gcov": {"tally": [tally, "gcov", "-b", *counters],
-                         "gcov": ["gcov", "-j", "-t", "-b", *counters],
-                         "cat": ["cat", *ran]},
+                "gcov": {
+                    "tally": [tally, "gcov", "-b", *counters],
+                    "gcov": ["gcov", "-j", "-t", "-b", *counters],
+                    "cat": ["cat", *ran],
+                },
                 # The sources are where they were compiled, also those of copies.
-                "coverage": {"tally": [tally, "coverage", "-j", "1", "--root",
-                                       str(options.folder), str(root)],
-                             "gcov": ["gcov", "-j", "-t", "-b", *counters, *never_ran],
-                             "gcovr": ["gcovr", "-r", str(root), "-j", "1", "--txt",
-                                       str(out / "gcovr.txt"), str(root)],
-                             "lcov": ["lcov", "-q", "-c", "-d", str(root), "-o",
-                                      str(out / "lcov.info")],
-                             "cat": ["cat", *data]}}
+                "coverage": {
+                    "tally": [
+                        tally,
+                        "coverage",
+                        "-j",
+                        "1",
+                        "--root",
+                        str(options.folder),
+                        str(root),
+                    ],
+                    "gcov": ["gcov", "-j", "-t", "-b", *counters, *never_ran],
+                    "gcovr": [
+                        "gcovr",
+                        "-r",
+                        str(root),
+                        "-j",
+                        "1",
+                        "--txt",
+                        str(out / "gcovr.txt"),
+                        str(root),
+                    ],
+                    "lcov": ["lcov", "-q", "-c", "-d", str(root), "-o", str(out / "lcov.info")],
+                    "cat": ["cat", *data],
+                },
+            }
             for command, ways in tables.items():
                 read = ways["cat"][1:]
                 size = sum(map(os.path.getsize, read))
                 print(f" {command}: {len(read)} files, {size / 1e6:.1f} MB", flush=True)
-                names = [name for name in ways if name in ("tally", *peers)
-                         and (scale == scales[0] or name not in FIRST_SCALE)]
+                names = [
+                    name
+                    for name in ways
+                    if name in ("tally", *peers) and (scale == scales[0] or name not in FIRST_SCALE)
+                ]
                 if not knows(tally, command):
                     print(f"  tally: left out, because this one has no command `{command}`")
                     names.remove("tally")

@@ -334,13 +334,18 @@ def main():
     for number in range(options.number):
         files[f"unit_{number}.cpp"] = unit(number, chance)
     runs = range(options.number)
-    files["main.cpp"] = "".join(f"long run_{n}(int seed);\n" for n in runs) \
-        + "int main(int count, char **) {\n  long sum = 0;\n" \
-        + "".join(f"  sum += run_{n}(count);\n" for n in runs) + "  return sum == 0;\n}\n"
+    files["main.cpp"] = (
+        "".join(f"long run_{n}(int seed);\n" for n in runs)
+        + "int main(int count, char **) {\n  long sum = 0;\n"
+        + "".join(f"  sum += run_{n}(count);\n" for n in runs)
+        + "  return sum == 0;\n}\n"
+    )
     sources = [name.removesuffix(".cpp") for name in files if name.endswith(".cpp")]
-    files["build.ninja"] = NINJA + "".join(
-        f"build {name}.o: compile {name}.cpp | {' '.join(HEADERS)}\n" for name in sources) \
+    files["build.ninja"] = (
+        NINJA
+        + "".join(f"build {name}.o: compile {name}.cpp | {' '.join(HEADERS)}\n" for name in sources)
         + f"build program: link {' '.join(f'{name}.o' for name in sources)}\n"
+    )
     options.folder.mkdir(parents=True, exist_ok=True)
     for name, contents in files.items():
         (options.folder / name).write_text(contents)

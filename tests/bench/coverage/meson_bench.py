@@ -66,10 +66,24 @@ def main():
     tally = str(pathlib.Path(tally).resolve())
     os.environ["PATH"] = f"{pathlib.Path(tally).parent}{os.pathsep}{os.environ['PATH']}"
     commands = {
-        "tally coverage": [tally, "coverage", "--build", build, "--root", folder, "--report",
-                           f"cobertura:{build}/ours.xml"],
-        "tally-meson report": [HELPER, "report", "-C", build, "--coverage-report",
-                               f"cobertura:{build}/ours.xml"],
+        "tally coverage": [
+            tally,
+            "coverage",
+            "--build",
+            build,
+            "--root",
+            folder,
+            "--report",
+            f"cobertura:{build}/ours.xml",
+        ],
+        "tally-meson report": [
+            HELPER,
+            "report",
+            "-C",
+            build,
+            "--coverage-report",
+            f"cobertura:{build}/ours.xml",
+        ],
         "ninja coverage-xml": ["ninja", "-C", build, "coverage-xml"],
     }
     times = {name: [] for name in commands}
