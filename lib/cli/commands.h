@@ -1,10 +1,13 @@
-// The commands of `tally`. Each adds itself to the parser.
+// The commands of `tally`.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
 
 #include <tally/diagnostics.h>
 #include <tally/result.h>
+
+#include "session/command_line.h"
 
 namespace tally::cli {
 
@@ -17,25 +20,21 @@ enum Exit {
   no_data = 4
 };
 
-// Set by the command that ran.
+// What a command has done so far.
 struct Outcome {
   int status = done;
-  void end(const Result<void> &result);
+  bool refers_to_help = false;   // a line that refers to --help follows the error
+  std::string_view command = {}; // the command that was named
+
+  void end(const Result<void> &result); // prints an error, and sets the status
 };
 
-void add_annotate(CLI::App &app, Outcome &outcome);
-void add_convert(CLI::App &app, Outcome &outcome);
-void add_coverage(CLI::App &app, Outcome &outcome);
-void add_diff(CLI::App &app, Outcome &outcome);
-void add_gcov(CLI::App &app, Outcome &outcome);
-void add_histogram(CLI::App &app, Outcome &outcome);
-void add_merge(CLI::App &app, Outcome &outcome);
-void add_record(CLI::App &app, Outcome &outcome);
-void add_report(CLI::App &app, Outcome &outcome);
-void add_rewrite(CLI::App &app, Outcome &outcome);
-void add_tree(CLI::App &app, Outcome &outcome);
-void add_validate(CLI::App &app, Outcome &outcome);
-void add_zero(CLI::App &app, Outcome &outcome);
+// Runs a command that was parsed by its row in tally_table(). The caller passes the result to
+// Outcome::end(); a command that continues after an error does so itself.
+using Command = Result<void>(const ParsedCommand &given, Outcome &outcome);
+Command annotate_command, convert_command, coverage_command, diff_command, gcov_command,
+    histogram_command, merge_command, record_command, report_command, rewrite_command, tree_command,
+    validate_command, zero_command;
 
 // Prints a line on standard error. Ignores write errors.
 void say(const std::string &line);

@@ -1,5 +1,3 @@
-#include <memory>
-
 #include <unistd.h>
 
 #include <tally/file_io.h>
@@ -13,16 +11,10 @@ namespace tally::cli {
 
 namespace {
 
-struct GcovArguments {
-  std::vector<std::string> files;
-  bool branches = false, conditions = false;
-};
-
-Result<std::string> json_of(const std::string &file, const GcovArguments &options,
-                            Outcome &outcome) {
+Result<std::string> json_of(const std::string &file, const ParsedCommand &given, Outcome &outcome) {
   Diagnostics findings;
   GcovOptions counting;
-  counting.branches = options.branches;
+  counting.branches = given.has("b");
   counting.blocks = true;
   auto object = count_object(files_of_object(file), counting, findings);
   show(findings);
@@ -33,45 +25,31 @@ Result<std::string> json_of(const std::string &file, const GcovArguments &option
   return to_gcov_json({.compiler = object->compiler,
                        .data_file = file,
                        .gcc3 = object->gcc3,
-                       .branches = options.branches,
+                       .branches = given.has("b"),
                        .format_2 = object->has_blocks,
-                       .conditions = options.conditions,
+                       .conditions = given.has("g"),
                        .graph = &object->graph,
                        .counts = &object->counts});
 }
 
-void run(const GcovArguments &options, Outcome &outcome) {
+} // namespace
+
+Result<void> gcov_command(const ParsedCommand &given, Outcome &outcome) {
   Progress progress("counters");
   const bool to_terminal = ::isatty(STDOUT_FILENO) == 1; // a bar would disturb the output
   size_t done = 0;
-  for (const std::string &file : options.files) {
+  for (const std::string &file : given.arguments) {
     if (!to_terminal)
-      progress.items(done++, options.files.size());
-    auto json = json_of(file, options, outcome);
+      progress.items(done++, given.arguments.size());
+    auto json = json_of(file, given, outcome);
     if (!json) {
       outcome.end(fail(json.error()));
       continue;
     }
     // Write one document after another, because together they may be far larger than the files.
-    if (auto written = write_file("-", *json); !written)
-      return outcome.end(written);
+    TALLY_CHECK(write_file("-", *json));
   }
-}
-
-} // namespace
-
-void add_gcov(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<GcovArguments>();
-  CLI::App &command =
-      add_command(app, "gcov", "print the JSON that the compiler's gcov would print",
-                  "tally gcov -b build/*.gcda");
-  command.add_option("FILE", options->files, "counters (.gcda, .da), or notes (.gcno, .bbg)")
-      ->type_name("")
-      ->required();
-  command.add_flag("-b", options->branches, "include branches")->disable_flag_override();
-  command.add_flag("-g", options->conditions, "include conditions (GCC 14, -fcondition-coverage)")
-      ->disable_flag_override();
-  command.callback([options, &outcome] { run(*options, outcome); });
+  return {};
 }
 
 } // namespace tally::cli

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iostream>
+#include <exception>
 #include <iterator>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <signal.h>
 
@@ -12,7 +15,8 @@
 
 #include <tally/version.h>
 
-#include "arguments.h"
+#include "session/command_help.h"
+#include "table.h"
 
 namespace tally::cli {
 
@@ -50,32 +54,60 @@ void Outcome::end(const Result<void> &result) {
 void restore_signals() { ::sigaction(SIGXFSZ, &file_too_large_before, nullptr); }
 
 namespace {
-struct Command {
+struct Row {
   std::string_view name;
-  void (*add)(CLI::App &app, Outcome &outcome);
+  Command *run;
 };
-constexpr Command commands[] = {
-    {"record", add_record},     {"report", add_report},       {"tree", add_tree},
-    {"annotate", add_annotate}, {"histogram", add_histogram}, {"diff", add_diff},
-    {"convert", add_convert},   {"merge", add_merge},         {"coverage", add_coverage},
-    {"gcov", add_gcov},         {"validate", add_validate},   {"rewrite", add_rewrite},
-    {"zero", add_zero},
+constexpr Row rows[] = {
+    {"record", record_command},       {"report", report_command},
+    {"tree", tree_command},           {"annotate", annotate_command},
+    {"histogram", histogram_command}, {"diff", diff_command},
+    {"convert", convert_command},     {"merge", merge_command},
+    {"coverage", coverage_command},   {"gcov", gcov_command},
+    {"validate", validate_command},   {"rewrite", rewrite_command},
+    {"zero", zero_command},
 };
 
-// Adds only the command that the first word names, because adding all of them takes longer than
-// processing a small file. Adds all commands for help and error messages, and none for --version.
-void add_commands(CLI::App &app, Outcome &outcome, std::string_view first_word) {
-  if (first_word == "--version")
-    return;
-  const auto *const named = std::ranges::find(commands, first_word, &Command::name);
-  if (named != std::end(commands))
-    return named->add(app, outcome);
-  for (const Command &command : commands)
-    command.add(app, outcome);
+Result<void> run(const ParsedCommand &given, Outcome &outcome) {
+  const auto *const row = std::ranges::find(rows, given.spec->name, &Row::name);
+  if (row == std::end(rows))
+    return fail(ErrorCode::internal, "the command has no handler", std::string(given.spec->name));
+  return row->run(given, outcome);
+}
+
+// Says that --help exists; `command` is "" if no command was recognized.
+void refer_to_help(std::string_view command) {
+  say(fmt::format("Try 'tally {}{}--help'.", command, command.empty() ? "" : " "));
+}
+
+Result<void> print(const std::string &text) {
+  std::fputs(text.c_str(), stdout);
+  return {};
+}
+
+Result<void> run_line(std::vector<std::string> words, Outcome &outcome) {
+  const std::string_view first = words.empty() ? std::string_view() : words[0];
+  if (first == "--version")
+    return print("tally " TALLY_VERSION "\n");
+  if (first == "-h" || first == "--help")
+    return print(tally_help());
+  const CommandSpec *const command = tally_table().find(first);
+  if (first.size() > 1 && first.starts_with('-')) {
+    outcome.refers_to_help = true;
+    return fail(ErrorCode::invalid_argument, "unknown option",
+                std::string(first.substr(0, first.find('='))));
+  }
+  auto parsed = parse_words(tally_table(), std::move(words));
+  outcome.refers_to_help = !parsed;
+  outcome.command = command ? command->name : std::string_view();
+  TALLY_TRY(given, std::move(parsed));
+  if (given.wants_help)
+    return print(command_help(tally_table(), *command) + "\n");
+  return run(given, outcome);
 }
 
 bool flushed() {
-  if (std::cout && std::fflush(stdout) == 0 && !std::ferror(stdout))
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout))
     return true;
   std::perror("tally: cannot write to standard output");
   return false;
@@ -91,42 +123,11 @@ int main(int argc, char **argv) {
   struct sigaction ignored {};
   ignored.sa_handler = SIG_IGN;
   ::sigaction(SIGXFSZ, &ignored, &file_too_large_before);
-  CLI::App app{"Tally counts what a program does: where its time goes, by function, line and\n"
-               "call path. It reads perf's recordings, the text of `perf script`, Callgrind's\n"
-               "files, gmon.out, pprof's files, folded stacks and coverage counters, compressed\n"
-               "or not.",
-               "tally"};
-  app.set_help_flag("-h,--help", "print this and exit");
-  app.set_version_flag("--version", "tally " TALLY_VERSION, "print the version and exit");
-  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  app.get_formatter()->column_width(26);
-  app.get_formatter()->label("Positionals", "Arguments");
-  app.get_formatter()->label("REQUIRED", "(required)");
-  app.footer("Example: tally record -o out.folded -- ./program && tally report out.folded\n"
-             "Type `tally COMMAND --help` for more about a command.");
-  app.require_subcommand(1);
-  app.fallthrough(false);
-  // CLI11 would use the next word as the value of "--option=".
-  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
-    if (const std::string_view word = argv[i];
-        word.starts_with("--") && word.ends_with('=') && word.find('=') + 1 == word.size()) {
-      say(fmt::format("tally: {}: expected a value, found ''", word.substr(0, word.size() - 1)));
-      return command_line_at_fault;
-    }
   Outcome outcome;
-  add_commands(app, outcome, argc > 1 ? argv[1] : "");
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &e) {
-    if (e.get_exit_code() == 0) { // --help, --version
-      app.exit(e);
-      std::cout.flush();
-      return flushed() ? done : input_at_fault;
-    }
-    const CLI::App &command = command_given(app);
-    say(fmt::format("tally: {}\nTry '{}{} --help'.", explain(app, e),
-                    &command == &app ? "" : "tally ", command.get_name()));
-    return command_line_at_fault;
+    outcome.end(run_line({argv + std::min(argc, 1), argv + argc}, outcome));
+    if (outcome.refers_to_help)
+      refer_to_help(outcome.command);
   } catch (const std::exception &e) {
     say(fmt::format("tally: {}", e.what()));
     return input_at_fault;

@@ -15,7 +15,6 @@
 
 #include <tally/file_io.h>
 
-#include "arguments.h"
 #include "gcovr_version.h"
 #include "progress.h"
 #include "session/session.h"
@@ -40,68 +39,24 @@ Style terminal_style() {
   return coloured ? Style::standard() : Style();
 }
 
-void add_input_options(CLI::App &command, InputOptions &options) {
-  command.add_option("--from", options.from, "the format, if the content does not imply it")
-      ->type_name("FORMAT")
-      ->check(known_format());
-  command
-      .add_option("--program", options.program,
-                  "the program of a gmon.out, for the names of functions")
-      ->type_name("FILE")
-      ->check(file_name());
-  command
-      .add_option("--max-unpacked", options.max_unpacked_bytes,
-                  "the most that a compressed file may expand to\n"
-                  "(default 8 GiB)")
-      ->type_name("BYTES")
-      ->check(whole_number_from(1, INT64_MAX));
-}
-
 } // namespace
 
-CLI::App &add_command(CLI::App &app, const std::string &name, const std::string &summary,
-                      const std::string &example) {
-  CLI::App *command = app.add_subcommand(name, summary);
-  command->group("Commands");
-  command->footer("Example: " + example);
-  return *command;
+InputOptions input_options(const ParsedCommand &given) {
+  InputOptions out;
+  out.from = given.value("from");
+  out.program = given.value("program");
+  if (given.has("max-unpacked"))
+    out.max_unpacked_bytes = given.number("max-unpacked");
+  return out;
 }
 
-void add_input(CLI::App &command, const std::string &name, std::string &file,
-               InputOptions &options) {
-  command.add_option(name, file, "the profile; - is standard input")
-      ->type_name("")
-      ->check(file_name())
-      ->required();
-  add_input_options(command, options);
+OutputOptions output_options(const ParsedCommand &given) {
+  return {std::string(given.value("o")), given.has("full-names"), given.has("full-positions"),
+          std::string(given.value("gcovr-version"))};
 }
 
-void add_inputs(CLI::App &command, const std::string &name, std::vector<std::string> &files,
-                InputOptions &options) {
-  command.add_option(name, files, "the profiles; - is standard input")
-      ->type_name("")
-      ->check(file_name())
-      ->required();
-  add_input_options(command, options);
-}
-
-void add_output(CLI::App &command, OutputOptions &options) {
-  command.add_option("-o", options.path, "the output file; - is standard output")
-      ->type_name("OUT")
-      ->check(file_name())
-      ->required();
-  command
-      .add_flag("--full-names", options.full_names, "Callgrind: write names in full, not as (id)")
-      ->disable_flag_override();
-  command
-      .add_flag("--full-positions", options.full_positions,
-                "Callgrind: write absolute positions, not relative ones")
-      ->disable_flag_override();
-  command
-      .add_option("--gcovr-version", options.gcovr_version,
-                  "the version of gcovr's JSON layout\n"
-                  "(default: that of the gcovr on PATH)")
-      ->type_name("VERSION");
+TableOptions table_options(const ParsedCommand &given) {
+  return {std::string(given.value("event")), given.limit(), given.has("json")};
 }
 
 int64_t time_told() {
@@ -118,60 +73,8 @@ WriteOptions OutputOptions::how() const {
   return out;
 }
 
-TextOptions TableOptions::text(uint32_t fallback) const {
-  return {.limit = limit.value_or(fallback), .width = terminal_width(), .style = terminal_style()};
-}
-
-void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows) {
-  command
-      .add_option("--event", options.event,
-                  "the event to show; it may be a derived one\n"
-                  "(default: the first)")
-      ->type_name("NAME");
-  command
-      .add_option("--limit", options.limit,
-                  rows == 0 ? std::string("show at most N rows; 0 shows all")
-                            : fmt::format("show at most N rows; 0 shows all (default {})", rows))
-      ->type_name("N")
-      ->check(whole_number_from(0, UINT32_MAX));
-  command.add_flag("--json", options.json, "print JSON, with all rows unless --limit is given")
-      ->disable_flag_override();
-}
-
-void add_filter(CLI::App &command, SampleFilter &filter) {
-  command
-      .add_option("--thread", filter.thread, "only samples of this thread (its name or its TID)")
-      ->type_name("THREAD");
-  command.add_option("--part", filter.part, "only samples of the part with this number")
-      ->type_name("N")
-      ->check(whole_number_from(0, UINT32_MAX));
-}
-
-// Finds an option in the debuggers' table of commands, whose values and help are used here, too.
-static const OptionSpec &option_of(std::string_view profile_command, std::string_view name) {
-  const auto &options =
-      std::ranges::find(profile_commands(), profile_command, &CommandSpec::name)->options;
-  return *std::ranges::find(options, name, &OptionSpec::name);
-}
-
-void add_flag_of(CLI::App &command, std::string_view profile_command, std::string_view name,
-                 bool &flag) {
-  const OptionSpec &spec = option_of(profile_command, name);
-  command.add_flag(fmt::format("--{}", spec.name), flag, std::string(spec.summary))
-      ->disable_flag_override();
-}
-
-void add_by_and_sort(CLI::App &command, std::string_view profile_command, std::string &by,
-                     std::string &sort) {
-  for (const auto &[name, value] : {std::pair("by", &by), {"sort", &sort}}) {
-    const OptionSpec &spec = option_of(profile_command, name);
-    *value = spec.fallback;
-    command
-        .add_option(fmt::format("--{}", spec.name), *value,
-                    fmt::format("{} (default {})", spec.summary, spec.fallback))
-        ->type_name(std::string(spec.values))
-        ->check(one_of(CLI::detail::split(std::string(spec.values), '|')));
-  }
+TextOptions TableOptions::text() const {
+  return {.limit = limit, .width = terminal_width(), .style = terminal_style()};
 }
 
 Result<StackProfile> name_shown(StackProfile raw, Symbolization::Processes processes,

@@ -16,9 +16,6 @@
 
 namespace tally::cli {
 
-CLI::App &add_command(CLI::App &app, const std::string &name, const std::string &summary,
-                      const std::string &example);
-
 inline constexpr std::string_view no_names_remedy = "use --program FILE to name the functions";
 
 struct InputOptions {
@@ -26,10 +23,7 @@ struct InputOptions {
   std::string program; // the program that the addresses of a gmon.out belong to
   uint64_t max_unpacked_bytes = ReadOptions().max_unpacked_bytes;
 };
-void add_input(CLI::App &command, const std::string &name, std::string &file,
-               InputOptions &options);
-void add_inputs(CLI::App &command, const std::string &name, std::vector<std::string> &files,
-                InputOptions &options);
+InputOptions input_options(const ParsedCommand &given);
 
 // Returns the time to record in output, in seconds since 1970: SOURCE_DATE_EPOCH if that is set,
 // for reproducible builds (https://reproducible-builds.org/specs/source-date-epoch/), otherwise
@@ -42,23 +36,16 @@ struct OutputOptions {
   std::string gcovr_version;
   WriteOptions how() const;
 };
-void add_output(CLI::App &command, OutputOptions &options);
+OutputOptions output_options(const ParsedCommand &given);
 
 // The options of a table that is printed.
 struct TableOptions {
   std::string event;
-  std::optional<uint32_t> limit;
+  uint32_t limit = 0; // 0 means all rows
   bool json = false;
-  TextOptions text(uint32_t fallback) const;
+  TextOptions text() const;
 };
-void add_table_options(CLI::App &command, TableOptions &options, uint32_t rows);
-void add_filter(CLI::App &command, SampleFilter &filter);
-// Adds a flag of a `profile` command, with its help.
-void add_flag_of(CLI::App &command, std::string_view profile_command, std::string_view name,
-                 bool &flag);
-// Adds --by and --sort of a `profile` command, with their values, defaults and help.
-void add_by_and_sort(CLI::App &command, std::string_view profile_command, std::string &by,
-                     std::string &sort);
+TableOptions table_options(const ParsedCommand &given);
 
 // Returns the names of the functions of --program; empty if the option was not given.
 Result<ProgramNames> names_of_program(const InputOptions &options);

@@ -22,7 +22,6 @@
 #include <tally/formats.h>
 #include <tally/sampler.h>
 
-#include "arguments.h"
 #include "collect/agent.h"
 #include "profiles.h"
 #include "support/text.h"
@@ -30,15 +29,6 @@
 namespace tally::cli {
 
 namespace {
-
-struct RecordArguments {
-  std::string output, format;
-  uint32_t frequency_hz = 1000;
-  std::string stacks{default_stack_mode};
-  std::string backend = "auto";
-  pid_t pid = 0;
-  std::vector<std::string> program;
-};
 
 // Receives the signals that end a recording through a descriptor, so that the samples can still be
 // written. A Ctrl-C on the terminal also reaches the program, which is in the same process group.
@@ -263,27 +253,27 @@ struct Started {
 
 // Starts the program under the requested sampler or, with "auto", under the first that works. Sets
 // `pid` to its process.
-Result<Started> start(const RecordArguments &options, SamplerOptions sampling,
+Result<Started> start(const ParsedCommand &given, SamplerOptions sampling,
                       const EndSignals &signals, pid_t &pid) {
   Environment environment;
   Started started;
-  if (options.backend != "agent") {
-    TALLY_TRY(child, Child::make(options.program, signals.before(), environment.pointers()));
+  if (given.value("backend") != "agent") {
+    TALLY_TRY(child, Child::make(given.arguments, signals.before(), environment.pointers()));
     sampling.enable_on_exec = true;
     auto perf = start_perf_sampler(child.pid(), sampling);
     if (perf) {
-      TALLY_CHECK(child.release(options.program[0]));
+      TALLY_CHECK(child.release(given.arguments[0]));
       pid = child.pid();
       started.sampler = std::move(*perf);
       return started;
     }
     child.give_up();
     const ErrorCode code = perf.error().code;
-    if (options.backend == "perf" ||
+    if (given.value("backend") == "perf" ||
         (code != ErrorCode::permission && code != ErrorCode::unsupported))
       return fail(std::move(perf.error()));
     sampling.enable_on_exec = false;
-    auto agent = agent_for(options.program[0], sampling);
+    auto agent = agent_for(given.arguments[0], sampling);
     if (!agent) {
       Error both = std::move(perf.error());
       both.message += fmt::format("; nor can the agent be used: {}", agent.error().text());
@@ -294,15 +284,15 @@ Result<Started> start(const RecordArguments &options, SamplerOptions sampling,
     started.agent = agent->get();
     started.sampler = std::move(*agent);
   } else {
-    TALLY_TRY(agent, agent_for(options.program[0], sampling));
+    TALLY_TRY(agent, agent_for(given.arguments[0], sampling));
     started.agent = agent.get();
     started.sampler = std::move(agent);
   }
   environment.add(started.agent->launch());
-  TALLY_TRY(child, Child::make(options.program, signals.before(), environment.pointers()));
+  TALLY_TRY(child, Child::make(given.arguments, signals.before(), environment.pointers()));
   pid = child.pid();
   started.agent->expect(pid);
-  TALLY_CHECK(child.release(options.program[0]));
+  TALLY_CHECK(child.release(given.arguments[0]));
   return started;
 }
 
@@ -328,39 +318,45 @@ void say_facts(const AgentFacts &facts) {
     say("tally: sampling ended early: " + facts.reason);
 }
 
-Result<void> run(const RecordArguments &options) {
-  const std::string_view otherwise = options.output.empty() ? formats().front().name : "";
+} // namespace
+
+Result<void> record_command(const ParsedCommand &given, Outcome &outcome) {
+  auto pid = static_cast<pid_t>(given.number("pid"));
+  if (given.arguments.empty() == (pid == 0)) {
+    outcome.refers_to_help = true;
+    return fail(ErrorCode::invalid_argument, "give either -p PID or -- PROGRAM", "record");
+  }
+  const std::string output(given.value("o"));
+  const std::string_view otherwise = output.empty() ? formats().front().name : "";
   TALLY_TRY(format,
-            format_for_output(options.output, options.format.empty() ? otherwise : options.format,
+            format_for_output(output, given.has("format") ? given.value("format") : otherwise,
                               "--format"));
-  const auto path_for = [&](pid_t pid) {
-    return options.output.empty() ? default_file_name(*format, std::to_string(pid))
-                                  : options.output;
+  const auto path_for = [&](pid_t process) {
+    return output.empty() ? default_file_name(*format, std::to_string(process)) : output;
   };
-  TALLY_CHECK(check_output(path_for(options.pid)));
-  if (options.pid != 0 && is_kernel_thread(options.pid))
+  TALLY_CHECK(check_output(path_for(pid)));
+  if (pid != 0 && is_kernel_thread(pid))
     return fail(ErrorCode::unsupported, "is a kernel thread, which runs no program to sample",
-                fmt::format("process {}", options.pid));
+                fmt::format("process {}", pid));
 
   EndSignals signals;
   SamplerOptions sampling;
-  sampling.frequency_hz = options.frequency_hz;
-  sampling.stacks = *stack_mode_by_name(options.stacks);
+  sampling.frequency_hz = static_cast<uint32_t>(given.number("frequency"));
+  sampling.stacks = *stack_mode_by_name(given.value("stacks"));
   if (sampling.stacks == StackMode::dwarf)
     sampling.unwinder = make_unwinder();
-  const bool ours = options.pid == 0;
+  const bool ours = pid == 0;
   std::unique_ptr<Sampler> sampler;
   AgentSampler *agent = nullptr; // the sampler, if it is an agent's
-  pid_t pid = options.pid;
   std::string command;
   if (ours) {
-    TALLY_TRY(started, start(options, sampling, signals, pid));
+    TALLY_TRY(started, start(given, sampling, signals, pid));
     sampler = std::move(started.sampler);
     agent = started.agent;
-    for (const std::string &word : options.program)
+    for (const std::string &word : given.arguments)
       command += (command.empty() ? "" : " ") + word;
   } else {
-    if (options.backend == "agent")
+    if (given.value("backend") == "agent")
       return fail(ErrorCode::unsupported,
                   "the agent works only in programs that `tally record` starts: give a program "
                   "instead of -p, or attach a debugger");
@@ -381,7 +377,7 @@ Result<void> run(const RecordArguments &options) {
     raw.command = raw.strings.intern(command);
   if (raw.sample_count() == 0)
     return fail(ErrorCode::no_data, "no samples: " + why_none(status, facts),
-                ours ? options.program[0] : fmt::format("process {}", pid));
+                ours ? given.arguments[0] : fmt::format("process {}", pid));
   Diagnostics of_names;
   auto named = name_shown(std::move(raw), Symbolization::Processes::here, of_names);
   show(of_names);
@@ -407,54 +403,6 @@ Result<void> run(const RecordArguments &options) {
   if (agent)
     say_facts(facts);
   return {};
-}
-
-} // namespace
-
-void add_record(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<RecordArguments>();
-  CLI::App *command =
-      app.add_subcommand("record", "sample a program or a process, and write its profile\n"
-                                   "All its threads are sampled, but no forked processes.");
-  command->group("Commands");
-  command->footer("Example: tally record -o out.folded -F 4000 -- xz -9 --keep file");
-  command->add_option("-o", options->output, "output file (default callgrind.out.PID, PID.folded)")
-      ->type_name("FILE")
-      ->check(file_name());
-  command->add_option("--format", options->format, "the format, if the file name does not imply it")
-      ->type_name("FORMAT")
-      ->check(known_format());
-  command
-      ->add_option("-F,--frequency", options->frequency_hz,
-                   "samples per second of CPU time (default 1000)")
-      ->type_name("HZ")
-      ->check(whole_number_from(1, 1000000));
-  command
-      ->add_option("--stacks", options->stacks,
-                   fmt::format("how callers are found: not at all, by frame pointers,\n"
-                               "by unwind data (default {})",
-                               default_stack_mode))
-      ->type_name("none|fp|dwarf")
-      ->check(one_of({"none", "fp", "dwarf"}));
-  command
-      ->add_option("--backend", options->backend,
-                   "the sampler: perf in the kernel, or an agent in the\n"
-                   "program; auto uses the agent if perf is refused\n"
-                   "(default auto)")
-      ->type_name("auto|perf|agent")
-      ->check(one_of({"auto", "perf", "agent"}));
-  command->add_option("-p,--pid", options->pid, "sample a running process; Ctrl-C ends sampling")
-      ->type_name("PID")
-      ->check(whole_number_from(1, INT32_MAX));
-  command->add_option("PROGRAM", options->program, "the program and its arguments")->type_name("");
-  command->prefix_command(false);
-  command->positionals_at_end();
-  command->callback([options, &outcome] {
-    if (options->program.empty() == (options->pid == 0))
-      throw CLI::ValidationError("record", "give either -p PID or -- PROGRAM");
-    if (auto ran = run(*options); !ran)
-      outcome.status = complain(ran.error());
-  });
 }
 
 } // namespace tally::cli

@@ -1,5 +1,3 @@
-#include <memory>
-
 #include <unistd.h>
 
 #include <tally/file_io.h>
@@ -11,11 +9,6 @@
 namespace tally::cli {
 
 namespace {
-
-struct ValidateArguments {
-  std::vector<std::string> files;
-  InputOptions input;
-};
 
 // The problems of a file, one per line.
 struct Findings {
@@ -66,32 +59,22 @@ Result<Findings> look_at(const std::string &file, const InputOptions &options) {
   return found;
 }
 
-void run(const ValidateArguments &options, Outcome &outcome) {
-  if (auto checked = check_inputs(options.files, "validate"); !checked)
-    return outcome.end(checked);
-  for (const std::string &file : options.files) {
-    const auto found = look_at(file, options.input);
+} // namespace
+
+Result<void> validate_command(const ParsedCommand &given, Outcome &outcome) {
+  TALLY_CHECK(check_inputs(given.arguments, "validate"));
+  for (const std::string &file : given.arguments) {
+    const auto found = look_at(file, input_options(given));
     if (!found) {
       outcome.end(fail(found.error()));
       continue;
     }
     // The problems are this command's result, so they go to standard output.
-    if (auto written = write_file("-", found->text); !written)
-      return outcome.end(written);
+    TALLY_CHECK(write_file("-", found->text));
     if (!found->sound && outcome.status == done)
       outcome.status = input_at_fault;
   }
-}
-
-} // namespace
-
-void add_validate(CLI::App &app, Outcome &outcome) {
-  auto options = std::make_shared<ValidateArguments>();
-  CLI::App &command =
-      add_command(app, "validate", "print what is wrong with files; status 1 on an error",
-                  "tally validate callgrind.out.*");
-  add_inputs(command, "FILE", options->files, options->input);
-  command.callback([options, &outcome] { run(*options, outcome); });
+  return {};
 }
 
 } // namespace tally::cli

@@ -1,6 +1,5 @@
 #include <cerrno>
 #include <filesystem>
-#include <memory>
 
 #include <unistd.h>
 
@@ -8,7 +7,6 @@
 
 #include <tally/file_io.h>
 
-#include "arguments.h"
 #include "coverage_collect/build_notes.h"
 #include "coverage_collect/counted_object.h"
 #include "coverage_collect/counter_paths.h"
@@ -65,16 +63,16 @@ void zero_build(const std::string &folder, Outcome &outcome) {
   }
 }
 
-void run(const std::vector<std::string> &paths, const std::string &build, Outcome &outcome) {
+} // namespace
+
+Result<void> zero_command(const ParsedCommand &given, Outcome &outcome) {
+  const std::string build(given.value("build"));
   if (!build.empty())
     zero_build(build, outcome);
-  if (paths.empty()) {
-    if (build.empty())
-      outcome.end(fail(ErrorCode::invalid_argument, "expected PATH, or --build DIR", "zero"));
-    return;
-  }
-  bool any = false;
-  for (const std::string &path : paths) {
+  else if (given.arguments.empty())
+    return fail(ErrorCode::invalid_argument, "expected PATH, or --build DIR", "zero");
+  bool any = given.arguments.empty();
+  for (const std::string &path : given.arguments) {
     const auto files = files_under(path);
     if (!files) {
       outcome.end(fail(files.error()));
@@ -87,25 +85,9 @@ void run(const std::vector<std::string> &paths, const std::string &build, Outcom
     }
   }
   if (!any && outcome.status == done)
-    outcome.end(fail(ErrorCode::no_data, "there are no counters (*.gcda, *.da)", paths.front()));
-}
-
-} // namespace
-
-void add_zero(CLI::App &app, Outcome &outcome) {
-  auto paths = std::make_shared<std::vector<std::string>>();
-  CLI::App &command = add_command(app, "zero", "reset coverage counters to 0", "tally zero build");
-  command.add_option("PATH", *paths, "counter files, or directories to search for them")
-      ->type_name("")
-      ->check(file_name());
-  auto build = std::make_shared<std::string>();
-  command
-      .add_option("--build", *build,
-                  "a build directory: remove the counters of the objects\n"
-                  "that its compile_commands.json names, and no others")
-      ->type_name("DIR")
-      ->check(folder());
-  command.callback([paths, build, &outcome] { run(*paths, *build, outcome); });
+    return fail(ErrorCode::no_data, "there are no counters (*.gcda, *.da)",
+                given.arguments.front());
+  return {};
 }
 
 } // namespace tally::cli

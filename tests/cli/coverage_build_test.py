@@ -261,13 +261,18 @@ class BuildFolderTest(unittest.TestCase):
         self.assertEqual(rows[1], "main.c")
         self.assertEqual(rows[-1], "(1")
         done = self.tally("coverage", "build", "--sort", "size", status=2)
-        self.assertIn("expected file|lines|functions|branches|missed, found 'size'", done.stderr)
+        self.assertIn(
+            "expected one of file, lines, functions, branches, missed, found 'size'", done.stderr
+        )
 
     def test_values_that_are_none(self) -> None:
         """An empty value is an error and never consumes the next word."""
         for option in ("--filter", "--exclude", "--report", "--fail-under", "--diff", "--build"):
             done = self.tally("coverage", "build", f"{option}=", "--fail-under", "100", status=2)
-            self.assertEqual(done.stderr, f"tally: {option}: expected a value, found ''\n")
+            self.assertEqual(
+                done.stderr,
+                f"tally: {option}: expected a value, found ''\nTry 'tally coverage --help'.\n",
+            )
         for option in ("--filter", "--exclude", "--report"):
             done = self.tally("coverage", "build", option, "", status=2)
             self.assertIn("expected a value, found ''", done.stderr)

@@ -81,7 +81,7 @@ class Completions(unittest.TestCase):
     def test_options(self) -> None:
         for command in filter(str.isalpha, completed("tally", "")):
             told = set(
-                re.findall(r"^  (?:-\w,)?(--[a-z-]+)", help_of("tally", command), re.MULTILINE)
+                re.findall(r"^  (?:-\w, )?(--[a-z-]+)", help_of("tally", command), re.MULTILINE)
             )
             # Short options are offered, too.
             offered = set(completed("tally", command, "-"))

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2034,SC2086
 
 tally_build_packages="meson ninja-build gcc g++ pkg-config libdw-dev libelf-dev libfmt-dev
-  libexpected-dev libcli11-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev
+  libexpected-dev zlib1g-dev libzstd-dev nlohmann-json3-dev libpcre2-dev
   libpugixml-dev libprotozero-dev libcapstone-dev"
 # For gdb/try.sh.
 tally_try_packages="gdb xz-utils"

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "session/command_help.h"
+#include "session/profile_table.h"
 #include "session/session.h"
 #include "session/status.h"
 
@@ -12,7 +14,7 @@ namespace tally::session_commands_test {
 namespace {
 
 TEST(Commands, HaveAHandlerHelpAndCompletion) {
-  for (const CommandSpec &spec : profile_commands()) {
+  for (const CommandSpec &spec : profile_table().commands) {
     SCOPED_TRACE(spec.name);
     ASSERT_FALSE(spec.name.empty()); // the array is longer than its rows
     Session session;
@@ -21,7 +23,8 @@ TEST(Commands, HaveAHandlerHelpAndCompletion) {
     if (!reply) {
       EXPECT_NE(reply.error().code, ErrorCode::internal) << reply.error().text();
     }
-    EXPECT_NE(command_help(spec).find(command_usage(spec)), std::string::npos);
+    EXPECT_NE(command_help(profile_table(), spec).find(command_usage(profile_table(), spec)),
+              std::string::npos);
     const auto words = session.complete(name.substr(0, name.size() - 1));
     EXPECT_NE(std::find(words.begin(), words.end(), name), words.end());
   }
@@ -60,14 +63,15 @@ TEST(Config, ShowsAllSettingsWithoutArguments) {
   ASSERT_TRUE(session.command("config frequency 250"));
   const auto all = session.command("config");
   ASSERT_TRUE(all);
-  for (const OptionSpec &setting : profile_settings()) {
+  for (const OptionSpec &setting : profile_table().settings) {
     const std::string line =
         fmt::format("{} {}", setting.name,
                     setting.name == "frequency" ? std::string_view("250") : setting.fallback);
     EXPECT_NE(("\n" + all->text).find("\n" + line + " "), std::string::npos) << all->text;
-    EXPECT_NE(all->text.find(setting.summary), std::string::npos) << all->text;
+    EXPECT_NE(all->text.find(one_line(setting.summary)), std::string::npos) << all->text;
   }
-  EXPECT_EQ(static_cast<size_t>(std::ranges::count(all->text, '\n')), profile_settings().size());
+  EXPECT_EQ(static_cast<size_t>(std::ranges::count(all->text, '\n')),
+            profile_table().settings.size());
 }
 
 } // namespace

@@ -1,18 +1,34 @@
 #include <algorithm>
+#include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <tally/formats.h>
 
+#include "session/command_help.h"
+#include "session/command_line.h"
 #include "session/complete.h"
-#include "session/options.h"
+#include "session/profile_table.h"
 #include "temporary.h"
 
 namespace tally::session_options_test {
 namespace {
 
 using Texts = std::vector<std::string>;
+
+Result<ParsedCommand> parse_command(std::string_view line) {
+  return parse_line(profile_table(), line);
+}
+
+Texts complete_words(std::string_view line, const WordsOf &words_of = {}) {
+  return tally::complete_words(profile_table(), line, words_of);
+}
+
+std::optional<std::string> symbol_to_complete(std::string_view line) {
+  return tally::symbol_to_complete(profile_table(), line);
+}
 
 std::string refusal(std::string_view line) {
   const auto parsed = parse_command(line);
@@ -84,8 +100,9 @@ TEST(ParseCommand, ErrorsNameTheCause) {
   EXPECT_TRUE(parse_command("config"));
   EXPECT_EQ(parse_command("annotate ns::A::get(int, char) const --json")->arguments,
             Texts{"ns::A::get(int, char) const"});
-  EXPECT_EQ(refusal("annotate a const"), "profile annotate: unexpected 'const'; usage: " +
-                                             command_usage(*find_command("annotate")));
+  EXPECT_EQ(refusal("annotate a const"),
+            "profile annotate: unexpected 'const'; usage: " +
+                command_usage(profile_table(), *profile_table().find("annotate")));
 }
 
 TEST(ParseCommand, AcceptsWholeNumbersInRange) {
@@ -101,15 +118,18 @@ TEST(ParseCommand, AcceptsWholeNumbersInRange) {
 }
 
 TEST(Commands, HaveUsageAndExample) {
-  for (const CommandSpec &command : profile_commands()) {
-    const std::string help = command_help(command);
-    EXPECT_TRUE(command_usage(command).starts_with("profile " + std::string(command.name)));
-    EXPECT_NE(help.find("Usage: " + command_usage(command)), std::string::npos);
+  for (const CommandSpec &command : profile_table().commands) {
+    const std::string help = command_help(profile_table(), command);
+    EXPECT_TRUE(command_usage(profile_table(), command)
+                    .starts_with("profile " + std::string(command.name)));
+    EXPECT_NE(help.find("Usage: " + command_usage(profile_table(), command)), std::string::npos);
     EXPECT_NE(help.find("Example: profile " + std::string(command.name)), std::string::npos);
     EXPECT_NE(profile_help().find(command.summary), std::string::npos);
     for (const OptionSpec &option : command.options) {
       EXPECT_NE(help.find("--" + std::string(option.name)), std::string::npos);
-      EXPECT_NE(help.find(option.summary), std::string::npos);
+      std::istringstream lines{std::string(option.summary)};
+      for (std::string line; std::getline(lines, line);)
+        EXPECT_NE(help.find(line), std::string::npos) << line;
       if (!option.fallback.empty()) {
         EXPECT_TRUE(check_value(option, option.fallback, option.name));
       }
@@ -148,7 +168,7 @@ TEST(Complete, OffersWordsThatMayFollow) {
   EXPECT_EQ(complete_words("tree --part ", names), (Texts{"1", "12"}));
   EXPECT_EQ(complete_words("tree --by ", names), (Texts{"part", "thread"}));
   Texts all = complete_words("");
-  EXPECT_EQ(all.size(), profile_commands().size());
+  EXPECT_EQ(all.size(), profile_table().commands.size());
   EXPECT_TRUE(std::ranges::is_sorted(all));
 }
 
@@ -159,7 +179,7 @@ TEST(Complete, OffersTheFormatsThatDumpWrites) {
     EXPECT_EQ(std::ranges::count(offered, format.name), format.writes_profiles()) << format.name;
     const auto parsed = parse_command("dump x --format " + std::string(format.name));
     EXPECT_EQ(parsed.has_value(), format.writes_profiles()) << format.name;
-    const std::string help = command_help(*find_command("dump"));
+    const std::string help = command_help(profile_table(), *profile_table().find("dump"));
     EXPECT_EQ(help.find(fmt::format("\n  {:<14}", format.name)) != help.npos,
               format.writes_profiles())
         << format.name;

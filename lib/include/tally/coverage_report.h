@@ -30,7 +30,8 @@ TALLY_API std::string missing_ranges(const FileCoverage &file, size_t most = 0);
 // that have none last; or by falling number of lines that did not run. Ties are ordered by path.
 enum class FileOrder : uint8_t { file, lines, functions, branches, missed };
 TALLY_API Result<FileOrder> file_order_of(std::string_view word); // else invalid_argument
-TALLY_API std::string file_order_words();                         // "file|lines|…"
+// The words for the orders, in the order of the enumerators.
+inline constexpr std::string_view file_order_words = "file|lines|functions|branches|missed";
 
 // Returns a table with a row for each file: lines, functions and branches in percent, and as many
 // of the lines that did not run as fit in the width. Rows of directories follow, sorted by path,

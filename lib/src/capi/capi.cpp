@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "session/command_help.h"
+#include "session/profile_table.h"
 #include "session/session.h"
 #include "session/sigint_watch.h"
 
@@ -212,11 +214,11 @@ tally_error *tally_commands(tally_table **table) {
   return guarded(
       []() -> TableResult {
         std::vector<std::string> names, summaries, usages, helps;
-        for (const CommandSpec &command : profile_commands()) {
+        for (const CommandSpec &command : profile_table().commands) {
           names.emplace_back(command.name);
           summaries.emplace_back(command.summary);
-          usages.push_back(command_usage(command));
-          helps.push_back(command_help(command));
+          usages.push_back(command_usage(profile_table(), command));
+          helps.push_back(command_help(profile_table(), command));
         }
         auto out = std::make_unique<tally_table>();
         out->add("name", std::move(names));
@@ -232,11 +234,11 @@ tally_error *tally_settings(tally_table **table) {
   return guarded(
       []() -> TableResult {
         std::vector<std::string> names, values, fallbacks, summaries;
-        for (const OptionSpec &setting : profile_settings()) {
+        for (const OptionSpec &setting : profile_table().settings) {
           names.emplace_back(setting.name);
           values.emplace_back(setting.values);
           fallbacks.emplace_back(setting.fallback);
-          summaries.emplace_back(setting.summary);
+          summaries.push_back(one_line(setting.summary));
         }
         auto out = std::make_unique<tally_table>();
         out->add("name", std::move(names));

@@ -90,13 +90,13 @@ std::string last_columns(std::string_view text, size_t width) {
   return "…" + std::string(text.substr(begin));
 }
 
-constexpr std::array<std::pair<std::string_view, FileOrder>, 5> orders{{
-    {"file", FileOrder::file},
-    {"lines", FileOrder::lines},
-    {"functions", FileOrder::functions},
-    {"branches", FileOrder::branches},
-    {"missed", FileOrder::missed},
-}};
+// Returns the word of an order, "" beyond the last one.
+std::string_view word_of(FileOrder order) {
+  std::string_view rest = file_order_words;
+  for (auto left = static_cast<unsigned>(order); left > 0 && !rest.empty(); --left)
+    rest.remove_prefix(std::min(rest.find('|'), rest.size() - 1) + 1);
+  return rest.substr(0, rest.find('|'));
+}
 
 // Returns the sort key of a file; smaller keys come first. It is equal for all files by
 // FileOrder::file, because they are sorted by path already.
@@ -105,9 +105,8 @@ double rank(const FileCoverage &file, FileOrder order) {
   if (order == FileOrder::missed)
     return -static_cast<double>(totals.lines - totals.lines_executed);
   for (const CoverageMetric &metric : metrics_of(totals))
-    for (const auto &[word, each] : orders)
-      if (each == order && metric.name == word)
-        return metric.whole == 0 ? 101 : percent(metric.part, metric.whole);
+    if (metric.name == word_of(order))
+      return metric.whole == 0 ? 101 : percent(metric.part, metric.whole);
   return 0;
 }
 
@@ -188,18 +187,12 @@ Folders folders_to_show(const Coverage &coverage, std::string_view root) {
 } // namespace
 
 Result<FileOrder> file_order_of(std::string_view word) {
-  for (const auto &[name, order] : orders)
-    if (name == word)
+  for (auto order = FileOrder::file; !word_of(order).empty();
+       order = static_cast<FileOrder>(static_cast<unsigned>(order) + 1))
+    if (word_of(order) == word)
       return order;
   return fail(ErrorCode::invalid_argument,
-              fmt::format("expected {}, found '{}'", file_order_words(), word));
-}
-
-std::string file_order_words() {
-  std::string out;
-  for (const auto &order : orders)
-    out += (out.empty() ? "" : "|") + std::string(order.first);
-  return out;
+              fmt::format("expected {}, found '{}'", file_order_words, word));
 }
 
 std::string to_text(const Coverage &coverage, std::string_view root, const TextOptions &options,

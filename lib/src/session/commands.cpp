@@ -9,7 +9,9 @@
 #include <tally/report.h>
 #include <tally/sample_filter.h>
 
+#include "session/command_help.h"
 #include "session/profile_commands.h"
+#include "session/profile_table.h"
 #include "support/text.h"
 
 namespace tally {
@@ -70,7 +72,7 @@ StartOptions start_options(const Settings &settings, const ParsedCommand &comman
     return command.has(name) ? command.value(name) : settings.value(name);
   };
   StartOptions wanted;
-  wanted.frequency_hz = number_of(value("frequency"));
+  wanted.frequency_hz = static_cast<uint32_t>(number_of(value("frequency")));
   wanted.stacks = *stack_mode_by_name(value("stacks"));
   wanted.wall = value("clock") == "wall";
   wanted.chosen = value("backend") != "auto";
@@ -186,9 +188,9 @@ Result<Reply> config_command(ProfileGroup &group, const ParsedCommand &command) 
   Settings &settings = group.settings;
   if (command.arguments.empty()) {
     std::string out;
-    for (const OptionSpec &each : profile_settings())
+    for (const OptionSpec &each : profile_table().settings)
       out += fmt::format("{:<20} {}\n", fmt::format("{} {}", each.name, settings.value(each.name)),
-                         each.summary);
+                         one_line(each.summary));
     return printed(out);
   }
   const std::string &name = command.arguments[0];
@@ -196,7 +198,7 @@ Result<Reply> config_command(ProfileGroup &group, const ParsedCommand &command) 
     TALLY_CHECK(settings.set(name, command.arguments[1]));
     return Reply{};
   }
-  TALLY_TRY(setting, setting_by_name(name));
+  TALLY_TRY(setting, setting_by_name(profile_table(), name));
   return printed(fmt::format("{} {}\n", setting->name, settings.value(name)));
 }
 

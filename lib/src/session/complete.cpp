@@ -8,7 +8,7 @@
 
 #include <tally/formats.h>
 
-#include "session/options.h"
+#include "session/command_line.h"
 
 namespace tally {
 
@@ -57,14 +57,14 @@ struct Typed {
   std::vector<std::string> words;       // from the command to the word that is completed
   bool quoted = false;
 
-  explicit Typed(std::string_view line) {
+  Typed(const CommandTable &table, std::string_view line) {
     Words split = split_words(line);
     if (!split.open)
       split.words.emplace_back();
     words = std::move(split.words);
     quoted = split.quoted;
     if (words.size() > 1)
-      command = find_command(words[0]);
+      command = table.find(words[0]);
   }
   const std::string &last() const { return words.back(); }
   // Returns the option whose value the last word is; null if it is not an option's value.
@@ -181,15 +181,16 @@ std::vector<std::string> function_words(std::string_view function, std::string_v
   return out;
 }
 
-std::optional<std::string> symbol_to_complete(std::string_view line) {
-  const Typed typed(line);
+std::optional<std::string> symbol_to_complete(const CommandTable &table, std::string_view line) {
+  const Typed typed(table, line);
   if (!typed.is_argument(0, "FUNCTION"))
     return {};
   return typed.last();
 }
 
-std::vector<std::string> complete_words(std::string_view line, const WordsOf &words_of) {
-  const Typed typed(line);
+std::vector<std::string> complete_words(const CommandTable &table, std::string_view line,
+                                        const WordsOf &words_of) {
+  const Typed typed(table, line);
   const std::string &last = typed.last();
   std::vector<std::string> out;
   const auto finish = [&] {
@@ -198,7 +199,7 @@ std::vector<std::string> complete_words(std::string_view line, const WordsOf &wo
     return out;
   };
   if (typed.words.size() == 1) {
-    for (const CommandSpec &command : profile_commands())
+    for (const CommandSpec &command : table.commands)
       add_matching(command.name, last, out);
     return finish();
   }
@@ -226,9 +227,9 @@ std::vector<std::string> complete_words(std::string_view line, const WordsOf &wo
   if (command.name == "config") {
     const size_t number = typed.arguments_before();
     if (number == 0)
-      for (const OptionSpec &setting : profile_settings())
+      for (const OptionSpec &setting : table.settings)
         add_matching(setting.name, last, out);
-    else if (const OptionSpec *setting = find_option(profile_settings(), typed.words[1]);
+    else if (const OptionSpec *setting = find_option(table.settings, typed.words[1]);
              setting && number == 1)
       add_values(*setting);
     return finish();

@@ -7,16 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "session/command_table.h"
+
 namespace tally {
 
 // Returns the words that a profile holds of a kind: names of functions for "FUNCTION", paths of
 // sources for "FILE", names and TIDs for "THREAD", numbers for "part". Called only when needed.
 using WordsOf = std::function<std::vector<std::string>(std::string_view kind)>;
 // Returns the words that the last word of the line may become, sorted and without duplicates.
-std::vector<std::string> complete_words(std::string_view line, const WordsOf &words_of = {});
+std::vector<std::string> complete_words(const CommandTable &table, std::string_view line,
+                                        const WordsOf &words_of = {});
 
 // Returns the last word of the line if it is the beginning of a function's or source file's name.
-std::optional<std::string> symbol_to_complete(std::string_view line);
+std::optional<std::string> symbol_to_complete(const CommandTable &table, std::string_view line);
 
 // Returns the words that denote a function and begin with `typed`. The words "parse",
 // "Parser::parse" and "ns::Parser::parse" denote "ns::Parser::parse<int>(char const*)"; template

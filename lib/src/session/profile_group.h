@@ -15,9 +15,9 @@
 #include <tally/report.h>
 
 #include "session/backends.h"
+#include "session/command_line.h"
 #include "session/front.h"
 #include "session/name_lookup.h"
-#include "session/options.h"
 #include "session/profile_store.h"
 #include "session/sampling.h"
 #include "session/settings.h"

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "session/profile_commands.h"
+#include "session/profile_table.h"
 
 namespace tally {
 
@@ -46,7 +47,7 @@ Result<Reply> begin_region(ProfileGroup &group, std::shared_ptr<Region> region) 
   const std::string text = fmt::format("Region: {}.\n", region->words());
   if (!group.sampling.is_active() && !group.backends.is_armed()) {
     ParsedCommand none;
-    none.spec = find_command("start");
+    none.spec = profile_table().find("start");
     StartOptions wanted = start_options(group.settings, none);
     wanted.region = std::move(region);
     group.front.actions.say(text);

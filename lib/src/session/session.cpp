@@ -5,6 +5,7 @@
 
 #include "session/complete.h"
 #include "session/profile_commands.h"
+#include "session/profile_table.h"
 #include "session/stop_code.h"
 
 namespace tally {
@@ -33,7 +34,7 @@ Session::Session() : state_(std::make_unique<State>()) {}
 Session::~Session() = default;
 
 Result<Reply> Session::command(std::string_view line) {
-  TALLY_TRY(parsed, parse_command(line));
+  TALLY_TRY(parsed, parse_line(profile_table(), line));
   state_->give_up();
   return state_->settle(run_profile_command(state_->profile, parsed));
 }
@@ -77,25 +78,26 @@ void Session::set_passed_stops(std::span<const BreakpointLocation> places, bool 
 Result<Reply> Session::cancel() { return state_->profile.cancel(); }
 
 std::vector<std::string> Session::complete(std::string_view line) const {
-  return complete_words(line,
+  return complete_words(profile_table(), line,
                         [&](std::string_view kind) { return state_->profile.words_of(kind); });
 }
 
 std::string Session::symbol_to_complete(std::string_view line) const {
-  const auto symbol = tally::symbol_to_complete(line);
+  const auto symbol = tally::symbol_to_complete(profile_table(), line);
   return symbol && !symbol->empty() && complete(line).empty() ? *symbol : std::string();
 }
 
 std::vector<std::string> Session::complete(std::string_view line,
                                            std::span<const std::string> functions,
                                            std::span<const std::string> files) const {
-  return complete_words(line, [&](std::string_view kind) -> std::vector<std::string> {
-    if (kind == "FUNCTION")
-      return {functions.begin(), functions.end()};
-    if (kind == "FILE")
-      return {files.begin(), files.end()};
-    return {};
-  });
+  return complete_words(profile_table(), line,
+                        [&](std::string_view kind) -> std::vector<std::string> {
+                          if (kind == "FUNCTION")
+                            return {functions.begin(), functions.end()};
+                          if (kind == "FILE")
+                            return {files.begin(), files.end()};
+                          return {};
+                        });
 }
 
 int32_t Session::sampled_pid() const {

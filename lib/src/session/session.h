@@ -134,31 +134,6 @@ struct Reply {
 // The names and values that `status` shows.
 using StatusRows = std::vector<std::pair<std::string, std::string>>;
 
-// An option of a command, or a setting, which always has a default.
-struct OptionSpec {
-  std::string_view name;     // "frequency", typed as --frequency
-  std::string_view values;   // "auto|perf|…", "HZ", "N", "FORMAT"; empty for a flag
-  std::string_view fallback; // the default; empty if there is none
-  std::string_view summary;
-};
-
-struct CommandSpec {
-  std::string_view name;
-  std::string_view arguments; // "FILE", "NAME [VALUE]"; empty if there are none
-  std::span<const OptionSpec> options;
-  std::string_view summary; // one line, as in a list of commands
-  std::string_view details; // further lines; may be empty
-  std::string_view example;
-};
-
-std::span<const CommandSpec> profile_commands();
-std::span<const OptionSpec> profile_settings();
-// Returns "profile dump FILE [--parts]".
-std::string command_usage(const CommandSpec &command);
-// Returns the complete help of a command, with an example.
-std::string command_help(const CommandSpec &command);
-std::string profile_help(); // returns the list of commands
-
 // Returns the code that a frame of a thread belongs to ("libc", "the allocator", "the dynamic
 // loader") if a call into the program could wait forever there, because that code may hold a lock.
 // Returns empty if the frame permits a call. `module` is the file of the frame. `before` is, for

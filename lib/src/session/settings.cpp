@@ -1,11 +1,12 @@
 #include "session/settings.h"
 
-#include "session/options.h"
+#include "session/command_line.h"
+#include "session/profile_table.h"
 
 namespace tally {
 
 Settings::Settings() {
-  for (const OptionSpec &setting : profile_settings())
+  for (const OptionSpec &setting : profile_table().settings)
     values_.emplace(setting.name, setting.fallback);
 }
 
@@ -15,7 +16,7 @@ std::string_view Settings::value(std::string_view name) const {
 }
 
 Result<void> Settings::set(std::string_view name, std::string_view value) {
-  TALLY_TRY(setting, setting_by_name(name));
+  TALLY_TRY(setting, setting_by_name(profile_table(), name));
   TALLY_CHECK(check_value(*setting, value, name));
   values_.find(name)->second = value;
   return {};

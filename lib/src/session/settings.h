@@ -11,7 +11,7 @@ namespace tally {
 
 class Settings {
 public:
-  Settings(); // the defaults of profile_settings()
+  Settings(); // the defaults of profile_table().settings
 
   // Returns empty if there is no such setting.
   std::string_view value(std::string_view name) const;

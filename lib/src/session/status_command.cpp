@@ -78,7 +78,7 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   if (!collected && !group.backends.is_armed()) { // what `start` would use
     for (std::string_view name : {"backend", "clock", "stacks"})
       line(name, std::string(group.settings.value(name)));
-    line("requested_hz", uint64_t{number_of(group.settings.value("frequency"))});
+    line("requested_hz", number_of(group.settings.value("frequency")));
   } else {
     const std::string passed_over = group.backends.passed_over_words();
     noted("backend",

@@ -1,14 +1,15 @@
-// The table of commands with their options and help, which every front end reads.
+// The table of the `profile` commands, with their options and help.
+#include "session/profile_table.h"
+
 #include <array>
-#include <cctype>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <tally/formats.h>
-#include <tally/sampler.h>
 
-#include "session/session.h"
+#include "session/command_help.h"
+#include "session/common_options.h"
 
 namespace tally {
 
@@ -16,69 +17,63 @@ namespace {
 
 constexpr std::array<OptionSpec, 4> settings{{
     {"backend", "auto|perf|agent|interrupt", "auto", "the sampling backend"},
-    {"frequency", "HZ", "1000", "the number of samples per second of the clock"},
+    frequency_option,
     {"clock", "cpu|wall", "cpu", "the time that is counted: CPU time or wall time"},
-    {"stacks", "none|fp|dwarf", default_stack_mode,
-     "how callers are found: not at all, by frame pointers, by unwind data"},
+    stacks_option,
 }};
 
-// Options that select samples.
-constexpr OptionSpec thread_option{"thread", "THREAD", "",
-                                   "only samples of this thread (its name or its TID)"};
-constexpr OptionSpec part_option{"part", "N", "", "only samples of the part with this number"};
+constexpr std::array<OptionSpec, 1> status_options{json_option};
 
-constexpr std::array<OptionSpec, 1> status_options{{
-    {"json", "", "", "print JSON"},
-}};
-
-constexpr OptionSpec kernel_option{"kernel", "", "", "show the kernel's functions below [kernel]"};
-
-constexpr std::array<OptionSpec, 7> report_options{{
-    {"by", "function|line|object|thread|part", "function", "what each row shows"},
-    {"sort", "self|inclusive", "self", "the column to sort by"},
-    thread_option,
-    part_option,
-    kernel_option,
-    {"limit", "N", "20", "show at most N rows; 0 shows all"},
-    {"json", "", "", "print JSON, with all rows unless --limit is given"},
-}};
+constexpr std::array<OptionSpec, 7> report_options{
+    by_option(report_keys), report_sort_option, thread_option,   part_option,
+    kernel_option,          limit_option("20"), json_rows_option};
 
 constexpr std::array<OptionSpec, 8> tree_options{{
-    {"callers", "", "", "show the callers of FUNCTION, not its callees"},
-    {"by", "thread|part", "", "show one tree per thread or part"},
+    callers_option,
+    tree_by_option,
     thread_option,
     part_option,
     kernel_option,
-    {"full", "", "", "show std::invoke, std::function and std::thread layers"},
-    {"limit", "N", "40", "show the N heaviest calls; 0 shows all"},
-    {"json", "", "", "print JSON, with all calls unless --limit is given"},
+    full_option,
+    limit_option("40", "show the N heaviest calls; 0 shows all"),
+    {.name = "json", .summary = "print JSON, with all calls unless --limit is given"},
 }};
 
 constexpr std::array<OptionSpec, 4> annotate_options{{
-    {"asm", "", "", "show the instructions of FUNCTION, with samples beside each"},
+    {.name = "asm", .summary = "show the instructions of FUNCTION, with samples beside each"},
     thread_option,
     part_option,
-    {"json", "", "", "print JSON"},
+    json_option,
 }};
 
 constexpr std::array<OptionSpec, 4> dump_options{{
-    {"format", "FORMAT", "", "the format, if the file name does not imply it"},
-    {"parts", "", "", "write one file per part: FILE.1, FILE.2, …"},
+    {.name = "format",
+     .values = "FORMAT",
+     .summary = "the format, if the file name does not imply it",
+     .check = check_profile_format},
+    {.name = "parts", .summary = "write one file per part: FILE.1, FILE.2, …"},
     thread_option,
     part_option,
 }};
 
-constexpr std::array<OptionSpec, 4> diff_options{{
-    {"by", "function|line|object", "function", "what each row shows"},
-    {"sort", "self|inclusive", "self", "the cost to compare"},
-    {"limit", "N", "20", "show at most N rows; 0 shows all"},
-    {"json", "", "", "print JSON, with all rows unless --limit is given"},
-}};
+constexpr std::array<OptionSpec, 4> diff_options{by_option(diff_keys), diff_sort_option,
+                                                 limit_option("20"), json_rows_option};
 
 constexpr std::array<OptionSpec, 2> histogram_options{{
     {"scale", "S", "", "as for profil(): 0xFFFF is 2 bytes per bin, 0x7FFF is 4"},
-    {"json", "", "", "print JSON"},
+    json_option,
 }};
+
+std::string names_of_settings() { return "\nNames:\n" + option_lines(settings, true); }
+
+std::string written_formats() {
+  std::string out = "\nFormats:\n";
+  for (const Format &format : formats())
+    if (format.writes_profiles())
+      out += fmt::format("  {:<14}{}\n{:<16}{}\n", format.name, format.summary, "",
+                         fmt::join(format.file_names, ", "));
+  return out;
+}
 
 constexpr CommandSpec commands[] = {
     {"start", "", settings, "begin sampling the program",
@@ -152,11 +147,16 @@ constexpr CommandSpec commands[] = {
      "own code. RANGE is LOW-HIGH, with addresses as the debugger shows them or as in\n"
      "the file. Without --scale, the size of the bins is chosen to fit a screen.",
      "profile histogram main --scale 0xFFFF"},
-    {"dump", "FILE", dump_options, "write the profile to a file",
+    {"dump",
+     "FILE",
+     dump_options,
+     "write the profile to a file",
      "The file name implies the format, unless --format is given. An existing file is\n"
      "replaced only when the new one is complete. With --parts, each part (a stretch\n"
      "from a resume to a stop) is written to a file of its own.",
-     "profile dump out.callgrind"},
+     "profile dump out.callgrind",
+     {},
+     written_formats},
     {"load",
      "FILE",
      {},
@@ -185,74 +185,22 @@ constexpr CommandSpec commands[] = {
      "show or set the defaults of `profile start`",
      "Without an argument, shows each setting with its value and meaning. With a name,\n"
      "shows that setting. With a name and a value, changes it.",
-     "profile config frequency 4000"},
+     "profile config frequency 4000",
+     {},
+     names_of_settings},
 };
 
-// LLDB wraps lines that are wider than its terminal.
-constexpr size_t help_width = 80;
-constexpr size_t summary_column = 30;
-
-std::string option_lines(std::span<const OptionSpec> options, std::string_view dashes) {
-  std::string out;
-  for (const OptionSpec &option : options) {
-    std::string left = fmt::format("  {}{}", dashes, option.name);
-    if (!option.values.empty())
-      left += fmt::format(" {}", option.values);
-    std::string right(option.summary);
-    if (!option.fallback.empty())
-      right += fmt::format(" (default {})", option.fallback);
-    const bool fits = left.size() < summary_column && summary_column + right.size() <= help_width;
-    out += fits ? fmt::format("{:<{}}{}\n", left, summary_column, right)
-                : fmt::format("{}\n        {}\n", left, right);
-  }
-  return out;
-}
-
-std::string format_lines() {
-  std::string out;
-  for (const Format &format : formats())
-    if (format.writes_profiles())
-      out += fmt::format("  {:<14}{}\n{:<16}{}\n", format.name, format.summary, "",
-                         fmt::join(format.file_names, ", "));
-  return out;
-}
+constexpr CommandTable table{"profile", Prompt::debugger, commands, settings};
 
 } // namespace
 
-std::span<const CommandSpec> profile_commands() { return commands; }
-std::span<const OptionSpec> profile_settings() { return settings; }
-
-std::string command_usage(const CommandSpec &command) {
-  std::string out = fmt::format("profile {}", command.name);
-  if (!command.arguments.empty())
-    out += fmt::format(" {}", command.arguments);
-  for (const OptionSpec &option : command.options)
-    out += option.values.empty() ? fmt::format(" [--{}]", option.name)
-                                 : fmt::format(" [--{} {}]", option.name, option.values);
-  return out;
-}
-
-std::string command_help(const CommandSpec &command) {
-  std::string summary(command.summary);
-  summary[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(summary[0])));
-  std::string out = fmt::format("{}.\nUsage: {}\n", summary, command_usage(command));
-  if (!command.details.empty())
-    out += fmt::format("\n{}\n", command.details);
-  if (!command.options.empty())
-    out += "\nOptions:\n" + option_lines(command.options, "--");
-  if (command.name == "config")
-    out += "\nNames:\n" + option_lines(settings, "");
-  if (command.name == "dump")
-    out += "\nFormats:\n" + format_lines();
-  return out + fmt::format("\nExample: {}", command.example);
-}
+const CommandTable &profile_table() { return table; }
 
 std::string profile_help() {
-  std::string out = "Sample the program and show where its time goes.\n"
-                    "Type `profile start`, `continue`, and at the next stop `profile report`.\n\n";
-  for (const CommandSpec &command : commands)
-    out += fmt::format("profile {:<10} {}\n", command.name, command.summary);
-  return out + "\nType `help profile NAME` for more about a command.\n";
+  return "Sample the program and show where its time goes.\n"
+         "Type `profile start`, `continue`, and at the next stop `profile report`.\n\n" +
+         command_list(table, "profile ", 10) +
+         "\nType `help profile NAME` for more about a command.\n";
 }
 
 } // namespace tally

@@ -1,16 +1,16 @@
-// Parses the `profile` command line.
+// Parses command lines by a table of commands.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tally/result.h>
 #include <tally/sample_filter.h>
 
-#include "session/session.h"
+#include "session/command_table.h"
 
 namespace tally {
 
@@ -27,13 +27,18 @@ Words split_words(std::string_view line);
 struct ParsedCommand {
   const CommandSpec *spec = nullptr;
   std::vector<std::string> arguments;
-  std::map<std::string, std::string, std::less<>> options; // without "--"; flags are ""
+  // The options in the order in which they were given; the value of a flag is "".
+  std::vector<std::pair<const OptionSpec *, std::string>> options;
+  bool wants_help = false; // --help was given; the rest of the line was not read
 
-  bool has(std::string_view option) const { return options.find(option) != options.end(); }
-  std::string_view value(std::string_view option) const; // the given value, or the default
+  bool has(std::string_view option) const;
+  std::string_view value(std::string_view option) const; // the last one given, or the default
+  std::vector<std::string> values(std::string_view option) const; // all that were given
+  uint64_t number(std::string_view option) const; // value() as a number; 0 if there is none
   // Returns the value of --limit. Without --limit, --json returns 0, which means all rows.
   uint32_t limit() const;
-  SampleFilter filter() const; // the samples that --thread and --part select
+  SampleFilter filter() const;              // the samples that --thread and --part select
+  std::string argument(size_t index) const; // "" if it was not given
   // Returns the file that the first argument names, with "~/" expanded. Rejects "-", because the
   // standard streams belong to the debugger.
   Result<std::string> file() const;
@@ -41,18 +46,22 @@ struct ParsedCommand {
 
 std::string in_home(std::string_view path); // replaces a leading "~/" by the home directory
 
-// Converts a value that parse_command() or set() has checked.
-uint32_t number_of(std::string_view value);
+// Converts a value that was checked to be a number.
+uint64_t number_of(std::string_view value);
 
-const CommandSpec *find_command(std::string_view name);
-const OptionSpec *find_option(std::span<const OptionSpec> options, std::string_view name);
-Result<const OptionSpec *> setting_by_name(std::string_view name);
 // Returns the alternatives of "a|b|c"; empty if the option takes any other kind of value.
 std::vector<std::string_view> choices(const OptionSpec &option);
-
-Result<ParsedCommand> parse_command(std::string_view line);
 // Checks a value against its option. The error names the option, the value and the expected values.
 Result<void> check_value(const OptionSpec &option, std::string_view value,
                          std::string_view shown_name);
+
+// Errors: invalid_argument if there is no such setting.
+Result<const OptionSpec *> setting_by_name(const CommandTable &table, std::string_view name);
+
+// Parses the words of a command, the first of which is its name. If --help is one of the command's
+// options, everything after it is ignored.
+Result<ParsedCommand> parse_words(const CommandTable &table, std::vector<std::string> words);
+// Splits a line into words and parses them.
+Result<ParsedCommand> parse_line(const CommandTable &table, std::string_view line);
 
 } // namespace tally

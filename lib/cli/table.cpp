@@ -1,0 +1,353 @@
+#include "table.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include <tally/coverage_output.h>
+#include <tally/coverage_report.h>
+
+#include "session/command_help.h"
+#include "session/common_options.h"
+
+namespace tally::cli {
+
+namespace {
+
+constexpr OptionSpec help_option{.name = "help", .summary = "print this and exit", .letter = 'h'};
+
+constexpr std::array<OptionSpec, 4> input_specs{{
+    help_option,
+    {.name = "from",
+     .values = "FORMAT",
+     .summary = "the format, if the content does not imply it",
+     .check = check_any_format},
+    {.name = "program",
+     .values = "FILE",
+     .summary = "the program of a gmon.out, for the names of functions",
+     .check = check_file_name},
+    {.name = "max-unpacked",
+     .values = "BYTES",
+     .summary = "the most that a compressed file may expand to\n(default 8 GiB)",
+     .least = 1,
+     .most = INT64_MAX},
+}};
+
+constexpr OptionSpec gcovr_version_option{.name = "gcovr-version",
+                                          .values = "VERSION",
+                                          .summary = "the version of gcovr's JSON layout\n"
+                                                     "(default: that of the gcovr on PATH)"};
+
+constexpr std::array<OptionSpec, 4> output_specs{{
+    {.name = "o",
+     .values = "OUT",
+     .summary = "the output file; - is standard output",
+     .check = check_file_name,
+     .required = true},
+    {.name = "full-names", .summary = "Callgrind: write names in full, not as (id)"},
+    {.name = "full-positions", .summary = "Callgrind: write absolute positions, not relative ones"},
+    gcovr_version_option,
+}};
+
+constexpr OptionSpec event_option{.name = "event",
+                                  .values = "NAME",
+                                  .summary = "the event to show; it may be a derived one\n"
+                                             "(default: the first)"};
+// `limit` is the default number of rows; "" shows all.
+constexpr std::array<OptionSpec, 3> table_specs(std::string_view limit) {
+  return {event_option, limit_option(limit), json_rows_option};
+}
+constexpr std::array<OptionSpec, 2> filter_specs{thread_option, part_option};
+
+constexpr ArgumentSpec one_file{"FILE", "the profile; - is standard input", check_file_name};
+constexpr std::array<ArgumentSpec, 1> file_argument{one_file};
+constexpr std::array<ArgumentSpec, 1> in_argument{
+    {{"IN", "the profile; - is standard input", check_file_name}}};
+constexpr std::array<ArgumentSpec, 1> in_arguments{
+    {{"IN", "the profiles; - is standard input", check_file_name}}};
+
+constexpr auto report_specs = joined(input_specs,
+                                     std::array{by_option(report_keys), report_sort_option,
+                                                thread_option, part_option, kernel_option},
+                                     table_specs("20"));
+
+constexpr auto tree_specs =
+    joined(input_specs, std::array{callers_option, tree_by_option}, filter_specs,
+           std::array{kernel_option, full_option}, table_specs("40"));
+constexpr std::array<ArgumentSpec, 2> tree_arguments{{
+    one_file,
+    {"FUNCTION", "the function at the root of the tree\n(default: where the program begins)"},
+}};
+
+constexpr auto annotate_specs =
+    joined(input_specs,
+           std::array<OptionSpec, 5>{{
+               {.name = "source-dir",
+                .values = "DIR",
+                .summary = "a directory to search for sources, by the last\n"
+                           "components of their paths",
+                .check = check_directory,
+                .repeats = true},
+               {.name = "source-map",
+                .values = "FROM=TO",
+                .summary = "replace FROM by TO at the beginning of paths",
+                .repeats = true},
+               {.name = "context",
+                .values = "N",
+                .fallback = "3",
+                .summary = "lines without cost to show around others",
+                .most = 1'000'000},
+               {.name = "asm",
+                .summary = "show the instructions of a function, from the files\n"
+                           "that were profiled"},
+               {.name = "disassembly-flavor",
+                .values = "att|intel",
+                .fallback = "att",
+                .summary = "the syntax of x86 instructions with --asm"},
+           }},
+           filter_specs, table_specs(""));
+constexpr std::array<ArgumentSpec, 2> annotate_arguments{{
+    one_file,
+    {"WHAT", "a function, a source file, or FILE:LINE with the\nten lines before and after it",
+     check_file_name},
+}};
+
+constexpr auto histogram_specs =
+    joined(input_specs,
+           std::array<OptionSpec, 1>{{
+               {.name = "scale",
+                .values = "S",
+                .summary = "as for profil(): 0xFFFF is 2 bytes per bin, 0x7FFF\n"
+                           "is 4 (default: the bins fit a screen)"},
+           }},
+           table_specs(""));
+constexpr std::array<ArgumentSpec, 2> histogram_arguments{{
+    one_file,
+    {"RANGE", "a function, or addresses LOW-HIGH\n(default: all addresses with ticks)"},
+}};
+
+constexpr auto diff_specs =
+    joined(input_specs, std::array{by_option(diff_keys), diff_sort_option}, table_specs("20"));
+constexpr std::array<ArgumentSpec, 2> diff_arguments{{
+    {"BEFORE", "the profile; - is standard input", check_file_name},
+    {"AFTER", "the profile to compare with BEFORE", check_file_name},
+}};
+
+constexpr auto convert_specs =
+    joined(input_specs, output_specs,
+           std::array<OptionSpec, 1>{{
+               {.name = "to",
+                .values = "FORMAT",
+                .summary = "the format of OUT, if its name does not imply it",
+                .check = check_any_format},
+           }});
+constexpr auto merge_specs = joined(input_specs, output_specs);
+
+constexpr std::array<OptionSpec, 7> record_specs{{
+    help_option,
+    {.name = "o",
+     .values = "FILE",
+     .summary = "output file (default callgrind.out.PID, PID.folded)",
+     .check = check_file_name},
+    {.name = "format",
+     .values = "FORMAT",
+     .summary = "the format, if the file name does not imply it",
+     .check = check_any_format},
+    {.name = "frequency",
+     .values = "HZ",
+     .fallback = frequency_option.fallback,
+     .summary = "samples per second of CPU time",
+     .letter = 'F',
+     .least = frequency_option.least,
+     .most = frequency_option.most},
+    stacks_option,
+    {.name = "backend",
+     .values = "auto|perf|agent",
+     .fallback = "auto",
+     .summary = "the sampler: perf in the kernel, or an agent in the\n"
+                "program; auto uses the agent if perf is refused"},
+    {.name = "pid",
+     .values = "PID",
+     .summary = "sample a running process; Ctrl-C ends sampling",
+     .letter = 'p',
+     .least = 1,
+     .most = INT32_MAX},
+}};
+constexpr std::array<ArgumentSpec, 1> record_arguments{
+    {{"PROGRAM", "the program and its arguments"}}};
+
+constexpr std::array<OptionSpec, 3> gcov_specs{{
+    help_option,
+    {.name = "b", .summary = "include branches"},
+    {.name = "g", .summary = "include conditions (GCC 14, -fcondition-coverage)"},
+}};
+constexpr std::array<ArgumentSpec, 1> gcov_arguments{
+    {{"FILE", "counters (.gcda, .da), or notes (.gcno, .bbg)"}}};
+
+constexpr std::array<ArgumentSpec, 1> validate_arguments{
+    {{"FILE", "the profiles; - is standard input", check_file_name}}};
+
+constexpr std::array<OptionSpec, 2> zero_specs{{
+    help_option,
+    {.name = "build",
+     .values = "DIR",
+     .summary = "a build directory: remove the counters of the objects\n"
+                "that its compile_commands.json names, and no others",
+     .check = check_directory},
+}};
+constexpr std::array<ArgumentSpec, 1> zero_arguments{
+    {{"PATH", "counter files, or directories to search for them", check_file_name}}};
+
+constexpr std::array<OptionSpec, 22> coverage_specs{{
+    help_option,
+    {.name = "report",
+     .values = "FORMAT[:FILE]",
+     .summary = "also write a report in one of the formats below",
+     .repeats = true},
+    {.name = "fail-under",
+     .values = "PCT",
+     .summary = "exit with status 3 if a smaller part of the lines ran",
+     .check = check_percent},
+    {.name = "fail-under-branch",
+     .values = "PCT",
+     .summary = "exit with status 3 if a smaller part of the branches\nwas taken",
+     .check = check_percent},
+    {.name = "filter",
+     .values = "RE",
+     .summary = "count only sources whose path, as in the table,\n"
+                "matches RE, a PCRE2 pattern (default: all sources\n"
+                "below the root)",
+     .repeats = true},
+    {.name = "exclude",
+     .values = "RE",
+     .summary = "leave out sources whose path matches RE",
+     .repeats = true},
+    {.name = "exclude-objects",
+     .values = "RE",
+     .summary = "leave out objects whose path matches RE; the path is\n"
+                "relative to the build directory with --build, and as\n"
+                "given otherwise",
+     .repeats = true},
+    {.name = "substitute",
+     .values = "FROM=TO",
+     .summary = "look below TO for sources that were recorded below\n"
+                "FROM, by -ffile-prefix-map or on another machine",
+     .repeats = true},
+    {.name = "root",
+     .values = "DIR",
+     .fallback = ".",
+     .summary = "the project's directory",
+     .check = check_directory},
+    {.name = "j",
+     .values = "N",
+     .summary = "number of threads (default: one per processor)",
+     .least = 1,
+     .most = 1024},
+    {.name = "build",
+     .values = "DIR",
+     .summary = "a build directory: count only the objects that its\n"
+                "compile_commands.json names; it is also the default\n"
+                "of PATH",
+     .check = check_directory},
+    {.name = "diff",
+     .values = "REV",
+     .summary = "count only lines that `git diff REV` shows as added\nor changed",
+     .check = check_nothing},
+    {.name = "per-test",
+     .values = "DIR",
+     .summary = "count each test separately; DIR holds the counters\n"
+                "that --harvest packed, and tests.json:\n"
+                "[{\"n\": 1, \"name\": \"of 1.counters\"}, …]",
+     .check = check_directory},
+    {.name = "harvest",
+     .values = "FOLDER",
+     .summary = "only pack the counters below FOLDER, which was the\n"
+                "GCOV_PREFIX of a test, into FOLDER.counters, and\n"
+                "remove FOLDER",
+     .check = check_nothing},
+    {.name = "which-tests",
+     .values = "FILE:LINE",
+     .summary = "print the tests that reached a line; needs --per-test\n"
+                "or lcov tracefiles with TN: sections"},
+    limit_option("0", "show at most N files; 0 shows all"),
+    {.name = "sort",
+     .values = file_order_words,
+     .fallback = "file",
+     .summary = "the order of files in the text report: by path, by\n"
+                "the smallest percentage, or by the most lines that\n"
+                "did not run"},
+    gcovr_version_option,
+    {.name = "throw-branches", .summary = "also count the branches that exceptions take"},
+    {.name = "no-markers",
+     .summary = "ignore exclusion markers in sources (GCOVR_EXCL_LINE,\nLCOV_EXCL_START, …)"},
+    {.name = "strict",
+     .summary = "fail if an object cannot be used, or if objects\ndisagree about a source"},
+    {.name = "demangle", .summary = "print function names as in the source, also in\ntracefiles"},
+}};
+constexpr auto all_coverage_specs =
+    joined(coverage_specs,
+           std::array<OptionSpec, 1>{{{.name = "verbose", .summary = "show all diagnostics"}}});
+constexpr std::array<ArgumentSpec, 1> coverage_arguments{
+    {{"PATH",
+      "directories to search for counters (.gcda, .da) and\n"
+      "notes (.gcno, .bbg), such files, or reports (lcov's,\n"
+      "gcovr's JSON) (default: .)",
+      check_file_name}}};
+
+std::string report_formats() {
+  return fmt::format("\nFormats of reports:\n  {}\n", coverage_report_names());
+}
+
+constexpr CommandSpec commands[] = {
+    {"record", "[PROGRAM...]", record_specs, "sample a program or a process, and write its profile",
+     "All its threads are sampled, but no forked processes.",
+     "tally record -o out.folded -F 4000 -- xz -9 --keep file", record_arguments, nullptr, true},
+    {"report", "FILE", report_specs, "print the flat table of a profile", "",
+     "tally report out.folded --sort inclusive --limit 10", file_argument},
+    {"tree", "FILE [FUNCTION]", tree_specs, "print the call tree, the heaviest path first", "",
+     "tally tree callgrind.out.4711 main --limit 20", tree_arguments},
+    {"annotate", "FILE WHAT", annotate_specs, "print source text with costs and calls beside it",
+     "", "tally annotate callgrind.out.4711 parse.c:120 --source-dir ~/src/parse",
+     annotate_arguments},
+    {"histogram", "FILE [RANGE]", histogram_specs, "print ticks by address, bin by bin, with bars",
+     "", "tally histogram gmon.out --program ./words read_words", histogram_arguments},
+    {"diff", "BEFORE AFTER", diff_specs, "print what changed from one profile to another", "",
+     "tally diff before.callgrind after.callgrind", diff_arguments},
+    {"convert", "IN...", convert_specs, "write the sum of profiles in another format", "",
+     "tally convert a.folded b.folded.gz -o sum.callgrind", in_arguments},
+    {"merge", "IN...", merge_specs, "add up profiles, counters or coverage of one format", "",
+     "tally merge callgrind.out.* -o all.callgrind", in_arguments},
+    {"coverage", "[PATH...]", all_coverage_specs, "print which lines, functions and branches ran",
+     "", "tally coverage build --report html --report lcov:all.info --fail-under 80",
+     coverage_arguments, report_formats},
+    {"gcov", "FILE...", gcov_specs, "print the JSON that the compiler's gcov would print", "",
+     "tally gcov -b build/*.gcda", gcov_arguments},
+    {"validate", "FILE...", input_specs, "print what is wrong with files; status 1 on an error", "",
+     "tally validate callgrind.out.*", validate_arguments},
+    {"rewrite", "IN", merge_specs, "rewrite a profile in its own format, in a fixed order", "",
+     "tally rewrite callgrind.out.4711 -o sorted.callgrind", in_argument},
+    {"zero", "[PATH...]", zero_specs, "reset coverage counters to 0", "", "tally zero build",
+     zero_arguments},
+};
+
+constexpr CommandTable table{"tally", Prompt::shell, commands};
+
+} // namespace
+
+const CommandTable &tally_table() { return table; }
+
+std::string tally_help() {
+  constexpr std::array<OptionSpec, 2> options{
+      {help_option, {.name = "version", .summary = "print the version and exit"}}};
+  return "Tally counts what a program does: where its time goes, by function, line and\n"
+         "call path. It reads perf's recordings, the text of `perf script`, Callgrind's\n"
+         "files, gmon.out, pprof's files, folded stacks and coverage counters, compressed\n"
+         "or not.\n"
+         "Usage: tally [OPTIONS] COMMAND\n\n"
+         "Options:\n" +
+         option_lines(options) + "\nCommands:\n" + command_list(table, "  ", 23) +
+         "\nExample: tally record -o out.folded -- ./program && tally report out.folded\n"
+         "Type `tally COMMAND --help` for more about a command.\n";
+}
+
+} // namespace tally::cli

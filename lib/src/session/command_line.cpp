@@ -1,0 +1,404 @@
+#include "session/command_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <utility>
+
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <tally/formats.h>
+
+#include "session/command_help.h"
+#include "support/number.h"
+
+namespace tally {
+
+namespace {
+
+// Returns the index of the bracket that closes the one at `open`; `open` itself if there is none.
+size_t closing_bracket(std::string_view line, size_t open) {
+  const char begin = line[open], end = begin == '(' ? ')' : '>';
+  size_t depth = 0;
+  for (size_t i = open; i < line.size() && line[i] != '"' && line[i] != '\''; ++i) {
+    depth += line[i] == begin;
+    if (line[i] == end && line[i - 1] != '-' && --depth == 0)
+      return i;
+  }
+  return open;
+}
+
+// Makes an error with a message alone.
+tl::unexpected<Error> unfit(std::string message) {
+  return fail(ErrorCode::invalid_argument, std::move(message));
+}
+
+Result<void> without_source(const Result<const Format *> &format) {
+  return format ? Result<void>() : unfit(format.error().message);
+}
+
+} // namespace
+
+Result<void> check_profile_format(std::string_view value) {
+  return without_source(profile_format_by_name(value));
+}
+
+Result<void> check_any_format(std::string_view value) {
+  return without_source(format_by_name(value));
+}
+
+Result<void> check_file_name(std::string_view value) {
+  return value.empty() ? unfit("expected a file, found ''") : Result<void>();
+}
+
+Result<void> check_directory(std::string_view value) {
+  struct stat info {};
+  if (::stat(std::string(value).c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    return unfit(fmt::format("'{}' is not a directory", value));
+  return {};
+}
+
+Result<void> check_percent(std::string_view value) {
+  double percent = 0;
+  const char *const last = value.data() + value.size();
+  const auto [end, fault] = std::from_chars(value.data(), last, percent);
+  if (fault != std::errc() || end != last || !(percent >= 0 && percent <= 100))
+    return unfit(fmt::format("expected 0 to 100, found '{}'", value));
+  return {};
+}
+
+Result<void> check_nothing(std::string_view) { return {}; }
+
+Words split_words(std::string_view line) {
+  Words out;
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  size_t closed_at = 0; // where the current bracket closes
+  for (size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    const bool blank = c == ' ' || c == '\t' || c == '\n';
+    if (!quote && i >= closed_at && (c == '(' || c == '<'))
+      closed_at = closing_bracket(line, i);
+    if (blank && !quote && i >= closed_at) {
+      if (in_word)
+        out.words.push_back(std::exchange(word, {}));
+      in_word = false;
+      continue;
+    }
+    in_word = true;
+    if (quote && c == quote)
+      quote = 0;
+    else if (!quote && (c == '"' || c == '\''))
+      quote = c;
+    else if (c == '\\' && quote != '\'' && i + 1 < line.size())
+      word += line[++i];
+    else
+      word += c;
+  }
+  if (in_word)
+    out.words.push_back(word);
+  out.open = in_word;
+  out.quoted = quote != 0;
+  return out;
+}
+
+bool ParsedCommand::has(std::string_view option) const {
+  return std::ranges::any_of(options, [&](const auto &each) { return each.first->name == option; });
+}
+
+std::string_view ParsedCommand::value(std::string_view option) const {
+  for (auto each = options.rbegin(); each != options.rend(); ++each)
+    if (each->first->name == option)
+      return each->second;
+  const OptionSpec *known = find_option(spec->options, option);
+  return known ? known->fallback : std::string_view();
+}
+
+std::vector<std::string> ParsedCommand::values(std::string_view option) const {
+  std::vector<std::string> out;
+  for (const auto &[spec_of_it, given] : options)
+    if (spec_of_it->name == option)
+      out.push_back(given);
+  return out;
+}
+
+uint64_t number_of(std::string_view value) {
+  return std::strtoull(std::string(value).c_str(), nullptr, 10);
+}
+
+uint64_t ParsedCommand::number(std::string_view option) const { return number_of(value(option)); }
+
+uint32_t ParsedCommand::limit() const {
+  return has("json") && !has("limit") ? 0 : static_cast<uint32_t>(number("limit"));
+}
+
+SampleFilter ParsedCommand::filter() const {
+  SampleFilter out;
+  out.thread = value("thread");
+  if (has("part"))
+    out.part = static_cast<uint32_t>(number("part"));
+  return out;
+}
+
+std::string ParsedCommand::argument(size_t index) const {
+  return index < arguments.size() ? arguments[index] : std::string();
+}
+
+Result<std::string> ParsedCommand::file() const {
+  const std::string &path = arguments[0];
+  if (path == "-")
+    return fail(ErrorCode::invalid_argument,
+                "standard input and output are the debugger's own: name a file", "-");
+  return in_home(path);
+}
+
+std::string in_home(std::string_view path) {
+  const char *home = std::getenv("HOME");
+  return home && path.starts_with("~/") ? home + std::string(path.substr(1)) : std::string(path);
+}
+
+const CommandSpec *CommandTable::find(std::string_view command) const {
+  const auto found = std::ranges::find(commands, command, &CommandSpec::name);
+  return found == commands.end() ? nullptr : &*found;
+}
+
+const OptionSpec *find_option(std::span<const OptionSpec> options, std::string_view name) {
+  const auto found = std::ranges::find(options, name, &OptionSpec::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
+std::string shown_name(const OptionSpec &option) {
+  return fmt::format("{}{}", option.name.size() == 1 ? "-" : "--", option.name);
+}
+
+std::vector<std::string_view> choices(const OptionSpec &option) {
+  std::vector<std::string_view> out;
+  std::string_view rest = option.values;
+  if (rest.find('|') == rest.npos)
+    return out;
+  while (true) {
+    const size_t bar = std::min(rest.find('|'), rest.size());
+    out.push_back(rest.substr(0, bar));
+    if (bar == rest.size())
+      return out;
+    rest.remove_prefix(bar + 1);
+  }
+}
+
+Result<void> check_value(const OptionSpec &option, std::string_view value,
+                         std::string_view shown_name) {
+  const auto named = [&](Result<void> result) {
+    if (!result)
+      result.error().source = shown_name;
+    return result;
+  };
+  if (const auto allowed = choices(option); !allowed.empty())
+    return std::ranges::find(allowed, value) != allowed.end()
+               ? Result<void>()
+               : named(unfit(fmt::format("expected one of {}, found '{}'", fmt::join(allowed, ", "),
+                                         value)));
+  if (option.most > 0) {
+    TALLY_CHECK(whole_number(value, option.least, option.most, std::string(shown_name)));
+    return {};
+  }
+  if (option.check)
+    return named(option.check(value));
+  return value.empty() ? named(unfit("expected a value, found ''")) : Result<void>();
+}
+
+namespace {
+
+// Returns the least and the greatest number of arguments: 1 and 2 for "NAME [VALUE]".
+std::pair<size_t, size_t> argument_counts(const CommandSpec &command) {
+  size_t least = 0, most = 0;
+  for (const std::string &word : split_words(command.arguments).words) {
+    most = word.find("...") == word.npos ? most + 1 : SIZE_MAX;
+    least += word.starts_with('[') ? 0 : 1;
+  }
+  return {least, most};
+}
+
+// Parses the words of one command.
+class WordParser {
+public:
+  WordParser(const CommandTable &table, const CommandSpec &command, std::vector<std::string> words)
+      : table_(table), words_(std::move(words)) {
+    parsed_.spec = &command;
+  }
+
+  Result<ParsedCommand> parse() {
+    bool options_over = false;
+    for (next_ = 1; next_ < words_.size() && !parsed_.wants_help;) {
+      std::string word = std::move(words_[next_++]);
+      if (options_over || !word.starts_with('-') || word == "-")
+        options_over = add_argument(std::move(word)) || options_over;
+      else if (word == "--")
+        options_over = true;
+      else if (word.starts_with("--"))
+        TALLY_CHECK(long_option(word));
+      else
+        TALLY_CHECK(letters(word));
+    }
+    if (!parsed_.wants_help)
+      TALLY_CHECK(check_counts());
+    return std::move(parsed_);
+  }
+
+private:
+  // Returns whether only arguments may follow.
+  bool add_argument(std::string word) {
+    auto &arguments = parsed_.arguments;
+    // `const` belongs to the name of a member function.
+    if (word == "const" && !arguments.empty() && arguments.back().ends_with(')'))
+      arguments.back() += " const";
+    else
+      arguments.push_back(std::move(word));
+    return parsed_.spec->options_end;
+  }
+
+  Result<void> long_option(const std::string &word) {
+    const size_t equals = std::min(word.find('='), word.size());
+    const std::string name = word.substr(0, equals);
+    const OptionSpec *const option =
+        name.size() > 3 ? find_option(parsed_.spec->options, std::string_view(name).substr(2))
+                        : nullptr;
+    if (!option)
+      return unknown(name);
+    if (equals + 1 == word.size())
+      return fail(ErrorCode::invalid_argument, "expected a value, found ''", name);
+    if (equals == word.size())
+      return option->values.empty() ? add(*option, {}) : add_next(*option);
+    return option->values.empty() ? fail(ErrorCode::invalid_argument, "takes no value", name)
+                                  : add(*option, word.substr(equals + 1));
+  }
+
+  // Parses "-F", "-F4000" and, for flags, "-bg".
+  Result<void> letters(const std::string &word) {
+    for (size_t i = 1; i < word.size(); ++i) {
+      const auto &options = parsed_.spec->options;
+      const auto option = std::ranges::find_if(options, [&](const OptionSpec &each) {
+        return each.letter == word[i] || (each.name.size() == 1 && each.name[0] == word[i]);
+      });
+      if (option == options.end())
+        return unknown(i == 1 ? word.substr(0, word.find('=')) : fmt::format("-{}", word[i]));
+      if (!option->values.empty())
+        return i + 1 < word.size() ? add(*option, word.substr(i + 1)) : add_next(*option);
+      TALLY_CHECK(add(*option, {}));
+    }
+    return {};
+  }
+
+  Result<void> add_next(const OptionSpec &option) {
+    if (next_ == words_.size())
+      return fail(ErrorCode::invalid_argument, fmt::format("expected a value: {}", option.values),
+                  shown_name(option));
+    return add(option, std::move(words_[next_++]));
+  }
+
+  Result<void> add(const OptionSpec &option, std::string value) {
+    if (!option.values.empty())
+      TALLY_CHECK(check_value(option, value, shown_name(option)));
+    if (table_.prompt == Prompt::shell && !option.repeats && !option.values.empty() &&
+        parsed_.has(option.name))
+      return fail(ErrorCode::invalid_argument, "given more than once", shown_name(option));
+    parsed_.wants_help = parsed_.wants_help || option.name == "help";
+    parsed_.options.emplace_back(&option, std::move(value));
+    return {};
+  }
+
+  Result<void> check_counts() {
+    const CommandSpec &spec = *parsed_.spec;
+    const auto [least, most] = argument_counts(spec);
+    if (parsed_.arguments.size() < least)
+      return of_command(
+          fmt::format("expected {}", spec.about_arguments.empty()
+                                         ? spec.arguments
+                                         : spec.about_arguments[parsed_.arguments.size()].name));
+    if (parsed_.arguments.size() > most)
+      return of_command(fmt::format("unexpected '{}'", parsed_.arguments[most]));
+    for (const OptionSpec &option : spec.options)
+      if (option.required && !parsed_.has(option.name))
+        return of_command(fmt::format("expected {} {}", shown_name(option), option.values));
+    for (size_t i = 0; i < parsed_.arguments.size() && !spec.about_arguments.empty(); ++i) {
+      const ArgumentSpec &argument =
+          spec.about_arguments[std::min(i, spec.about_arguments.size() - 1)];
+      if (argument.check)
+        if (auto checked = argument.check(parsed_.arguments[i]); !checked) {
+          checked.error().source = argument.name;
+          return checked;
+        }
+    }
+    return {};
+  }
+
+  tl::unexpected<Error> unknown(std::string name) const {
+    return fail(ErrorCode::invalid_argument, with_usage("unknown option"), std::move(name));
+  }
+
+  tl::unexpected<Error> of_command(std::string message) const {
+    const std::string name(parsed_.spec->name);
+    return fail(ErrorCode::invalid_argument, with_usage(std::move(message)),
+                table_.prompt == Prompt::shell ? name : fmt::format("{} {}", table_.name, name));
+  }
+
+  std::string with_usage(std::string message) const {
+    if (table_.prompt == Prompt::shell)
+      return message;
+    return fmt::format("{}; usage: {}", message, command_usage(table_, *parsed_.spec));
+  }
+
+  const CommandTable &table_;
+  std::vector<std::string> words_;
+  size_t next_ = 0; // the index of the next word
+  ParsedCommand parsed_;
+};
+
+// The error of a line that does not begin with a command. The shell's names no program, because
+// `tally` precedes each of its messages.
+tl::unexpected<Error> no_command(const CommandTable &table, std::string message) {
+  return fail(ErrorCode::invalid_argument, std::move(message),
+              table.prompt == Prompt::shell ? std::string() : std::string(table.name));
+}
+
+// Returns the names of commands or settings, separated by commas.
+template <class Spec> std::string names_of(std::span<const Spec> all) {
+  std::string out;
+  for (const Spec &each : all)
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", each.name);
+  return out;
+}
+
+} // namespace
+
+Result<const OptionSpec *> setting_by_name(const CommandTable &table, std::string_view name) {
+  if (const OptionSpec *setting = find_option(table.settings, name))
+    return setting;
+  return fail(
+      ErrorCode::invalid_argument,
+      fmt::format("there is no setting '{}' (there are: {})", name, names_of(table.settings)),
+      fmt::format("{} config", table.name));
+}
+
+Result<ParsedCommand> parse_words(const CommandTable &table, std::vector<std::string> words) {
+  if (words.empty())
+    return no_command(table, table.prompt == Prompt::shell
+                                 ? "expected a command: " + names_of(table.commands)
+                                 : fmt::format("expected a command: see `help {}`", table.name));
+  if (const CommandSpec *const command = table.find(words[0]))
+    return WordParser(table, *command, std::move(words)).parse();
+  return no_command(table, fmt::format("there is no command '{}' (there are: {})", words[0],
+                                       names_of(table.commands)));
+}
+
+Result<ParsedCommand> parse_line(const CommandTable &table, std::string_view line) {
+  Words split = split_words(line);
+  if (split.quoted)
+    return no_command(table, fmt::format("a quote is not closed: {}", split.words.back()));
+  return parse_words(table, std::move(split.words));
+}
+
+} // namespace tally

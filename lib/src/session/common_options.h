@@ -1,0 +1,83 @@
+// Options that commands of a debugger and of a shell share.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <tally/sampler.h>
+
+#include "session/command_table.h"
+
+namespace tally {
+
+inline constexpr OptionSpec frequency_option{.name = "frequency",
+                                             .values = "HZ",
+                                             .fallback = "1000",
+                                             .summary =
+                                                 "the number of samples per second of the clock",
+                                             .least = 1,
+                                             .most = 1'000'000};
+
+inline constexpr OptionSpec stacks_option{
+    .name = "stacks",
+    .values = "none|fp|dwarf",
+    .fallback = default_stack_mode,
+    .summary = "how callers are found: not at all, by frame pointers,\nby unwind data"};
+
+// Options that select samples.
+inline constexpr OptionSpec thread_option{.name = "thread",
+                                          .values = "THREAD",
+                                          .summary =
+                                              "only samples of this thread (its name or its TID)"};
+inline constexpr OptionSpec part_option{.name = "part",
+                                        .values = "N",
+                                        .summary = "only samples of the part with this number",
+                                        .most = UINT32_MAX};
+
+inline constexpr OptionSpec kernel_option{.name = "kernel",
+                                          .summary = "show the kernel's functions below [kernel]"};
+inline constexpr OptionSpec json_option{.name = "json", .summary = "print JSON"};
+// For tables that --limit shortens.
+inline constexpr OptionSpec json_rows_option{
+    .name = "json", .summary = "print JSON, with all rows unless --limit is given"};
+
+// The options of a flat table. `keys` are the values of --by.
+constexpr OptionSpec by_option(std::string_view keys) {
+  return {.name = "by", .values = keys, .fallback = "function", .summary = "what each row shows"};
+}
+constexpr OptionSpec sort_option(std::string_view summary) {
+  return {.name = "sort", .values = "self|inclusive", .fallback = "self", .summary = summary};
+}
+constexpr OptionSpec limit_option(std::string_view fallback,
+                                  std::string_view summary = "show at most N rows; 0 shows all") {
+  return {
+      .name = "limit", .values = "N", .fallback = fallback, .summary = summary, .most = UINT32_MAX};
+}
+inline constexpr std::string_view report_keys = "function|line|object|thread|part";
+inline constexpr std::string_view diff_keys = "function|line|object";
+inline constexpr OptionSpec report_sort_option = sort_option("the column to sort by");
+inline constexpr OptionSpec diff_sort_option = sort_option("the cost to compare");
+
+// The options of a call tree.
+inline constexpr OptionSpec callers_option{
+    .name = "callers", .summary = "show the callers of FUNCTION, not its callees"};
+inline constexpr OptionSpec tree_by_option{
+    .name = "by", .values = "thread|part", .summary = "show one tree per thread or part"};
+inline constexpr OptionSpec full_option{
+    .name = "full", .summary = "show std::invoke, std::function and std::thread layers"};
+
+// Returns one array with the elements of all of them.
+template <size_t... Sizes> constexpr auto joined(const std::array<OptionSpec, Sizes> &...parts) {
+  std::array<OptionSpec, (Sizes + ...)> out{};
+  size_t at = 0;
+  const auto append = [&](const auto &part) {
+    for (const OptionSpec &option : part)
+      out[at++] = option;
+  };
+  (append(parts), ...);
+  return out;
+}
+
+} // namespace tally
