@@ -6,6 +6,8 @@ The layers, as designed:
       <- {coverage_collect, report} <- session <- {capi, cli}
     tally.h <- {gdb, lldb}
 
+A unit test of tests/unit includes what its layer may include, and the layer itself.
+
 Siblings never include each other, nor formats/a formats/b. Only symbolize/ uses elfutils. The
 agent, which runs inside the inferior, includes only its own headers and mon's arithmetic. In gdb/
 only tally_gdb/_abi.py imports ctypes; it imports no other module of Tally but _paths, which the
@@ -106,7 +108,7 @@ class Violation(NamedTuple):
 
 def violations(root: Path) -> list[Violation]:
     """Returns every include and import below `root` that breaks the rules."""
-    return [*_in_lib(root), *_in_lldb(root), *_in_gdb(root)]
+    return [*_in_lib(root), *_in_unit_tests(root), *_in_lldb(root), *_in_gdb(root)]
 
 
 def _sources(folder: Path) -> Iterator[Path]:
@@ -144,6 +146,21 @@ def _in_lib(root: Path) -> Iterator[Violation]:
             message = _judge(lib, own, path, target)
             if message and not {(name, what), (own, what)} & EXCEPTIONS:
                 yield Violation(name, line, message)
+
+
+def _in_unit_tests(root: Path) -> Iterator[Violation]:
+    lib = root / "lib"
+    for path in _sources(root / "tests" / "unit"):
+        # A helper that several programs share is named after no layer.
+        layers = [layer for layer in MAY_INCLUDE if path.name.startswith(layer + "_")]
+        own = max(layers, key=len, default=None)
+        for line, quoted, what in _includes(path) if own else ():
+            target = _resolve(lib, path, quoted, what)
+            if target is None or not target.is_relative_to(lib.resolve()):
+                continue
+            message = _judge(lib, own, lib / "src" / own / path.name, target)
+            if message and (own, what) not in EXCEPTIONS:
+                yield Violation(path.relative_to(root).as_posix(), line, message)
 
 
 def _layer(lib: Path, path: Path) -> str | None:

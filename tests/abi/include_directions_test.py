@@ -35,6 +35,16 @@ BAD = [
         "#include <tally/strings.h>\n#include <tally/report.h>",
         "support includes report",
     ),
+    (
+        "tests/unit/model_planted_test.cpp",
+        '#include "random_profile.h"\n#include <tally/report.h>',
+        "model includes report",
+    ),
+    (
+        "tests/unit/coverage_collect_planted_test.cpp",
+        '#include "session/planted.h"',
+        "coverage_collect includes session",
+    ),
     ("lldb/planted.cpp", "#include <tally/stack_profile.h>", "tally.h alone"),
     ("gdb/tally_gdb/planted.py", "from ctypes import c_int", "only tally_gdb/_abi.py"),
     ("gdb/tally_gdb/planted.py", "def f():\n    import ctypes.util", "only tally_gdb/_abi.py"),
@@ -51,6 +61,11 @@ GOOD = [
         "lib/cli/planted.cpp",
         '#include "planted.h"\n#include "session/planted.h"\n#include <vector>',
     ),
+    (
+        "tests/unit/session_planted_test.cpp",
+        '#include "session/planted.h"\n#include <tally/result.h>',
+    ),
+    ("tests/unit/random_planted.h", "#include <tally/report.h>"),
     ("lldb/planted.cpp", "#include <tally.h>\n#include <lldb/API/SBTarget.h>"),
     ("gdb/tally_gdb/_abi.py", "import ctypes\nfrom . import _paths"),
     ("gdb/tally_gdb/planted.py", "import gdb\nfrom . import _abi\nfrom tally_gdb import _abi"),

@@ -8,7 +8,7 @@
 #include "coverage_collect/test_counters.h"
 #include "temporary.h"
 
-namespace tally::session_test_counters_test {
+namespace tally::coverage_collect_test_counters_test {
 namespace {
 
 class PackedCountersTest : public testing::Test {
@@ -86,4 +86,4 @@ TEST_F(PackedCountersTest, SurvivesDamage) {
 }
 
 } // namespace
-} // namespace tally::session_test_counters_test
+} // namespace tally::coverage_collect_test_counters_test

@@ -5,89 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <tally/gcov.h>
-#include <tally/gcov_counts.h>
 
 #include "gcov_bytes.h"
-#include "report/gcov_json.h"
 
 namespace tally::formats_gcov_test {
 namespace {
-
-// Returns notes of two functions with a loop: 0 -> 2, 2 -> 3 (counted), 2 -> 4 (counted), 3 -> 2
-// and 4 -> 1, so that block 3 is not the last one.
-std::string notes_of(const Layout &layout) {
-  Bytes out = notes_header(layout);
-  for (const uint32_t ident : {5u, 9u}) {
-    const uint32_t line = ident * 10;
-    put_function(out, layout, ident, ident == 5 ? "five" : "nine", line);
-    put_blocks(out, layout, 5);
-    put_arcs(out, {0, 2, 1});
-    put_arcs(out, {2, 3, 0, 4, 0});
-    put_arcs(out, {3, 2, 1});
-    put_arcs(out, {4, 1, 1});
-    put_line(out, 2, line);
-    put_line(out, 3, line + 1);
-    out.record(0x01990000, [](Bytes &to) { to.word(1).word(2); }); // an unknown tag
-  }
-  if (layout.clang)
-    out.word(0).word(0);
-  return out.bytes();
-}
-
-std::string data_of(const Layout &layout, uint32_t stamp = 77) {
-  Bytes out = header(layout, "gcda", stamp);
-  const auto summary = [](Bytes &to) { to.word(3).word(900); };
-  if (!layout.clang)
-    out.record(gcov_tag_object_summary, summary);
-  for (const uint32_t ident : {5u, 9u}) {
-    out.record(gcov_tag_function, [&](Bytes &to) { to.word(ident).word(11).word(22); });
-    out.record(gcov_tag_counters,
-               [&](Bytes &to) { to.count(ident == 5 ? 40 : (int64_t{1} << 33) + 7).count(2); });
-  }
-  if (layout.clang)
-    out.record(gcov_tag_object_summary, summary).word(0);
-  out.word(0);
-  return out.bytes();
-}
 
 std::string findings_of(const Diagnostics &diagnostics) {
   std::string out;
   for (const Finding &finding : diagnostics.findings())
     out += finding.text() + "\n";
   return out;
-}
-
-std::string json_of(const std::string &notes_bytes, const std::string *data_bytes,
-                    std::string *findings = nullptr) {
-  Diagnostics diagnostics;
-  const auto notes = read_gcov_notes(notes_bytes, "x.gcno", diagnostics);
-  if (!notes)
-    return notes.error().text();
-  std::optional<GcovData> data;
-  if (data_bytes) {
-    auto read = read_gcov_data(*data_bytes, "x.gcda", diagnostics);
-    if (!read)
-      return read.error().text();
-    data = std::move(*read);
-  }
-  const auto counters = match_counters(*notes, data ? &*data : nullptr, "x.gcda", diagnostics);
-  const auto counts = count_as_gcov(notes->graph, counters, "x.gcno", diagnostics);
-  if (findings)
-    *findings = findings_of(diagnostics);
-  GcovDocument document;
-  document.compiler = "12.2";
-  document.data_file = "x.gcda";
-  document.graph = &notes->graph;
-  document.counts = &counts;
-  return to_gcov_json(document);
-}
-
-std::string json_of(const Layout &layout) {
-  const std::string data = data_of(layout);
-  std::string findings;
-  std::string json = json_of(notes_of(layout), &data, &findings);
-  EXPECT_EQ(findings, "");
-  return json;
 }
 
 Error notes_error(const std::string &bytes) {
@@ -108,39 +36,13 @@ void expect_at(const Error &error, size_t offset, std::string_view message) {
   EXPECT_NE(error.message.find(message), std::string::npos) << error.text();
 }
 
-TEST(Gcov, CountsASmallFile) {
-  const std::string json = json_of({gcc_12});
-  EXPECT_NE(json.find("\"current_working_directory\": \"/src/x\""), json.npos);
-  EXPECT_NE(json.find("\"count\": 42, \"line_number\": 50, "), json.npos) << json;
-  EXPECT_NE(json.find("\"count\": 40, \"line_number\": 51, "), json.npos) << json;
-  EXPECT_NE(json.find("\"count\": 8589934601, \"line_number\": 90, "), json.npos) << json;
-  EXPECT_NE(json.find("\"name\": \"nine\", \"blocks_executed\": 3, \"execution_count\": 2"),
-            json.npos)
-      << json;
-}
-
-TEST(Gcov, ReadsAnyByteOrderAndUnitOfLengths) {
-  const std::string json = json_of({gcc_12});
-  for (const bool big_endian : {false, true}) {
-    EXPECT_EQ(json_of({gcc_12, big_endian}), json);
-    EXPECT_EQ(json_of({gcc_11, big_endian}), json);
-    const std::string clang = json_of({clang_14, big_endian, true});
-    EXPECT_EQ(clang, json_of({clang_14, false, true}));
-    EXPECT_NE(clang.find("\"count\": 42, \"line_number\": 50, "), clang.npos) << clang;
-    // Clang writes GCC 12's version before the older layout.
-    const std::string pretended = json_of({gcc_12, big_endian, true});
-    EXPECT_NE(pretended.find("\"count\": 8589934601, \"line_number\": 90, "), pretended.npos)
-        << pretended;
-  }
-}
-
 TEST(Gcov, RecognizesTheLayout) {
   Diagnostics diagnostics;
   for (const bool big_endian : {false, true})
     for (const bool clang : {false, true}) {
       const Layout layout{gcc_12, big_endian, clang};
-      const auto notes = read_gcov_notes(notes_of(layout), "x.gcno", diagnostics);
-      const auto data = read_gcov_data(data_of(layout), "x.gcda", diagnostics);
+      const auto notes = read_gcov_notes(notes_of_loops(layout), "x.gcno", diagnostics);
+      const auto data = read_gcov_data(counters_of_loops(layout), "x.gcda", diagnostics);
       ASSERT_TRUE(notes && data);
       for (const GcovHeader &header : {notes->header, data->header}) {
         EXPECT_EQ(header.big_endian, big_endian);
@@ -164,7 +66,7 @@ TEST(Gcov, WritesWhatItRead) {
           .word(gcov_tag_counters)
           .word(static_cast<uint32_t>(layout.gcc_12() ? -16 : -4))
           .word(0);
-    std::string bytes = data_of(layout);
+    std::string bytes = counters_of_loops(layout);
     if (!layout.clang)
       bytes.replace(bytes.size() - 4, 4, zeros.bytes());
     const auto data = read_gcov_data(bytes, "x.gcda", diagnostics);
@@ -175,14 +77,14 @@ TEST(Gcov, WritesWhatItRead) {
       EXPECT_EQ(data->records.back().last, 2u);
       EXPECT_FALSE(data->function_of(data->records[data->records.size() - 2]));
     }
-    const auto notes = read_gcov_notes(notes_of(layout), "x.gcno", diagnostics);
+    const auto notes = read_gcov_notes(notes_of_loops(layout), "x.gcno", diagnostics);
     ASSERT_TRUE(notes);
-    EXPECT_EQ(notes->bytes().value_or(""), notes_of(layout));
+    EXPECT_EQ(notes->bytes().value_or(""), notes_of_loops(layout));
   }
 }
 
 TEST(Gcov, RefusesAnotherMagic) {
-  const std::string notes = notes_of({gcc_12}), data = data_of({gcc_12});
+  const std::string notes = notes_of_loops({gcc_12}), data = counters_of_loops({gcc_12});
   expect_at(notes_error(data), 0, "is not a notes file");
   expect_at(data_error(notes), 0, "is not a counters file");
   expect_at(notes_error(""), 0, "is not a notes file");
@@ -213,10 +115,26 @@ TEST(Gcov, RefusesBlocksThatDoNotExist) {
   auto [line, line_at] = with([](Bytes &out) { put_line(out, 9, 1); });
   expect_at(line, line_at + 8, "there is no block 9");
   auto [condition, condition_at] =
-      with([](Bytes &out) { out.record(0x01470000, [](Bytes &r) { r.word(6).word(2); }); });
+      with([](Bytes &out) { out.record(tag_conditions, [](Bytes &r) { r.word(6).word(2); }); });
   expect_at(condition, condition_at + 8, "there is no block 6");
   auto [twice, twice_at] = with([&](Bytes &out) { put_blocks(out, layout, 4); });
   expect_at(twice, twice_at, "a second record of blocks");
+}
+
+TEST(Gcov, RefusesConditionsOfMoreTermsThanACounterHasBits) {
+  Diagnostics findings;
+  constexpr Layout gcc_14{"B41*"};
+  Bytes out = notes_header(gcc_14);
+  put_function(out, gcc_14, 1, "f", 1);
+  put_blocks(out, gcc_14, 4);
+  const size_t at = out.size() + 8;
+  Bytes most = out;
+  most.record(tag_conditions, [](Bytes &to) { to.word(2).word(64); });
+  EXPECT_TRUE(read_gcov_notes(most.bytes(), "x.gcno", findings));
+  out.record(tag_conditions, [](Bytes &to) { to.word(2).word(65); });
+  const auto notes = read_gcov_notes(out.bytes(), "x.gcno", findings);
+  ASSERT_FALSE(notes);
+  EXPECT_EQ(notes.error().where, Position::at_offset(at));
 }
 
 TEST(Gcov, RefusesMoreBlocksThanTheFileHasRoomFor) {
@@ -286,7 +204,7 @@ TEST(Gcov, ReportsEveryTruncationOfCounters) {
   Diagnostics diagnostics;
   for (const Layout &layout : {Layout{gcc_12}, Layout{gcc_12, true}, Layout{gcc_11},
                                Layout{clang_14, false, true}, Layout{gcc_12, false, true}}) {
-    const std::string whole = data_of(layout);
+    const std::string whole = counters_of_loops(layout);
     ASSERT_TRUE(read_gcov_data(whole, "x.gcda", diagnostics));
     const size_t behind = layout.clang ? 4 : 0; // Clang's files end with two zeros; one suffices
     for (size_t size = 0; size < whole.size() - behind; ++size) {
@@ -301,7 +219,7 @@ TEST(Gcov, ReportsEveryTruncationOfCounters) {
 // Between two records, nothing indicates that more records should follow.
 TEST(Gcov, ReportsATruncationWithinARecordOfNotes) {
   const Layout layout{gcc_12};
-  const std::string whole = notes_of(layout);
+  const std::string whole = notes_of_loops(layout);
   std::vector<size_t> ends{notes_header(layout).size()};
   while (ends.back() < whole.size()) {
     const auto *length = reinterpret_cast<const uint8_t *>(whole.data()) + ends.back() + 4;
@@ -362,30 +280,10 @@ TEST(Gcov, ReportsATruncationWithinTheHeadersDirectory) {
         << size;
 }
 
-// Until version 10, Clang writes the function's name into the counters, too, and only one checksum.
-TEST(Gcov, ReadsCountersWithFunctionNames) {
-  const Layout layout{"402*", false, true};
-  Bytes notes = notes_header(layout);
-  notes.record(0x01000000, [](Bytes &to) { to.word(0).word(11).text("foo").text("f.c").word(1); });
-  put_blocks(notes, layout, 3);
-  put_arcs(notes, {0, 1, 1});
-  put_arcs(notes, {1, 2, 0});
-  put_line(notes, 1, 4);
-  notes.word(0).word(0);
-  Bytes data = header(layout, "gcda", 77);
-  data.record(gcov_tag_function, [](Bytes &to) { to.word(0).word(11).text("foo"); });
-  data.record(gcov_tag_counters, [](Bytes &to) { to.count(594); });
-  data.word(0).word(0);
-  std::string findings;
-  const std::string json = json_of(notes.bytes(), &data.bytes(), &findings);
-  EXPECT_NE(json.find("\"count\": 594, \"line_number\": 4, "), json.npos) << json;
-  EXPECT_EQ(findings, "");
-}
-
 TEST(Gcov, ReportsCountersOfUnknownFunctions) {
   const Layout layout{gcc_12};
   Diagnostics diagnostics;
-  const auto notes = read_gcov_notes(notes_of(layout), "x.gcno", diagnostics);
+  const auto notes = read_gcov_notes(notes_of_loops(layout), "x.gcno", diagnostics);
   ASSERT_TRUE(notes);
   const auto unknown = [&](std::vector<uint32_t> idents, uint32_t checksum) {
     Bytes out = header(layout, "gcda", 77);
@@ -409,56 +307,9 @@ TEST(Gcov, ReportsCountersOfUnknownFunctions) {
   EXPECT_FALSE(unknown({}, 22)); // only placeholders
 }
 
-TEST(Gcov, IgnoresCountersOfAnotherCompilation) {
-  const Layout layout{gcc_12};
-  std::string findings;
-  const std::string data = data_of(layout, 78);
-  EXPECT_EQ(json_of(notes_of(layout), &data, &findings), json_of(notes_of(layout), nullptr));
-  EXPECT_NE(findings.find("x.gcda: warning: the stamp differs"), findings.npos) << findings;
-}
-
-TEST(Gcov, StopsCountingAtAFunctionThatDiffers) {
-  const Layout layout{gcc_12};
-  const auto with = [&](auto put) {
-    Bytes out = header(layout, "gcda", 77);
-    put(out);
-    out.word(0);
-    std::string findings;
-    const std::string json = json_of(notes_of(layout), &out.bytes(), &findings);
-    return std::pair(json, findings);
-  };
-  const auto function = [](Bytes &out, uint32_t ident, uint32_t checksum, int counters) {
-    out.record(gcov_tag_function, [&](Bytes &to) { to.word(ident).word(11).word(checksum); });
-    out.record(gcov_tag_counters, [&](Bytes &to) {
-      for (int i = 0; i < counters; ++i)
-        to.count(6);
-    });
-  };
-  auto [json, findings] = with([&](Bytes &out) {
-    function(out, 5, 23, 2);
-    function(out, 9, 22, 2);
-  });
-  EXPECT_NE(findings.find("the checksum of function five differs"), findings.npos) << findings;
-  // The functions after it are reported as not run.
-  EXPECT_NE(json.find("\"name\": \"nine\", \"blocks_executed\": 0"), json.npos) << json;
-  auto [json2, findings2] = with([&](Bytes &out) {
-    function(out, 5, 22, 2);
-    function(out, 9, 22, 3);
-  });
-  EXPECT_NE(findings2.find("the number of counters of function nine differs"), findings2.npos);
-  EXPECT_NE(json2.find("\"name\": \"five\""), json2.npos);
-  EXPECT_NE(json2.find("\"name\": \"nine\", \"blocks_executed\": 0"), json2.npos);
-  auto [json3, findings3] = with([&](Bytes &out) {
-    function(out, 6, 22, 2);
-    function(out, 9, 22, 2);
-  });
-  EXPECT_NE(findings3.find("counters of function 6, which is not in the notes"), findings3.npos);
-  EXPECT_NE(json3.find("\"name\": \"nine\""), json3.npos);
-}
-
 TEST(Gcov, NotesHoldNoCounters) {
   Diagnostics diagnostics;
-  auto notes = read_gcov_notes(notes_of({gcc_12}), "x.gcno", diagnostics);
+  auto notes = read_gcov_notes(notes_of_loops({gcc_12}), "x.gcno", diagnostics);
   ASSERT_TRUE(notes);
   EXPECT_FALSE(notes->add(*notes));
   EXPECT_FALSE(notes->zero());

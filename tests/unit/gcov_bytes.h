@@ -11,7 +11,8 @@
 
 namespace tally {
 
-inline constexpr uint32_t tag_blocks = 0x01410000, tag_arcs = 0x01430000, tag_lines = 0x01450000;
+inline constexpr uint32_t tag_blocks = 0x01410000, tag_arcs = 0x01430000, tag_lines = 0x01450000,
+                          tag_conditions = 0x01470000;
 
 inline uint32_t word_of(const char *text) {
   uint32_t word = 0;
@@ -120,6 +121,44 @@ inline void put_arcs(Bytes &out, std::vector<uint32_t> words) {
 inline void put_line(Bytes &out, uint32_t block, uint32_t line) {
   out.record(tag_lines,
              [&](Bytes &to) { to.word(block).word(0).text("f.c").word(line).word(0).text(""); });
+}
+
+// Returns notes of two functions with a loop: 0 -> 2, 2 -> 3 (counted), 2 -> 4 (counted), 3 -> 2
+// and 4 -> 1, so that block 3 is not the last one.
+inline std::string notes_of_loops(const Layout &layout) {
+  Bytes out = notes_header(layout);
+  for (const uint32_t ident : {5u, 9u}) {
+    const uint32_t line = ident * 10;
+    put_function(out, layout, ident, ident == 5 ? "five" : "nine", line);
+    put_blocks(out, layout, 5);
+    put_arcs(out, {0, 2, 1});
+    put_arcs(out, {2, 3, 0, 4, 0});
+    put_arcs(out, {3, 2, 1});
+    put_arcs(out, {4, 1, 1});
+    put_line(out, 2, line);
+    put_line(out, 3, line + 1);
+    out.record(0x01990000, [](Bytes &to) { to.word(1).word(2); }); // an unknown tag
+  }
+  if (layout.clang)
+    out.word(0).word(0);
+  return out.bytes();
+}
+
+// Returns their counters.
+inline std::string counters_of_loops(const Layout &layout, uint32_t stamp = 77) {
+  Bytes out = header(layout, "gcda", stamp);
+  const auto summary = [](Bytes &to) { to.word(3).word(900); };
+  if (!layout.clang)
+    out.record(gcov_tag_object_summary, summary);
+  for (const uint32_t ident : {5u, 9u}) {
+    out.record(gcov_tag_function, [&](Bytes &to) { to.word(ident).word(11).word(22); });
+    out.record(gcov_tag_counters,
+               [&](Bytes &to) { to.count(ident == 5 ? 40 : (int64_t{1} << 33) + 7).count(2); });
+  }
+  if (layout.clang)
+    out.record(gcov_tag_object_summary, summary).word(0);
+  out.word(0);
+  return out.bytes();
 }
 
 } // namespace tally

@@ -3,10 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tally/merge.h>
-#include <tally/report.h>
-
-#include "random_profile.h"
+#include <tally/stack_profile.h>
 
 namespace tally::model_stack_profile_test {
 namespace {
@@ -17,15 +14,6 @@ StackProfileBuilder with_ticks() {
   StackProfileBuilder builder;
   builder.add_value_type("ticks", "count");
   return builder;
-}
-
-StackProfile sum_of(const StackProfile &a, const StackProfile &b) {
-  StackProfileBuilder builder(a);
-  const auto appended = append_stacks(builder, b);
-  EXPECT_TRUE(appended) << appended.error().text();
-  auto sum = builder.finish();
-  EXPECT_TRUE(sum) << sum.error().text();
-  return std::move(*sum);
 }
 
 TEST(StackProfileBuilder, UnifiesEqualEntries) {
@@ -93,13 +81,6 @@ TEST(StackProfileBuilder, RefusesASumThatDoesNotFit) {
   apart.add_sample(none<StackId>, none<ThreadId>, none<PartId>, most);
   apart.add_sample(none<StackId>, thread, none<PartId>, 1);
   EXPECT_EQ(apart.finish().error().code, ErrorCode::overflow);
-
-  StackProfileBuilder doubled = with_ticks();
-  doubled.add_sample(none<StackId>, none<ThreadId>, none<PartId>, most / 2 + 1);
-  const auto half = doubled.snapshot();
-  ASSERT_TRUE(half);
-  ASSERT_TRUE(append_stacks(doubled, *half));
-  EXPECT_EQ(doubled.finish().error().code, ErrorCode::overflow);
 }
 
 TEST(StackProfileBuilder, ContinuesAfterASnapshotAndIsEmptyAfterFinish) {
@@ -161,105 +142,6 @@ TEST(ValidateStackProfile, ChecksEachRule) {
   }
 }
 
-TEST(Append, DoublesAProfileAppendedToItself) {
-  Random random(11);
-  for (int round = 0; round < 300; ++round) {
-    const StackProfile a = random_profile(random, random_shape(random));
-    const StackProfile twice = sum_of(a, a);
-    EXPECT_EQ(twice.functions().size(), a.functions().size());
-    EXPECT_EQ(twice.location_count(), a.location_count());
-    EXPECT_EQ(twice.stack_count(), a.stack_count());
-    EXPECT_EQ(twice.threads().size(), a.threads().size());
-    EXPECT_EQ(twice.mappings().size(), a.mappings().size());
-    EXPECT_EQ(twice.parts().size(), a.parts().size() * 2);
-    Counted doubled = count_samples(a);
-    const auto times_two = [](Costs &costs) { add_to(costs, Costs(costs)); };
-    for (auto &[key, costs] : doubled.self)
-      times_two(costs);
-    for (auto &[key, costs] : doubled.inclusive)
-      times_two(costs);
-    for (auto &[key, row] : doubled.arcs) {
-      row.first *= 2;
-      times_two(row.second);
-    }
-    ASSERT_EQ(count_samples(twice), doubled);
-  }
-}
-
-TEST(Append, IsAssociativeAndKeepsRowsInAnyOrder) {
-  Random random(12);
-  for (int round = 0; round < 300; ++round) {
-    RandomShape shape = random_shape(random);
-    shape.tables_seed = 1 + random();
-    const StackProfile a = random_profile(random, shape), b = random_profile(random, shape),
-                       c = random_profile(random, shape);
-    const StackProfile left = sum_of(sum_of(a, b), c), right = sum_of(a, sum_of(b, c)),
-                       turned = sum_of(c, sum_of(b, a));
-    EXPECT_EQ(left.totals(), right.totals());
-    EXPECT_EQ(left.totals(), turned.totals());
-    for (const By by : {By::function, By::line, By::object, By::thread, By::part}) {
-      const auto of_left = flat_table(left, by), of_right = flat_table(right, by);
-      ASSERT_TRUE(of_left && of_right);
-      ASSERT_EQ(to_json(*of_left), to_json(*of_right));
-    }
-    ASSERT_EQ(count_samples(left), count_samples(turned));
-  }
-}
-
-TEST(Append, ShiftsTimesAndNumbersOfParts) {
-  StackProfileBuilder builder = with_ticks();
-  builder.add_part({1, {}, 0, 10});
-  builder.add_part({5, {}, 10, 20}); // parts without samples are not kept
-  StackProfileBuilder other = with_ticks();
-  other.add_part({2, other.intern("end"), 3, 4});
-  const auto more = other.finish();
-  ASSERT_TRUE(more);
-  ASSERT_TRUE(append_stacks(builder, *more, 20));
-  const auto sum = builder.finish();
-  ASSERT_TRUE(sum) << sum.error().text();
-  const Part &last = sum->parts()[PartId{2}];
-  EXPECT_EQ(last.number, 7u);
-  EXPECT_EQ(last.begin_ns, 23u);
-  EXPECT_EQ(last.end_ns, 24u);
-  EXPECT_EQ(sum->strings[last.trigger], "end");
-}
-
-TEST(Append, RefusesOtherValues) {
-  StackProfileBuilder ticks = with_ticks(), bytes;
-  bytes.add_value_type("ticks", "bytes");
-  const auto other = bytes.finish();
-  ASSERT_TRUE(other);
-  EXPECT_EQ(append_stacks(ticks, *other).error().code, ErrorCode::invalid_input);
-}
-
-TEST(Append, RefusesTicksOfDifferentLengths) {
-  const auto sampled = [](uint64_t period_ns, int64_t ticks) {
-    StackProfileBuilder builder = with_ticks();
-    builder.set_period_ns(period_ns);
-    if (ticks > 0)
-      builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, ticks);
-    return *builder.finish();
-  };
-  // Returns the period of the sum, or no value if the sum is refused.
-  const auto sum = [&](StackProfile a, const StackProfile &b) -> std::optional<uint64_t> {
-    StackProfileBuilder builder(std::move(a));
-    if (const auto added = append_stacks(builder, b); !added) {
-      EXPECT_EQ(added.error().code, ErrorCode::invalid_input);
-      return std::nullopt;
-    }
-    return builder.finish()->period_ns;
-  };
-  EXPECT_EQ(sum(sampled(1000, 1), sampled(250, 1)), std::nullopt);
-  EXPECT_EQ(sum(sampled(1000, 1), sampled(1000, 1)), 1000u);
-  // The period of the sum is unknown if that of one profile is.
-  EXPECT_EQ(sum(sampled(1000, 1), sampled(0, 1)), 0u);
-  EXPECT_EQ(sum(sampled(0, 1), sampled(1000, 1)), 0u);
-  // A profile without samples changes nothing.
-  EXPECT_EQ(sum(sampled(0, 0), sampled(1000, 1)), 1000u);
-  EXPECT_EQ(sum(sampled(250, 0), sampled(1000, 1)), 1000u);
-  EXPECT_EQ(sum(sampled(1000, 1), sampled(250, 0)), 1000u);
-}
-
 TEST(StackProfileBuilder, GivesSamplesWithoutAStackALocation) {
   StackProfileBuilder builder = with_ticks();
   builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 3);
@@ -267,9 +149,14 @@ TEST(StackProfileBuilder, GivesSamplesWithoutAStackALocation) {
       {builder.add_function({builder.intern("[unknown]"), {}, {}, {}, 0}), {}, 0});
   const auto profile = builder.finish();
   ASSERT_TRUE(profile);
-  const auto costs = aggregate(*profile);
-  ASSERT_TRUE(costs) << costs.error().text();
-  EXPECT_EQ(costs->totals()[0], 3u);
+  ASSERT_EQ(profile->sample_count(), 1u);
+  const Sample sample = profile->sample(0);
+  EXPECT_EQ(sample.values[0], 3);
+  ASSERT_NE(sample.stack, none<StackId>);
+  EXPECT_EQ(profile->stack_caller(sample.stack), none<StackId>);
+  const auto lines = profile->location(profile->stack_location(sample.stack)).lines;
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(profile->strings[profile->functions()[lines[0].function].name], "[unknown]");
 }
 
 } // namespace

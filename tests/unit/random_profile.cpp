@@ -182,6 +182,21 @@ CostProfile random_costs(Random &random, const CostShape &shape) {
   return std::move(*builder.finish());
 }
 
+CostShape random_cost_shape(Random &random) {
+  CostShape shape;
+  shape.addresses = pick(random, 2) == 0;
+  shape.lines = !shape.addresses || pick(random, 2) == 0;
+  shape.headers = true;
+  return shape;
+}
+
+std::vector<std::string> random_events(Random &random) {
+  std::vector<std::string> events{"Ir", "Dr", "ticks", "own"};
+  std::ranges::shuffle(events, random);
+  events.resize(1 + pick(random, events.size()));
+  return events;
+}
+
 std::vector<Frame> frames_of(const StackProfile &profile, StackId stack) {
   // Cost profiles have one unknown object and one unknown file, in any spelling.
   const auto text = [&](StringId id) { return std::string(profile.strings[id]); };

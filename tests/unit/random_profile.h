@@ -43,6 +43,10 @@ struct CostShape {
   bool headers = false; // commands, descriptions, summaries and the like, which differ
 };
 
+CostShape random_cost_shape(Random &random); // with headers
+// Returns some of four events in random order.
+std::vector<std::string> random_events(Random &random);
+
 // Returns a profile with blocks in any order, several parts, calls, jumps, and costs of all sizes.
 CostProfile random_costs(Random &random, const CostShape &shape = {});
 

@@ -12,7 +12,7 @@
 #include "stacks/packed_stacks.h"
 #include "stacks/truncation_mark.h"
 
-namespace tally::model_packed_stacks_test {
+namespace tally::stacks_packed_stacks_test {
 namespace {
 
 using Frames = std::vector<uint32_t>; // outermost first
@@ -152,4 +152,4 @@ TEST(AddressTable, OmitTheNumberOfAHugeRange) {
 }
 
 } // namespace
-} // namespace tally::model_packed_stacks_test
+} // namespace tally::stacks_packed_stacks_test

@@ -8,7 +8,7 @@
 
 #include "stacks/perf_chain.h"
 
-namespace tally::model_perf_chain_test {
+namespace tally::stacks_perf_chain_test {
 namespace {
 
 // The order of asm/perf_regs.h: ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8 … r15.
@@ -181,4 +181,4 @@ TEST_F(Splice, LeavesOtherChainsUnchanged) {
 }
 
 } // namespace
-} // namespace tally::model_perf_chain_test
+} // namespace tally::stacks_perf_chain_test

@@ -6,7 +6,7 @@
 
 #include "support/in_order.h"
 
-namespace tally::session_in_order_test {
+namespace tally::support_in_order_test {
 namespace {
 
 struct Square {
@@ -75,4 +75,4 @@ TEST(InOrder, EndsWhenAResultIsRefused) {
 }
 
 } // namespace
-} // namespace tally::session_in_order_test
+} // namespace tally::support_in_order_test

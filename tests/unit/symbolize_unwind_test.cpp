@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -15,6 +16,7 @@
 
 #include <execinfo.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <time.h>
 #include <ucontext.h>
@@ -26,7 +28,6 @@
 #include <tally/unwinder.h>
 
 #include "../support/sanitized.h"
-#include "stacks/address_space.h"
 
 namespace tally::symbolize_unwind_test {
 namespace {
@@ -74,30 +75,38 @@ void on_tick(int, siginfo_t *, void *context) {
   taken = taken + 1;
 }
 
-std::vector<CodeRange> own_code() {
-  std::ifstream maps("/proc/self/maps");
-  return parse_maps(std::string{std::istreambuf_iterator<char>(maps), {}});
-}
-
+// The executable ranges of this process.
 class OwnCode {
 public:
   explicit OwnCode(Unwinder &unwinder) {
-    for (const CodeRange &range : own_code()) {
-      space_.map(range);
-      modules_.push_back(unwinder.module({range.path, {}, range.device, range.inode, ::getpid()}));
+    std::ifstream maps("/proc/self/maps");
+    std::string line;
+    while (std::getline(maps, line)) {
+      unsigned long start = 0, limit = 0, offset = 0, inode = 0;
+      unsigned major_number = 0, minor_number = 0;
+      char access[5] = "";
+      int path_at = 0;
+      if (std::sscanf(line.c_str(), "%lx-%lx %4s %lx %x:%x %lu %n", &start, &limit, access, &offset,
+                      &major_number, &minor_number, &inode, &path_at) != 7 ||
+          access[2] != 'x')
+        continue;
+      const std::string path = line.substr(static_cast<size_t>(path_at));
+      const ModuleId module = unwinder.module({path.empty() ? "//anon" : path,
+                                               {},
+                                               makedev(major_number, minor_number),
+                                               inode,
+                                               ::getpid()});
+      ranges_.push_back({module, start, limit, offset});
     }
   }
   std::optional<CodeMapping> at(uint64_t pc) const {
-    const uint32_t found = space_.find(pc);
-    if (found == AddressSpace::nowhere)
-      return std::nullopt;
-    const CodeRange &range = space_.ranges()[found];
-    return CodeMapping{modules_[found], range.start, range.limit, range.file_offset};
+    const auto found = std::ranges::find_if(
+        ranges_, [pc](const CodeMapping &range) { return pc >= range.start && pc < range.limit; });
+    return found == ranges_.end() ? std::nullopt : std::optional(*found);
   }
 
 private:
-  AddressSpace space_;
-  std::vector<ModuleId> modules_;
+  std::vector<CodeMapping> ranges_;
 };
 
 uint64_t sink = 0;

@@ -4,7 +4,7 @@
 
 #include "random_profile.h"
 
-namespace tally::model_aggregate_test {
+namespace tally::transform_aggregate_test {
 namespace {
 
 // Returns a location of one function that has only a name.
@@ -165,6 +165,19 @@ TEST(Aggregate, AttributesUnnamedCostsToTheUnknownFunction) {
               part == 0 ? 7u : 13u);
 }
 
+TEST(Aggregate, CountsSamplesThatWereGivenAStack) {
+  StackProfileBuilder builder;
+  builder.add_value_type("ticks", "count");
+  builder.add_sample(none<StackId>, none<ThreadId>, none<PartId>, 3);
+  builder.place_stackless(
+      {builder.add_function({builder.intern("[unknown]"), {}, {}, {}, 0}), {}, 0});
+  const auto profile = builder.finish();
+  ASSERT_TRUE(profile);
+  const auto costs = aggregate(*profile);
+  ASSERT_TRUE(costs) << costs.error().text();
+  EXPECT_EQ(costs->totals()[0], 3u);
+}
+
 TEST(Aggregate, RefusesNegativeAndMissingValues) {
   StackProfileBuilder nothing;
   auto profile = nothing.finish();
@@ -211,4 +224,4 @@ TEST(Aggregate, AllowsAMillionFrames) {
 }
 
 } // namespace
-} // namespace tally::model_aggregate_test
+} // namespace tally::transform_aggregate_test

@@ -5,7 +5,7 @@
 #include "random_profile.h"
 #include "transform/call_graph.h"
 
-namespace tally::model_call_graph_test {
+namespace tally::transform_call_graph_test {
 namespace {
 
 // Builds a profile of functions with one event.
@@ -245,4 +245,4 @@ TEST(CallGraph, InclusiveIsBetweenSelfAndTheExactCost) {
 }
 
 } // namespace
-} // namespace tally::model_call_graph_test
+} // namespace tally::transform_call_graph_test

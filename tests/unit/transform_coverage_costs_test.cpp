@@ -6,7 +6,7 @@
 #include "random_coverage.h"
 #include "transform/coverage_costs.h"
 
-namespace tally::model_coverage_costs_test {
+namespace tally::transform_coverage_costs_test {
 namespace {
 
 // Returns a file with the lines 1 to `last`, each with a count of 100 + its number.
@@ -157,4 +157,4 @@ TEST(CoverageCosts, GivesEachLineToTheInnermostFunction) {
 }
 
 } // namespace
-} // namespace tally::model_coverage_costs_test
+} // namespace tally::transform_coverage_costs_test

@@ -9,7 +9,7 @@
 #include "../support/coverage_text.h"
 #include "transform/coverage_costs.h"
 
-namespace tally::model_coverage_test {
+namespace tally::transform_coverage_test {
 namespace {
 
 class Random {
@@ -226,4 +226,4 @@ TEST(Coverage, CostsAreExecutions) {
 }
 
 } // namespace
-} // namespace tally::model_coverage_test
+} // namespace tally::transform_coverage_test

@@ -4,7 +4,7 @@
 
 #include "random_profile.h"
 
-namespace tally::model_one_event_test {
+namespace tally::transform_one_event_test {
 namespace {
 
 CostProfile profile_of(const std::string &formula, Costs self = {3, 5}) {
@@ -94,4 +94,4 @@ TEST(OneEvent, RefusesSumsThatDoNotFit) {
 }
 
 } // namespace
-} // namespace tally::model_one_event_test
+} // namespace tally::transform_one_event_test

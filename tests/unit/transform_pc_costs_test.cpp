@@ -7,7 +7,7 @@
 
 #include "random_pcs.h"
 
-namespace tally::model_pc_costs_test {
+namespace tally::transform_pc_costs_test {
 namespace {
 
 // Returns the functions and lines that a test sets.
@@ -280,4 +280,4 @@ TEST(PcCosts, ConvertsCostsByAddress) {
 }
 
 } // namespace
-} // namespace tally::model_pc_costs_test
+} // namespace tally::transform_pc_costs_test

@@ -8,7 +8,7 @@
 #include "random_profile.h"
 #include "transform/owner_roots.h"
 
-namespace tally::model_sample_filter_test {
+namespace tally::transform_sample_filter_test {
 namespace {
 
 // The samples of a profile, independent of its ids.
@@ -194,4 +194,4 @@ TEST(UnderOwners, OnlyAddsAFrame) {
 }
 
 } // namespace
-} // namespace tally::model_sample_filter_test
+} // namespace tally::transform_sample_filter_test

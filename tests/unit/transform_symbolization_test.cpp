@@ -1,11 +1,14 @@
+#include <algorithm>
 #include <array>
+
 #include <gtest/gtest.h>
 
 #include <tally/cost_profile.h>
-#include <tally/report.h>
 #include <tally/symbolization.h>
 
-namespace tally::model_symbolization_test {
+#include "random_profile.h"
+
+namespace tally::transform_symbolization_test {
 namespace {
 
 // Knows a function `at_N` in each 16 bytes of "/bin/known", each with a "hot" line inlined.
@@ -61,11 +64,21 @@ protected:
     EXPECT_TRUE(profile) << profile.error().text();
     return std::move(*profile);
   }
+  // Returns the names of all functions, by falling self cost, then inclusive cost, then name.
   static std::vector<std::string> names(const StackProfile &profile) {
+    const auto costs = aggregate(profile);
+    EXPECT_TRUE(costs) << costs.error().text();
+    const Counted rows = rows_of(*costs);
+    std::map<FunctionKey, uint64_t> self;
+    for (const auto &[place, cost] : rows.self)
+      self[std::get<0>(place)] += cost[0];
+    std::vector<std::tuple<uint64_t, uint64_t, std::string>> order;
+    for (const auto &[function, inclusive] : rows.inclusive)
+      order.emplace_back(~self[function], ~inclusive[0], std::get<2>(function));
+    std::ranges::sort(order);
     std::vector<std::string> out;
-    const auto table = flat_table(profile, By::function);
-    for (const FlatRow &row : table->rows)
-      out.push_back(row.name);
+    for (const auto &each : order)
+      out.push_back(std::get<2>(each));
     return out;
   }
   StackProfileBuilder builder;
@@ -120,4 +133,4 @@ TEST_F(SymbolizationTest, KeepsTheProfilesOwnNames) {
 }
 
 } // namespace
-} // namespace tally::model_symbolization_test
+} // namespace tally::transform_symbolization_test

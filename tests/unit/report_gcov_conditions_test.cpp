@@ -13,10 +13,9 @@
 #include "gcov_bytes.h"
 #include "report/gcov_json.h"
 
-namespace tally::formats_gcov_conditions_test {
+namespace tally::report_gcov_conditions_test {
 namespace {
 
-constexpr uint32_t tag_conditions = 0x01470000;
 constexpr Layout gcc_14{"B41*"};
 using Json = nlohmann::json;
 
@@ -155,21 +154,6 @@ TEST(Conditions, MismatchedNumberEndsTheCounting) {
   EXPECT_EQ(of.line(20)["count"], 0);
 }
 
-TEST(Conditions, HaveNoMoreTermsThanACounterHasBits) {
-  Diagnostics findings;
-  Bytes out = notes_header(gcc_14);
-  put_function(out, gcc_14, 1, "f", 1);
-  put_blocks(out, gcc_14, 4);
-  const size_t at = out.size() + 8;
-  Bytes most = out;
-  most.record(tag_conditions, [](Bytes &to) { to.word(2).word(64); });
-  EXPECT_TRUE(read_gcov_notes(most.bytes(), "x.gcno", findings));
-  out.record(tag_conditions, [](Bytes &to) { to.word(2).word(65); });
-  const auto notes = read_gcov_notes(out.bytes(), "x.gcno", findings);
-  ASSERT_FALSE(notes);
-  EXPECT_EQ(notes.error().where, Position::at_offset(at));
-}
-
 // A block of several lines belongs to each of them; its condition belongs to the last one.
 TEST(Conditions, BelongToTheLastLineOfTheirBlock) {
   Bytes notes(gcc_14);
@@ -292,4 +276,4 @@ TEST(Format1, HasNoBlocksCallsOrConditions) {
 }
 
 } // namespace
-} // namespace tally::formats_gcov_conditions_test
+} // namespace tally::report_gcov_conditions_test
