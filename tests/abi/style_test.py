@@ -37,6 +37,14 @@ class StyleTest(unittest.TestCase):
         need_tools("clang-format-14")
         self.check("clang-format-14", "--dry-run", "-Werror", *sources(".h", ".c", ".cpp"))
 
+    # As for clang-format.
+    def test_black(self) -> None:
+        need_tools("black")
+        version = subprocess.run(["black", "--version"], capture_output=True, text=True).stdout
+        if "black, 23.1" not in version:
+            self.skipTest("black is not the version of Debian 12, 23.1")
+        self.check("black", "--check", "-q", "-l", "100", "-t", "py37", *FOLDERS)
+
     def test_shellcheck(self) -> None:
         need_tools("shellcheck")
         scripts = list(sources(".sh", ".bash"))
