@@ -117,9 +117,9 @@ TEST(CoverageTable, SortsFiles) {
       order += name.size() == 1 && name != "-" ? name : "";
     EXPECT_EQ(order, files) << word;
   }
-  EXPECT_EQ(file_order_words(), "file|lines|functions|branches|missed");
+  EXPECT_EQ(file_order_words, "file|lines|functions|branches|missed");
   EXPECT_EQ(file_order_of("size").error().message,
-            "expected " + file_order_words() + ", found 'size'");
+            "expected " + std::string(file_order_words) + ", found 'size'");
 }
 
 TEST(CoverageTable, SumsFilesByDirectory) {
