@@ -202,7 +202,7 @@ constexpr std::array<OptionSpec, 22> coverage_specs{{
     help_option,
     {.name = "report",
      .values = "FORMAT[:FILE]",
-     .summary = "also write a report in one of the formats below",
+     .summary = "also write a report; FORMAT is explained below",
      .repeats = true},
     {.name = "fail-under",
      .values = "PCT",
@@ -295,7 +295,7 @@ constexpr std::array<ArgumentSpec, 1> coverage_arguments{
       check_file_name}}};
 
 std::string report_formats() {
-  return fmt::format("\nFormats of reports:\n  {}\n", coverage_report_names());
+  return fmt::format("\nFORMAT is one of {}\n", coverage_report_names());
 }
 
 constexpr CommandSpec commands[] = {
