@@ -268,7 +268,7 @@ private:
                         : nullptr;
     if (!option)
       return unknown(name);
-    if (equals + 1 == word.size())
+    if (equals + 1 == word.size() && table_.prompt == Prompt::shell)
       return fail(ErrorCode::invalid_argument, "expected a value, found ''", name);
     if (equals == word.size())
       return option->values.empty() ? add(*option, {}) : add_next(*option);
