@@ -75,6 +75,7 @@ class Interrupter:
         self._over = threading.Event()
         self._running = threading.Event()
         self._asked_by_user = False
+        self._user_lock = threading.Lock()  # held to change _asked_by_user and _running together
         self._name = ""  # the signal's name
         self.number = 0  # the catchpoint's number; 0 if there is none
 
@@ -148,10 +149,11 @@ class Interrupter:
         self._running.set()
 
     def stopped(self) -> None:
-        self._running.clear()
+        with self._user_lock:
+            self._running.clear()
+            asked, self._asked_by_user = self._asked_by_user, False
         self._session.watch_sigint(False)
-        if self._asked_by_user:
-            self._asked_by_user = False
+        if asked:
             self._enable("enable")
 
     def tick(self) -> None:
@@ -210,9 +212,12 @@ class Interrupter:
                 return
             if self._asked_by_user:
                 # A tick's interrupt may already be on its way; a second one would stop it twice.
-                if not self._over.wait(_ON_ITS_WAY) and self._running.is_set():
-                    gdb.post_event(self._interrupt_for_user)
-                self._running.clear()
+                self._over.wait(_ON_ITS_WAY)
+                with self._user_lock:
+                    # Otherwise the process has stopped, and may run again.
+                    if self._asked_by_user and self._running.is_set():
+                        self._running.clear()
+                        gdb.post_event(self._interrupt_for_user)
                 if self._over.is_set():  # end_thread() has set both events
                     return
                 continue
