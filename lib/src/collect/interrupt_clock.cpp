@@ -102,6 +102,9 @@ void InterruptClock::set(pid_t pid, int signal, uint32_t frequency_hz) {
 void InterruptClock::resumed() {
   const std::lock_guard lock(mutex_);
   running_ = true;
+  // An earlier round may have been slow for once, because the debugger was reading symbols. Runs
+  // shorter than the wait that follows such a round would otherwise get no tick at all.
+  cost_ns_ = 0;
   since_ns_ = sent_at_ns_ = now_ns();
 }
 
