@@ -127,7 +127,7 @@ def boot_text(made: T.Sequence[str]) -> str:
     with open(os.path.join(_HERE, "boot.py"), encoding="utf-8") as file:
         text = file.read()
     for line, value in (
-        ("FOLDER = ''", repr(os.path.dirname(_HERE))),
+        ('FOLDER = ""', repr(os.path.dirname(_HERE))),
         ("MADE = ()", repr(tuple(made))),
     ):
         name = line.split()[0]

@@ -138,7 +138,8 @@ class Run(BuiltProject):
             {"src/new/" + name[4:] if name != "TOTAL" else name: n for name, n in BOTH.items()},
         )
         self.is_refused(
-            r"--coverage-sort: expected file\|lines\|.*, found 'size'", "--coverage-sort=size"
+            r"--coverage-sort: expected one of file, lines, .*, found 'size'",
+            "--coverage-sort=size",
         )
         self.is_refused(r"--coverage-limit: .*", "--coverage-limit=-1")
         self.is_refused(
