@@ -96,8 +96,8 @@ void Session::set_passed_stops(const std::vector<BreakpointLocation> &places) {
   std::vector<tally_location> told;
   for (const BreakpointLocation &place : places)
     told.push_back({place.file.c_str(), place.address});
-  if (tally_error *const error =
-          library_.tally_session_set_passed_stops(handle_, told.data(), told.size(), 0))
+  if (tally_error *const error = library_.tally_session_set_passed_stops(
+          handle_, told.data(), told.size(), sizeof(tally_location), 0))
     refusal(error); // out of memory: the ticks at these breakpoints are counted
 }
 
@@ -110,8 +110,8 @@ Outcome Session::tick(const std::vector<SeenThread> &seen, Performer &performer)
     stacks.push_back(
         {each.tid, static_cast<uint32_t>(each.pcs.size()), each.pcs.data(), each.name.c_str()});
   tally_reply *reply = nullptr;
-  tally_error *const error =
-      library_.tally_session_tick(handle_, stacks.data(), stacks.size(), &reply);
+  tally_error *const error = library_.tally_session_tick(handle_, stacks.data(), stacks.size(),
+                                                         sizeof(tally_stack), &reply);
   return perform(error, reply, performer);
 }
 

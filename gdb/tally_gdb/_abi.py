@@ -5,7 +5,7 @@ import os
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import List, Optional, Sequence, Tuple
 
-ABI = 1
+ABI = 2
 
 
 class LibraryError(Exception):
@@ -53,6 +53,7 @@ class Hit(ctypes.Structure):
         ("return_address", c_uint64),
         ("jump_buffer", c_uint64),
         ("holds_all", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -115,6 +116,7 @@ COLUMN_TEXT, COLUMN_COUNT = range(2)
 _text = c_char_p
 _handle = c_void_p
 _out = POINTER(c_void_p)
+_options = c_void_p  # of functions that this front end does not call
 
 # (name, argument types, result type); a test compares this table with tally.h.
 FUNCTIONS = [
@@ -138,6 +140,19 @@ FUNCTIONS = [
     ("tally_commands", [_out], _handle),
     ("tally_settings", [_out], _handle),
     ("tally_profile_help", [], _text),
+    ("tally_formats", [_out], _handle),
+    ("tally_profile_read", [_text, _options, _out], _handle),
+    ("tally_profile_free", [_handle], None),
+    ("tally_profile_format", [_handle], _text),
+    ("tally_profile_diagnostics", [_handle, _out], _handle),
+    ("tally_profile_events", [_handle, _out], _handle),
+    ("tally_profile_report", [_handle, _options, _out], _handle),
+    ("tally_profile_write", [_handle, _text, _options, _out], _handle),
+    (
+        "tally_convert",
+        [POINTER(_text), c_size_t, _options, _text, _options, _out, _out],
+        _handle,
+    ),
     ("tally_session_new", [_out], _handle),
     ("tally_session_free", [_handle], None),
     ("tally_session_command", [_handle, _text, _out], _handle),
@@ -150,12 +165,16 @@ FUNCTIONS = [
     ("tally_session_tick_interrupt", [_handle], c_size_t),
     ("tally_session_tick_take", [_handle, c_int32], c_int),
     ("tally_session_tick_withdraw", [_handle], None),
-    ("tally_session_tick", [_handle, POINTER(Stack), c_size_t, _out], _handle),
+    ("tally_session_tick", [_handle, POINTER(Stack), c_size_t, c_size_t, _out], _handle),
     ("tally_unsafe_frame", [_text, _text, c_int, c_void_p, c_size_t], _text),
     ("tally_sigint_watch", [c_int], None),
     ("tally_sigint_seen", [], c_int),
     ("tally_session_region_hit", [_handle, POINTER(Hit)], c_uint64),
-    ("tally_session_set_passed_stops", [_handle, POINTER(Location), c_size_t, c_int], _handle),
+    (
+        "tally_session_set_passed_stops",
+        [_handle, POINTER(Location), c_size_t, c_size_t, c_int],
+        _handle,
+    ),
     ("tally_session_complete", [_handle, _text, _out], _handle),
     ("tally_session_symbol_to_complete", [_handle, _text], _text),
     (

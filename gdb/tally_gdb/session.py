@@ -122,8 +122,10 @@ class Session:
     def tick(self, performer: Performer, seen: Sequence[Tuple[int, str, Sequence[int]]]) -> None:
         """Records (tid, name, pcs) of each thread that is visible at this stop."""
         stacks = _abi.stacks([(tid, _encode(name), pcs) for tid, name, pcs in seen])
+        size = _abi.size_of(_abi.Stack)
         self._perform(
-            self._made(self._lib.tally_session_tick, self._handle, stacks, len(seen)), performer
+            self._made(self._lib.tally_session_tick, self._handle, stacks, len(seen), size),
+            performer,
         )
 
     def region_hit(self, hit: _abi.Hit) -> int:
@@ -137,9 +139,10 @@ class Session:
         """Sets the addresses of the breakpoints that GDB may pass without a stop for the user. They
         replace the previous ones."""
         if self._handle is not None:
+            size = _abi.size_of(_abi.Location)
             self._check(
                 self._lib.tally_session_set_passed_stops(
-                    self._handle, _abi.locations(addresses), len(addresses), 1
+                    self._handle, _abi.locations(addresses), len(addresses), size, 1
                 )
             )
 

@@ -7,7 +7,10 @@ Result<void> merge_command(const ParsedCommand &given, Outcome &) {
   TALLY_CHECK(check_inputs(given.arguments, "merge"));
   TALLY_TRY(all, read_inputs(given.arguments, input, true));
   const Format &format = *all.format;
-  TALLY_TRY(sum, sum_of(std::move(all), input));
+  Diagnostics findings;
+  auto result = sum_of(std::move(all), input.program, findings);
+  show(findings);
+  TALLY_TRY(sum, std::move(result));
   return write_output(sum, format, output_options(given), input);
 }
 

@@ -1,14 +1,11 @@
 #include "profiles.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <ctime>
-#include <filesystem>
 #include <utility>
 
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -19,7 +16,6 @@
 #include "progress.h"
 #include "session/session.h"
 #include "support/number.h"
-#include "support/path.h"
 
 namespace tally::cli {
 
@@ -106,69 +102,28 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
 }
 
 Result<ProgramNames> names_of_program(const InputOptions &options) {
-  if (options.program.empty())
-    return ProgramNames();
-  std::error_code fault;
-  const std::string path = std::filesystem::canonical(options.program, fault).string();
-  if (fault || ::access(path.c_str(), R_OK) != 0)
-    return fail_errno(fault ? fault.value() : errno, "cannot read", options.program);
   Diagnostics findings;
-  ProgramNames out(path, findings);
+  auto names = tally::names_of_program(options.program, findings);
   show(findings);
-  return out;
+  return names;
 }
 
-Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
-                               Diagnostics &findings) {
+Result<NamedProfile> read_input(const std::string &path, const InputOptions &options,
+                                Diagnostics &findings) {
   TALLY_TRY(file, read_any(path, options, findings));
-  if (!std::holds_alternative<PcProfile>(file.content))
-    return profile_of(path, std::move(file));
-  TALLY_TRY(program, names_of_program(options));
-  if (!program.get())
-    warn_of_no_names(path, no_names_remedy, findings);
-  return profile_of(path, std::move(file), program.get());
-}
-
-bool is_empty_beside_threads(const std::string &path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 &&
-         ::access((path + "-01").c_str(), R_OK) == 0;
+  return named_profile_with(path, std::move(file), options.program, no_names_remedy, findings);
 }
 
 Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
                               bool one_format) {
-  ReadFiles all;
-  for (const std::string &path : paths) {
+  const auto read = [&](const std::string &path) {
     Diagnostics findings;
-    auto read = read_any(path, options, findings);
+    auto file = read_any(path, options, findings);
     show(findings);
-    if (!read && paths.size() > 1 && is_empty_beside_threads(path)) {
-      say("tally: warning: " + read.error().text());
-      continue;
-    }
-    if (!read)
-      return fail(read.error());
-    if (!all.format)
-      all.format = read->format;
-    if (one_format && read->format != all.format)
-      return fail(ErrorCode::invalid_input,
-                  fmt::format("is {}, but {} is {}: only files of one format are merged",
-                              read->format->name, paths[0], all.format->name),
-                  path);
-    all.files.push_back(std::move(*read));
-    all.paths.push_back(path);
-  }
-  if (all.files.empty())
-    return fail(ErrorCode::no_data, "all files are empty");
-  return all;
-}
-
-Result<Content> sum_of(ReadFiles all, const InputOptions &options) {
-  Diagnostics findings;
-  TALLY_TRY(program, names_of_program(options));
-  auto sum = merge_files(std::move(all.files), all.paths, findings, program.get());
-  show(findings);
-  return sum;
+    return file;
+  };
+  return read_files(paths, one_format, read,
+                    [](const Error &error) { say("tally: warning: " + error.text()); });
 }
 
 Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event) {
@@ -177,58 +132,19 @@ Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event)
   return one_event(costs, event);
 }
 
-namespace {
-
-Result<Profile> filtered(Profile profile, const SampleFilter &wanted) {
-  if (wanted.takes_all())
-    return profile;
-  const auto some = [&](const auto &each) -> Result<Profile> {
-    TALLY_TRY(kept, filter_samples(each, wanted));
-    return Profile(std::move(kept));
-  };
-  return std::visit(some, profile);
-}
-
-} // namespace
-
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
-                               const std::string &event, const SampleFilter &wanted,
-                               bool unfolds_kernel) {
+                               const Selection &wanted) {
   Diagnostics findings;
   auto result = read_input(path, options, findings);
   show(findings);
   TALLY_TRY(read, std::move(result));
-  if (const auto *costs = std::get_if<CostProfile>(&read.profile);
-      costs && costs->cost_count() == 0 && costs->call_count() == 0)
-    return fail(ErrorCode::no_data, "holds no costs", path);
-  TALLY_TRY(profile, about(path, filtered(std::move(read.profile), wanted)));
-  if (unfolds_kernel) {
-    const auto unfold = [](auto &each) -> Result<Profile> {
-      TALLY_TRY(unfolded, unfold_kernel(std::move(each)));
-      return Profile(std::move(unfolded));
-    };
-    TALLY_TRY(unfolded, std::visit(unfold, profile));
-    profile = std::move(unfolded);
-  }
-  if (event.empty())
-    return profile;
-  const auto one = [&](auto &each) -> Result<Profile> {
-    TALLY_TRY(taken, one_event(std::move(each), event));
-    return Profile(std::move(taken));
-  };
-  return about(path, std::visit(one, profile));
+  TALLY_CHECK(check_costs(read.profile, path));
+  return select_from(std::move(read.profile), wanted, path);
 }
 
 Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options, const InputOptions &input) {
-  const bool named_as_packed = format.is_gzip && options.path.ends_with(".gz");
-  if (const size_t size = unpacked_name(options.path).size();
-      size < options.path.size() && !named_as_packed)
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("output is not compressed: remove {} from the name, or write to - and "
-                            "compress that",
-                            options.path.substr(size)),
-                options.path);
+  TALLY_CHECK(check_output_name(options.path, format));
   TALLY_TRY(program, names_of_program(input));
   WriteOptions how = options.how();
   how.names = program.get();

@@ -9,10 +9,9 @@
 
 #include <tally/formats.h>
 #include <tally/report.h>
-#include <tally/sample_filter.h>
 
 #include "commands.h"
-#include "session/named_profile.h"
+#include "session/profile_files.h"
 
 namespace tally::cli {
 
@@ -51,42 +50,25 @@ TableOptions table_options(const ParsedCommand &given);
 Result<ProgramNames> names_of_program(const InputOptions &options);
 
 // Reads a profile. Shows a progress bar on a terminal if this takes longer than a second.
-Result<ReadProfile> read_input(const std::string &path, const InputOptions &options,
-                               Diagnostics &findings);
+Result<NamedProfile> read_input(const std::string &path, const InputOptions &options,
+                                Diagnostics &findings);
 // Calls name_all() and shows a progress bar.
 Result<StackProfile> name_shown(StackProfile raw, Symbolization::Processes processes,
                                 Diagnostics &findings);
 // Reads a profile, or a notes or counters file, and shows a progress bar.
 Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
                           Diagnostics &findings);
-// Reads all files, and prints the diagnostics of each. With `one_format`, fails at the first file
-// whose format differs from that of the first.
-struct ReadFiles {
-  std::vector<ReadFile> files;
-  std::vector<std::string> paths;
-  const Format *format = nullptr; // of the first file
-};
+// Reads all files, see read_files(), and prints the diagnostics of each.
 Result<ReadFiles> read_inputs(const std::vector<std::string> &paths, const InputOptions &options,
                               bool one_format);
-Result<Content> sum_of(ReadFiles all, const InputOptions &options);
-// Reports whether FILE is empty and FILE-01 exists, as Valgrind's --separate-threads=yes leaves it.
-bool is_empty_beside_threads(const std::string &path);
-// Reads a profile for a table, and prints the diagnostics as warnings. Keeps only the event that
-// `event` names ("" keeps all) and the samples that `filter` selects. `unfolds_kernel` shows the
-// kernel's own functions.
+// Reads a profile for a table, and prints the diagnostics as warnings. Keeps only what `wanted`
+// selects.
 Result<Profile> read_for_table(const std::string &path, const InputOptions &options,
-                               const std::string &event, const SampleFilter &filter = {},
-                               bool unfolds_kernel = false);
+                               const Selection &wanted);
 // Returns the costs of one event, or of all if `event` is empty.
 Result<CostProfile> costs_for_event(CostProfile costs, const std::string &event);
 Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options, const InputOptions &input);
-// Sets the source of an error that has none to `file`.
-template <class T> Result<T> about(const std::string &file, Result<T> result) {
-  if (!result && result.error().source.empty())
-    result.error().source = file;
-  return result;
-}
 // Fails if "-" is given more than once, because standard input can be read only once.
 Result<void> check_inputs(const std::vector<std::string> &files, const std::string &command);
 

@@ -5,7 +5,15 @@
  * UTF-8, or the bytes that a file or process contained. Unless noted otherwise it lives as long as
  * the handle that it was obtained from. Each handle has its own _free function, which accepts NULL;
  * all other functions require a valid handle. Only one thread at a time may use a handle, except
- * where a function is declared usable by any thread. No function prints, exits or throws. */
+ * where a function is declared usable by any thread. No function prints, exits or throws.
+ *
+ * The interface only grows, until TALLY_ABI increases. New functions and enumerators may appear,
+ * and tables may get new columns, always after the existing ones. Structures get new fields at
+ * their end. Therefore the caller passes the size of each structure: a structure begins with
+ * `size`, and a function that takes an array of structures takes the size of one element. The
+ * library takes the fields that an older caller does not have as 0, and ignores those of a newer
+ * caller that it does not know. In options, it refuses unknown fields and flags that are not 0. Set
+ * a structure to 0 before its fields are set. */
 #ifndef TALLY_H
 #define TALLY_H
 
@@ -16,7 +24,7 @@
 #include <tally/version.h>
 
 /* Increases when a function of this header changes its meaning or its parameters. */
-#define TALLY_ABI 1
+#define TALLY_ABI 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -89,6 +97,100 @@ TALLY_API tally_error *tally_commands(tally_table **table);
 TALLY_API tally_error *tally_settings(tally_table **table);
 /* Returns the help text of `profile` itself. It stays valid until the process exits. */
 TALLY_API const char *tally_profile_help(void);
+
+/* --- profiles: files that are read, reported and converted --------------------------------------
+ *
+ * A path is that of a file; "-" is refused, because standard input and output belong to the
+ * program. A call returns when its work is done, which takes seconds for a file of hundreds of
+ * megabytes. */
+
+typedef struct tally_profile tally_profile;
+
+/* How files are read. Set size to sizeof(tally_read_options), and all else to 0 for the defaults.
+ * NULL in place of the options means the defaults, too. The same is true of the other options. */
+typedef struct tally_read_options {
+  uint32_t size;
+  uint32_t flags;      /* 0: there are none yet */
+  const char *from;    /* the name of the files' format. By default the content determines it,
+                          and the file's name if several formats match */
+  const char *program; /* the path of the program that the addresses of a gmon.out belong to.
+                          By default its functions are named by address */
+  uint64_t max_unpacked_bytes; /* the most that a compressed file may expand to; default 8 GiB */
+} tally_read_options;
+
+/* Flags of tally_report_options. */
+enum tally_report_flag {
+  TALLY_REPORT_KERNEL = 1 /* name the kernel's own functions, if the running kernel shows them */
+};
+
+/* What is reported. */
+typedef struct tally_report_options {
+  uint32_t size;
+  uint32_t flags;     /* tally_report_flag */
+  const char *by;     /* function (the default), line, object, thread or part: what makes a row */
+  const char *sort;   /* self (the default) or inclusive: the cost to sort by, highest first */
+  const char *event;  /* the event, which may be a derived one; by default the first */
+  const char *thread; /* only the samples of this thread: its name or its thread ID */
+  const char *part;   /* only the samples of the part with this number */
+} tally_report_options;
+
+/* Flags of tally_write_options. Both concern Callgrind's format. */
+enum tally_write_flag {
+  TALLY_WRITE_FULL_NAMES = 1,    /* write names in full, not as "(id)" */
+  TALLY_WRITE_FULL_POSITIONS = 2 /* write absolute positions, not relative ones */
+};
+
+/* How a file is written. */
+typedef struct tally_write_options {
+  uint32_t size;
+  uint32_t flags;     /* tally_write_flag */
+  const char *format; /* the name of the format. By default the name of the file determines it */
+  const char *gcovr_version; /* gcovr: the version of the JSON's layout; by default the newest */
+  int64_t time; /* the time to store in formats of coverage, in seconds since 1970; 0 if
+                   unknown */
+} tally_write_options;
+
+/* Lists the file formats. Columns: name, summary, reads and writes (1 or 0), holds ("stacks",
+ * "costs", "coverage", "counters" or "addresses"), file_names (patterns of shells, separated by
+ * blanks; "" if no name identifies the format). A profile can be written in a format of stacks,
+ * costs or addresses. */
+TALLY_API tally_error *tally_formats(tally_table **table);
+
+/* Reads a file that may be compressed with gzip or zstd. Coverage of sources (lcov, gcovr) becomes
+ * a profile of executions. Fails with TALLY_ERROR_INVALID_INPUT for the compilers' counters and
+ * notes, which hold no profile; see tally_convert(). */
+TALLY_API tally_error *tally_profile_read(const char *path, const tally_read_options *options,
+                                          tally_profile **profile);
+TALLY_API void tally_profile_free(tally_profile *profile);
+/* Returns the name of the format that was read. */
+TALLY_API const char *tally_profile_format(const tally_profile *profile);
+/* Lists what is irregular in the file, but did not prevent reading. Columns: severity ("note",
+ * "warning" or "error": the file is wrong there), message, source (the file; may be ""), line and
+ * column (from 1, 0 if unknown), offset (in bytes; UINT64_MAX if unknown), count (of occurrences;
+ * the position is that of the first), text (all of this in one line). */
+TALLY_API tally_error *tally_profile_diagnostics(const tally_profile *profile, tally_table **table);
+/* Lists the events that were counted, and those that a formula derives from them. Columns: name,
+ * unit
+ * ("" if unknown), formula ("" for a counted event), total. */
+TALLY_API tally_error *tally_profile_events(const tally_profile *profile, tally_table **table);
+/* Returns the rows of the flat table. Columns: name, file, object (texts; "" if unknown), line (0
+ * if unknown), id (a thread ID, or the number of a part), self, inclusive. */
+TALLY_API tally_error *tally_profile_report(const tally_profile *profile,
+                                            const tally_report_options *options,
+                                            tally_table **table);
+/* Writes the profile. An existing file is replaced, and stays as it is on failure. What was read is
+ * written: coverage in a format of coverage, addresses in a format of addresses. `lost` may be
+ * NULL. It receives a table with the column what: a phrase for each kind of information that the
+ * format cannot hold. */
+TALLY_API tally_error *tally_profile_write(const tally_profile *profile, const char *path,
+                                           const tally_write_options *options, tally_table **lost);
+/* Writes the sum of files of any format that is read, or one file in another format. Counters are
+ * added up in their own format. `diagnostics` and `lost` may be NULL; they receive the tables of
+ * tally_profile_diagnostics() and tally_profile_write(). */
+TALLY_API tally_error *tally_convert(const char *const *paths, size_t count,
+                                     const tally_read_options *reading, const char *output,
+                                     const tally_write_options *writing, tally_table **diagnostics,
+                                     tally_table **lost);
 
 /* --- sessions: the command `profile` in a debugger ----------------------------------------------
  *
@@ -222,6 +324,7 @@ typedef struct tally_hit {
                               RETURNED, the pc, which is always needed */
   uint64_t jump_buffer;    /* for JUMPED, the first argument of longjmp() */
   int32_t holds_all;       /* 1 if every thread is stopped, 0 if only this one is */
+  int32_t reserved;        /* 0 */
 } tally_hit;
 
 /* An address of the program. */
@@ -290,9 +393,9 @@ TALLY_API int tally_session_tick_take(tally_session *session, int32_t tid);
  * stop will follow. */
 TALLY_API void tally_session_tick_withdraw(tally_session *session);
 /* Reports the stacks of the threads that are visible at a TALLY_TICK_OURS stop. Resume the process
- * once the request of the reply has been answered. */
+ * once the request of the reply has been answered. `stack_size` is sizeof(tally_stack). */
 TALLY_API tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks,
-                                          size_t count, tally_reply **reply);
+                                          size_t count, size_t stack_size, tally_reply **reply);
 /* Returns what a frame belongs to ("the dynamic loader", "the allocator", "libc") if a function
  * that is called in its thread could block forever, because that code may hold a lock; "" if the
  * frame is not an obstacle. Pass each frame of a thread of this machine. `module` is the file that
@@ -324,10 +427,11 @@ TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_
  * spends on these breakpoints are not counted. Each call replaces the previous set. Call it at each
  * resume, when a breakpoint changes or moves while the program runs, and with count 0 when the
  * process executes another program. `steps_by_copy` is 1 if the debugger steps over a breakpoint by
- * executing a copy of the instruction at the program's entry point (GDB's displaced stepping). */
+ * executing a copy of the instruction at the program's entry point (GDB's displaced stepping).
+ * `place_size` is sizeof(tally_location). */
 TALLY_API tally_error *tally_session_set_passed_stops(tally_session *session,
                                                       const tally_location *places, size_t count,
-                                                      int steps_by_copy);
+                                                      size_t place_size, int steps_by_copy);
 /* Completes the last word of `line`, the text after the word `profile`. Column: word, which holds
  * the possible whole words, sorted. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
@@ -364,10 +468,9 @@ TALLY_API tally_error *tally_session_set_style(tally_session *session, const cha
                                                const char *sgr);
 /* Returns the rows of `status`. Columns: name, value. Does not look up any symbols. */
 TALLY_API tally_error *tally_session_status(tally_session *session, tally_table **table);
-/* Returns the rows of `report` for the first event only. Columns: name, file, object (texts; "" if
- * unknown), line (0 if unknown), id (a thread ID, or the number of a part), self, inclusive. `by`
- * and `sort` are values of the options of the same names. Looks up symbols that are still
- * missing. */
+/* Returns the rows of `report` for the first event only, with the columns of
+ * tally_profile_report(). `by` and `sort` are values of the options of the same names. Looks up
+ * symbols that are still missing. */
 TALLY_API tally_error *tally_session_report(tally_session *session, const char *by,
                                             const char *sort, tally_table **table);
 

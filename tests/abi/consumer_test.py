@@ -127,13 +127,17 @@ class ConsumerTest(unittest.TestCase):
             ]
         )
         # Build only what the consumers need: a subproject's own programs are not required.
-        run(["ninja", "-C", str(build), "consumer-c", "consumer-cpp", "consumer-mon"])
+        programs = ["consumer-c", "consumer-cpp", "consumer-mon", "consumer-static"]
+        run(["ninja", "-C", str(build), *programs])
         for name, output in (
             ("consumer-c", VERSION),
             ("consumer-cpp", "42"),
             ("consumer-mon", "accepted"),
+            ("consumer-static", "42"),
         ):
             self.assertEqual(run([str(build / name)]).strip(), output)
+        self.assertNotIn("libtally", run(["ldd", str(build / "consumer-static")]))
+        self.assertIn("libtally", run(["ldd", str(build / "consumer-cpp")]))
 
 
 if __name__ == "__main__":

@@ -6,14 +6,10 @@
 
 #include <tally.h>
 
-namespace {
+#include "capi_results.h"
 
-std::vector<std::string> texts(tally_table *table, size_t column) {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < tally_table_rows(table); ++i)
-    out.emplace_back(tally_table_texts(table, column)[i]);
-  return out;
-}
+namespace tally::capi_session_test {
+namespace {
 
 class CSession : public testing::Test {
 protected:
@@ -26,14 +22,6 @@ protected:
     tally_error *error = tally_session_command(session, line, &reply);
     EXPECT_EQ(reply, untouched<tally_reply>());
     return take(error);
-  }
-  static std::string take(tally_error *error) {
-    EXPECT_NE(error, nullptr);
-    if (!error)
-      return {};
-    std::string text = tally_error_text(error);
-    tally_error_free(error);
-    return text;
   }
   template <class T> T *untouched() { return reinterpret_cast<T *>(&marker); }
 
@@ -171,3 +159,4 @@ TEST_F(CSession, RefusesAnAnswerWithoutARequest) {
 }
 
 } // namespace
+} // namespace tally::capi_session_test

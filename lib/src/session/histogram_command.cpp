@@ -12,8 +12,8 @@ namespace {
 
 Result<PcView> view_of_loaded(const NamedProfile &read, const PcNames *names,
                               std::string_view what) {
-  if (read.pcs)
-    return pc_view(*read.pcs, names);
+  if (const PcProfile *pcs = read.pcs())
+    return pc_view(*pcs, names);
   return std::visit([&](const auto &each) { return pc_view(each, what); }, read.profile);
 }
 
@@ -31,7 +31,7 @@ Result<Reply> histogram_command(ProfileGroup &group, const ParsedCommand &comman
   if (const auto loaded = group.profiles.loaded()) {
     Diagnostics ignored; // they were shown when the file was loaded
     ProgramNames program;
-    if (loaded->read.pcs && !loaded->program.empty())
+    if (loaded->read.pcs() && !loaded->program.empty())
       program = ProgramNames(loaded->program, ignored);
     const auto table_of = [&](const std::string &what) -> Result<HistogramTable> {
       auto view = view_of_loaded(loaded->read, program.get(), what);

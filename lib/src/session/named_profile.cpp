@@ -110,22 +110,37 @@ Result<CostProfile> unfold_kernel(CostProfile profile) {
   return profile;
 }
 
+Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, ProgramNames names) {
+  NamedProfile out;
+  if (const auto *pcs = std::get_if<PcProfile>(&file.content))
+    out.counted.emplace(*pcs);
+  else if (const auto *coverage = std::get_if<Coverage>(&file.content))
+    out.counted.emplace(*coverage);
+  TALLY_TRY(read, profile_of(path, std::move(file), names.get()));
+  out.profile = std::move(read.profile);
+  out.format = read.format;
+  out.names = std::move(names);
+  return out;
+}
+
 Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
                                         const std::string &program) {
   TALLY_TRY(file, read_named_file(path, diagnostics));
-  NamedProfile out;
   ProgramNames names;
-  if (auto *pcs = std::get_if<PcProfile>(&file.content)) {
-    out.pcs = *pcs;
+  if (std::holds_alternative<PcProfile>(file.content)) {
     if (program.empty())
       warn_of_no_names(path, "their program is not known here", diagnostics);
     else
       names = ProgramNames(program, diagnostics);
   }
-  TALLY_TRY(read, profile_of(path, std::move(file), names.get()));
-  out.profile = std::move(read.profile);
-  out.format = read.format;
-  return out;
+  return named_profile_of(path, std::move(file), std::move(names));
+}
+
+Result<Written> write_named_profile(const NamedProfile &profile, const Format &format,
+                                    WriteOptions options) {
+  options.names = profile.names.get();
+  return profile.counted ? write_content(*profile.counted, format, options)
+                         : write_profile(profile.profile, format, options);
 }
 
 } // namespace tally

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include <tally/formats.h>
 #include <tally/pc_costs.h>
@@ -49,13 +50,22 @@ Result<StackProfile> unfold_kernel(StackProfile profile);
 Result<CostProfile> unfold_kernel(CostProfile profile);
 
 struct NamedProfile {
-  Profile profile;
+  Profile profile; // for tables
   const Format *format = nullptr;
-  std::optional<PcProfile> pcs; // the counts that `profile` was made from, if the file has them
+  // The counts of addresses or the coverage that `profile` was made from, if the file holds these.
+  std::optional<Content> counted{};
+  ProgramNames names{}; // of the counts of addresses
+  const PcProfile *pcs() const { return counted ? std::get_if<PcProfile>(&*counted) : nullptr; }
 };
+// Makes a profile for tables. `names` are those of the program that counts of addresses belong to.
+// Fails with invalid_input for notes and counters. `path` is for errors.
+Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, ProgramNames names);
 // Reads a profile for tables. `program` is the path of the program that a gmon.out's addresses
 // belong to. If it is empty, they have no names, and a diagnostic says so.
 Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
                                         const std::string &program = {});
+// Writes what the file held: the counts of addresses or the coverage itself, if there is any.
+Result<Written> write_named_profile(const NamedProfile &profile, const Format &format,
+                                    WriteOptions options);
 
 } // namespace tally

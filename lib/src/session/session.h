@@ -23,98 +23,70 @@
 
 namespace tally {
 
-enum class TargetKind : uint8_t { none, native, remote, core };
+// tally.h describes the enumerators and fields of the following types; capi/constants.cpp checks
+// that the numbers are the same.
 
-// The events of the inferior. The comments name the fields of DebugEvent that a kind uses.
+enum class TargetKind : uint8_t { none, native, remote, core }; // tally_target_kind
+
+// tally_event_kind
 enum class EventKind : uint8_t {
-  target,     // nothing happened; reports the current state, before each command
-  resumed,    // about to run, or running
-  breakpoint, // stopped: number, file and line
-  watchpoint, // stopped: number, file and line
-  catchpoint, // stopped: number, text (the event that was caught), file and line
-  signal,     // stopped: text (SIGSEGV)
-  step,       // stopped: text (the command, or empty), file and line
-  other,      // stopped: text (the reason), file and line
-  exited,     // ended: number (the status)
-  signalled,  // ended by a signal: text
-  killed,     // ended by the debugger
+  target,
+  resumed,
+  breakpoint,
+  watchpoint,
+  catchpoint,
+  signal,
+  step,
+  other,
+  exited,
+  signalled,
+  killed,
   detached,
 };
 
-// The program has stopped where a region begins or may end.
+// tally_hit
 struct RegionHit {
-  enum class Kind : uint8_t {
-    first,    // at the region's first location, or in a call of its function
-    second,   // at the region's second location
-    returned, // at an address that region_hit() has returned
-    caught,   // in __cxa_begin_catch(), called by the handler of an exception
-    jumped,   // in longjmp()
-  };
+  enum class Kind : uint8_t { first, second, returned, caught, jumped }; // tally_hit_kind
   Kind kind = Kind::first;
   int32_t tid = 0;
-  bool at_entry = false; // first, caught: at the first instruction of the function
-  // The caller's stack pointer before its call; for `returned`, the current stack pointer. For
-  // `returned`, `caught` and with at_entry it may be 0 if the debugger needs long to find it; with
-  // at_entry return_address may then be 0, too.
+  bool at_entry = false;
   uint64_t caller_sp = 0;
-  // first: the return address of the call, 0 in an inlined copy; returned: the current pc.
   uint64_t return_address = 0;
-  uint64_t jump_buffer = 0; // jumped: the first argument of longjmp()
-  bool holds_all = false;   // the debugger has stopped all threads, not only this one
+  uint64_t jump_buffer = 0;
+  bool holds_all = false;
 };
 
-// Why a front end cannot watch a region. It answers RequestKind::region with one of these as a
-// digit, a blank, and the function or location as the user typed it; the session makes a message of
-// it. It shows other answers as they are.
-enum class RegionRefusal : uint8_t {
-  unknown = 1, // there is no such function or location
-  inlined = 2, // all copies of the function are inlined
-  within = 3,  // for a single word: an address within a function, where no call begins
-};
+enum class RegionRefusal : uint8_t { unknown = 1, inlined, within }; // tally_region_refusal
 
+// tally_event
 struct DebugEvent {
   EventKind kind = EventKind::target;
   TargetKind target = TargetKind::none;
-  int32_t pid = 0;    // of the inferior; 0 if there is none
-  int32_t number = 0; // the number of a breakpoint, or the exit status
+  int32_t pid = 0;
+  int32_t number = 0;
   std::string text;
-  std::string file; // where it stopped; may be empty
+  std::string file;
   uint32_t line = 0;
-  std::string command; // the program and its arguments; empty if unknown
-  std::string program; // the program's file; empty if unknown
-  // The time of the event, in ns of CLOCK_MONOTONIC, for a front end that learns of it later; 0 for
-  // now.
+  std::string command;
+  std::string program;
   uint64_t at_ns = 0;
 };
 
-// The requests to a front end, with the answer that each one needs.
+// tally_request_kind
 enum class RequestKind : uint8_t {
   none,
-  progress, // show `text`, check for Ctrl-C, then call answer({}) or cancel()
-  symbols,  // answer with "function\tfile\tline" for each of `addresses`, "" for an unknown one;
-            // if code is inlined there, with one such line for each function, innermost first
-  // The following requests need one answer: "" for success, otherwise the reason for the failure.
-  preload,         // make the next run load the library words[0] before all others, with words[1]
-                   // ("NAME=VALUE") in its environment; pass `signals` to it without a stop
-  preload_end,     // undo this for the next run, but keep the settings of the signals
-  load,            // make the stopped process load words[0] and call the library's function
-                   // int tally_agent_start(const char *) with words[1], if that is safe; `signals`
-                   // as for preload
-  interrupt,       // begin to interrupt the process, see tick(), with signals[0], or, without one,
-                   // as Ctrl-C does. words[0] is "stacks", or "pcs" if callers are not needed
-  interrupt_end,   // stop this, but keep the settings of the signals
-  signals_restore, // restore the settings of all signals that were changed
-  // For the next two, words[0] is a file and words[1] a line, or "" and a run-time address, 0x….
-  set_breakpoint, // set a user breakpoint there
-  list_source,    // show the source around it; only with a line
-  region,         // begin to call region_hit() when the program reaches the locations words[0] and
-                  // words[1]; or, with words[0] alone, when it enters that function, or may leave
-                  // it by a return, a caught exception or longjmp(). This replaces an earlier
-                  // region, which remains if the new one fails
-  region_end,     // stop calling region_hit()
-  // `addresses` are pairs [low, high). Answer with one text: a line "0xADDRESS\ttext" for each
-  // instruction of these ranges, or a text without such a line that states the reason for the
-  // failure.
+  progress,
+  symbols,
+  preload,
+  preload_end,
+  load,
+  interrupt,
+  interrupt_end,
+  signals_restore,
+  set_breakpoint, // TALLY_REQUEST_BREAK
+  list_source,    // TALLY_REQUEST_LIST
+  region,
+  region_end,
   disassemble,
 };
 
@@ -175,31 +147,16 @@ public:
   std::string_view setting(std::string_view name) const; // empty for an unknown setting
   Result<void> set(std::string_view name, std::string_view value);
 
-  // These are used between RequestKind::interrupt and interrupt_end. A thread of the front end
-  // waits for tick_wait_ns(), calls tick_interrupt(), and repeats this; both may be called from any
-  // thread. For a process of this machine tick_interrupt() sends the signals itself. For a remote
-  // process it returns 1 if the front end must interrupt the process now, otherwise 0. It returns
-  // InterruptClock::given_up if the program handles the signal itself; then the program must get
-  // the signal again.
-  uint64_t tick_wait_ns();
-  size_t tick_interrupt();
-  // Classifies a stop by the signal, on the debugger's thread. `tid` is the thread that stopped, or
-  // InterruptClock::any_thread for a remote process. After Stop::ours the front end calls tick().
-  // It ignores Stop::stale, and Stop::theirs is the user's or the program's own.
-  InterruptClock::Stop tick_take(int32_t tid);
-  // Reports that the interrupt that tick_interrupt() requested was not possible.
+  // See tally_session_tick_wait_ns() in tally.h, and what follows it there.
+  // InterruptClock::given_up is SIZE_MAX, and InterruptClock::any_thread is the tid 0 of a remote
+  // process.
+  uint64_t tick_wait_ns();                     // any thread
+  size_t tick_interrupt();                     // any thread
+  InterruptClock::Stop tick_take(int32_t tid); // on the debugger's thread
   void tick_withdraw();
-  // Counts the stacks of the threads that are visible at this stop. After the reply the front end
-  // resumes the process.
   Result<Reply> tick(std::span<const ThreadStack> stacks);
 
-  // Reports a hit of the region, between RequestKind::region and region_end. The front end resumes
-  // the program afterwards. Returns an address at which the front end must from now on report
-  // `returned` for every thread, or 0 if there is none. After `returned`, 0 also means that the
-  // front end need not watch that address until it is returned again. `look` means that the session
-  // needs caller_sp: the front end reports the hit again with it. `nobody` means that no thread is
-  // inside the region, so that `caught` and `jumped` need not be reported until an address is
-  // returned again. A call takes microseconds.
+  // See tally_session_region_hit() in tally.h. `look` and `nobody` are its special results.
   static constexpr uint64_t look = UINT64_MAX, nobody = UINT64_MAX - 1;
   uint64_t region_hit(const RegionHit &hit);
 

@@ -1,0 +1,85 @@
+// Compares the constants and structures of tally.h with their counterparts in C++.
+#include <tally.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "session/session.h"
+
+namespace tally {
+
+// The constants must equal those of the library, because they are converted by casts. A test checks
+// that each enumerator of tally.h is listed here.
+static_assert(TALLY_ERROR_INVALID_ARGUMENT == int(ErrorCode::invalid_argument) &&
+              TALLY_ERROR_INVALID_INPUT == int(ErrorCode::invalid_input) &&
+              TALLY_ERROR_UNSUPPORTED == int(ErrorCode::unsupported) &&
+              TALLY_ERROR_NOT_FOUND == int(ErrorCode::not_found) &&
+              TALLY_ERROR_IO == int(ErrorCode::io) &&
+              TALLY_ERROR_PERMISSION == int(ErrorCode::permission) &&
+              TALLY_ERROR_LIMIT == int(ErrorCode::limit) &&
+              TALLY_ERROR_BAD_STATE == int(ErrorCode::bad_state) &&
+              TALLY_ERROR_NO_DATA == int(ErrorCode::no_data) &&
+              TALLY_ERROR_OVERFLOW == int(ErrorCode::overflow) &&
+              TALLY_ERROR_CANCELLED == int(ErrorCode::cancelled) &&
+              TALLY_ERROR_INTERNAL == int(ErrorCode::internal));
+static_assert(TALLY_TARGET_NONE == int(TargetKind::none) &&
+              TALLY_TARGET_NATIVE == int(TargetKind::native) &&
+              TALLY_TARGET_REMOTE == int(TargetKind::remote) &&
+              TALLY_TARGET_CORE == int(TargetKind::core));
+static_assert(TALLY_EVENT_TARGET == int(EventKind::target) &&
+              TALLY_EVENT_RESUMED == int(EventKind::resumed) &&
+              TALLY_EVENT_BREAKPOINT == int(EventKind::breakpoint) &&
+              TALLY_EVENT_WATCHPOINT == int(EventKind::watchpoint) &&
+              TALLY_EVENT_CATCHPOINT == int(EventKind::catchpoint) &&
+              TALLY_EVENT_SIGNAL == int(EventKind::signal) &&
+              TALLY_EVENT_STEP == int(EventKind::step) &&
+              TALLY_EVENT_OTHER == int(EventKind::other) &&
+              TALLY_EVENT_EXITED == int(EventKind::exited) &&
+              TALLY_EVENT_SIGNALLED == int(EventKind::signalled) &&
+              TALLY_EVENT_KILLED == int(EventKind::killed) &&
+              TALLY_EVENT_DETACHED == int(EventKind::detached));
+static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
+              TALLY_REQUEST_PROGRESS == int(RequestKind::progress) &&
+              TALLY_REQUEST_SYMBOLS == int(RequestKind::symbols) &&
+              TALLY_REQUEST_PRELOAD == int(RequestKind::preload) &&
+              TALLY_REQUEST_PRELOAD_END == int(RequestKind::preload_end) &&
+              TALLY_REQUEST_LOAD == int(RequestKind::load) &&
+              TALLY_REQUEST_INTERRUPT == int(RequestKind::interrupt) &&
+              TALLY_REQUEST_INTERRUPT_END == int(RequestKind::interrupt_end) &&
+              TALLY_REQUEST_SIGNALS_RESTORE == int(RequestKind::signals_restore) &&
+              TALLY_REQUEST_BREAK == int(RequestKind::set_breakpoint) &&
+              TALLY_REQUEST_LIST == int(RequestKind::list_source) &&
+              TALLY_REQUEST_REGION == int(RequestKind::region) &&
+              TALLY_REQUEST_REGION_END == int(RequestKind::region_end) &&
+              TALLY_REQUEST_DISASSEMBLE == int(RequestKind::disassemble));
+static_assert(TALLY_REGION_UNKNOWN == int(RegionRefusal::unknown) &&
+              TALLY_REGION_INLINED == int(RegionRefusal::inlined) &&
+              TALLY_REGION_WITHIN == int(RegionRefusal::within));
+static_assert(TALLY_HIT_FIRST == int(RegionHit::Kind::first) &&
+              TALLY_HIT_SECOND == int(RegionHit::Kind::second) &&
+              TALLY_HIT_RETURNED == int(RegionHit::Kind::returned) &&
+              TALLY_HIT_CAUGHT == int(RegionHit::Kind::caught) &&
+              TALLY_HIT_JUMPED == int(RegionHit::Kind::jumped));
+static_assert(TALLY_TICK_OURS == int(InterruptClock::Stop::ours) &&
+              TALLY_TICK_STALE == int(InterruptClock::Stop::stale) &&
+              TALLY_TICK_THEIRS == int(InterruptClock::Stop::theirs));
+
+// Special results, which tally.h describes in words.
+static_assert(Session::look == UINT64_MAX && Session::nobody == UINT64_MAX - 1);
+static_assert(InterruptClock::given_up == SIZE_MAX);
+
+// No structure ends with padding. Otherwise an appended field could lie in the padding of an older
+// caller, whose size would then cover bytes that the caller never set.
+template <class T, class Last> consteval bool ends_with(Last T::*, size_t offset) {
+  return offset + sizeof(Last) == sizeof(T);
+}
+static_assert(ends_with(&tally_event::at_ns, offsetof(tally_event, at_ns)));
+static_assert(ends_with(&tally_hit::reserved, offsetof(tally_hit, reserved)));
+static_assert(ends_with(&tally_location::address, offsetof(tally_location, address)));
+static_assert(ends_with(&tally_stack::name, offsetof(tally_stack, name)));
+static_assert(ends_with(&tally_read_options::max_unpacked_bytes,
+                        offsetof(tally_read_options, max_unpacked_bytes)));
+static_assert(ends_with(&tally_report_options::part, offsetof(tally_report_options, part)));
+static_assert(ends_with(&tally_write_options::time, offsetof(tally_write_options, time)));
+
+} // namespace tally

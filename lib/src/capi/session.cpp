@@ -1,0 +1,283 @@
+// The C interface of sessions.
+#include <cstddef>
+#include <map>
+
+#include "capi/handles.h"
+#include "session/session.h"
+#include "session/sigint_watch.h"
+
+using namespace tally;
+using namespace tally::capi;
+
+struct tally_reply {
+  Reply reply;
+};
+
+struct tally_session {
+  Session session;
+  std::map<std::string, std::string> settings; // own the strings that were returned to callers
+  std::string symbol;                          // owns the newest string that was returned
+};
+
+namespace {
+
+// The sizes of structures in the first release. They never change: an older caller passes these.
+constexpr size_t first_event = offsetof(tally_event, at_ns);
+constexpr size_t first_hit = offsetof(tally_hit, reserved);
+constexpr size_t first_location = offsetof(tally_location, address) + sizeof(uint64_t);
+constexpr size_t first_stack = offsetof(tally_stack, name) + sizeof(const char *);
+
+auto into(tally_reply **out) {
+  return [out](Reply reply) { *out = new tally_reply{std::move(reply)}; };
+}
+
+} // namespace
+
+extern "C" {
+
+tally_error *tally_session_new(tally_session **session) {
+  return guarded(
+      []() -> Result<std::unique_ptr<tally_session>> { return std::make_unique<tally_session>(); },
+      [session](std::unique_ptr<tally_session> made) { *session = made.release(); });
+}
+
+void tally_session_free(tally_session *session) { delete session; }
+
+tally_error *tally_session_command(tally_session *session, const char *line, tally_reply **reply) {
+  return guarded([&] { return session->session.command(text_of(line)); }, into(reply));
+}
+
+tally_error *tally_session_event(tally_session *session, const tally_event *event,
+                                 tally_reply **reply) {
+  return guarded(
+      [&]() -> Result<Reply> {
+        const auto told = received_by_size(event, first_event);
+        if (!told || told->kind < TALLY_EVENT_TARGET || told->kind > TALLY_EVENT_DETACHED ||
+            told->target < TALLY_TARGET_NONE || told->target > TALLY_TARGET_CORE)
+          return fail(ErrorCode::invalid_argument, "not an event of this interface");
+        return session->session.event(
+            {static_cast<EventKind>(told->kind), static_cast<TargetKind>(told->target), told->pid,
+             told->number, text_of(told->text), text_of(told->file), told->line,
+             text_of(told->command), text_of(told->program), told->at_ns});
+      },
+      into(reply));
+}
+
+tally_error *tally_session_answer(tally_session *session, const char *const *answers, size_t count,
+                                  tally_reply **reply) {
+  return guarded(
+      [&] {
+        std::vector<std::string> texts;
+        for (size_t i = 0; i < count; ++i)
+          texts.push_back(text_of(answers[i]));
+        return session->session.answer(texts);
+      },
+      into(reply));
+}
+
+tally_error *tally_session_cancel(tally_session *session) {
+  return guarded([&] { return session->session.cancel(); }, [](const Reply &) {});
+}
+
+uint64_t tally_session_tick_wait_ns(tally_session *session) {
+  return session->session.tick_wait_ns();
+}
+
+size_t tally_session_tick_interrupt(tally_session *session) {
+  return session->session.tick_interrupt();
+}
+
+int tally_session_tick_take(tally_session *session, int32_t tid) {
+  return static_cast<int>(session->session.tick_take(tid));
+}
+
+void tally_session_tick_withdraw(tally_session *session) { session->session.tick_withdraw(); }
+
+tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks, size_t count,
+                                size_t stack_size, tally_reply **reply) {
+  return guarded(
+      [&]() -> Result<Reply> {
+        TALLY_TRY(all, received_array<tally_stack>(stacks, count, stack_size, first_stack));
+        std::vector<ThreadStack> seen;
+        for (const tally_stack &stack : all)
+          seen.push_back({stack.tid, stack.name ? stack.name : "", {stack.pcs, stack.count}});
+        return session->session.tick(seen);
+      },
+      into(reply));
+}
+
+const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
+                               const void *before, size_t size) {
+  // The result is a string literal, and so ends with a null character.
+  return why_call_is_unsafe(text_of(module), text_of(function), innermost != 0,
+                            {static_cast<const std::byte *>(before), before ? size : 0})
+      .data();
+}
+
+void tally_sigint_watch(int on) { watch_sigint(on != 0); }
+int tally_sigint_seen(void) { return take_sigint() ? 1 : 0; }
+
+int32_t tally_session_sampled_pid(const tally_session *session) {
+  return session->session.sampled_pid();
+}
+
+int tally_session_is_armed(const tally_session *session) {
+  return session->session.is_armed() ? 1 : 0;
+}
+
+uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) {
+  try {
+    const auto told = received_by_size(hit, first_hit);
+    if (!told || told->kind < TALLY_HIT_FIRST || told->kind > TALLY_HIT_JUMPED)
+      return 0;
+    return session->session.region_hit({static_cast<RegionHit::Kind>(told->kind), told->tid,
+                                        told->at_entry != 0, told->caller_sp, told->return_address,
+                                        told->jump_buffer, told->holds_all != 0});
+  } catch (...) {
+    return 0;
+  }
+}
+
+tally_error *tally_session_set_passed_stops(tally_session *session, const tally_location *places,
+                                            size_t count, size_t place_size, int steps_by_copy) {
+  return guarded(
+      [&]() -> Result<bool> {
+        std::vector<BreakpointLocation> out;
+        TALLY_TRY(all, received_array<tally_location>(places, count, place_size, first_location));
+        for (const tally_location &place : all)
+          out.push_back({std::string(text_of(place.file)), place.address});
+        session->session.set_passed_stops(out, steps_by_copy != 0);
+        return true;
+      },
+      [](bool) {});
+}
+
+tally_error *tally_session_complete(tally_session *session, const char *line, tally_table **table) {
+  return guarded(
+      [&]() -> TableResult {
+        auto out = std::make_unique<tally_table>();
+        out->add("word", session->session.complete(text_of(line)));
+        return out;
+      },
+      into(table));
+}
+
+const char *tally_session_symbol_to_complete(tally_session *session, const char *line) {
+  try {
+    session->symbol = session->session.symbol_to_complete(text_of(line));
+    return session->symbol.c_str();
+  } catch (...) {
+    return "";
+  }
+}
+
+tally_error *tally_session_complete_symbol(tally_session *session, const char *line,
+                                           const char *const *functions, size_t function_count,
+                                           const char *const *files, size_t file_count,
+                                           tally_table **table) {
+  return guarded(
+      [&]() -> TableResult {
+        const auto texts = [](const char *const *names, size_t count) {
+          std::vector<std::string> out;
+          for (size_t i = 0; i < count; ++i)
+            out.emplace_back(text_of(names[i]));
+          return out;
+        };
+        auto out = std::make_unique<tally_table>();
+        out->add("word", session->session.complete(text_of(line), texts(functions, function_count),
+                                                   texts(files, file_count)));
+        return out;
+      },
+      into(table));
+}
+
+tally_error *tally_session_set(tally_session *session, const char *name, const char *value) {
+  return guarded(
+      [&]() -> Result<bool> {
+        TALLY_CHECK(session->session.set(text_of(name), text_of(value)));
+        return true;
+      },
+      [](bool) {});
+}
+
+const char *tally_session_setting(tally_session *session, const char *name) {
+  try {
+    const std::string_view value = session->session.setting(text_of(name));
+    if (value.empty())
+      return "";
+    std::string &kept = session->settings[name];
+    if (kept != value)
+      kept = value;
+    return kept.c_str();
+  } catch (...) {
+    return "";
+  }
+}
+
+void tally_session_set_disassembly_flavor(tally_session *session, const char *flavor) {
+  session->session.set_disassembly_flavor(flavor ? std::string_view(flavor) : std::string_view());
+}
+
+void tally_session_set_width(tally_session *session, uint32_t columns) {
+  session->session.set_width(columns);
+}
+
+tally_error *tally_session_set_style(tally_session *session, const char *role, const char *sgr) {
+  return guarded(
+      [&]() -> Result<bool> {
+        TALLY_CHECK(session->session.set_style(text_of(role), text_of(sgr)));
+        return true;
+      },
+      [](bool) {});
+}
+
+tally_error *tally_session_status(tally_session *session, tally_table **table) {
+  return guarded(
+      [&]() -> TableResult {
+        std::vector<std::string> names, values;
+        for (auto &[name, value] : session->session.status()) {
+          names.push_back(std::move(name));
+          values.push_back(std::move(value));
+        }
+        auto out = std::make_unique<tally_table>();
+        out->add("name", std::move(names));
+        out->add("value", std::move(values));
+        return out;
+      },
+      into(table));
+}
+
+tally_error *tally_session_report(tally_session *session, const char *by, const char *sort,
+                                  tally_table **table) {
+  return guarded(
+      [&]() -> TableResult {
+        TALLY_TRY(key, by_of(text_of(by)));
+        TALLY_TRY(order, sort_by_of(text_of(sort)));
+        TALLY_TRY(flat, session->session.table(key, order));
+        return table_of(flat);
+      },
+      into(table));
+}
+
+void tally_reply_free(tally_reply *reply) { delete reply; }
+const char *tally_reply_text(const tally_reply *reply) { return reply->reply.text.c_str(); }
+int tally_reply_request(const tally_reply *reply) {
+  return static_cast<int>(reply->reply.request.kind);
+}
+const char *tally_reply_progress(const tally_reply *reply) {
+  return reply->reply.request.text.c_str();
+}
+const uint64_t *tally_reply_addresses(const tally_reply *reply, size_t *count) {
+  *count = reply->reply.request.addresses.size();
+  return reply->reply.request.addresses.data();
+}
+const char *tally_reply_word(const tally_reply *reply, size_t index) {
+  const auto &words = reply->reply.request.words;
+  return index < words.size() ? words[index].c_str() : "";
+}
+const int32_t *tally_reply_signals(const tally_reply *reply, size_t *count) {
+  *count = reply->reply.request.signals.size();
+  return reply->reply.request.signals.data();
+}
+
+} // extern "C"

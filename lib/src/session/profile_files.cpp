@@ -1,0 +1,136 @@
+#include "session/profile_files.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "support/path.h"
+
+namespace tally {
+
+Result<ProgramNames> names_of_program(const std::string &program, Diagnostics &diagnostics) {
+  if (program.empty())
+    return ProgramNames();
+  std::error_code fault;
+  const std::string path = std::filesystem::canonical(program, fault).string();
+  if (fault || ::access(path.c_str(), R_OK) != 0)
+    return fail_errno(fault ? fault.value() : errno, "cannot read", program);
+  return ProgramNames(path, diagnostics);
+}
+
+Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,
+                                        const std::string &program, std::string_view remedy,
+                                        Diagnostics &diagnostics) {
+  if (!std::holds_alternative<PcProfile>(file.content))
+    return named_profile_of(path, std::move(file), {});
+  TALLY_TRY(names, names_of_program(program, diagnostics));
+  if (!names.get())
+    warn_of_no_names(path, remedy, diagnostics);
+  return named_profile_of(path, std::move(file), std::move(names));
+}
+
+Result<void> check_costs(const Profile &profile, const std::string &path) {
+  const auto *costs = std::get_if<CostProfile>(&profile);
+  if (costs && costs->cost_count() == 0 && costs->call_count() == 0)
+    return fail(ErrorCode::no_data, "holds no costs", path);
+  return {};
+}
+
+namespace {
+
+// Calls `change` with the profile of either kind.
+template <class Change> Result<Profile> changed(Profile &profile, const Change &change) {
+  return std::visit(
+      [&](auto &each) -> Result<Profile> {
+        TALLY_TRY(made, change(each));
+        return Profile(std::move(made));
+      },
+      profile);
+}
+
+} // namespace
+
+Result<Profile> select_from(Profile profile, const Selection &wanted, const std::string &path) {
+  if (!wanted.samples.takes_all()) {
+    const auto filter = [&](const auto &each) { return filter_samples(each, wanted.samples); };
+    TALLY_TRY(filtered, about(path, changed(profile, filter)));
+    profile = std::move(filtered);
+  }
+  if (wanted.unfolds_kernel) {
+    TALLY_TRY(unfolded,
+              changed(profile, [](auto &each) { return unfold_kernel(std::move(each)); }));
+    profile = std::move(unfolded);
+  }
+  if (wanted.event.empty())
+    return profile;
+  return about(
+      path, changed(profile, [&](auto &each) { return one_event(std::move(each), wanted.event); }));
+}
+
+bool is_empty_beside_threads(const std::string &path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 &&
+         ::access((path + "-01").c_str(), R_OK) == 0;
+}
+
+Result<ReadFiles> read_files(std::span<const std::string> paths, bool one_format,
+                             const FileReader &read,
+                             const std::function<void(const Error &)> &skipped) {
+  ReadFiles all;
+  for (const std::string &path : paths) {
+    auto file = read(path);
+    if (!file && paths.size() > 1 && is_empty_beside_threads(path)) {
+      skipped(file.error());
+      continue;
+    }
+    if (!file)
+      return fail(file.error());
+    if (!all.format)
+      all.format = file->format;
+    if (one_format && file->format != all.format)
+      return fail(ErrorCode::invalid_input,
+                  fmt::format("is {}, but {} is {}: only files of one format are merged",
+                              file->format->name, paths[0], all.format->name),
+                  path);
+    all.files.push_back(std::move(*file));
+    all.paths.push_back(path);
+  }
+  if (all.files.empty())
+    return fail(ErrorCode::no_data, "all files are empty");
+  return all;
+}
+
+Result<Content> sum_of(ReadFiles all, const std::string &program, Diagnostics &diagnostics) {
+  TALLY_TRY(names, names_of_program(program, diagnostics));
+  return merge_files(std::move(all.files), all.paths, diagnostics, names.get());
+}
+
+Result<Content> content_to_convert(ReadFiles all, const Format &to, const std::string &program,
+                                   Diagnostics &diagnostics) {
+  for (size_t i = 0; i < all.files.size(); ++i)
+    if (std::holds_alternative<std::unique_ptr<CounterFile>>(all.files[i].content) &&
+        all.files[i].format != &to)
+      return fail(profile_of(all.paths[i], std::move(all.files[i])).error());
+  if (all.files.size() == 1)
+    return std::move(all.files[0].content);
+  return sum_of(std::move(all), program, diagnostics);
+}
+
+Result<void> check_output_name(const std::string &path, const Format &format) {
+  const size_t size = unpacked_name(path).size();
+  if (size < path.size() && !(format.is_gzip && path.ends_with(".gz")))
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("output is not compressed: remove {} from the name, or write to - and "
+                            "compress that",
+                            path.substr(size)),
+                path);
+  return {};
+}
+
+} // namespace tally

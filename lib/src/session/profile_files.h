@@ -1,0 +1,73 @@
+// Reads, selects from, adds up and writes whole files: the work of `tally report`, `tally convert`
+// and `tally merge`, which the C interface offers, too. Callers show progress and diagnostics.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tally/formats.h>
+#include <tally/sample_filter.h>
+
+#include "session/named_profile.h"
+
+namespace tally {
+
+// Sets the source of an error that has none to `file`.
+template <class T> Result<T> about(const std::string &file, Result<T> result) {
+  if (!result && result.error().source.empty())
+    result.error().source = file;
+  return result;
+}
+
+// Returns the names of a program's functions; none if `program` is empty. Fails if the program
+// cannot be read.
+Result<ProgramNames> names_of_program(const std::string &program, Diagnostics &diagnostics);
+// Does the same as named_profile_of(), with the names of `program` for counts of addresses. If it
+// is empty, a diagnostic says that these have no names; `remedy` says what to do.
+Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,
+                                        const std::string &program, std::string_view remedy,
+                                        Diagnostics &diagnostics);
+
+// What a table shows of a profile.
+struct Selection {
+  std::string event{}; // its name; it may be a derived one; empty for all
+  SampleFilter samples{};
+  bool unfolds_kernel = false; // see unfold_kernel()
+  bool takes_all() const { return event.empty() && samples.takes_all() && !unfolds_kernel; }
+};
+// Fails with no_data if the profile holds no costs. `path` is for errors.
+Result<void> check_costs(const Profile &profile, const std::string &path);
+Result<Profile> select_from(Profile profile, const Selection &wanted, const std::string &path);
+
+// Reports whether FILE is empty and FILE-01 exists, as Valgrind's --separate-threads=yes leaves it.
+bool is_empty_beside_threads(const std::string &path);
+
+struct ReadFiles {
+  std::vector<ReadFile> files;
+  std::vector<std::string> paths;
+  const Format *format = nullptr; // of the first file
+};
+using FileReader = std::function<Result<ReadFile>(const std::string &path)>;
+// Reads all files by `read`. Among several, a file that is_empty_beside_threads() is left out, and
+// `skipped` receives the error. With `one_format`, fails at the first file whose format differs
+// from that of the first.
+Result<ReadFiles> read_files(std::span<const std::string> paths, bool one_format,
+                             const FileReader &read,
+                             const std::function<void(const Error &)> &skipped);
+// Returns the sum of the files, see merge_files(). `program` is the path of the program that counts
+// of addresses belong to, or empty.
+Result<Content> sum_of(ReadFiles all, const std::string &program, Diagnostics &diagnostics);
+// Returns the content to write in the format `to`: of one file as it is, because adding it up would
+// lose its parts, and otherwise the sum. Fails with invalid_input for notes and counters of another
+// format.
+Result<Content> content_to_convert(ReadFiles all, const Format &to, const std::string &program,
+                                   Diagnostics &diagnostics);
+
+// Fails with invalid_argument if the name says that the file is compressed, but the format is not:
+// writers do not compress.
+Result<void> check_output_name(const std::string &path, const Format &format);
+
+} // namespace tally

@@ -1,0 +1,495 @@
+/* Tally's C interface, for debugger front ends, scripts and C programs.
+ *
+ * Rules: every function that can fail returns a tally_error*, which is NULL on success. Output
+ * parameters come last and are not written on failure. A returned string is never NULL; it is
+ * UTF-8, or the bytes that a file or process contained. Unless noted otherwise it lives as long as
+ * the handle that it was obtained from. Each handle has its own _free function, which accepts NULL;
+ * all other functions require a valid handle. Only one thread at a time may use a handle, except
+ * where a function is declared usable by any thread. No function prints, exits or throws.
+ *
+ * The interface only grows, until TALLY_ABI increases. New functions and enumerators may appear,
+ * and tables may get new columns, always after the existing ones. Structures get new fields at
+ * their end. Therefore the caller passes the size of each structure: a structure begins with
+ * `size`, and a function that takes an array of structures takes the size of one element. The
+ * library takes the fields that an older caller does not have as 0, and ignores those of a newer
+ * caller that it does not know. In options, it refuses unknown fields and flags that are not 0. Set
+ * a structure to 0 before its fields are set. */
+#ifndef TALLY_H
+#define TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tally/export.h>
+#include <tally/version.h>
+
+/* Increases when a function of this header changes its meaning or its parameters. */
+#define TALLY_ABI 2
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Return the version ("0.1.0") and the TALLY_ABI that the loaded library was built with. */
+TALLY_API const char *tally_version(void);
+TALLY_API uint32_t tally_abi(void);
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+typedef struct tally_error tally_error;
+
+enum tally_error_code {
+  TALLY_ERROR_INVALID_ARGUMENT = 1, /* the caller passed an unknown option or a bad value */
+  TALLY_ERROR_INVALID_INPUT = 2,    /* a file is damaged or not of the format that it claims */
+  TALLY_ERROR_UNSUPPORTED = 3,      /* the request is valid, but not possible here */
+  TALLY_ERROR_NOT_FOUND = 4,        /* there is no such file, function or process */
+  TALLY_ERROR_IO = 5,               /* the operating system failed to read or write */
+  TALLY_ERROR_PERMISSION = 6,       /* the operating system denied access */
+  TALLY_ERROR_LIMIT = 7,            /* out of descriptors or memory, or beyond a limit of Tally */
+  TALLY_ERROR_BAD_STATE = 8,        /* not possible now: already started, nothing to stop */
+  TALLY_ERROR_NO_DATA = 9,          /* nothing was collected */
+  TALLY_ERROR_OVERFLOW = 10,        /* a sum exceeds the range of its type */
+  TALLY_ERROR_CANCELLED = 11,       /* the user interrupted the command */
+  TALLY_ERROR_INTERNAL = 12         /* a bug in Tally */
+};
+
+TALLY_API void tally_error_free(tally_error *error);
+/* Returns a tally_error_code. */
+TALLY_API int tally_error_get_code(const tally_error *error);
+/* Returns the error as one line for the user: "source:line:column: message (while …)". Parts that
+ * are unknown are left out. */
+TALLY_API const char *tally_error_text(const tally_error *error);
+/* Returns the message alone, without source, position or context. */
+TALLY_API const char *tally_error_message(const tally_error *error);
+/* Returns the file, option or command at fault; "" if there is none. */
+TALLY_API const char *tally_error_source(const tally_error *error);
+/* Return the 1-based line, and the 1-based column in bytes; 0 if the error has no line. */
+TALLY_API uint64_t tally_error_line(const tally_error *error);
+TALLY_API uint64_t tally_error_column(const tally_error *error);
+/* Returns the offset in a binary file, in bytes; UINT64_MAX if the error has no offset. */
+TALLY_API uint64_t tally_error_offset(const tally_error *error);
+
+/* --- tables: named columns of texts or of counts ------------------------------------------------
+ */
+
+typedef struct tally_table tally_table;
+
+enum tally_column_kind { TALLY_COLUMN_TEXT = 0, TALLY_COLUMN_COUNT = 1 };
+
+TALLY_API void tally_table_free(tally_table *table);
+TALLY_API size_t tally_table_rows(const tally_table *table);
+TALLY_API size_t tally_table_columns(const tally_table *table);
+/* Returns the name of a column; "" if `column` is out of range. */
+TALLY_API const char *tally_table_column_name(const tally_table *table, size_t column);
+/* Returns a tally_column_kind; TALLY_COLUMN_TEXT if `column` is out of range. */
+TALLY_API int tally_table_column_kind(const tally_table *table, size_t column);
+/* Returns an array of tally_table_rows() texts; NULL if `column` does not hold texts, or is out of
+ * range. */
+TALLY_API const char *const *tally_table_texts(const tally_table *table, size_t column);
+/* Returns an array of tally_table_rows() counts; NULL if `column` does not hold counts, or is out
+ * of range. */
+TALLY_API const uint64_t *tally_table_counts(const tally_table *table, size_t column);
+
+/* Lists the subcommands of `profile`. Columns: name, summary, usage, help. */
+TALLY_API tally_error *tally_commands(tally_table **table);
+/* Lists the settings of `profile config`. Columns: name, values ("a|b" for a choice, "HZ" for a
+ * frequency), fallback (the default value), summary. */
+TALLY_API tally_error *tally_settings(tally_table **table);
+/* Returns the help text of `profile` itself. It stays valid until the process exits. */
+TALLY_API const char *tally_profile_help(void);
+
+/* --- profiles: files that are read, reported and converted --------------------------------------
+ *
+ * A path is that of a file; "-" is refused, because standard input and output belong to the
+ * program. A call returns when its work is done, which takes seconds for a file of hundreds of
+ * megabytes. */
+
+typedef struct tally_profile tally_profile;
+
+/* How files are read. Set size to sizeof(tally_read_options), and all else to 0 for the defaults.
+ * NULL in place of the options means the defaults, too. The same is true of the other options. */
+typedef struct tally_read_options {
+  uint32_t size;
+  uint32_t flags;      /* 0: there are none yet */
+  const char *from;    /* the name of the files' format. By default the content determines it,
+                          and the file's name if several formats match */
+  const char *program; /* the path of the program that the addresses of a gmon.out belong to.
+                          By default its functions are named by address */
+  uint64_t max_unpacked_bytes; /* the most that a compressed file may expand to; default 8 GiB */
+} tally_read_options;
+
+/* Flags of tally_report_options. */
+enum tally_report_flag {
+  TALLY_REPORT_KERNEL = 1 /* name the kernel's own functions, if the running kernel shows them */
+};
+
+/* What is reported. */
+typedef struct tally_report_options {
+  uint32_t size;
+  uint32_t flags;     /* tally_report_flag */
+  const char *by;     /* function (the default), line, object, thread or part: what makes a row */
+  const char *sort;   /* self (the default) or inclusive: the cost to sort by, highest first */
+  const char *event;  /* the event, which may be a derived one; by default the first */
+  const char *thread; /* only the samples of this thread: its name or its thread ID */
+  const char *part;   /* only the samples of the part with this number */
+} tally_report_options;
+
+/* Flags of tally_write_options. Both concern Callgrind's format. */
+enum tally_write_flag {
+  TALLY_WRITE_FULL_NAMES = 1,    /* write names in full, not as "(id)" */
+  TALLY_WRITE_FULL_POSITIONS = 2 /* write absolute positions, not relative ones */
+};
+
+/* How a file is written. */
+typedef struct tally_write_options {
+  uint32_t size;
+  uint32_t flags;     /* tally_write_flag */
+  const char *format; /* the name of the format. By default the name of the file determines it */
+  const char *gcovr_version; /* gcovr: the version of the JSON's layout; by default the newest */
+  int64_t time; /* the time to store in formats of coverage, in seconds since 1970; 0 if
+                   unknown */
+} tally_write_options;
+
+/* Lists the file formats. Columns: name, summary, reads and writes (1 or 0), holds ("stacks",
+ * "costs", "coverage", "counters" or "addresses"), file_names (patterns of shells, separated by
+ * blanks; "" if no name identifies the format). A profile can be written in a format of stacks,
+ * costs or addresses. */
+TALLY_API tally_error *tally_formats(tally_table **table);
+
+/* Reads a file that may be compressed with gzip or zstd. Coverage of sources (lcov, gcovr) becomes
+ * a profile of executions. Fails with TALLY_ERROR_INVALID_INPUT for the compilers' counters and
+ * notes, which hold no profile; see tally_convert(). */
+TALLY_API tally_error *tally_profile_read(const char *path, const tally_read_options *options,
+                                          tally_profile **profile);
+TALLY_API void tally_profile_free(tally_profile *profile);
+/* Returns the name of the format that was read. */
+TALLY_API const char *tally_profile_format(const tally_profile *profile);
+/* Lists what is irregular in the file, but did not prevent reading. Columns: severity ("note",
+ * "warning" or "error": the file is wrong there), message, source (the file; may be ""), line and
+ * column (from 1, 0 if unknown), offset (in bytes; UINT64_MAX if unknown), count (of occurrences;
+ * the position is that of the first), text (all of this in one line). */
+TALLY_API tally_error *tally_profile_diagnostics(const tally_profile *profile, tally_table **table);
+/* Lists the events that were counted, and those that a formula derives from them. Columns: name,
+ * unit
+ * ("" if unknown), formula ("" for a counted event), total. */
+TALLY_API tally_error *tally_profile_events(const tally_profile *profile, tally_table **table);
+/* Returns the rows of the flat table. Columns: name, file, object (texts; "" if unknown), line (0
+ * if unknown), id (a thread ID, or the number of a part), self, inclusive. */
+TALLY_API tally_error *tally_profile_report(const tally_profile *profile,
+                                            const tally_report_options *options,
+                                            tally_table **table);
+/* Writes the profile. An existing file is replaced, and stays as it is on failure. What was read is
+ * written: coverage in a format of coverage, addresses in a format of addresses. `lost` may be
+ * NULL. It receives a table with the column what: a phrase for each kind of information that the
+ * format cannot hold. */
+TALLY_API tally_error *tally_profile_write(const tally_profile *profile, const char *path,
+                                           const tally_write_options *options, tally_table **lost);
+/* Writes the sum of files of any format that is read, or one file in another format. Counters are
+ * added up in their own format. `diagnostics` and `lost` may be NULL; they receive the tables of
+ * tally_profile_diagnostics() and tally_profile_write(). */
+TALLY_API tally_error *tally_convert(const char *const *paths, size_t count,
+                                     const tally_read_options *reading, const char *output,
+                                     const tally_write_options *writing, tally_table **diagnostics,
+                                     tally_table **lost);
+
+/* --- sessions: the command `profile` in a debugger ----------------------------------------------
+ *
+ * A session never calls the debugger. The front end reports events (the process runs, stops, ends)
+ * and passes on what the user types. Each of these calls returns a reply: a text to print, and
+ * possibly a request, which the front end performs and answers before it does anything else. */
+
+typedef struct tally_session tally_session;
+typedef struct tally_reply tally_reply;
+
+enum tally_target_kind {
+  TALLY_TARGET_NONE = 0,   /* there is no process */
+  TALLY_TARGET_NATIVE = 1, /* a process of this machine */
+  TALLY_TARGET_REMOTE = 2, /* a process behind a debugging stub, wherever it runs */
+  TALLY_TARGET_CORE = 3    /* a core file */
+};
+
+enum tally_event_kind {
+  TALLY_EVENT_TARGET = 0,     /* reports the current target; push it before each command */
+  TALLY_EVENT_RESUMED = 1,    /* the process is about to run, or has begun to (see at_ns) */
+  TALLY_EVENT_BREAKPOINT = 2, /* stopped; number: the breakpoint's */
+  TALLY_EVENT_WATCHPOINT = 3, /* stopped; number: the watchpoint's */
+  TALLY_EVENT_CATCHPOINT = 4, /* stopped; number: the catchpoint's; text: what was caught */
+  TALLY_EVENT_SIGNAL = 5,     /* stopped by a signal; text: its name */
+  TALLY_EVENT_STEP = 6,       /* stopped after a step; text: the command ("next", "finish") or "" */
+  TALLY_EVENT_OTHER = 7,      /* stopped for another reason; text: the reason */
+  TALLY_EVENT_EXITED = 8,     /* the process exited; number: its exit status */
+  TALLY_EVENT_SIGNALLED = 9,  /* a signal ended the process; text: its name */
+  TALLY_EVENT_KILLED = 10,    /* the debugger killed the process */
+  TALLY_EVENT_DETACHED = 11   /* the debugger detached from the process */
+};
+
+/* Texts may be NULL, which means "". Set size to sizeof(tally_event). */
+typedef struct tally_event {
+  uint32_t size;
+  int32_t kind;        /* tally_event_kind */
+  int32_t target;      /* tally_target_kind */
+  int32_t pid;         /* process ID of the inferior; 0 if there is no process */
+  int32_t number;      /* see tally_event_kind */
+  uint32_t line;       /* source line of the stop; 0 if unknown */
+  const char *text;    /* see tally_event_kind */
+  const char *file;    /* source file of the stop; "" if unknown */
+  const char *command; /* the program and its arguments; "" if unknown */
+  const char *program; /* path of the program; "" if unknown */
+  uint64_t at_ns;      /* time of the event by CLOCK_MONOTONIC, in ns; 0 means now. For a front end
+                          that learns of an event late */
+} tally_event;
+
+/* Requests of a reply, with their operands: words (tally_reply_word()), signals
+ * (tally_reply_signals()) and addresses (tally_reply_addresses()). */
+enum tally_request_kind {
+  TALLY_REQUEST_NONE = 0,
+  /* Show tally_reply_progress() and check for Ctrl-C. Answer with count 0, or call
+     tally_session_cancel(). */
+  TALLY_REQUEST_PROGRESS = 1,
+  /* Look up symbols. Answer with one text for each address: "function\tfile\tline", or "" if
+     unknown. If code is inlined at the address, the text has one such line for each function,
+     innermost first. */
+  TALLY_REQUEST_SYMBOLS = 2,
+
+  /* Answer each of the following requests with one text: "" if it was performed, otherwise the
+     reason why it was not. */
+
+  /* For the next run, load library words[0] before all others, and add words[1] ("NAME=VALUE") to
+     the environment. Deliver the signals to the program without stopping and without printing. */
+  TALLY_REQUEST_PRELOAD = 3,
+  /* Undo TALLY_REQUEST_PRELOAD for the next run. The handling of the signals stays changed. */
+  TALLY_REQUEST_PRELOAD_END = 4,
+  /* Make the stopped process load library words[0] and call that library's function
+     int tally_agent_start(const char *) with words[1], if it is stopped where this is safe (see
+     tally_unsafe_frame()). Handle the signals as for TALLY_REQUEST_PRELOAD. */
+  TALLY_REQUEST_LOAD = 5,
+  /* Begin to interrupt the process, see tally_session_tick(): by signals[0] or, if there is no
+     signal, in the way that Ctrl-C does. words[0] is "stacks", or "pcs" if callers are not
+     needed. */
+  TALLY_REQUEST_INTERRUPT = 6,
+  /* End interrupting the process. The handling of the signals stays changed. */
+  TALLY_REQUEST_INTERRUPT_END = 7,
+  /* Restore the original handling of all signals that earlier requests changed. */
+  TALLY_REQUEST_SIGNALS_RESTORE = 8,
+  /* The next two concern a source location: words[0] is a file and words[1] a line. If words[0] is
+     "", words[1] is a run-time address, "0x…". The user sees the debugger's own output. */
+
+  /* Set a breakpoint of the user's there. */
+  TALLY_REQUEST_BREAK = 9,
+  /* Show the source around the location, which is always a line. */
+  TALLY_REQUEST_LIST = 10,
+  /* Watch a region, and call tally_session_region_hit() at each hit. If words[1] is not "", the
+     region lies between two locations, words[0] and words[1], and reaching one of them is a hit. If
+     words[1] is "", the region is a function, words[0]; entering it is a hit, and so is everything
+     by which a call may end: a return, a caught exception, longjmp(). The region replaces the
+     previous one, which stays in place if the new one cannot be watched. In that case answer with a
+     tally_region_refusal, or with a text of your own. */
+  TALLY_REQUEST_REGION = 11,
+  /* Stop watching the region. */
+  TALLY_REQUEST_REGION_END = 12,
+  /* Disassemble code. The addresses are pairs, each of which is a range [low, high). Answer with
+     one text: a line "0xADDRESS\tinstruction" for each instruction or, if there is none, the
+     reason. */
+  TALLY_REQUEST_DISASSEMBLE = 13
+};
+
+/* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is its digit, a
+ * blank, and the word that it concerns: "1 parse". The library turns it into a message. */
+enum tally_region_refusal {
+  TALLY_REGION_UNKNOWN = 1, /* there is no such function or location */
+  TALLY_REGION_INLINED = 2, /* all copies of the function are inlined */
+  TALLY_REGION_WITHIN = 3   /* words[0] alone was given, and is an address inside a function, at
+                               which no call begins */
+};
+
+enum tally_hit_kind {
+  TALLY_HIT_FIRST = 0,    /* at the first location, or in a call of the function */
+  TALLY_HIT_SECOND = 1,   /* at the second location */
+  TALLY_HIT_RETURNED = 2, /* at an address that tally_session_region_hit() has returned */
+  TALLY_HIT_CAUGHT = 3,   /* in __cxa_begin_catch(), which an exception handler calls */
+  TALLY_HIT_JUMPED = 4    /* in longjmp() */
+};
+
+/* A thread is stopped at a point where a region begins or may end. Set size to
+ * sizeof(tally_hit). */
+typedef struct tally_hit {
+  uint32_t size;
+  int32_t kind;            /* tally_hit_kind */
+  int32_t tid;             /* the thread */
+  int32_t at_entry;        /* 1 for FIRST or CAUGHT at the first instruction of the function */
+  uint64_t caller_sp;      /* the caller's stack pointer before the call; for RETURNED, the current
+                              stack pointer. May be 0 for RETURNED, for CAUGHT and if at_entry is 1,
+                              because it is slow to obtain; return_address may then be 0, too */
+  uint64_t return_address; /* for FIRST, the return address of the call, 0 in an inlined copy; for
+                              RETURNED, the pc, which is always needed */
+  uint64_t jump_buffer;    /* for JUMPED, the first argument of longjmp() */
+  int32_t holds_all;       /* 1 if every thread is stopped, 0 if only this one is */
+  int32_t reserved;        /* 0 */
+} tally_hit;
+
+/* An address of the program. */
+typedef struct tally_location {
+  const char *file; /* "" or NULL: `address` is a run-time address. Otherwise `address` is an offset
+                       in this file, whose path is absolute and has no symbolic links */
+  uint64_t address;
+} tally_location;
+
+enum tally_tick_kind {
+  TALLY_TICK_OURS = 0,  /* a stop that the session requested: report the stacks */
+  TALLY_TICK_STALE = 1, /* requested before the process last stopped for the user, or given up as
+                           late: resume without reporting it */
+  TALLY_TICK_THEIRS = 2 /* a stop by the user or by the program itself */
+};
+
+/* The stack of one thread at one stop. */
+typedef struct tally_stack {
+  int32_t tid;
+  uint32_t count;      /* number of pcs */
+  const uint64_t *pcs; /* run-time addresses, leaf first; a caller's is its return address - 1 */
+  const char *name;    /* name of the thread; may be NULL */
+} tally_stack;
+
+/* Creates a session, with every setting at its default. */
+TALLY_API tally_error *tally_session_new(tally_session **session);
+/* Ends sampling and frees the session. */
+TALLY_API void tally_session_free(tally_session *session);
+/* Executes a command; `line` is the text after the word `profile`. An error means that the command
+ * failed. A request that is still unanswered is abandoned. */
+TALLY_API tally_error *tally_session_command(tally_session *session, const char *line,
+                                             tally_reply **reply);
+/* Reports an event. Show an error to the user (for example, that sampling cannot begin) and let the
+ * debugger continue. */
+TALLY_API tally_error *tally_session_event(tally_session *session, const tally_event *event,
+                                           tally_reply **reply);
+/* Answers the request of the previous reply with `count` texts; a NULL text means "". The new reply
+ * may hold another request, so call this until it holds none. If a request that expects one text
+ * gets none, it counts as not supported by the debugger. Fails with TALLY_ERROR_BAD_STATE if
+ * nothing was requested. */
+TALLY_API tally_error *tally_session_answer(tally_session *session, const char *const *answers,
+                                            size_t count, tally_reply **reply);
+/* Cancels the command whose request is pending, in place of an answer, because the user
+ * interrupted it. What was collected is kept. Always returns an error, TALLY_ERROR_CANCELLED, to
+ * show to the user. */
+TALLY_API tally_error *tally_session_cancel(tally_session *session);
+/* Returns the process ID of the process that is being sampled, 0 if there is none. A front end that
+ * debugs several processes reports the events of this one while it exists, and otherwise those of
+ * the process that the user has selected. */
+TALLY_API int32_t tally_session_sampled_pid(const tally_session *session);
+/* Returns 1 if the next process that runs will be sampled (from `start` to `stop`), otherwise 0. */
+TALLY_API int tally_session_is_armed(const tally_session *session);
+/* From TALLY_REQUEST_INTERRUPT until TALLY_REQUEST_INTERRUPT_END, a thread of the front end
+ * repeatedly waits for tick_wait_ns() nanoseconds and then calls tick_interrupt(). Any thread may
+ * call these two, at any time. For a process of this machine, tick_interrupt() sends the signals
+ * itself, waits until their stops are over or about 0.1 s have passed, and returns how many it
+ * sent. For a remote process it returns 1 if the front end is to interrupt the process now,
+ * otherwise 0. It returns SIZE_MAX if sampling was given up because the program handles the signal
+ * itself: from then on the signal must reach the program again, and the next stop ends sampling. */
+TALLY_API uint64_t tally_session_tick_wait_ns(tally_session *session);
+TALLY_API size_t tally_session_tick_interrupt(tally_session *session);
+/* Classifies a stop by that signal or interrupt; returns a tally_tick_kind. `tid` is the thread
+ * that stopped, or 0 for a remote process, where one stop shows all threads. */
+TALLY_API int tally_session_tick_take(tally_session *session, int32_t tid);
+/* Reports that tick_interrupt() returned 1 but the process could not be interrupted, so that no
+ * stop will follow. */
+TALLY_API void tally_session_tick_withdraw(tally_session *session);
+/* Reports the stacks of the threads that are visible at a TALLY_TICK_OURS stop. Resume the process
+ * once the request of the reply has been answered. `stack_size` is sizeof(tally_stack). */
+TALLY_API tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks,
+                                          size_t count, size_t stack_size, tally_reply **reply);
+/* Returns what a frame belongs to ("the dynamic loader", "the allocator", "libc") if a function
+ * that is called in its thread could block forever, because that code may hold a lock; "" if the
+ * frame is not an obstacle. Pass each frame of a thread of this machine. `module` is the file that
+ * holds the frame's code. For the innermost frame, `before` points to the `size` bytes that precede
+ * its pc, by which a system call is recognized; NULL if they cannot be read. The result stays
+ * valid until the process exits. */
+TALLY_API const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
+                                         const void *before, size_t size);
+/* Watches for Ctrl-C while `on` is not 0, for a debugger that interrupts a remote process itself.
+ * The first SIGINT of the debugger is intercepted, because the debugger would treat it as
+ * impatience or lose it while an interrupt of Tally is on its way; later ones go to the previous
+ * handler. tally_sigint_seen() then returns 1 once, on any thread, otherwise 0. The front end stops
+ * the process for the user when no interrupt of its own is on its way. Nothing is intercepted if
+ * the debugger has no handler for SIGINT. */
+TALLY_API void tally_sigint_watch(int on);
+TALLY_API int tally_sigint_seen(void);
+/* Reports a hit of the region. From TALLY_REQUEST_REGION until TALLY_REQUEST_REGION_END, call it
+ * while the thread is stopped at the hit, and resume the thread afterwards. It takes microseconds.
+ * Returns one of:
+ *   - an address at which to report TALLY_HIT_RETURNED from now on, for every thread;
+ *   - 0 if there is no such address. After TALLY_HIT_RETURNED, 0 also means that the address of the
+ *     hit need not be watched until it is returned again;
+ *   - UINT64_MAX if the hit must be reported again, with caller_sp and return_address;
+ *   - UINT64_MAX - 1 if no thread is inside of the region, so that TALLY_HIT_CAUGHT and
+ *     TALLY_HIT_JUMPED need not be reported until an address is returned again. */
+TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit);
+/* Sets the user's breakpoints that the debugger may pass without stopping for the user: those that
+ * have a condition, an ignore count, a thread, or a script that decides. Ticks that the kernel
+ * spends on these breakpoints are not counted. Each call replaces the previous set. Call it at each
+ * resume, when a breakpoint changes or moves while the program runs, and with count 0 when the
+ * process executes another program. `steps_by_copy` is 1 if the debugger steps over a breakpoint by
+ * executing a copy of the instruction at the program's entry point (GDB's displaced stepping).
+ * `place_size` is sizeof(tally_location). */
+TALLY_API tally_error *tally_session_set_passed_stops(tally_session *session,
+                                                      const tally_location *places, size_t count,
+                                                      size_t place_size, int steps_by_copy);
+/* Completes the last word of `line`, the text after the word `profile`. Column: word, which holds
+ * the possible whole words, sorted. */
+TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,
+                                              tally_table **table);
+/* Returns the prefix to look up in the debugger, if the last word of `line` begins the name of a
+ * function or source file and the profile has no completion for it; otherwise "". Valid until the
+ * next call of this function. */
+TALLY_API const char *tally_session_symbol_to_complete(tally_session *session, const char *line);
+/* Completes the last word of `line` as tally_session_complete() does, but from the names of
+ * functions and source files that the debugger knows. */
+TALLY_API tally_error *tally_session_complete_symbol(tally_session *session, const char *line,
+                                                     const char *const *functions,
+                                                     size_t function_count,
+                                                     const char *const *files, size_t file_count,
+                                                     tally_table **table);
+/* Changes a setting. Fails with TALLY_ERROR_INVALID_ARGUMENT if the name or value is not one of
+ * those that tally_settings() lists. */
+TALLY_API tally_error *tally_session_set(tally_session *session, const char *name,
+                                         const char *value);
+/* Returns the value of a setting; "" for an unknown name. Valid until the setting is changed. */
+TALLY_API const char *tally_session_setting(tally_session *session, const char *name);
+/* Sets the width in columns of the terminal that shows the replies; 0 means unlimited. The default
+ * is 80. */
+TALLY_API void tally_session_set_width(tally_session *session, uint32_t columns);
+/* Sets the syntax in which `annotate --asm` shows x86 instructions that the debugger does not
+ * disassemble (the process is gone, or the profile was loaded from a file): "intel" or "att", like
+ * the debugger's own setting. The default is "att". */
+TALLY_API void tally_session_set_disassembly_flavor(tally_session *session, const char *flavor);
+/* Sets the color of one kind of text in tables; without it, tables are plain text. `role` is
+ * function, filename, address, variable, title, highlight or metadata, as in GDB's `set style`.
+ * `sgr` is the escape sequence that precedes the text, "\033[33m", or "" for none. Fails with
+ * TALLY_ERROR_INVALID_ARGUMENT if either is not one of these. */
+TALLY_API tally_error *tally_session_set_style(tally_session *session, const char *role,
+                                               const char *sgr);
+/* Returns the rows of `status`. Columns: name, value. Does not look up any symbols. */
+TALLY_API tally_error *tally_session_status(tally_session *session, tally_table **table);
+/* Returns the rows of `report` for the first event only, with the columns of
+ * tally_profile_report(). `by` and `sort` are values of the options of the same names. Looks up
+ * symbols that are still missing. */
+TALLY_API tally_error *tally_session_report(tally_session *session, const char *by,
+                                            const char *sort, tally_table **table);
+
+TALLY_API void tally_reply_free(tally_reply *reply);
+/* Returns the text to print: "" or whole lines. */
+TALLY_API const char *tally_reply_text(const tally_reply *reply);
+/* Returns a tally_request_kind. */
+TALLY_API int tally_reply_request(const tally_reply *reply);
+/* Returns the text to show for TALLY_REQUEST_PROGRESS. */
+TALLY_API const char *tally_reply_progress(const tally_reply *reply);
+/* Returns the run-time addresses of the request, and stores their number in *count. */
+TALLY_API const uint64_t *tally_reply_addresses(const tally_reply *reply, size_t *count);
+/* Returns a word of the request; "" if `index` is past the last one. */
+TALLY_API const char *tally_reply_word(const tally_reply *reply, size_t index);
+/* Returns the signal numbers of the request, and stores how many there are in *count. */
+TALLY_API const int32_t *tally_reply_signals(const tally_reply *reply, size_t *count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
