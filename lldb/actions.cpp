@@ -33,16 +33,16 @@ void set_variable(lldb::SBDebugger &debugger, lldb::SBTarget target, const std::
 
 } // namespace
 
-std::string Actions::act(lldb::SBDebugger &debugger, int request, const Words &words,
-                         const std::vector<int32_t> &signals) {
+std::optional<std::string> Actions::act(lldb::SBDebugger &debugger, int request, const Words &words,
+                                        const std::vector<int32_t> &signals) {
   const auto process = [&] { return debugger.GetSelectedTarget().GetProcess(); };
   switch (request) {
   case TALLY_REQUEST_PRELOAD:
     preload_ = words;
-    return {};
+    return "";
   case TALLY_REQUEST_PRELOAD_END:
     preload_.clear();
-    return {};
+    return "";
   case TALLY_REQUEST_LOAD:
     for (const int32_t number : signals)
       signals_.handle(process(), number, {false, false, false});
@@ -52,20 +52,20 @@ std::string Actions::act(lldb::SBDebugger &debugger, int request, const Words &w
         std::string::npos)
       return "stop-hooks would run at each interrupt: enter `target stop-hook disable` first";
     interrupter_.begin(signals, words[0] == "stacks");
-    return {};
+    return "";
   case TALLY_REQUEST_INTERRUPT_END:
     interrupter_.end();
-    return {};
+    return "";
   case TALLY_REQUEST_REGION:
     return region_.begin(debugger, words);
   case TALLY_REQUEST_REGION_END:
     region_.end();
-    return {};
+    return "";
   case TALLY_REQUEST_SIGNALS_RESTORE:
     signals_.restore();
-    return {};
+    return "";
   default:
-    return "this LLDB plug-in does not support the request";
+    return std::nullopt;
   }
 }
 

@@ -21,9 +21,9 @@ public:
   explicit Actions(Session &session)
       : session_(session), interrupter_(session, signals_), region_(session) {}
 
-  // Performs a request. Returns "", or the reason if that failed. Call it on the debugger's thread.
-  std::string act(lldb::SBDebugger &debugger, int request, const Words &words,
-                  const std::vector<int32_t> &signals);
+  // Performs a request; see Performer::act(). Call it on the debugger's thread.
+  std::optional<std::string> act(lldb::SBDebugger &debugger, int request, const Words &words,
+                                 const std::vector<int32_t> &signals);
   // Queues a request until catch_up(). Any thread may call it.
   void put_off(int request, const Words &words, const std::vector<int32_t> &signals);
   // Performs the queued requests. Call it on the debugger's thread.

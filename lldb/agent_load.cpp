@@ -11,17 +11,20 @@ namespace tally_lldb {
 
 namespace {
 
-constexpr uint32_t most_looked_at = 64; // frames of a thread
 constexpr uint32_t call_timeout_us = 5'000'000;
-constexpr size_t longest_system_call = 4; // size of the instruction in bytes
+
+std::string refusal_of(tally_load_refusal why, const std::string &what = {}) {
+  return std::to_string(why) + " " + what;
+}
 
 std::string module_of(lldb::SBFrame frame) { return path_of(frame.GetModule().GetFileSpec()); }
 
-// Returns the reason why a call into the program could hang while this thread is stopped here, or
-// "" if it is safe.
+// Returns a refusal if a call into the program could hang while this thread is stopped here,
+// otherwise "".
 std::string unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThread thread) {
-  std::array<unsigned char, longest_system_call> before{};
-  for (uint32_t i = 0; i < std::min(thread.GetNumFrames(), most_looked_at); ++i) {
+  constexpr uint32_t most = TALLY_LIMIT_CHECKED_FRAMES;
+  std::array<unsigned char, TALLY_LIMIT_SYSTEM_CALL_BYTES> before{};
+  for (uint32_t i = 0; i < std::min(thread.GetNumFrames(), most); ++i) {
     lldb::SBFrame frame = thread.GetFrameAtIndex(i);
     lldb::SBError error;
     const size_t size = i > 0 ? 0
@@ -31,8 +34,7 @@ std::string unsafe_frame(Session &session, lldb::SBProcess &process, lldb::SBThr
     const std::string inside =
         session.unsafe_frame(module_of(frame), name ? name : "", i == 0, before.data(), size);
     if (!inside.empty())
-      return "thread " + std::to_string(thread.GetIndexID()) + " is stopped inside " + inside +
-             ": a call from there could hang; let it run to another location first";
+      return refusal_of(TALLY_LOAD_UNSAFE, std::to_string(thread.GetIndexID()) + " " + inside);
   }
   return {};
 }
@@ -52,10 +54,10 @@ lldb::addr_t address_of(lldb::SBTarget target, const char *function) {
 
 std::string load_agent(Session &session, lldb::SBProcess process, const Words &words) {
   if (!is_stopped(process))
-    return "the process is running: stop it first";
+    return refusal_of(TALLY_LOAD_RUNNING);
   lldb::SBTarget target = process.GetTarget();
   if (address_of(target, "dlopen") == LLDB_INVALID_ADDRESS)
-    return "the program has no dlopen: it is static, or its libraries are not loaded yet";
+    return refusal_of(TALLY_LOAD_NO_DLOPEN);
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i)
     if (const std::string why = unsafe_frame(session, process, process.GetThreadAtIndex(i));
         !why.empty())
@@ -63,10 +65,10 @@ std::string load_agent(Session &session, lldb::SBProcess process, const Words &w
   lldb::SBFileSpec library(words[0].c_str(), false);
   lldb::SBError error;
   if (process.LoadImage(library, error) == LLDB_INVALID_IMAGE_TOKEN || error.Fail())
-    return std::string("cannot be loaded: ") + (error.GetCString() ? error.GetCString() : "");
+    return refusal_of(TALLY_LOAD_FAILED, error.GetCString() ? error.GetCString() : "");
   const lldb::addr_t start = address_of(target, "tally_agent_start");
   if (start == LLDB_INVALID_ADDRESS)
-    return "cannot be loaded: " + words[0] + " has no tally_agent_start";
+    return refusal_of(TALLY_LOAD_NO_START);
   lldb::SBExpressionOptions options;
   options.SetLanguage(lldb::eLanguageTypeC);
   options.SetIgnoreBreakpoints(true);
@@ -80,9 +82,9 @@ std::string load_agent(Session &session, lldb::SBProcess process, const Words &w
   lldb::SBValue value = process.GetSelectedThread().GetFrameAtIndex(0).EvaluateExpression(
       (call + quoted(words[1], "\"\\") + ")").c_str(), options);
   if (value.GetError().Fail())
-    return std::string("cannot be loaded: ") + value.GetError().GetCString();
-  const int64_t refusal = value.GetValueAsSigned();
-  return refusal == 0 ? "" : "the agent refused to start (" + std::to_string(refusal) + ")";
+    return refusal_of(TALLY_LOAD_FAILED, value.GetError().GetCString());
+  const int64_t result = value.GetValueAsSigned();
+  return result == 0 ? "" : refusal_of(TALLY_LOAD_REFUSED, std::to_string(result));
 }
 
 } // namespace tally_lldb

@@ -9,7 +9,8 @@
 
 namespace tally_lldb {
 
-// Loads the library words[0] and starts it with words[1]. Returns "", or the reason if that failed.
+// Loads the library words[0] and starts it with words[1]. Returns "", or the reason if that failed,
+// as tally_load_refusal describes it.
 std::string load_agent(Session &session, lldb::SBProcess process, const Words &words);
 
 } // namespace tally_lldb

@@ -42,16 +42,21 @@ void keep_abbreviation(lldb::SBDebugger &debugger) {
 }
 
 // LLDB has only the setting use-color. The colours are those of its frame format.
-void set_styles(Session &session, bool coloured) {
-  static constexpr struct {
-    const char *role, *sgr;
-  } styles[] = {
-      {"function", "\033[33m"}, {"filename", "\033[36m"}, {"address", "\033[33m"},
-      {"variable", "\033[36m"}, {"title", "\033[1m"},     {"highlight", "\033[31m"},
-      {"metadata", "\033[2m"},
-  };
-  for (const auto &style : styles)
-    session.set_style(style.role, coloured ? style.sgr : "");
+void set_display(Session &session, lldb::SBDebugger &debugger) {
+  const std::string flavor = disassembly_flavor(debugger);
+  tally_display display{};
+  display.flavor = flavor.c_str();
+  if (is_terminal(debugger)) {
+    display.width = debugger.GetTerminalWidth();
+    if (debugger.GetUseColor()) {
+      display.function = display.address = "\033[33m";
+      display.filename = display.variable = "\033[36m";
+      display.title = "\033[1m";
+      display.highlight = "\033[31m";
+      display.metadata = "\033[2m";
+    }
+  }
+  session.set_display(display);
 }
 
 } // namespace
@@ -103,10 +108,7 @@ void Front::run(lldb::SBDebugger &debugger, const std::string &name, char **word
   for (char **word = words; word && *word; ++word)
     line += " " + as_word(*word);
   Inferior::News news = inferior_.look(debugger);
-  const bool shown = is_terminal(debugger);
-  session_.set_width(shown ? debugger.GetTerminalWidth() : 0);
-  set_styles(session_, shown && debugger.GetUseColor());
-  session_.set_disassembly_flavor(disassembly_flavor(debugger).c_str());
+  set_display(session_, debugger);
   Outcome outcome;
   {
     LldbPerformer performer(debugger, session_.sampled_pid(), inferior_.actions());

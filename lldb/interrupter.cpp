@@ -14,9 +14,8 @@ namespace tally_lldb {
 
 namespace {
 
-constexpr uint32_t most_frames = 128;
-constexpr int most_pending = 1000;                         // signals, at most one for each thread
-constexpr std::chrono::milliseconds longest_look_away{50}; // between two checks for Ctrl-C
+constexpr int most_pending = 1000; // signals, at most one for each thread
+constexpr std::chrono::milliseconds longest_look_away{TALLY_LIMIT_SIGINT_MS};
 constexpr std::chrono::milliseconds between_requests{200}; // LLDB loses one that comes too early
 
 bool is_signal_frame(lldb::SBFrame frame) {
@@ -135,7 +134,7 @@ void Interrupter::tick(lldb::SBProcess process) {
     lock.unlock(); // the call lasts as long as the round of interrupts
     const size_t sent = session_.tick_interrupt();
     lock.lock();
-    given_up_ = sent == SIZE_MAX;
+    given_up_ = sent == TALLY_TICK_GIVEN_UP;
     if (given_up_)
       return;
     if (over_) { // the process has stopped meanwhile
@@ -188,7 +187,8 @@ bool Interrupter::is_ours(lldb::SBProcess &process, Performer &performer) {
 std::vector<uint64_t> Interrupter::pcs_of(lldb::SBThread thread) const {
   std::vector<uint64_t> out;
   bool returned_to = false; // whether the previous (inner) frame was called from this one
-  for (uint32_t i = 0; i < (with_callers_ ? most_frames : 1); ++i) {
+  const uint32_t most = with_callers_ ? TALLY_LIMIT_STACK_FRAMES : 1;
+  for (uint32_t i = 0; i < most; ++i) {
     lldb::SBFrame frame = thread.GetFrameAtIndex(i);
     if (!frame.IsValid())
       break;

@@ -18,6 +18,7 @@ namespace tally_lldb {
   _(tally_table_columns)                                                                           \
   _(tally_table_column_name)                                                                       \
   _(tally_table_texts)                                                                             \
+  _(tally_table_counts)                                                                            \
   _(tally_commands)                                                                                \
   _(tally_profile_help)                                                                            \
   _(tally_session_new)                                                                             \
@@ -29,13 +30,12 @@ namespace tally_lldb {
   _(tally_session_is_armed)                                                                        \
   _(tally_session_sampled_pid)                                                                     \
   _(tally_session_set_passed_stops)                                                                \
-  _(tally_session_set_disassembly_flavor)                                                          \
-  _(tally_session_set_width)                                                                       \
-  _(tally_session_set_style)                                                                       \
+  _(tally_session_set_display)                                                                     \
   _(tally_session_tick_wait_ns)                                                                    \
   _(tally_session_tick_interrupt)                                                                  \
   _(tally_session_tick_withdraw)                                                                   \
   _(tally_session_tick_take)                                                                       \
+  _(tally_region_exits)                                                                            \
   _(tally_session_region_hit)                                                                      \
   _(tally_session_tick)                                                                            \
   _(tally_sigint_watch)                                                                            \

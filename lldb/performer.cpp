@@ -60,8 +60,8 @@ std::string LldbPerformer::instructions(const std::vector<uint64_t> &ranges) {
       debugger_, process.IsValid() ? process : debugger_.GetSelectedTarget().GetProcess(), ranges);
 }
 
-std::string LldbPerformer::act(int request, const Words &words,
-                               const std::vector<int32_t> &signals) {
+std::optional<std::string> LldbPerformer::act(int request, const Words &words,
+                                              const std::vector<int32_t> &signals) {
   if (request == TALLY_REQUEST_BREAK || request == TALLY_REQUEST_LIST) {
     const Outcome outcome = show_place(debugger_, request, words);
     said_ += outcome.text;
@@ -70,10 +70,10 @@ std::string LldbPerformer::act(int request, const Words &words,
   return actions_.act(debugger_, request, words, signals);
 }
 
-std::string LaterPerformer::act(int request, const Words &words,
-                                const std::vector<int32_t> &signals) {
+std::optional<std::string> LaterPerformer::act(int request, const Words &words,
+                                               const std::vector<int32_t> &signals) {
   actions_.put_off(request, words, signals);
-  return {};
+  return "";
 }
 
 } // namespace tally_lldb

@@ -1,6 +1,7 @@
 // Performs the session's requests in LLDB.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ public:
   bool progress(const std::string &text) override;
   std::string symbol(uint64_t address) override;
   std::string instructions(const std::vector<uint64_t> &ranges) override;
-  std::string act(int request, const Words &words, const std::vector<int32_t> &signals) override;
+  std::optional<std::string> act(int request, const Words &words,
+                                 const std::vector<int32_t> &signals) override;
   // The output of LLDB's commands that have set breakpoints and listed source.
   const std::string &said() const { return said_; }
 
@@ -41,7 +43,8 @@ public:
   bool progress(const std::string &) override { return true; }
   std::string symbol(uint64_t) override { return {}; }
   std::string instructions(const std::vector<uint64_t> &) override { return "LLDB is busy"; }
-  std::string act(int request, const Words &words, const std::vector<int32_t> &signals) override;
+  std::optional<std::string> act(int request, const Words &words,
+                                 const std::vector<int32_t> &signals) override;
 
 private:
   Actions &actions_;

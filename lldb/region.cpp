@@ -21,13 +21,6 @@ uint64_t register_of(lldb::SBFrame frame, const char *name) {
   return value.IsValid() ? value.GetValueAsUnsigned() : 0;
 }
 
-// The functions by which the program leaves a function without a return, and their kinds of hits.
-constexpr std::pair<const char *, int32_t> leaves[] = {
-    {"__cxa_begin_catch", TALLY_HIT_CAUGHT}, {"longjmp", TALLY_HIT_JUMPED},
-    {"_longjmp", TALLY_HIT_JUMPED},          {"siglongjmp", TALLY_HIT_JUMPED},
-    {"__longjmp_chk", TALLY_HIT_JUMPED},
-};
-
 } // namespace
 
 Region::Place &Region::watch(Places &places, const Place &like, lldb::SBBreakpoint breakpoint,
@@ -169,7 +162,7 @@ void Region::process_gone() {
   std::vector<lldb::SBBreakpointLocation> lifted;
   {
     const std::lock_guard lock(mutex_);
-    gone.swap(leaves_);
+    gone.swap(exits_);
     for (auto &[address, place] : returns_)
       gone.push_back(std::move(place));
     returns_.clear();
@@ -206,31 +199,31 @@ bool Region::on_hit(void *place, lldb::SBProcess &process, lldb::SBThread &threa
   return false; // the process continues
 }
 
-// Sets the breakpoints of leaves_. This happens at the first hit, when the libraries that define
+// Sets the breakpoints of exits_. This happens at the first hit, when the libraries that define
 // these functions are loaded, because LLDB prints a message when a breakpoint gets a new location
 // later.
-void Region::watch_leaves(const Place &like) {
+void Region::watch_exits(const Place &like) {
   {
     const std::lock_guard lock(mutex_);
-    if (!leaves_.empty())
+    if (!exits_.empty())
       return;
   }
   Places made;
-  for (const auto &[name, kind] : leaves)
-    watch(made, like, lldb::SBTarget(like.target).BreakpointCreateByName(name), kind);
+  for (const auto &[name, kind] : exit_functions_)
+    watch(made, like, lldb::SBTarget(like.target).BreakpointCreateByName(name.c_str()), kind);
   const std::lock_guard lock(mutex_);
-  leaves_ = std::move(made);
-  leaves_stop_ = true;
+  exits_ = std::move(made);
+  exits_stop_ = true;
 }
 
-// Enables or disables leaves_. They are disabled while no thread is inside the region, where a
+// Enables or disables exits_. They are disabled while no thread is inside the region, where a
 // program may throw thousands of exceptions.
-void Region::stop_at_leaves(bool stop) {
+void Region::stop_at_exits(bool stop) {
   std::vector<lldb::SBBreakpoint> breakpoints;
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(leaves_stop_, stop) != stop)
-      for (const auto &each : leaves_)
+    if (std::exchange(exits_stop_, stop) != stop)
+      for (const auto &each : exits_)
         breakpoints.push_back(each->breakpoint);
   }
   for (lldb::SBBreakpoint &each : breakpoints)
@@ -452,26 +445,26 @@ void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread
   if (place.is_function && place.kind == TALLY_HIT_FIRST) {
     if (hit.return_address == 0 && hit.at_entry == 0 && !is_untold(standing(process), at))
       location.SetEnabled(false); // an inlined copy may begin a loop, and one hit is enough
-    watch_leaves(place);
+    watch_exits(place);
   }
   const auto pid = static_cast<int32_t>(process.GetProcessID());
   std::optional<uint64_t> returns_to = session_.region_hit(pid, hit);
-  if (returns_to == UINT64_MAX) {
+  if (returns_to == TALLY_HIT_LOOK) {
     look();
     returns_to = session_.region_hit(pid, hit);
   }
-  if (!returns_to || *returns_to == UINT64_MAX)
+  if (!returns_to || *returns_to == TALLY_HIT_LOOK)
     return;
   if (!place.is_function) {
     place.stops = false;
     stop_at_other(place);
   } else if (place.kind == TALLY_HIT_RETURNED) {
     place.stops = *returns_to != 0;
-  } else if (*returns_to == UINT64_MAX - 1) {
+  } else if (*returns_to == TALLY_HIT_NOBODY) {
     if (!is_untold(standing(process), std::nullopt))
-      stop_at_leaves(false);
+      stop_at_exits(false);
   } else if (*returns_to != 0 && !is_over(pid, hit, *returns_to, process, thread, at)) {
-    stop_at_leaves(true);
+    stop_at_exits(true);
     steps_.add_place(process, *returns_to, place.is_x86_64);
     stop_at_return(place, *returns_to);
   }

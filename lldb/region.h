@@ -24,7 +24,8 @@ constexpr const char *region_name = "tally-region";
 
 class Region {
 public:
-  explicit Region(Session &session) : session_(session) {}
+  explicit Region(Session &session)
+      : session_(session), exit_functions_(region_exits(session.library())) {}
   Region(const Region &) = delete;
 
   // Replaces the region. Returns "", or the reason if that is not possible; the previous region
@@ -73,8 +74,8 @@ private:
   void await_first();
   void bury(Places &places);
   void delete_dead();
-  void watch_leaves(const Place &like);
-  void stop_at_leaves(bool stop);
+  void watch_exits(const Place &like);
+  void stop_at_exits(bool stop);
   static void stop_at(Place &place);
   void stop_at_return(const Place &like, uint64_t address);
   void enter_stop(lldb::SBProcess &process, lldb::SBThread &thread);
@@ -89,14 +90,15 @@ private:
                lldb::SBThread &thread, uint64_t entry);
 
   Session &session_;
+  const std::vector<std::pair<std::string, int32_t>> exit_functions_; // and their hits' kinds
   // LLDB calls the callbacks on a thread of its own. That thread must not wait for the debugger's
   // thread, which may itself be waiting for LLDB. Therefore no function of LLDB or of the session
   // is called while this lock is held.
   std::mutex mutex_;
   Words words_;
   Places places_;
-  Places leaves_;            // breakpoints in the functions that leave a function without a return
-  bool leaves_stop_ = false; // leaves_ are enabled
+  Places exits_;            // breakpoints in exit_functions_
+  bool exits_stop_ = false; // exits_ are enabled
   Places dead_; // never destroyed, because a callback that LLDB has begun may still use one
   std::map<uint64_t, std::unique_ptr<Place>> returns_; // by return address
   std::map<uint64_t, bool> entries_; // whether the address is the first instruction of a function

@@ -1,9 +1,26 @@
 #include "session.h"
 
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 
 namespace tally_lldb {
+
+namespace {
+
+using Table = std::unique_ptr<tally_table, decltype(Library::tally_table_free)>;
+
+Table table_of(const Library &library, decltype(Library::tally_commands) list) {
+  tally_table *table = nullptr;
+  if (tally_error *error = list(&table)) {
+    const std::string text = library.tally_error_text(error);
+    library.tally_error_free(error);
+    throw std::runtime_error(text);
+  }
+  return {table, library.tally_table_free};
+}
+
+} // namespace
 
 Session::Session(const Library &library) : library_(library) {
   if (tally_error *error = library_.tally_session_new(&handle_))
@@ -49,7 +66,8 @@ Outcome Session::perform(tally_error *error, tally_reply *reply, Performer &perf
     } else if (request == TALLY_REQUEST_DISASSEMBLE) {
       answers.push_back(performer.instructions(asked));
     } else {
-      answers.push_back(performer.act(request, words, signals));
+      if (std::optional<std::string> answer = performer.act(request, words, signals))
+        answers.push_back(std::move(*answer));
     }
     std::vector<const char *> texts;
     for (const std::string &answer : answers)
@@ -132,37 +150,30 @@ bool Session::is_armed() {
   return handle_ && library_.tally_session_is_armed(handle_) != 0;
 }
 
-void Session::set_width(uint32_t columns) {
+void Session::set_display(tally_display display) {
+  display.size = sizeof display;
   const std::lock_guard lock(mutex_);
   if (handle_)
-    library_.tally_session_set_width(handle_, columns);
+    library_.tally_error_free(library_.tally_session_set_display(handle_, &display));
 }
 
-void Session::set_disassembly_flavor(const char *flavor) {
-  const std::lock_guard lock(mutex_);
-  if (handle_)
-    library_.tally_session_set_disassembly_flavor(handle_, flavor);
-}
-
-void Session::set_style(const char *role, const char *sgr) {
-  const std::lock_guard lock(mutex_);
-  if (handle_)
-    library_.tally_error_free(library_.tally_session_set_style(handle_, role, sgr));
+std::vector<std::pair<std::string, int32_t>> region_exits(const Library &library) {
+  const Table table = table_of(library, library.tally_region_exits);
+  const char *const *const functions = library.tally_table_texts(table.get(), 0);
+  const uint64_t *const kinds = library.tally_table_counts(table.get(), 1);
+  std::vector<std::pair<std::string, int32_t>> out;
+  for (size_t row = 0; row < library.tally_table_rows(table.get()); ++row)
+    out.emplace_back(functions[row], static_cast<int32_t>(kinds[row]));
+  return out;
 }
 
 std::vector<std::map<std::string, std::string>> command_table(const Library &library) {
-  tally_table *table = nullptr;
-  if (tally_error *error = library.tally_commands(&table)) {
-    const std::string text = library.tally_error_text(error);
-    library.tally_error_free(error);
-    throw std::runtime_error(text);
-  }
-  std::vector<std::map<std::string, std::string>> out(library.tally_table_rows(table));
-  for (size_t column = 0; column < library.tally_table_columns(table); ++column)
-    if (const char *const *texts = library.tally_table_texts(table, column))
+  const Table table = table_of(library, library.tally_commands);
+  std::vector<std::map<std::string, std::string>> out(library.tally_table_rows(table.get()));
+  for (size_t column = 0; column < library.tally_table_columns(table.get()); ++column)
+    if (const char *const *texts = library.tally_table_texts(table.get(), column))
       for (size_t row = 0; row < out.size(); ++row)
-        out[row][library.tally_table_column_name(table, column)] = texts[row];
-  library.tally_table_free(table);
+        out[row][library.tally_table_column_name(table.get(), column)] = texts[row];
   return out;
 }
 

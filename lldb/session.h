@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "library.h"
@@ -24,8 +25,10 @@ public:
   virtual std::string symbol(uint64_t address) = 0;
   // Answers TALLY_REQUEST_DISASSEMBLE. `ranges` holds pairs of addresses.
   virtual std::string instructions(const std::vector<uint64_t> &ranges) = 0;
-  // Performs one of the other requests. Returns "", or the reason if that failed.
-  virtual std::string act(int request, const Words &words, const std::vector<int32_t> &signals) = 0;
+  // Performs one of the other requests. Returns "", the reason if that failed, or nothing if the
+  // front end does not support the request.
+  virtual std::optional<std::string> act(int request, const Words &words,
+                                         const std::vector<int32_t> &signals) = 0;
 };
 
 // The result of a command: the text to print, in whole lines, or an error.
@@ -65,9 +68,9 @@ public:
   int32_t sampled_pid();
   bool is_armed();
   void set_passed_stops(const std::vector<BreakpointLocation> &places);
-  void set_width(uint32_t columns);
-  void set_disassembly_flavor(const char *flavor);
-  void set_style(const char *role, const char *sgr);
+  void set_display(tally_display display); // sets its size
+
+  const Library &library() const { return library_; }
 
   // Reports a hit in process `pid` to the session; see tally_session_region_hit(). A command that
   // holds the session may itself wait for this stop. Therefore a hit waits for the session for a
@@ -97,6 +100,10 @@ private:
   std::recursive_timed_mutex mutex_; // recursive, because a performer may call the session
   tally_session *handle_ = nullptr;
 };
+
+// Returns the functions by which a program leaves another one without a return, each with its
+// tally_hit_kind.
+std::vector<std::pair<std::string, int32_t>> region_exits(const Library &library);
 
 // Returns a row for each command of `profile`, with the columns name, summary, usage and help.
 std::vector<std::map<std::string, std::string>> command_table(const Library &library);

@@ -181,7 +181,7 @@ bool Inferior::before_launch(lldb::SBDebugger &debugger, const char **words) {
     launched = interpret(debugger, command);
   }
   if (!launched.ok())
-    return false; // LLDB executes the command again and reports the error itself
+    return false; // LLDB executes the command again, as only it can report a failure
   print(debugger, line_with(launched.text, " launched: "));
   lldb::SBProcess process = target.GetProcess();
   wait_until([&] { return is_stopped(process); });

@@ -66,6 +66,26 @@ class Location(ctypes.Structure):
     ]
 
 
+class Display(ctypes.Structure):
+    """Mirrors tally_display."""
+
+    _fields_ = [
+        ("size", c_uint32),
+        ("width", c_uint32),
+        ("flavor", c_char_p),
+        ("function", c_char_p),
+        ("filename", c_char_p),
+        ("address", c_char_p),
+        ("variable", c_char_p),
+        ("title", c_char_p),
+        ("highlight", c_char_p),
+        ("metadata", c_char_p),
+    ]
+
+
+# The fields of Display that are styles
+STYLES = [name for name, _ in Display._fields_[3:]]
+
 # enum tally_target_kind
 TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
 # enum tally_event_kind
@@ -102,14 +122,28 @@ TARGET_NONE, TARGET_NATIVE, TARGET_REMOTE, TARGET_CORE = range(4)
 ) = range(14)
 # enum tally_region_refusal
 REGION_UNKNOWN, REGION_INLINED, REGION_WITHIN = range(1, 4)
+# enum tally_load_refusal
+(
+    LOAD_RUNNING,
+    LOAD_NO_DLOPEN,
+    LOAD_UNSAFE,
+    LOAD_FAILED,
+    LOAD_NO_START,
+    LOAD_REFUSED,
+) = range(1, 7)
 # enum tally_hit_kind
 HIT_FIRST, HIT_SECOND, HIT_RETURNED, HIT_CAUGHT, HIT_JUMPED = range(5)
-# special results of tally_session_region_hit(): UINT64_MAX and UINT64_MAX - 1
+# special results of tally_session_region_hit()
 HIT_LOOK, HIT_NOBODY = c_uint64(-1).value, c_uint64(-2).value
 # enum tally_tick_kind
 TICK_OURS, TICK_STALE, TICK_THEIRS = range(3)
-# special result of tally_session_tick_interrupt(): SIZE_MAX
+# special result of tally_session_tick_interrupt()
 TICK_GIVEN_UP = c_size_t(-1).value
+# enum tally_limit
+LIMIT_STACK_FRAMES = 128
+LIMIT_CHECKED_FRAMES = 64
+LIMIT_SYSTEM_CALL_BYTES = 4
+LIMIT_SIGINT_MS = 50
 # enum tally_column_kind
 COLUMN_TEXT, COLUMN_COUNT = range(2)
 
@@ -169,6 +203,7 @@ FUNCTIONS = [
     ("tally_unsafe_frame", [_text, _text, c_int, c_void_p, c_size_t], _text),
     ("tally_sigint_watch", [c_int], None),
     ("tally_sigint_seen", [], c_int),
+    ("tally_region_exits", [_out], _handle),
     ("tally_session_region_hit", [_handle, POINTER(Hit)], c_uint64),
     (
         "tally_session_set_passed_stops",
@@ -184,9 +219,7 @@ FUNCTIONS = [
     ),
     ("tally_session_set", [_handle, _text, _text], _handle),
     ("tally_session_setting", [_handle, _text], _text),
-    ("tally_session_set_disassembly_flavor", [_handle, _text], None),
-    ("tally_session_set_width", [_handle, c_uint32], None),
-    ("tally_session_set_style", [_handle, _text, _text], _handle),
+    ("tally_session_set_display", [_handle, POINTER(Display)], _handle),
     ("tally_session_status", [_handle, _out], _handle),
     ("tally_session_report", [_handle, _text, _text, _out], _handle),
     ("tally_reply_free", [_handle], None),

@@ -6,6 +6,11 @@ import gdb
 FAULTS = (gdb.error, RuntimeError, UnicodeError)
 
 
+def reason_of(error: BaseException) -> str:
+    """Returns why GDB refused something."""
+    return str(error) or "GDB does not allow it"
+
+
 def printable(text: str) -> str:
     """Returns `text` with the characters escaped that GDB's host character set lacks. GDB raises an
     exception for such characters, and its character set is ASCII if no locale is set."""

@@ -15,14 +15,12 @@ from typing import Callable, List, Optional, Sequence, Tuple
 import gdb
 
 from . import _abi
-from .console import FAULTS
+from .console import FAULTS, reason_of
 from .session import Performer, Session, TallyError
 from .signals import Signals, is_passed, signal_name
 
 _FUNCTION = "_tally_tick"
-_MOST_FRAMES = 128
 _ON_ITS_WAY = 0.1  # seconds in which an interrupt that was already sent arrives
-_LONGEST_LOOK_AWAY = 0.05  # seconds between two checks for Ctrl-C
 
 
 def _pcs(with_callers: bool) -> List[int]:
@@ -33,7 +31,7 @@ def _pcs(with_callers: bool) -> List[int]:
     pcs: List[int] = []
     returned_to = False  # whether the previous (inner) frame was called from this one
     try:
-        while frame is not None and len(pcs) < _MOST_FRAMES:
+        while frame is not None and len(pcs) < _abi.LIMIT_STACK_FRAMES:
             kind = frame.type()
             if kind != gdb.INLINE_FRAME:  # the library finds inlined frames itself
                 called = returned_to and kind != gdb.SIGTRAMP_FRAME
@@ -86,7 +84,7 @@ class Interrupter:
         try:
             refusal = self._begin(numbers, with_callers)
         except FAULTS as error:
-            refusal = str(error) or "GDB does not allow it"
+            refusal = reason_of(error)
         if refusal:
             self.end()
         return refusal
@@ -237,7 +235,7 @@ class Interrupter:
             left = end - time.monotonic()
             if left <= 0:
                 break
-            self._over.wait(min(left, _LONGEST_LOOK_AWAY))
+            self._over.wait(min(left, _abi.LIMIT_SIGINT_MS * 1e-3))
         return not self._over.is_set()
 
     def _ask(self) -> None:

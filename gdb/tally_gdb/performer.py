@@ -2,12 +2,12 @@
 
 import os
 import re
-from typing import Sequence
+from typing import Optional, Sequence
 
 import gdb
 
 from . import _abi, places
-from .console import FAULTS
+from .console import FAULTS, reason_of
 from .interrupter import Interrupter
 from .preload import Preload, load
 from .region import Region
@@ -27,7 +27,8 @@ class Actions:
         self.calling = False  # whether a call into the program, for loading the agent, is running
         self._loaded_late: Sequence[int] = ()  # signals of an agent that was not preloaded
 
-    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
+    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> Optional[str]:
+        """Performs a request; see Performer.act()."""
         try:
             if request == _abi.REQUEST_PRELOAD:
                 self._signals.hide(signals, deliver=True)
@@ -58,9 +59,9 @@ class Actions:
             elif request == _abi.REQUEST_LIST:
                 return places.list_source(words)
             else:
-                return "this GDB plug-in does not support the request"
+                return None
         except FAULTS as error:
-            return str(error) or "GDB does not allow it"
+            return reason_of(error)
         return ""
 
     def program_replaced(self) -> None:
@@ -92,7 +93,7 @@ class GdbPerformer(Performer):
             gdb.write("\r\x1b[K")
             self._shown = False
 
-    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
+    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> Optional[str]:
         if (
             request in (_abi.REQUEST_BREAK, _abi.REQUEST_LIST)
             and not words[0]
@@ -112,7 +113,7 @@ class GdbPerformer(Performer):
         try:
             return places.instructions(ranges)
         except FAULTS as error:
-            return str(error) or "GDB does not allow it"
+            return reason_of(error)
 
     def symbol(self, address: int) -> str:
         try:

@@ -6,6 +6,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 import gdb
 
+from . import _abi
 from .session import Session
 
 _RTLD_NOW = 2
@@ -86,40 +87,37 @@ class Preload:
         self._variables.clear()
 
 
-_LONGEST_SYSTEM_CALL = 4  # size of the longest system call instruction in bytes
+class _Refused(Exception):
+    """The agent cannot be loaded. The text is the answer to the session."""
+
+    def __init__(self, reason: int, what: object = "") -> None:
+        super().__init__(f"{reason} {what}")
 
 
-def _unsafe_frame(session: Session, thread: gdb.InferiorThread) -> str:
-    """Returns the reason why a call into the program is unsafe while this thread, which must be
-    selected, is stopped here. Returns "" if it is safe."""
+def _check_frames(session: Session, thread: gdb.InferiorThread) -> None:
+    """Raises _Refused if a call into the program could hang while this thread, which must be
+    selected, is stopped here."""
     frame: Optional[gdb.Frame] = gdb.newest_frame()
-    pc = frame.pc() - _LONGEST_SYSTEM_CALL
-    before: Optional[bytes] = bytes(gdb.selected_inferior().read_memory(pc, _LONGEST_SYSTEM_CALL))
-    for _ in range(64):
+    size = _abi.LIMIT_SYSTEM_CALL_BYTES
+    before: Optional[bytes] = bytes(gdb.selected_inferior().read_memory(frame.pc() - size, size))
+    for _ in range(_abi.LIMIT_CHECKED_FRAMES):
         if frame is None:
             break
         inside = session.unsafe_frame(gdb.solib_name(frame.pc()) or "", frame.name() or "", before)
         if inside:
-            return f"thread {thread.num} is stopped inside {inside}"
+            raise _Refused(_abi.LOAD_UNSAFE, f"{thread.num} {inside}")
         frame, before = frame.older(), None
-    return ""
 
 
-def _why_unsafe(session: Session) -> str:
+def _check_threads(session: Session) -> None:
     selected, frame = gdb.selected_thread(), gdb.selected_frame()
     try:
         for thread in gdb.selected_inferior().threads():
             thread.switch()
-            found = _unsafe_frame(session, thread)
-            if found:
-                return (
-                    f"{found}: a call from there could hang; "
-                    "let it run to another location first"
-                )
+            _check_frames(session, thread)
     finally:
         selected.switch()
         frame.select()
-    return ""
 
 
 def _string(text: str) -> str:
@@ -150,35 +148,40 @@ class _Settings:
             gdb.execute(command, to_string=True)
 
 
+def _load(session: Session, library: str, argument: str) -> None:
+    if gdb.selected_thread().is_running():
+        raise _Refused(_abi.LOAD_RUNNING)
+    try:
+        gdb.parse_and_eval("(long) &dlopen")
+    except gdb.error:
+        raise _Refused(_abi.LOAD_NO_DLOPEN) from None
+    _check_threads(session)
+    with _Settings():
+        loaded = gdb.parse_and_eval(
+            f"((void *(*)(const char *, int)) dlopen)({_string(library)}, {_RTLD_NOW})"
+        )
+        if int(loaded) == 0:
+            error = gdb.parse_and_eval("((char *(*)(void)) dlerror)()")
+            raise _Refused(_abi.LOAD_FAILED, error.string())
+        start = gdb.parse_and_eval(
+            f"((void *(*)(void *, const char *)) dlsym)({int(loaded):#x}, " f'"tally_agent_start")'
+        )
+        if int(start) == 0:
+            raise _Refused(_abi.LOAD_NO_START)
+        result = int(
+            gdb.parse_and_eval(f"((int (*)(const char *)) {int(start):#x})({_string(argument)})")
+        )
+        if result != 0:
+            raise _Refused(_abi.LOAD_REFUSED, result)
+
+
 def load(session: Session, words: Sequence[str]) -> str:
     """Loads the library words[0] into the stopped process and starts it with words[1]. Returns "",
-    or the reason if that failed."""
+    or the reason if that failed, as tally_load_refusal describes it."""
     try:
-        if gdb.selected_thread().is_running():
-            return "the process is running: stop it first"
-        try:
-            gdb.parse_and_eval("(long) &dlopen")
-        except gdb.error:
-            return "the program has no dlopen: it is static, or its libraries are not loaded yet"
-        unsafe = _why_unsafe(session)
-        if unsafe:
-            return unsafe
-        with _Settings():
-            library = gdb.parse_and_eval(
-                f"((void *(*)(const char *, int)) dlopen)({_string(words[0])}, {_RTLD_NOW})"
-            )
-            if int(library) == 0:
-                error = gdb.parse_and_eval("((char *(*)(void)) dlerror)()")
-                return f"cannot be loaded: {error.string()}"
-            start = gdb.parse_and_eval(
-                f"((void *(*)(void *, const char *)) dlsym)({int(library):#x}, "
-                f'"tally_agent_start")'
-            )
-            refusal = int(
-                gdb.parse_and_eval(
-                    f"((int (*)(const char *)) {int(start):#x})({_string(words[1])})"
-                )
-            )
-            return f"the agent refused to start ({refusal})" if refusal else ""
+        _load(session, words[0], words[1])
+    except _Refused as refusal:
+        return str(refusal)
     except (gdb.error, RuntimeError, AttributeError, UnicodeError) as error:
-        return f"cannot be loaded: {error}"
+        return f"{_abi.LOAD_FAILED} {error}"
+    return ""

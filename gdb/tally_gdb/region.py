@@ -11,17 +11,9 @@ from typing import Dict, List, Sequence, Set
 import gdb
 
 from . import _abi
-from .console import FAULTS
+from .console import FAULTS, reason_of
 from .session import Session
 
-# The functions by which the program leaves a function without a return, and their kinds of hits.
-_LEAVES = {
-    "__cxa_begin_catch": _abi.HIT_CAUGHT,
-    "longjmp": _abi.HIT_JUMPED,
-    "_longjmp": _abi.HIT_JUMPED,
-    "siglongjmp": _abi.HIT_JUMPED,
-    "__longjmp_chk": _abi.HIT_JUMPED,
-}
 _X86_64 = "i386:x86-64"
 # matches GDB's messages for a location that does not exist
 _UNKNOWN = re.compile(r" not defined|^No (symbol|source file|line|function|file)\b")
@@ -208,11 +200,11 @@ class Region:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._places: List[_Place] = []  # two for a region between locations, otherwise none
-        self._functions: List[_Function] = []  # the region's function, then those of _LEAVES
+        self._functions: List[_Function] = []  # the region's function, then the exits
         self._returns: Dict[int, _Place] = {}  # by return address
         self._is_x86_64 = False
         self._follows = False  # whether the breakpoints are at the addresses of a process
-        self._leaves_stop = False
+        self._exits_stop = False
         self._hit = _abi.Hit(size=0)
         self._hit.size = _abi.size_of(self._hit)
         gdb.events.new_objfile.connect(self._on_new_objfile)
@@ -228,17 +220,18 @@ class Region:
                 functions = [_Function(self, words[0], _abi.HIT_FIRST)]
                 if not any(functions[0].entries().values()):
                     raise _Refused(f"{_abi.REGION_INLINED} {words[0]}")
-                functions += [_Function(self, *leaf, enabled=False) for leaf in _LEAVES.items()]
+                exits = self._session.region_exits()
+                functions += [_Function(self, *each, enabled=False) for each in exits.items()]
             else:
                 for kind, word in zip((_abi.HIT_FIRST, _abi.HIT_SECOND), words):
                     _look_up(word)
                     places.append(_Place(self, word, kind))
         except (*FAULTS, _Refused) as error:
             _delete(places)
-            return str(error) or "GDB does not allow it"
+            return reason_of(error)
         self.end()
         self._places, self._functions = places, functions
-        self._leaves_stop = False
+        self._exits_stop = False
         self._follow()
         return ""
 
@@ -278,21 +271,21 @@ class Region:
             self._look(hit)
             returns_to = self._session.region_hit(hit)
         if returns_to == _abi.HIT_NOBODY:
-            self._stop_at_leaves(False)
+            self._stop_at_exits(False)
         elif 0 != returns_to != _abi.HIT_LOOK:
-            self._stop_at_leaves(True)
+            self._stop_at_exits(True)
             if returns_to not in self._returns:
                 self._returns[returns_to] = _Place(
                     self, f"*{returns_to:#x}", _abi.HIT_RETURNED, returns_to
                 )
 
-    def _stop_at_leaves(self, stop: bool) -> None:
-        """Enables or disables the breakpoints in the functions of _LEAVES. They are disabled while
-        no thread is inside the region, where a program may throw thousands of exceptions."""
-        if stop != self._leaves_stop:
-            self._leaves_stop = stop
-            for leaf in self._functions[1:]:
-                leaf.enable(stop)
+    def _stop_at_exits(self, stop: bool) -> None:
+        """Enables or disables the breakpoints in the exits. They are disabled while no thread is
+        inside the region, where a program may throw thousands of exceptions."""
+        if stop != self._exits_stop:
+            self._exits_stop = stop
+            for each in self._functions[1:]:
+                each.enable(stop)
 
     def _look(self, hit: _abi.Hit) -> None:
         """Fills in the caller's stack pointer and the return address from GDB's frames, which is

@@ -35,9 +35,9 @@ class Runner:
         performer = self._watcher.performer(shows_progress=to_console)
         try:
             self._watcher.sync()
-            self.session.set_width(gdb.parameter("width") or 0)
-            self.session.set_styles(styles(to_console))
-            self.session.set_disassembly_flavor(disassembly_flavor())
+            self.session.set_display(
+                gdb.parameter("width") or 0, disassembly_flavor(), styles(to_console)
+            )
             text = self.session.command(line, performer)
             self._watcher.tell_running()
         finally:

@@ -19,14 +19,15 @@ class Performer:
         """Returns "function\\tfile\\tline" for a run-time address, or "" if it is unknown."""
         return ""
 
-    def instructions(self, ranges: Sequence[int]) -> str:
+    def instructions(self, ranges: Sequence[int]) -> Optional[str]:
         """Returns a line "0xADDRESS\\ttext" for each instruction of the ranges, which are pairs of
-        addresses. If that is not possible, returns the reason."""
-        return "this debugger does not support it"
+        addresses. If that is not possible, returns the reason, or None as for act()."""
+        return None
 
-    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> str:
-        """Performs one of the other requests. Returns "", or the reason if that failed."""
-        return "this debugger does not support it"
+    def act(self, request: int, words: Sequence[str], signals: Sequence[int]) -> Optional[str]:
+        """Performs one of the other requests. Returns "", the reason if that failed, or None if the
+        debugger does not support the request."""
+        return None
 
 
 def _decode(text: Optional[bytes]) -> str:
@@ -128,6 +129,12 @@ class Session:
             performer,
         )
 
+    def region_exits(self) -> Dict[str, int]:
+        """Returns the kind of hit, a HIT_ of _abi, of each function by which a program leaves another
+        one without a return."""
+        table = self._table(self._lib.tally_region_exits)
+        return {str(name): int(kind) for name, kind in zip(table["function"], table["kind"])}
+
     def region_hit(self, hit: _abi.Hit) -> int:
         """Reports a hit. Returns the address at which HIT_RETURNED is to be reported from now on, 0
         for none, or HIT_LOOK or HIT_NOBODY. The caller may reuse `hit`, which saves time."""
@@ -180,21 +187,14 @@ class Session:
     def set(self, name: str, value: str) -> None:
         self._check(self._lib.tally_session_set(self._handle, _encode(name), _encode(value)))
 
-    def set_width(self, columns: int) -> None:
-        """Sets the width of the terminal; 0 means unlimited."""
-        self._lib.tally_session_set_width(self._handle, columns)
-
-    def set_disassembly_flavor(self, flavor: str) -> None:
-        """Sets how the library disassembles code without a process: "att" or "intel"."""
-        self._lib.tally_session_set_disassembly_flavor(self._handle, _encode(flavor))
-
-    def set_styles(self, styles: Dict[str, str]) -> None:
-        """Sets the escape sequence, by role, that precedes a table's text of that role; "" for
-        plain text."""
-        for role, sgr in styles.items():
-            self._check(
-                self._lib.tally_session_set_style(self._handle, _encode(role), _encode(sgr))
-            )
+    def set_display(self, width: int, flavor: str, styles: Dict[str, str]) -> None:
+        """Sets how replies look: the width of the terminal (0 means unlimited), the syntax in which
+        the library disassembles code ("att" or "intel"), and the escape sequences that precede the
+        texts of the roles _abi.STYLES (none for plain text)."""
+        sequences = {role: _encode(sgr) for role, sgr in styles.items()}
+        display = _abi.Display(size=0, width=width, flavor=_encode(flavor), **sequences)
+        display.size = _abi.size_of(display)
+        self._check(self._lib.tally_session_set_display(self._handle, _abi.by_reference(display)))
 
     def status(self) -> Dict[str, str]:
         """Returns the values that `status` prints, by name."""
@@ -242,20 +242,21 @@ class Session:
             if request == _abi.REQUEST_NONE:
                 return text
             try:
-                answers = []
+                answers: List[Optional[str]] = []
                 if request == _abi.REQUEST_PROGRESS:
                     performer.progress(progress)
                 elif request == _abi.REQUEST_SYMBOLS:
-                    answers = [_encode(performer.symbol(address)) for address in addresses]
+                    answers = [performer.symbol(address) for address in addresses]
                 elif request == _abi.REQUEST_DISASSEMBLE:
-                    answers = [_encode(performer.instructions(addresses))]
+                    answers = [performer.instructions(addresses)]
                 else:
-                    answers = [_encode(performer.act(request, words, signals))]
+                    answers = [performer.act(request, words, signals)]
             except KeyboardInterrupt:
                 self._check(self._lib.tally_session_cancel(self._handle))
                 raise
+            texts = [_encode(each) for each in answers if each is not None]
             reply = self._made(
-                self._lib.tally_session_answer, self._handle, _abi.texts(answers), len(answers)
+                self._lib.tally_session_answer, self._handle, _abi.texts(texts), len(texts)
             )
 
     def _array(self, function: Callable, reply: int) -> List[int]:

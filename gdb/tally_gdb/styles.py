@@ -6,10 +6,9 @@ from typing import Dict, Iterable, Iterator
 
 import gdb
 
+from . import _abi
 from .console import FAULTS
 
-# tally_session_set_style() and GDB's `set style` have the same names for these roles.
-ROLES = ("function", "filename", "address", "variable", "title", "highlight", "metadata")
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _INTENSITIES = {"bold": "1", "dim": "2"}
 
@@ -63,11 +62,11 @@ def _is_shown() -> bool:
 
 
 def styles(to_console: bool) -> Dict[str, str]:
-    """Returns the current escape sequence of each role. `to_console` is False if a script takes the
-    text, which is then plain."""
+    """Returns the current escape sequence of each role of `set style` that tables use, or none if
+    the text is to be plain. `to_console` is False if a script takes it."""
     try:
         if to_console and _is_shown():
-            return {role: _begin(role) for role in ROLES}
+            return {role: _begin(role) for role in _abi.STYLES}
     except FAULTS:
         pass
-    return dict.fromkeys(ROLES, "")
+    return {}

@@ -261,7 +261,8 @@ enum tally_request_kind {
   TALLY_REQUEST_PRELOAD_END = 4,
   /* Make the stopped process load library words[0] and call that library's function
      int tally_agent_start(const char *) with words[1], if it is stopped where this is safe (see
-     tally_unsafe_frame()). Handle the signals as for TALLY_REQUEST_PRELOAD. */
+     tally_unsafe_frame()). Handle the signals as for TALLY_REQUEST_PRELOAD. If this fails, answer
+     with a tally_load_refusal, or with a text of your own. */
   TALLY_REQUEST_LOAD = 5,
   /* Begin to interrupt the process, see tally_session_tick(): by signals[0] or, if there is no
      signal, in the way that Ctrl-C does. words[0] is "stacks", or "pcs" if callers are not
@@ -302,6 +303,19 @@ enum tally_region_refusal {
                                which no call begins */
 };
 
+/* The reason why the process cannot be made to load the agent. The answer to TALLY_REQUEST_LOAD is
+ * its digit, a blank, and what its comment names: "3 1 libc". The library turns it into a message.
+ */
+enum tally_load_refusal {
+  TALLY_LOAD_RUNNING = 1,   /* the process is running */
+  TALLY_LOAD_NO_DLOPEN = 2, /* the process has no function dlopen() */
+  TALLY_LOAD_UNSAFE = 3,   /* the debugger's number of a thread in which a call could hang, a blank,
+                              and the result of tally_unsafe_frame() */
+  TALLY_LOAD_FAILED = 4,   /* the message of the debugger or of the dynamic loader */
+  TALLY_LOAD_NO_START = 5, /* the library has no function tally_agent_start() */
+  TALLY_LOAD_REFUSED = 6   /* the result of tally_agent_start(), which is not 0 */
+};
+
 enum tally_hit_kind {
   TALLY_HIT_FIRST = 0,    /* at the first location, or in a call of the function */
   TALLY_HIT_SECOND = 1,   /* at the second location */
@@ -309,6 +323,10 @@ enum tally_hit_kind {
   TALLY_HIT_CAUGHT = 3,   /* in __cxa_begin_catch(), which an exception handler calls */
   TALLY_HIT_JUMPED = 4    /* in longjmp() */
 };
+
+/* Special results of tally_session_region_hit(). */
+#define TALLY_HIT_LOOK 0xffffffffffffffff   /* report the hit again, with all its facts */
+#define TALLY_HIT_NOBODY 0xfffffffffffffffe /* no thread is inside of the region */
 
 /* A thread is stopped at a point where a region begins or may end. Set size to
  * sizeof(tally_hit). */
@@ -341,13 +359,50 @@ enum tally_tick_kind {
   TALLY_TICK_THEIRS = 2 /* a stop by the user or by the program itself */
 };
 
+/* The result of tally_session_tick_interrupt() if sampling was given up. */
+#define TALLY_TICK_GIVEN_UP SIZE_MAX
+
+/* Limits that every front end keeps. */
+enum tally_limit {
+  /* Frames in a tally_stack. The process stands while a debugger unwinds, and an unwinder that has
+     lost its way may go on for long. */
+  TALLY_LIMIT_STACK_FRAMES = 128,
+  /* Frames of a thread that are passed to tally_unsafe_frame(), from the innermost one on. The
+     libraries that may hold a lock do not call themselves that deeply. */
+  TALLY_LIMIT_CHECKED_FRAMES = 64,
+  /* Bytes before a pc that are passed to tally_unsafe_frame(): the longest instruction that makes a
+     system call, which is aarch64's `svc`. */
+  TALLY_LIMIT_SYSTEM_CALL_BYTES = 4,
+  /* Milliseconds between two calls of tally_sigint_seen(), so that Ctrl-C works at once. */
+  TALLY_LIMIT_SIGINT_MS = 50
+};
+
 /* The stack of one thread at one stop. */
 typedef struct tally_stack {
   int32_t tid;
-  uint32_t count;      /* number of pcs */
+  uint32_t count;      /* number of pcs, at most TALLY_LIMIT_STACK_FRAMES */
   const uint64_t *pcs; /* run-time addresses, leaf first; a caller's is its return address - 1 */
   const char *name;    /* name of the thread; may be NULL */
 } tally_stack;
+
+/* How the terminal shows replies. A style is the escape sequence that precedes one kind of text in
+ * tables, such as "\033[33m"; "" or NULL means plain text. The kinds are those of GDB's `set
+ * style`. Set size to sizeof(tally_display). */
+typedef struct tally_display {
+  uint32_t size;
+  uint32_t width; /* in columns; 0 means unlimited */
+  const char
+      *flavor; /* the debugger's setting for the syntax of x86 instructions, "intel" or "att".
+                  `annotate --asm` uses it for code that the debugger does not disassemble,
+                  as the process is gone or the profile was loaded. NULL means "att" */
+  const char *function;
+  const char *filename;
+  const char *address;
+  const char *variable;
+  const char *title;
+  const char *highlight;
+  const char *metadata;
+} tally_display;
 
 /* Creates a session, with every setting at its default. */
 TALLY_API tally_error *tally_session_new(tally_session **session);
@@ -382,8 +437,9 @@ TALLY_API int tally_session_is_armed(const tally_session *session);
  * call these two, at any time. For a process of this machine, tick_interrupt() sends the signals
  * itself, waits until their stops are over or about 0.1 s have passed, and returns how many it
  * sent. For a remote process it returns 1 if the front end is to interrupt the process now,
- * otherwise 0. It returns SIZE_MAX if sampling was given up because the program handles the signal
- * itself: from then on the signal must reach the program again, and the next stop ends sampling. */
+ * otherwise 0. It returns TALLY_TICK_GIVEN_UP if sampling was given up because the program handles
+ * the signal itself: from then on the signal must reach the program again, and the next stop ends
+ * sampling. */
 TALLY_API uint64_t tally_session_tick_wait_ns(tally_session *session);
 TALLY_API size_t tally_session_tick_interrupt(tally_session *session);
 /* Classifies a stop by that signal or interrupt; returns a tally_tick_kind. `tid` is the thread
@@ -398,28 +454,32 @@ TALLY_API tally_error *tally_session_tick(tally_session *session, const tally_st
                                           size_t count, size_t stack_size, tally_reply **reply);
 /* Returns what a frame belongs to ("the dynamic loader", "the allocator", "libc") if a function
  * that is called in its thread could block forever, because that code may hold a lock; "" if the
- * frame is not an obstacle. Pass each frame of a thread of this machine. `module` is the file that
- * holds the frame's code. For the innermost frame, `before` points to the `size` bytes that precede
- * its pc, by which a system call is recognized; NULL if they cannot be read. The result stays
- * valid until the process exits. */
+ * frame is not an obstacle. Pass up to TALLY_LIMIT_CHECKED_FRAMES frames of a thread of this
+ * machine. `module` is the file that holds the frame's code. For the innermost frame, `before`
+ * points to the `size` bytes that precede its pc, by which a system call is recognized;
+ * TALLY_LIMIT_SYSTEM_CALL_BYTES suffice. It is NULL if they cannot be read. The result stays valid
+ * until the process exits. */
 TALLY_API const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
                                          const void *before, size_t size);
 /* Watches for Ctrl-C while `on` is not 0, for a debugger that interrupts a remote process itself.
  * The first SIGINT of the debugger is intercepted, because the debugger would treat it as
  * impatience or lose it while an interrupt of Tally is on its way; later ones go to the previous
- * handler. tally_sigint_seen() then returns 1 once, on any thread, otherwise 0. The front end stops
- * the process for the user when no interrupt of its own is on its way. Nothing is intercepted if
- * the debugger has no handler for SIGINT. */
+ * handler. tally_sigint_seen() then returns 1 once, on any thread, otherwise 0. The front end calls
+ * it every TALLY_LIMIT_SIGINT_MS, and stops the process for the user when no interrupt of its own
+ * is on its way. Nothing is intercepted if the debugger has no handler for SIGINT. */
 TALLY_API void tally_sigint_watch(int on);
 TALLY_API int tally_sigint_seen(void);
+/* Lists the functions by which a program leaves another function without a return. Columns:
+ * function, kind (the tally_hit_kind to report when the function is entered). */
+TALLY_API tally_error *tally_region_exits(tally_table **table);
 /* Reports a hit of the region. From TALLY_REQUEST_REGION until TALLY_REQUEST_REGION_END, call it
  * while the thread is stopped at the hit, and resume the thread afterwards. It takes microseconds.
  * Returns one of:
  *   - an address at which to report TALLY_HIT_RETURNED from now on, for every thread;
  *   - 0 if there is no such address. After TALLY_HIT_RETURNED, 0 also means that the address of the
  *     hit need not be watched until it is returned again;
- *   - UINT64_MAX if the hit must be reported again, with caller_sp and return_address;
- *   - UINT64_MAX - 1 if no thread is inside of the region, so that TALLY_HIT_CAUGHT and
+ *   - TALLY_HIT_LOOK if the hit must be reported again, with caller_sp and return_address;
+ *   - TALLY_HIT_NOBODY if no thread is inside of the region, so that TALLY_HIT_CAUGHT and
  *     TALLY_HIT_JUMPED need not be reported until an address is returned again. */
 TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit);
 /* Sets the user's breakpoints that the debugger may pass without stopping for the user: those that
@@ -453,19 +513,11 @@ TALLY_API tally_error *tally_session_set(tally_session *session, const char *nam
                                          const char *value);
 /* Returns the value of a setting; "" for an unknown name. Valid until the setting is changed. */
 TALLY_API const char *tally_session_setting(tally_session *session, const char *name);
-/* Sets the width in columns of the terminal that shows the replies; 0 means unlimited. The default
- * is 80. */
-TALLY_API void tally_session_set_width(tally_session *session, uint32_t columns);
-/* Sets the syntax in which `annotate --asm` shows x86 instructions that the debugger does not
- * disassemble (the process is gone, or the profile was loaded from a file): "intel" or "att", like
- * the debugger's own setting. The default is "att". */
-TALLY_API void tally_session_set_disassembly_flavor(tally_session *session, const char *flavor);
-/* Sets the color of one kind of text in tables; without it, tables are plain text. `role` is
- * function, filename, address, variable, title, highlight or metadata, as in GDB's `set style`.
- * `sgr` is the escape sequence that precedes the text, "\033[33m", or "" for none. Fails with
- * TALLY_ERROR_INVALID_ARGUMENT if either is not one of these. */
-TALLY_API tally_error *tally_session_set_style(tally_session *session, const char *role,
-                                               const char *sgr);
+/* Sets how replies look from now on; call it before each command. Fails with
+ * TALLY_ERROR_INVALID_ARGUMENT if a style is not an escape sequence for colors; the previous
+ * display then stays. Without a call, a session writes plain text for 80 columns. */
+TALLY_API tally_error *tally_session_set_display(tally_session *session,
+                                                 const tally_display *display);
 /* Returns the rows of `status`. Columns: name, value. Does not look up any symbols. */
 TALLY_API tally_error *tally_session_status(tally_session *session, tally_table **table);
 /* Returns the rows of `report` for the first event only, with the columns of

@@ -38,6 +38,9 @@ _SCALARS = {
 }
 
 
+_MACROS = {"SIZE_MAX": ctypes.c_size_t(-1).value}
+
+
 @dataclass(frozen=True)
 class CFunction:
     name: str
@@ -56,7 +59,7 @@ def parse_header(text: str) -> CHeader:
     """Parses a header. Raises ValueError for what it cannot read: nothing is skipped."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
     constants = {
-        match[1]: int(match[2], 0)
+        match[1]: _MACROS.get(match[2]) or int(match[2], 0)
         for match in re.finditer(
             r"^#define[ \t]+(\w+)(?:[ \t]|\\\n)+(\w+)[ \t]*$", text, re.MULTILINE
         )

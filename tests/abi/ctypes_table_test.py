@@ -20,7 +20,10 @@ HEADER = SOURCE_ROOT / "lib/include/tally.h"
 TABLE = SOURCE_ROOT / "gdb/tally_gdb/_abi.py"
 
 # The prefixes of the constants that the module mirrors. It holds all constants of a prefix.
-KINDS = ("ABI", "TARGET_", "EVENT_", "REQUEST_", "COLUMN_")
+KINDS = (
+    *("ABI", "TARGET_", "EVENT_", "REQUEST_", "COLUMN_"),
+    *("REGION_", "LOAD_", "HIT_", "TICK_", "LIMIT_"),
+)
 
 TOY_HEADER = """
 #define TALLY_ABI \\

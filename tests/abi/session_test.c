@@ -144,17 +144,20 @@ static const char *status(const char *name) {
 }
 
 static void colours(void) {
-  static const char *const bad[][2] = {
-      {"colour", ""}, {"function", "red"}, {"function", "\033[31mx"}, {"function", "\033[2J"}};
+  static const char *const bad[] = {"red", "\033[31mx", "\033[2J"};
+  tally_display display = {.size = sizeof display, .variable = "\033[1;36m"};
+  CHECK(!tally_session_set_display(session, &display));
   for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
-    tally_error *error = tally_session_set_style(session, bad[i][0], bad[i][1]);
+    display.variable = "";
+    display.function = bad[i];
+    tally_error *error = tally_session_set_display(session, &display);
     CHECK(error && tally_error_get_code(error) == TALLY_ERROR_INVALID_ARGUMENT);
     tally_error_free(error);
   }
-  CHECK(!tally_session_set_style(session, "variable", "\033[1;36m"));
   CHECK(strncmp(command("status"), "\033[1;36mstate\033[m idle\n", 21) == 0);
   CHECK(strcmp(status("state"), "idle") == 0 && strcmp(status("pid"), "") == 0);
-  CHECK(!tally_session_set_style(session, "variable", ""));
+  display.function = NULL;
+  CHECK(!tally_session_set_display(session, &display));
   CHECK(strncmp(command("status"), "state idle\n", 11) == 0);
 }
 
@@ -164,7 +167,6 @@ int main(void) {
   tally_reply *reply = NULL;
   setenv("TALLY_CACHE_DIR", "", 1);
   CHECK(mkdtemp(folder) && !tally_session_new(&session) && !tally_commands(&commands));
-  tally_session_set_width(session, 0);
   colours();
 
   refused("stop", TALLY_ERROR_BAD_STATE, "sampling has not begun");

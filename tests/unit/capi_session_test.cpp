@@ -1,4 +1,5 @@
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,21 @@ TEST(CTables, ListCommandsAndSettings) {
   EXPECT_EQ(tally_abi(), static_cast<uint32_t>(TALLY_ABI));
 }
 
+TEST(CTables, ListTheExitsOfARegion) {
+  tally_table *table = nullptr;
+  ASSERT_EQ(tally_region_exits(&table), nullptr);
+  EXPECT_STREQ(tally_table_column_name(table, 0), "function");
+  EXPECT_STREQ(tally_table_column_name(table, 1), "kind");
+  std::map<std::string, uint64_t> kinds;
+  for (size_t i = 0; i < tally_table_rows(table); ++i)
+    kinds[tally_table_texts(table, 0)[i]] = tally_table_counts(table, 1)[i];
+  tally_table_free(table);
+  EXPECT_EQ(kinds.size(), 5u);
+  EXPECT_EQ(kinds["__cxa_begin_catch"], TALLY_HIT_CAUGHT);
+  for (const char *name : {"longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"})
+    EXPECT_EQ(kinds[name], TALLY_HIT_JUMPED) << name;
+}
+
 TEST(CTables, FreeFunctionsAcceptNull) {
   tally_table_free(nullptr);
   tally_error_free(nullptr);
@@ -95,6 +111,39 @@ TEST_F(CSession, ChecksEvents) {
   event.target = TALLY_TARGET_NATIVE;
   event.size = sizeof event + 8; // as with a newer header
   EXPECT_EQ(push(), nullptr);
+}
+
+TEST_F(CSession, ChecksTheDisplay) {
+  const auto status = [&] {
+    tally_reply *reply = nullptr;
+    EXPECT_EQ(tally_session_command(session, "status", &reply), nullptr);
+    const std::string text = tally_reply_text(reply);
+    tally_reply_free(reply);
+    return text.substr(0, text.find('\n'));
+  };
+  tally_display display{};
+  display.variable = "\033[1m";
+  const std::string wrong = "not a display of this interface";
+  EXPECT_EQ(take(tally_session_set_display(session, &display)), wrong); // size 0
+  EXPECT_EQ(take(tally_session_set_display(session, nullptr)), wrong);
+  EXPECT_EQ(status(), "state idle");
+  display.size = sizeof display + 8; // as with a newer header
+  EXPECT_EQ(tally_session_set_display(session, &display), nullptr);
+  EXPECT_EQ(status(), "\033[1mstate\033[m idle");
+  for (const char *tally_display::*style :
+       {&tally_display::function, &tally_display::filename, &tally_display::address,
+        &tally_display::title, &tally_display::highlight, &tally_display::metadata}) {
+    tally_display bad = display;
+    bad.variable = nullptr;
+    bad.*style = "\033[2J";
+    EXPECT_NE(take(tally_session_set_display(session, &bad)).find("expects ESC [ numbers m"),
+              std::string::npos);
+    EXPECT_EQ(status(), "\033[1mstate\033[m idle"); // as before
+    bad.*style = "\033[2m";
+    EXPECT_EQ(tally_session_set_display(session, &bad), nullptr);
+    EXPECT_EQ(status(), "state idle");
+    EXPECT_EQ(tally_session_set_display(session, &display), nullptr);
+  }
 }
 
 TEST_F(CSession, KeepsASettingsTextUntilItIsSetAgain) {

@@ -19,6 +19,7 @@
 #include <tally/unwinder.h>
 
 #include "../support/sanitized.h"
+#include "collect/interrupt.h"
 #include "collect_child.h"
 #include "model/kernel_code.h"
 
@@ -541,6 +542,16 @@ TEST(CollectArguments, InvalidArgumentsAreRefused) {
   options = {};
   options.stacks = StackMode::dwarf;
   EXPECT_EQ(code(::getpid(), options), ErrorCode::invalid_argument);
+}
+
+TEST(CollectArguments, TheInterruptSamplerRefusesThem) {
+  InterruptClock clock;
+  SamplerOptions options;
+  EXPECT_TRUE(make_interrupt_sampler(0, 0, options, clock));
+  EXPECT_EQ(make_interrupt_sampler(0x7ffffff0, 0, options, clock).error().code,
+            ErrorCode::not_found);
+  options.frequency_hz = 0;
+  EXPECT_EQ(make_interrupt_sampler(0, 0, options, clock).error().code, ErrorCode::invalid_argument);
 }
 
 } // namespace

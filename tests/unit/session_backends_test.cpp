@@ -145,6 +145,93 @@ TEST_F(SessionRequests, ReportsAFrontThatCannotInterrupt) {
   EXPECT_TRUE(text_of(session.command("status")).starts_with("state idle\n"));
 }
 
+// A `start` that was abandoned must neither continue in a later command nor keep a later `start`
+// from asking again.
+TEST_F(SessionRequests, UndoesAStartThatWasAbandoned) {
+  target = TargetKind::remote;
+  text_of(session.event(event_of(EventKind::target, 42)));
+  for (const bool by_user : {true, false}) {
+    const auto reply = session.command("start --backend interrupt");
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->request.kind, RequestKind::interrupt);
+    if (by_user) {
+      EXPECT_EQ(session.cancel().error().code, ErrorCode::cancelled);
+    }
+    EXPECT_TRUE(text_of(session.command("status")).starts_with("state idle\n"));
+    EXPECT_EQ(taken(), Kinds{RequestKind::interrupt_end});
+    EXPECT_EQ(session.sampled_pid(), 0);
+  }
+  text_of(session.command("start --backend interrupt"));
+  EXPECT_EQ(taken(), Kinds{RequestKind::interrupt});
+  EXPECT_EQ(session.sampled_pid(), 42);
+  text_of(session.command("stop"));
+}
+
+TEST_F(SessionRequests, EndsARegionThatWasAbandoned) {
+  target = TargetKind::remote;
+  text_of(session.event(event_of(EventKind::target, 42)));
+  const auto reply = session.command("region parse");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->request.kind, RequestKind::region);
+  EXPECT_EQ(session.cancel().error().code, ErrorCode::cancelled);
+  text_of(session.command("status"));
+  EXPECT_EQ(taken(), Kinds{RequestKind::region_end});
+  refusals[RequestKind::region] = "1 parse";
+  EXPECT_EQ(text_of(session.command("region parse")),
+            "error: profile region: there is no function or location 'parse'");
+  EXPECT_EQ(taken(), Kinds{RequestKind::region});
+}
+
+// What is still to be undone after an event is undone although the look-up of names is cancelled.
+TEST_F(SessionRequests, UndoesWhatACancelledEventLeaves) {
+  target = TargetKind::remote;
+  text_of(session.event(event_of(EventKind::target, 42)));
+  text_of(session.command("start --backend interrupt"));
+  text_of(session.event(event_of(EventKind::resumed, 42)));
+  EXPECT_EQ(session.tick_interrupt(), 1u);
+  EXPECT_EQ(session.tick_take(0), InterruptClock::Stop::ours);
+  const std::array<uint64_t, 1> pcs{0x1000};
+  const std::array seen{ThreadStack{1, "main", pcs}};
+  text_of(session.tick(seen));
+  text_of(session.event(event_of(EventKind::breakpoint, 42)));
+  taken();
+  auto stopped = session.command("stop");
+  ASSERT_TRUE(stopped);
+  EXPECT_NE(stopped->request.kind, RequestKind::none);
+  EXPECT_EQ(session.cancel().error().code, ErrorCode::cancelled);
+  text_of(session.command("status"));
+  EXPECT_EQ(taken(), Kinds{RequestKind::interrupt_end});
+}
+
+TEST_F(SessionRequests, WordsTheReasonsWhyTheAgentIsNotLoaded) {
+  Child child([] { ::sleep(30); });
+  text_of(session.event(event_of(EventKind::target, child.pid())));
+  if (const auto tried = session.command("start --backend agent"); !tried)
+    GTEST_SKIP() << tried.error().text();
+  const std::array<std::pair<std::string, std::string>, 7> messages{{
+      {"1 ", "the process is running: stop it first"},
+      {"2", "the program has no dlopen: it is static, or its libraries are not loaded yet"},
+      {"3 7 the dynamic loader",
+       "thread 7 is stopped inside the dynamic loader: a call from there could hang; let it run to "
+       "another location first"},
+      {"4 no memory", "cannot be loaded: no memory"},
+      {"6 -3", "the agent refused to start (-3)"},
+      {"7 is unknown", "7 is unknown"},
+      {"its own words", "its own words"},
+  }};
+  for (const auto &[answer, message] : messages) {
+    refusals[RequestKind::load] = answer;
+    EXPECT_EQ(text_of(session.command("start --backend agent")),
+              "error: --backend agent: " + message);
+  }
+  refusals[RequestKind::load] = "5 ";
+  asked.clear();
+  const std::string said = text_of(session.command("start --backend agent"));
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(said, "error: --backend agent: cannot be loaded: " + asked[0].words[0] +
+                      " has no tally_agent_start");
+}
+
 TEST_F(SessionRequests, PreloadsTheAgentForTheNextRun) {
   const std::string said = text_of(session.command("start --backend agent"));
   if (said.starts_with("error: "))

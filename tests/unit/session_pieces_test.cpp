@@ -74,6 +74,41 @@ TEST(ActionQueue, TheRequestOfAStepGoesFirst) {
   EXPECT_EQ(actions.next()->request.kind, RequestKind::region_end);
 }
 
+// What undoes something, or belongs to an event, stays when a command is abandoned.
+TEST(ActionQueue, ACommandThatIsAbandonedLosesItsActions) {
+  const auto never = [](std::string_view) -> Result<Reply> {
+    ADD_FAILURE() << "an abandoned command has continued";
+    return Reply{};
+  };
+  const auto then = [](std::string_view) -> Result<Reply> { return Reply{}; };
+  for (const bool by_user : {false, true}) {
+    ActionQueue actions;
+    actions.begin_event();
+    actions.push(Request{RequestKind::preload, {}, {}}, then);
+    EXPECT_FALSE(by_user ? actions.cancel() : actions.give_up()); // no command has lost anything
+    actions.begin_command();
+    actions.push(RequestKind::interrupt_end);
+    actions.push(Request{RequestKind::interrupt, {}, {}}, never);
+    actions.push(Request{RequestKind::list_source, {}, {}}, never);
+    EXPECT_FALSE(actions.keep(text("lost\n")));
+    EXPECT_EQ(actions.next()->request.kind, RequestKind::preload);
+    EXPECT_TRUE(by_user ? actions.cancel() : actions.give_up());
+    EXPECT_FALSE(actions.is_performing());
+    std::vector<RequestKind> left;
+    Result<Reply> reply = actions.next();
+    for (; reply->request.kind != RequestKind::none; reply = actions.next()) {
+      left.push_back(reply->request.kind);
+      EXPECT_FALSE(actions.keep(actions.answer({})));
+    }
+    EXPECT_EQ(reply->text, "");
+    // Only an action that the user has interrupted is repeated; one that fails would always fail.
+    std::vector expected{RequestKind::interrupt_end};
+    if (by_user)
+      expected.insert(expected.begin(), RequestKind::preload);
+    EXPECT_EQ(left, expected);
+  }
+}
+
 // --- RunClock
 
 TEST(RunClock, AddsUpRunningAndStoppedTime) {

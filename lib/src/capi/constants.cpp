@@ -55,6 +55,12 @@ static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
 static_assert(TALLY_REGION_UNKNOWN == int(RegionRefusal::unknown) &&
               TALLY_REGION_INLINED == int(RegionRefusal::inlined) &&
               TALLY_REGION_WITHIN == int(RegionRefusal::within));
+static_assert(TALLY_LOAD_RUNNING == int(LoadRefusal::running) &&
+              TALLY_LOAD_NO_DLOPEN == int(LoadRefusal::no_dlopen) &&
+              TALLY_LOAD_UNSAFE == int(LoadRefusal::unsafe) &&
+              TALLY_LOAD_FAILED == int(LoadRefusal::failed) &&
+              TALLY_LOAD_NO_START == int(LoadRefusal::no_start) &&
+              TALLY_LOAD_REFUSED == int(LoadRefusal::refused));
 static_assert(TALLY_HIT_FIRST == int(RegionHit::Kind::first) &&
               TALLY_HIT_SECOND == int(RegionHit::Kind::second) &&
               TALLY_HIT_RETURNED == int(RegionHit::Kind::returned) &&
@@ -64,9 +70,8 @@ static_assert(TALLY_TICK_OURS == int(InterruptClock::Stop::ours) &&
               TALLY_TICK_STALE == int(InterruptClock::Stop::stale) &&
               TALLY_TICK_THEIRS == int(InterruptClock::Stop::theirs));
 
-// Special results, which tally.h describes in words.
-static_assert(Session::look == UINT64_MAX && Session::nobody == UINT64_MAX - 1);
-static_assert(InterruptClock::given_up == SIZE_MAX);
+static_assert(TALLY_HIT_LOOK == Session::look && TALLY_HIT_NOBODY == Session::nobody);
+static_assert(TALLY_TICK_GIVEN_UP == InterruptClock::given_up);
 
 // No structure ends with padding. Otherwise an appended field could lie in the padding of an older
 // caller, whose size would then cover bytes that the caller never set.
@@ -77,6 +82,7 @@ static_assert(ends_with(&tally_event::at_ns, offsetof(tally_event, at_ns)));
 static_assert(ends_with(&tally_hit::reserved, offsetof(tally_hit, reserved)));
 static_assert(ends_with(&tally_location::address, offsetof(tally_location, address)));
 static_assert(ends_with(&tally_stack::name, offsetof(tally_stack, name)));
+static_assert(ends_with(&tally_display::metadata, offsetof(tally_display, metadata)));
 static_assert(ends_with(&tally_read_options::max_unpacked_bytes,
                         offsetof(tally_read_options, max_unpacked_bytes)));
 static_assert(ends_with(&tally_report_options::part, offsetof(tally_report_options, part)));

@@ -12,6 +12,8 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -69,11 +71,21 @@ template <class Body, class Store> tally_error *guarded(Body body, Store store) 
   }
 }
 
+// Returns the result of `body`, or `otherwise` if it throws.
+template <class Body> auto unless_thrown(std::invoke_result_t<Body> otherwise, Body body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return otherwise;
+  }
+}
+
 inline auto into(tally_table **out) {
   return [out](TablePtr table) { *out = table.release(); };
 }
 
-inline std::string text_of(const char *text) { return text ? text : ""; }
+inline std::string_view view_of(const char *text) { return text ? text : ""; }
+inline std::string text_of(const char *text) { return std::string(view_of(text)); }
 
 // Returns the rows of `report`, of the first event.
 TablePtr table_of(const FlatTable &flat);

@@ -25,6 +25,7 @@ namespace {
 constexpr size_t first_event = offsetof(tally_event, at_ns);
 constexpr size_t first_hit = offsetof(tally_hit, reserved);
 constexpr size_t first_location = offsetof(tally_location, address) + sizeof(uint64_t);
+constexpr size_t first_display = offsetof(tally_display, metadata) + sizeof(const char *);
 constexpr size_t first_stack = offsetof(tally_stack, name) + sizeof(const char *);
 
 auto into(tally_reply **out) {
@@ -80,18 +81,25 @@ tally_error *tally_session_cancel(tally_session *session) {
 }
 
 uint64_t tally_session_tick_wait_ns(tally_session *session) {
-  return session->session.tick_wait_ns();
+  constexpr uint64_t after_an_exception = 1'000'000'000;
+  return unless_thrown(after_an_exception, [&] { return session->session.tick_wait_ns(); });
 }
 
 size_t tally_session_tick_interrupt(tally_session *session) {
-  return session->session.tick_interrupt();
+  return unless_thrown(0, [&] { return session->session.tick_interrupt(); });
 }
 
 int tally_session_tick_take(tally_session *session, int32_t tid) {
-  return static_cast<int>(session->session.tick_take(tid));
+  return unless_thrown(TALLY_TICK_THEIRS,
+                       [&] { return static_cast<int>(session->session.tick_take(tid)); });
 }
 
-void tally_session_tick_withdraw(tally_session *session) { session->session.tick_withdraw(); }
+void tally_session_tick_withdraw(tally_session *session) {
+  unless_thrown(false, [&] {
+    session->session.tick_withdraw();
+    return true;
+  });
+}
 
 tally_error *tally_session_tick(tally_session *session, const tally_stack *stacks, size_t count,
                                 size_t stack_size, tally_reply **reply) {
@@ -109,7 +117,7 @@ tally_error *tally_session_tick(tally_session *session, const tally_stack *stack
 const char *tally_unsafe_frame(const char *module, const char *function, int innermost,
                                const void *before, size_t size) {
   // The result is a string literal, and so ends with a null character.
-  return why_call_is_unsafe(text_of(module), text_of(function), innermost != 0,
+  return why_call_is_unsafe(view_of(module), view_of(function), innermost != 0,
                             {static_cast<const std::byte *>(before), before ? size : 0})
       .data();
 }
@@ -123,6 +131,23 @@ int32_t tally_session_sampled_pid(const tally_session *session) {
 
 int tally_session_is_armed(const tally_session *session) {
   return session->session.is_armed() ? 1 : 0;
+}
+
+tally_error *tally_region_exits(tally_table **table) {
+  return guarded(
+      []() -> TableResult {
+        std::vector<std::string> functions;
+        std::vector<uint64_t> kinds;
+        for (const RegionExit &each : region_exits()) {
+          functions.emplace_back(each.function);
+          kinds.push_back(static_cast<uint64_t>(each.kind));
+        }
+        auto out = std::make_unique<tally_table>();
+        out->add("function", std::move(functions));
+        out->add("kind", std::move(kinds));
+        return out;
+      },
+      into(table));
 }
 
 uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) {
@@ -214,18 +239,19 @@ const char *tally_session_setting(tally_session *session, const char *name) {
   }
 }
 
-void tally_session_set_disassembly_flavor(tally_session *session, const char *flavor) {
-  session->session.set_disassembly_flavor(flavor ? std::string_view(flavor) : std::string_view());
-}
-
-void tally_session_set_width(tally_session *session, uint32_t columns) {
-  session->session.set_width(columns);
-}
-
-tally_error *tally_session_set_style(tally_session *session, const char *role, const char *sgr) {
+tally_error *tally_session_set_display(tally_session *session, const tally_display *display) {
   return guarded(
       [&]() -> Result<bool> {
-        TALLY_CHECK(session->session.set_style(text_of(role), text_of(sgr)));
+        const auto shown = received_by_size(display, first_display);
+        if (!shown)
+          return fail(ErrorCode::invalid_argument, "not a display of this interface");
+        const std::pair<std::string_view, std::string_view> styles[] = {
+            {"function", view_of(shown->function)}, {"filename", view_of(shown->filename)},
+            {"address", view_of(shown->address)},   {"variable", view_of(shown->variable)},
+            {"title", view_of(shown->title)},       {"highlight", view_of(shown->highlight)},
+            {"metadata", view_of(shown->metadata)},
+        };
+        TALLY_CHECK(session->session.set_display({shown->width, view_of(shown->flavor), styles}));
         return true;
       },
       [](bool) {});

@@ -141,7 +141,8 @@ public:
 };
 
 // Creates a sampler for process `pid` and sets `clock` for it, which must outlive the sampler. pid
-// 0 is a remote process, whose mappings are unknown. A process that does not exist is not_found.
+// 0 is a remote process, whose mappings are unknown. A process that does not exist is not_found,
+// and a frequency of 0 Hz is invalid_argument.
 Result<std::unique_ptr<InterruptSampler>>
 make_interrupt_sampler(pid_t pid, int signal, const SamplerOptions &options, InterruptClock &clock);
 

@@ -136,6 +136,8 @@ Result<std::unique_ptr<InterruptSampler>> make_interrupt_sampler(pid_t pid, int 
                                                                  const SamplerOptions &options,
                                                                  InterruptClock &clock) {
   try {
+    if (options.frequency_hz == 0)
+      return fail(ErrorCode::invalid_argument, "the frequency must be at least 1 Hz");
     if (pid != 0 && !process_status(std::to_string(pid)))
       return fail(ErrorCode::not_found, fmt::format("there is no process {}", pid));
     return std::make_unique<StopCounter>(pid, signal, options, clock);

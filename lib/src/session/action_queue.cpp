@@ -5,7 +5,7 @@
 namespace tally {
 
 void ActionQueue::push(Request request, Then then) {
-  waiting_.push_back({std::move(request), std::move(then)});
+  waiting_.push_back({std::move(request), std::move(then), in_command_});
 }
 
 std::optional<Reply> ActionQueue::keep(Result<Reply> step) {
@@ -38,10 +38,21 @@ Result<Reply> ActionQueue::answer(std::span<const std::string> answers) {
                      : Reply{};
 }
 
-void ActionQueue::give_up() {
+bool ActionQueue::give_up() {
+  const bool performed = performing_ && !performing_->stays();
   performing_.reset();
   said_.clear();
   failed_.reset();
+  return std::erase_if(waiting_, [](const Action &each) { return !each.stays(); }) != 0 ||
+         performed;
+}
+
+bool ActionQueue::cancel() {
+  if (performing_ && performing_->stays()) {
+    waiting_.push_front(std::move(*performing_));
+    performing_.reset();
+  }
+  return give_up();
 }
 
 } // namespace tally

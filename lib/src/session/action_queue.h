@@ -15,12 +15,19 @@ namespace tally {
 // A command runs in steps. Each step returns a reply; between the steps the front end performs the
 // actions that were pushed, in order. The texts of all steps are printed together when no action
 // is left. The first error replaces them.
+//
+// An action without a continuation undoes something, such as the handling of signals. When a
+// command is abandoned, such actions stay, because the group that pushed them takes them for done.
+// So do those of an event, which nobody can repeat.
 class ActionQueue {
 public:
   // Receives the front end's answer: empty if the action was done, otherwise the reason why it was
   // not.
   using Then = std::function<Result<Reply>(std::string_view answer)>;
 
+  // Says to what the actions that are pushed from now on belong.
+  void begin_command() { in_command_ = true; }
+  void begin_event() { in_command_ = false; }
   void push(Request request, Then then = nullptr);
   void push(RequestKind kind) { push(Request{kind, {}, {}}); }
   // Replaces the continuation of the newest action. There must be one.
@@ -38,18 +45,26 @@ public:
   bool is_performing() const { return performing_.has_value(); }
   // Ends the action that the front end has performed. Returns the reply of its continuation.
   Result<Reply> answer(std::span<const std::string> answers);
-  // Discards the action and the text so far, because a new command came in place of an answer.
-  void give_up();
+  // Abandons the command or event in progress, because a new command came in place of an answer:
+  // drops the text so far, the action that is performed and the command's other actions. Returns
+  // whether the command has lost an action.
+  bool give_up();
+  // Does the same after the user's interrupt. The action that is performed is repeated later if it
+  // is one of those that stay.
+  bool cancel();
 
 private:
   struct Action {
     Request request;
     Then then; // null if nothing follows
+    bool of_command;
+    bool stays() const { return !of_command || !then; } // when a command is abandoned
   };
   std::deque<Action> waiting_;
   std::optional<Action> performing_;
   std::string said_;
   std::optional<Error> failed_;
+  bool in_command_ = false;
 };
 
 } // namespace tally

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "session/refusals.h"
+
 namespace tally {
 
 namespace {
@@ -111,7 +113,8 @@ Result<Reply> Backends::try_next() {
     const Result<void> works = prepare_perf();
     tried = works ? begun() : Result<Reply>(fail(works.error()));
   } else {
-    tried = options_.backend == Backend::agent ? prepare_agent() : prepare_interrupt();
+    tried = options_.backend == Backend::agent ? prepare_agent(front_.target.pid == 0)
+                                               : prepare_interrupt();
   }
   return tried ? std::move(tried) : refused(std::move(tried.error()));
 }
@@ -161,8 +164,8 @@ Result<void> Backends::prepare_perf() {
   return {};
 }
 
-Result<Reply> Backends::prepare_agent() {
-  if (front_.target.pid != 0 && !options_.chosen)
+Result<Reply> Backends::prepare_agent(bool next_run) {
+  if (!next_run && !options_.chosen)
     return fail(ErrorCode::unsupported, std::string(only_when_asked));
   if (!front_.target.program.empty())
     if (std::string why = why_agent_cannot_load(front_.target.program); !why.empty())
@@ -174,7 +177,7 @@ Result<Reply> Backends::prepare_agent() {
   request.signals.assign(launch.signals.begin(), launch.signals.end());
   signals_changed_ = true;
   preloaded_ = std::move(made);
-  if (front_.target.pid == 0) {
+  if (next_run) {
     request.kind = RequestKind::preload;
     front_.actions.push(std::move(request), [this](std::string_view answer) -> Result<Reply> {
       if (answer.empty())
@@ -191,7 +194,8 @@ Result<Reply> Backends::prepare_agent() {
     auto came = std::exchange(preloaded_, nullptr);
     if (!answer.empty()) {
       const std::string reason = came->facts().reason;
-      return refused(unsupported(reason.empty() ? answer : reason));
+      return refused(
+          unsupported(reason.empty() ? load_refusal(answer, came->launch().library) : reason));
     }
     begin_with(std::move(came));
     return begun();
@@ -317,13 +321,12 @@ Result<Reply> Backends::follow_sampler() {
 
 void Backends::end_requests(bool process_gone) {
   if (armed_ && process_gone && options_.backend == Backend::agent && !preloaded_) {
-    front_.target.pid = 0;
     const auto not_again = [this](std::string_view why) {
       preloaded_.reset();
       armed_ = false;
       front_.actions.say(fmt::format("The next run is not sampled: {}.\n", why));
     };
-    if (auto again = prepare_agent(); !again)
+    if (auto again = prepare_agent(true); !again)
       not_again(again.error().message);
     else if (!front_.actions.empty())
       front_.actions.replace_newest_then(

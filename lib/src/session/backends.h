@@ -53,7 +53,7 @@ private:
   Result<Reply> begun();
   Result<Reply> begin_armed();
   Result<void> prepare_perf();
-  Result<Reply> prepare_agent();
+  Result<Reply> prepare_agent(bool next_run); // or for the process that exists
   Result<Reply> prepare_interrupt();
   SamplerOptions sampler_options() const;
 

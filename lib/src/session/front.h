@@ -12,10 +12,12 @@
 namespace tally {
 
 struct Front {
-  DebugEvent target;   // the newest event that the front end has reported
-  ActionQueue actions; // what the front end is asked to do
-  uint32_t width = 80; // columns of the terminal; 0 means any number
-  Style style;         // plain unless the front end sets colours
+  explicit Front(const DebugEvent &newest) : target(newest) {}
+
+  const DebugEvent &target; // the newest event that the front end has reported; Session sets it
+  ActionQueue actions;      // what the front end is asked to do
+  uint32_t width = 80;      // columns of the terminal; 0 means any number
+  Style style;              // plain unless the front end sets colours
   DisassemblyFlavor flavor = DisassemblyFlavor::att;
 
   TextOptions text_options(uint32_t limit = 0) const {

@@ -76,7 +76,6 @@ Result<Reply> ProfileGroup::event(const DebugEvent &event) {
   const bool another = sampling.is_active() && event.pid != sampling.pid();
   if (event.kind == EventKind::target && another) {
     // The front end does not know how the process ended.
-    front.target = event;
     Result<Reply> ended = sampling.end("gone", true);
     backends.end_requests(true);
     return ended;
@@ -85,7 +84,6 @@ Result<Reply> ProfileGroup::event(const DebugEvent &event) {
     TALLY_TRY(ended, sampling.end("gone"));
     TALLY_CHECK(sampling.finish_requests(std::move(ended))); // the new process waits for this
   }
-  front.target = event;
   switch (event.kind) {
   case EventKind::target:
     if (event.pid == 0 && !sampling.is_active())
@@ -135,6 +133,9 @@ Result<Reply> ProfileGroup::cancel() {
   names.cancel();
   return fail(ErrorCode::cancelled, "interrupted; what was collected is kept");
 }
+
+// A `start` that was abandoned has not armed sampling, because that is its last step.
+void ProfileGroup::give_up() { backends.end_requests(false); }
 
 void ProfileGroup::settle() {
   if (!region_requested || backends.is_armed() || sampling.is_active())

@@ -1,8 +1,8 @@
 // The group of the `profile` commands, and its state.
 //
 // A group of commands shares only the Front with other groups. It has a table of commands, an
-// event() for the life of the process, and pieces of its own. Session routes to the groups. As the
-// only group so far, this one also updates the Front's target.
+// event() for the life of the process, and pieces of its own. Session routes to the groups: it
+// passes each event on to all of them, after it has updated the Front's target.
 #pragma once
 
 #include <memory>
@@ -41,6 +41,8 @@ public:
 
   Result<Reply> event(const DebugEvent &event);
   Result<Reply> cancel();
+  // Called when a command has lost its actions: undoes what it may have begun.
+  void give_up();
   // Called when no action is left: ends a region that nothing samples in any more.
   void settle();
   // See Session::region_hit().
@@ -61,7 +63,7 @@ public:
   Sampling sampling;
   Backends backends;
   std::optional<ShownTable> shown_table;
-  bool region_requested = false; // the front end reports hits of a region
+  bool region_requested = false; // the front end was asked to report hits of a region
 
 private:
   Result<Reply> process_ended(const DebugEvent &event);

@@ -8,6 +8,17 @@
 
 namespace tally {
 
+std::span<const RegionExit> region_exits() {
+  using Kind = RegionHit::Kind;
+  static constexpr RegionExit exits[] = {
+      {"__cxa_begin_catch", Kind::caught}, // C++'s handlers of exceptions call it first
+      {"longjmp", Kind::jumped},           // glibc's names of longjmp()
+      {"_longjmp", Kind::jumped},          {"siglongjmp", Kind::jumped},
+      {"__longjmp_chk", Kind::jumped},
+  };
+  return exits;
+}
+
 void PassTimes::add(uint64_t ns) {
   if (count_ % stride_ == 0) {
     if (kept_.size() == most_kept) { // keep every second one

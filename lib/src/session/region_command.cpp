@@ -1,9 +1,12 @@
 // `profile region`.
+#include <utility>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "session/profile_commands.h"
 #include "session/profile_table.h"
+#include "session/refusals.h"
 
 namespace tally {
 
@@ -22,24 +25,6 @@ std::string span_of_time(uint64_t ns) {
       return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit.name);
     }
   return fmt::format("{} ns", ns);
-}
-
-// Returns the message for a region that the front end cannot watch. Its answer is a RegionRefusal
-// and the code location, or a message of the debugger.
-std::string refusal_of(std::string_view answer) {
-  const std::string_view place = answer.substr(std::min<size_t>(answer.size(), 2));
-  if (answer.size() > 2 && answer[1] == ' ')
-    switch (static_cast<RegionRefusal>(answer[0] - '0')) {
-    case RegionRefusal::unknown:
-      return fmt::format("there is no function or location '{}'", place);
-    case RegionRefusal::inlined:
-      return fmt::format("all copies of {} are inlined and do not return: name two locations",
-                         place);
-    case RegionRefusal::within:
-      return fmt::format("{} is not the entry of a function: name a function or two locations",
-                         place);
-    }
-  return std::string(answer);
 }
 
 // What was collected without this region, or in another one, becomes the previous run.
@@ -82,12 +67,13 @@ Result<Reply> region_command(ProfileGroup &group, const ParsedCommand &command) 
   Request request;
   request.kind = RequestKind::region;
   request.words = command.arguments;
+  const bool before = std::exchange(group.region_requested, true);
   group.front.actions.push(
-      std::move(request), [&group, region](std::string_view answer) -> Result<Reply> {
-        if (!answer.empty())
-          return fail(ErrorCode::not_found, refusal_of(answer), "profile region");
-        group.region_requested = true;
-        return begin_region(group, region);
+      std::move(request), [&group, region, before](std::string_view answer) -> Result<Reply> {
+        if (answer.empty())
+          return begin_region(group, region);
+        group.region_requested = before;
+        return fail(ErrorCode::not_found, region_refusal(answer), "profile region");
       });
   return Reply{};
 }

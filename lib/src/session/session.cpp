@@ -11,13 +11,23 @@
 namespace tally {
 
 struct Session::State {
-  Front front;
+  DebugEvent target; // the newest event
+  Front front{target};
   ProfileGroup profile{front};
 
   // Cancels what was requested, because a command came in place of an answer.
   void give_up() {
     profile.sampling.give_up();
-    front.actions.give_up();
+    if (front.actions.give_up())
+      profile.give_up();
+  }
+
+  // Passes the event on to every group. A group other than `profile` makes its requests by actions;
+  // the reply of `profile` may itself hold a request, and comes last.
+  Result<Reply> event(const DebugEvent &event) {
+    target = event;
+    front.actions.begin_event();
+    return settle(profile.event(event));
   }
 
   // A command or an event ends once the front end has performed all actions.
@@ -36,6 +46,7 @@ Session::~Session() = default;
 Result<Reply> Session::command(std::string_view line) {
   TALLY_TRY(parsed, parse_line(profile_table(), line));
   state_->give_up();
+  state_->front.actions.begin_command();
   return state_->settle(run_profile_command(state_->profile, parsed));
 }
 
@@ -44,7 +55,7 @@ Result<Reply> Session::event(const DebugEvent &event) {
   time.set_event_time(event.at_ns);
   const std::unique_ptr<RunClock, void (*)(RunClock *)> now_again(
       &time, [](RunClock *clock) { clock->set_event_time(0); }); // even if something throws
-  return state_->settle(state_->profile.event(event));
+  return state_->event(event);
 }
 
 Result<Reply> Session::answer(std::span<const std::string> answers) {
@@ -75,7 +86,11 @@ void Session::set_passed_stops(std::span<const BreakpointLocation> places, bool 
   state_->profile.backends.passed_stops().replace(now);
 }
 
-Result<Reply> Session::cancel() { return state_->profile.cancel(); }
+Result<Reply> Session::cancel() {
+  if (state_->front.actions.cancel())
+    state_->profile.give_up();
+  return state_->profile.cancel();
+}
 
 std::vector<std::string> Session::complete(std::string_view line) const {
   return complete_words(profile_table(), line,
@@ -115,14 +130,15 @@ Result<void> Session::set(std::string_view name, std::string_view value) {
   return state_->profile.settings.set(name, value);
 }
 
-void Session::set_width(uint32_t columns) { state_->front.width = columns; }
-
-void Session::set_disassembly_flavor(std::string_view name) {
-  state_->front.flavor = name == "intel" ? DisassemblyFlavor::intel : DisassemblyFlavor::att;
-}
-
-Result<void> Session::set_style(std::string_view role, std::string_view sgr) {
-  return state_->front.style.set(role, sgr);
+Result<void> Session::set_display(const Display &display) {
+  Style style;
+  for (const auto &[role, sgr] : display.styles)
+    TALLY_CHECK(style.set(role, sgr));
+  Front &front = state_->front;
+  front.style = std::move(style);
+  front.width = display.width;
+  front.flavor = display.flavor == "intel" ? DisassemblyFlavor::intel : DisassemblyFlavor::att;
+  return {};
 }
 
 StatusRows Session::status() const {

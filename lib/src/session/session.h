@@ -56,7 +56,26 @@ struct RegionHit {
   bool holds_all = false;
 };
 
+// A function by which a program leaves another function without a return, and how a front end
+// reports that it is called: a row of tally_region_exits().
+struct RegionExit {
+  std::string_view function;
+  RegionHit::Kind kind;
+};
+std::span<const RegionExit> region_exits();
+
+// tally_display. The styles are pairs of a role and an escape sequence, see Style::set(); roles
+// that are left out are plain.
+struct Display {
+  uint32_t width = 80;
+  std::string_view flavor = {};
+  std::span<const std::pair<std::string_view, std::string_view>> styles = {};
+};
+
 enum class RegionRefusal : uint8_t { unknown = 1, inlined, within }; // tally_region_refusal
+
+// tally_load_refusal
+enum class LoadRefusal : uint8_t { running = 1, no_dlopen, unsafe, failed, no_start, refused };
 
 // tally_event
 struct DebugEvent {
@@ -164,14 +183,8 @@ public:
   // tally_session_set_passed_stops() in tally.h.
   void set_passed_stops(std::span<const BreakpointLocation> places, bool steps_by_copy);
 
-  // Sets the columns of the terminal that shows the replies; 0 means no limit. The default is 80.
-  void set_width(uint32_t columns);
-  // Sets a colour of the tables, see Style::set().
-  Result<void> set_style(std::string_view role, std::string_view sgr);
-
-  // Sets the syntax of x86 instructions in `annotate --asm`, for code that Tally disassembles
-  // itself: "intel"; any other name means AT&T's, the debuggers' default.
-  void set_disassembly_flavor(std::string_view name);
+  // Sets how replies look from now on. After an error the previous display stays.
+  Result<void> set_display(const Display &display);
 
   // Returns the rows of `report`, for front ends with tables of their own. It looks up all names
   // that have not been looked up yet.

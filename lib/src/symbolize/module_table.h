@@ -48,7 +48,6 @@ private:
   void drop_cache();
   bool open_files();
   DwarfTable *dwarf();
-  const Rows<UnitRange> &unit_ranges();
   Unit *unit_at(uint64_t address);
   Unit *unit(uint64_t key);
   bool load_symbols();
