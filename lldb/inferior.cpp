@@ -50,7 +50,7 @@ bool Inferior::runs(const Event &event) {
   note(session_.event(event, performer));
   if (session_.sampled_pid() != pid)
     return true;
-  told_stop_ = 0;
+  reported_stop_ = 0;
   running_ = true;
   watch_.follow(pid);
   return true;
@@ -87,19 +87,19 @@ void Inferior::before_resume(lldb::SBDebugger &debugger) {
   if ((sampled != 0 && sampled != pid) || process.GetUniqueID() == detached_)
     return;
   actions_.region().refresh(debugger);
-  tell(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
+  report(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
   if (session_.sampled_pid() != pid)
     return;
   session_.set_passed_stops(passed_stops(process.GetTarget()));
-  told_stop_ = process.GetStopID();
-  told_calls_ = process.GetStopID(true);
+  reported_stop_ = process.GetStopID();
+  reported_calls_ = process.GetStopID(true);
   running_ = true;
   killing_ = false;
   watch(process);
   watch_.reset();
 }
 
-void Inferior::tell(lldb::SBDebugger &debugger, const Event &event) {
+void Inferior::report(lldb::SBDebugger &debugger, const Event &event) {
   LldbPerformer performer(debugger, session_.sampled_pid(), actions_);
   note(session_.event(event, performer));
 }
@@ -135,7 +135,7 @@ Inferior::News Inferior::look(lldb::SBDebugger &debugger) {
     event.pid = 0;
     event.target = TALLY_TARGET_NONE;
   }
-  tell(debugger, event);
+  report(debugger, event);
   watch_for_unasked(debugger);
   return take_news();
 }
@@ -147,8 +147,8 @@ void Inferior::settle(lldb::SBProcess process) {
     const ProcessWatch::Seen seen = watch_.seen();
     const bool is_over = process.GetState() == lldb::eStateExited;
     const bool is_dead = seen.died_ns != 0;
-    const bool is_told = seen.exit_code || process.GetExitStatus() >= 0;
-    return is_over == is_dead && (is_dead ? is_told : !killing_);
+    const bool is_known = seen.exit_code || process.GetExitStatus() >= 0;
+    return is_over == is_dead && (is_dead ? is_known : !killing_);
   });
 }
 
@@ -168,7 +168,7 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
     else
       event.kind = was_killed || seen.died_ns != 0 ? TALLY_EVENT_KILLED : TALLY_EVENT_DETACHED;
     event.at_ns = seen.died_ns;
-    tell(debugger, event);
+    report(debugger, event);
     actions_.region().process_gone();
     watch_.follow(0);
     running_ = false;
@@ -178,14 +178,14 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
   if (!is_stopped(process))
     return;
   const uint32_t stop = process.GetStopID(), calls = process.GetStopID(true);
-  if (stop != told_stop_) {
+  if (stop != reported_stop_) {
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
     event.at_ns = seen.left_ns;
     if (!running_)
-      tell(debugger, event);
+      report(debugger, event);
     event = stop_of(process);
     event.at_ns = seen.stopped_ns;
-    tell(debugger, event);
+    report(debugger, event);
     if (event.kind == TALLY_EVENT_OTHER && event.text == "exec")
       actions_.region().process_gone();
     running_ = false;
@@ -193,19 +193,19 @@ void Inferior::look_at_sampled(lldb::SBDebugger &debugger, int32_t pid) {
   } else if (running_ && seen.left_ns == 0) { // the command that was to resume it has failed
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
     event.at_ns = seen.stopped_ns;
-    tell(debugger, event);
+    report(debugger, event);
     running_ = false;
-  } else if (calls != told_calls_ && !running_ && called_at_ns_ != 0) {
+  } else if (calls != reported_calls_ && !running_ && called_at_ns_ != 0) {
     Event event = facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED);
     event.at_ns = called_at_ns_;
-    tell(debugger, event);
+    report(debugger, event);
     event.kind = TALLY_EVENT_OTHER;
     event.text = "call";
     event.at_ns = seen.stopped_ns;
-    tell(debugger, event);
+    report(debugger, event);
   }
-  told_stop_ = stop;
-  told_calls_ = calls;
+  reported_stop_ = stop;
+  reported_calls_ = calls;
   called_at_ns_ = 0;
   watch_.reset();
 }
@@ -221,10 +221,10 @@ Inferior::News Inferior::follow(lldb::SBDebugger &debugger) {
   lldb::SBProcess process = process_of(debugger, session_.sampled_pid());
   watch(process);
   if (process.IsValid() && !running_) {
-    told_stop_ = process.GetStopID();
-    told_calls_ = process.GetStopID(true);
+    reported_stop_ = process.GetStopID();
+    reported_calls_ = process.GetStopID(true);
     if (is_running(process)) {
-      tell(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
+      report(debugger, facts_of(process.GetTarget(), process, TALLY_EVENT_RESUMED));
       running_ = true;
     }
   }

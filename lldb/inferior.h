@@ -70,7 +70,7 @@ private:
   bool found_unasked(int debugger, int pid);
   bool runs(const Event &resumed);
   void watch_for_unasked(lldb::SBDebugger &debugger);
-  void tell(lldb::SBDebugger &debugger, const Event &event);
+  void report(lldb::SBDebugger &debugger, const Event &event);
   void note(const Outcome &outcome);
   News take_news();
   void watch(lldb::SBProcess process);
@@ -84,15 +84,15 @@ private:
   std::vector<Hook> hooks_; // LLDB holds pointers to them
   bool used_ = false;       // a `profile` command was given
 
-  std::atomic<bool> running_ = false;   // the last event reported was a resume
-  std::atomic<uint32_t> told_stop_ = 0; // stop id of the last stop that was reported
-  uint32_t told_calls_ = 0;             // the same, with the stops of expressions counted
-  uint64_t called_at_ns_ = 0;           // when a command that may call a function began; 0 if none
-  int last_signal_ = 0;                 // the signal of the last stop; 0 if there was none
-  bool killing_ = false;                // the user has entered `process kill`
-  uint32_t detached_ = 0;               // the unique id of the last detached process; 0 if none
-  int within_ = 0;                      // nesting depth of Within
-  Event launch_;                        // what to report when the launched process is found
+  std::atomic<bool> running_ = false;       // the last event reported was a resume
+  std::atomic<uint32_t> reported_stop_ = 0; // stop id of the last stop that was reported
+  uint32_t reported_calls_ = 0;             // the same, with the stops of expressions counted
+  uint64_t called_at_ns_ = 0; // when a command that may call a function began; 0 if none
+  int last_signal_ = 0;       // the signal of the last stop; 0 if there was none
+  bool killing_ = false;      // the user has entered `process kill`
+  uint32_t detached_ = 0;     // the unique id of the last detached process; 0 if none
+  int within_ = 0;            // nesting depth of Within
+  Event launch_;              // what to report when the launched process is found
   std::mutex news_mutex_;
   News news_;
 };

@@ -12,8 +12,8 @@ namespace {
 // Returns the paths to try: $TALLY_LIBRARY alone if it is set; otherwise those relative to the
 // plug-in in an installation and in the build directory, and then the dynamic loader's search path.
 std::vector<std::string> candidates() {
-  if (const char *told = std::getenv("TALLY_LIBRARY"); told && *told)
-    return {told};
+  if (const char *path = std::getenv("TALLY_LIBRARY"); path && *path)
+    return {path};
   std::vector<std::string> out;
   Dl_info self{};
   if (::dladdr(reinterpret_cast<const void *>(&load_library), &self) != 0 && self.dli_fname) {

@@ -48,8 +48,8 @@ std::vector<BreakpointLocation> passed_stops(lldb::SBTarget target) {
       lldb::SBBreakpointLocation location = breakpoint.GetLocationAtIndex(static_cast<uint32_t>(k));
       if (!location.IsEnabled() || !(all || may_be_passed(location)))
         continue;
-      if (BreakpointLocation place = place_of(location); place.address != 0)
-        out.push_back(std::move(place));
+      if (BreakpointLocation found = place_of(location); found.address != 0)
+        out.push_back(std::move(found));
     }
   }
   return out;

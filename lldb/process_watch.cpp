@@ -208,7 +208,7 @@ void ProcessWatch::forget() {
   std::unique_lock lock(mutex_);
   found_ = nullptr;
   ++expected_;
-  changed_.wait(lock, [this] { return !telling_; });
+  changed_.wait(lock, [this] { return !calling_; });
 }
 
 void ProcessWatch::follow(int pid) {
@@ -269,11 +269,11 @@ void ProcessWatch::run() {
         if (const int pid = expected_process(); pid != 0) {
           auto found = std::exchange(found_, nullptr);
           const uint64_t expected = expected_;
-          telling_ = true;
+          calling_ = true;
           lock.unlock();
           const bool is_it = found(pid); // it may call follow()
           lock.lock();
-          telling_ = false;
+          calling_ = false;
           if (!is_it && expected == expected_) {
             servers_before_.insert(tracer_of(pid));
             found_ = std::move(found);
@@ -290,7 +290,7 @@ void ProcessWatch::run() {
     } catch (const std::exception &) { // out of memory or of file descriptors
       if (!lock.owns_lock())
         lock.lock();
-      telling_ = false;
+      calling_ = false;
       changed_.notify_all();
       changed_.wait_for(lock, between_looks_at_process);
     }

@@ -79,7 +79,7 @@ private:
   bool over_ = false;
   std::function<bool(int)> found_; // null if no process is expected
   uint64_t expected_ = 0;          // counts the changes of found_, except those around its call
-  bool telling_ = false;           // `found` is being called
+  bool calling_ = false;           // `found` is being called
   std::string program_;
   int expected_pid_ = 0; // 0 means a new process
   bool for_ever_ = false;

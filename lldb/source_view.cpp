@@ -16,11 +16,11 @@ constexpr uint64_t longest_x86_instruction = 15; // bytes
 constexpr unsigned long lines_before = 5, lines_shown = 10;
 
 std::string command_for(int request, const Words &words) {
-  const std::string &file = words[0], &place = words[1];
+  const std::string &file = words[0], &location = words[1];
   if (request == TALLY_REQUEST_BREAK)
-    return file.empty() ? "breakpoint set -a " + place
-                        : "breakpoint set -f " + as_word(file) + " -l " + place;
-  const unsigned long line = std::strtoul(place.c_str(), nullptr, 10);
+    return file.empty() ? "breakpoint set -a " + location
+                        : "breakpoint set -f " + as_word(file) + " -l " + location;
+  const unsigned long line = std::strtoul(location.c_str(), nullptr, 10);
   return "source list -f " + as_word(file) + " -l " +
          std::to_string(line - std::min(line - 1, lines_before)) + " -c " +
          std::to_string(lines_shown);

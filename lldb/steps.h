@@ -36,7 +36,7 @@ private:
   std::mutex mutex_;                   // no function of LLDB is called while it is held
   std::map<uint64_t, uint64_t> known_; // the results of decoding, by pc
   std::set<uint64_t> places_, near_;
-  std::multimap<uint64_t, uint64_t> from_; // by target address, the places that lead there
+  std::multimap<uint64_t, uint64_t> from_; // by target address, the addresses that lead there
 };
 
 } // namespace tally_lldb

@@ -94,10 +94,10 @@ int signal_of(lldb::SBThread thread) {
 Event stop_of(lldb::SBProcess process) {
   Event out = facts_of(process.GetTarget(), process, TALLY_EVENT_OTHER);
   lldb::SBThread thread = stopped_thread(process);
-  lldb::SBLineEntry place = thread.GetFrameAtIndex(0).GetLineEntry();
-  if (place.IsValid()) {
-    out.file = path_of(place.GetFileSpec());
-    out.line = place.GetLine();
+  lldb::SBLineEntry entry = thread.GetFrameAtIndex(0).GetLineEntry();
+  if (entry.IsValid()) {
+    out.file = path_of(entry.GetFileSpec());
+    out.line = entry.GetLine();
   }
   const auto number = [&] { return static_cast<int32_t>(thread.GetStopReasonDataAtIndex(0)); };
   switch (thread.GetStopReason()) {

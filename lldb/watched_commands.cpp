@@ -135,7 +135,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
       detached_ = process.GetUniqueID();
       Event event;
       event.kind = TALLY_EVENT_DETACHED;
-      tell(debugger, event);
+      report(debugger, event);
       actions_.region().process_gone();
       watch_.follow(0);
       running_ = false;

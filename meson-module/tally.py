@@ -54,7 +54,7 @@ class TallyModule(ExtensionModule):
         self, state: ModuleState, args: T.List[TYPE_var], kwargs: TYPE_kwargs
     ) -> T.Any:  # None; Meson's type of a method omits it
         try:
-            told = settings.checked(kwargs)
+            given = settings.checked(kwargs)
         except TypeError as error:
             raise InvalidArguments(f"tally.configure: {error}") from None
         if state.subproject in self._configured:
@@ -62,7 +62,7 @@ class TallyModule(ExtensionModule):
         self._configured.add(state.subproject)
         # A subproject must not change the settings of its parent.
         if not state.subproject:
-            settings.store(settings.path_in(state.environment.get_build_dir()), told)
+            settings.store(settings.path_in(state.environment.get_build_dir()), given)
 
     @noKwargs
     def report_target(

@@ -40,8 +40,8 @@ def _target(inferior: gdb.Inferior) -> Tuple[int, int]:
 
 def _place() -> Tuple[str, int]:
     try:
-        place = gdb.newest_frame().find_sal()
-        return (place.symtab.filename if place.symtab else ""), place.line
+        location = gdb.newest_frame().find_sal()
+        return (location.symtab.filename if location.symtab else ""), location.line
     except (*FAULTS, AttributeError):
         return "", 0
 
@@ -109,7 +109,7 @@ class Watcher:
         self._running_pid = 0  # the process whose resume was reported last; 0 if it has stopped
         self._hit_counts: Dict[int, int] = {}  # the breakpoints' hit counts at the last resume
         self._called_pid = 0  # the process that runs a function called from the prompt; 0 if none
-        self._told_to_stay = 0  # the other checkpoint's process about which the user was warned
+        self._warned_of = 0  # the other checkpoint's process about which the user was warned
 
     def connect(self) -> None:
         self._passed_stops.connect()
@@ -137,7 +137,7 @@ class Watcher:
 
     def sync(self) -> None:
         """Reports the current target to the session. Call it before each command."""
-        self._is_behind(tell=True)
+        self._is_behind(warn=True)
         self._push(_abi.EVENT_TARGET, **_program(self._inferior()))
 
     def tell_running(self) -> None:
@@ -151,17 +151,17 @@ class Watcher:
         pid = self._session.sampled_pid
         return next((each for each in gdb.inferiors() if pid and each.pid == pid), None)
 
-    def _is_behind(self, tell: bool = False) -> bool:
+    def _is_behind(self, warn: bool = False) -> bool:
         """Returns whether the sampled process is stopped at a checkpoint that GDB has left.
         `restart` puts the process of another checkpoint into the inferior, and the sampled process
-        stays stopped until GDB returns to it. With `tell`, warns the user once for each process."""
+        stays stopped until GDB returns to it. With `warn`, warns the user once for each process."""
         pid = self._session.sampled_pid
         if not pid or self._sampled() is not None or _tracer(pid) != os.getpid():
-            self._told_to_stay = 0
+            self._warned_of = 0
             return False
         other = gdb.selected_inferior().pid
-        if tell and other and other != self._told_to_stay:
-            self._told_to_stay = other
+        if warn and other and other != self._warned_of:
+            self._warned_of = other
             gdb.write(
                 f"profile: process {other} is not sampled: sampling stays with process {pid}, "
                 "which was left at a checkpoint\n",
@@ -212,7 +212,7 @@ class Watcher:
             thread = getattr(event, "inferior_thread", None)  # None unless GDB is in non-stop mode
             if thread is None and 0 != self._running_pid == gdb.selected_inferior().pid:
                 return  # a fast path of the test below, as a region's breakpoints resume very often
-            if self._is_behind(tell=True):
+            if self._is_behind(warn=True):
                 return
             inferior = self._inferior()
             resumed = thread.inferior if thread is not None else gdb.selected_inferior()
@@ -258,23 +258,23 @@ class Watcher:
             return
         self._running_pid = 0
         file, line = _place()
-        place = {"file": file, "line": line}
+        location = {"file": file, "line": line}
         if isinstance(event, gdb.SignalEvent):
-            self._push(_abi.EVENT_SIGNAL, text=event.stop_signal, **place)
+            self._push(_abi.EVENT_SIGNAL, text=event.stop_signal, **location)
             return
         stopper = _stopper(event, self._hit_counts, self._actions.interrupter.number)
         if stopper is None:
             # Only the various kinds of steps remain. `finish` ends at a temporary breakpoint of
             # GDB's own, which is deleted by now.
             stepped = re.search(r"being stepped|has since been deleted", _info_program())
-            self._push(_abi.EVENT_STEP if stepped else _abi.EVENT_OTHER, **place)
+            self._push(_abi.EVENT_STEP if stepped else _abi.EVENT_OTHER, **location)
             return
         kind = _abi.EVENT_BREAKPOINT
         if stopper.type in _WATCHPOINTS:
             kind = _abi.EVENT_WATCHPOINT
         elif stopper.type == _CATCHPOINT:
             kind = _abi.EVENT_CATCHPOINT
-        self._push(kind, number=stopper.number, **place)
+        self._push(kind, number=stopper.number, **location)
 
     def _on_exited(self, event) -> None:
         sampled = self._session.sampled_pid
@@ -311,7 +311,7 @@ class Watcher:
 
     def _on_prompt(self, *_event) -> None:
         pid = self._session.sampled_pid
-        if pid and self._sampled() is None and not self._is_behind(tell=True):
+        if pid and self._sampled() is None and not self._is_behind(warn=True):
             self._running_pid = 0
             self._push(
                 _abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED,

@@ -52,7 +52,7 @@ class PassedStops:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._inferior = 0  # number of the inferior that runs and is sampled; 0 if none
-        self._told: Optional[List[int]] = None
+        self._reported: Optional[List[int]] = None
 
     def connect(self) -> None:
         for name in (
@@ -65,27 +65,27 @@ class PassedStops:
 
     def _on_change(self, _event) -> None:
         if self._inferior:
-            self._tell()
+            self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         try:
             addresses = sorted(_addresses(self._inferior))
-            if addresses != self._told:
+            if addresses != self._reported:
                 self._session.set_passed_stops(addresses)
-                self._told = addresses
+                self._reported = addresses
         except (*FAULTS, TallyError):
             pass  # the ticks that the kernel spends on these breakpoints are then counted
 
     def resumed(self, inferior: int) -> None:
         self._inferior = inferior
-        self._tell()
+        self._report()
 
     def stopped(self) -> None:
         self._inferior = 0
 
     def process_replaced(self) -> None:
         """Forgets the addresses, which have another meaning after an exec."""
-        self._told = None
+        self._reported = None
         try:
             self._session.set_passed_stops([])
         except TallyError:

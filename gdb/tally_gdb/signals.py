@@ -15,20 +15,20 @@ def signal_name(number: int) -> str:
         return f"SIG{number}"
 
 
-def _told(name: str) -> str:
+def _handling(name: str) -> str:
     """Returns the current setting as arguments of `handle`, for example "stop print pass"."""
     text = gdb.execute(f"info signals {name}", to_string=True) or ""
     found = re.search(rf"^{name}\s+(Yes|No)\s+(Yes|No)\s+(Yes|No)\s", text, re.MULTILINE)
     if not found:
         raise gdb.error(f"this GDB does not know {name}")
     return " ".join(
-        ("" if told == "Yes" else "no") + word
-        for told, word in zip(found.groups(), ("stop", "print", "pass"))
+        ("" if setting == "Yes" else "no") + word
+        for setting, word in zip(found.groups(), ("stop", "print", "pass"))
     )
 
 
 def is_passed(name: str) -> bool:
-    return not _told(name).endswith("nopass")
+    return not _handling(name).endswith("nopass")
 
 
 class Signals:
@@ -42,7 +42,7 @@ class Signals:
         set."""
         for number in numbers:
             name = signal_name(number)
-            self._before.setdefault(name, _told(name))
+            self._before.setdefault(name, _handling(name))
             word = "pass" if deliver else "nopass"
             gdb.execute(f"handle {name} nostop noprint {word}", to_string=True)
 

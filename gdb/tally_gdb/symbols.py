@@ -16,7 +16,7 @@ def _completed(option: str, prefix: str) -> List[str]:
     is one of them. The list is then incomplete, and must not be extended to its common prefix."""
     command = f"break {option} "
     try:
-        told = (
+        output = (
             gdb.execute(
                 f"with max-completions {_MOST} -- complete {command}{prefix}", to_string=True
             )
@@ -24,7 +24,7 @@ def _completed(option: str, prefix: str) -> List[str]:
         )
     except FAULTS:
         return []
-    lines = [line[len(command) :] for line in told.splitlines() if line.startswith(command)]
+    lines = [line[len(command) :] for line in output.splitlines() if line.startswith(command)]
     return [prefix if line.endswith(_CUT) else line for line in lines]
 
 

@@ -117,13 +117,13 @@ Result<std::string> file_named(const CollectedCoverage &collected, const std::st
               fmt::format("is ambiguous: it may be {}", fmt::join(found, " or ")), "--which-tests");
 }
 
-struct LinePlace {
+struct SourceLocation {
   std::string file;
   uint32_t line = 0;
 };
 
-Result<LinePlace> line_place(const std::string &text) {
-  LinePlace out;
+Result<SourceLocation> source_location(const std::string &text) {
+  SourceLocation out;
   const size_t colon = text.rfind(':');
   const char *end = text.data() + text.size();
   if (colon == text.npos || colon == 0 ||
@@ -146,15 +146,15 @@ std::string named_so(const std::filesystem::path &path) {
   return out + '$';
 }
 
-Result<void> print_tests(const CollectedCoverage &collected, const LinePlace &place) {
-  const uint32_t number = place.line;
+Result<void> print_tests(const CollectedCoverage &collected, const SourceLocation &location) {
+  const uint32_t number = location.line;
   if (collected.coverage.tests.empty())
     return fail(
         ErrorCode::invalid_input,
         "the counts are not separated by test: give --per-test, or an lcov tracefile with TN: "
         "sections",
         "--which-tests");
-  TALLY_TRY(path, file_named(collected, place.file));
+  TALLY_TRY(path, file_named(collected, location.file));
   std::string names;
   bool is_code = false;
   for (const TestCoverage &test : collected.coverage.tests) {
@@ -200,11 +200,11 @@ Result<CollectOptions> collecting(const ParsedCommand &given) {
   out.root = given.value("root");
   std::vector<std::string> filters = given.values("filter");
   if (filters.empty() && given.has("which-tests")) {
-    TALLY_TRY(place, line_place(std::string(given.value("which-tests"))));
+    TALLY_TRY(location, source_location(std::string(given.value("which-tests"))));
     std::error_code ignored;
-    filters.push_back(named_so(place.file));
+    filters.push_back(named_so(location.file));
     // The file may be a symbolic link to one of another name.
-    filters.push_back(named_so(std::filesystem::weakly_canonical(place.file, ignored)));
+    filters.push_back(named_so(std::filesystem::weakly_canonical(location.file, ignored)));
   }
   TALLY_TRY(filter, PathFilter::make(filters, given.values("exclude")));
   out.filter = std::move(filter);
@@ -294,8 +294,8 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
   if (given.has("demangle"))
     TALLY_CHECK(demangle_names(collected.coverage));
   if (!which_tests.empty()) {
-    TALLY_TRY(place, line_place(which_tests));
-    return print_tests(collected, place);
+    TALLY_TRY(location, source_location(which_tests));
+    return print_tests(collected, location);
   }
   bool nothing_changed = false;
   if (is_diff) {
@@ -310,7 +310,7 @@ Result<void> coverage_command(const ParsedCommand &given, Outcome &outcome) {
                 fmt::format("{}", fmt::join(how.paths, " ")));
   CoverageReportOptions settings;
   settings.root = collected.root;
-  settings.write.time = time_told();
+  settings.write.time = stated_time();
   settings.text = table_options(given).text();
   TALLY_TRY(order, file_order_of(given.value("sort")));
   settings.order = order;

@@ -49,7 +49,7 @@ Result<void> histogram_command(const ParsedCommand &given, Outcome &) {
     TALLY_TRY(scale, scale_of(std::string(given.value("scale")), "--scale"));
     how.scale = scale;
   }
-  TALLY_TRY(program, names_of_program(input_options(given)));
+  TALLY_TRY(program, program_names(input_options(given)));
   TALLY_TRY(table, about(given.arguments[0], table_of(given, how, program)));
   const TableOptions options = table_options(given);
   return write_file("-",

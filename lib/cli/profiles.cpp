@@ -55,17 +55,17 @@ TableOptions table_options(const ParsedCommand &given) {
   return {std::string(given.value("event")), given.limit(), given.has("json")};
 }
 
-int64_t time_told() {
-  const char *told = std::getenv("SOURCE_DATE_EPOCH");
-  if (told)
-    if (const auto seconds = whole_number(told, 0, INT64_MAX / 1000, "SOURCE_DATE_EPOCH"))
+int64_t stated_time() {
+  const char *text = std::getenv("SOURCE_DATE_EPOCH");
+  if (text)
+    if (const auto seconds = whole_number(text, 0, INT64_MAX / 1000, "SOURCE_DATE_EPOCH"))
       return static_cast<int64_t>(*seconds);
   return static_cast<int64_t>(std::time(nullptr));
 }
 
 WriteOptions OutputOptions::how() const {
   WriteOptions out{.compress_names = !full_names, .compress_positions = !full_positions};
-  out.time = time_told();
+  out.time = stated_time();
   return out;
 }
 
@@ -101,9 +101,9 @@ Result<ReadFile> read_any(const std::string &path, const InputOptions &options,
   });
 }
 
-Result<ProgramNames> names_of_program(const InputOptions &options) {
+Result<ProgramNames> program_names(const InputOptions &options) {
   Diagnostics findings;
-  auto names = tally::names_of_program(options.program, findings);
+  auto names = tally::program_names(options.program, findings);
   show(findings);
   return names;
 }
@@ -145,7 +145,7 @@ Result<Profile> read_for_table(const std::string &path, const InputOptions &opti
 Result<void> write_output(const Content &content, const Format &format,
                           const OutputOptions &options, const InputOptions &input) {
   TALLY_CHECK(check_output_name(options.path, format));
-  TALLY_TRY(program, names_of_program(input));
+  TALLY_TRY(program, program_names(input));
   WriteOptions how = options.how();
   how.names = program.get();
   if (std::holds_alternative<PcProfile>(content) && !format.write_pcs && !how.names)

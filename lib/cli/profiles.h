@@ -27,7 +27,7 @@ InputOptions input_options(const ParsedCommand &given);
 // Returns the time to record in output, in seconds since 1970: SOURCE_DATE_EPOCH if that is set,
 // for reproducible builds (https://reproducible-builds.org/specs/source-date-epoch/), otherwise
 // now.
-int64_t time_told();
+int64_t stated_time();
 
 struct OutputOptions {
   std::string path;
@@ -47,7 +47,7 @@ struct TableOptions {
 TableOptions table_options(const ParsedCommand &given);
 
 // Returns the names of the functions of --program; empty if the option was not given.
-Result<ProgramNames> names_of_program(const InputOptions &options);
+Result<ProgramNames> program_names(const InputOptions &options);
 
 // Reads a profile. Shows a progress bar on a terminal if this takes longer than a second.
 Result<NamedProfile> read_input(const std::string &path, const InputOptions &options,

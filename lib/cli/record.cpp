@@ -231,7 +231,7 @@ Result<void> check_output(const std::string &path) {
   return {};
 }
 
-// Reports whether PF_KTHREAD is set in proc_pid_stat(5). Kernel threads run no user code to sample.
+// Returns whether PF_KTHREAD is set in proc_pid_stat(5). Kernel threads run no user code to sample.
 bool is_kernel_thread(pid_t pid) {
   const auto file = ByteSource::open(fmt::format("/proc/{}/stat", pid));
   const auto text = file ? (*file)->rest() : Result<std::string>("");

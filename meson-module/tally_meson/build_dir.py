@@ -54,11 +54,11 @@ class BuildDir:
 
     def subprojects(self) -> T.List[str]:
         """Returns the names of the subprojects of the last configuration."""
-        told = self._introspection("intro-projectinfo.json").get("subprojects", [])
-        return sorted(str(each["name"]) for each in told)
+        projects = self._introspection("intro-projectinfo.json").get("subprojects", [])
+        return sorted(str(each["name"]) for each in projects)
 
     def knows_subproject(self, name: str) -> bool:
-        """Reports whether the subproject exists, even if the last configuration does not use it."""
+        """Returns whether the subproject exists, even if the last configuration does not use it."""
         path = os.path.join(self.source, self.subproject_folder(), name)
         return (
             name in self.subprojects()
@@ -106,7 +106,7 @@ class BuildDir:
                 )
             ]
         # In other builds only the project's meson.build files identify them.
-        told = subprocess.run(
+        done = subprocess.run(
             [*self.meson(), "introspect", "--targets", os.path.join(self.source, "meson.build")],
             check=False,
             stdin=subprocess.DEVNULL,
@@ -116,9 +116,9 @@ class BuildDir:
             errors="replace",
         )
         try:
-            targets = json.loads(told.stdout)
+            targets = json.loads(done.stdout)
         except ValueError as error:
-            why = (told.stderr.strip() or str(error)).splitlines()[-1]
+            why = (done.stderr.strip() or str(error)).splitlines()[-1]
             raise Refusal(
                 "objects of the build machine cannot be left out: `meson introspect` "
                 f"lists no targets: {why}"
@@ -193,14 +193,14 @@ class BuildDir:
             with open(
                 os.path.join(self.logs, "meson-log.txt"), encoding="utf-8", errors="replace"
             ) as log:
-                told = re.match(r"Build started at (\S+)", log.readline())
+                match = re.match(r"Build started at (\S+)", log.readline())
                 # A configuration that failed has changed nothing.
                 if not any(line.startswith("Build targets in project") for line in log):
                     return 0.0
-            if not told:
+            if not match:
                 return 0.0
             begun = (
-                datetime.datetime.fromisoformat(told.group(1))
+                datetime.datetime.fromisoformat(match.group(1))
                 .replace(tzinfo=datetime.timezone.utc)
                 .timestamp()
             )
@@ -216,11 +216,11 @@ class BuildDir:
         read its test data. If that Meson is gone, returns the one on PATH."""
         with self._ninja_file() as file:
             text = file.read()
-        told = re.search(
+        match = re.search(
             r'^rule REGENERATE_BUILD\n command = (.*?) "?--internal"? ', text, re.MULTILINE
         )
-        if told:
-            words = shlex.split(told.group(1).replace("$ ", " ").replace("$$", "$"))
+        if match:
+            words = shlex.split(match.group(1).replace("$ ", " ").replace("$$", "$"))
             if (
                 words
                 and shutil.which(words[0])

@@ -39,8 +39,8 @@ def expected_version() -> str:
     header = os.path.join(_HERE, "..", "..", "lib", "include", "tally", "version.h")
     try:
         with open(header, encoding="utf-8") as file:
-            told = re.search(r'#define TALLY_VERSION "(.*)"', file.read())
-        return told.group(1) if told else ""
+            found = re.search(r'#define TALLY_VERSION "(.*)"', file.read())
+        return found.group(1) if found else ""
     except OSError:
         return ""
 
@@ -54,8 +54,8 @@ def _said_by_git(folder: str, *words: str) -> T.Optional[str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
-    told = done.stderr.decode(errors="replace").partition("\n")[0]
-    return re.sub("^fatal: ", "", told) if done.returncode != 0 else None
+    reason = done.stderr.decode(errors="replace").partition("\n")[0]
+    return re.sub("^fatal: ", "", reason) if done.returncode != 0 else None
 
 
 class Collector:
@@ -171,8 +171,8 @@ class Collector:
                 stderr=out,
                 env=environment,
             )
-        told = [
+        texts = [
             (text or b"").decode(errors="replace").splitlines()
             for text in (done.stdout, done.stderr)
         ]
-        return done.returncode, told[0], told[1]
+        return done.returncode, texts[0], texts[1]

@@ -64,13 +64,13 @@ def _run(words: T.List[str]) -> int:
         group = parser.add_mutually_exclusive_group()
         group.add_argument("--user", action="store_true", help="Use the user's own site directory.")
         group.add_argument("--site", metavar="DIR", help="Use the site directory DIR.")
-        told = parser.parse_args(words[1:])
-        if told.site == "":
+        parsed = parser.parse_args(words[1:])
+        if parsed.site == "":
             raise Refusal(f"{command}: --site: expected a directory, found ''")
         return (
-            sites.enable(told.site, told.user)
+            sites.enable(parsed.site, parsed.user)
             if command == "enable"
-            else sites.disable(told.site, told.user)
+            else sites.disable(parsed.site, parsed.user)
         )
     if command == "doctor":
         Parser(command).parse_args(words[1:])

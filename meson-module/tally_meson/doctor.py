@@ -19,7 +19,7 @@ def doctor() -> int:
     wrong: T.List[str] = []
     mesons = all_on_path()
     if mesons:
-        _tell_meson(mesons[0], wrong)
+        _report_meson(mesons[0], wrong)
     else:
         _row("meson", "none on PATH")
         wrong.append("there is no meson on PATH")
@@ -29,7 +29,7 @@ def doctor() -> int:
     except Refusal as refusal:
         _row("collector", "not usable")
         wrong.append(str(refusal))
-    _tell_compilers()
+    _report_compilers()
     for meson in mesons[1:]:
         _row(
             "also on PATH",
@@ -48,17 +48,17 @@ def _row(name: str, value: str) -> None:
     print(f"{name:<12}  {value}")
 
 
-def _tell_meson(meson: Meson, wrong: T.List[str]) -> None:
+def _report_meson(meson: Meson, wrong: T.List[str]) -> None:
     _row("meson", f"{meson.path} ({meson.version})")
     if meson.trouble:
         _row("python", "not known")
         wrong.append(meson.trouble)
         return
-    _row("python", f'{" ".join(meson.python)} ({meson.told["python"]})')
+    _row("python", f'{" ".join(meson.python)} ({meson.facts["python"]})')
     for site in meson.sites:
         _row("site", site)
-    trouble = str(meson.told.get("mtest", ""))
-    folder = str(meson.told.get("hook_folder", ""))
+    trouble = str(meson.facts.get("mtest", ""))
+    folder = str(meson.facts.get("hook_folder", ""))
     if not meson.hook:
         _row("hook", "not active")
         wrong.append("the hook is not in a site directory of this Python: type tally-meson enable")
@@ -68,7 +68,7 @@ def _tell_meson(meson: Meson, wrong: T.List[str]) -> None:
             f"the hook loads {folder}, which no longer exists: type tally-meson enable, "
             "or tally-meson disable"
         )
-    elif not meson.told.get("hooked") and not trouble:
+    elif not meson.facts.get("hooked") and not trouble:
         _row("hook", f"{meson.hook}, does not work")
         wrong.append("the hook is loaded, but Meson does not use it")
     else:
@@ -78,19 +78,19 @@ def _tell_meson(meson: Meson, wrong: T.List[str]) -> None:
         wrong.append(f"the hook does not support `meson test` of this Meson: {trouble}")
 
 
-def _tell_compilers() -> None:
+def _report_compilers() -> None:
     for names in ((os.environ.get("CC") or "cc", "gcov"), ("clang", "llvm-cov")):
         for name in names:
             path = shutil.which(name.split()[0])
             if path is None:
                 continue
-            told = subprocess.run(
+            done = subprocess.run(
                 [path, "--version"],
                 check=False,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
             )
-            lines = told.stdout.decode(errors="replace").split("\n")
+            lines = done.stdout.decode(errors="replace").split("\n")
             said = [line.strip() for line in lines if "version" in line or "(" in line]
             _row("compiler" if name == names[0] else "its gcov", f'{path} ({(said or [""])[0]})')

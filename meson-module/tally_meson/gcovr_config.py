@@ -63,7 +63,7 @@ def _pairs_of_toml(path: str, *tables: str) -> T.Iterator[T.Tuple[str, str]]:
 
 
 def _names_table(path: str, name: str) -> bool:
-    """Reports whether the file seems to have the table `name` or one below it; approximate, because
+    """Returns whether the file seems to have the table `name` or one below it; approximate, because
     no parser is available."""
     with open(path, encoding="utf-8", errors="replace") as file:
         return any(re.match(rf"\s*\[\s*{re.escape(name)}\s*[].]", line) for line in file)

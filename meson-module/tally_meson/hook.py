@@ -92,14 +92,14 @@ def attach(mtest: T.Any) -> None:
 
     @functools.wraps(run)
     def run_measured(options: argparse.Namespace, *more: T.Any, **keywords: T.Any) -> T.Any:
-        told = arguments.Flags.of(options) if flags != "none" else arguments.Flags()
-        if flags == "some" and told.coverage:
+        given = arguments.Flags.of(options) if flags != "none" else arguments.Flags()
+        if flags == "some" and given.coverage:
             say(
                 f"this Meson ({_version()}) has flags of its own that begin with --coverage: type "
                 "tally-meson test"
             )
             return REFUSED
-        if flags == "ours" and told != arguments.Flags():
+        if flags == "ours" and given != arguments.Flags():
             try:
                 return _measured(mtest, run, options)
             except Refusal as refusal:
@@ -271,7 +271,7 @@ class _Harness:
         if trees:
             environment["GCOV_PREFIX"] = trees.tree(number)
 
-        async def run_and_tell(*arguments: T.Any, **keywords: T.Any) -> T.Any:
+        async def run_and_report(*arguments: T.Any, **keywords: T.Any) -> T.Any:
             result = await run(*arguments, **keywords)
             word = getattr(result, "res", None)
             test = Ran(
@@ -285,7 +285,7 @@ class _Harness:
                 await _harvest([*trees.harvest_words(), trees.tree(number)])
             return result
 
-        runner.run = run_and_tell
+        runner.run = run_and_report
 
 
 async def _harvest(words: T.List[str]) -> None:

@@ -22,34 +22,34 @@ class Meson:
     def __init__(self, path: str) -> None:
         self.path = path
         self.python = interpreter(path)  # a command; empty if it is not known
-        self.told: T.Dict[str, T.Any] = _ask(self.python, path) if self.python else {}
+        self.facts: T.Dict[str, T.Any] = _ask(self.python, path) if self.python else {}
 
     @property
     def trouble(self) -> str:
         if not self.python:
             return f"{self.path} does not specify which Python runs it"
         return (
-            "" if self.told else f'{" ".join(self.python)}, which runs {self.path}, does not start'
+            "" if self.facts else f'{" ".join(self.python)}, which runs {self.path}, does not start'
         )
 
     @property
     def version(self) -> str:
-        return str(self.told.get("meson", "of unknown version"))
+        return str(self.facts.get("meson", "of unknown version"))
 
     @property
     def hook(self) -> str:
         """The path of the boot module that its Python has loaded; '' if there is none."""
-        return str(self.told.get("hook", ""))
+        return str(self.facts.get("hook", ""))
 
     @property
     def sites(self) -> T.List[str]:
         """The directories in which its Python reads .pth files."""
-        return list(self.told.get("sites", []))
+        return list(self.facts.get("sites", []))
 
     def site_for_hook(self) -> str:
         """Returns the first writable site directory that no package manager owns, or ''."""
         for site in self.sites:
-            if not is_distributions(site, self.told.get("prefix", "")) and may_write(site):
+            if not is_distributions(site, self.facts.get("prefix", "")) and may_write(site):
                 return site
         return ""
 
@@ -66,7 +66,7 @@ def all_on_path() -> T.List[Meson]:
 
 
 def is_distributions(site: str, prefix: str = "") -> bool:
-    """Reports whether the package manager owns the directory. It owns everything below /usr, except
+    """Returns whether the package manager owns the directory. It owns everything below /usr, except
     /usr/local and a virtual environment there, which is the prefix of its Python."""
     site, prefix = os.path.realpath(site), os.path.realpath(prefix) if prefix else ""
     if site.startswith("/usr/local/") or not site.startswith("/usr/"):
@@ -79,7 +79,7 @@ def is_distributions(site: str, prefix: str = "") -> bool:
 
 
 def may_write(folder: str) -> bool:
-    """Reports whether the directory is writable, or can be made if it does not exist."""
+    """Returns whether the directory is writable, or can be made if it does not exist."""
     while not os.path.exists(folder) and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
     return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
@@ -92,9 +92,9 @@ def interpreter(script: str) -> T.List[str]:
     except OSError:
         return []
     # pip writes this if the interpreter's path is too long for the kernel.
-    told = re.match(r'\'\'\'exec\' (.*) "\$0" "\$@"', head[1])
-    line = told.group(1) if told and head[0] == "#!/bin/sh" else head[0][2:]
-    if not told and not head[0].startswith("#!"):
+    match = re.match(r'\'\'\'exec\' (.*) "\$0" "\$@"', head[1])
+    line = match.group(1) if match and head[0] == "#!/bin/sh" else head[0][2:]
+    if not match and not head[0].startswith("#!"):
         return []
     try:
         words = shlex.split(line)
@@ -112,7 +112,7 @@ def _ask(python: T.List[str], meson: str) -> T.Dict[str, T.Any]:
     """Starts the Python and returns what probe.py prints; empty if that fails."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from tally_meson import probe; probe.tell()"
+        "from tally_meson import probe; probe.report()"
     )
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     try:
@@ -125,7 +125,7 @@ def _ask(python: T.List[str], meson: str) -> T.Dict[str, T.Any]:
             stderr=subprocess.DEVNULL,
             env=environment,
         )
-        told: T.Dict[str, T.Any] = json.loads(done.stdout.decode().splitlines()[-1])
-        return told
+        facts: T.Dict[str, T.Any] = json.loads(done.stdout.decode().splitlines()[-1])
+        return facts
     except (OSError, ValueError, IndexError, subprocess.SubprocessError):
         return {}

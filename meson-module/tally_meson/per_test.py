@@ -36,12 +36,12 @@ def _room_for(build: BuildDir) -> int:
 
 def _folder(build: BuildDir) -> str:
     wanted = _room_for(build)
-    for place in (os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"):
+    for folder in (os.environ.get("XDG_RUNTIME_DIR", ""), "/dev/shm"):
         try:
-            if os.path.isabs(place):
-                room = os.statvfs(place)
+            if os.path.isabs(folder):
+                room = os.statvfs(folder)
                 if room.f_bavail * room.f_frsize >= wanted:
-                    return tempfile.mkdtemp(prefix="tally-", dir=place)
+                    return tempfile.mkdtemp(prefix="tally-", dir=folder)
         except (OSError, AttributeError):
             pass
     return tempfile.mkdtemp(prefix="tally-", dir=os.path.join(build.path, "meson-private"))

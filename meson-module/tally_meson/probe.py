@@ -13,7 +13,7 @@ import typing as T
 import zipfile
 
 
-def tell() -> None:
+def report() -> None:
     boot = sys.modules.get("tally_meson_boot")
     sites = list(site.getsitepackages())
     if site.ENABLE_USER_SITE:
@@ -26,11 +26,11 @@ def tell() -> None:
         "hook": getattr(boot, "__file__", "") or "",
         "hook_folder": getattr(boot, "FOLDER", ""),
     }
-    _tell_of_meson(os.path.realpath(sys.argv[2]), out)
+    _add_meson(os.path.realpath(sys.argv[2]), out)
     print(json.dumps(out))
 
 
-def _tell_of_meson(script: str, out: T.Dict[str, T.Any]) -> None:
+def _add_meson(script: str, out: T.Dict[str, T.Any]) -> None:
     # As Python itself sets sys.path[0] for a script, and for a zip file that contains one.
     sys.path[0] = script if zipfile.is_zipfile(script) else os.path.dirname(script)
     try:

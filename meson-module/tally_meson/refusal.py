@@ -26,8 +26,8 @@ def refused_by_system() -> T.Iterator[None]:
     try:
         yield
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        raise Refusal(f"{place}{error.strerror or error}", 1) from None
+        prefix = f"{error.filename}: " if error.filename else ""
+        raise Refusal(f"{prefix}{error.strerror or error}", 1) from None
 
 
 def say(text: str) -> None:

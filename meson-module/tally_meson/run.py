@@ -14,7 +14,7 @@ import sys
 import threading
 import typing as T
 
-from . import arguments, lending, settings, words as told_apart, wrapped_test
+from . import arguments, lending, settings, words as command_words, wrapped_test
 from .build_dir import BuildDir, ninja
 from .measurement import Measurement, Ran, refuse_stale, switch_off
 from .refusal import BUILD_FAILED, Refusal, say
@@ -27,54 +27,54 @@ def parser(command: str, usage: str, *, reporting_only: bool = False) -> argumen
 
 
 def test(words: T.Sequence[str]) -> int:
-    told = told_apart.split(words)
-    if told is None:
+    parsed = command_words.split(words)
+    if parsed is None:
         raise Refusal("-C: expected a build directory")
     own = parser("test", "[-C BUILD] [flags below] [arguments of meson test]...")
-    if told.help:
+    if parsed.help:
         own.print_help()
         return 0
-    flags = arguments.Flags.of(own.parse_args(told.coverage))
-    build = BuildDir(told.build)
+    flags = arguments.Flags.of(own.parse_args(parsed.coverage))
+    build = BuildDir(parsed.build)
     meson_test = [*build.meson(), "test", "-C", build.path]
     if flags.off:
-        switch_off(build, flags, {"--list": told.list_only, "--no-rebuild": told.no_rebuild})
-        return _run([*meson_test, *told.meson])
-    if told.list_only:
-        more = ["--no-rebuild"] if told.no_rebuild else []
-        return subprocess.run([*meson_test, *more, *told.meson], check=False).returncode
+        switch_off(build, flags, {"--list": parsed.list_only, "--no-rebuild": parsed.no_rebuild})
+        return _run([*meson_test, *parsed.meson])
+    if parsed.list_only:
+        more = ["--no-rebuild"] if parsed.no_rebuild else []
+        return subprocess.run([*meson_test, *more, *parsed.meson], check=False).returncode
     measurement = Measurement(build, flags, os.getcwd())
-    _one_wrapper(measurement, told)
+    _one_wrapper(measurement, parsed)
     try:
-        measurement.prepare(may_rebuild=not told.no_rebuild)
-        if not told.no_rebuild:
+        measurement.prepare(may_rebuild=not parsed.no_rebuild)
+        if not parsed.no_rebuild:
             # If ninja configures again, it does so without the module.
             if (
-                not _is_built(build, told)
+                not _is_built(build, parsed)
                 or measurement.hold_settings()
-                and not _is_built(build, told)
+                and not _is_built(build, parsed)
             ):
                 return BUILD_FAILED
         measurement.begin()
         measurement.zero()
         meson_test.append("--no-rebuild")
         if measurement.trees:
-            _one_wrapper(measurement, told)  # the rebuild may have changed per_test
+            _one_wrapper(measurement, parsed)  # the rebuild may have changed per_test
             meson_test.append("--wrapper=" + wrapped_test.wrapper(measurement.trees))
         before = _logs(build)
-        status = _run([*meson_test, *told.meson], only_wrapper=bool(measurement.trees))
+        status = _run([*meson_test, *parsed.meson], only_wrapper=bool(measurement.trees))
         log = _log_since(build, before)
         if (
             status != 0
             and log is None
-            and "--gdb" not in told.meson
-            and "--interactive" not in told.meson
+            and "--gdb" not in parsed.meson
+            and "--interactive" not in parsed.meson
         ):
             return status  # no test was run
         entries = _entries(log)
         measurement.ran = [ran for ran, _, _ in entries]
         if measurement.trees:
-            alike = wrapped_test.tell(measurement.trees, entries)
+            alike = wrapped_test.assign_claims(measurement.trees, entries)
             if alike:
                 say(
                     f'several tests run the same command: {", ".join(alike)}: only their order '
@@ -85,21 +85,21 @@ def test(words: T.Sequence[str]) -> int:
         measurement.close()
 
 
-def _one_wrapper(measurement: Measurement, told: told_apart.Words) -> None:
-    if measurement.per_test and {"--gdb", "--interactive"} & set(told.meson):
+def _one_wrapper(measurement: Measurement, parsed: command_words.Words) -> None:
+    if measurement.per_test and {"--gdb", "--interactive"} & set(parsed.meson):
         raise Refusal(
             "--coverage-per-test cannot be combined with --gdb or --interactive: Meson "
             "then writes no log that names the tests"
         )
-    if measurement.per_test and told.wrapper:
+    if measurement.per_test and parsed.wrapper:
         raise Refusal(
             "--coverage-per-test cannot be combined with --wrapper: only `meson test "
             "--coverage` supports both (tally-meson enable)"
         )
 
 
-def _is_built(build: BuildDir, told: told_apart.Words) -> bool:
-    target = "meson-benchmark-prereq" if told.benchmark else "meson-test-prereq"
+def _is_built(build: BuildDir, parsed: command_words.Words) -> bool:
+    target = "meson-benchmark-prereq" if parsed.benchmark else "meson-test-prereq"
     return subprocess.run([*ninja(), "-C", build.path, target], check=False).returncode == 0
 
 
@@ -191,15 +191,15 @@ def _entries(log: T.Optional[str]) -> T.List[T.Tuple[Ran, T.List[str], float]]:
 
 def report(words: T.Sequence[str]) -> int:
     """Prints the table of the counters on disk."""
-    told = told_apart.split(words)
-    if told is None:
+    parsed = command_words.split(words)
+    if parsed is None:
         raise Refusal("-C: expected a build directory")
     own = parser("report", "[-C BUILD] [flags below]...", reporting_only=True)
-    if told.help:
+    if parsed.help:
         own.print_help()
         return 0
-    flags = arguments.Flags.of(own.parse_args([*told.coverage, *told.meson]))
-    build = BuildDir(told.build)
+    flags = arguments.Flags.of(own.parse_args([*parsed.coverage, *parsed.meson]))
+    build = BuildDir(parsed.build)
     refuse_stale(build)
     if settings.are_missing(build):
         raise Refusal(f"{lending.WHY}: tally-meson test -C {build.path} configures it again")

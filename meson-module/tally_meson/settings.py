@@ -126,7 +126,7 @@ def _is_of_last_configuration(path: str, build: BuildDir) -> bool:
 
 
 def are_missing(build: BuildDir) -> bool:
-    """Reports whether the project imports the module, but was last configured without it."""
+    """Returns whether the project imports the module, but was last configured without it."""
     return not _is_of_last_configuration(_mark_in(build.path), build) and any(
         _IMPORT.search(text) for text in build.own_build_files()
     )

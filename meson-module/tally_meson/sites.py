@@ -30,7 +30,7 @@ def enable(site: T.Optional[str], user: bool) -> int:
         if (
             meson.hook
             and not user
-            and os.path.realpath(str(meson.told.get("hook_folder"))) == os.path.dirname(_HERE)
+            and os.path.realpath(str(meson.facts.get("hook_folder"))) == os.path.dirname(_HERE)
         ):
             print(f"Already enabled in {os.path.dirname(meson.hook)}")
             return 0
@@ -44,13 +44,13 @@ def enable(site: T.Optional[str], user: bool) -> int:
     site = os.path.abspath(site)
     # Only for the Mesons on PATH is it known which site directories they read.
     owners = [each for each in mesons if _among(site, each.sites)]
-    if is_distributions(site, owners[0].told.get("prefix", "") if owners else ""):
+    if is_distributions(site, owners[0].facts.get("prefix", "") if owners else ""):
         raise Refusal(f"{site} belongs to the package manager: name another with --site")
     changed = _write(site)
     print(f'{"Enabled" if changed else "Already enabled"} in {site}')
     for each in owners:
         again = Meson(each.path)
-        hook, trouble = again.hook, str(again.told.get("mtest", ""))
+        hook, trouble = again.hook, str(again.facts.get("mtest", ""))
         if hook and trouble.startswith("it cannot be loaded"):
             say(f"but the hook does not work with {each.path}: {trouble}")
             return 1
@@ -108,7 +108,7 @@ def _name(meson: Meson) -> str:
 
 
 def _user_site(meson: Meson) -> str:
-    site = str(meson.told.get("user_site", ""))
+    site = str(meson.facts.get("user_site", ""))
     if not site:
         raise Refusal(f"{_name(meson)} does not read the user site directory: leave out --user")
     return site

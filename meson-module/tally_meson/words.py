@@ -23,7 +23,7 @@ class Words(T.NamedTuple):
 
 
 def _abbreviates(word: str, name: str, least: str) -> bool:
-    """Reports whether argparse accepts the word as an abbreviation of the option `name`. `least` is
+    """Returns whether argparse accepts the word as an abbreviation of the option `name`. `least` is
     the shortest prefix that no other option of `meson test` has."""
     return word.startswith(least) and name.startswith(word)
 

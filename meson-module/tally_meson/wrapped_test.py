@@ -33,7 +33,9 @@ def wrapper(trees: Trees) -> str:
     return " ".join(map(shlex.quote, words))
 
 
-def tell(trees: Trees, tests: T.Sequence[T.Tuple[Ran, T.Sequence[str], float]]) -> T.List[str]:
+def assign_claims(
+    trees: Trees, tests: T.Sequence[T.Tuple[Ran, T.Sequence[str], float]]
+) -> T.List[str]:
     """Assigns the claimed numbers to tests. For each test of Meson's log, `tests` holds its command
     and when it started. Returns the names of tests that only their order distinguishes."""
     claims: T.List[T.Tuple[float, int, T.List[str]]] = []

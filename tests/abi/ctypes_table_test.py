@@ -117,7 +117,7 @@ def load_module() -> object:
 
 
 class CtypesTableTest(unittest.TestCase):
-    def test_the_table(self) -> None:
+    def test_the_table_matches_the_header(self) -> None:
         if not TABLE.exists():
             self.skipTest("there is no tally_gdb/_abi.py yet")
         found = differences(
@@ -155,7 +155,7 @@ class CtypesTableTest(unittest.TestCase):
         header = parse_header(text)
         self.assertEqual(len(header.functions), text.count("\nTALLY_API "))
 
-    def test_a_right_table(self) -> None:
+    def test_a_correct_table(self) -> None:
         self.assertEqual(differences(parse_header(TOY_HEADER), TOY_TABLE), [])
 
     def test_wrong_tables(self) -> None:
@@ -213,7 +213,7 @@ class CtypesTableTest(unittest.TestCase):
                 table = TOY_TABLE[:row] + [changed] + TOY_TABLE[row + 1 :]
                 self.assertIn(message, "\n".join(differences(header, table)))
 
-    def test_what_the_header_must_not_hold(self) -> None:
+    def test_constructs_that_the_header_must_not_hold(self) -> None:
         for bad in (
             "int tally_without_api(int x);",
             "TALLY_API int tally_unnamed(int);",

@@ -86,7 +86,7 @@ class ExportsTest(unittest.TestCase):
     def setUp(self) -> None:
         need_tools("nm", "c++filt")
 
-    def test_the_library(self) -> None:
+    def test_library_exports_what_it_declares(self) -> None:
         if os.environ.get("TALLY_SANITIZE", "none") != "none":
             self.skipTest("sanitizers export their own symbols")
         if not os.environ.get("TALLY_LIBRARY"):
@@ -102,7 +102,7 @@ class ExportsTest(unittest.TestCase):
         shown = [line[:160] for line in found[:20]] + [f"{len(found)} in all"]
         self.assertFalse(found, "\n" + "\n".join(shown))
 
-    def test_what_is_found(self) -> None:
+    def test_detected_faults(self) -> None:
         need_tools("g++")
         code = """
             #include <vector>

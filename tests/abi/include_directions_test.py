@@ -82,11 +82,11 @@ TARGETS = [
 
 
 class IncludeDirectionsTest(unittest.TestCase):
-    def test_the_tree(self) -> None:
+    def test_the_tree_breaks_no_rule(self) -> None:
         found = violations(SOURCE_ROOT)
         self.assertFalse(found, "\n" + "\n".join(map(str, found)))
 
-    def test_bad_arrows_are_found(self) -> None:
+    def test_violations_are_reported(self) -> None:
         for file, text, message in BAD:
             with self.subTest(file=file, text=text):
                 found = self.planted(file, text)
@@ -94,12 +94,12 @@ class IncludeDirectionsTest(unittest.TestCase):
                 self.assertIn(message, found[0].message)
                 self.assertEqual((found[0].file, found[0].line), (file, text.count("\n") + 1))
 
-    def test_good_arrows_are_not(self) -> None:
+    def test_allowed_includes_are_not_reported(self) -> None:
         for file, text in GOOD:
             with self.subTest(file=file, text=text):
                 self.assertEqual(self.planted(file, text), [])
 
-    def test_a_bad_arrow_in_a_copy_of_the_tree(self) -> None:
+    def test_a_violation_in_a_copy_of_the_tree(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
             for name in ("lib", "gdb", "lldb"):

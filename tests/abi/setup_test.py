@@ -47,7 +47,7 @@ class LldbHeadersTest(unittest.TestCase):
         self.assertRegex(done.stdout, rf"(?m)^ *LLDB plug-in *: no: {LACKING}$")
         self.assertNotIn("lldb_tally", (self.build / "build.ninja").read_text(encoding="utf-8"))
 
-    def test_where_it_is_asked_for_setup_fails(self) -> None:
+    def test_setup_fails_if_lldb_is_enabled(self) -> None:
         done = self.set_up("-Dlldb=enabled")
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertRegex(done.stdout, rf"ERROR: .*\blldb\b.*: {LACKING} .*-Dlldb_headers=DIR")

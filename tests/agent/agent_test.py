@@ -125,7 +125,7 @@ class Counts(unittest.TestCase):
         # Under a hypervisor that preempts the processor the kernel delivers fewer ticks.
         self.assert_delivered(run, 4000, 0.6)
 
-    def test_timer(self) -> None:
+    def test_timer_clock(self) -> None:
         run = record("spin7030", "3", frequency=100)
         self.assertEqual(run.status, 0, run.messages)
         self.assertIn("the agent's clock was timer", run.messages)
@@ -149,7 +149,7 @@ class Counts(unittest.TestCase):
         self.assertEqual(run.status, 0, run.messages)
         self.assertGreater(run.of("clone_spin"), 50)
 
-    def test_no_stacks_where_none_are_wanted(self) -> None:
+    def test_no_stacks_on_request(self) -> None:
         with tempfile.TemporaryDirectory(prefix="agent-") as folder:
             path = os.path.join(folder, "out.folded")
             subprocess.run(
@@ -209,7 +209,7 @@ class Choice(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("give a program instead of -p", done.stderr)
 
-    def test_a_library_that_is_not_there(self) -> None:
+    def test_a_missing_library(self) -> None:
         run = record("spin7030", "0.3", environment={"TALLY_AGENT_LIBRARY": "/nonexistent"})
         self.assertEqual((run.status, run.out), (1, ""))
         self.assertIn("looked for /nonexistent", run.messages)
@@ -254,7 +254,7 @@ class Noticed(unittest.TestCase):
         self.assertGreater(run.summary()[2], 500)
         self.assertGreater(run.of("inside_spin"), 300)
 
-    def test_who_waits_for_signals_does_not_get_the_agents(self) -> None:
+    def test_sigwait_does_not_receive_the_agents_signals(self) -> None:
         run = record("inside", "waits", frequency=4000)
         self.assertEqual(run.number("foreign"), 0)
         if run.status != 0:  # the program blocks the signal all the time, so that no sample is kept
@@ -327,13 +327,13 @@ class Noticed(unittest.TestCase):
             self.assertEqual(sampled("own_timers", perf=True), own)
             self.assertEqual(sampled("inside", "threads", perf=True), before)
 
-    def test_a_profiling_timer_of_its_own_is_told(self) -> None:
+    def test_a_profiling_timer_of_its_own_is_reported(self) -> None:
         run = record("own_timers", "200", frequency=1000)
         self.assertIn("a profiling timer of its own", run.messages)
 
 
 class Exec(unittest.TestCase):
-    def test_none_is_killed(self) -> None:
+    def test_a_pending_signal_does_not_kill_at_an_exec(self) -> None:
         """A signal that is pending survives an exec, but its handler does not."""
         for _ in range(200):
             run = record("inside", "chain", "0.01", "1", frequency=4000)
@@ -354,18 +354,18 @@ class Exec(unittest.TestCase):
             self.assertEqual(run.out, "end of the search\n", run.messages)
             self.assertGreater(run.of("inside_spin"), 10)
 
-    def test_the_end_of_sampling_is_told(self) -> None:
+    def test_the_end_of_sampling_is_reported(self) -> None:
         run = record("inside", "chain", "0.3", "1", frequency=4000)
         self.assertIn("executed another program", run.messages)
 
-    def test_those_that_fail_change_nothing(self) -> None:
+    def test_failed_execs_change_nothing(self) -> None:
         run = record("inside", "fails", frequency=4000)
         self.assertEqual(run.status, 0, run.messages)
         self.assertIn("exited, status 0", run.messages)
         self.assertGreater(run.of("inside_spin"), 1000)
         self.assertNotIn("ended early", run.messages)
 
-    def test_samples_of_before_stay(self) -> None:
+    def test_samples_before_the_exec_stay(self) -> None:
         run = record("execer", "0.3", frequency=4000)
         self.assertGreater(run.of("before_exec"), 500)
         self.assertEqual(run.of("after_exec"), 0)

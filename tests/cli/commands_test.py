@@ -92,7 +92,7 @@ class Refusals(CliCase):
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"^tally: --to: unknown format 'nonsense' \(there are: ")
 
-    def test_what_is_missing(self) -> None:
+    def test_missing_words(self) -> None:
         self.refused("record -F", "--frequency: expected a value: HZ")
         self.refused("record -o", "-o: expected a value: FILE")
         self.refused("record", "record: give either -p PID or -- PROGRAM")
@@ -103,7 +103,7 @@ class Refusals(CliCase):
             [], 2, f"tally: expected a command: {', '.join(COMMANDS)}", "Try 'tally --help'."
         )
 
-    def test_what_is_unknown(self) -> None:
+    def test_unknown_words(self) -> None:
         for command in COMMANDS:
             self.refused(f"{command} --nonsense=3 x", "--nonsense: unknown option")
         self.refused("report a b", "report: unexpected 'b'")
@@ -119,7 +119,7 @@ class Refusals(CliCase):
             ["--nonsense"], 2, "tally: --nonsense: unknown option", "Try 'tally --help'."
         )
 
-    def test_names_that_tell_no_format(self) -> None:
+    def test_file_names_that_imply_no_format(self) -> None:
         text = (
             "tally: x: the file's name does not imply a format: "
             "add {} callgrind, or another format"
@@ -150,7 +150,7 @@ class Refusals(CliCase):
 
 
 class Files(CliCase):
-    def test_no_counts_are_no_data(self) -> None:
+    def test_files_without_counts_have_no_data(self) -> None:
         for text, why in (
             ("a;b 0\nc 0\n", "holds no samples: every count is 0"),
             ("# nothing\n", "holds no stacks"),
@@ -183,7 +183,7 @@ class Files(CliCase):
         with open(os.path.join(self.folder, "out.callgrind"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "old\n")
 
-    def test_a_reader_that_goes_away_ends_it_quietly(self) -> None:
+    def test_a_closed_pipe_ends_it_quietly(self) -> None:
         self.put("in.folded", "".join(f"function_{i} {i + 1}\n" for i in range(50000)))
         with subprocess.Popen(
             [command_line(), "report", "in.folded", "--limit", "0"],
@@ -196,7 +196,7 @@ class Files(CliCase):
             self.assertEqual(tally.stderr.read(), b"")
             self.assertEqual(tally.wait(), -signal.SIGPIPE)
 
-    def test_a_full_disk_is_told(self) -> None:
+    def test_a_full_disk_is_reported(self) -> None:
         self.put("in.folded", "a 1\n")
         with open("/dev/full", "wb") as full:
             done = subprocess.run(
@@ -231,7 +231,7 @@ class Record(CliCase):
             self.assertIn(f"wrote {name}\n", done.stderr)
             os.remove(os.path.join(self.folder, name))
 
-    def test_the_program_has_its_signals_as_we_had_them(self) -> None:
+    def test_the_program_inherits_the_signal_dispositions(self) -> None:
         done = self.run_tally(
             "record",
             "-o",
@@ -275,7 +275,7 @@ class Record(CliCase):
 
 
 class Help(CliCase):
-    def test_each_has_an_example(self) -> None:
+    def test_each_help_has_an_example(self) -> None:
         for words in ([], *([command] for command in COMMANDS)):
             done = self.run_tally(*words, "--help")
             self.assertEqual((done.returncode, done.stderr), (0, ""))

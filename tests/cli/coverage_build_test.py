@@ -81,7 +81,7 @@ class BuildFolderTest(unittest.TestCase):
         cells = (line.partition("  ") for line in lines if line)
         return {name: others.split() for name, _, others in cells}
 
-    def test_objects_of_earlier_builds_do_not_count(self) -> None:
+    def test_objects_of_earlier_builds_are_ignored(self) -> None:
         here = str(self.build)
         for entry in (
             {"output": "main.c.o"},
@@ -96,7 +96,7 @@ class BuildFolderTest(unittest.TestCase):
             self.assertNotIn("stale.c", rows, entry)
         self.assertIn("stale.c", self.tally("coverage", "build").stdout)
 
-    def test_counters_elsewhere_do_not_count(self) -> None:
+    def test_counters_in_other_folders_are_ignored(self) -> None:
         copy = self.build / "copy"
         copy.mkdir()
         shutil.copy(self.build / "main.c.gcda", copy)
@@ -165,7 +165,7 @@ class BuildFolderTest(unittest.TestCase):
                 done.stderr, f"tally: --substitute: expected FROM=TO, found '{word}'\n"
             )
 
-    def test_a_source_that_is_gone_may_be_another_of_its_name(self) -> None:
+    def test_a_removed_source_is_not_another_of_its_name(self) -> None:
         """The build generated build/parser.c and removed it; parser.c is a different file."""
         (self.project / "parser.c").write_text(MAIN, encoding="utf-8")
         made = self.build / "parser.c"
@@ -182,7 +182,7 @@ class BuildFolderTest(unittest.TestCase):
         self.assertRegex(done.stdout, r"(?m)^build/parser\.c ")
         self.assertIn("build/parser.c: warning: the source cannot be read", done.stderr)
 
-    def test_where_a_report_lies_does_not_matter(self) -> None:
+    def test_sources_do_not_depend_on_the_folder_of_the_report(self) -> None:
         text = "SF:src/a.c\nDA:1,1\nend_of_record\n"
         for folder in ("out/src", "below/src"):
             (self.project / folder).mkdir(parents=True)
@@ -237,7 +237,7 @@ class BuildFolderTest(unittest.TestCase):
         done = self.tally("coverage", "x.info", "--substitute", f"/ci/p={self.project}")
         self.assertRegex(done.stdout, r"(?m)^main\.c +100")
 
-    def test_objects_left_out(self) -> None:
+    def test_omitted_objects(self) -> None:
         entries = [
             {"directory": str(self.build), "output": f"{name}.c.o"} for name in ("main", "stale")
         ]
@@ -265,7 +265,7 @@ class BuildFolderTest(unittest.TestCase):
             "expected one of file, lines, functions, branches, missed, found 'size'", done.stderr
         )
 
-    def test_values_that_are_none(self) -> None:
+    def test_empty_values(self) -> None:
         """An empty value is an error and never consumes the next word."""
         for option in ("--filter", "--exclude", "--report", "--fail-under", "--diff", "--build"):
             done = self.tally("coverage", "build", f"{option}=", "--fail-under", "100", status=2)
@@ -277,7 +277,7 @@ class BuildFolderTest(unittest.TestCase):
             done = self.tally("coverage", "build", option, "", status=2)
             self.assertIn("expected a value, found ''", done.stderr)
 
-    def test_databases_that_are_none(self) -> None:
+    def test_invalid_databases(self) -> None:
         database = self.build / "compile_commands.json"
         for text, said in (
             ("[{]", "compile_commands.json:0x2: is not JSON"),
@@ -383,7 +383,7 @@ class BuildFolderTest(unittest.TestCase):
         (tree / "tests.json").write_text(json.dumps(tests), encoding="utf-8")
         return tree
 
-    def test_tests_told_apart(self) -> None:
+    def test_coverage_of_each_test(self) -> None:
         tree = self.run_tests()
         rows = self.rows("--per-test", str(tree), "--report", "lcov:all.info")
         self.assertEqual(rows["main.c"][1], f"9/{ALL_LINES}")
@@ -408,7 +408,7 @@ class BuildFolderTest(unittest.TestCase):
             (self.project / "together.callgrind").read_text(encoding="utf-8").splitlines()[2:],
         )
 
-    def test_what_is_harvested(self) -> None:
+    def test_harvest(self) -> None:
         harvest = ["coverage", "--harvest"]
         self.tally(*harvest, str(self.project / "none"))
         self.assertIn("is not a directory", self.tally(*harvest, "main.c", status=1).stderr)
@@ -464,7 +464,7 @@ class BuildFolderTest(unittest.TestCase):
         again = self.tally("coverage", "all.info").stdout
         self.assertRegex(again, r"(?m)^TOTAL +50\.0% +3/6 ")
 
-    def test_what_no_test_told(self) -> None:
+    def test_counters_of_no_test(self) -> None:
         tree = self.run_tests()
         self.command("./main")  # belongs to no test: it writes into the build directory
         rows = self.rows("--per-test", str(tree))

@@ -81,7 +81,7 @@ class AsProfile(CoverageCase):
         done = self.tally("convert", self.tracefile, "-o", out)
         self.assertEqual(
             done.stderr,
-            "tally: not in callgrind: branches (how often lines and " "functions ran is written)\n",
+            "tally: not in callgrind: branches (the counts of lines and functions are written)\n",
         )
         self.assertEqual(self.tally("validate", out).stdout, "")
         again = self.report(out)["functions"]
@@ -107,7 +107,7 @@ class Xml(CoverageCase):
         if "unknown format" in done.stderr:
             raise unittest.SkipTest("built without pugixml")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(f"tally: not in {name}: how often ", done.stderr)
+        self.assertIn(f"tally: not in {name}: the counts of branches ", done.stderr)
         return out
 
     def xmllint(self, *words: str) -> None:
@@ -130,7 +130,7 @@ class Xml(CoverageCase):
     def test_sonarqube_is_valid(self) -> None:
         self.xmllint("--schema", f"{SUPPORT}/sonarqube.xsd", self.written("sonarqube"))
 
-    def test_the_time_that_it_tells(self) -> None:
+    def test_timestamp(self) -> None:
         """SOURCE_DATE_EPOCH, if it is a number, is the time, so that builds are reproducible."""
         self.written("cobertura")
         for told, expected in (("86400", "86400000"), ("0", "0")):
@@ -154,7 +154,7 @@ class Xml(CoverageCase):
         )
         self.assertRegex(done.stdout, r'timestamp="\d{13}"')
 
-    def test_a_profile_is_no_coverage(self) -> None:
+    def test_a_profile_is_not_coverage(self) -> None:
         self.written("cobertura")
         folded = self.put("s.folded", "main;f 3\n")
         done = run_tally("convert", folded, "-o", self.path("s.xml"), "--to", "cobertura")

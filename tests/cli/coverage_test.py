@@ -147,7 +147,7 @@ class CoverageTest(unittest.TestCase):
         self.assertEqual(self.table("--root", "../link", "../link/build"), everything)
         self.assertEqual(self.table("..", "--root", "..", folder="build"), everything)
 
-    def test_what_is_missing(self) -> None:
+    def test_missing_inputs(self) -> None:
         self.assertIn("tally: nothing: cannot open", self.run_in("nothing", status=1).stderr)
         (self.folder / "empty").mkdir()
         done = self.run_in("empty", "--fail-under", "1", status=4)
@@ -168,7 +168,7 @@ class CoverageTest(unittest.TestCase):
         self.assertIn("the object is left out", done.stderr)
         self.run_in("--strict", status=1)
 
-    def test_a_prefix_led_the_counters_elsewhere(self) -> None:
+    def test_counters_below_a_gcov_prefix(self) -> None:
         everything = self.table()
         self.data.unlink()
         elsewhere = self.folder / "elsewhere"
@@ -266,7 +266,7 @@ class CoverageTest(unittest.TestCase):
         self.assertEqual(self.rows()["src/main.c"], "100.0%")
         self.assertEqual(self.rows("--no-markers")["src/main.c"], "66.7%")
 
-    def test_a_source_that_has_gone(self) -> None:
+    def test_a_missing_source(self) -> None:
         before = self.rows()
         (self.folder / "src" / "main.c").unlink()
         done = self.run_in()
@@ -396,7 +396,7 @@ class CoverageTest(unittest.TestCase):
         self.assertRegex(self.table("a.gcovr.json")[1], r"100\.0% +1/1 +- +100\.0%")
         self.assertRegex(self.table("a.gcovr.json", "--throw-branches")[1], r" 50\.0%")
 
-    def test_a_source_that_is_no_file(self) -> None:
+    def test_a_source_that_is_not_a_file(self) -> None:
         os.mkfifo(self.folder / "pipe.c")
         (self.folder / "a.info").write_text("SF:pipe.c\nDA:1,1\nend_of_record\n", encoding="utf-8")
         self.assertIn("pipe.c: warning: the source cannot be read", self.run_in("a.info").stderr)

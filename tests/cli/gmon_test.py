@@ -90,9 +90,8 @@ class WithoutNames(GmonCase):
                 0,
                 [
                     "tally: the functions are named by address: use --program FILE to name the functions",
-                    "tally: not in callgrind: addresses, and the length of a tick",
-                    "tally: not in callgrind: that the cost of calls was not measured "
-                    "(it is written as 0)",
+                    "tally: not in callgrind: addresses and the length of a tick",
+                    "tally: not in callgrind: unmeasured costs of calls (written as 0)",
                 ],
             ),
         )
@@ -133,7 +132,7 @@ class WithNames(GmonCase):
             "nothing changed",
         )
 
-    def test_a_program_that_is_none(self) -> None:
+    def test_a_program_that_cannot_be_read(self) -> None:
         self.assertEqual(
             self.tally("report", "x.gmon", "--program", "missing"),
             (1, "", "tally: missing: cannot read: No such file or directory (ENOENT)\n"),
@@ -150,7 +149,7 @@ class Files(GmonCase):
         self.assertEqual(self.get("again.gmon"), self.get("sum.gmon"))
         self.assertEqual(self.tally("validate", "x.gmon", "sum.gmon"), (0, "", ""))
 
-    def test_what_does_not_add_up(self) -> None:
+    def test_histograms_that_cannot_be_added(self) -> None:
         self.put("fast.gmon", gmon((0x2000, 0x2008, [1] * 4, 1000)))
         self.assertEqual(
             self.tally("merge", "x.gmon", "fast.gmon", "-o", "sum.gmon"),

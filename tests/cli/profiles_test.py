@@ -172,7 +172,7 @@ class Tables(ProfilesCase):
         self.refused("tree a.callgrind nothing", 1, "nothing: the profile has no such function")
         self.refused("tree a.callgrind --callers", 2, "--callers: requires the name of a function")
 
-    def test_of_a_thread_or_a_part(self) -> None:
+    def test_selection_of_a_thread_or_a_part(self) -> None:
         """Selects by the parts and threads of a Callgrind file; a part belongs to a thread."""
         costs = "fl=src/main.c\nfn=main\n3 {}\nfn=idle\n9 {}\n"
         self.put(
@@ -355,7 +355,7 @@ class Written(ProfilesCase):
         self.refused(
             "merge most.callgrind most.callgrind -o x.cg",
             1,
-            "the costs of event Ir add up to more than 64 bits hold",
+            "the sum of the costs of event Ir exceeds 64 bits",
         )
         self.assertFalse(os.path.exists(self.path("x.cg")))
 
@@ -484,7 +484,7 @@ class Validate(ProfilesCase):
         )
         self.refused("report broken.callgrind", 1, f"{place}more costs than events: there are 2")
 
-    def test_nothing_to_read(self) -> None:
+    def test_empty_files(self) -> None:
         self.put("empty.callgrind", "")
         self.refused("report empty.callgrind", 4, "empty.callgrind: is empty")
         self.assertEqual(
@@ -497,7 +497,7 @@ class Validate(ProfilesCase):
         self.put("other.callgrind", "nothing of the kind\n")
         self.assertEqual(self.run_in("report other.callgrind", 1).stdout, "")
 
-    def test_a_cut_file_does_not_become_whole(self) -> None:
+    def test_rewriting_a_truncated_file_keeps_the_error(self) -> None:
         cut = "creator: callgrind-3.19.0\nevents: A\nsummary: 9\nfl=a\nfn=f\n1 2\n"
         self.put("cut.callgrind", cut)
         self.run_in("rewrite cut.callgrind -o again.callgrind")

@@ -71,7 +71,7 @@ class FlameGraph(StacksCase):
         self.assertEqual(values["print<int, char const*>(int&)", 2, 44], 50)
         self.assertEqual(values["<start>&\"'?", 1, 0], 1)
 
-    def test_says_what_is_lost(self) -> None:
+    def test_reports_what_is_lost(self) -> None:
         with open(self.path("deep.folded"), "w", encoding="utf-8") as file:
             file.write("f;" * 10_000 + "leaf 50\nmain 5000\nrare 1\n")
         done = self.tally("convert", self.path("deep.folded"), "-o", self.path("deep.svg"))
@@ -87,7 +87,7 @@ class FlameGraph(StacksCase):
         self.assertIn(">Not drawn: 1 frame too narrow (0.02% of all), 9751 frames beyond", text)
         self.assertLess(len(text), 150_000)
 
-    def test_is_not_read(self) -> None:
+    def test_cannot_be_read(self) -> None:
         path = self.converted("x.svg")
         done = self.tally("report", path, status=1)
         self.assertIn("the format flamegraph can be written, but not read", done.stderr)

@@ -60,7 +60,7 @@ class ColoursTest(unittest.TestCase):
                 # The escape sequences take no column.
                 self.assertEqual(re.sub("\x1b\\[[0-9;]*m", "", text), shown(words, NO_COLOR="1"))
 
-    def test_not_elsewhere(self) -> None:
+    def test_no_colours_without_a_terminal_that_has_them(self) -> None:
         for words in self.commands:
             with self.subTest(words):
                 for changes in {"NO_COLOR": "1"}, {"TERM": "dumb"}:

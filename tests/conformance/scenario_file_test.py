@@ -28,13 +28,13 @@ class ReadTest(unittest.TestCase):
             scenario.steps, (Step("run", ()), Step("profile status", ("parts 1", "…")))
         )
 
-    def test_strange_words_at_the_head(self) -> None:
+    def test_unknown_words_in_the_head(self) -> None:
         with self.assertRaisesRegex(ValueError, "one.scenario:2: 'progam stops'"):
             self.read("# What for.\nprogam stops\n> run\n")
 
 
 class LinesTest(unittest.TestCase):
-    def test_what_is_tallys(self) -> None:
+    def test_selection_of_tallys_lines(self) -> None:
         printed = 'error: /tmp/x/out.cg:  no\n\n  at ../src/a.c:3, 1/2 "/usr/b.c"\n'
         self.assertEqual(
             tallys_lines(Step("profile report", ()), printed), ["out.cg: no", 'at a.c:3, 1/2 "b.c"']
@@ -49,7 +49,7 @@ class LinesTest(unittest.TestCase):
         self.assertFalse(matches(["part 2"], ["part 3"]))
         self.assertFalse(matches(["N ticks"], ["many ticks"]))
 
-    def test_any_text_and_any_lines(self) -> None:
+    def test_wildcards(self) -> None:
         self.assertTrue(matches(["a … z", "…"], ["a b c z"]))
         self.assertTrue(matches(["…", "z", "…"], ["a", "b", "z", "c"]))
         self.assertFalse(matches(["…", "z"], ["a", "z", "c"]))
@@ -76,26 +76,26 @@ class DifferenceTest(unittest.TestCase):
         ),
     )
 
-    def test_news_in_time(self) -> None:
+    def test_a_notice_in_time(self) -> None:
         for late_news in (False, True):
             self.assertEqual(
                 difference(self.scenario, [DETACHED, "state stopped\nparts 1\n"], "it", late_news),
                 "",
             )
 
-    def test_late_news(self) -> None:
+    def test_a_late_notice(self) -> None:
         printed = ["", f"{DETACHED}state stopped\n"]
         self.assertEqual(difference(self.scenario, printed, "it", True), "")
         self.assertIn("-Sampling", difference(self.scenario, printed, "it", False))
 
-    def test_no_news(self) -> None:
+    def test_a_missing_notice(self) -> None:
         for late_news in (False, True):
             self.assertIn(
                 "-Sampling of process N",
                 difference(self.scenario, ["", "state stopped\n"], "it", late_news),
             )
 
-    def test_it_shows_what_differs(self) -> None:
+    def test_shows_the_difference(self) -> None:
         found = difference(self.scenario, [DETACHED, "state idle\nparts 1\n"], "it", False)
         self.assertIn("-state stopped\n-…\n+state idle\n+parts 1", found)
         self.assertIn("\n Sampling of process N", found)

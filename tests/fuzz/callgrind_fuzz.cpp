@@ -218,9 +218,9 @@ private:
 
 Result<std::string> write(const CostProfile &p, const WriteOptions &options = {}) {
   TALLY_TRY(written, callgrind::write(p, options));
-  // The only permitted change is that of calls whose number is 0.
+  // The only permitted change is that of calls with a count of 0.
   for (const std::string &lost : written.lost)
-    require(lost.find("calls whose number is 0") != lost.npos, "lost", lost);
+    require(lost.find("calls with a count of 0") != lost.npos, "lost", lost);
   return written.bytes;
 }
 

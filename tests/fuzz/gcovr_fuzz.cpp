@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bool changed = false;
     for (const std::string &lost : written->lost)
       changed |= lost.find("(changed)") != std::string::npos ||
-                 lost.find("functions of one name") != std::string::npos;
+                 lost.find("functions with the same name") != std::string::npos;
     require(changed || text_of(*second) == text_of(stripped(*first, version)),
             "reads back as the same");
     const auto again = gcovr::write(*second, options);

@@ -87,7 +87,7 @@ class PreloadTest(AgentCase):
 
         with_one_retry(measure)
 
-    def test_rings_where_the_program_may_use_perf(self) -> None:
+    def test_rings_if_the_program_may_use_perf(self) -> None:
         need_perf()
 
         def measure() -> None:
@@ -210,7 +210,7 @@ class PreloadTest(AgentCase):
         self.assertRegex(play.text("profile start"), "interrupt .auto; perf: .*; agent: .*static")
         self.assertGreater(play.status().count("samples"), 20, play)
 
-    def test_stop_while_it_runs_on(self) -> None:
+    def test_stop_while_the_program_continues(self) -> None:
         """A signal of the agent's that is pending when sampling ends is not reported."""
         play = play_gdb(
             [
@@ -235,7 +235,7 @@ class PreloadTest(AgentCase):
         self.assertRegex(play.text(SIGNAL, 1), r"SIG61\s+Yes\s+Yes\s+Yes")
         self.assertEqual(play.status(0)["samples"], play.status(1)["samples"])
 
-    def test_what_was_collected_survives(self) -> None:
+    def test_samples_survive_a_kill(self) -> None:
         play = play_gdb(
             ["profile start", "run", "profile status", "kill", "profile status", "profile report"],
             program("crasher"),
@@ -245,7 +245,7 @@ class PreloadTest(AgentCase):
         self.assertGreater(play.status(0).count("samples"), 50, play)
         self.assertEqual(play.report().total, play.status(1).count("samples"))
 
-    def test_exec_ends_it(self) -> None:
+    def test_an_exec_ends_sampling(self) -> None:
         play = play_gdb(
             ["profile start", "run", "profile status"], program("execer"), wrapper=REFUSED
         )
@@ -289,7 +289,7 @@ class PreloadTest(AgentCase):
 
 
 class LoadTest(AgentCase):
-    def test_into_a_process_that_stands(self) -> None:
+    def test_load_into_a_stopped_process(self) -> None:
         def measure() -> None:
             play = play_gdb(
                 [
@@ -315,7 +315,7 @@ class LoadTest(AgentCase):
 
         with_one_retry(measure)
 
-    def test_refused_where_it_could_hang(self) -> None:
+    def test_refusal_where_loading_could_hang(self) -> None:
         play = play_gdb(
             [
                 "break main",

@@ -78,7 +78,7 @@ class CallgrindTest(DumpCase):
                         )
         return rows
 
-    def test_equals_the_status_the_report_and_annotate(self) -> None:
+    def test_equals_status_report_and_annotate(self) -> None:
         need_tools("callgrind_annotate")
         out = self.path("callgrind.out.spin")
         play = play_gdb(
@@ -253,7 +253,7 @@ class FaultsTest(DumpCase):
             **options,
         )
 
-    def test_names_and_options_that_tell_no_format(self) -> None:
+    def test_names_and_options_that_imply_no_format(self) -> None:
         plain = self.path("plain")
         play = self.dump(
             plain,
@@ -277,7 +277,7 @@ class FaultsTest(DumpCase):
         self.assert_left_alone()
         self.assertGreater(play.status().count("samples"), 0)
 
-    def test_places_that_cannot_be_written(self) -> None:
+    def test_paths_that_cannot_be_written(self) -> None:
         with open(self.path("file"), "w", encoding="utf-8"):
             pass
         os.mkdir(self.path("folder.cg"))

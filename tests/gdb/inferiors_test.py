@@ -18,7 +18,7 @@ class InferiorsTest(GdbCase):
         for part, pattern in zip(parts, patterns):
             self.assertRegex(part, f"^{pattern}$")
 
-    def test_another_is_selected_and_run(self) -> None:
+    def test_another_inferior_is_selected_and_run(self) -> None:
         """The runs, stops and end of another inferior are not attributed to the sampled one."""
         play = play_gdb(
             [
@@ -60,7 +60,7 @@ class InferiorsTest(GdbCase):
         self.assertLess(abs(ended.count("samples") - 900), 150, play)
         self.assert_parts(play.parts(), CHECKPOINT, "exited, status 0")
 
-    def test_both_go_on_together(self) -> None:
+    def test_both_inferiors_continue_together(self) -> None:
         """With schedule-multiple, a stop of either inferior stops both."""
         play = play_gdb(
             [
@@ -88,7 +88,7 @@ class InferiorsTest(GdbCase):
         self.assertEqual(before["samples"], after["samples"], play)
         self.assert_parts(play.parts(), CHECKPOINT, "SIGUSR1")
 
-    def test_one_runs_while_another_is_looked_at(self) -> None:
+    def test_one_inferior_runs_while_another_is_selected(self) -> None:
         play = play_gdb(
             [
                 "set non-stop on",
@@ -114,7 +114,7 @@ class InferiorsTest(GdbCase):
         self.assertLess(abs(after.count("samples") - 600), 120, play)
         self.assertAlmostEqual(play.report().self_percent("seventy"), 70, delta=15)
 
-    def test_the_sampled_one_leaves_while_another_is_selected(self) -> None:
+    def test_the_sampled_inferior_ends_while_another_is_selected(self) -> None:
         for leave, state in (("kill inferiors 1", "armed"), ("detach inferiors 1", "stopped")):
             with self.subTest(leave):
                 play = play_gdb(

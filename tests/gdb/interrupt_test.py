@@ -352,7 +352,7 @@ class RemoteTest(InterruptCase):
 
         with_one_retry(measure)
 
-    def test_all_threads_of_one_stop(self) -> None:
+    def test_one_stop_samples_all_threads(self) -> None:
         def measure() -> None:
             play = play_gdb(
                 [

@@ -205,7 +205,7 @@ class RunsTest(GdbCase):
         self.assertEqual(play.parts(), ["exited, status 0"], play)
         self.assert_parent_alone(play)
 
-    def test_a_child_that_gdb_holds_too(self) -> None:
+    def test_a_child_that_gdb_also_controls(self) -> None:
         """The end of the child is not the end of the sampled process."""
         play = play_gdb(
             [
@@ -256,7 +256,7 @@ class RunsTest(GdbCase):
 
 
 class SameAsWithoutTest(GdbCase):
-    def test_how_the_program_ends(self) -> None:
+    def test_end_of_the_program(self) -> None:
         for name, args, code, signal_number in (
             ("exit_status", ["7", "0.05"], "7", "void"),
             ("exit_status", ["0", "0.05"], "0", "void"),
@@ -276,7 +276,7 @@ class SameAsWithoutTest(GdbCase):
                     self.assertRegex(play.text("print $_exitsignal"), f"= {signal_number}$")
                 self.assertEqual(sampled.stderr, "", sampled)
 
-    def test_what_the_program_sees(self) -> None:
+    def test_state_that_the_program_observes(self) -> None:
         """The program gets exactly its own timers' signals; its descriptors, limits and signal mask
         are the same."""
         commands = ["handle SIGALRM SIGPROF nostop noprint pass", "run"]

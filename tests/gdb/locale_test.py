@@ -30,7 +30,7 @@ class LocaleTest(GdbCase):
         self.assertIn("FILE.1, FILE.2, ...", play.text("help profile dump"))
         self.assertEqual(play.report("--limit 3").total, play.status().count("samples"))
 
-    def test_a_path_that_is_no_utf8(self) -> None:
+    def test_a_path_that_is_not_utf8(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             copy = os.fsdecode(os.fsencode(folder) + b"/s\xe9")
             shutil.copy(program("spin7030"), copy)

@@ -112,7 +112,7 @@ def plain(value: Any) -> Any:
 class LoadedTest(GdbCase):
     """Tests of a loaded profile, all of whose numbers are known."""
 
-    def test_tables_are_those_of_the_json(self) -> None:
+    def test_tables_equal_the_json(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "a profile.folded")
             with open(path, "w", encoding="utf-8") as file:
@@ -209,7 +209,7 @@ class LoadedTest(GdbCase):
                     if refused:
                         self.assertRegex(tree["msg"], "--limit")
 
-    def test_each_command_is_there(self) -> None:
+    def test_each_command_exists(self) -> None:
         asked = [f"-info-gdb-mi-command profile-{name}" for name in COMMANDS]
         for line, (kind, got) in zip(asked, play(asked)):
             with self.subTest(line):
@@ -217,7 +217,7 @@ class LoadedTest(GdbCase):
 
 
 class SampledTest(GdbCase):
-    def test_a_run(self) -> None:
+    def test_commands_of_a_run(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "o ut.folded")
             records = play(

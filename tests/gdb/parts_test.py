@@ -151,7 +151,7 @@ class PartNamesTest(GdbCase):
         self.assertEqual(play.stderr, "", play)
         self.assert_parts(play, "exited, status 0")
 
-    def test_of_two_breakpoints_the_one_that_stopped(self) -> None:
+    def test_name_of_the_breakpoint_that_stopped(self) -> None:
         play = play_gdb(
             [
                 "profile start",

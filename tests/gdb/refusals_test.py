@@ -14,7 +14,7 @@ from support.skips import need_tools, run_unittests
 
 
 class WordsTest(GdbCase):
-    def test_before_anything_was_sampled(self) -> None:
+    def test_commands_that_need_samples(self) -> None:
         play = play_gdb(
             [
                 "profile stop",
@@ -115,7 +115,7 @@ class WordsTest(GdbCase):
             r"^profile diff: expected FILE\|previous",
         )
 
-    def test_what_is_not_there_yet(self) -> None:
+    def test_wall_clock_of_perf_is_unsupported(self) -> None:
         play = play_gdb(
             ["profile start --backend perf --clock wall", "profile start", "profile status"],
             program("spin7030"),
@@ -147,7 +147,7 @@ class WordsTest(GdbCase):
         self.assertGreater(play.status(1).count("samples"), play.status(0).count("samples") + 50)
         self.assertEqual(play.status().count("requested_hz"), 1000)
 
-    def test_the_debuggers_own_streams(self) -> None:
+    def test_output_to_the_debuggers_streams(self) -> None:
         play = play_gdb(
             [
                 "profile start",
@@ -349,7 +349,7 @@ class LoadingTest(GdbCase):
         samples = play.status().count("samples")
         self.assertLess(abs(samples - 1000 * play.program_value("cpu_seconds")), 150, play)
 
-    def test_library_that_is_not_there(self) -> None:
+    def test_missing_library(self) -> None:
         for library, said in (
             ("/nonexistent/libtally.so", "cannot load libtally: .*nonexistent"),
             ("libm.so.6", "bindings and library do not match: libm.so.6 has no tally_"),

@@ -71,7 +71,7 @@ class RegionTest(GdbCase):
         play = play_region("short_call", calls="short", passes=500)
         self.assertEqual(play.status().count("passes"), 500, play)
 
-    def test_what_the_stops_take_is_not_counted(self) -> None:
+    def test_time_in_stops_is_not_counted(self) -> None:
         """Makes 3000 calls of a few nanoseconds each; the debugger stops twice for each."""
         play = play_region("short_call", calls="short", passes=3000)
         self.assertEqual(play.status().count("passes"), 3000, play)
@@ -87,7 +87,7 @@ class RegionTest(GdbCase):
         self.assertEqual(play.status().count("passes"), 1, play)
         self.assertRegex(play.status()["inlined"], "^1 ")
 
-    def test_an_exec_ends_it(self) -> None:
+    def test_an_exec_ends_the_region(self) -> None:
         play = play_gdb(
             [
                 "break main",
@@ -104,7 +104,7 @@ class RegionTest(GdbCase):
         self.assertIn("region", play.status().values, play)
         self.assertEqual(play.status().count("inside"), 0, play)
 
-    def test_it_goes_on_after_an_exec(self) -> None:
+    def test_the_region_continues_after_an_exec(self) -> None:
         """GDB reads the new program's symbols before it knows the address at which it is loaded."""
         play = play_gdb(
             ["profile region after_exec", "run", "profile status"], program("execer"), ["0.3"]
@@ -127,7 +127,7 @@ class RegionTest(GdbCase):
         )
         self.assert_refused(play, *2 * [r"there is no function or location '\*0x10'"])
 
-    def test_two_places(self) -> None:
+    def test_two_locations(self) -> None:
         play = play_region(
             f"regions.cpp:{line_of('// the second')}",
             f"regions.cpp:{line_of('third_phase(seconds);')}",
@@ -151,7 +151,7 @@ class RegionTest(GdbCase):
                 self.assertLessEqual(others, 0.01 * status.count("samples"), play)
                 self.assertGreater(sum(_samples_below(play, "second_phase")), 20, play)
 
-    def test_the_user_s_breakpoints_work_as_always(self) -> None:
+    def test_user_breakpoints_are_unaffected(self) -> None:
         play = play_gdb(
             [
                 "profile region recurse",
@@ -194,7 +194,7 @@ class RegionTest(GdbCase):
         self.assertLess(took, SECONDS + 1.0, play)
         self.assertGreaterEqual(took, SECONDS * 0.9, play)
 
-    def test_each_run_has_its_own(self) -> None:
+    def test_each_run_has_its_own_passes(self) -> None:
         play = play_gdb(
             ["profile region jumper", "run", "run", "profile status"],
             program("regions"),
@@ -203,7 +203,7 @@ class RegionTest(GdbCase):
         self.assertEqual(play.status().count("passes"), 3, play)
         self.assertEqual(play.stderr, "", play)
 
-    def test_the_end(self) -> None:
+    def test_the_end_of_the_process(self) -> None:
         play = play_gdb(
             [
                 "break third_phase",
@@ -247,7 +247,7 @@ class RegionTest(GdbCase):
         self.assertEqual(play.status().count("passes"), 1, play)
         self.assertRegex(play.text("profile report"), r"\(region recurse: 1 pass, min \d")
 
-    def test_a_crash_in_it(self) -> None:
+    def test_a_crash_in_the_region(self) -> None:
         play = play_gdb(
             [
                 "profile region recurse",
@@ -282,7 +282,7 @@ class RegionTest(GdbCase):
         )
         self.assertEqual(play.status()["state"], "idle")
 
-    def test_places_that_are_none_are_refused(self) -> None:
+    def test_invalid_locations_are_refused(self) -> None:
         play = play_gdb(
             ["profile region pasted", "profile region regions.cpp:30", "profile region main main"],
             program("regions"),

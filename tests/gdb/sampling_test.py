@@ -55,7 +55,7 @@ class MainJobTest(GdbCase):
         self.assertEqual(ended.count("samples"), play.report().total)
         self.assertEqual(ended.count("lost"), 0)
 
-    def test_words_of_the_reports(self) -> None:
+    def test_sums_of_the_reports(self) -> None:
         """Rows of every kind sum to the same total, and their percentages to 100."""
         kinds = ["function", "line", "object", "thread", "part"]
         reports = [f"--by {kind} --limit 0" for kind in kinds]
@@ -236,7 +236,7 @@ class ThreadsTest(GdbCase):
     def test_late_and_short_threads(self) -> None:
         with_one_retry(self.late)
 
-    def test_threads_that_are_there_already(self) -> None:
+    def test_existing_threads(self) -> None:
         """Sampling begins at a stop of a process with five threads: all of them are sampled."""
         play = play_gdb(
             [
@@ -292,11 +292,11 @@ class PassedBreakpointsTest(GdbCase):
     def test_false_condition(self) -> None:
         with_one_retry(self.false_condition)
 
-    def test_in_a_library_that_is_loaded_later(self) -> None:
+    def test_a_breakpoint_in_a_library_loaded_later(self) -> None:
         play = self.play("clock_gettime if 0", "spin7030", "0.3", "0")
         self.assertGreater(play.status().count("outside"), 0, play)
 
-    def test_none_is_passed(self) -> None:
+    def test_no_breakpoint_is_passed(self) -> None:
         play = self.play("here", "passed", "20")
         self.assertNotIn("outside", play.status().values, play)
 

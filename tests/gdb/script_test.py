@@ -45,7 +45,7 @@ print(gdb.execute("profile status", to_string=True))
 
 
 class ProfileTest(ScriptCase):
-    def test_a_run(self) -> None:
+    def test_values_of_a_run(self) -> None:
         """A script gets the same values that the commands print."""
         played = self.play_script(
             """
@@ -211,7 +211,7 @@ print(len(profile.tree(limit=3)["tree"]), len(profile.report()))
 
 
 class VariablesTest(GdbCase):
-    def test_they_follow_the_samples(self) -> None:
+    def test_variables_are_current(self) -> None:
         """The variables are current at a stop without a command in between, also in the condition
         of a breakpoint."""
         played = play_gdb(

@@ -84,7 +84,7 @@ class StylesTest(GdbCase):
                     if "status" not in command:  # times differ
                         self.assertEqual(plain(with_colours), without)
 
-    def test_styles_are_obeyed_at_the_next_command(self) -> None:
+    def test_style_changes_apply_at_the_next_command(self) -> None:
         with self.terminal() as gdb:
             self.assertIn("\x1b[33mwrite\x1b[m", self.raw(gdb, "profile report"))
             gdb.command("set style function foreground red")
@@ -99,7 +99,7 @@ class StylesTest(GdbCase):
             gdb.command("set style function intensity normal")
             self.assertIn("  write\n", self.raw(gdb, "profile report"))
 
-    def test_only_where_gdb_would(self) -> None:
+    def test_styles_only_where_gdb_prints_them(self) -> None:
         out = os.path.join(self.folder, "out")
         script = self.written(
             "own.py",
@@ -178,7 +178,7 @@ class StylesTest(GdbCase):
 
 
 class NewerGdbTest(unittest.TestCase):
-    def test_colours_that_are_objects(self) -> None:
+    def test_colours_as_objects(self) -> None:
         """GDB 17 represents colours as gdb.Color, which may be one of 2^24."""
 
         class Color:

@@ -29,18 +29,18 @@ class BinaryTest(LldbCase):
         need_tools("nm", "readelf", "ldd")
         super().setUp()
 
-    def test_it_is_bound_at_once_and_to_no_lldb(self) -> None:
+    def test_binds_at_load_and_links_no_lldb(self) -> None:
         told = output_of("readelf", "-dW", lldb_plugin())
         self.assertIn("BIND_NOW", told)
         self.assertNotRegex(told, r"NEEDED.*(lldb|LLVM|clang|tally)")
 
-    def test_it_exports_one_function(self) -> None:
+    def test_exports_one_function(self) -> None:
         told = output_of("nm", "-DC", "--defined-only", lldb_plugin()).splitlines()
         self.assertEqual(
             [line.split(" ", 2)[2] for line in told], ["lldb::PluginInitialize(lldb::SBDebugger)"]
         )
 
-    def test_each_lldb_has_what_it_needs(self) -> None:
+    def test_each_lldb_exports_the_needed_symbols(self) -> None:
         needed = lldb_names(lldb_plugin(), "--undefined-only")
         self.assertGreater(len(needed), 50)
 

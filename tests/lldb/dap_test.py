@@ -31,7 +31,7 @@ class DapTest(LldbCase):
 
         self.in_each(serve, **options)
 
-    def test_sampled_from_the_launch_on(self) -> None:
+    def test_sampling_from_the_launch(self) -> None:
         """The commands run before the launch, and no other command until the process has ended."""
 
         def measure(dap: DapSession) -> None:

@@ -75,7 +75,7 @@ class LoadingTest(LldbCase):
 
         self.in_each(measure)
 
-    def test_library_that_is_not_there(self) -> None:
+    def test_missing_library(self) -> None:
         def measure(lldb: str) -> None:
             for library, said in (
                 ("/nonexistent/libtally.so", "cannot load .*nonexistent"),
@@ -117,7 +117,7 @@ class HelpTest(LldbCase):
 
         self.in_each(measure)
 
-    def test_tally_is_found_in_the_list_of_all(self) -> None:
+    def test_help_lists_profile(self) -> None:
         def measure(lldb: str) -> None:
             if lldb_name(lldb) == "lldb-14":
                 return  # LLDB 14 does not list multiword commands here

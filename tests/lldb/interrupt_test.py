@@ -24,7 +24,7 @@ START = "profile start --backend interrupt"
 class NativeTest(LldbCase):
     samples_by_perf = False
 
-    def test_stops_of_the_user_are_as_always(self) -> None:
+    def test_user_stops_are_unchanged(self) -> None:
         def measure(lldb: str) -> None:
             commands = ["breakpoint set -n checkpoint", "run", "continue"]
             plain = run_lldb(commands, program("spin7030"), ["1", "1", "7"], lldb=lldb)
@@ -92,7 +92,7 @@ class NativeTest(LldbCase):
 
         self.in_each(measure, by_chance=True)
 
-    def test_nothing_is_left_behind_by_a_detach(self) -> None:
+    def test_detach_leaves_no_pending_signal(self) -> None:
         """A signal that is still pending does not kill the process."""
 
         def measure(lldb: str) -> None:
@@ -147,7 +147,7 @@ class RemoteTest(LldbCase):
             stub.kill()
             stub.wait()
 
-    def test_of_a_server(self) -> None:
+    def test_remote_interrupts(self) -> None:
         """LLDB needs a tenth of a second for each interrupt. There are thus few, but they are
         distinguished from the user's stops."""
 

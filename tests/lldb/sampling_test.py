@@ -16,7 +16,7 @@ from support.tables import parse_report
 
 
 class SamplingTest(LldbCase):
-    def test_shares_are_those_in_gdb(self) -> None:
+    def test_shares_equal_those_in_gdb(self) -> None:
         need_tools("gdb")
         commands = ["profile start", "run", REPORT]
 

@@ -14,7 +14,7 @@ VARIABLES = "settings show target.env-vars"
 
 
 class SeveralTargetsTest(LldbCase):
-    def test_the_sampled_process_goes_on_being_it(self) -> None:
+    def test_the_sampled_process_stays_the_same(self) -> None:
         """Another target runs meanwhile, with either backend that arms for launches."""
         for backend in ("perf", "interrupt"):
 
@@ -214,7 +214,7 @@ class LaunchTest(LldbCase):
 
 
 class AgentTest(LldbCase):
-    def test_the_users_environment_is_as_before(self) -> None:
+    def test_the_users_environment_is_restored(self) -> None:
         def measure(lldb: str) -> None:
             result = run_lldb(
                 [
@@ -246,7 +246,7 @@ class AgentTest(LldbCase):
 
         self.in_each(measure)
 
-    def test_into_a_process_that_stands(self) -> None:
+    def test_load_into_a_stopped_process(self) -> None:
         def measure(lldb: str) -> None:
             result = run_lldb(
                 [
@@ -266,7 +266,7 @@ class AgentTest(LldbCase):
 
         self.in_each(measure, by_chance=True)
 
-    def test_refused_where_it_could_hang(self) -> None:
+    def test_refusal_where_loading_could_hang(self) -> None:
         def measure(lldb: str) -> None:
             inside = run_lldb(
                 [

@@ -53,7 +53,7 @@ def left_of(mark: dict[str, str]) -> list[str]:
 class ColoursTest(LldbCase):
     samples_by_perf = False
 
-    def test_those_of_use_color(self) -> None:
+    def test_colours_follow_use_color(self) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".folded") as file:
             file.write("main;lex 90\nmain 10\n")
             file.flush()

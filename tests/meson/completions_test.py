@@ -89,7 +89,7 @@ class Completions(unittest.TestCase):
             self.assertEqual(set(completed("tally", command, "--")), told, command)
         self.assertEqual(completed("tally", "coverage", "--fail-under-b"), ["--fail-under-branch"])
 
-    def test_options_of_the_meson_door(self) -> None:
+    def test_options_of_tally_meson(self) -> None:
         offered = completed("tally-meson", "test", "--")
         for flag in arguments.FLAGS:
             self.assertIn(flag.name, offered)
@@ -111,7 +111,7 @@ class Completions(unittest.TestCase):
         for command in ("test", "report"):
             self.assertEqual(completed("tally-meson", command, "--coverage-sort", ""), wanted)
 
-    def test_nothing(self) -> None:
+    def test_no_completion(self) -> None:
         """Without a completion, bash offers files."""
         self.assertEqual(completed("tally", "report", ""), [])
         self.assertEqual(completed("tally", "report", "--limit", ""), [])

@@ -38,7 +38,7 @@ class Hook(BuiltProject):
         done = self.expect(0, "meson", "test", "--coverage", *GOOD, folder="build")
         self.assertEqual(rows(done.stdout), BOTH)
 
-    def test_both_doors_print_the_same(self) -> None:
+    def test_both_commands_print_the_same(self) -> None:
         flags = [
             *GOOD,
             "--coverage-filter",
@@ -216,7 +216,7 @@ class Hook(BuiltProject):
         self.assertRegex(out, r"(?m)long +no data$")
         self.assertEqual(rows(self.measured(0, *GOOD).stdout), BOTH)
 
-    def test_another_protocol(self) -> None:
+    def test_tap_protocol(self) -> None:
         path = self.project / "meson.build"
         path.write_text(
             PROJECT["meson.build"] + "test('tap', find_program('sh'), args: ['-c', "

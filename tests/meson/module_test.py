@@ -46,7 +46,7 @@ class Module:
         path = self.project / "build" / "meson-private" / "tally-coverage.json"
         return json.loads(path.read_text(encoding="utf-8"))
 
-    def test_all_doors_obey(self) -> None:
+    def test_all_commands_follow_the_settings(self) -> None:
         self.assertIn("enabled: true", self.must("meson", "setup", "build", "-Db_coverage=true"))
         wanted = {"src/demo.c": "5/6", "subprojects/sub/sub.c": "2/2", "TOTAL": "7/8"}
         for words in (["meson", "test", "--coverage"], ["tally-meson", "test"]):
@@ -212,7 +212,7 @@ class Module:
         self.assertIn("it is configured again", done.stderr)
         self.assertIn("subprojects/sub/sub.c", rows(done.stdout))
 
-    def test_a_module_that_is_not_asked_for(self) -> None:
+    def test_a_module_that_is_not_imported(self) -> None:
         """import('tally') is in a comment, in a branch that is not executed, or in a subproject."""
         self.disable()
         write_project(self.project, PROJECT)

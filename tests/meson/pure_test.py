@@ -211,7 +211,7 @@ class Settings(Folder):
         files = settings._DEFAULT_FILES
         self.assertEqual(len(set(files.values())), len(files))
 
-    def test_what_beats_what(self) -> None:
+    def test_precedence_of_settings(self) -> None:
         self.put("gcovr.cfg", "fail-under-line = 10\nfail-under-branch=11\nexclude = g\n")
         self.store(fail_under=20, exclude="c")
         plan = self.plan("--coverage-exclude", "f")
@@ -219,7 +219,7 @@ class Settings(Folder):
         self.assertEqual(plan.exclude[:3], ("f", "c", "^(?:g)"))
         self.assertEqual(self.plan("--coverage-fail-under=0").fail_under, "0")
 
-    def test_what_is_stored_holds_for_the_last_configuration(self) -> None:
+    def test_stored_settings_apply_to_the_last_configuration(self) -> None:
         self.store(fail_under=20)
         log = self.path / "meson-logs" / "meson-log.txt"
         log.write_text("Build started at 2000-01-01T00:00:00.5\n", encoding="utf-8")
@@ -243,7 +243,7 @@ class Settings(Folder):
             with self.assertRaisesRegex(Refusal, "configure again"):
                 self.plan()
 
-    def test_whether_the_project_asks_for_the_module(self) -> None:
+    def test_detection_of_the_module_import(self) -> None:
         files = [
             self.source / name
             for name in ("meson.build", "a/meson.build", "other", "deps/x/meson.build")
@@ -400,7 +400,7 @@ class Gcovr(Folder):
 
 
 class Builds(Folder):
-    def test_the_meson_that_made_it(self) -> None:
+    def test_meson_that_configured_the_build(self) -> None:
         meson = self.source / "of a kind" / "meson.py"
         meson.parent.mkdir()
         meson.touch()
@@ -424,7 +424,7 @@ class Builds(Folder):
         ):
             BuildDir(str(self.source))
 
-    def test_a_collector_that_it_has_made(self) -> None:
+    def test_a_collector_built_in_the_build_directory(self) -> None:
         """Tally is a subproject. A collector on PATH is preferred."""
         targets = [{"name": "tally", "type": "executable", "filename": [command_line()]}]
         self.put("build/meson-info/intro-targets.json", json.dumps(targets))
@@ -436,18 +436,18 @@ class Builds(Folder):
         with mock.patch.dict(os.environ, {"PATH": os.path.dirname(command_line())}):
             self.assertEqual(Collector(self.build).path, command_line())
 
-    def test_a_stale_one(self) -> None:
+    def test_a_stale_build_directory(self) -> None:
         with self.assertRaisesRegex(Refusal, "intro-targets.json cannot be read: configure again"):
             self.build.built_here("tally")
 
-    def test_room(self) -> None:
+    def test_the_folder_is_an_absolute_path(self) -> None:
         trees = per_test._folder(self.build)
         os.rmdir(trees)
         self.assertTrue(os.path.isabs(trees))
 
 
 class Tests(Folder):
-    def test_how_they_ended(self) -> None:
+    def test_results_of_ended_tests(self) -> None:
         for result, status, why in (
             ("OK", 0, ""),
             ("FAIL", 1, ""),
@@ -461,7 +461,7 @@ class Tests(Folder):
             test = Ran("x", result, status)
             self.assertEqual(test.why_no_data(), why, test)
 
-    def test_claims(self) -> None:
+    def test_numbers_of_tests(self) -> None:
         """Tests get numbers by command; equal commands get them in the order of their starts."""
 
         class Collector:
@@ -476,7 +476,7 @@ class Tests(Folder):
             ["w", "b"],
         ):
             wrapped_test._claimed(trees.folder, command)
-        told = wrapped_test.tell(
+        told = wrapped_test.assign_claims(
             trees,
             [
                 (Ran("second b", "OK", 0), ["w", "b"], 3.0),

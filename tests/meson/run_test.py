@@ -117,7 +117,7 @@ class Run(BuiltProject):
         )
         self.assertEqual(set(done), {"subprojects/sub/sub.c", "build/made.c", "TOTAL"})
 
-    def test_what_the_table_shows(self) -> None:
+    def test_rows_of_the_table(self) -> None:
         """Tests order, limit, and substituted sources, which are relative to the current
         directory."""
         done = self.measured(0, *GOOD, "--coverage-sort=missed", "--coverage-limit", "1")
@@ -290,7 +290,7 @@ class Run(BuiltProject):
         )
         self.refused(2, r"-C: expected a build directory", "tally-meson", "test", "-C")
 
-    def test_collectors_that_do_not_fit(self) -> None:
+    def test_unsuitable_collectors(self) -> None:
         other = self.home / "other"
         other.mkdir()
         self.addCleanup(shutil.rmtree, other)
@@ -304,7 +304,7 @@ class Run(BuiltProject):
             PATH=f"{other}:{path}:/usr/bin:/bin",
         )
 
-    def test_what_is_mesons_stays_mesons(self) -> None:
+    def test_options_of_meson_are_passed_on(self) -> None:
         listed = self.expect(0, "tally-meson", "test", "-C", "build", "--list")
         plain = self.expect(0, "meson", "test", "-C", "build", "--list")
         self.assertEqual(listed.stdout, plain.stdout)
@@ -554,7 +554,7 @@ class RunAfterChanges:
         self.must("meson", "setup", "build", "-Db_coverage=true", CC="clang")
         self.assertRegex(rows(self.measured(0).stdout)["src/demo.c"], r"^(5/6|6/7)$")
 
-    def test_what_changed(self) -> None:
+    def test_coverage_of_changed_lines(self) -> None:
         for words in (
             ["init", "-q"],
             ["add", "."],

@@ -30,7 +30,7 @@ class Sites:
     def tree(self) -> list[str]:
         return sorted(str(path) for path in self.venv.rglob("*"))
 
-    def test_leaves_nothing(self) -> None:
+    def test_disable_removes_everything(self) -> None:
         """Byte code that Python wrote meanwhile is removed, too, but nothing of others is."""
         before = self.tree()
         done = self.expect(0, "tally-meson", "enable")
@@ -119,7 +119,7 @@ class Sites:
         self.expect(0, "tally-meson", "enable", PATH=path)
         self.expect(0, "tally-meson", "doctor", PATH=path)
 
-    def test_a_prefix_that_has_gone(self) -> None:
+    def test_a_removed_prefix(self) -> None:
         """The remaining hook prints nothing."""
         copy = self.home / "copy"
         shutil.copytree(MODULE, copy)
@@ -136,7 +136,7 @@ class Sites:
             done.stdout, r"(?m)^problem .*which no longer exists: type tally-meson enable"
         )
 
-    def test_what_a_start_costs(self) -> None:
+    def test_cost_of_a_start(self) -> None:
         self.must("tally-meson", "enable")
         python = str(self.venv / "bin" / "python3")
         costs = []
@@ -154,7 +154,7 @@ class Installed(MesonCase):
 
     script = "/usr/bin/meson"
 
-    def test_it_finds_itself_and_the_collector(self) -> None:
+    def test_finds_itself_and_the_collector(self) -> None:
         self.project.mkdir()
         made = Path(os.environ["TALLY_BUILD_ROOT"])
         first, second = self.home / "first", self.home / "second"
@@ -219,7 +219,7 @@ class WrongPython(MesonCase):
         self.expect(0, "tally-meson", "disable", PATH=path)
         self.assertEqual([], list(self.venv.rglob("tally_meson*")))
 
-    def test_a_python_that_is_not_there(self) -> None:
+    def test_a_missing_python(self) -> None:
         path = self.with_meson("#!/nowhere/python3\n")
         self.refused(
             2, ".* does not specify which Python runs it.*", "tally-meson", "enable", PATH=path
@@ -326,7 +326,7 @@ class OtherMtest(MesonCase):
             out.append((done.returncode, re.sub(r"\[.*\]", "", done.stdout), done.stderr))
         return tuple(out)
 
-    def test_seams_that_have_changed(self) -> None:
+    def test_changed_functions_of_mtest(self) -> None:
         for change, told in (
             (
                 ("def run_tests(self, runners)", "def run_tests(self, runners, more)"),
@@ -356,7 +356,7 @@ class OtherMtest(MesonCase):
             done = self.expect(1, "tally-meson", "doctor", PATH=self.path)
             self.assertIn(told, done.stdout)
 
-    def test_no_seam_at_all(self) -> None:
+    def test_missing_functions_of_mtest(self) -> None:
         """Then the hook adds no flags, and Meson reports the unknown flag itself."""
         for change in (("def run(", "def start("), ("def add_arguments(", "def arguments(")):
             plain, hooked = self.with_mtest(change)

@@ -169,7 +169,7 @@ class GmonTest(unittest.TestCase):
                     sorted(path.name for path in self.folder.iterdir()), ["copy", "gmon.out"]
                 )
 
-    def test_a_buffer_that_is_gone_at_exit(self) -> None:
+    def test_a_buffer_unmapped_before_exit(self) -> None:
         """The program ends normally, with all of its output."""
         done = self.run_in_folder([GMON_PROGRAM, "gone", str(self.folder / "copy")])
         self.assertEqual(
@@ -199,11 +199,11 @@ class ClockTest(unittest.TestCase):
         print(done.stdout.strip(), flush=True)
         return done.stdout.split(":")[0]
 
-    def test_perf_where_it_is_allowed(self) -> None:
+    def test_perf_if_it_is_allowed(self) -> None:
         need_perf()
         self.assertEqual(self.clock(), "perf")
 
-    def test_timers_where_it_is_refused(self) -> None:
+    def test_timers_if_perf_is_refused(self) -> None:
         for how in ("eperm", "enosys"):
             with self.subTest(how=how):
                 self.assertEqual(self.clock(program("seccomp_run"), how), "timer")
@@ -235,7 +235,7 @@ class LibraryTest(unittest.TestCase):
             all(re.match(r"lib(c|pthread|dl|rt)\.so|ld-linux", name) for name in needed), needed
         )
 
-    def test_comes_before_libcs_profil(self) -> None:
+    def test_precedes_libcs_profil(self) -> None:
         """The program includes only <unistd.h>. Turning on while on keeps the buffer, other than in
         glibc."""
         need_tools("cc")

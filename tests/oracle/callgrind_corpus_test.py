@@ -70,11 +70,11 @@ def second_reader(data: bytes) -> CallgrindRows:
 
 
 class CorpusTest(ProfileCase):
-    def test_is_there(self) -> None:
+    def test_corpus_exists(self) -> None:
         self.assertGreater(len(sound()), 30)
         self.assertGreater(len(files()) - len(sound()), 5)
 
-    def test_reports_what_is_expected(self) -> None:
+    def test_reports_equal_the_expected_ones(self) -> None:
         for path in sound():
             with self.subTest(path.name):
                 expected, seen = expected_of(path), self.report(str(path))
@@ -142,7 +142,7 @@ class CorpusTest(ProfileCase):
             sums[row["part"]] = [a + b for a, b in zip(before, row["self"])]
         return sums
 
-    def test_written_anew(self) -> None:
+    def test_rewriting_keeps_the_report(self) -> None:
         """Rewriting keeps the report, a second rewrite gives the same bytes, and `validate` reports
         nothing."""
         for path in sound():

@@ -114,7 +114,7 @@ class ValgrindTest(ProfileCase):
             found += [(name, path) for path in files]
         return found
 
-    def test_validate_has_nothing_to_say(self) -> None:
+    def test_validate_reports_nothing(self) -> None:
         for name, path in self.each_file():
             with self.subTest(name):
                 done = self.tally("validate", path)
@@ -193,7 +193,7 @@ class ValgrindTest(ProfileCase):
             for cost, total in zip(costs, most):
                 self.assertLessEqual(cost, total, key)
 
-    def test_annotate_reads_what_is_written_anew(self) -> None:
+    def test_callgrind_annotate_reads_rewritten_files(self) -> None:
         for name, path in self.each_file():
             out = self.rewritten(path, "anew.callgrind")
             for inclusive in (False, True):

@@ -302,7 +302,7 @@ class ClangTest(unittest.TestCase):
                         sum(map(len, of_seen.values())), sum(map(len, of_text.values()))
                     )
 
-    def test_whatever_version_it_claims(self) -> None:
+    def test_any_claimed_version(self) -> None:
         """llvm-cov 14 rejects what Clang 14 writes as version B22*; its counts are those of
         B13*."""
         need_tools("clang")

@@ -127,7 +127,7 @@ class Frames(unittest.TestCase):
     def test_a_hundred_stops(self) -> None:
         self.compare("unwound", 100)
 
-    def test_where_each_segment_has_its_own_bias(self) -> None:
+    def test_without_pie(self) -> None:
         self.compare("unwound_nopie", 100)
 
     def test_rules_in_debug_frame_only(self) -> None:

@@ -165,7 +165,7 @@ class OfGprof(GprofCase):
         ours = {line.split()[4]: int(line.split()[3]) for line in text.splitlines()[2:]}
         self.assertEqual({name: count for name, count in ours.items() if count}, calls)
 
-    def test_what_we_write_again_is_the_same_to_gprof(self) -> None:
+    def test_gprof_reads_a_rewritten_file_alike(self) -> None:
         path = self.compile()
         tally = command_line()
         self.run_in(tally, "rewrite", "gmon.out", "-o", "again.gmon")
@@ -274,7 +274,7 @@ class OfSamples(GprofCase):
                 self.assertAlmostEqual(shares["seventy"][0], 70, delta=4)
                 self.assertAlmostEqual(shares["thirty"][0], 30, delta=4)
 
-    def test_what_is_left_out_is_said(self) -> None:
+    def test_omitted_data_is_reported(self) -> None:
         done = subprocess.run(
             [command_line(), "record", "-o", "x.gmon", "--", program("inlines"), "1"],
             cwd=self.folder,

@@ -210,7 +210,7 @@ class PerfScript(unittest.TestCase):
         self.record(program("spin7030_threads"), graph="dwarf")
         self.compare("spin7030_threads dwarf")
 
-    def test_xz(self) -> None:
+    def test_perf_record_of_xz(self) -> None:
         need_tools("xz")
         source = os.path.join(self.folder, "data")
         with open(source, "wb") as out, open(CHAINS, "rb") as binary:

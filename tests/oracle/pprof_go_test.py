@@ -257,7 +257,7 @@ class Ours(GoCase):
 
 
 class Theirs(GoCase):
-    def test_what_the_runtime_writes(self) -> None:
+    def test_profiles_of_the_go_runtime(self) -> None:
         self.put("main.go", GO_PROGRAM)
         self.go("build", "-o", "prog", "main.go")
         subprocess.run(["./prog"], cwd=self.folder, check=True, timeout=60)

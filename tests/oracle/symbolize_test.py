@@ -360,7 +360,7 @@ class Oracle(unittest.TestCase):
     def test_dropped_functions(self):
         self.variant("sections", ["-O2", "-g", "-ffunction-sections"], link=["-Wl,--gc-sections"])
 
-    def test_dropped_functions_of_gold(self):
+    def test_functions_dropped_by_gold(self):
         self.variant(
             "gold",
             ["-O2", "-g", "-ffunction-sections"],
@@ -378,7 +378,7 @@ class Oracle(unittest.TestCase):
     def test_64_bit_dwarf(self):
         self.variant("dwarf64", ["-O2", "-g", "-gdwarf64"])
 
-    def test_little_information(self):
+    def test_minimal_debug_information(self):
         self.variant("g1", ["-O2", "-g1"])
 
     def test_without_optimization(self):

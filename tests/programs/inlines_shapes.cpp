@@ -22,7 +22,7 @@ uint64_t measure_shapes(uint64_t seed) {
 uint64_t count_words(uint64_t seed) {
   std::map<std::string, uint64_t> counts;
   for (uint64_t i = 0; i < 3000; ++i)
-    ++counts["a word that is no short string " + std::to_string(mix_well(seed + i) % 500)];
+    ++counts["a word that is not a short string " + std::to_string(mix_well(seed + i) % 500)];
   uint64_t sum = 0;
   for (const auto &[word, count] : counts)
     sum += word.size() * count;

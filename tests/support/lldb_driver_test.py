@@ -14,7 +14,7 @@ class LldbDriverTest(unittest.TestCase):
         if not lldb_programs():
             self.skipTest("not installed: lldb")
 
-    def test_batch_goes_on_past_errors(self) -> None:
+    def test_batch_continues_after_errors(self) -> None:
         for lldb in lldb_programs():
             with self.subTest(lldb_name(lldb)):
                 result = run_lldb(

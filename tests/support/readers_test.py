@@ -50,7 +50,7 @@ class CallgrindRowsTest(unittest.TestCase):
     def setUp(self) -> None:
         self.rows = CallgrindRows(CALLGRIND.splitlines())
 
-    def test_self_arcs_and_headers(self) -> None:
+    def test_self_costs_arcs_and_headers(self) -> None:
         self.assertEqual(self.rows.totals(), (10,))
         self.assertEqual(self.rows.stated_totals, [(10,)])
         self.assertEqual(self.rows.self_by_function(), {MAIN: (3,), SORT: (7,)})
@@ -61,7 +61,7 @@ class CallgrindRowsTest(unittest.TestCase):
         # +4 counts from the call's position, because the creator is not Valgrind.
         self.assertIn((MAIN, "sort.h", 0x1008, 20), self.rows.self_costs)
 
-    def test_what_valgrind_counts_positions_from(self) -> None:
+    def test_base_of_valgrinds_relative_positions(self) -> None:
         lines = CALLGRIND.replace("tally 0.1.0", "callgrind-3.19.0").splitlines()
         self.assertIn((MAIN, "sort.h", 0x1004, 20), CallgrindRows(lines).self_costs)
 
@@ -144,7 +144,7 @@ class SummaryTest(unittest.TestCase):
             json.dump({"name": "unit / test", "result": "OK", "stdout": output}, file)
         return os.path.join(folder, name)
 
-    def test_a_failed_build_stands_between_folders(self) -> None:
+    def test_a_failed_build_is_listed_between_folders(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             first = self.log(folder, "first", "Ran 3 tests in 0.1s\n\nOK (skipped=1)\n")
             second = self.log(folder, "second", "")

@@ -45,7 +45,7 @@ def expected(path: str) -> tuple:
 
 
 class CallgrindRowsTest(unittest.TestCase):
-    def test_cases(self) -> None:
+    def test_writer_agrees_with_the_rows(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([CASES, folder, "7", "900"], check=True)
             paths = sorted(glob.glob(os.path.join(folder, "*.callgrind")))

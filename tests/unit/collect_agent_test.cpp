@@ -109,7 +109,7 @@ TEST(CollectAgentRecords, AreRefusedIfDamaged) {
   }
 }
 
-TEST(CollectAgentMemory, ItsNumbersAreNotTrusted) {
+TEST(CollectAgentMemory, DoesNotTrustItsNumbers) {
   AgentMemory memory = memory_or_fail();
   View view(memory.variable());
   std::mt19937_64 random(1);
@@ -260,7 +260,7 @@ template <class Prepare> int start_in_child(const std::string &value, Prepare &&
   return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
 }
 
-TEST(CollectAgentStart, RefusesMemoryThatIsNotForIt) {
+TEST(CollectAgentStart, RefusesInvalidAndForeignMemory) {
   if (!std::getenv("TALLY_AGENT_LIBRARY"))
     GTEST_SKIP() << "TALLY_AGENT_LIBRARY is not set";
   const auto nothing = [] {};

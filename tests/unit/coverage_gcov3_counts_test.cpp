@@ -151,7 +151,7 @@ TEST(Gcov3Counts, ReportsImpossibleCounts) {
                "exceptions"}),
       (Texts{"a.c", "3:3 b2/3", "1:4 c7/1 b7/1"}));
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  const Texts too_large{"x.da: counts in function f add up to more than 64 bits hold"};
+  const Texts too_large{"x.da: the sum of the counts in function f exceeds 64 bits"};
   EXPECT_EQ(counted(graph, {{most, most, 0}}), too_large);
   Graph often;
   often.function("f", 5, loop).lines(1, "a.c", {3, 3});

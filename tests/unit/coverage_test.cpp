@@ -474,7 +474,7 @@ TEST(GcovCounts, PutsClangsBranchesWhereTheirBlockEnds) {
 }
 
 // Functions that include a part of their body from one file share all lines of that part.
-TEST(GcovCounts, ALineOfManyFunctionsTakesLinearMemory) {
+TEST(GcovCounts, UsesLinearMemoryForALineOfManyFunctions) {
   constexpr uint32_t count = 4000;
   CoverageGraph graph;
   const StringId name = graph.strings.intern("f"), file = graph.strings.intern("f.c");

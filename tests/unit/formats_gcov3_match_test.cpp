@@ -185,7 +185,7 @@ TEST(Gcov3Match, MatchesCountersByName) {
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   const Bytes large = Bytes().block(1, {most}).function("f", -7, {most});
   EXPECT_EQ(counters(large.str() + large.str()).second,
-            Texts{"x.da:0x88: a counter of f adds up to more than 63 bits hold"});
+            Texts{"x.da:0x88: a counter of f exceeds 63 bits"});
   EXPECT_EQ(counters(Bytes().long_word(0)).second,
             Texts{"x.da:0x0: is data of GCC up to 3.2, but x.bbg is of GCC 3.3"});
 

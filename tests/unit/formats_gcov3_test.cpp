@@ -227,9 +227,9 @@ TEST(Gcov3, ReportsOddities) {
       Bytes().block(1, {1, 2}).function("f", 7, {1, 3}),
       {"f:0x20: error: the header states 2 counters, sum 3, maximum 2; they are 2, 4, 3"});
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
-  read<Gcov3Data>(Bytes().block(1, {1, 2}).function("f", 7, {most, most}),
-                  {"f:0x20: error: the header states 2 counters, sum 3, maximum 2; their sum does "
-                   "not fit in 63 bits"});
+  read<Gcov3Data>(
+      Bytes().block(1, {1, 2}).function("f", 7, {most, most}),
+      {"f:0x20: error: the header states 2 counters, sum 3, maximum 2; their sum exceeds 63 bits"});
   read<Gcov3Lines>(Bytes().marked(-1, "a.c").words({3, 4}).marked(-2, "f").word(0),
                    {"f:0xc: error: lines before the name of the first function (2 times)"});
 }
@@ -418,7 +418,7 @@ TEST(Gcov3, AddsCounters) {
   EXPECT_TRUE(*nameless.bytes() == Bytes().long_word(2).long_word(-8).long_word(0).str());
 }
 
-TEST(Gcov3, RefusesOtherCounters) {
+TEST(Gcov3, RefusesCountersOfAnotherObject) {
   auto data = read<Gcov3Data>(two_counters());
   const auto refused = [&](const CounterFile &other) {
     const auto added = data.add(other);
@@ -445,7 +445,7 @@ TEST(Gcov3, RefusesOtherCounters) {
             "recompiled in between");
   constexpr int64_t most = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(refused(read<Gcov3Data>(two_counters(most - 2, 1, 1))),
-            "f: the header's sum of the program adds up to more than 63 bits hold");
+            "f: the header's sum of the program exceeds 63 bits");
   auto large = read<Gcov3Data>(Bytes().long_word(1).long_word(-most));
   EXPECT_EQ(large.add(read<Gcov3Data>(Bytes().long_word(1).long_word(-1))).error().code,
             ErrorCode::overflow);

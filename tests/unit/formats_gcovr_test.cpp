@@ -182,15 +182,15 @@ TEST(Gcovr, ReportsWhatTheLayoutCannotHold) {
   all.files[1].functions.push_back({"g(int)", 12, 0, 1});
   EXPECT_EQ(written(all, {.gcovr_version = "0.3"}).lost,
             (std::vector<std::string>{
-                "which test reached what (the sum of all tests is written)",
-                "that functions of one name begin in several lines (their sum is written)",
+                "the coverage of each test (the sum of all tests is written)",
+                "the separate start lines of functions with the same name (their sum is written)",
                 "the last lines of functions (this version of the layout has none)",
                 "conditions (this version of the layout has none)", "lines without a line number",
                 "negative counts (written as 1, because the code ran)",
-                "names and paths that are empty or not UTF-8 (changed)"}));
+                "names and paths that are empty or not valid UTF-8 (changed)"}));
   EXPECT_EQ(written(full()).lost,
-            (std::vector<std::string>{
-                "how much of a function's blocks ran (gcovr requires a number: 0 is written)"}));
+            (std::vector<std::string>{"the percentage of each function's blocks that ran (0 is "
+                                      "written, because gcovr requires a number)"}));
   EXPECT_EQ(written(full(), {.gcovr_version = "0.1"}).lost[0],
             "functions (this version of the layout has none)");
 }

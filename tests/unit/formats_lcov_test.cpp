@@ -196,10 +196,10 @@ TEST(Lcov, ChangesAndReportsNamesThatLcovRefuses) {
                        "LF:1\nLH:1\nend_of_record\n"
                        "TN:b\nSF:/a b\nFNF:0\nFNH:0\nBRF:0\nBRH:0\nDA:3,4\n"
                        "LF:1\nLH:1\nend_of_record\n");
-  EXPECT_EQ(out.lost, (std::vector<std::string>{
-                          "paths that are empty or hold line breaks (changed)",
-                          "names of functions that lcov would read as something else (changed)",
-                          "the last lines of functions"}));
+  EXPECT_EQ(out.lost,
+            (std::vector<std::string>{"paths that are empty or hold line breaks (changed)",
+                                      "function names that lcov would misread (changed)",
+                                      "the last lines of functions"}));
   EXPECT_EQ(written(coverage(out.bytes)).bytes, out.bytes);
 }
 
@@ -239,9 +239,9 @@ TEST(Lcov, ReportsWhatTheFormatCannotHold) {
                        "BRF:2\nBRH:2\nDA:5,1\nLF:1\nLH:1\nend_of_record\n");
   EXPECT_EQ(out.lost,
             (std::vector<std::string>{
-                "that functions of one name begin in several lines (their sum is written)",
+                "the separate start lines of functions with the same name (their sum is written)",
                 "lines and functions without a line number", "the last lines of functions",
-                "which branches exceptions take, and which fall through", "conditions",
+                "the kinds of branches (exception, fall-through)", "conditions",
                 "negative counts (written as 1, because the code ran)"}));
 }
 
@@ -323,7 +323,7 @@ TEST(Lcov, ErrorsStateLineAndColumn) {
   EXPECT_EQ(error("SF:/a\nDA:1,1"), "a.info:2:1: truncated: there is no end_of_record");
   EXPECT_EQ(error("# nothing\n\n"), "a.info: holds no sections");
   EXPECT_EQ(error(section("DA:7,9223372036854775807\nDA:7,1\n")),
-            "a.info:4:1: the counts of line 7 add up to more than 64 bits hold");
+            "a.info:4:1: the sum of the counts of line 7 exceeds 64 bits");
   Diagnostics ignored;
   const auto tests = read("TN:a\nSF:/a\nDA:7,9223372036854775807\nend_of_record\n"
                           "TN:b\nSF:/a\nDA:7,1\nend_of_record\n",

@@ -247,9 +247,9 @@ TEST(Pprof, ReportsWhatIsLost) {
                      none<ThreadId>, none<PartId>, 2);
   const Written out = written(*builder.finish());
   EXPECT_EQ(out.lost, (std::vector<std::string>{
-                          "lines in files other than their function's (written as unknown)",
-                          "objects of functions other than that of their address",
-                          "bytes of names that are not UTF-8 (changed to '?')"}));
+                          "lines in a file other than that of their function (written as unknown)",
+                          "objects of functions that differ from the object of the address",
+                          "bytes in names that are not valid UTF-8 (written as '?')"}));
   const StackProfile again = profile_of(out.bytes);
   const SourceLine read_line = again.location(LocationId{0}).lines.front();
   EXPECT_EQ(read_line.line, 0u);
@@ -273,7 +273,7 @@ TEST(Pprof, RefusesWhatCannotBeWritten) {
   EXPECT_EQ(refused({int64_t{1} << 60}, 1000),
             "the time of a sample's ticks does not fit in 64 bits");
   EXPECT_EQ(refused({int64_t{1} << 60, int64_t{1} << 60}, 4),
-            "the values add up to more than 64 bits hold");
+            "the sum of the values exceeds 64 bits");
   EXPECT_EQ(refused({int64_t{1} << 60, int64_t{1} << 60}, 0), "");
   EXPECT_EQ(refused({1}, uint64_t{1} << 63), "the clock's period does not fit in 63 bits");
   EXPECT_EQ(pprof::write(StackProfile(), {}).error().code, ErrorCode::no_data);
@@ -512,7 +512,7 @@ TEST(Pprof, ErrorsStateTheOffset) {
             "p.pb.gz: has samples, but no value types");
   const int64_t most = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(fault([&](File &file) { file.sample({1}, {most}); }),
-            "p.pb.gz: the counts of a sample add up to more than 64 bits hold");
+            "p.pb.gz: the sum of the counts of a sample exceeds 64 bits");
 }
 
 } // namespace

@@ -163,8 +163,8 @@ TEST(Cobertura, HoldsTheNumbersOfTheModel) {
       expect_rates(package, sum);
     }
     EXPECT_EQ(files, coverage.files.size());
-    EXPECT_EQ(says(xml, "which terms"), totals.outcomes > 0);
-    EXPECT_EQ(says(xml, "how often a branch"), totals.branches > 0);
+    EXPECT_EQ(says(xml, "the terms of conditions"), totals.outcomes > 0);
+    EXPECT_EQ(says(xml, "the counts of branches"), totals.branches > 0);
   }
 }
 
@@ -293,11 +293,11 @@ TEST(Xml, ReportsWhatItCannotHoldOfALine) {
   coverage.tests.push_back({"one", coverage.files});
   const Written cobertura = written(coverage, "cobertura", WriteOptions());
   EXPECT_TRUE(says(cobertura, "negative counts (written as 1, because the code ran)"));
-  EXPECT_TRUE(says(cobertura, "which test"));
+  EXPECT_TRUE(says(cobertura, "the coverage of each test"));
   coverage.files[0].lines[0].line = 0;
   const Written sonarqube = written(coverage, "sonarqube", WriteOptions());
   EXPECT_TRUE(says(sonarqube, "lines with the number 0"));
-  EXPECT_TRUE(says(sonarqube, "which test"));
+  EXPECT_TRUE(says(sonarqube, "the coverage of each test"));
   EXPECT_EQ(sonarqube.bytes.find("lineToCover"), sonarqube.bytes.npos);
 }
 

@@ -101,13 +101,13 @@ TEST(PcHistogramBuilder, RefusesInvalidHistograms) {
                     b.count(0, most);
                     b.count(1, 1);
                   }),
-                  "bin add up"));
+                  "the sum of the ticks of a bin exceeds 64 bits"));
   EXPECT_TRUE(has(refusal([](Builder &b) {
                     b.add_range(0, 4, 4);
                     b.count(0, most);
                     b.count(9, 1);
                   }),
-                  "add up to more"));
+                  "the sum of the ticks exceeds 64 bits"));
 }
 
 TEST(AppendHistograms, AddsEqualRangesAndKeepsOthersApart) {

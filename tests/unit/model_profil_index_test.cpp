@@ -135,7 +135,7 @@ TEST(ProfilIndex, TheHistogramAgreesWithExactArithmetic) {
   }
 }
 
-TEST(ProfilIndex, KnowsScalesThatDisableProfiling) {
+TEST(ProfilIndex, RecognizesScalesThatDisableProfiling) {
   for (const uint32_t scale : {0u, 1u, 0x10000u, 0x10001u, 0x20001u, 0xFFFF0000u})
     EXPECT_EQ(index_of(TALLY_PROFIL_AIX, 0, scale), outside) << scale;
   EXPECT_EQ(index_of(TALLY_PROFIL_AIX, 6, 0x1FFFF), index_of(TALLY_PROFIL_AIX, 6, 0xFFFF));

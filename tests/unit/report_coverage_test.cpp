@@ -249,7 +249,7 @@ TEST(CoverageGithub, AnnotatesLargestRangesFirst) {
             }));
 }
 
-TEST(CoverageGithub, AnnotatesNoMoreThanAreShown) {
+TEST(CoverageGithub, LimitsTheNumberOfAnnotations) {
   Coverage coverage;
   for (int i = 0; i < 25; ++i)
     coverage.files.push_back(file_of(fmt::format("/src/{:02}.c", i), {{1, 0}}));

@@ -149,7 +149,7 @@ TEST(Histogram, ShowsSamplesAndCosts) {
 }
 
 // Addresses a page apart take no memory for the pages between them.
-TEST(Histogram, TakesMemoryLinearInTheAddresses) {
+TEST(Histogram, UsesMemoryLinearInTheAddresses) {
   constexpr uint64_t addresses = 60'000;
   CostProfileBuilder costs;
   costs.add_event("Ir");

@@ -93,7 +93,7 @@ TEST(AddressSpace, KeepsNumbersAndSharesThoseOfEqualRanges) {
   EXPECT_EQ(space.ranges().size(), 2u);
 }
 
-TEST(AddressSpace, TakesTheFirstFileAsTheProgram) {
+TEST(AddressSpace, UsesTheFirstFileAsTheProgram) {
   AddressSpace space;
   EXPECT_EQ(space.program(), AddressSpace::nowhere);
   space.map(range(900, 950, "[vdso]"));

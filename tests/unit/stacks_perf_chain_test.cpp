@@ -47,7 +47,7 @@ TEST(PerfChain, NumbersRegistersAsDwarfDoes) {
   }
 }
 
-TEST(PerfChain, RefusesOtherRegisters) {
+TEST(PerfChain, RefusesUnusableRegisters) {
   Registers registers;
   Sampled of_kernel(general, PERF_SAMPLE_REGS_ABI_NONE);
   EXPECT_FALSE(read_registers(of_kernel.layout, of_kernel.sample, registers));

@@ -162,12 +162,12 @@ TEST_F(SymbolizeModule, DisassemblesInBothFlavors) {
 
 // LLVM's linker lays out programs like this: the code's segment begins within a page, but the
 // mapping begins with that page.
-TEST_F(SymbolizeModule, KnowsTheWholePageThatASegmentBeginsIn) {
+TEST_F(SymbolizeModule, CoversTheWholePageInWhichASegmentBegins) {
   std::fstream file(copy_, std::ios::in | std::ios::out | std::ios::binary);
   Elf64_Ehdr header{};
   file.read(reinterpret_cast<char *>(&header), sizeof header);
   if (header.e_ident[EI_CLASS] != ELFCLASS64)
-    GTEST_SKIP() << "this program is no 64-bit ELF file";
+    GTEST_SKIP() << "this program is not a 64-bit ELF file";
   Elf64_Phdr code{};
   for (size_t i = 0; i < header.e_phnum; ++i) {
     const auto at = static_cast<std::streamoff>(header.e_phoff + i * sizeof code);

@@ -119,7 +119,7 @@ TEST(Append, ShiftsTimesAndNumbersOfParts) {
   EXPECT_EQ(sum->strings[last.trigger], "end");
 }
 
-TEST(Append, RefusesOtherValues) {
+TEST(Append, RefusesDifferentValueTypes) {
   StackProfileBuilder ticks = with_ticks(), bytes;
   bytes.add_value_type("ticks", "bytes");
   const auto other = bytes.finish();

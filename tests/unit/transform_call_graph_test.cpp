@@ -114,7 +114,7 @@ TEST(CallGraph, SplitsACycleEnteredAtTwoFunctions) {
 }
 
 // Incomplete data: calls whose cost is too low, and calls of functions whose costs are missing.
-TEST(CallGraph, TakesTheLargerOfIncomingAndOutgoingCosts) {
+TEST(CallGraph, UsesTheLargerOfIncomingAndOutgoingCosts) {
   Graph g;
   const auto main = g.add("main", 1), cut = g.add("cut", 6), leaf = g.add("leaf", 4),
              bare = g.add("bare", 0);

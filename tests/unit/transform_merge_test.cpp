@@ -157,7 +157,7 @@ TEST(Merge, RefusesMoreEventsThanAFileMayHave) {
   EXPECT_EQ(sum.error().text(), "together they have 258 events, more than 256");
 }
 
-TEST(Merge, RefusesOtherPositions) {
+TEST(Merge, RefusesDifferentPositions) {
   const CostProfile a = profile_of({}), b = profile_of({.addresses = true});
   const std::vector<const CostProfile *> both{&a, &b};
   const auto sum = merge_costs(both, std::vector<std::string>{"one.cg", "two.cg"});

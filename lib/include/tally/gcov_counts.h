@@ -87,7 +87,7 @@ struct GcovOptions {
   std::function<bool(const std::string &name, std::string_view working_directory)> wants{};
   // Adds a diagnostic that names the functions with negative counts. A caller that adds up many
   // objects can turn it off and report them once.
-  bool tell_negative = true;
+  bool report_negative = true;
   // Returns whether `name` is a directory and not a symbolic link, so that in a path "name/.." is
   // its parent and both names can be removed. If empty, ".." is never removed.
   std::function<bool(const std::string &name, std::string_view working_directory)>

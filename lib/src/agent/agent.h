@@ -149,7 +149,7 @@ bool perf_offer(int *error);
 
 /* ---- start.c ---- */
 
-void agent_tell(enum tally_wire_state state);
+void agent_set_state(enum tally_wire_state state);
 void agent_note(uint32_t note);
 bool agent_is_here(void); /* armed, and not in a child that shares its process's memory */
 /* Ends sampling for good: no signal is sent any more, and a late signal finds a handler that does

@@ -21,7 +21,7 @@ static bool leave_off(void) {
   else
     handler_restore();
   __atomic_store_n(&agent.shared->end, TALLY_END_EXEC, __ATOMIC_RELEASE);
-  agent_tell(TALLY_STATE_ENDED);
+  agent_set_state(TALLY_STATE_ENDED);
   return true;
 }
 
@@ -34,7 +34,7 @@ static void go_on(bool left_off) {
     handler_again();
   if (ticker || timers_resume()) {
     __atomic_store_n(&agent.shared->end, TALLY_END_NOT, __ATOMIC_RELEASE);
-    agent_tell(ticker ? TALLY_STATE_TICKER : TALLY_STATE_TIMER);
+    agent_set_state(ticker ? TALLY_STATE_TICKER : TALLY_STATE_TIMER);
   }
   if (ticker)
     ticker_resume();

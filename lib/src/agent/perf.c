@@ -150,7 +150,7 @@ bool perf_offer(int *error) {
   shared->mapped_bytes = ring_bytes;
   shared->fds = count;
   shared->variant = variant;
-  agent_tell(TALLY_STATE_OFFERED);
+  agent_set_state(TALLY_STATE_OFFERED);
   const bool taken = wait_for_answer(wait_ms) == TALLY_HANDOVER_TAKEN;
   close_all();
   if (!taken)

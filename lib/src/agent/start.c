@@ -29,7 +29,7 @@ bool agent_is_here(void) {
          (int)raw0(SYS_getpid) == agent.pid;
 }
 
-void agent_tell(enum tally_wire_state state) {
+void agent_set_state(enum tally_wire_state state) {
   __atomic_store_n(&agent.shared->state, (uint32_t)state, __ATOMIC_RELEASE);
   raw3(SYS_futex, &agent.shared->state, FUTEX_WAKE, INT_MAX);
 }
@@ -44,7 +44,7 @@ void agent_note(uint32_t note) {
 void agent_end(enum tally_wire_end why) {
   __atomic_store_n(&agent.clock, CLOCK_OFF, __ATOMIC_RELEASE);
   __atomic_store_n(&agent.shared->end, (uint32_t)why, __ATOMIC_RELEASE);
-  agent_tell(TALLY_STATE_ENDED);
+  agent_set_state(TALLY_STATE_ENDED);
 }
 
 /* A child of fork() has neither the shared mapping (MADV_DONTFORK) nor the ticker. */
@@ -145,7 +145,7 @@ static void wait_until_seen(void) {
 
 static int begin_clock(const struct tally_wire_header *header, int *error) {
   if (perf_offer(error)) {
-    agent_tell(TALLY_STATE_RING);
+    agent_set_state(TALLY_STATE_RING);
     return TALLY_REFUSED_NOT;
   }
   agent.shared->error = *error; /* why the kernel's clocks are not used */
@@ -168,7 +168,7 @@ static int begin_clock(const struct tally_wire_header *header, int *error) {
     handler_restore();
     return refusal;
   }
-  agent_tell(timers ? TALLY_STATE_TIMER : TALLY_STATE_TICKER);
+  agent_set_state(timers ? TALLY_STATE_TIMER : TALLY_STATE_TICKER);
   wait_until_seen();
   return TALLY_REFUSED_NOT;
 }

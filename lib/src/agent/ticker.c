@@ -294,7 +294,7 @@ static void pause_if_asked(void) {
     futex(&pause_word, FUTEX_WAIT, PAUSED, NULL);
 }
 
-static enum tally_wire_end tick_until_told(void) {
+static enum tally_wire_end tick_until_stopped(void) {
   uint64_t base = clock_ns(CLOCK_MONOTONIC);
   uint64_t next_scan = base, last = base;
   uint32_t random = (uint32_t)base | 1;
@@ -374,7 +374,7 @@ static int ticker(void *ready) {
   if (task_directory < 0)
     agent_note(TALLY_NOTE_BLIND);
   __atomic_store_n((bool *)ready, true, __ATOMIC_RELEASE);
-  const enum tally_wire_end end = tick_until_told();
+  const enum tally_wire_end end = tick_until_stopped();
   __atomic_store_n(&pause_word, GONE, __ATOMIC_RELEASE);
   futex(&pause_word, FUTEX_WAKE, INT32_MAX, NULL);
   agent_end(end);

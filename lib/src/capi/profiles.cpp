@@ -294,7 +294,7 @@ tally_error *tally_convert(const char *const *paths, size_t count,
                   content_to_convert(std::move(files), *writing.format, reading.program, found));
         ProgramNames program;
         if (std::holds_alternative<PcProfile>(content) && !writing.format->write_pcs) {
-          TALLY_TRY(known, names_of_program(reading.program, found));
+          TALLY_TRY(known, program_names(reading.program, found));
           program = std::move(known);
           if (!program.get())
             warn_of_no_names(names.front(), no_names_remedy, found);

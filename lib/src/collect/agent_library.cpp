@@ -130,21 +130,21 @@ std::string why_agent_cannot_load(const std::string &path) {
 }
 
 Result<std::string> find_agent_library(const std::string &given) {
-  std::vector<std::string> places;
+  std::vector<std::string> candidates;
   if (!given.empty()) {
-    places.push_back(given);
+    candidates.push_back(given);
   } else if (const char *named = std::getenv("TALLY_AGENT_LIBRARY"); named && *named) {
-    places.emplace_back(named);
+    candidates.emplace_back(named);
   } else if (const std::string folder = folder_of_this_code(); !folder.empty()) {
     // Installed: beside libtally.so, or seen from the programs' directory. In a build directory:
     // likewise.
     for (const char *below :
          {"tally", TALLY_LIBDIR_FROM_BINDIR "/tally", "src/agent", "../src/agent"})
-      places.push_back(fmt::format("{}/{}/{}", folder, below, agent_library_name));
+      candidates.push_back(fmt::format("{}/{}/{}", folder, below, agent_library_name));
   }
   std::string looked;
-  for (const std::string &place : places) {
-    const std::string path = real_path(place);
+  for (const std::string &candidate : candidates) {
+    const std::string path = real_path(candidate);
     if (!path.empty() && ::access(path.c_str(), R_OK) == 0) {
       // LD_PRELOAD separates its entries by these two characters and has no quoting.
       if (path.find_first_of(": ") != path.npos)
@@ -153,7 +153,7 @@ Result<std::string> find_agent_library(const std::string &given) {
                     path);
       return path;
     }
-    looked += (looked.empty() ? "" : ", ") + place;
+    looked += (looked.empty() ? "" : ", ") + candidate;
   }
   return fail(ErrorCode::not_found,
               fmt::format("the agent's library does not exist (looked for {}): set "

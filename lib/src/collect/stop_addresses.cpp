@@ -40,16 +40,16 @@ std::optional<uint64_t> target_of(uint64_t, std::span<const uint8_t>) { return s
 
 } // namespace
 
-void StopAddresses::add(const BreakpointLocation &place, std::span<const uint8_t> code) {
+void StopAddresses::add(const BreakpointLocation &location, std::span<const uint8_t> code) {
   const auto is_system_call = [&](uint64_t end) {
     return end >= 2 && end <= code.size() && code[end - 2] == 0x0f && code[end - 1] == 0x05;
   };
   const std::lock_guard lock(mutex_);
-  Addresses &to = place.file.empty() ? run_time_ : files_[place.file];
+  Addresses &to = location.file.empty() ? run_time_ : files_[location.file];
   for (uint64_t after = 0; after <= longest_instruction && to.size() < most_stops; ++after)
     if (!is_system_call(after))
-      to.insert(place.address + after);
-  if (const auto target = target_of(place.address, code))
+      to.insert(location.address + after);
+  if (const auto target = target_of(location.address, code))
     to.insert(*target);
 }
 

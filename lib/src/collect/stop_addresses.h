@@ -29,7 +29,7 @@ public:
   // address where the next instruction may begin counts as a stop, except after a system call,
   // because there the program has asked for the kernel's work. The target of a direct jump or call
   // counts, too (x86-64). The address after a return is unknown.
-  void add(const BreakpointLocation &place, std::span<const uint8_t> code);
+  void add(const BreakpointLocation &location, std::span<const uint8_t> code);
   // Sets the addresses where the debugger runs a copy of the instruction that a breakpoint has
   // replaced.
   void set_step_area(uint64_t begin, uint64_t end);

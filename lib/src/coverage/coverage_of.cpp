@@ -84,23 +84,23 @@ private:
       fits &= add_branches(*row, sums.branches, 0);
       add_conditions(*row, sums.conditions, 0);
     }
-    for (const auto &[place, sums] : of_functions) {
+    for (const auto &[key, sums] : of_functions) {
       out_.branches.insert(out_.branches.end(), sums.branches.begin(), sums.branches.end());
       out_.conditions.insert(out_.conditions.end(), sums.conditions.begin(), sums.conditions.end());
     }
     return fits;
   }
 
-  // Adds the row's branches to the sums at index `place` and after.
-  bool add_branches(const GcovLine &row, std::vector<BranchCoverage> &sums, size_t place) const {
+  // Adds the row's branches to the sums at index `index` and after.
+  bool add_branches(const GcovLine &row, std::vector<BranchCoverage> &sums, size_t index) const {
     bool fits = true;
     for (uint32_t i = row.first_branch; i < row.last_branch; ++i) {
       const GcovBranch &branch = counts_.branches[i];
       if (branch.throws && !options_.throw_branches)
         continue;
-      if (place == sums.size())
+      if (index == sums.size())
         sums.emplace_back();
-      BranchCoverage &sum = sums[place++];
+      BranchCoverage &sum = sums[index++];
       fits &= checked_add(sum.count, times_run(branch.count));
       sum.fall_through |= branch.fall_through;
       sum.throws |= branch.throws;
@@ -109,13 +109,13 @@ private:
   }
 
   void add_conditions(const GcovLine &row, std::vector<ConditionCoverage> &sums,
-                      size_t place) const {
+                      size_t index) const {
     const GcovDetails &details = counts_.details[row.details];
     for (uint32_t i = details.first_condition; i < details.last_condition; ++i) {
       const ConditionCoverage &condition = counts_.conditions[i];
-      if (place == sums.size())
+      if (index == sums.size())
         sums.emplace_back();
-      ConditionCoverage &sum = sums[place++];
+      ConditionCoverage &sum = sums[index++];
       sum.terms = std::max(sum.terms, condition.terms);
       sum.when_true |= condition.when_true;
       sum.when_false |= condition.when_false;

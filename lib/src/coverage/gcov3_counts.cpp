@@ -40,8 +40,8 @@ public:
     return add_branches(function, flow, out);
   }
 
-  Gcov3Counts finish(bool tell_negative) {
-    if (tell_negative && !inexact_.empty())
+  Gcov3Counts finish(bool report_negative) {
+    if (report_negative && !inexact_.empty())
       add_finding(inexact_.text(), "negative");
     for (uint32_t i = 0; i < out_.sources.size(); ++i)
       finish(out_.sources[i], branches_[i]);
@@ -53,7 +53,7 @@ private:
     uint32_t line = 0; // index in Gcov3Source::lines
     Gcov3Branch branch;
   };
-  struct Place {
+  struct SourceLine {
     uint32_t source = 0, line = 0;
   };
 
@@ -64,13 +64,12 @@ private:
     diagnostics_.add(Severity::error, std::move(message), source_, {}, key);
   }
   tl::unexpected<Error> too_large(const GraphFunction &function) const {
-    return fail(
-        ErrorCode::overflow,
-        fmt::format("counts in function {} add up to more than 64 bits hold", name(function)),
-        source_);
+    return fail(ErrorCode::overflow,
+                fmt::format("the sum of the counts in function {} exceeds 64 bits", name(function)),
+                source_);
   }
 
-  Place place_of(StringId file, uint32_t number) {
+  SourceLine line_of(StringId file, uint32_t number) {
     const auto [source, is_new] =
         sources_.try_emplace(index_of(file), static_cast<uint32_t>(out_.sources.size()));
     if (is_new) {
@@ -90,17 +89,17 @@ private:
     own_.clear();
     for (const GraphLocation &location : graph_.locations_of(function))
       for (const uint32_t number : graph_.lines_of(location)) {
-        const Place place = place_of(location.file, number);
+        const SourceLine at = line_of(location.file, number);
         const int64_t count = flow.blocks[location.block];
-        Gcov3Line &line = out_.sources[place.source].lines[place.line];
+        Gcov3Line &line = out_.sources[at.source].lines[at.line];
         if (!checked_add(line.count, count))
           return too_large(function);
         line.ran |= count != 0;
         if (out.source == Gcov3Function::no_source) {
-          out.source = place.source;
+          out.source = at.source;
           out.first_line = number;
         }
-        if (out.source == place.source)
+        if (out.source == at.source)
           own_.emplace_back(number, count != 0);
       }
     // The last entry of each line says whether any of its blocks ran.
@@ -115,21 +114,20 @@ private:
                             Gcov3Function &out) {
     const auto arcs = graph_.arcs_of(function);
     const auto locations = graph_.locations_of(function);
-    std::optional<Place> place;
+    std::optional<SourceLine> at;
     for (size_t arc = 0, location = 0; arc < arcs.size(); ++arc) {
       const uint32_t block = arcs[arc].source;
       for (; location < locations.size() && locations[location].block <= block; ++location)
         if (const auto lines = graph_.lines_of(locations[location]); !lines.empty())
-          place = place_of(locations[location].file, lines.back());
-      if (!place || block == 0 || block == function.exit_block ||
-          (arcs[arc].flags & arc_fall_through))
+          at = line_of(locations[location].file, lines.back());
+      if (!at || block == 0 || block == function.exit_block || (arcs[arc].flags & arc_fall_through))
         continue;
       Gcov3Branch branch{(arcs[arc].flags & arc_fake) != 0, flow.arcs[arc], flow.blocks[block]};
       if (branch.is_call && __builtin_sub_overflow(branch.total, branch.count, &branch.count))
         return too_large(function);
-      if (place->source == out.source)
+      if (at->source == out.source)
         count_branch(out.totals, branch);
-      branches_[place->source].push_back({place->line, branch});
+      branches_[at->source].push_back({at->line, branch});
     }
     return {};
   }
@@ -180,13 +178,13 @@ private:
 Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
                                  std::span<const std::vector<int64_t>> counters,
                                  Diagnostics &diagnostics, const std::string &source,
-                                 bool tell_negative) {
+                                 bool report_negative) {
   Counter counter(graph, diagnostics, source);
   for (uint32_t i = 0; i < graph.functions.size(); ++i)
     TALLY_CHECK(counter.add(graph.functions[static_cast<GraphFunctionId>(i)],
                             i < counters.size() ? std::span<const int64_t>(counters[i])
                                                 : std::span<const int64_t>()));
-  return counter.finish(tell_negative);
+  return counter.finish(report_negative);
 }
 
 GcovCounts as_gcov_counts(const CoverageGraph &graph, const Gcov3Counts &counts) {

@@ -60,11 +60,12 @@ struct Gcov3Counts {
 // Counts the lines, branches and calls of a graph. `counters` holds, for each function, one value
 // for each arc that is not on the spanning tree; an empty vector means all zeros. A diagnostic with
 // `source`, the name of the file of counters, reports arcs without a computable count and, if
-// tell_negative is set, functions with negative counts. Sums of more than 64 bits are an overflow.
+// report_negative is set, functions with negative counts. Sums of more than 64 bits are an
+// overflow.
 Result<Gcov3Counts> gcov3_counts(const CoverageGraph &graph,
                                  std::span<const std::vector<int64_t>> counters,
                                  Diagnostics &diagnostics, const std::string &source = {},
-                                 bool tell_negative = true);
+                                 bool report_negative = true);
 
 // Converts the result to the shape of today's gcov. Lines and branches have counts, without calls;
 // functions have their name and how often they were entered.

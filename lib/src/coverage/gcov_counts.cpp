@@ -46,7 +46,7 @@ public:
     std::ranges::stable_sort(rows_, {}, &Row::key);
     for (uint32_t file = 0; file < out_.files.size(); ++file)
       add_lines(file);
-    if (options_.tell_negative && !inexact_.empty())
+    if (options_.report_negative && !inexact_.empty())
       find(inexact_.text(), "negative");
     size_t kept = 0;
     for (size_t file = 0; file < out_.files.size(); ++file)
@@ -85,7 +85,7 @@ private:
   void find_groups();
   void add_function(GraphFunctionId id);
   void sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64_t> &counts);
-  void tell_arcs_apart();
+  void classify_arcs();
   void touch_lines(GraphFunctionId id, const FlowCounts &flow);
   void count_lines(GraphFunctionId id, const FlowCounts &flow);
   void add_branches(uint32_t block);
@@ -205,11 +205,9 @@ void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64
   order_.resize(arcs.size());
   for (uint32_t i = 0; i < arcs.size(); ++i)
     order_[i] = i;
-  const auto place = [&](uint32_t i) {
-    return uint64_t{arcs[i].source} << 32 | arcs[i].destination;
-  };
-  if (!std::ranges::is_sorted(order_, {}, place)) // many compilers write them in order
-    std::ranges::stable_sort(order_, {}, place);
+  const auto key = [&](uint32_t i) { return uint64_t{arcs[i].source} << 32 | arcs[i].destination; };
+  if (!std::ranges::is_sorted(order_, {}, key)) // many compilers write them in order
+    std::ranges::stable_sort(order_, {}, key);
   arcs_.arcs.clear();
   arcs_.first_out.assign(blocks + 1, 0);
   arcs_.first_in.assign(blocks + 1, 0);
@@ -230,7 +228,7 @@ void Counting::sort_arcs(std::span<const GraphArc> arcs, const std::vector<int64
 
 // Finds blocks with a single real arc, arcs that exceptions take, and blocks that only exceptions
 // can reach. The exits of a block that ends in a call are exceptions unless they fall through.
-void Counting::tell_arcs_apart() {
+void Counting::classify_arcs() {
   const auto blocks = static_cast<uint32_t>(unconditional_.size());
   throws_.assign(arcs_.arcs.size(), false);
   bool any_throw = false;
@@ -435,7 +433,7 @@ void Counting::add_function(GraphFunctionId id) {
     find(fmt::format("{}: counts do not fit in 64 bits", name_of(id)), "overflow");
   unconditional_.assign(function.block_count, 0);
   sort_arcs(graph_.arcs_of(function), flow.arcs);
-  tell_arcs_apart();
+  classify_arcs();
 
   GcovFunction row{id, 0, 0, 0, flow.negative};
   row.blocks = function.block_count - std::min(2u, function.block_count);

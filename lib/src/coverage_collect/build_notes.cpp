@@ -67,7 +67,7 @@ std::string output_of(const Json &entry, const std::vector<std::string> &words) 
   return {};
 }
 
-// Reports whether a word of a compiler command asks for counters. A response file (@FILE) may
+// Returns whether a word of a compiler command asks for counters. A response file (@FILE) may
 // contain the option.
 bool asks_for_counters(std::string_view word) {
   return word == "--coverage" || word == "-coverage" || word == "-fprofile-arcs" ||

@@ -78,7 +78,7 @@ private:
     return {options_.filter, out_.root, options_.substitutes, inputs_.maps};
   }
   void leave_out_objects();
-  void tell(size_t done, size_t all) const {
+  void report_progress(size_t done, size_t all) const {
     if (options_.progress)
       options_.progress(done, all);
   }
@@ -116,7 +116,7 @@ Piece Collect::count(size_t i, SourceResolver &resolver) const {
   counting.is_plain_directory = [&](const std::string &name, std::string_view folder) {
     return resolver.is_plain_directory(name, folder);
   };
-  counting.tell_negative = false; // run() reports negative counts once, for all objects
+  counting.report_negative = false; // run() reports negative counts once, for all objects
   auto object = count_object(files, counting, piece.findings);
   if (!object) {
     Error error = std::move(object.error());
@@ -249,7 +249,7 @@ Result<void> Collect::add_reports() {
     if (!coverage)
       return fail(ErrorCode::invalid_input,
                   fmt::format("is {}: neither counters nor coverage", read->format->name), path);
-    const auto place = [&](std::vector<FileCoverage> &files) {
+    const auto resolve_sources = [&](std::vector<FileCoverage> &files) {
       std::erase_if(files, [&](FileCoverage &file) {
         const auto &real = resolver.resolve(file.path, "");
         if (real)
@@ -265,9 +265,9 @@ Result<void> Collect::add_reports() {
         exclude(file, all);
     };
     TALLY_CHECK(unite_variants(*coverage));
-    place(coverage->files);
+    resolve_sources(coverage->files);
     for (TestCoverage &test : coverage->tests)
-      place(test.files);
+      resolve_sources(test.files);
     TALLY_CHECK(sum_.add(std::move(*coverage)));
     ++out_.reports;
   }
@@ -392,7 +392,7 @@ Result<CollectedCoverage> Collect::run() {
             return ObjectWorker{*this, SourceResolver(source_rules())};
           },
           [&](size_t i) { return take(i); },
-          [&](size_t done) { tell(done, inputs_.objects.size()); });
+          [&](size_t done) { report_progress(done, inputs_.objects.size()); });
   if (!failed_)
     keep_first(add_reports());
   keep_first(options_.filter.check());

@@ -31,7 +31,7 @@ void complete(GcovOptions &options, const GcovNotes &notes) {
     };
 }
 
-// Reports whether the object ran. One without functions has no counters, but nothing to run either.
+// Returns whether the object ran. One without functions has no counters, but nothing to run either.
 bool graph_ran(const CoverageGraph &graph, const CoverageCounters &counters) {
   return graph.functions.size() == 0 || !(counters.none || counters.unknown);
 }
@@ -79,7 +79,8 @@ Result<CountedObject> count_gcov3(const ObjectFiles &files, const GcovOptions &o
   CountedObject out;
   TALLY_TRY(graph, gcov3_graph(flow, lines ? &*lines : nullptr, diagnostics));
   TALLY_TRY(counters, gcov3_counters(flow, data ? &*data : nullptr, diagnostics));
-  TALLY_TRY(counts, gcov3_counts(graph, counters, diagnostics, files.data, options.tell_negative));
+  TALLY_TRY(counts,
+            gcov3_counts(graph, counters, diagnostics, files.data, options.report_negative));
   out.counts = as_gcov_counts(graph, counts);
   // The files do not record where a function begins; assume its first line.
   for (uint32_t i = 0; i < graph.functions.size(); ++i)

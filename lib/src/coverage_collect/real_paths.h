@@ -9,7 +9,7 @@
 
 namespace tally {
 
-// Reports whether `folder` exists and is not a symbolic link, so that "FOLDER/.." may be removed
+// Returns whether `folder` exists and is not a symbolic link, so that "FOLDER/.." may be removed
 // from a path.
 inline bool is_plain_directory(const std::string &folder) {
   struct stat info {};

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Reports whether the path is in a system directory, which holds headers of the compiler and of the
+// Returns whether the path is in a system directory, which holds headers of the compiler and of the
 // distribution.
 bool is_of_system(std::string_view path) {
   for (const std::string_view folder : {"/usr/include/", "/usr/lib/", "/usr/local/include/"})
@@ -76,7 +76,7 @@ bool SourceResolver::is_plain_directory(const std::string &name, std::string_vie
   return at->second;
 }
 
-// Reports whether the name is that of a file, for an absolute name or directory only: other names
+// Returns whether the name is that of a file, for an absolute name or directory only: other names
 // depend on the object.
 bool SourceResolver::leads_to_file(std::string_view name, std::string_view folder) {
   if (!name.starts_with('/') && !folder.starts_with('/'))

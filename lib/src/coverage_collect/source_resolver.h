@@ -44,7 +44,7 @@ public:
   // Returns the real path of a source, or nothing if it does not count. `folder` is the compiler's
   // working directory, "" if unknown.
   const std::optional<std::string> &resolve(std::string_view name, std::string_view folder);
-  // Reports whether the directory, named as in the object, exists and is not a symbolic link.
+  // Returns whether the directory, named as in the object, exists and is not a symbolic link.
   bool is_plain_directory(const std::string &name, std::string_view folder);
 
   const std::set<std::string> &left_out() const { return left_out_; }

@@ -152,9 +152,9 @@ Result<Written> write_pcs(const PcProfile &pcs, const Format &format, const Writ
   if (format.write_pcs)
     return format.write_pcs(pcs, options);
   TALLY_TRY(costs, costs_of(pcs, options.names));
-  std::vector<std::string> lost{"addresses, and the length of a tick"};
+  std::vector<std::string> lost{"addresses and the length of a tick"};
   if (!pcs.arcs().empty() && format.write_costs)
-    lost.emplace_back("that the cost of calls was not measured (it is written as 0)");
+    lost.emplace_back("unmeasured costs of calls (written as 0)");
   if (!pcs.blocks().empty())
     lost.push_back(fmt::format("counts of {} basic blocks", pcs.blocks().size()));
   return with_lost(std::move(lost), write_profile(costs, format, options));
@@ -204,7 +204,7 @@ Result<Written> write_coverage(const Coverage &coverage, const Format &format,
   TALLY_TRY(costs, costs_of(coverage));
   TALLY_TRY(written, format.write_costs(costs, options));
   if (totals_of(coverage).branches > 0)
-    written.lost.push_back("branches (how often lines and functions ran is written)");
+    written.lost.push_back("branches (the counts of lines and functions are written)");
   return written;
 }
 

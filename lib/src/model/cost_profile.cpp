@@ -185,7 +185,7 @@ Result<CostProfile> CostProfileBuilder::finish() {
         overflown_ = e;
   if (overflown_)
     return fail(ErrorCode::overflow,
-                fmt::format("the costs of event {} add up to more than 64 bits hold",
+                fmt::format("the sum of the costs of event {} exceeds 64 bits",
                             profile_.strings[profile_.events_[*overflown_].name]));
   TALLY_CHECK(validate(profile_));
   CostProfile out = std::move(profile_);

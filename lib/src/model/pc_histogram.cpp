@@ -147,7 +147,7 @@ void PcHistogramBuilder::fault(ErrorCode code, std::string message) {
 
 void PcHistogramBuilder::add(uint64_t &counter, uint64_t ticks) {
   if (!checked_add(counter, ticks))
-    fault(ErrorCode::overflow, "the ticks of a bin add up to more than 64 bits hold");
+    fault(ErrorCode::overflow, "the sum of the ticks of a bin exceeds 64 bits");
 }
 
 void PcHistogramBuilder::set_dimension(std::string_view name, char abbreviation) {
@@ -249,7 +249,7 @@ Result<void> validate(const PcHistogram &histogram) {
       return broken(fmt::format("the range {} has more bins than bytes", shown(range)));
     for (uint64_t counter : range.counters)
       if (!checked_add(sum, counter))
-        return fail(ErrorCode::overflow, "the ticks add up to more than 64 bits hold");
+        return fail(ErrorCode::overflow, "the sum of the ticks exceeds 64 bits");
     before = &range;
   }
   return {};

@@ -12,7 +12,7 @@ namespace tally {
 namespace {
 
 tl::unexpected<Error> too_many(std::string_view what) {
-  return fail(ErrorCode::overflow, fmt::format("{} add up to more than 64 bits hold", what));
+  return fail(ErrorCode::overflow, fmt::format("the sum of {} exceeds 64 bits", what));
 }
 
 // Returns the message for two ranges that are not equal but overlap.

@@ -31,18 +31,18 @@ std::string for_property(std::string_view text) { return escaped(text, "%\r\n:,"
 } // namespace
 
 std::string to_github(const Coverage &coverage, std::string_view root, size_t most) {
-  struct Place {
+  struct FileRange {
     const FileCoverage *file;
     MissingRange range;
   };
-  std::vector<Place> places;
+  std::vector<FileRange> ranges;
   for (const FileCoverage &file : coverage.files)
     for (const MissingRange &range : ranges_not_run(file))
-      places.push_back({&file, range});
+      ranges.push_back({&file, range});
   // Ranges of equal size stay in the order of path and line.
-  std::ranges::stable_sort(places, std::ranges::greater(),
-                           [](const Place &place) { return place.range.lines; });
-  const size_t shown = most == 0 ? places.size() : std::min(most, places.size());
+  std::ranges::stable_sort(ranges, std::ranges::greater(),
+                           [](const FileRange &found) { return found.range.lines; });
+  const size_t shown = most == 0 ? ranges.size() : std::min(most, ranges.size());
 
   std::string totals;
   for (const CoverageMetric &metric : metrics_of(totals_of(coverage)))
@@ -51,18 +51,18 @@ std::string to_github(const Coverage &coverage, std::string_view root, size_t mo
                             share_with_counts(metric));
   if (totals.empty())
     totals = "no lines of code";
-  if (shown < places.size())
+  if (shown < ranges.size())
     totals += fmt::format("; the {} largest of {} ranges of lines that did not run are annotated",
-                          shown, places.size());
+                          shown, ranges.size());
   std::string out = "::notice title=Coverage::" + for_message(totals) + '\n';
-  for (const Place &place : std::span(places).first(shown)) {
-    const MissingRange &range = place.range;
+  for (const FileRange &found : std::span(ranges).first(shown)) {
+    const MissingRange &range = found.range;
     const std::string message = range.first == range.last
                                     ? fmt::format("line {} did not run", range.first)
                                     : fmt::format("lines {}-{} did not run: {} lines of code",
                                                   range.first, range.last, range.lines);
     out += fmt::format("::warning file={},line={},endLine={},title=Not executed::{}\n",
-                       for_property(relative_path(place.file->path, root)), range.first, range.last,
+                       for_property(relative_path(found.file->path, root)), range.first, range.last,
                        for_message(message));
   }
   return out;

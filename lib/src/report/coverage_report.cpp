@@ -149,7 +149,7 @@ Folders folders_of(const Coverage &coverage, std::string_view root) {
 
 // Returns the directories that add information: not those with all files, nor those with the same
 // files as one of their subdirectories.
-Folders telling(const Folders &folders, size_t files) {
+Folders informative(const Folders &folders, size_t files) {
   Folders out;
   for (auto at = folders.begin(); at != folders.end(); ++at) {
     const auto next = std::next(at); // a subdirectory with the same files, if there is one
@@ -170,7 +170,7 @@ size_t level_of(const Folders &folders, std::string_view path) {
 
 Folders folders_to_show(const Coverage &coverage, std::string_view root) {
   constexpr size_t screen = 20;
-  const Folders all = telling(folders_of(coverage, root), coverage.files.size());
+  const Folders all = informative(folders_of(coverage, root), coverage.files.size());
   if (std::ranges::all_of(all, [](const auto &each) { return each.second.files == 1; }))
     return {};
   Folders out;

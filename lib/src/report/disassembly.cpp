@@ -118,20 +118,20 @@ private:
 };
 
 struct CodeVisitor {
-  struct Place {
+  struct CodeRow {
     std::optional<size_t> object;
     uint32_t row = no_row;
     bool own = false;
   };
   const StackProfile &profile;
   const StackWeights &weights;
-  const std::vector<Place> &places; // by location
+  const std::vector<CodeRow> &rows; // by location
   InstructionCosts &costs;
   bool fits = true;
   OnPath on_path{};
 
   void enter(StackId node) {
-    const Place &at = places[index_of(profile.stack_location(node))];
+    const CodeRow &at = rows[index_of(profile.stack_location(node))];
     if (!at.object)
       return;
     const bool first = at.row != no_row && on_path.enter(at.row);
@@ -139,7 +139,7 @@ struct CodeVisitor {
                       at.own);
   }
   void leave(StackId node) {
-    const Place &at = places[index_of(profile.stack_location(node))];
+    const CodeRow &at = rows[index_of(profile.stack_location(node))];
     if (at.object && at.row != no_row)
       on_path.leave(at.row);
   }
@@ -154,21 +154,21 @@ Result<Disassembly> disassembly(const StackProfile &profile, const FunctionCode 
   for (uint32_t i = 0; i < profile.functions().size(); ++i)
     names.push_back(profile.strings[profile.functions()[static_cast<SourceFunctionId>(i)].name]);
   const FunctionMatcher matcher(function, names);
-  Diagnostics told_already;
-  const CodeAddresses addresses(profile, symbolizer, told_already, code.pid);
+  Diagnostics already_reported;
+  const CodeAddresses addresses(profile, symbolizer, already_reported, code.pid);
   InstructionCosts costs(code, symbolizer);
-  std::vector<CodeVisitor::Place> places(profile.location_count());
+  std::vector<CodeVisitor::CodeRow> rows(profile.location_count());
   for (uint32_t i = 0; i < profile.location_count(); ++i) {
     const Location location = profile.location(static_cast<LocationId>(i));
     const CodeAddress at = addresses.of(location);
-    places[i].object = costs.object_of(at.module, at.address);
-    if (!places[i].object)
+    rows[i].object = costs.object_of(at.module, at.address);
+    if (!rows[i].object)
       continue;
-    places[i].row = costs.row_of(*places[i].object, at.address);
-    places[i].own = !location.lines.empty() &&
-                    matcher.matches(names[index_of(location.lines.front().function)]);
+    rows[i].row = costs.row_of(*rows[i].object, at.address);
+    rows[i].own = !location.lines.empty() &&
+                  matcher.matches(names[index_of(location.lines.front().function)]);
   }
-  CodeVisitor visitor{profile, weights, places, costs};
+  CodeVisitor visitor{profile, weights, rows, costs};
   walk_stacks(profile, weights, visitor);
   if (!visitor.fits)
     return lines_overflow();
@@ -187,7 +187,7 @@ Result<Disassembly> disassembly(const CostProfile &profile, const FunctionCode &
   const FunctionMatcher matcher(function, names);
   InstructionCosts costs(code, symbolizer);
   std::map<ObjectId, ModuleId> modules;
-  Diagnostics told_already;
+  Diagnostics already_reported;
   std::vector<uint64_t> row(profile.events().size());
   bool fits = true;
   for (const CostBlock &block : profile.blocks()) {
@@ -195,7 +195,7 @@ Result<Disassembly> disassembly(const CostProfile &profile, const FunctionCode &
     const auto [module, added] = modules.try_emplace(object);
     if (added)
       module->second = symbolizer.module(
-          {std::string(profile.strings[profile.objects()[object]]), {}, 0, 0, 0}, told_already);
+          {std::string(profile.strings[profile.objects()[object]]), {}, 0, 0, 0}, already_reported);
     const bool own = matcher.matches(names[index_of(block.function)]);
     for (uint32_t i = block.first_cost; i < block.last_cost; ++i) {
       const uint64_t address = profile.cost_position(i).address;

@@ -46,7 +46,7 @@ void add_function_rows(const CostProfile &profile, const CallGraph &graph, FlatT
 
 // Sorts the cycles like the rows, by falling cost.
 void sort_cycles(FlatTable &table, SortBy sort) {
-  std::vector<uint32_t> order(table.cycles.size()), place(table.cycles.size());
+  std::vector<uint32_t> order(table.cycles.size()), rank(table.cycles.size());
   for (uint32_t i = 0; i < order.size(); ++i)
     order[i] = i;
   const auto key = [&](uint32_t i) {
@@ -61,13 +61,13 @@ void sort_cycles(FlatTable &table, SortBy sort) {
   });
   std::vector<CycleRow> sorted;
   for (uint32_t i = 0; i < order.size(); ++i) {
-    place[order[i]] = i;
+    rank[order[i]] = i;
     sorted.push_back(std::move(table.cycles[order[i]]));
   }
   table.cycles = std::move(sorted);
   for (FlatRow &row : table.rows)
     if (row.cycle > 0)
-      row.cycle = place[row.cycle - 1] + 1;
+      row.cycle = rank[row.cycle - 1] + 1;
 }
 
 // Adds a row for each object. Objects often call each other in cycles (a program and its libraries,

@@ -39,8 +39,8 @@ Result<std::optional<std::string>> find_alias(std::string_view alias,
 Result<std::optional<std::string>> function_of_alias(const StackProfile &profile,
                                                      std::string_view alias, Symbolizer &symbolizer,
                                                      int pid) {
-  Diagnostics told_already;
-  const CodeAddresses addresses(profile, symbolizer, told_already, pid);
+  Diagnostics already_reported;
+  const CodeAddresses addresses(profile, symbolizer, already_reported, pid);
   const std::set<ModuleId> modules(addresses.modules().begin(), addresses.modules().end());
   std::set<std::string_view> functions;
   for (const SourceFunction &function : profile.functions())
@@ -51,12 +51,12 @@ Result<std::optional<std::string>> function_of_alias(const StackProfile &profile
 Result<std::optional<std::string>> function_of_alias(const CostProfile &profile,
                                                      std::string_view alias, Symbolizer &symbolizer,
                                                      int pid) {
-  Diagnostics told_already;
+  Diagnostics already_reported;
   std::set<ModuleId> modules;
   for (const StringId path : profile.objects())
     if (!profile.strings[path].empty())
       modules.insert(
-          symbolizer.module({std::string(profile.strings[path]), {}, 0, 0, pid}, told_already));
+          symbolizer.module({std::string(profile.strings[path]), {}, 0, 0, pid}, already_reported));
   std::set<std::string_view> functions;
   for (const CostFunction &function : profile.functions())
     functions.insert(profile.strings[function.name]);

@@ -167,7 +167,7 @@ Result<PcRange> bins_for(const Range &shown, std::optional<uint32_t> scale) {
 }
 
 // Returns the first function in [low, high) as "function+0x12", with ", …" if others follow.
-std::string place_in(const PcView &view, uint64_t low, uint64_t high) {
+std::string functions_in(const PcView &view, uint64_t low, uint64_t high) {
   auto at = std::ranges::upper_bound(view.functions, low, {}, &PcView::Function::end);
   if (at == view.functions.end() || at->start >= high)
     return {};
@@ -192,7 +192,7 @@ void add_row(HistogramTable &table, const PcView &view, Range extent, const PcSh
     return;
   }
   table.rows.push_back({extent.first, extent.second, 1, share.ticks, share.exact,
-                        place_in(view, extent.first, extent.second),
+                        functions_in(view, extent.first, extent.second),
                         view.lines ? view.lines(extent.first, extent.second) : std::string()});
 }
 

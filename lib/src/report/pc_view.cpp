@@ -18,25 +18,26 @@ namespace tally {
 namespace {
 
 // The function and line at one address of the object, known from a sample or a cost.
-struct Place {
+struct SourceLocation {
   StringId function{};
   StringId file{};
   uint32_t line = 0;
 };
-using Places = std::map<uint64_t, Place>;
+using SourceLocations = std::map<uint64_t, SourceLocation>;
 
 // Returns the extents of the functions: each run of successive known addresses with the same
 // function is treated as an extent of it.
-std::vector<PcView::Function> functions_of(const Places &places, const StringPool &strings) {
+std::vector<PcView::Function> functions_of(const SourceLocations &locations,
+                                           const StringPool &strings) {
   std::vector<PcView::Function> out;
   StringId last{};
-  for (const auto &[pc, place] : places) {
-    if (strings[place.function].empty())
+  for (const auto &[pc, location] : locations) {
+    if (strings[location.function].empty())
       continue;
-    if (out.empty() || place.function != last)
-      out.push_back({pc, pc + 1, std::string(strings[place.function])});
+    if (out.empty() || location.function != last)
+      out.push_back({pc, pc + 1, std::string(strings[location.function])});
     out.back().end = pc + 1;
-    last = place.function;
+    last = location.function;
   }
   return out;
 }
@@ -65,10 +66,10 @@ private:
   std::map<std::string, std::pair<uint32_t, uint32_t>> spans_;
 };
 
-auto lines_of(const Places &places, const StringPool &strings) {
+auto lines_of(const SourceLocations &locations, const StringPool &strings) {
   std::map<uint64_t, std::pair<std::string, uint32_t>> lines;
-  for (const auto &[pc, place] : places)
-    lines.emplace(pc, std::pair(std::string(strings[place.file]), place.line));
+  for (const auto &[pc, location] : locations)
+    lines.emplace(pc, std::pair(std::string(strings[location.file]), location.line));
   return [lines = std::move(lines)](uint64_t low, uint64_t high) {
     LineSpan span;
     for (auto at = lines.lower_bound(low); at != lines.end() && at->first < high; ++at)
@@ -203,7 +204,7 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
   if (mapping.has_bias)
     view.bias = mapping.bias;
   std::map<uint64_t, uint64_t> ticks;
-  Places places;
+  SourceLocations locations;
   uint64_t outside = 0;
   for (size_t row = 0; row < stacks.sample_count(); ++row) {
     const Sample sample = stacks.sample(row);
@@ -220,12 +221,12 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
     const Mapping &own = stacks.mappings()[at.mapping];
     const uint64_t pc = at.address - (own.has_bias ? own.bias : 0);
     ticks[pc] += count;
-    Place place{own_function(stacks, at), {}, 0};
+    SourceLocation location{own_function(stacks, at), {}, 0};
     if (!at.lines.empty()) {
-      place.file = at.lines.front().file;
-      place.line = at.lines.front().line;
+      location.file = at.lines.front().file;
+      location.line = at.lines.front().line;
     }
-    places.emplace(pc, place);
+    locations.emplace(pc, location);
   }
   const uint64_t period = stacks.period_ns;
   TALLY_TRY(histogram,
@@ -234,8 +235,8 @@ Result<PcView> pc_view(const StackProfile &stacks, std::string_view what,
                                      : static_cast<uint32_t>(std::min<uint64_t>(
                                            (1'000'000'000 + period / 2) / period, UINT32_MAX))));
   view.histogram = std::move(histogram);
-  view.functions = functions_of(places, stacks.strings);
-  view.lines = lines_of(places, stacks.strings);
+  view.functions = functions_of(locations, stacks.strings);
+  view.lines = lines_of(locations, stacks.strings);
   if (const auto found = names ? names(chosen) : std::nullopt; found && mapping.has_bias)
     use_names(view, *found);
   return view;
@@ -273,7 +274,7 @@ Result<PcView> pc_view(const CostProfile &costs, std::string_view what) {
   view.object = costs.strings[costs.objects()[*object]];
   view.event = costs.strings[costs.events()[0].name];
   std::map<uint64_t, uint64_t> ticks;
-  Places places;
+  SourceLocations locations;
   uint64_t outside = 0;
   each_cost([&](const CostBlock &block, const CostFunction &function, const CostPosition &at) {
     if (function.object != *object || at.address == 0) {
@@ -281,12 +282,13 @@ Result<PcView> pc_view(const CostProfile &costs, std::string_view what) {
       return;
     }
     ticks[at.address] += row[0];
-    places.emplace(at.address, Place{function.name, costs.files()[block.file], at.line});
+    locations.emplace(at.address,
+                      SourceLocation{function.name, costs.files()[block.file], at.line});
   });
   TALLY_TRY(histogram, histogram_of(ticks, outside, 0));
   view.histogram = std::move(histogram);
-  view.functions = functions_of(places, costs.strings);
-  view.lines = lines_of(places, costs.strings);
+  view.functions = functions_of(locations, costs.strings);
+  view.lines = lines_of(locations, costs.strings);
   return view;
 }
 

@@ -309,12 +309,12 @@ private:
 // A node of the tree of callers: one frame on each stack that it represents, and for each of these
 // the frame of the requested function that it leads to.
 struct CallersState {
-  struct Place {
+  struct Occurrence {
     TreeFrameId frame;
     uint32_t begins = 0; // index in CallersTree::beginnings_
   };
-  std::vector<Place> places;
-  // The node is a thread or part; its places are those of the requested function, its child.
+  std::vector<Occurrence> occurrences;
+  // The node is a thread or part; its occurrences are those of the requested function, its child.
   bool is_owner = false;
   bool is_function = false; // the node is the requested function
   bool recursive = false;
@@ -353,12 +353,12 @@ public:
 
   std::vector<Child> children(const State &state) const {
     std::map<uint32_t, Child> groups;
-    for (const State::Place &place : state.places) {
+    for (const State::Occurrence &occurrence : state.occurrences) {
       if (state.is_owner) {
-        add_to(groups[from_.keys.key_of(place.frame)], place);
+        add_to(groups[from_.keys.key_of(occurrence.frame)], occurrence);
         continue;
       }
-      TreeFrameId caller = from_.keys.caller_of(place.frame);
+      TreeFrameId caller = from_.keys.caller_of(occurrence.frame);
       while (has_function(caller) && from_.keys.folds(from_.keys.key_of(caller)) &&
              has_function(from_.keys.caller_of(caller)))
         caller = from_.keys.caller_of(caller);
@@ -368,7 +368,7 @@ public:
       const TreeFrameId top = top_of(caller);
       Child &child = groups[from_.keys.key_of(top)];
       child.state.recursive |= top != caller;
-      add_to(child, {top, place.begins});
+      add_to(child, {top, occurrence.begins});
     }
     std::vector<Child> out = take(groups);
     for (Child &child : out)
@@ -377,11 +377,11 @@ public:
   }
 
   TreeNode node(const State &state) const {
-    const Beginning &any = beginnings_[state.places.front().begins];
+    const Beginning &any = beginnings_[state.occurrences.front().begins];
     TreeNode out =
-        from_.node(state.is_owner ? any.owner : from_.keys.key_of(state.places.front().frame));
-    for (const State::Place &place : state.places) {
-      const Beginning &from = beginnings_[place.begins];
+        from_.node(state.is_owner ? any.owner : from_.keys.key_of(state.occurrences.front().frame));
+    for (const State::Occurrence &occurrence : state.occurrences) {
+      const Beginning &from = beginnings_[occurrence.begins];
       add_values(out.inclusive, from_.weights.total(from.frame.node));
       if (state.is_function)
         add_values(out.self, from.self);
@@ -429,9 +429,9 @@ private:
   bool has_function(const TreeFrameId &frame) const {
     return frame.node != none<StackId> && !from_.is_owner(frame);
   }
-  void add_to(Child &child, const State::Place &place) const {
-    child.weight += from_.weights.total(beginnings_[place.begins].frame.node).front();
-    child.state.places.push_back(place);
+  void add_to(Child &child, const State::Occurrence &occurrence) const {
+    child.weight += from_.weights.total(beginnings_[occurrence.begins].frame.node).front();
+    child.state.occurrences.push_back(occurrence);
   }
   static std::vector<Child> take(std::map<uint32_t, Child> &groups) {
     std::vector<Child> out;

@@ -33,26 +33,26 @@ Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
     TALLY_TRY(some, filter_samples(profile, report.filter));
     return hot_location(some, report.by, row);
   };
-  auto place =
+  auto location =
       report.loaded ? std::visit(place_in, report.loaded->read.profile) : place_in(*report.sampled);
   const std::string what = row.name.empty() ? fmt::format("row {}", number)
                                             : fmt::format("row {} ({})", number, row.name);
-  if (!place) {
-    Error error = std::move(place.error());
+  if (!location) {
+    Error error = std::move(location.error());
     if (error.code == ErrorCode::unsupported)
       error.message = fmt::format("row {} {}", number, error.message);
     error.source = source;
     return fail(std::move(error));
   }
   // The front passes the name within a debugger's command, and a loaded file may hold any name.
-  if (std::ranges::any_of(place->file, [](char c) {
+  if (std::ranges::any_of(location->file, [](char c) {
         return c == '"' || c == '\\' || std::iscntrl(static_cast<unsigned char>(c));
       }))
     return fail(ErrorCode::unsupported,
                 fmt::format("the file name of {} cannot be passed to the debugger", what), source);
-  if (place->line > 0 && !place->file.empty())
-    return std::vector<std::string>{place->file, fmt::format("{}", place->line)};
-  if (place->address == 0 || command.spec->name == "list")
+  if (location->line > 0 && !location->file.empty())
+    return std::vector<std::string>{location->file, fmt::format("{}", location->line)};
+  if (location->address == 0 || command.spec->name == "list")
     return fail(ErrorCode::not_found, fmt::format("no source line is known for {}", what), source);
   if (report.pid != group.front.target.pid)
     return fail(
@@ -61,19 +61,21 @@ Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
                     "belong, is gone",
                     what, report.pid),
         source);
-  return std::vector<std::string>{"", fmt::format("{:#x}", place->address)};
+  return std::vector<std::string>{"", fmt::format("{:#x}", location->address)};
 }
 
 Result<Reply> show_row(ProfileGroup &group, const ParsedCommand &command, RequestKind kind) {
   TALLY_TRY(words, location_of_row(group, command));
-  const std::string place = words[0].empty() ? words[1] : fmt::format("{}:{}", words[0], words[1]);
+  const std::string location =
+      words[0].empty() ? words[1] : fmt::format("{}:{}", words[0], words[1]);
   Request request{kind, {}, {}};
   request.words = std::move(words);
-  group.front.actions.push(std::move(request), [place](std::string_view answer) -> Result<Reply> {
-    if (answer.empty())
-      return Reply{};
-    return fail(ErrorCode::not_found, std::string(answer), place);
-  });
+  group.front.actions.push(std::move(request),
+                           [location](std::string_view answer) -> Result<Reply> {
+                             if (answer.empty())
+                               return Reply{};
+                             return fail(ErrorCode::not_found, std::string(answer), location);
+                           });
   return Reply{};
 }
 

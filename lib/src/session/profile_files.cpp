@@ -14,7 +14,7 @@
 
 namespace tally {
 
-Result<ProgramNames> names_of_program(const std::string &program, Diagnostics &diagnostics) {
+Result<ProgramNames> program_names(const std::string &program, Diagnostics &diagnostics) {
   if (program.empty())
     return ProgramNames();
   std::error_code fault;
@@ -29,7 +29,7 @@ Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,
                                         Diagnostics &diagnostics) {
   if (!std::holds_alternative<PcProfile>(file.content))
     return named_profile_of(path, std::move(file), {});
-  TALLY_TRY(names, names_of_program(program, diagnostics));
+  TALLY_TRY(names, program_names(program, diagnostics));
   if (!names.get())
     warn_of_no_names(path, remedy, diagnostics);
   return named_profile_of(path, std::move(file), std::move(names));
@@ -107,7 +107,7 @@ Result<ReadFiles> read_files(std::span<const std::string> paths, bool one_format
 }
 
 Result<Content> sum_of(ReadFiles all, const std::string &program, Diagnostics &diagnostics) {
-  TALLY_TRY(names, names_of_program(program, diagnostics));
+  TALLY_TRY(names, program_names(program, diagnostics));
   return merge_files(std::move(all.files), all.paths, diagnostics, names.get());
 }
 

@@ -24,7 +24,7 @@ template <class T> Result<T> about(const std::string &file, Result<T> result) {
 
 // Returns the names of a program's functions; none if `program` is empty. Fails if the program
 // cannot be read.
-Result<ProgramNames> names_of_program(const std::string &program, Diagnostics &diagnostics);
+Result<ProgramNames> program_names(const std::string &program, Diagnostics &diagnostics);
 // Does the same as named_profile_of(), with the names of `program` for counts of addresses. If it
 // is empty, a diagnostic says that these have no names; `remedy` says what to do.
 Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,

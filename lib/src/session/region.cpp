@@ -60,8 +60,8 @@ uint64_t StopTimes::add(uint64_t wall_ns, uint64_t cpu_ns, uint64_t turns, uint6
 }
 
 std::string Region::words() const {
-  return is_function() ? fmt::format("{}, from each call until it returns", places_[0])
-                       : fmt::format("{} to {}", places_[0], places_[1]);
+  return is_function() ? fmt::format("{}, from each call until it returns", locations_[0])
+                       : fmt::format("{} to {}", locations_[0], locations_[1]);
 }
 
 // The frame of the pass is gone when the stack pointer is back where the call began, or above it on
@@ -87,7 +87,7 @@ bool Region::complete(RegionHit &hit, HeldThread *thread, pid_t pid) {
                                             hit.kind == RegionHit::Kind::caught || hit.at_entry);
   if (!thread)
     return !lacks;
-  const HeldThread::Place at = thread->place(pid, hit.tid);
+  const HeldThread::StackPosition at = thread->position(pid, hit.tid);
   if (known_pid_ != pid) {
     known_pid_ = pid;
     note_step_area(region_filter_->stops(), pid);

@@ -56,12 +56,12 @@ private:
 
 class Region {
 public:
-  // `places` are two code locations, or one function, as the user typed them.
-  explicit Region(std::vector<std::string> places)
-      : places_(std::move(places)), region_filter_(std::make_shared<RegionFilter>()) {}
+  // `locations` are two code locations, or one function, as the user typed them.
+  explicit Region(std::vector<std::string> locations)
+      : locations_(std::move(locations)), region_filter_(std::make_shared<RegionFilter>()) {}
 
-  bool is_function() const { return places_.size() == 1; }
-  const std::vector<std::string> &places() const { return places_; }
+  bool is_function() const { return locations_.size() == 1; }
+  const std::vector<std::string> &locations() const { return locations_; }
   std::string words() const; // "parse, from each call until it returns"
   const std::shared_ptr<RegionFilter> &region_filter() const { return region_filter_; }
 
@@ -103,7 +103,7 @@ private:
   bool is_awaited(uint64_t return_address) const; // whether an open pass returns to this address
   bool has_left(const Pass &pass, uint64_t sp, pid_t pid) const;
 
-  std::vector<std::string> places_;
+  std::vector<std::string> locations_;
   std::shared_ptr<RegionFilter> region_filter_;
   std::unordered_map<pid_t, Pass> open_; // by thread; of all threads: RegionFilter::all_threads
   pid_t known_pid_ = 0;                  // the process whose step area the region filter knows

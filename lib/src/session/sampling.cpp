@@ -53,7 +53,7 @@ void Sampling::end_part(std::string_view trigger) {
     sampler_->end_part(trigger, begin, time_.ran_ns());
 }
 
-Result<Reply> Sampling::end(std::string_view trigger, bool tell) {
+Result<Reply> Sampling::end(std::string_view trigger, bool announce) {
   if (!sampler_)
     return Reply{};
   end_part(trigger);
@@ -71,16 +71,17 @@ Result<Reply> Sampling::end(std::string_view trigger, bool tell) {
     return fail(std::move(raw.error()));
   profiles_.freeze(std::move(*raw));
   // The names are looked up now, because the next build replaces the files.
-  return with_names([tell, ended = fmt::format("Sampling of process {} ended: {}", pid_, trigger)](
-                        const StackProfile &profile) -> Result<Reply> {
-    if (!tell)
-      return Reply{};
-    const int64_t ticks = profile.totals().front();
-    return Reply{fmt::format("{}; {} {} kept.\n", ended,
-                             counted(static_cast<uint64_t>(ticks), "ticks"),
-                             ticks == 1 ? "is" : "are"),
-                 {}};
-  });
+  return with_names(
+      [announce, ended = fmt::format("Sampling of process {} ended: {}", pid_, trigger)](
+          const StackProfile &profile) -> Result<Reply> {
+        if (!announce)
+          return Reply{};
+        const int64_t ticks = profile.totals().front();
+        return Reply{fmt::format("{}; {} {} kept.\n", ended,
+                                 counted(static_cast<uint64_t>(ticks), "ticks"),
+                                 ticks == 1 ? "is" : "are"),
+                     {}};
+      });
 }
 
 void Sampling::abandon() {

@@ -33,9 +33,9 @@ public:
   void adopt(std::unique_ptr<Sampler> started, const StartOptions &options);
   void note_resume();
   void end_part(std::string_view trigger);
-  // Ends sampling, and looks up the names while the files are still those that ran. With `tell`,
-  // the reply reports the end, which the user does not see otherwise.
-  Result<Reply> end(std::string_view trigger, bool tell = false);
+  // Ends sampling, and looks up the names while the files are still those that ran. With
+  // `announce`, the reply reports the end, which the user does not see otherwise.
+  Result<Reply> end(std::string_view trigger, bool announce = false);
   void abandon(); // the sampler never worked
   // Counts only inside of `region` from now on, and forgets what was collected.
   void set_region(std::shared_ptr<Region> region);

@@ -76,13 +76,13 @@ Result<Reply> Session::tick(std::span<const ThreadStack> stacks) {
 
 uint64_t Session::region_hit(const RegionHit &hit) { return state_->profile.region_hit(hit); }
 
-void Session::set_passed_stops(std::span<const BreakpointLocation> places, bool steps_by_copy) {
+void Session::set_passed_stops(std::span<const BreakpointLocation> locations, bool steps_by_copy) {
   const pid_t pid =
       state_->front.target.target == TargetKind::native ? state_->front.target.pid : 0;
   StopAddresses now;
-  if (pid != 0 && steps_by_copy && !places.empty())
+  if (pid != 0 && steps_by_copy && !locations.empty())
     note_step_area(now, pid);
-  add_stops(now, pid, places);
+  add_stops(now, pid, locations);
   state_->profile.backends.passed_stops().replace(now);
 }
 

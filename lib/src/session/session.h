@@ -181,7 +181,7 @@ public:
 
   // Replaces the user's breakpoints that the debugger may pass without a stop for the user, see
   // tally_session_set_passed_stops() in tally.h.
-  void set_passed_stops(std::span<const BreakpointLocation> places, bool steps_by_copy);
+  void set_passed_stops(std::span<const BreakpointLocation> locations, bool steps_by_copy);
 
   // Sets how replies look from now on. After an error the previous display stays.
   Result<void> set_display(const Display &display);

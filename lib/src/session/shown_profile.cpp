@@ -22,7 +22,7 @@ std::string why_no_samples(ProfileGroup &group) {
     return "no samples yet: the program has not run while it was sampled";
   if (const Region *region = sampling.region();
       region && region->passes().count() == 0 && region->inside() == 0)
-    return fmt::format("no samples yet: region {} was {}", fmt::join(region->places(), " to "),
+    return fmt::format("no samples yet: region {} was {}", fmt::join(region->locations(), " to "),
                        region->unreturning() != 0
                            ? "entered only where the stack holds no return address"
                        : region->inlined() != 0 ? "entered only in inlined copies"

@@ -33,12 +33,12 @@ std::span<const uint8_t> code_of_process(pid_t pid, uint64_t address, Code &code
   return std::span(code).first(got);
 }
 
-std::span<const uint8_t> code_of_file(const BreakpointLocation &place, Code &code) {
-  const UniqueFd file(::open(place.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0 || place.address > std::numeric_limits<off_t>::max())
+std::span<const uint8_t> code_of_file(const BreakpointLocation &location, Code &code) {
+  const UniqueFd file(::open(location.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0 || location.address > std::numeric_limits<off_t>::max())
     return {};
   const ssize_t got =
-      ::pread(file.get(), code.data(), code.size(), static_cast<off_t>(place.address));
+      ::pread(file.get(), code.data(), code.size(), static_cast<off_t>(location.address));
   return std::span(code).first(got < 0 ? 0 : static_cast<size_t>(got));
 }
 
@@ -53,19 +53,20 @@ std::optional<BreakpointLocation> in_file(uint64_t address, std::span<const Code
 
 } // namespace
 
-void add_stops(StopAddresses &stops, pid_t pid, std::span<const BreakpointLocation> places) {
+void add_stops(StopAddresses &stops, pid_t pid, std::span<const BreakpointLocation> locations) {
   std::vector<CodeRange> ranges;
-  if (pid != 0 && std::ranges::any_of(places, [](const auto &each) { return each.file.empty(); }))
+  if (pid != 0 &&
+      std::ranges::any_of(locations, [](const auto &each) { return each.file.empty(); }))
     if (const auto maps = read_small_file(fmt::format("/proc/{}/maps", pid)))
       ranges = parse_maps(*maps);
-  for (const BreakpointLocation &place : places) {
+  for (const BreakpointLocation &location : locations) {
     Code code;
-    if (!place.file.empty())
-      stops.add(place, code_of_file(place, code));
-    else if (const auto found = in_file(place.address, ranges))
-      stops.add(place, code_of_file(*found, code));
+    if (!location.file.empty())
+      stops.add(location, code_of_file(location, code));
+    else if (const auto found = in_file(location.address, ranges))
+      stops.add(location, code_of_file(*found, code));
     else
-      stops.add(place, code_of_process(pid, place.address, code));
+      stops.add(location, code_of_process(pid, location.address, code));
   }
 }
 

@@ -9,9 +9,9 @@
 
 namespace tally {
 
-// Adds `places` to `stops`. `pid` is the process that run-time addresses belong to; 0 if it is
+// Adds `locations` to `stops`. `pid` is the process that run-time addresses belong to; 0 if it is
 // remote.
-void add_stops(StopAddresses &stops, pid_t pid, std::span<const BreakpointLocation> places);
+void add_stops(StopAddresses &stops, pid_t pid, std::span<const BreakpointLocation> locations);
 
 // Records the program's entry point as the area where GDB executes a copy of the instruction that
 // it steps over (displaced stepping).

@@ -35,14 +35,14 @@ UniqueFd open_of(pid_t pid, pid_t tid, std::string_view name) {
 }
 
 // Parses /proc/…/syscall: "-1 0xSP 0xPC", or a system call's number and arguments before SP and PC.
-HeldThread::Place place_of(const UniqueFd &file) {
+HeldThread::StackPosition position_of(const UniqueFd &file) {
   Text text;
   const std::string_view line = line_of(file, text);
   const size_t pc = line.rfind(" 0x");
   const size_t sp = pc == line.npos || pc == 0 ? line.npos : line.rfind(" 0x", pc - 1);
   if (sp == line.npos)
     return {};
-  HeldThread::Place out;
+  HeldThread::StackPosition out;
   std::from_chars(line.data() + sp + 3, line.data() + pc, out.sp, 16);
   std::from_chars(line.data() + pc + 3, line.data() + line.size(), out.pc, 16);
   return out;
@@ -78,7 +78,7 @@ constexpr size_t longest_call = 7; // opcode, ModRM, SIB and 32 bits of displace
 
 constexpr uint8_t trap = 0xcc; // a debugger's breakpoint may stand in place of the opcode
 
-// Reports whether the code ends in a call instruction (Intel's manual, volume 2, CALL): E8 with a
+// Returns whether the code ends in a call instruction (Intel's manual, volume 2, CALL): E8 with a
 // displacement of 32 bits, or FF /2. Prefixes precede the opcode and need no check.
 bool ends_in_call(const uint8_t (&code)[longest_call]) {
   if (code[longest_call - 5] == 0xe8 || code[longest_call - 5] == trap)
@@ -160,11 +160,11 @@ bool is_return_address(pid_t pid, uint64_t address) {
 #endif
 }
 
-HeldThread::Place HeldThread::place(pid_t pid, pid_t tid) {
-  Place at = place_of(syscall_);
+HeldThread::StackPosition HeldThread::position(pid_t pid, pid_t tid) {
+  StackPosition at = position_of(syscall_);
   if (at.sp == 0) { // the file is not open yet, or its thread has ended
     syscall_ = open_of(pid, tid, "syscall");
-    at = place_of(syscall_);
+    at = position_of(syscall_);
   }
   return at;
 }

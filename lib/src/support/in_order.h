@@ -30,7 +30,7 @@ public:
   template <class Worker, class Take>
   void run(const std::function<Worker()> &make, const Take &take,
            const std::function<void(size_t)> &done) {
-    const auto loop = [&](bool tells) {
+    const auto loop = [&](bool reports) {
       try {
         Worker worker = make();
         for (size_t i = next_++; i < count_; i = next_++) {
@@ -38,7 +38,7 @@ public:
             break;
           worker(i);
           take_ready(i, take);
-          if (tells)
+          if (reports)
             done(taken_);
         }
         const std::scoped_lock lock(mutex_);

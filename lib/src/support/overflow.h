@@ -6,10 +6,10 @@
 namespace tally {
 
 inline tl::unexpected<Error> calls_overflow() {
-  return fail(ErrorCode::overflow, "the costs of calls add up to more than 64 bits hold");
+  return fail(ErrorCode::overflow, "the sum of the costs of calls exceeds 64 bits");
 }
 inline tl::unexpected<Error> lines_overflow() {
-  return fail(ErrorCode::overflow, "the costs of a line add up to more than 64 bits hold");
+  return fail(ErrorCode::overflow, "the sum of the costs of a line exceeds 64 bits");
 }
 
 } // namespace tally

@@ -11,7 +11,7 @@ namespace tally {
 std::string xml_text(std::string_view text, bool &changed);
 
 inline constexpr std::string_view xml_text_changed =
-    "control characters and bytes that are not UTF-8, in names (they became '?')";
+    "control characters, and bytes that are not valid UTF-8, in names (written as '?')";
 
 // Escapes the markup of such text, for use as text or as an attribute in double quotes.
 std::string xml_escaped(std::string_view text);

@@ -107,10 +107,10 @@ bool Cache::read(const CacheSource &source) {
     return false;
   page_sums_ = reinterpret_cast<const uint64_t *>(bytes_.data() + sizeof header);
   checked_.assign(pages, false);
-  const uint64_t told = std::exchange(header.head_sum, 0);
+  const uint64_t stored = std::exchange(header.head_sum, 0);
   uint64_t sum = checksum(reinterpret_cast<const char *>(&header), sizeof header);
   sum = checksum(bytes_.data() + sizeof header, pages * sizeof(uint64_t), sum);
-  if (sum != told)
+  if (sum != stored)
     return false;
 
   if (header.texts > header.body_size || header.texts_size > header.body_size - header.texts)

@@ -498,10 +498,10 @@ private:
 
 } // namespace
 
-Dwarf_Die die_at(DieRef place) {
+Dwarf_Die die_at(DieRef from) {
   Dwarf_Die die{};
-  die.addr = place.address;
-  die.cu = place.unit;
+  die.addr = from.address;
+  die.cu = from.unit;
   return die;
 }
 

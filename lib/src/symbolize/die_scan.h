@@ -15,7 +15,7 @@ struct DieRef {
   void *address = nullptr;
   Dwarf_CU *unit = nullptr;
 };
-Dwarf_Die die_at(DieRef place);
+Dwarf_Die die_at(DieRef die);
 
 struct ScanNode {
   DieRef function; // the subprogram, or the target of the inlined copy's DW_AT_abstract_origin

@@ -214,21 +214,21 @@ std::unique_ptr<BuiltUnit> DwarfTable::build(uint64_t unit) {
   built->nodes.reserve(scan.nodes.size());
   for (const ScanNode &node : scan.nodes) {
     auto [found, is_new] =
-        functions.try_emplace(node.function.address, static_cast<uint32_t>(built->places.size()));
+        functions.try_emplace(node.function.address, static_cast<uint32_t>(built->dies.size()));
     if (is_new)
-      built->places.push_back(node.function);
+      built->dies.push_back(node.function);
     built->nodes.push_back(
         {found->second, node.parent, files.file(node.call_file), node.call_line});
   }
-  built->functions.resize(built->places.size());
+  built->functions.resize(built->dies.size());
   return built;
 }
 
 void DwarfTable::resolve(BuiltUnit &unit, uint32_t function) {
-  if (function >= unit.places.size() || !unit.places[function].address)
+  if (function >= unit.dies.size() || !unit.dies[function].address)
     return;
-  Dwarf_Die die = die_at(unit.places[function]);
-  unit.places[function].address = nullptr;
+  Dwarf_Die die = die_at(unit.dies[function]);
+  unit.dies[function].address = nullptr;
   FunctionRow &row = unit.functions[function];
   const char *linkage = string_of(die, DW_AT_linkage_name);
   if (!linkage)

@@ -27,7 +27,7 @@ struct BuiltUnit {
   std::vector<LineRow> lines;
   std::vector<NodeRow> nodes;
   std::vector<FunctionRow> functions;
-  std::vector<DieRef> places;  // of the functions; address is nullptr after the look-up
+  std::vector<DieRef> dies;    // of the functions; address is nullptr after the look-up
   Dwarf_CU *scanned = nullptr; // the unit that `scopes` and `members` belong to
   std::vector<ScanScope> scopes;
   std::vector<ScanMember> members;

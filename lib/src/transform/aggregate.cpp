@@ -16,20 +16,20 @@ namespace tally {
 namespace {
 
 // The source location that a cost is booked on: one line of one function, at one address.
-struct Place {
+struct CostLocation {
   SourceFunctionId function;
   StringId file;
   CostPosition position;
-  friend bool operator==(const Place &, const Place &) = default;
+  friend bool operator==(const CostLocation &, const CostLocation &) = default;
 };
 
 struct Arc {
-  uint32_t from; // index of the caller's Place
+  uint32_t from; // index of the caller's CostLocation
   SourceFunctionId callee;
   friend bool operator==(const Arc &, const Arc &) = default;
 };
 
-uint64_t hash_of(const Place &p) {
+uint64_t hash_of(const CostLocation &p) {
   const uint64_t h = combine(index_of(p.function), index_of(p.file));
   return combine(combine(h, p.position.address), p.position.line);
 }
@@ -75,7 +75,7 @@ private:
 class Aggregator {
 public:
   Aggregator(const StackProfile &stacks, AggregateOptions options)
-      : stacks_(stacks), options_(options), width_(stacks.value_types().size()), places_(width_),
+      : stacks_(stacks), options_(options), width_(stacks.value_types().size()), locations_(width_),
         arcs_(width_), known_(stacks.functions()) {
     add_unknown();
     find_functions();
@@ -100,11 +100,11 @@ private:
   const StackProfile &stacks_;
   AggregateOptions options_;
   size_t width_;
-  Rows<Place> places_;
+  Rows<CostLocation> locations_;
   Rows<Arc> arcs_;
-  // By LocationId: index into location_places_ of its first line's place.
+  // By LocationId: index into lines_of_location_ of its first line's location.
   std::vector<uint32_t> first_place_;
-  std::vector<uint32_t> location_places_;
+  std::vector<uint32_t> lines_of_location_;
   // The profile's functions, then one per object for code without a name.
   Column<SourceFunctionId, SourceFunction> known_;
   std::unordered_map<uint32_t, SourceFunctionId> unknown_; // by object
@@ -163,19 +163,19 @@ void Aggregator::find_places() {
   bool addresses = false;
   for (uint32_t i = 0; i < stacks_.location_count(); ++i) {
     const Location at = stacks_.location(static_cast<LocationId>(i));
-    first_place_.push_back(static_cast<uint32_t>(location_places_.size()));
+    first_place_.push_back(static_cast<uint32_t>(lines_of_location_.size()));
     addresses |= at.address != 0;
     for (const SourceLine &line : at.lines) {
       // Cost profiles have a single unknown file, so "???" becomes the empty name.
       const StringId file = stacks_.strings[line.file] == "???" ? StringId{} : line.file;
-      location_places_.push_back(
-          places_.id_of({same_[line.function], file, {address_of(at), line.line}}));
+      lines_of_location_.push_back(
+          locations_.id_of({same_[line.function], file, {address_of(at), line.line}}));
     }
     if (at.lines.empty())
-      location_places_.push_back(
-          places_.id_of({same_[unknown_.at(index_of(object_of(at)))], {}, {address_of(at), 0}}));
+      lines_of_location_.push_back(
+          locations_.id_of({same_[unknown_.at(index_of(object_of(at)))], {}, {address_of(at), 0}}));
   }
-  first_place_.push_back(static_cast<uint32_t>(location_places_.size()));
+  first_place_.push_back(static_cast<uint32_t>(lines_of_location_.size()));
   out_.set_positions(addresses, true);
 }
 
@@ -193,40 +193,40 @@ struct Aggregator::Visitor {
   std::vector<uint32_t> entered_arcs{}; // of all nodes on the path, outermost first
   std::vector<size_t> marks{};          // by depth: size of entered_arcs when the node was entered
 
-  std::span<const uint32_t> places_of(StackId node) const {
+  std::span<const uint32_t> locations_of(StackId node) const {
     const uint32_t at = index_of(self.stacks_.stack_location(node));
     const uint32_t first = self.first_place_[at];
-    return std::span(self.location_places_).subspan(first, self.first_place_[at + 1] - first);
+    return std::span(self.lines_of_location_).subspan(first, self.first_place_[at + 1] - first);
   }
 
   void add_arc(uint32_t from, uint32_t to, std::span<const uint64_t> total) {
-    const uint32_t arc = self.arcs_.id_of({from, self.places_[to].function});
+    const uint32_t arc = self.arcs_.id_of({from, self.locations_[to].function});
     if (arcs.enter(arc))
       self.arcs_.add(arc, total);
     entered_arcs.push_back(arc);
   }
 
   void enter(StackId node) {
-    const auto places = places_of(node);
+    const auto locations = locations_of(node);
     const auto total = weights.total(node);
     marks.push_back(entered_arcs.size());
-    self.places_.add(places.front(), weights.self(node));
-    for (uint32_t place : places) {
-      const uint32_t function = index_of(self.functions_[self.places_[place].function]);
+    self.locations_.add(locations.front(), weights.self(node));
+    for (uint32_t location : locations) {
+      const uint32_t function = index_of(self.functions_[self.locations_[location].function]);
       if (functions.enter(function))
         for (size_t v = 0; v < self.width_; ++v)
           self.inclusive_[function * self.width_ + v] += total[v];
     }
     if (const StackId caller = self.stacks_.stack_caller(node); caller != none<StackId>)
-      add_arc(places_of(caller).front(), places.back(), total);
+      add_arc(locations_of(caller).front(), locations.back(), total);
     // An inlined function counts as called by its caller.
-    for (size_t i = places.size() - 1; i > 0; --i)
-      add_arc(places[i], places[i - 1], total);
+    for (size_t i = locations.size() - 1; i > 0; --i)
+      add_arc(locations[i], locations[i - 1], total);
   }
 
   void leave(StackId node) {
-    for (uint32_t place : places_of(node))
-      functions.leave(index_of(self.functions_[self.places_[place].function]));
+    for (uint32_t location : locations_of(node))
+      functions.leave(index_of(self.functions_[self.locations_[location].function]));
     for (; entered_arcs.size() > marks.back(); entered_arcs.pop_back())
       arcs.leave(entered_arcs.back());
     marks.pop_back();
@@ -235,7 +235,7 @@ struct Aggregator::Visitor {
 
 Result<void> Aggregator::add_part(StackFilter filter, const CostPart &part) {
   TALLY_TRY(weights, StackWeights::of(stacks_, filter));
-  places_.clear_costs();
+  locations_.clear_costs();
   arcs_.clear_costs();
   walk_stacks(stacks_, weights, Visitor{*this, weights});
   TALLY_CHECK(add_stackless(filter));
@@ -260,7 +260,7 @@ Result<void> Aggregator::add_stackless(StackFilter filter) {
   if (std::ranges::all_of(costs, [](uint64_t value) { return value == 0; }))
     return {};
   const SourceFunctionId unknown = same_[unknown_.at(0)];
-  places_.add(places_.id_of({unknown, {}, {}}), costs);
+  locations_.add(locations_.id_of({unknown, {}, {}}), costs);
   for (size_t v = 0; v < width_; ++v)
     inclusive_[index_of(functions_[unknown]) * width_ + v] += costs[v];
   return {};
@@ -276,14 +276,14 @@ void Aggregator::write_part(CostPartId part) {
     bool is_arc;
   };
   const auto text = [&](StringId string) { return stacks_.strings[string]; };
-  const auto key_of = [&](uint32_t place_id, uint32_t id, const Arc *arc) {
-    const Place &place = places_[place_id];
-    const SourceFunction &f = known_[place.function];
+  const auto key_of = [&](uint32_t location_id, uint32_t id, const Arc *arc) {
+    const CostLocation &location = locations_[location_id];
+    const SourceFunction &f = known_[location.function];
     Key key{text(f.object),
             text(f.file),
             text(f.name),
-            text(place.file),
-            place.position,
+            text(location.file),
+            location.position,
             {},
             {},
             {},
@@ -299,18 +299,18 @@ void Aggregator::write_part(CostPartId part) {
   };
   std::vector<Key> keys;
   std::unordered_set<uint32_t> with_line; // files
-  for (uint32_t i = 0; i < places_.size(); ++i)
-    if (!places_.is_zero(i)) {
+  for (uint32_t i = 0; i < locations_.size(); ++i)
+    if (!locations_.is_zero(i)) {
       keys.push_back(key_of(i, i, nullptr));
-      if (places_[i].position.line != 0)
-        with_line.insert(index_of(places_[i].file));
+      if (locations_[i].position.line != 0)
+        with_line.insert(index_of(locations_[i].file));
     }
   for (uint32_t i = 0; i < arcs_.size(); ++i)
     if (!arcs_.is_zero(i)) {
       const uint32_t from = arcs_[i].from;
       keys.push_back(key_of(from, i, &arcs_[i]));
-      if (options_.line_in_each_file && places_[from].position.line != 0 && places_.is_zero(from) &&
-          with_line.insert(index_of(places_[from].file)).second)
+      if (options_.line_in_each_file && locations_[from].position.line != 0 &&
+          locations_.is_zero(from) && with_line.insert(index_of(locations_[from].file)).second)
         keys.push_back(key_of(from, from, nullptr));
     }
   std::ranges::sort(keys, [](const Key &a, const Key &b) {
@@ -323,16 +323,16 @@ void Aggregator::write_part(CostPartId part) {
                                      b.is_arc, b.callee, b.callee_file, b.callee_object, b.id);
   });
   for (const Key &key : keys) {
-    const uint32_t place_id = key.is_arc ? arcs_[key.id].from : key.id;
-    const Place &place = places_[place_id];
-    out_.begin_block(part, functions_[place.function], out_.add_file(key.line_file));
+    const uint32_t location_id = key.is_arc ? arcs_[key.id].from : key.id;
+    const CostLocation &location = locations_[location_id];
+    out_.begin_block(part, functions_[location.function], out_.add_file(key.line_file));
     if (!key.is_arc) {
-      out_.add_cost(place.position, places_.costs(key.id));
+      out_.add_cost(location.position, locations_.costs(key.id));
       continue;
     }
     const SourceFunctionId callee = arcs_[key.id].callee;
     const auto costs = arcs_.costs(key.id);
-    out_.add_call({place.position, functions_[callee], {0, known_[callee].line}, costs.front()},
+    out_.add_call({location.position, functions_[callee], {0, known_[callee].line}, costs.front()},
                   costs);
   }
 }

@@ -152,7 +152,7 @@ Result<CostProfile> one_event(const CostProfile &profile, std::string_view event
                          profile.exact_self(static_cast<CostFunctionId>(f)));
   if (!costs.fits() || !call_costs.fits())
     return fail(ErrorCode::overflow,
-                fmt::format("the costs of event {} add up to more than 64 bits hold", event));
+                fmt::format("the sum of the costs of event {} exceeds 64 bits", event));
   return out.finish();
 }
 

@@ -171,7 +171,7 @@ Result<PcConversion> to_pc_profile(const StackProfile &stacks) {
     if (const uint64_t rounded = (1'000'000'000 + rate / 2) / rate;
         std::max(rounded, period) - std::min(rounded, period) > rounded / 10'000)
       out.lost.push_back(
-          fmt::format("the exact clock ({} ns a tick; {} Hz is written)", period, rate));
+          fmt::format("the exact period of the clock ({} ns; {} Hz is written)", period, rate));
   } else {
     TALLY_CHECK(add_ranges(builder, ticks.by_pc, 1, unit, unit[0]));
   }
@@ -184,7 +184,7 @@ Result<PcConversion> to_pc_profile(const StackProfile &stacks) {
   if (stacks.value_types().size() > 1)
     out.lost.push_back(fmt::format("values other than {}", unit));
   if (stacks.threads().size() > 1)
-    out.lost.emplace_back("which thread a sample was taken in");
+    out.lost.emplace_back("the thread of each sample");
   if (stacks.parts().size() > 1)
     out.lost.emplace_back(no_parts);
   return out;

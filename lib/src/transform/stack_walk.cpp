@@ -31,7 +31,7 @@ Result<StackWeights> StackWeights::of(const StackProfile &profile, StackFilter f
       continue;
     for (size_t v = 0; v < width; ++v)
       if (!checked_add(weights.total_[index_of(caller) * width + v], weights.total_[i * width + v]))
-        return fail(ErrorCode::overflow, "costs add up to more than 64 bits hold");
+        return fail(ErrorCode::overflow, "the sum of the costs exceeds 64 bits");
   }
   return weights;
 }

@@ -200,12 +200,12 @@ Result<void> Sum::add_parts() {
 }
 
 Result<void> Sum::add_summary(uint32_t input, CostPartId id, std::span<uint64_t> summary) const {
-  const std::vector<uint64_t> &told = inputs_[input]->parts()[id].summary;
+  const std::vector<uint64_t> &stated = inputs_[input]->parts()[id].summary;
   const auto totals = inputs_[input]->totals(id);
   const auto &columns = maps_[input].columns;
   for (size_t e = 0; e < columns.size(); ++e) {
     // If a tool does not state a total, it is the sum of the rows.
-    const uint64_t counted = e < told.size() ? told[e] : e < totals.size() ? totals[e] : 0;
+    const uint64_t counted = e < stated.size() ? stated[e] : e < totals.size() ? totals[e] : 0;
     if (!checked_add(summary[columns[e]], counted))
       return fail(overflow(columns[e]));
   }
@@ -302,7 +302,7 @@ void Sum::group_blocks() {
 
 Error Sum::overflow(size_t event) const {
   return {ErrorCode::overflow,
-          fmt::format("the costs of event {} add up to more than 64 bits hold", events_[event]),
+          fmt::format("the sum of the costs of event {} exceeds 64 bits", events_[event]),
           {},
           {},
           {}};
@@ -311,19 +311,19 @@ Error Sum::overflow(size_t event) const {
 template <class Row>
 bool Sum::values(std::span<const Row> rows, const CostTable &(CostProfile::*table)() const,
                  std::span<uint64_t> out) {
-  const auto table_of = [&](const Place &place) -> const CostTable & {
-    return (inputs_[place.input]->*table)();
+  const auto table_of = [&](const InputRow &source) -> const CostTable & {
+    return (inputs_[source.input]->*table)();
   };
-  const Place &only = rows.front().place;
+  const InputRow &only = rows.front().source;
   if (rows.size() == 1 && maps_[only.input].same_columns) {
     table_of(only).get(only.row, out);
     return true;
   }
   std::ranges::fill(out, 0);
   for (const Row &row : rows) {
-    const auto &columns = maps_[row.place.input].columns;
+    const auto &columns = maps_[row.source.input].columns;
     narrow_.resize(columns.size());
-    table_of(row.place).get(row.place.row, narrow_);
+    table_of(row.source).get(row.source.row, narrow_);
     for (size_t e = 0; e < columns.size(); ++e)
       if (!checked_add(out[columns[e]], narrow_[e])) {
         error_ = overflow(columns[e]);
@@ -382,7 +382,7 @@ Result<void> Sum::sum_calls(const Group &group) {
     CostCall sum = rows[i].call;
     for (++i; i < rows.size() && rows[i].key() == rows[first].key(); ++i)
       if (!checked_add(sum.count, rows[i].call.count))
-        return fail(ErrorCode::overflow, "counts of calls add up to more than 64 bits hold");
+        return fail(ErrorCode::overflow, "the sum of the counts of calls exceeds 64 bits");
     block_.calls.push_back(sum);
     calls_.ends.push_back(i);
   }
@@ -415,7 +415,7 @@ Result<void> Sum::sum_jumps(const Group &group) {
     for (++i; i < jumps.size() && key(jumps[i]) == key(sum); ++i)
       if (!checked_add(sum.executed, jumps[i].executed) ||
           !checked_add(sum.followed, jumps[i].followed))
-        return fail(ErrorCode::overflow, "counts of jumps add up to more than 64 bits hold");
+        return fail(ErrorCode::overflow, "the sum of the counts of jumps exceeds 64 bits");
     jumps[kept] = sum;
   }
   jumps.resize(kept);

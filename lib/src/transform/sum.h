@@ -62,16 +62,16 @@ private:
     std::vector<Source> sources;
     auto key() const { return std::tie(part, function, other_file, file); }
   };
-  struct Place { // of a row: an input and its row number
+  struct InputRow { // of a row: an input and its row number
     uint32_t input, row;
   };
   struct CostRow {
     CostPosition at;
-    Place place;
+    InputRow source;
   };
   struct CallRow {
     CostCall call;
-    Place place;
+    InputRow source;
     auto key() const { return std::tie(call.from, call.callee, call.target); }
   };
   // Rows that are summed are adjacent; `ends` holds where those of each sum end.

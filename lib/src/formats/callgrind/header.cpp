@@ -303,18 +303,18 @@ bool Reader::totals(const char *p) {
   totals_seen_ = true;
   block_open_ = false;
   size_t i = 0;
-  bool told = false;
+  bool reported = false;
   for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p), ++i) {
     const char *const begin = p;
     uint64_t stated = 0;
     if (const NumberFault fault = take_number(p, stated);
         fault != NumberFault::none && !take_negative(p, i))
       return refuse_number(p, fault, "a cost");
-    if (told || (i < event_columns_.size() && is_negative(event_columns_[i])))
+    if (reported || (i < event_columns_.size() && is_negative(event_columns_[i])))
       continue;
     if (i >= event_names_.size()) {
       find(Severity::error, begin, "more totals than events");
-      told = true;
+      reported = true;
       continue;
     }
     const size_t column = event_columns_[i];
@@ -323,17 +323,17 @@ bool Reader::totals(const char *p) {
       find(Severity::error, begin,
            fmt::format("totals: says {} {}, but the lines add up to {}", stated, event_names_[i],
                        sum));
-      told = true;
+      reported = true;
     }
   }
-  for (; i < event_names_.size() && !told; ++i) { // missing numbers mean 0
+  for (; i < event_names_.size() && !reported; ++i) { // missing numbers mean 0
     const size_t column = event_columns_[i];
     if (column >= sums.size() || sums[column] == 0 || is_negative(column))
       continue;
     find(Severity::error, p,
          fmt::format("totals: has no number for {}, but the lines add up to {}", event_names_[i],
                      sums[column]));
-    told = true;
+    reported = true;
   }
   return true;
 }
@@ -360,7 +360,7 @@ void Reader::begin_part() {
   ++part_index_;
   const CostPart before = std::exchange(header_, {});
   header_.number = before.number == UINT32_MAX ? before.number : before.number + 1;
-  part_added_ = has_rows_ = totals_seen_ = has_summary_ = summary_behind_ = file_told_ = false;
+  part_added_ = has_rows_ = totals_seen_ = has_summary_ = summary_behind_ = has_fl_line_ = false;
   object_ = file_ = line_file_ = {};
   function_ = callee_ = call_object_ = call_file_ = jump_file_ = jump_function_ = none<StringId>;
   block_open_ = false;

@@ -53,7 +53,7 @@ bool Reader::refuse_number(const char *p, NumberFault fault, std::string_view ex
 
 bool Reader::refuse_sum(const char *p, size_t event) {
   return refuse(p,
-                fmt::format("the sum of event {} does not fit in 64 bits",
+                fmt::format("the sum of event {} exceeds 64 bits",
                             builder_.so_far().strings[builder_.so_far().events()[event].name]),
                 ErrorCode::overflow);
 }

@@ -1,4 +1,4 @@
-// Holds the state of reading one file. read.cpp reads rows, places.cpp reads names, and header.cpp
+// Holds the state of reading one file. read.cpp reads rows, names.cpp reads names, and header.cpp
 // reads headers and checks the ends of parts.
 #pragma once
 
@@ -126,7 +126,7 @@ private:
   size_t expanded_bytes_ = 0;      // bytes of nested names; never more than the limit
   StringId unknown_{};             // "???"
   StringId object_{}, file_{}, line_file_{};
-  bool file_told_ = false; // whether this part has had an fl= line
+  bool has_fl_line_ = false; // whether this part has had an fl= line
   StringId function_ = none<StringId>, function_file_{}, function_object_{};
   StringId call_object_ = none<StringId>, call_file_ = none<StringId>;
   StringId callee_ = none<StringId>, callee_file_{}, callee_object_{};

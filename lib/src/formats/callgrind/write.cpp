@@ -45,10 +45,10 @@ public:
     if (replaced_newlines_)
       out_.lost.push_back("line breaks in names (written as blanks)");
     if (trimmed_)
-      out_.lost.push_back("blanks before names");
+      out_.lost.push_back("leading blanks of names");
     if (uncounted_calls_)
       out_.lost.push_back(
-          "for callgrind_annotate, calls whose number is 0 (it counts their cost as self cost)");
+          "calls with a count of 0, for callgrind_annotate (it counts their cost as self cost)");
     return std::move(out_);
   }
 

@@ -73,11 +73,11 @@ public:
 
     Written out{xml_.bytes(), {"the ends of functions"}};
     if (totals.branches > 0)
-      out.lost.push_back("how often a branch was taken (how many were taken is written)");
+      out.lost.push_back("the counts of branches (the number of branches taken is written)");
     if (totals.outcomes > 0)
-      out.lost.push_back("which terms decided a condition");
+      out.lost.push_back("the terms of conditions");
     if (!coverage.tests.empty())
-      out.lost.push_back("which test reached what");
+      out.lost.push_back("the coverage of each test");
     if (demangled_)
       out.lost.push_back("mangled names (the demangled names are written)");
     if (negative_)

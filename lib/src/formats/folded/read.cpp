@@ -112,8 +112,7 @@ private:
     is_leaf_[row] = true;
     for (size_t i = 0; i < values.size(); ++i)
       if (!checked_add(sums_[row][i], values[i]))
-        return at(0, "the counts of this stack add up to more than 63 bits hold",
-                  ErrorCode::overflow);
+        return at(0, "the sum of the counts of this stack exceeds 63 bits", ErrorCode::overflow);
     return {};
   }
 

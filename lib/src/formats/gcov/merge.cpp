@@ -172,7 +172,7 @@ private:
       if (largest)
         sum = std::max(sum, more);
       else if (!checked_add(sum, more))
-        return fail(ErrorCode::overflow, "a sum of counters does not fit in 64 bits");
+        return fail(ErrorCode::overflow, "a sum of counters exceeds 64 bits");
       put_word(out_.other, mine.first + 4 * index, static_cast<uint32_t>(sum), big);
       put_word(out_.other, mine.first + 4 * index + 4, static_cast<uint32_t>(sum >> 32), big);
       return {};
@@ -244,7 +244,7 @@ private:
         break;
       default:
         if (!checked_add(value, b[i]))
-          return fail(ErrorCode::overflow, "counters add up to more than 64 bits hold");
+          return fail(ErrorCode::overflow, "the sum of the counters exceeds 64 bits");
       }
       out_.values.push_back(value);
     }
@@ -288,7 +288,7 @@ private:
           fits &= checked_add(at->second, count);
       }
       if (!fits)
-        return fail(ErrorCode::overflow, "counters add up to more than 64 bits hold");
+        return fail(ErrorCode::overflow, "the sum of the counters exceeds 64 bits");
       out_.values.push_back(list.total);
       out_.values.push_back(static_cast<int64_t>(list.values.size()));
       for (const auto &[value, count] : list.values) {

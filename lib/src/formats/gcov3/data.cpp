@@ -40,8 +40,7 @@ bool add_in_range(int64_t &sum, int64_t value) {
 }
 
 tl::unexpected<Error> too_large(const std::string &source, std::string_view what) {
-  return fail(ErrorCode::overflow, fmt::format("{} adds up to more than 63 bits hold", what),
-              source);
+  return fail(ErrorCode::overflow, fmt::format("{} exceeds 63 bits", what), source);
 }
 
 // Returns the totals of the counters, or none if their sum does not fit.
@@ -123,15 +122,15 @@ Result<void> Gcov3Data::read_block(WordReader &reader) {
   block.last_function = static_cast<uint32_t>(functions_.size());
 
   const std::span counters = std::span<const int64_t>(counters_).subspan(first_counter);
-  const auto told = [](const Totals &t) { return std::tuple(t.arcs, t.sum, t.maximum); };
+  const auto as_tuple = [](const Totals &t) { return std::tuple(t.arcs, t.sum, t.maximum); };
   const auto real = totals_of(counters, static_cast<int32_t>(counters.size()));
-  if (!real || told(*real) != told(block.object))
+  if (!real || as_tuple(*real) != as_tuple(block.object))
     reader.add_finding(
         Severity::error, totals_at + header_bytes / 2,
         fmt::format("the header states {} counters, sum {}, maximum {}; {}", block.object.arcs,
                     block.object.sum, block.object.maximum,
                     real ? fmt::format("they are {}, {}, {}", real->arcs, real->sum, real->maximum)
-                         : "their sum does not fit in 63 bits"),
+                         : "their sum exceeds 63 bits"),
         "totals");
   blocks_.push_back(std::move(block));
   return {};

@@ -248,8 +248,7 @@ Result<Counters> counters_by_name(const Gcov3Graph &graph, const Gcov3Data &data
     for (size_t i = 0; i < counters.size(); ++i)
       if (!checked_add(out[row][i], counters[i]))
         return fail(ErrorCode::overflow,
-                    fmt::format("a counter of {} adds up to more than 63 bits hold",
-                                data.strings()[record.name]),
+                    fmt::format("a counter of {} exceeds 63 bits", data.strings()[record.name]),
                     data.source(), Position::at_offset(record.offset));
   }
   for (uint32_t i = 0; i < functions.size(); ++i) {

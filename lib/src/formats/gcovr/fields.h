@@ -8,7 +8,7 @@
 namespace tally::gcovr {
 
 // The kind of object or list in the document that contains a value.
-enum class Place : uint8_t {
+enum class Context : uint8_t {
   outside,
   document,
   files,
@@ -71,43 +71,43 @@ constexpr bool is_count(Key key) {
 
 struct Field {
   Key key;
-  Place in;
+  Context in;
   std::string_view name;
   Type type;
-  Place opens = Place::other; // for an array, the place of its elements
+  Context opens = Context::other; // for an array, the context of its elements
 };
 
 inline constexpr std::array<Field, key_count> fields = {{
-    {format_version, Place::document, "gcovr/format_version", Type::version},
-    {file_list, Place::document, "files", Type::array, Place::files},
-    {file_path, Place::file, "file", Type::text},
-    {file_summary, Place::file, "filename", Type::text},
-    {line_list, Place::file, "lines", Type::array, Place::lines},
-    {function_list, Place::file, "functions", Type::array, Place::functions},
-    {line_number, Place::line, "line_number", Type::number},
-    {line_count, Place::line, "count", Type::number},
-    {branch_list, Place::line, "branches", Type::array, Place::branches},
-    {condition_list, Place::line, "conditions", Type::array, Place::conditions},
-    {line_noncode, Place::line, "gcovr/noncode", Type::truth},
-    {line_excluded, Place::line, "gcovr/excluded", Type::truth},
-    {line_decision, Place::line, "gcovr/decision", Type::array},
-    {line_calls, Place::line, "calls", Type::array},
-    {line_old_calls, Place::line, "gcovr/calls", Type::array},
-    {branch_count, Place::branch, "count", Type::number},
-    {branch_fall_through, Place::branch, "fallthrough", Type::truth},
-    {branch_throw, Place::branch, "throw", Type::truth},
-    {branch_excluded, Place::branch, "gcovr/excluded", Type::truth},
-    {condition_count, Place::condition, "count", Type::number},
-    {condition_covered, Place::condition, "covered", Type::number},
-    {not_true_list, Place::condition, "not_covered_true", Type::array, Place::not_true},
-    {not_false_list, Place::condition, "not_covered_false", Type::array, Place::not_false},
-    {condition_excluded, Place::condition, "gcovr/excluded", Type::truth},
-    {function_name, Place::function, "name", Type::text},
-    {function_demangled, Place::function, "demangled_name", Type::text},
-    {function_line, Place::function, "lineno", Type::number},
-    {function_count, Place::function, "execution_count", Type::number},
-    {function_position, Place::function, "pos", Type::array, Place::position},
-    {function_excluded, Place::function, "gcovr/excluded", Type::truth},
+    {format_version, Context::document, "gcovr/format_version", Type::version},
+    {file_list, Context::document, "files", Type::array, Context::files},
+    {file_path, Context::file, "file", Type::text},
+    {file_summary, Context::file, "filename", Type::text},
+    {line_list, Context::file, "lines", Type::array, Context::lines},
+    {function_list, Context::file, "functions", Type::array, Context::functions},
+    {line_number, Context::line, "line_number", Type::number},
+    {line_count, Context::line, "count", Type::number},
+    {branch_list, Context::line, "branches", Type::array, Context::branches},
+    {condition_list, Context::line, "conditions", Type::array, Context::conditions},
+    {line_noncode, Context::line, "gcovr/noncode", Type::truth},
+    {line_excluded, Context::line, "gcovr/excluded", Type::truth},
+    {line_decision, Context::line, "gcovr/decision", Type::array},
+    {line_calls, Context::line, "calls", Type::array},
+    {line_old_calls, Context::line, "gcovr/calls", Type::array},
+    {branch_count, Context::branch, "count", Type::number},
+    {branch_fall_through, Context::branch, "fallthrough", Type::truth},
+    {branch_throw, Context::branch, "throw", Type::truth},
+    {branch_excluded, Context::branch, "gcovr/excluded", Type::truth},
+    {condition_count, Context::condition, "count", Type::number},
+    {condition_covered, Context::condition, "covered", Type::number},
+    {not_true_list, Context::condition, "not_covered_true", Type::array, Context::not_true},
+    {not_false_list, Context::condition, "not_covered_false", Type::array, Context::not_false},
+    {condition_excluded, Context::condition, "gcovr/excluded", Type::truth},
+    {function_name, Context::function, "name", Type::text},
+    {function_demangled, Context::function, "demangled_name", Type::text},
+    {function_line, Context::function, "lineno", Type::number},
+    {function_count, Context::function, "execution_count", Type::number},
+    {function_position, Context::function, "pos", Type::array, Context::position},
+    {function_excluded, Context::function, "gcovr/excluded", Type::truth},
 }};
 
 constexpr bool in_order() {

@@ -77,7 +77,7 @@ public:
                    const nlohmann::json::exception &fault);
 
 private:
-  Place place() const { return stack_.empty() ? Place::outside : stack_.back(); }
+  Context context() const { return stack_.empty() ? Context::outside : stack_.back(); }
   bool allowed();
   bool fault_at(size_t offset, std::string message);
   // Reports an error at the value that was read last.
@@ -89,7 +89,7 @@ private:
     return finding(Severity::warning, std::move(what.text), what.key);
   }
   bool expected(const Field &field);
-  bool open(Place place);
+  bool open(Context context);
   bool number(int64_t value);
   bool term(int64_t value, uint64_t &terms);
   bool mark(Key key) {
@@ -99,7 +99,7 @@ private:
   bool need(std::string_view what, std::initializer_list<Key> keys);
   int64_t counted(Key key);
   bool line_of(int64_t value, uint32_t &line);
-  bool end_of(Place ended);
+  bool end_of(Context ended);
   bool end_line();
   bool end_branch();
   bool end_condition();
@@ -112,12 +112,12 @@ private:
   Diagnostics &diagnostics_;
   std::optional<Error> error_;
 
-  std::vector<Place> stack_;
-  std::array<size_t, static_cast<size_t>(Place::other) + 1> starts_{};
-  std::optional<Place> ended_;   // the object that has ended and is being processed
+  std::vector<Context> stack_;
+  std::array<size_t, static_cast<size_t>(Context::other) + 1> starts_{};
+  std::optional<Context> ended_; // the object that has ended and is being processed
   const Field *field_ = nullptr; // the field of the last key, null if the key is unknown
   // The values of the open objects, indexed by Key. Only one object of each kind is open at a time,
-  // except below Place::other, where values are ignored.
+  // except below Context::other, where values are ignored.
   std::array<bool, key_count> seen_{};
   std::array<int64_t, key_count> numbers_{};
   std::array<bool, key_count> truths_{};
@@ -188,16 +188,16 @@ bool Handler::expected(const Field &field) {
 // Returns whether a value that no known key requires may be here. Only objects may hold such
 // values; elsewhere it is an error.
 bool Handler::allowed() {
-  switch (place()) {
-  case Place::outside:
-  case Place::files:
-  case Place::lines:
-  case Place::branches:
-  case Place::conditions:
-  case Place::functions:
-  case Place::not_true:
-  case Place::not_false:
-  case Place::position:
+  switch (context()) {
+  case Context::outside:
+  case Context::files:
+  case Context::lines:
+  case Context::branches:
+  case Context::conditions:
+  case Context::functions:
+  case Context::not_true:
+  case Context::not_false:
+  case Context::position:
     return fault("this is not a part of a tracefile");
   default:
     return true;
@@ -205,8 +205,9 @@ bool Handler::allowed() {
 }
 
 bool Handler::boolean(bool value) {
-  if (place() == Place::other || (field_ && field_->in == place() && field_->type == Type::truth)) {
-    if (place() != Place::other) {
+  if (context() == Context::other ||
+      (field_ && field_->in == context() && field_->type == Type::truth)) {
+    if (context() != Context::other) {
       truths_[field_->key] = value;
       mark(field_->key);
     }
@@ -216,43 +217,43 @@ bool Handler::boolean(bool value) {
 }
 
 bool Handler::number_unsigned(uint64_t value) {
-  const bool is_term = place() == Place::not_true || place() == Place::not_false;
+  const bool is_term = context() == Context::not_true || context() == Context::not_false;
   const bool is_asked_for = field_ && field_->type == Type::number;
-  if (value <= INT64_MAX || place() == Place::other || !(is_term || is_asked_for))
+  if (value <= INT64_MAX || context() == Context::other || !(is_term || is_asked_for))
     return number(static_cast<int64_t>(std::min<uint64_t>(value, INT64_MAX)));
-  if (is_term || field_->in != place() || !is_count(field_->key))
+  if (is_term || field_->in != context() || !is_count(field_->key))
     return fault(fmt::format("{} does not fit in 63 bits", value));
   warn(large_count());
   return number(1);
 }
 
 bool Handler::number_float(double, const Text &text) {
-  if (field_ && field_->in == place() && field_->type == Type::version) { // a number in 0.1
+  if (field_ && field_->in == context() && field_->type == Type::version) { // a number in 0.1
     texts_[field_->key] = text;
     return mark(field_->key);
   }
-  if (place() == Place::not_true || place() == Place::not_false)
+  if (context() == Context::not_true || context() == Context::not_false)
     return fault(fmt::format("expected a term, found {}", text.substr(0, 40)));
-  if (place() == Place::other)
+  if (context() == Context::other)
     return true;
-  if (field_ && field_->in == place() && field_->type == Type::number)
+  if (field_ && field_->in == context() && field_->type == Type::number)
     return fault(fmt::format("{} of {} is not a whole number that fits in 63 bits",
                              text.substr(0, 40), field_->name));
   return allowed() && (!field_ || expected(*field_));
 }
 
 bool Handler::number(int64_t value) {
-  if (place() == Place::not_true)
+  if (context() == Context::not_true)
     return term(value, not_true_);
-  if (place() == Place::not_false)
+  if (context() == Context::not_false)
     return term(value, not_false_);
-  if (place() == Place::other)
+  if (context() == Context::other)
     return true;
-  if (field_ && field_->in == place() && field_->type == Type::number) {
+  if (field_ && field_->in == context() && field_->type == Type::number) {
     numbers_[field_->key] = value;
     return mark(field_->key);
   }
-  if (field_ && field_->in == place() && field_->type == Type::version) {
+  if (field_ && field_->in == context() && field_->type == Type::version) {
     texts_[field_->key] = fmt::to_string(value);
     return mark(field_->key);
   }
@@ -269,13 +270,13 @@ bool Handler::term(int64_t value, uint64_t &terms) {
 }
 
 bool Handler::string(Text &text) {
-  if (place() == Place::position) {
+  if (context() == Context::position) {
     positions_.push_back(std::move(text));
     return true;
   }
-  if (place() == Place::other)
+  if (context() == Context::other)
     return true;
-  if (field_ && field_->in == place() &&
+  if (field_ && field_->in == context() &&
       (field_->type == Type::text || field_->type == Type::version)) {
     texts_[field_->key] = std::move(text);
     return mark(field_->key);
@@ -286,65 +287,65 @@ bool Handler::string(Text &text) {
 bool Handler::key(Text &name) {
   field_ = nullptr;
   for (const Field &field : fields)
-    if (field.in == place() && field.name == name) {
+    if (field.in == context() && field.name == name) {
       field_ = &field;
       break;
     }
   return true;
 }
 
-bool Handler::open(Place place) {
+bool Handler::open(Context context) {
   if (stack_.size() >= most_depth)
     return fault(fmt::format("is more than {} levels deep", most_depth));
-  stack_.push_back(place);
-  starts_[static_cast<size_t>(place)] = here() - 1;
+  stack_.push_back(context);
+  starts_[static_cast<size_t>(context)] = here() - 1;
   for (const Field &field : fields)
-    if (field.in == place)
+    if (field.in == context)
       seen_[field.key] = false;
   return true;
 }
 
 bool Handler::start_object(size_t) {
-  switch (place()) {
-  case Place::outside:
-    return open(Place::document);
-  case Place::files:
-    return open(Place::file);
-  case Place::lines:
-    return open(Place::line);
-  case Place::branches:
-    return open(Place::branch);
-  case Place::conditions:
+  switch (context()) {
+  case Context::outside:
+    return open(Context::document);
+  case Context::files:
+    return open(Context::file);
+  case Context::lines:
+    return open(Context::line);
+  case Context::branches:
+    return open(Context::branch);
+  case Context::conditions:
     not_true_ = not_false_ = 0;
     largest_term_ = 0;
-    return open(Place::condition);
-  case Place::functions:
+    return open(Context::condition);
+  case Context::functions:
     positions_.clear();
-    return open(Place::function);
-  case Place::other:
-    return open(Place::other);
+    return open(Context::function);
+  case Context::other:
+    return open(Context::other);
   default:
     break;
   }
   // An object in place of another value is an error, except for decisions, which are ignored.
-  if (field_ && field_->in == place() && field_->opens == Place::other &&
+  if (field_ && field_->in == context() && field_->opens == Context::other &&
       field_->type == Type::array) {
     finding(Severity::note, fmt::format("{} is not kept", field_->name), field_->name);
-    return open(Place::other);
+    return open(Context::other);
   }
-  if (field_ && field_->in == place())
+  if (field_ && field_->in == context())
     return expected(*field_);
-  return allowed() && open(Place::other);
+  return allowed() && open(Context::other);
 }
 
 bool Handler::start_array(size_t) {
-  if (place() == Place::other)
-    return open(Place::other);
-  if (!field_ || field_->in != place())
-    return allowed() && open(Place::other);
+  if (context() == Context::other)
+    return open(Context::other);
+  if (!field_ || field_->in != context())
+    return allowed() && open(Context::other);
   if (field_->type != Type::array)
     return expected(*field_);
-  if (field_->opens == Place::other)
+  if (field_->opens == Context::other)
     finding(Severity::note, fmt::format("{} is not kept", field_->name), field_->name);
   else if (seen_[field_->key])
     return fault(fmt::format("{} occurs twice", field_->name));
@@ -359,7 +360,7 @@ bool Handler::end_array() {
 }
 
 bool Handler::end_object() {
-  ended_ = place();
+  ended_ = context();
   stack_.pop_back();
   field_ = nullptr;
   const bool good = end_of(*ended_);
@@ -367,17 +368,17 @@ bool Handler::end_object() {
   return good;
 }
 
-bool Handler::end_of(Place ended) {
+bool Handler::end_of(Context ended) {
   switch (ended) {
-  case Place::file:
+  case Context::file:
     return end_file();
-  case Place::line:
+  case Context::line:
     return end_line();
-  case Place::branch:
+  case Context::branch:
     return end_branch();
-  case Place::condition:
+  case Context::condition:
     return end_condition();
-  case Place::function:
+  case Context::function:
     return end_function();
   default:
     return true;

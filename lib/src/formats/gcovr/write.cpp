@@ -19,24 +19,26 @@ namespace {
 
 // Records what the file cannot hold of the coverage.
 struct Lost {
-  bool tests = false, functions = false, places = false, ends = false, conditions = false;
+  bool tests = false, functions = false, start_lines = false, ends = false, conditions = false;
   bool no_line = false, negative = false, text = false, blocks = false;
 
-  std::vector<std::string> sentences() const {
+  std::vector<std::string> phrases() const {
     std::vector<std::string> out;
-    const auto say = [&](bool is_so, const char *sentence) {
-      if (is_so)
-        out.emplace_back(sentence);
+    const auto add = [&](bool is_lost, const char *phrase) {
+      if (is_lost)
+        out.emplace_back(phrase);
     };
-    say(tests, "which test reached what (the sum of all tests is written)");
-    say(functions, "functions (this version of the layout has none)");
-    say(places, "that functions of one name begin in several lines (their sum is written)");
-    say(ends, "the last lines of functions (this version of the layout has none)");
-    say(conditions, "conditions (this version of the layout has none)");
-    say(no_line, "lines without a line number");
-    say(negative, negative_counts_lost);
-    say(text, "names and paths that are empty or not UTF-8 (changed)");
-    say(blocks, "how much of a function's blocks ran (gcovr requires a number: 0 is written)");
+    add(tests, "the coverage of each test (the sum of all tests is written)");
+    add(functions, "functions (this version of the layout has none)");
+    add(start_lines,
+        "the separate start lines of functions with the same name (their sum is written)");
+    add(ends, "the last lines of functions (this version of the layout has none)");
+    add(conditions, "conditions (this version of the layout has none)");
+    add(no_line, "lines without a line number");
+    add(negative, negative_counts_lost);
+    add(text, "names and paths that are empty or not valid UTF-8 (changed)");
+    add(blocks, "the percentage of each function's blocks that ran (0 is written, because gcovr "
+                "requires a number)");
     return out;
   }
 };
@@ -230,7 +232,7 @@ Result<void> Writer::functions(const FileCoverage &file) {
       out.push_back(std::move(function));
       continue;
     }
-    lost_.places = true;
+    lost_.start_lines = true;
     if (!checked_add(out.back().count, function.count))
       return counts_overflow(file.path, function.start_line);
   }
@@ -303,7 +305,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
   }
   std::ranges::stable_sort(sources, {}, &Source::path);
   TALLY_CHECK(Writer(out.bytes, version, lost).write(sources));
-  out.lost = lost.sentences();
+  out.lost = lost.phrases();
   return out;
 }
 

@@ -187,11 +187,12 @@ Result<Written> write(const PcProfile &profile, const WriteOptions &) {
   PcLayout layout = profile.layout();
   if (layout.pointer_bytes == 4 && !fits_4_bytes(profile)) {
     layout.pointer_bytes = 8;
-    out.lost.emplace_back("pointers of 4 bytes (8 are written, because an address needs more)");
+    out.lost.emplace_back("4-byte pointers (8-byte pointers are written, because an address needs "
+                          "more than 4 bytes)");
   }
   if (layout.flavour != PcFlavour::gnu && !fits_old_form(profile, layout)) {
     layout.flavour = PcFlavour::gnu;
-    out.lost.emplace_back("its old form (which cannot hold the sum: the GNU form is written)");
+    out.lost.emplace_back("the old form, which cannot hold the sum (the GNU form is written)");
   }
   if (const uint64_t outside = profile.histogram().outside(); outside > 0)
     out.lost.push_back(counted(outside, "ticks") + " outside of all bins");

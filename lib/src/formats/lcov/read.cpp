@@ -54,10 +54,10 @@ private:
   }
   void warn(CoverageFinding what) { warn(std::move(what.text), what.key); }
   // Adds a note only once, because every line may cause it.
-  void not_kept(bool &told, std::string message) {
-    if (!told)
+  void not_kept(bool &reported, std::string message) {
+    if (!reported)
       findings().add(Severity::note, std::move(message));
-    told = true;
+    reported = true;
   }
 
   Result<void> record(std::string_view key, Fields &fields);
@@ -83,7 +83,7 @@ private:
   StringId test_{};
   std::unordered_set<StringId> tests_; // with a name
   bool seen_any_ = false;
-  bool told_checksum_ = false, told_text_ = false, told_version_ = false;
+  bool reported_checksum_ = false, reported_text_ = false, reported_version_ = false;
 
   // The state of the open section.
   bool open_ = false, has_large_condition_ = false;
@@ -125,7 +125,7 @@ Result<void> Reader::record(std::string_view key, Fields &fields) {
     const uint32_t line = line_number(fields);
     const int64_t times = count(fields);
     if (!fields.rest().empty())
-      not_kept(told_checksum_, "DA: checksums of lines are not kept");
+      not_kept(reported_checksum_, "DA: checksums of lines are not kept");
     if (line != 0 && fields.good())
       section_.lines.push_back({line, times});
     return {};
@@ -158,7 +158,7 @@ Result<void> Reader::record(std::string_view key, Fields &fields) {
       return {};
     }
   if (key == "VER")
-    not_kept(told_version_, "VER: versions of sources are not kept");
+    not_kept(reported_version_, "VER: versions of sources are not kept");
   else
     warn(fmt::format("{}: is unknown and is ignored", key.substr(0, 40)),
          fmt::format("unknown {}", key.substr(0, 40)));
@@ -269,7 +269,8 @@ void Reader::branch(Fields &fields) {
   if (fault != std::errc() || stop != end) {
     row.has_text = true;
     row.branch = index_of(strings_.intern(branch));
-    not_kept(told_text_, "branches that are identified by a text are kept, but the text is not");
+    not_kept(reported_text_,
+             "branches that are identified by a text are kept, but the text is not");
   }
   fields.skip(comma + 1);
   if (fields.rest() != "-") // never evaluated
@@ -326,18 +327,18 @@ void Reader::check_totals() {
     found[MCH] += condition.covered();
   }
   // Since lcov 2, the totals may count functions that begin in one line as one.
-  std::vector<std::pair<uint32_t, bool>> places;
+  std::vector<std::pair<uint32_t, bool>> start_lines;
   for (const FunctionRow &row : section_.functions)
-    places.emplace_back(row.start_line, row.count == 0);
-  std::ranges::sort(places); // a function that ran precedes others of its line
-  places.erase(std::unique(places.begin(), places.end(),
-                           [](const auto &a, const auto &b) { return a.first == b.first; }),
-               places.end());
+    start_lines.emplace_back(row.start_line, row.count == 0);
+  std::ranges::sort(start_lines); // a function that ran precedes others of its line
+  start_lines.erase(std::unique(start_lines.begin(), start_lines.end(),
+                                [](const auto &a, const auto &b) { return a.first == b.first; }),
+                    start_lines.end());
   uint64_t other[total_count] = {};
   std::copy_n(found, size_t{total_count}, other);
-  other[FNF] = places.size();
-  other[FNH] =
-      static_cast<uint64_t>(std::ranges::count(places, false, &std::pair<uint32_t, bool>::second));
+  other[FNF] = start_lines.size();
+  other[FNH] = static_cast<uint64_t>(
+      std::ranges::count(start_lines, false, &std::pair<uint32_t, bool>::second));
   for (size_t i = 0; i < total_count; ++i) {
     if (!stated_[i] || ((i == MCF || i == MCH) && has_large_condition_))
       continue;

@@ -30,18 +30,18 @@ const Row *unite_rows(std::vector<Row> &rows, Less less, Unite unite) {
 
 tl::unexpected<Error> overflow(const Findings &findings, uint32_t line) {
   return fail(ErrorCode::overflow,
-              fmt::format("the counts of line {} add up to more than 64 bits hold", line),
+              fmt::format("the sum of the counts of line {} exceeds 64 bits", line),
               findings.source, Position::at_line(findings.line));
 }
 
 // Orders branches by line, block and branch. Numbered branches precede those with a text, because
 // lcov does not define an order for texts.
 bool branch_less(const BranchRow &a, const BranchRow &b, const StringPool &strings) {
-  const auto place = [](const BranchRow &row) {
+  const auto key = [](const BranchRow &row) {
     return std::tuple(row.line, row.block, row.has_text);
   };
-  if (place(a) != place(b))
-    return place(a) < place(b);
+  if (key(a) != key(b))
+    return key(a) < key(b);
   if (!a.has_text || a.branch == b.branch)
     return a.branch < b.branch;
   const auto text = [&](const BranchRow &row) {

@@ -14,23 +14,24 @@ namespace {
 
 // Records what the coverage has and the file cannot hold.
 struct Lost {
-  bool paths = false, names = false, places = false, no_line = false;
+  bool paths = false, names = false, start_lines = false, no_line = false;
   bool ends = false, marks = false, conditions = false, negative = false;
 
-  std::vector<std::string> sentences() const {
+  std::vector<std::string> phrases() const {
     std::vector<std::string> out;
-    const auto say = [&](bool is_so, const char *sentence) {
-      if (is_so)
-        out.emplace_back(sentence);
+    const auto add = [&](bool is_lost, const char *phrase) {
+      if (is_lost)
+        out.emplace_back(phrase);
     };
-    say(paths, "paths that are empty or hold line breaks (changed)");
-    say(names, "names of functions that lcov would read as something else (changed)");
-    say(places, "that functions of one name begin in several lines (their sum is written)");
-    say(no_line, "lines and functions without a line number");
-    say(ends, "the last lines of functions");
-    say(marks, "which branches exceptions take, and which fall through");
-    say(conditions, "conditions");
-    say(negative, negative_counts_lost);
+    add(paths, "paths that are empty or hold line breaks (changed)");
+    add(names, "function names that lcov would misread (changed)");
+    add(start_lines,
+        "the separate start lines of functions with the same name (their sum is written)");
+    add(no_line, "lines and functions without a line number");
+    add(ends, "the last lines of functions");
+    add(marks, "the kinds of branches (exception, fall-through)");
+    add(conditions, "conditions");
+    add(negative, negative_counts_lost);
     return out;
   }
 };
@@ -117,7 +118,7 @@ Result<std::vector<Writer::Function>> Writer::functions_of(const FileCoverage &f
       out.push_back(std::move(function));
       continue;
     }
-    lost_.places |= out.back().line != function.line;
+    lost_.start_lines |= out.back().line != function.line;
     if (!checked_add(out.back().count, function.count))
       return counts_overflow(file.path, function.line);
   }
@@ -250,7 +251,7 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &) {
       }
     }
   }
-  out.lost = lost.sentences();
+  out.lost = lost.phrases();
   return out;
 }
 

@@ -117,10 +117,10 @@ bool read_build_id(uint16_t misc, std::string_view body, Features &features) {
   // The body has a pid, 20 bytes of the id, the number of these that are used (if a flag is set),
   // padding, and a path.
   constexpr size_t id_at = 4, most = 20, size_at = id_at + most, path_at = size_at + 4;
-  constexpr uint16_t size_is_told = 1 << 15;
+  constexpr uint16_t has_size = 1 << 15;
   if (body.size() < path_at)
     return false;
-  const size_t size = (misc & size_is_told) != 0 ? static_cast<unsigned char>(body[size_at]) : most;
+  const size_t size = (misc & has_size) != 0 ? static_cast<unsigned char>(body[size_at]) : most;
   const std::string_view path = until_nul(body.substr(path_at));
   if (size > most)
     return false;

@@ -104,7 +104,7 @@ public:
     TALLY_CHECK(read_records());
     order_.end([this](auto bytes, uint64_t offset) { hand_on(bytes, offset); });
     if (!in_pipe_)
-      TALLY_CHECK(read_features_behind());
+      TALLY_CHECK(read_features_after());
     if (recording_.sample_count() == 0)
       return broken_ ? fail(std::move(*broken_))
                      : fail(ErrorCode::no_data, "holds no samples", source_.name());
@@ -242,7 +242,7 @@ private:
                        source_.name(), Position::at_offset(offset));
   }
 
-  void tell_features_cut() {
+  void report_truncated_features() {
     diagnostics_.add(Severity::error,
                      "the file ends within the features after the records (build IDs, names of "
                      "events)",
@@ -281,18 +281,18 @@ private:
           add_feature(number, *bytes, section.offset);
       }
     if (!whole)
-      tell_features_cut();
+      report_truncated_features();
     return {};
   }
 
   // Reads the features after the records, unless read_features_ahead() has read them.
-  Result<void> read_features_behind() {
+  Result<void> read_features_after() {
     if (features_read_ || unfinished_ || broken_ || feature_numbers_.empty())
       return {};
     const size_t table_bytes = feature_numbers_.size() * section_bytes;
     TALLY_TRY(ahead, input_.look(table_bytes));
     if (ahead.size() < table_bytes) {
-      tell_features_cut();
+      report_truncated_features();
       return {};
     }
     const auto wanted = wanted_features(ahead.substr(0, table_bytes));
@@ -303,7 +303,7 @@ private:
       TALLY_TRY(there, input_.skip(section.offset - input_.offset()));
       TALLY_TRY(bytes, input_.look(section.size));
       if (!there || bytes.size() < section.size) {
-        tell_features_cut();
+        report_truncated_features();
         return {};
       }
       add_feature(number, bytes.substr(0, section.size), section.offset);
@@ -337,7 +337,7 @@ private:
         ahead = whole;
       }
       if (ahead.size() < std::max<size_t>(sizeof header, header.size)) {
-        tell_cut(ahead.size());
+        report_truncation(ahead.size());
         break;
       }
       const uint64_t offset = input_.offset();
@@ -350,12 +350,12 @@ private:
       input_.take(header.size);
       TALLY_TRY(there, input_.skip(trailing));
       if (!there)
-        tell_cut(0);
+        report_truncation(0);
     }
     return {};
   }
 
-  void tell_cut(size_t left) {
+  void report_truncation(size_t left) {
     // An unfinished file may end anywhere.
     if (unfinished_) {
       if (left > 0)

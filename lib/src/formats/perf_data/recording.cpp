@@ -252,28 +252,28 @@ void Recording::add_build_ids() {
   }
 }
 
-void Recording::tell_of_losses() {
-  const auto tell = [&](Severity severity, std::string message) {
+void Recording::report_losses() {
+  const auto report = [&](Severity severity, std::string message) {
     diagnostics_.add(severity, std::move(message), source_);
   };
   if (lost_ > 0)
-    tell(Severity::warning, fmt::format("{} {} lost while it was recorded: perf was too slow",
-                                        counted(lost_, "records"), lost_ == 1 ? "was" : "were"));
+    report(Severity::warning, fmt::format("{} {} lost while it was recorded: perf was too slow",
+                                          counted(lost_, "records"), lost_ == 1 ? "was" : "were"));
   if (throttled_ > 0)
-    tell(Severity::note,
-         fmt::format("the kernel throttled sampling {}", counted(throttled_, "times")));
+    report(Severity::note,
+           fmt::format("the kernel throttled sampling {}", counted(throttled_, "times")));
   if (not_unwound_ > 0)
-    tell(Severity::warning, "holds stack dumps, which are not unwound here: callers are not "
-                            "known");
+    report(Severity::warning, "holds stack dumps, which are not unwound here: callers are not "
+                              "known");
   if (truncated_ > 0)
-    tell(truncated_ > rows_.size() / 20 ? Severity::warning : Severity::note,
-         fmt::format("{} of {} stacks are truncated; `tally tree` shows why", truncated_,
-                     rows_.size()));
+    report(truncated_ > rows_.size() / 20 ? Severity::warning : Severity::note,
+           fmt::format("{} of {} stacks are truncated; `tally tree` shows why", truncated_,
+                       rows_.size()));
 }
 
 Result<StackProfile> Recording::finish() {
   add_build_ids();
-  tell_of_losses();
+  report_losses();
   builder_.set_command(features_.command);
 
   std::vector<EventKind> kinds;

@@ -68,7 +68,7 @@ private:
   LocationId place_named(std::string_view name, uint64_t address);
 
   void add_build_ids();
-  void tell_of_losses();
+  void report_losses();
 
   const Events &events_;
   const Features &features_;

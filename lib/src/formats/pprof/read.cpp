@@ -174,11 +174,11 @@ private:
     diagnostics_.add(
         Severity::warning,
         fmt::format("line {} does not exist: treated as unknown", field.signed_value()), name_,
-        place(field.begin()), "line");
+        position(field.begin()), "line");
     return 0;
   }
 
-  Position place(const char *at) const {
+  Position position(const char *at) const {
     return Position::at_offset(static_cast<uint64_t>(at - bytes_.data()));
   }
 
@@ -465,7 +465,7 @@ private:
       labels.pid = id;
     } else if (uint32_t part = 0; key == part_label && fits(part) && part != 0) {
       labels.part = part;
-    } else if (other_labels_.size() < most_keys_told) {
+    } else if (other_labels_.size() < most_keys_reported) {
       other_labels_.insert(key);
     }
   }
@@ -500,7 +500,7 @@ private:
       std::string keys;
       for (const std::string_view key : other_labels_)
         keys += (keys.empty() ? "" : ", ") + std::string(key);
-      if (other_labels_.size() == most_keys_told)
+      if (other_labels_.size() == most_keys_reported)
         keys += ", …";
       diagnostics_.add(Severity::note, "labels of samples are not kept: " + keys, name_);
     }
@@ -510,7 +510,7 @@ private:
       diagnostics_.add(Severity::note, "comments are not kept", name_);
   }
 
-  static constexpr size_t most_keys_told = 10;
+  static constexpr size_t most_keys_reported = 10;
 
   const std::string bytes_;
   const std::string &name_;

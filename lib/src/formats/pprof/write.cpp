@@ -71,7 +71,7 @@ public:
     Written out;
     TALLY_TRY(packed, gzip_packed(message_));
     out.bytes = std::move(packed);
-    tell_lost(out.lost);
+    add_lost(out.lost);
     return out;
   }
 
@@ -138,7 +138,7 @@ private:
   static tl::unexpected<Error> fail_on(const Sample &sample, bool fits) {
     if (std::ranges::any_of(sample.values, [](int64_t value) { return value < 0; }))
       return fail(ErrorCode::invalid_input, "a sample has a negative value");
-    return fail(ErrorCode::overflow, fits ? "the values add up to more than 64 bits hold"
+    return fail(ErrorCode::overflow, fits ? "the sum of the values exceeds 64 bits"
                                           : "the time of a sample's ticks does not fit in 64 "
                                             "bits");
   }
@@ -296,7 +296,7 @@ private:
       const uint64_t lasted = part.end_ns - part.begin_ns;
       if (lasted > std::numeric_limits<int64_t>::max() ||
           !checked_add(duration, static_cast<int64_t>(lasted)))
-        return fail(ErrorCode::overflow, "the times of the parts add up to more than 64 bits hold");
+        return fail(ErrorCode::overflow, "the sum of the times of the parts exceeds 64 bits");
     }
     int64_t type = 0, nanoseconds = 0, shown = 0;
     if (profile_.period_ns != 0) {
@@ -328,15 +328,15 @@ private:
     return {};
   }
 
-  void tell_lost(std::vector<std::string> &lost) const {
+  void add_lost(std::vector<std::string> &lost) const {
     if (biased_)
       lost.emplace_back("link-time addresses (those at run time are written)");
     if (lost_lines_)
-      lost.emplace_back("lines in files other than their function's (written as unknown)");
+      lost.emplace_back("lines in a file other than that of their function (written as unknown)");
     if (lost_objects_)
-      lost.emplace_back("objects of functions other than that of their address");
+      lost.emplace_back("objects of functions that differ from the object of the address");
     if (changed_text_)
-      lost.emplace_back("bytes of names that are not UTF-8 (changed to '?')");
+      lost.emplace_back("bytes in names that are not valid UTF-8 (written as '?')");
   }
 
   const StackProfile &profile_;

@@ -36,11 +36,11 @@ Result<Written> write(const Coverage &coverage, const WriteOptions &options) {
   if (totals.functions > 0)
     out.lost.push_back("functions");
   if (totals.branches > 0)
-    out.lost.push_back("how often a branch was taken (how many were taken is written)");
+    out.lost.push_back("the counts of branches (the number of branches taken is written)");
   if (totals.outcomes > 0)
-    out.lost.push_back("which terms decided a condition");
+    out.lost.push_back("the terms of conditions");
   if (!coverage.tests.empty())
-    out.lost.push_back("which test reached what");
+    out.lost.push_back("the coverage of each test");
   if (line_0)
     out.lost.push_back("lines with the number 0");
   if (xml.changed())

@@ -202,7 +202,7 @@ Result<Written> write(const StackProfile &profile, const WriteOptions &) {
   if (profile.value_types().size() > 1)
     out.lost.emplace_back("all values but the first");
   if (writer.changed())
-    out.lost.emplace_back("bytes that are not UTF-8, in names (they became U+FFFD)");
+    out.lost.emplace_back("bytes in names that are not valid UTF-8 (written as U+FFFD)");
   return out;
 }
 

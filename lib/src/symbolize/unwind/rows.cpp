@@ -40,7 +40,7 @@ bool is_cfa_plus(const Dwarf_Op *ops, size_t count, int64_t &offset) {
 constexpr int rbx = 3;
 
 // The rule of one register, as libdw reports it. libdw may store the operations in `memory`.
-struct Told {
+struct RegisterRule {
   Dwarf_Op memory[3];
   Dwarf_Op *ops = nullptr;
   size_t count = 0;
@@ -202,31 +202,31 @@ bool UnwindRows::simple_row(Dwarf_Frame *frame, UnwindRow &row) {
     return false;
   row.cfa_offset = static_cast<int32_t>(offset);
 
-  Told told;
+  RegisterRule rule;
   int64_t at = 0;
   for (size_t i = 0; i < kept_registers.size(); ++i) {
-    if (!told.read(frame, kept_registers[i]))
+    if (!rule.read(frame, kept_registers[i]))
       return false;
-    if (told.same())
+    if (rule.same())
       row.saved[i] = UnwindRow::same;
-    else if (told.undefined())
+    else if (rule.undefined())
       row.saved[i] = UnwindRow::unknown;
-    else if (!is_cfa_plus(told.ops, told.count, at) || !fits_word(at, row.saved[i]))
+    else if (!is_cfa_plus(rule.ops, rule.count, at) || !fits_word(at, row.saved[i]))
       return false;
   }
   // The caller's stack pointer is the CFA unless a rule says otherwise.
-  if (!told.read(frame, stack_pointer) ||
-      !(told.same() || told.undefined() ||
-        (told.count == 2 && told.ops[0].atom == DW_OP_call_frame_cfa &&
-         told.ops[1].atom == DW_OP_stack_value)))
+  if (!rule.read(frame, stack_pointer) ||
+      !(rule.same() || rule.undefined() ||
+        (rule.count == 2 && rule.ops[0].atom == DW_OP_call_frame_cfa &&
+         rule.ops[1].atom == DW_OP_stack_value)))
     return false;
-  if (!told.read(frame, return_address))
+  if (!rule.read(frame, return_address))
     return false;
-  if (told.undefined()) {
+  if (rule.undefined()) {
     row.outermost = 1;
     return true;
   }
-  return !told.same() && is_cfa_plus(told.ops, told.count, at) && fits_word(at, row.returns);
+  return !rule.same() && is_cfa_plus(rule.ops, rule.count, at) && fits_word(at, row.returns);
 }
 
 uint32_t UnwindRows::general_row(Dwarf_Frame *frame) {
@@ -239,16 +239,16 @@ uint32_t UnwindRows::general_row(Dwarf_Frame *frame) {
     return UnwindRow::not_general;
   row.cfa.assign(ops, ops + count);
   for (size_t i = 0; i < register_count; ++i) {
-    Told told;
-    if (!told.read(frame, static_cast<int>(i)))
+    RegisterRule found;
+    if (!found.read(frame, static_cast<int>(i)))
       return UnwindRow::not_general;
     GeneralRule &rule = row.registers[i];
-    if (told.same()) {
+    if (found.same()) {
       rule.kind = GeneralRule::Kind::same;
-    } else if (told.undefined()) {
+    } else if (found.undefined()) {
       rule.kind = GeneralRule::Kind::undefined;
     } else {
-      rule.ops.assign(told.ops, told.ops + told.count);
+      rule.ops.assign(found.ops, found.ops + found.count);
       rule.kind = GeneralRule::Kind::at;
       if (rule.ops.back().atom == DW_OP_stack_value) {
         rule.kind = GeneralRule::Kind::value;

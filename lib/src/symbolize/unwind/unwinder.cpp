@@ -219,8 +219,9 @@ public:
       const Key known{key.path, key.build_id, key.device, key.inode, key.pid};
       if (const auto at = ids_.find(known); at != ids_.end())
         return at->second;
-      Diagnostics told_by_the_symbolizer;
-      modules_.push_back({find_files(key, debug_directories_, told_by_the_symbolizer), {}, false});
+      Diagnostics reported_by_the_symbolizer;
+      modules_.push_back(
+          {find_files(key, debug_directories_, reported_by_the_symbolizer), {}, false});
       // This comes last: if memory runs out, no one learns the ID of the new module.
       const auto id = static_cast<ModuleId>(modules_.size() - 1);
       ids_.emplace(known, id);

@@ -126,13 +126,13 @@ const char *Reader::place_line(const char *key, const char *p, size_t length) {
       base_ = {};
   } else if (word == "fl") {
     file_ = line_file_ = name;
-    file_told_ = true;
+    has_fl_line_ = true;
     block_open_ = false;
   } else if (word == "fi" || word == "fe") {
     line_file_ = name;
     block_open_ = false;
     // lsprof never writes fl=, so its functions can only belong to the file of fi= or fe=.
-    if (!file_told_) {
+    if (!has_fl_line_) {
       find(Severity::warning, begin_, fmt::format("{}= before any fl= is read as fl=", word),
            "fi before fl");
       file_ = name;

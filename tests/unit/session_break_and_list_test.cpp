@@ -3,12 +3,12 @@
 #include "session/session.h"
 #include "temporary.h"
 
-namespace tally::session_places_test {
+namespace tally::session_break_and_list_test {
 namespace {
 
-class Places : public testing::Test {
+class BreakAndList : public testing::Test {
 protected:
-  Places() {
+  BreakAndList() {
     folder.put("a.callgrind", "events: ticks\nob=p\nfl=/src/a.c\nfn=hot\n3 10\n5 20\nfn=cold\n9 4\n"
                               "fn=nowhere\n0 1\n");
     folder.put("b.callgrind", "events: ticks\nob=p\nfl=/src/b.c\nfn=other\n7 10\n");
@@ -40,7 +40,7 @@ protected:
   Session session;
 };
 
-TEST_F(Places, GoToTheHottestLineOfARow) {
+TEST_F(BreakAndList, GoToTheHottestLineOfARow) {
   EXPECT_EQ(asked("break 1"),
             "profile break: no report was shown yet: `profile report` numbers its rows");
   ASSERT_TRUE(session.command("report"));
@@ -52,7 +52,7 @@ TEST_F(Places, GoToTheHottestLineOfARow) {
   EXPECT_EQ(asked("break 2"), "break /src/a.c 3");
 }
 
-TEST_F(Places, KeepRowNumbersUntilAnotherTableIsShown) {
+TEST_F(BreakAndList, KeepRowNumbersUntilAnotherTableIsShown) {
   ASSERT_TRUE(session.command("report --limit 1"));
   EXPECT_EQ(asked("break 2"), "profile break: there is no row 2: the last report showed 1 to 1");
   load("b"); // not shown yet
@@ -65,13 +65,13 @@ TEST_F(Places, KeepRowNumbersUntilAnotherTableIsShown) {
             "profile list: no report was shown yet: `profile report` numbers its rows");
 }
 
-TEST_F(Places, RequireAddressesForInstructions) {
+TEST_F(BreakAndList, RequireAddressesForInstructions) {
   EXPECT_TRUE(asked("annotate hot --asm").starts_with("hot: has no addresses"));
   EXPECT_TRUE(asked("annotate a.c:5 --asm").starts_with("a.c:5: the profile has no such function"));
   EXPECT_EQ(session.complete("annotate --a"), std::vector<std::string>{"--asm"});
 }
 
-TEST_F(Places, RefuseRowsAndNumbersWithoutALocation) {
+TEST_F(BreakAndList, RefuseRowsAndNumbersWithoutALocation) {
   ASSERT_TRUE(session.command("report --by object"));
   EXPECT_EQ(asked("break 1"),
             "profile break: row 1 is an object: only rows of functions and lines have a source "
@@ -84,4 +84,4 @@ TEST_F(Places, RefuseRowsAndNumbersWithoutALocation) {
 }
 
 } // namespace
-} // namespace tally::session_places_test
+} // namespace tally::session_break_and_list_test
