@@ -59,8 +59,7 @@ std::string load_agent(Session &session, lldb::SBProcess process, const Words &w
   if (address_of(target, "dlopen") == LLDB_INVALID_ADDRESS)
     return refusal_of(TALLY_LOAD_NO_DLOPEN);
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i)
-    if (const std::string why = unsafe_frame(session, process, process.GetThreadAtIndex(i));
-        !why.empty())
+    if (std::string why = unsafe_frame(session, process, process.GetThreadAtIndex(i)); !why.empty())
       return why;
   lldb::SBFileSpec library(words[0].c_str(), false);
   lldb::SBError error;

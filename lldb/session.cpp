@@ -112,6 +112,7 @@ void Session::set_passed_stops(const std::vector<BreakpointLocation> &places) {
   if (!handle_)
     return;
   std::vector<tally_location> told;
+  told.reserve(places.size());
   for (const BreakpointLocation &place : places)
     told.push_back({place.file.c_str(), place.address});
   if (tally_error *const error = library_.tally_session_set_passed_stops(
@@ -124,6 +125,7 @@ Outcome Session::tick(const std::vector<SeenThread> &seen, Performer &performer)
   if (!handle_)
     return {};
   std::vector<tally_stack> stacks;
+  stacks.reserve(seen.size());
   for (const SeenThread &each : seen)
     stacks.push_back(
         {each.tid, static_cast<uint32_t>(each.pcs.size()), each.pcs.data(), each.name.c_str()});

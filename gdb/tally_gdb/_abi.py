@@ -241,9 +241,9 @@ def _candidates(folder: str) -> List[str]:
         return [told]
     out = []
     try:
-        from . import _paths  # exists only in an installation
+        from ._paths import LIBRARY  # exists only in an installation
 
-        out.append(os.path.normpath(os.path.join(folder, _paths.LIBRARY)))
+        out.append(os.path.normpath(os.path.join(folder, LIBRARY)))
     except ImportError:
         out.append(os.path.normpath(os.path.join(folder, "..", "build", "lib", "libtally.so.0")))
     return out + ["libtally.so.0"]

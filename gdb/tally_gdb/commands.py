@@ -45,7 +45,8 @@ class _Console:
         session = self._runner.session
         try:
             found = session.complete(line)
-            if prefix := session.symbol_to_complete(line):
+            prefix = session.symbol_to_complete(line)
+            if prefix:
                 found = session.complete_symbol(line, *symbols.like(prefix))
             return [printable(each[max(cut, 0) :]) for each in found]
         except (*FAULTS, TallyError):

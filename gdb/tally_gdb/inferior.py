@@ -4,7 +4,7 @@ import atexit
 import os
 import re
 import signal
-from typing import Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import gdb
 
@@ -25,6 +25,8 @@ _WATCHPOINTS = {
     if hasattr(gdb, name)
 }
 _CATCHPOINT = getattr(gdb, "BP_CATCHPOINT", None)
+
+Facts = Dict[str, Any]  # keyword arguments of Session.event()
 
 
 def _target(inferior: gdb.Inferior) -> Tuple[int, int]:
@@ -87,7 +89,7 @@ def _tracer(pid: int) -> int:
         return 0
 
 
-def _program(inferior: gdb.Inferior) -> Dict[str, str]:
+def _program(inferior: gdb.Inferior) -> Facts:
     """Returns the path of the inferior's program, and its command line."""
     try:
         program = inferior.progspace.filename or ""
@@ -258,7 +260,7 @@ class Watcher:
             return
         self._running_pid = 0
         file, line = _place()
-        location = {"file": file, "line": line}
+        location: Facts = {"file": file, "line": line}
         if isinstance(event, gdb.SignalEvent):
             self._push(_abi.EVENT_SIGNAL, text=event.stop_signal, **location)
             return
@@ -288,7 +290,7 @@ class Watcher:
             if not sampled:  # the session now restores what it changed for the process
                 self._push(_abi.EVENT_TARGET, target=_abi.TARGET_NONE, pid=0)
             return  # if there is a sampled process, another one has exited
-        facts = {"target": _abi.TARGET_NONE, "pid": 0}
+        facts: Facts = {"target": _abi.TARGET_NONE, "pid": 0}
         if not was_running:
             # It was detached or killed at the prompt. GDB's $_exitcode may be of an earlier run.
             self._push(_abi.EVENT_DETACHED if _is_alive(pid) else _abi.EVENT_KILLED, **facts)

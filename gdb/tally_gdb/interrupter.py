@@ -8,9 +8,10 @@ which GDB does not pass on to the program. A remote process is interrupted as Ct
 
 import os
 import signal
+import sys
 import threading
 import time
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, Iterable, List, Optional, Sequence, Tuple
 
 import gdb
 
@@ -21,6 +22,10 @@ from .signals import Signals, is_passed, signal_name
 
 _FUNCTION = "_tally_tick"
 _ON_ITS_WAY = 0.1  # seconds in which an interrupt that was already sent arrives
+if sys.version_info >= (3, 8):
+    _ALL_SIGNALS: Iterable[int] = signal.valid_signals()
+else:  # pthread_sigmask() then ignores the numbers that are not valid
+    _ALL_SIGNALS = range(1, signal.NSIG)
 
 
 def _pcs(with_callers: bool) -> List[int]:
@@ -51,7 +56,7 @@ class _Tick(gdb.Function):
         self._owner = owner
         super().__init__(_FUNCTION)
 
-    def invoke(self) -> int:  # type: ignore[override]
+    def invoke(self) -> int:
         try:
             self._owner.tick()
         except KeyboardInterrupt:
@@ -104,7 +109,7 @@ class Interrupter:
         self._over.clear()
         self._thread = threading.Thread(target=self._run, name="tally-ticker", daemon=True)
         # The new thread inherits this mask, so that GDB's own threads receive GDB's signals.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
         try:
             self._thread.start()
         finally:
@@ -156,6 +161,8 @@ class Interrupter:
 
     def tick(self) -> None:
         thread = gdb.selected_thread()
+        if thread is None:  # it has just ended
+            return
         whose = self._session.tick_take(0 if self._remote else thread.ptid[1])
         if whose == _abi.TICK_THEIRS and self._remote:
             self.stop_for_user()

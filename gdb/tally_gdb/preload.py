@@ -97,9 +97,11 @@ class _Refused(Exception):
 def _check_frames(session: Session, thread: gdb.InferiorThread) -> None:
     """Raises _Refused if a call into the program could hang while this thread, which must be
     selected, is stopped here."""
-    frame: Optional[gdb.Frame] = gdb.newest_frame()
+    innermost = gdb.newest_frame()
+    frame: Optional[gdb.Frame] = innermost
     size = _abi.LIMIT_SYSTEM_CALL_BYTES
-    before: Optional[bytes] = bytes(gdb.selected_inferior().read_memory(frame.pc() - size, size))
+    pc = innermost.pc() - size
+    before: Optional[bytes] = bytes(gdb.selected_inferior().read_memory(pc, size))
     for _ in range(_abi.LIMIT_CHECKED_FRAMES):
         if frame is None:
             break
@@ -116,7 +118,8 @@ def _check_threads(session: Session) -> None:
             thread.switch()
             _check_frames(session, thread)
     finally:
-        selected.switch()
+        if selected is not None:
+            selected.switch()
         frame.select()
 
 
@@ -149,7 +152,8 @@ class _Settings:
 
 
 def _load(session: Session, library: str, argument: str) -> None:
-    if gdb.selected_thread().is_running():
+    thread = gdb.selected_thread()
+    if thread is not None and thread.is_running():
         raise _Refused(_abi.LOAD_RUNNING)
     try:
         gdb.parse_and_eval("(long) &dlopen")

@@ -6,7 +6,7 @@ operation is to compute a frame.
 """
 
 import re
-from typing import Dict, List, Sequence, Set
+from typing import Dict, List, Optional, Sequence, Set
 
 import gdb
 
@@ -75,7 +75,8 @@ def _is_inlined(pc: int, word: str) -> bool:
     if len(functions) < 2:
         return False
     name = word.partition("(")[0].strip("'\"").rpartition(":")[2]
-    return not _begins_at(functions[-1], pc) or name not in functions[-1].function.print_name
+    symbol = functions[-1].function
+    return not _begins_at(functions[-1], pc) or symbol is None or name not in symbol.print_name
 
 
 def _begins_at(function: gdb.Block, pc: int) -> bool:
@@ -85,9 +86,11 @@ def _begins_at(function: gdb.Block, pc: int) -> bool:
 
 
 def _address_of(expression: str) -> int:
-    value = gdb.parse_and_eval(expression)
-    if value.type.strip_typedefs().code == gdb.TYPE_CODE_FUNC:
+    value: Optional[gdb.Value] = gdb.parse_and_eval(expression)
+    if value is not None and value.type.strip_typedefs().code == gdb.TYPE_CODE_FUNC:
         value = value.address
+    if value is None:
+        raise gdb.error(f"'{expression}' has no address")
     return int(value) & (1 << 64) - 1
 
 
@@ -254,6 +257,8 @@ class Region:
         if gdb.selected_inferior().pid != self._session.sampled_pid:
             return
         thread = gdb.selected_thread()
+        if thread is None:  # it has just ended
+            return
         hit = self._hit
         hit.kind = kind
         hit.tid = thread.ptid[1] or thread.num

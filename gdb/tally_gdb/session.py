@@ -42,7 +42,7 @@ def _encode(text: str) -> bytes:
 class Session:
     def __init__(self, library) -> None:
         self._lib = library
-        self._handle = self._made(library.tally_session_new)
+        self._handle: Optional[int] = self._made(library.tally_session_new)
 
     def close(self) -> None:
         """Ends sampling and joins the reader thread. A second call does nothing."""
@@ -226,7 +226,7 @@ class Session:
     def _made(self, function: Callable, *arguments) -> int:
         out = _abi.out_handle()
         self._check(function(*arguments, _abi.by_reference(out)))
-        return out.value
+        return out.value or 0
 
     def _perform(self, reply: int, performer: Performer) -> str:
         while True:

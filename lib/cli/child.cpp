@@ -16,6 +16,7 @@ Child start_child(std::vector<std::string> command, int output, int errors, bool
     ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   std::vector<char *> words;
+  words.reserve(command.size() + 1);
   for (std::string &word : command)
     words.push_back(word.data());
   words.push_back(nullptr);

@@ -73,6 +73,7 @@ public:
     if (::pipe2(go.data(), O_CLOEXEC) != 0 || ::pipe2(failed.data(), O_CLOEXEC) != 0)
       return fail_errno(errno, "cannot make a pipe");
     std::vector<char *> words;
+    words.reserve(program.size() + 1);
     for (const std::string &word : program)
       words.push_back(const_cast<char *>(word.c_str()));
     words.push_back(nullptr);
@@ -153,7 +154,7 @@ std::string path_of_program(const std::string &name) {
   const char *path = std::getenv("PATH");
   std::istringstream folders(path ? path : "/bin:/usr/bin");
   for (std::string folder; std::getline(folders, folder, ':');)
-    if (const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    if (std::string file = (folder.empty() ? "." : folder) + "/" + name;
         ::access(file.c_str(), X_OK) == 0)
       return file;
   return "";

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import SOURCE_ROOT
@@ -25,7 +26,7 @@ VERSION = next(
 )
 
 
-def run(argv: list, **options: object) -> str:
+def run(argv: list, **options: Any) -> str:
     done = subprocess.run(
         argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options
     )

@@ -9,7 +9,7 @@ import importlib.util
 import os
 import sys
 import unittest
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from abi.c_header import CHeader, disagreement, parse_header
@@ -109,7 +109,7 @@ def constant_differences(header: CHeader, module: object) -> list:
     ]
 
 
-def load_module() -> object:
+def load_module() -> ModuleType:
     spec = importlib.util.spec_from_file_location("tally_abi_under_test", TABLE)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

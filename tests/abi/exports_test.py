@@ -78,7 +78,9 @@ def differences(names: set, declared: set, cpp: set) -> list:
 def is_ours(name: str, cpp: set) -> bool:
     if STD_INSTANCE.match(name):
         return True
-    match = CPP_NAME.match(name) or ("<" in name and CPP_TEMPLATE.match(name))
+    match = CPP_NAME.match(name)
+    if match is None and "<" in name:
+        match = CPP_TEMPLATE.match(name)
     return bool(match) and (match[1] in cpp or f"{match[1]}::{match[2]}" in cpp)
 
 

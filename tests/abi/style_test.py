@@ -1,4 +1,9 @@
-"""The formatting of the sources, checked with the tools that developers use."""
+"""The formatting of the sources, checked with the tools that developers use.
+
+    python3 tests/abi/style_test.py [StyleTest.test_black]...
+"""
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
@@ -7,17 +12,34 @@ from pathlib import Path
 from typing import Iterator
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.skips import need_tools, run_unittests
+from support.skips import need_tools, need_version, run_unittests
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ["lib", "gdb", "lldb", "meson-module", "tests"]
+TOP = [".ci"]  # a release leaves it out
 
 
-def sources(*endings: str) -> Iterator[str]:
-    for folder in FOLDERS:
+def files_of(*folders: str) -> Iterator[Path]:
+    for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix in endings and path.is_file():
-                yield str(path)
+            if path.is_file():
+                yield path
+
+
+def sources(*endings: str) -> list[str]:
+    return [str(path) for path in files_of(*FOLDERS) if path.suffix in endings]
+
+
+def scripts(interpreter: str) -> list[str]:
+    """Returns the files without an ending that this interpreter runs."""
+    out = []
+    for path in files_of(*FOLDERS, *TOP):
+        if not path.suffix and "corpus" not in path.parts:
+            with open(path, "rb") as file:
+                first = file.readline(200)
+            if first.startswith(b"#!") and interpreter.encode() in first:
+                out.append(str(path))
+    return out
 
 
 class StyleTest(unittest.TestCase):
@@ -37,20 +59,15 @@ class StyleTest(unittest.TestCase):
         need_tools("clang-format-14")
         self.check("clang-format-14", "--dry-run", "-Werror", *sources(".h", ".c", ".cpp"))
 
-    # As for clang-format.
     def test_black(self) -> None:
-        need_tools("black")
-        version = subprocess.run(["black", "--version"], capture_output=True, text=True).stdout
-        if "black, 23.1" not in version:
-            self.skipTest("black is not the version of Debian 12, 23.1")
-        self.check("black", "--check", "-q", "-l", "100", "-t", "py37", *FOLDERS)
+        need_version("black", "23.1.")  # as above
+        files = sources(".py", ".pyi") + scripts("python")
+        self.assertIn(str(ROOT / "meson-module/tally-meson"), files)
+        self.check("black", "--check", "--diff", "-q", "-l", "100", "-t", "py37", *files)
 
     def test_shellcheck(self) -> None:
         need_tools("shellcheck")
-        scripts = list(sources(".sh", ".bash"))
-        if (ROOT / ".ci/run").exists():  # a release leaves it out
-            scripts.append(".ci/run")
-        self.check("shellcheck", *scripts)
+        self.check("shellcheck", *sources(".sh", ".bash"), *scripts("sh"))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class Bench:
         out, messages = run(words)
         found = re.search(r"(\d+) samples in ([0-9.]+) s of CPU time, (\d+) lost", messages)
         clock = re.search(r"clock was (\w+)(?:, it interrupted the program (\d+))?", messages)
-        counts = {}
+        counts: dict[str, int] = {}
         with open(path, encoding="utf-8") as file:
             for line in file:
                 stack, count = line.rsplit(" ", 1)
@@ -86,7 +86,7 @@ def main():
         for refused in (True, False)
         for frequency in (1000, 4000)
     ]
-    results = {case: [] for case in cases}
+    results: dict[tuple, list] = {case: [] for case in cases}
     for _ in range(options.runs):
         for case in cases:
             refused, frequency, name = case
@@ -114,7 +114,7 @@ def main():
         for refused in (True, False)
         for frequency in (1000, 4000)
     ]
-    cpu = {label: [] for label, _, _ in ways}
+    cpu: dict[str, list] = {label: [] for label, _, _ in ways}
     for _ in range(options.runs):
         for label, refused, frequency in ways:
             work = [os.path.abspath(options.collect_bench), "work", "2000"]

@@ -105,7 +105,7 @@ def main():
                 path = os.path.join(folder, "grown.callgrind")
                 grow(options.file, size, path)
             bytes_read = os.path.getsize(path)
-            times = {"wc -l": [], "read(2)": [], "read": [], "write": []}
+            times: dict[str, list] = {"wc -l": [], "read(2)": [], "read": [], "write": []}
             written = 0
             process(["wc", "-l", path])  # fills the page cache
             for round_number in range(options.rounds):

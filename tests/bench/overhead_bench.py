@@ -48,7 +48,7 @@ def main():
     work = [args.bench, "work", rounds]
     perf = shutil.which("perf")
     folder = tempfile.mkdtemp()
-    cases = [
+    cases: list[tuple[str, str, int, list[str]]] = [
         ("pcs", "none", 1000, []),
         ("frame pointers", "fp", 1000, ["--call-graph", "fp"]),
         ("registers and stack", "dwarf", 1000, ["--call-graph", "dwarf"]),
@@ -58,7 +58,7 @@ def main():
     ]
     for name, mode, hz, perf_options in cases:
         alone, ours, theirs, own, their_own, lost, got = [], [], [], [], [], 0, []
-        parts = {"start": [], "run": [], "stop": []}
+        parts: dict[str, list] = {"start": [], "run": [], "stop": []}
         for _ in range(args.runs):
             (result,), _ = run(work)
             alone.append(result["cpu"])

@@ -64,7 +64,7 @@ def main():
     parser.add_argument("--passes", type=int, default=3000)
     options = parser.parse_args()
     program = os.path.join(options.programs, "regions")
-    runs = {"plain": [], "region": [], "timed": []}
+    runs: dict[str, list] = {"plain": [], "region": [], "timed": []}
     for _ in range(options.runs):
         for how, taken in runs.items():
             taken.append(play(program, options.passes, how))

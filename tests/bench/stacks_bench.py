@@ -88,8 +88,8 @@ def run(command):
 def overhead(args, command, folder):
     alone = []
     cases = [(hz, size) for hz in args.frequencies for size in args.sizes]
-    ours = {case: [] for case in cases}
-    theirs = {hz: [] for hz in args.frequencies}
+    ours: dict[tuple, list] = {case: [] for case in cases}
+    theirs: dict[int, list] = {hz: [] for hz in args.frequencies}
     data = os.path.join(folder, "perf.data")
     for _ in range(args.runs):
         (result,), _ = run([args.bench, "run"] + command)
@@ -203,7 +203,7 @@ def table(args, command, folder):
             "none",
         ],
     }
-    taken = {name: [] for name in cases}
+    taken: dict[str, list] = {name: [] for name in cases}
     for _ in range(args.runs):
         for name, words in cases.items():
             begin = time.perf_counter()

@@ -60,7 +60,7 @@ def generate(folder, units):
             file.write(f"namespace n{n} {{ int run(int, char **); }}\n")
         calls = " + ".join(f"n{n}::run(c, v)" for n in range(units))
         file.write(f"int main(int c, char **v) {{ return ({calls}) & 1; }}\n")
-    running = []
+    running: list[subprocess.Popen] = []
     for name in names + ["main.cpp"]:
         if len(running) >= (os.cpu_count() or 1):
             running.pop(0).wait()
@@ -121,7 +121,7 @@ def main():
             "first": ([options.bench, program], on, lambda: shutil.rmtree(cache, True)),
             "warm": ([options.bench, program], on, None),
         }
-        times = {name: [] for name in ways}
+        times: dict[str, list] = {name: [] for name in ways}
         for _ in range(options.rounds):
             for name, (command, environment, before) in ways.items():
                 if before:

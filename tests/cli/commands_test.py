@@ -219,11 +219,12 @@ class Record(CliCase):
         need_perf()
 
     def test_the_default_name_follows_the_format(self) -> None:
-        for more, pattern in (
+        cases: list[tuple[list[str], str]] = [
             ([], r"callgrind\.out\.\d+"),
             (["--format", "callgrind"], r"callgrind\.out\.\d+"),
             (["--format", "folded"], r"\d+\.folded"),
-        ):
+        ]
+        for more, pattern in cases:
             done = self.run_tally("record", *more, "--", program("spin7030"), "0.1")
             self.assertEqual(done.returncode, 0, done.stderr)
             (name,) = os.listdir(self.folder)
@@ -276,7 +277,8 @@ class Record(CliCase):
 
 class Help(CliCase):
     def test_each_help_has_an_example(self) -> None:
-        for words in ([], *([command] for command in COMMANDS)):
+        lines: list[list[str]] = [[], *([command] for command in COMMANDS)]
+        for words in lines:
             done = self.run_tally(*words, "--help")
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, rf"(?m)^Example: {' '.join(['tally', *words])} ")

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
 from support.programs import command_line
@@ -83,13 +83,14 @@ class BuildFolderTest(unittest.TestCase):
 
     def test_objects_of_earlier_builds_are_ignored(self) -> None:
         here = str(self.build)
-        for entry in (
+        entries: list[dict[str, object]] = [
             {"output": "main.c.o"},
             {"output": f"{here}/main.c.o"},
             {"command": r"cc 'x y' -DX=\" -c ../main.c -o main.c.o"},
             {"arguments": ["cc", "-o", "main.c.o", "-c", "../main.c"]},
             {"command": "cc -omain.c.o -c ../main.c"},
-        ):
+        ]
+        for entry in entries:
             self.describe(entry)
             rows = self.rows()
             self.assertIn("main.c", rows, entry)
@@ -354,7 +355,8 @@ class BuildFolderTest(unittest.TestCase):
         (self.project / ".gitattributes").write_text("*.c -diff\n", encoding="utf-8")
         subprocess.run(git + ["config", "diff.interHunkContext", "9"], check=True, timeout=60)
         subprocess.run(git + ["config", "diff.noprefix", "true"], check=True, timeout=60)
-        for context in ({}, {"GIT_DIFF_OPTS": "-u3"}):
+        contexts: list[dict[str, Any]] = [{}, {"GIT_DIFF_OPTS": "-u3"}]
+        for context in contexts:
             self.assertEqual(self.tally(*diff, **context).stdout, done.stdout, context)
         for revision, status, said in (
             ("no-such", 1, "^tally: --diff: git: .*no-such"),

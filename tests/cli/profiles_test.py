@@ -317,8 +317,8 @@ class Written(ProfilesCase):
         self.assertEqual((rows.totals(), rows.stated_totals), ((300, 6), [(300, 6)]))
         for key, costs in rows.self_costs.items():
             self.assertEqual(costs, tuple(map(sum, zip(*(part.self_costs[key] for part in parts)))))
-        for key, arc in rows.arcs.items():
-            self.assertEqual(arc.calls, sum(part.arcs[key].calls for part in parts))
+        for arc_key, arc in rows.arcs.items():
+            self.assertEqual(arc.calls, sum(part.arcs[arc_key].calls for part in parts))
         self.assertIn(("cmd", "./prog"), rows.headers)
         self.text("merge b.callgrind a.callgrind -o turned.callgrind")
         with open(self.path("sum.callgrind"), "rb") as one, open(
@@ -544,6 +544,7 @@ class Validate(ProfilesCase):
                 [command_line(), "--help"],
                 stdout=full,
                 stderr=subprocess.PIPE,
+                text=True,
                 timeout=120,
                 check=False,
             )

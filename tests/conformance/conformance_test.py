@@ -93,7 +93,7 @@ class ConformanceTest(unittest.TestCase):
             if found:
                 self.fail(f"{scenario.name} in {name}\n{found}\n\n{played.result}")
 
-        with_one_retry(measure)
+        with_one_retry(self, measure)
 
 
 def _add(path: Path) -> None:

@@ -85,7 +85,7 @@ class PreloadTest(AgentCase):
             self.assertIn("LD_PRELOAD=", rearmed)
             self.assertEqual(play.text(SIGNAL, 0), play.text(SIGNAL, 1))
 
-        with_one_retry(measure)
+        with_one_retry(self, measure)
 
     def test_rings_if_the_program_may_use_perf(self) -> None:
         need_perf()
@@ -111,7 +111,7 @@ class PreloadTest(AgentCase):
             self.assertGreater(play.status().count("samples"), 850, play)
             self.assert_seventy(play)
 
-        with_one_retry(measure)
+        with_one_retry(self, measure)
 
     def test_run_again(self) -> None:
         play = play_gdb(
@@ -313,7 +313,7 @@ class LoadTest(AgentCase):
             self.assertGreater(play.status().count("samples"), 800, play)
             self.assert_seventy(play)
 
-        with_one_retry(measure)
+        with_one_retry(self, measure)
 
     def test_refusal_where_loading_could_hang(self) -> None:
         play = play_gdb(

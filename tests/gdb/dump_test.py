@@ -66,7 +66,7 @@ class CallgrindTest(DumpCase):
                     # A row's inclusive cost is its self cost and its calls. Functions that call
                     # themselves are left out: ld.so has one that is inlined into itself.
                     if not any((each, each) in arcs for each in mine):
-                        inclusive = [
+                        sums = [
                             own.get(each, (0,))[0]
                             + sum(
                                 arc.costs[0] for (caller, _), arc in arcs.items() if caller == each
@@ -74,7 +74,7 @@ class CallgrindTest(DumpCase):
                             for each in mine
                         ]
                         self.assertEqual(
-                            sorted(inclusive), sorted(row.inclusive_ticks for row in theirs)
+                            sorted(sums), sorted(row.inclusive_ticks for row in theirs)
                         )
         return rows
 

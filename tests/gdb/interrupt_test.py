@@ -84,7 +84,7 @@ class NativeTest(InterruptCase):
             self.assertEqual(before, after)
             self.assertNotIn("catchpoint", play.text("info breakpoints"))
 
-        with_one_retry(measure)
+        with_one_retry(self, measure)
 
     def test_all_threads_count_running_or_not(self) -> None:
         def measure() -> None:
@@ -107,7 +107,7 @@ class NativeTest(InterruptCase):
             self.assertEqual(len(rows), 5, play)
             self.assertGreater(min(row.self_ticks for row in rows), 20, play)
 
-        with_one_retry(measure)
+        with_one_retry(self, measure)
 
     def test_short_system_calls(self) -> None:
         """The calls take 2 % of the time. They would get half of the ticks if the signal were sent
@@ -129,7 +129,7 @@ class NativeTest(InterruptCase):
                 play,
             )
 
-        with_one_retry(measure)
+        with_one_retry(self, measure)
 
     def test_rounds_that_hold_no_processor_are_counted(self) -> None:
         """The wrapper's seccomp filter refuses to set the processor affinity."""
@@ -301,7 +301,7 @@ class NativeTest(InterruptCase):
                 process.wait()
 
     def test_ctrl_c(self) -> None:
-        with_one_retry(self.press_ctrl_c)
+        with_one_retry(self, self.press_ctrl_c)
 
     def press_ctrl_c(self) -> None:
         with GdbTerminal(program("spin7030"), ["60"]) as gdb:
@@ -350,7 +350,7 @@ class RemoteTest(InterruptCase):
             self.assert_seventy(play)
             self.assertNotIn("catchpoint", play.text("info breakpoints"))
 
-        with_one_retry(measure)
+        with_one_retry(self, measure)
 
     def test_one_stop_samples_all_threads(self) -> None:
         def measure() -> None:
@@ -372,7 +372,7 @@ class RemoteTest(InterruptCase):
             late = play.report().row("late_thread")
             self.assertGreater(late.inclusive_ticks, 0.5 * play.report().total, play)
 
-        with_one_retry(measure)
+        with_one_retry(self, measure)
 
     def test_perf_and_agent_are_refused(self) -> None:
         for backend in ("perf", "agent"):
@@ -407,7 +407,7 @@ class RemoteTest(InterruptCase):
 
     def test_ctrl_c(self) -> None:
         """The user's own interrupts are reported as usual, among Tally's."""
-        with_one_retry(self.press_ctrl_c)
+        with_one_retry(self, self.press_ctrl_c)
 
     def press_ctrl_c(self) -> None:
         with GdbTerminal(program("spin7030")) as gdb:

@@ -326,7 +326,8 @@ class SameAsWithoutTest(GdbCase):
         """Sampling adds only the replies to `profile` commands."""
         commands = ["break checkpoint", "run", "next", "print checkpoint(7)", "delete", "continue"]
         texts = []
-        for first in ([], ["profile start"]):
+        starts: list[list[str]] = [[], ["profile start"]]
+        for first in starts:
             play = play_gdb([*first, *commands], program("spin7030"), ["0.1", "1"])
             texts.append(
                 [
@@ -340,7 +341,8 @@ class SameAsWithoutTest(GdbCase):
 
 class QuitTest(GdbCase):
     def test_quit_while_sampling(self) -> None:
-        for last in ([], ["quit"], ["quit 3"], ["python gdb.execute('quit')"]):
+        ends: list[list[str]] = [[], ["quit"], ["quit 3"], ["python gdb.execute('quit')"]]
+        for last in ends:
             for running in (["run"], ["starti"], ["run", "kill"]):
                 with self.subTest(last=last, running=running):
                     commands = ["break checkpoint", *running]

@@ -313,7 +313,7 @@ def _samples_below(play: Play, function: str) -> list[int]:
 
 
 def _seconds(text: str) -> float:
-    number, unit = re.fullmatch(r"([\d.]+) (\w+)", text).groups()  # type: ignore[union-attr]
+    number, unit = re.fullmatch(r"([\d.]+) (\w+)", text).groups()
     return float(number) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit]
 
 

@@ -175,10 +175,10 @@ class ShareTest(GdbCase):
         self.assertEqual(report.total, samples, play)
 
     def test_1_khz(self) -> None:
-        with_one_retry(lambda: self.shares(1000, 4))
+        with_one_retry(self, lambda: self.shares(1000, 4))
 
     def test_10_khz(self) -> None:
-        with_one_retry(lambda: self.shares(10000, 1.5))
+        with_one_retry(self, lambda: self.shares(10000, 1.5))
 
     def test_every_kind_of_program(self) -> None:
         """Programs that are not position-independent, static, without debug information, or without
@@ -196,7 +196,7 @@ class ShareTest(GdbCase):
                         play.report().self_percent("seventy"), 70, delta=6, msg=play
                     )
 
-                with_one_retry(measure)
+                with_one_retry(self, measure)
         play = play_gdb(
             ["profile start", "run", "profile report --by object"],
             program("spin7030_stripped"),
@@ -234,7 +234,7 @@ class ThreadsTest(GdbCase):
         self.assertEqual(len([row for row in threads if row.self_ticks >= 300]), 4, play)
 
     def test_late_and_short_threads(self) -> None:
-        with_one_retry(self.late)
+        with_one_retry(self, self.late)
 
     def test_existing_threads(self) -> None:
         """Sampling begins at a stop of a process with five threads: all of them are sampled."""
@@ -290,7 +290,7 @@ class PassedBreakpointsTest(GdbCase):
         self.assertLess(elsewhere, 15, play)
 
     def test_false_condition(self) -> None:
-        with_one_retry(self.false_condition)
+        with_one_retry(self, self.false_condition)
 
     def test_a_breakpoint_in_a_library_loaded_later(self) -> None:
         play = self.play("clock_gettime if 0", "spin7030", "0.3", "0")

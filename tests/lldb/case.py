@@ -40,7 +40,7 @@ class LldbCase(unittest.TestCase):
         """Calls `measure` with each LLDB. With `by_chance`, retries it once for each LLDB, because
         chance or a busy machine may break it."""
         if by_chance:
-            in_each_lldb(self, lambda lldb: with_one_retry(lambda: measure(lldb)))
+            in_each_lldb(self, lambda lldb: with_one_retry(self, lambda: measure(lldb)))
         else:
             in_each_lldb(self, measure)
 

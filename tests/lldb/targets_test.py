@@ -85,10 +85,12 @@ class OtherDebuggerTest(LldbCase):
 
     def test_after_a_launch_that_failed(self) -> None:
         for launch in ("process launch --bogus", "process launch -w /nonexistent"):
+
+            def measure(lldb: str, launch: str = launch) -> None:
+                self.play(lldb, launch, then="run")
+
             with self.subTest(launch):
-                self.in_each(
-                    lambda lldb, launch=launch: self.play(lldb, launch, then="run"), by_chance=True
-                )
+                self.in_each(measure, by_chance=True)
 
 
 class ExecTest(LldbCase):

@@ -11,6 +11,7 @@ from support.meson_builds import (
     BOTH,
     BuiltProject,
     GOOD,
+    MixIn,
     NO_ROOM,
     PROJECT,
     for_each_meson,
@@ -58,7 +59,15 @@ class Hook(BuiltProject):
     def test_without_a_flag_nothing_differs(self) -> None:
         def outputs() -> list:
             out = []
-            for words in ([], ["--list"], ["one"], ["--suite", "bad"], ["--nonsense"], ["nobody"]):
+            lines: list[list[str]] = [
+                [],
+                ["--list"],
+                ["one"],
+                ["--suite", "bad"],
+                ["--nonsense"],
+                ["nobody"],
+            ]
+            for words in lines:
                 done = self.run_in(
                     "meson",
                     "test",
@@ -225,12 +234,13 @@ class Hook(BuiltProject):
             encoding="utf-8",
         )
         self.addCleanup(path.write_text, PROJECT["meson.build"], encoding="utf-8")
-        for words in ([], ["--coverage-per-test"]):
+        lines: list[list[str]] = [[], ["--coverage-per-test"]]
+        for words in lines:
             done = self.measured(0, "--suite", "protocol", *words)
             self.assertEqual(rows(done.stdout)["src/demo.c"], "3/6")
 
 
-class HookAfterChanges:
+class HookAfterChanges(MixIn):
     def setUp(self) -> None:
         super().setUp()
         write_project(self.project, PROJECT)

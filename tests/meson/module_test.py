@@ -7,7 +7,7 @@ import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import PROJECT, for_each_meson, rows, write_project
+from support.meson_builds import PROJECT, MixIn, for_each_meson, rows, write_project
 from support.skips import run_unittests
 
 GUARDED = """
@@ -25,7 +25,7 @@ SETTINGS = (
 )
 
 
-class Module:
+class Module(MixIn):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()

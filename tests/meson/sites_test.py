@@ -9,14 +9,16 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.meson_builds import MODULE, MesonCase, for_each_meson, make_venv
+from support.meson_builds import MODULE, MesonCase, MixIn, for_each_meson, make_venv
 from support.programs import command_line
 from support.skips import run_unittests
 
 MOST_US = 3000  # limit of the boot module's time at each start of Python
 
 
-class Sites:
+class Sites(MixIn):
+    site: Path
+
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
@@ -245,14 +247,15 @@ class WrongPython(MesonCase):
         )
 
     def test_mistakes(self) -> None:
-        for words, text in (
+        lines: list[tuple[list[str], str]] = [
             (["enable", "--nonsense"], "unrecognized arguments: --nonsense"),
             (["enable", "--user", "--site", "x"], ".*not allowed with.*"),
             (["enable", "--site="], "enable: --site: expected a directory, .*"),
             (["doctor", "x"], "unrecognized arguments: x"),
             (["nonsense"], "there is no command 'nonsense': expected test, .*"),
             ([], "expected test, report, enable, disable or doctor"),
-        ):
+        ]
+        for words, text in lines:
             self.refused(2, text, "tally-meson", *words)
         self.assertIn("Usage: tally-meson test", self.expect(0, "tally-meson", "--help").stdout)
 

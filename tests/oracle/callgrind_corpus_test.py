@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), ".."))
-from support.callgrind_rows import CallgrindRows
+from support.callgrind_rows import CallgrindRows, Function
 from support.profiles import ProfileCase, by_key, run_tally
 from support.programs import SOURCE_ROOT
 from support.skips import run_unittests, skip_script
@@ -223,7 +223,8 @@ class CorpusTest(ProfileCase):
             for each in rows.functions()
         }
         self.assertEqual(set(by_key(report)), set(shown))
-        own, calls = rows.self_by_function(), {}
+        own = rows.self_by_function()
+        calls: dict[Function, int] = {}
         for (_, callee), arc in rows.arcs_by_function().items():
             calls[callee] = calls.get(callee, 0) + arc.calls
         zero = (0,) * len(rows.events)
@@ -237,7 +238,11 @@ class CorpusTest(ProfileCase):
         with open(self.rewritten(str(path), "rows.callgrind"), "rb") as file:
             again = second_reader(file.read())
         self.assertEqual(again.events, rows.events)
-        for seen, wanted in ((again.self_costs, rows.self_costs), (again.arcs, rows.arcs)):
+        compared: list[tuple[dict, dict]] = [
+            (again.self_costs, rows.self_costs),
+            (again.arcs, rows.arcs),
+        ]
+        for seen, wanted in compared:
             # Not assertEqual, which would print all of a million rows if one differs.
             wrong = [
                 key for key in {**seen, **wanted} if seen.get(key, zero) != wanted.get(key, zero)

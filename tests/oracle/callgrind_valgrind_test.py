@@ -17,7 +17,7 @@ from support.programs import program
 from support.skips import missing_tool, run_unittests, skip_script
 
 # Valgrind's options, and whether the program has a thread.
-RUNS = {
+RUNS: dict[str, tuple[list[str], bool]] = {
     "default": ([], False),
     "instr": (["--dump-instr=yes"], False),
     "jumps": (["--dump-instr=yes", "--collect-jumps=yes"], False),
@@ -188,7 +188,7 @@ class ValgrindTest(ProfileCase):
             self.assertEqual(inclusive[key], shown.get(key, (0,) * len(events)), key)
         self.assertTrue({"work", "back", "called_back", "helper"} <= compared, compared)
         # Valgrind may count a little cost in calls (and in its summary) that belongs to no line.
-        most = tuple(map(max, totals, rows.stated_summaries[0]))
+        most: tuple[int, ...] = tuple(map(max, totals, rows.stated_summaries[0]))
         for key, costs in inclusive.items():
             for cost, total in zip(costs, most):
                 self.assertLessEqual(cost, total, key)

@@ -109,7 +109,8 @@ class CompilerTest(unittest.TestCase):
                     # Copy all sources, because gcov's names depend on which directories exist.
                     shutil.copytree(folder, not_run, symlinks=True)
                     (not_run / "x.gcda").unlink()
-                    for branches in ([], ["-b"]):
+                    flags: list[list[str]] = [[], ["-b"]]
+                    for branches in flags:
                         with self.subTest(source=source, options=options, branches=branches):
                             ran = self.compare(folder, *branches, "x.gcda")
                             none = self.compare(not_run, *branches, "x.gcno")

@@ -94,7 +94,7 @@ class PerfScript(unittest.TestCase):
             if not lines[0].strip():
                 continue
             tid = lines[0].split()[0]
-            frames = []
+            frames: list[str] = []
             for line in lines[1:]:
                 found = re.match(r"\s*([0-9a-f]+) (?:\S.* )?\((.*)\)$", line)
                 self.assertTrue(found, line)
@@ -363,14 +363,15 @@ class PerfScript(unittest.TestCase):
         self.record("-e", "cpu-clock", program("spin7030"), "0.4", graph="fp")
         of_data = self.report(self.data)
         text = os.path.join(self.folder, "script")
-        for fields in (
+        ways: list[list[str]] = [
             [],
             ["-F", "comm,pid,tid,time,period,event,ip,sym,dso"],
             ["-F", "+srcline"],
             ["-G"],
             ["-G", "-F", "+srcline"],
             ["--header", "--show-mmap-events"],
-        ):
+        ]
+        for fields in ways:
             with open(text, "w", encoding="utf-8") as out:
                 subprocess.run(
                     ["perf", "script", "-i", self.data, *fields],

@@ -112,7 +112,7 @@ class GoCase(ProfileCase):
             "-edgefraction=0",
             path,
         )
-        rows = collections.Counter(), collections.Counter()
+        rows: tuple[collections.Counter, ...] = collections.Counter(), collections.Counter()
         header = text.split("\n").index("      flat  flat%   sum%        cum   cum%")
         for line in text.split("\n")[header + 1 :]:
             if line:
@@ -142,16 +142,16 @@ class GoCase(ProfileCase):
                 locations[at] = found[2] + " " + found[3]
             else:
                 locations[at] += "|" + line.strip()
-        out = collections.Counter()
+        out: collections.Counter = collections.Counter()
         label = ""
-        rows = []
+        rows: list[tuple[tuple[int, ...], list[str], list[str]]] = []
         for line in samples[2].split("\n"):
             if found := re.match(r"^ *([-\d ]+?): ([\d ]*)$", line):
-                rows.append([tuple(map(int, found[1].split())), found[2].split(), ""])
+                rows.append((tuple(map(int, found[1].split())), found[2].split(), []))
             elif line:
-                rows[-1][2] += line.strip() + " "
-        for values, stack, label in rows:
-            key = (" < ".join(locations[at] for at in stack), label)
+                rows[-1][2].append(line.strip() + " ")
+        for values, stack, labels in rows:
+            key = (" < ".join(locations[at] for at in stack), "".join(labels))
             for i, value in enumerate(values):
                 out[(*key, i)] += value
         return {

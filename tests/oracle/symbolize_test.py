@@ -226,6 +226,8 @@ def same_name(ours, theirs, elf):
 @unittest.skipUnless(BENCH, "TALLY_SYMBOLIZE_BENCH does not name the program under test")
 @unittest.skipUnless(LLVM or ADDR2LINE, "neither llvm-symbolizer nor addr2line is installed")
 class Oracle(unittest.TestCase):
+    folder: str
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="tally-symbolize-")
@@ -279,7 +281,7 @@ class Oracle(unittest.TestCase):
     def compare(self, ours, theirs, elf, addresses, what):
         self.assertEqual(len(ours), len(addresses))
         self.assertEqual(len(theirs), len(addresses))
-        reasons = collections.Counter()
+        reasons: collections.Counter = collections.Counter()
         unexplained = []
         for address, mine, other in zip(addresses, ours, theirs):
             found = {self.reason(a, b, elf) for a, b in zip(mine, other)}

@@ -26,8 +26,9 @@ tally_build() {
 # tally_test DIRECTORY [argument of meson test]...: runs the tests. It removes older logs first, so
 # that the summary reads only this run's. TALLY_TEST_UNDER is a command to run the tests by (setarch
 # -R). Sampling results depend on chance and on the load of the machine: if one to five of the tests
-# that take samples fail, these are run once more, one at a time, and the summary names them. A test
-# with a sanitizer's report is not run again, because such a report does not depend on chance.
+# that take samples fail, these are run once more, one at a time. The summary names them, and fails
+# if more than 1 % of the test cases were retried. A test with a sanitizer's report is not run again,
+# because such a report does not depend on chance.
 tally_test() {
   tally_folder=$1
   shift

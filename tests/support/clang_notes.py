@@ -86,7 +86,9 @@ def read_functions(notes: Path, data: Path) -> list[Function]:
         elif tag == 0x01410000:
             function.block_count = len(payload)
         elif tag == 0x01430000:
-            function.arcs += [(payload[0], *payload[i : i + 2]) for i in range(1, len(payload), 2)]
+            function.arcs += [
+                (payload[0], payload[i], payload[i + 1]) for i in range(1, len(payload), 2)
+            ]
         elif tag == 0x01450000:
             at = 1
             while True:

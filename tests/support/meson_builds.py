@@ -14,6 +14,7 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .programs import SOURCE_ROOT, command_line
 from .skips import need_tools
@@ -101,6 +102,9 @@ class MesonCase(unittest.TestCase):
     """One Meson in its own environment, without a project."""
 
     script = ""  # the meson script, which is copied or linked
+    home: Path
+    venv: Path
+    project: Path
     maxDiff = 4000
 
     @classmethod
@@ -218,7 +222,14 @@ def _sleeps(program: Path) -> bool:
     return False
 
 
-class BuiltProject:
+# What a mix-in inherits from only for mypy: for_each_meson() gives it each MesonCase.
+if TYPE_CHECKING:
+    MixIn = MesonCase
+else:
+    MixIn = object
+
+
+class BuiltProject(MixIn):
     """A mix-in for MesonCase: PROJECT, built with b_coverage."""
 
     @classmethod

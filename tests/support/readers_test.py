@@ -1,7 +1,5 @@
 """Tests the readers that other tests use, on small texts with known answers."""
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -124,37 +122,6 @@ class TablesTest(unittest.TestCase):
         )
         self.assertEqual(report.rows[0].name, "17 a name")
         self.assertIsNone(report.rows[0].inclusive_ticks)
-
-
-class SummaryTest(unittest.TestCase):
-    """Tests the summary that .ci/run prints last."""
-
-    def summary(self, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [sys.executable, os.path.join(os.path.dirname(__file__), "summary.py"), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-        )
-
-    def log(self, folder: str, name: str, output: str) -> str:
-        logs = os.path.join(folder, name, "meson-logs")
-        os.makedirs(logs)
-        with open(os.path.join(logs, "testlog.json"), "w", encoding="utf-8") as file:
-            json.dump({"name": "unit / test", "result": "OK", "stdout": output}, file)
-        return os.path.join(folder, name)
-
-    def test_a_failed_build_is_listed_between_folders(self) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            first = self.log(folder, "first", "Ran 3 tests in 0.1s\n\nOK (skipped=1)\n")
-            second = self.log(folder, "second", "")
-            result = self.summary(first, "--failed", "other: build", second)
-            self.assertEqual(
-                result.stdout.splitlines()[-2:],
-                ["failed: other: build", "3 passed, 1 failed, 1 skipped"],
-            )
-            self.assertEqual(result.returncode, 1)
-            self.assertEqual(self.summary(first, second).returncode, 0)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -89,6 +90,18 @@ def need_tools(*names: str) -> None:
     reason = missing_tool(*names)
     if reason:
         raise unittest.SkipTest(reason)
+
+
+def need_version(tool: str, version: str) -> None:
+    """Skips the calling unittest case if the version of the tool does not begin with `version`."""
+    need_tools(tool)
+    done = subprocess.run([tool, "--version"], stdout=subprocess.PIPE, text=True, check=False)
+    found = re.search(r"\d[\w.]*", done.stdout)
+    if found is None or not found[0].startswith(version):
+        installed = found[0] if found else "unknown"
+        raise unittest.SkipTest(
+            f"{tool} has version {installed}: only Debian 12's, {version}*, decides"
+        )
 
 
 def bound_by_permissions() -> list[str]:

@@ -10,6 +10,11 @@ meson-logs/testlog.json of each directory, and testlog-again.json, whose result 
 the same test in testlog.json. A directory without tests is a failure. The last line is `N passed,
 N failed, N skipped`; the exit status is 1 if there is a failure. --failing prints only the names of
 the tests that failed in testlog.json and whose failure may be due to chance.
+
+Each retry is shown: that of a test case which measures twice (the lines `RETRY: TEST CASE: REASON`,
+see chance.py), and that of a Meson test which was run again. A test case counts as retried once,
+however often it was retried. It is a failure if more than 1 % of the test cases that ran were
+retried.
 """
 from __future__ import annotations
 
@@ -29,8 +34,11 @@ class Count:
     skipped: int = 0
     failures: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    retries: list[str] = field(default_factory=list)
+    retried: int = 0  # test cases
 
 
+MOST_RETRIED = 0.01  # of the test cases that ran
 FAILED = ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS")
 
 
@@ -85,6 +93,35 @@ def count_test(test: dict, total: Count) -> None:
     total.reasons += [f"{test['name']}: {reason}" for reason in reasons]
 
 
+def count_retries(test: dict, again: dict | None, total: Count) -> None:
+    """Counts the test cases of a Meson test that were retried. `again` is the result of its second
+    run, if there was one."""
+    name = test["name"].rpartition(" / ")[2]
+    cases = set()
+    for run in (test, again or {}):
+        for case, reason in re.findall(r"^RETRY: ([^:]+): (.*)$", run.get("stdout") or "", re.M):
+            cases.add(case)
+            total.retries.append(f"{name}: {case}: {reason}")
+    if again is not None:
+        failed = failed_cases(test.get("stdout") or "")
+        cases |= failed or {name}
+        what = ", ".join(sorted(failed)) or "the test"
+        total.retries.append(
+            f"{name}: {what}: {test['result']}, and {again['result']} when it was run again, alone"
+        )
+    total.retried += len(cases)
+
+
+def failed_cases(output: str) -> set[str]:
+    """Returns the names of the failed test cases that unittest and GoogleTest print."""
+    failed = set(re.findall(r"^\[  FAILED  \] (\w+\.\w+)", output, re.MULTILINE))
+    for case, where in re.findall(r"^(?:FAIL|ERROR): (\w+) \(([\w.]+)\)", output, re.MULTILINE):
+        # Before Python 3.11, the second name is that of the class.
+        path = where if where.endswith(f".{case}") else f"{where}.{case}"
+        failed.add(re.sub(r"^__main__\.", "", path))
+    return failed
+
+
 def _sum(pattern: str, text: str) -> int:
     return sum(map(int, re.findall(pattern, text, re.MULTILINE)))
 
@@ -105,6 +142,7 @@ def main() -> int:
             )
         )
         return 0
+    ran = 0
     whole = Count(failed=len(arguments.failed), failures=arguments.failed)
     for folder in arguments.folders:
         total = Count()
@@ -112,8 +150,8 @@ def main() -> int:
         tests = [again.get(test["name"], test) for test in entries(folder)]
         for test in tests:
             count_test(test, total)
-        for name, test in again.items():
-            print(f"run again, alone: {folder.name}: {name}: {test['result']}")
+        for test in entries(folder):
+            count_retries(test, again.get(test["name"]), total)
         if not tests:
             total.failed, total.failures = 1, ["no test ran"]
         print(
@@ -125,8 +163,21 @@ def main() -> int:
         whole.skipped += total.skipped
         whole.failures += [f"{folder.name}: {text}" for text in total.failures]
         whole.reasons += [f"{folder.name}: {text}" for text in total.reasons]
+        whole.retries += [f"{folder.name}: {text}" for text in total.retries]
+        whole.retried += total.retried
+        ran += total.passed + total.failed
     for text in whole.reasons:
         print(f"skipped: {text}")
+    for text in whole.retries:
+        print(f"retried: {text}")
+    if whole.retried:
+        print(f"{whole.retried} of {ran} test cases were retried")
+    if whole.retried > MOST_RETRIED * ran:
+        whole.failed += 1
+        whole.failures.append(
+            f"retries: {whole.retried} of {ran} test cases were retried, "
+            f"more than {MOST_RETRIED:.0%}"
+        )
     for text in whole.failures:
         print(f"failed: {text}")
     print(f"{whole.passed} passed, {whole.failed} failed, {whole.skipped} skipped")

@@ -18,7 +18,7 @@ import termios
 import time
 import tty
 from dataclasses import dataclass
-from typing import Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 DEFAULT_TIMEOUT_S = 120.0
 # Escape sequences that line editing libraries send even to a dumb terminal.
@@ -125,7 +125,7 @@ def run_batch(
     with tempfile.TemporaryDirectory(
         prefix=f"{name}-home-"
     ) as home, tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        options = {
+        options: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "env": environment_with(home, environment),
             "cwd": cwd,

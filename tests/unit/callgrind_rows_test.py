@@ -22,9 +22,15 @@ def function(words: list) -> Function:
     return Function(*map(name, words))
 
 
+def added(before: tuple[int, ...] | None, row: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(one + two for one, two in zip(before, row)) if before else row
+
+
 def expected(path: str) -> tuple:
     """Returns the self costs, the arcs as (calls, costs), and the totals of the parts."""
-    costs, arcs, parts = {}, {}, []
+    costs: dict[SelfKey, tuple[int, ...]] = {}
+    arcs: dict[ArcKey, tuple[int, ...]] = {}
+    parts = []
     with open(path, encoding="ascii") as file:
         for line in file:
             kind, *words = line.rstrip("\n").split("\t")
@@ -36,11 +42,11 @@ def expected(path: str) -> tuple:
             if kind == "self":
                 key = SelfKey(function(words[:3]), *where)
                 row = tuple(map(int, words[6:]))
-                costs[key] = tuple(map(sum, zip(costs.get(key, (0,) * len(row)), row)))
+                costs[key] = added(costs.get(key), row)
             else:
-                key = ArcKey(function(words[:3]), function(words[6:9]), *where)
+                arc = ArcKey(function(words[:3]), function(words[6:9]), *where)
                 row = tuple(map(int, words[9:]))
-                arcs[key] = tuple(map(sum, zip(arcs.get(key, (0,) * len(row)), row)))
+                arcs[arc] = added(arcs.get(arc), row)
     return costs, arcs, parts
 
 

@@ -74,7 +74,7 @@ public:
 private:
   using Files = std::unordered_map<std::string, FileCoverage>; // by path
   Result<void> add_files(Files &to, std::vector<FileCoverage> more);
-  static std::vector<FileCoverage> sorted(Files files);
+  static std::vector<FileCoverage> sorted(Files &&files);
 
   MergePolicy policy_;
   Diagnostics &diagnostics_;

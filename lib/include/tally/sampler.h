@@ -109,7 +109,8 @@ public:
 // Starts sampling with perf. The profile's value type is "ticks/count". If it is impossible, the
 // error names the cause (seccomp, the paranoid level, a capability, descriptors, locked memory, the
 // kernel's age) and what to do about it.
-TALLY_API Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, SamplerOptions options);
+TALLY_API Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid,
+                                                              const SamplerOptions &options);
 
 // Returns a signal's name: "SIGURG", or "SIG44" for a real-time signal.
 TALLY_API std::string signal_name(int number);

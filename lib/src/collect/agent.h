@@ -70,7 +70,7 @@ public:
 // and a system error if descriptors or memory cannot be allocated. `options.enable_on_exec` is
 // ignored.
 Result<std::unique_ptr<AgentSampler>> make_agent_sampler(SamplerOptions options,
-                                                         std::string library = {});
+                                                         const std::string &library = {});
 
 // Returns empty if the program at `path` can preload the agent, otherwise the reason why it cannot:
 // it is static, set-user-ID, not ELF, or for another machine. For a script, its interpreter is

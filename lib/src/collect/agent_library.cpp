@@ -25,7 +25,7 @@ namespace {
 
 std::string real_path(const std::string &path) {
   char *real = ::realpath(path.c_str(), nullptr);
-  const std::string result = real ? real : "";
+  std::string result = real ? real : "";
   std::free(real);
   return result;
 }

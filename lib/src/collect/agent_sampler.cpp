@@ -551,7 +551,7 @@ std::string LiveAgentSampler::guess_silence() {
 } // namespace
 
 Result<std::unique_ptr<AgentSampler>> make_agent_sampler(SamplerOptions options,
-                                                         std::string library) {
+                                                         const std::string &library) {
   try {
     TALLY_CHECK(check_sampler_options(options));
     if (options.frequency_hz > highest_hz)

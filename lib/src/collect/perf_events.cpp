@@ -104,7 +104,7 @@ public:
   int first_fd() const { return raised_ ? static_cast<int>(before_.rlim_cur) : 0; }
   // Returns the first number that this code must not use.
   rlim_t end_fd() const {
-    if (raised_ || before_.rlim_cur <= static_cast<rlim_t>(2 * spare_descriptors))
+    if (raised_ || before_.rlim_cur <= 2 * static_cast<rlim_t>(spare_descriptors))
       return RLIM_INFINITY;
     return before_.rlim_cur - static_cast<rlim_t>(spare_descriptors);
   }

@@ -511,7 +511,7 @@ Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, const SamplerOpti
   return start(pid, options, std::move(events), tids, false);
 }
 
-Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, SamplerOptions options) {
+Result<std::unique_ptr<Sampler>> start_perf_sampler(pid_t pid, const SamplerOptions &options) {
   try {
     TALLY_CHECK(check_options(pid, options));
     const auto status = process_status(std::to_string(pid));

@@ -90,7 +90,7 @@ std::string_view without_return_type(std::string_view name) {
 } // namespace
 
 std::string source_function(std::string_view name) {
-  const std::string text = demangled(name);
+  std::string text = demangled(name);
   if (text == name)
     return text;
   const size_t end = parameters_of(text);

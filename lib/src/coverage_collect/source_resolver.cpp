@@ -104,7 +104,7 @@ std::optional<std::string> SourceResolver::above_notes(const std::string &name,
         moved_.try_emplace(folder, above.string());
       return (above / name).string();
     }
-    if (const auto path = without_build_folder(above, fs::path(name).lexically_normal().string()))
+    if (auto path = without_build_folder(above, fs::path(name).lexically_normal().string()))
       return path;
     if (above == above.root_path())
       return {};
@@ -113,7 +113,7 @@ std::optional<std::string> SourceResolver::above_notes(const std::string &name,
 
 // Returns the path of the source in the file system; the file may not exist.
 std::string SourceResolver::path_of(const std::string &name, const std::string &folder) {
-  const std::string joined = (fs::path(folder) / name).string();
+  std::string joined = (fs::path(folder) / name).string();
   for (const PathMap &map : rules_.substitutes)
     for (const std::string &recorded : {name, joined})
       if (const auto path = mapped(recorded, map))

@@ -83,6 +83,7 @@ Result<Content> sum_of_coverage(std::vector<ReadFile> files, Diagnostics &diagno
 
 Result<Content> sum_of_pcs(const std::vector<ReadFile> &files, std::span<const std::string> names) {
   std::vector<const PcProfile *> profiles;
+  profiles.reserve(files.size());
   for (const ReadFile &file : files)
     profiles.push_back(&std::get<PcProfile>(file.content));
   TALLY_TRY(sum, merge_pcs(profiles, names));

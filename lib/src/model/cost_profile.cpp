@@ -194,7 +194,7 @@ Result<CostProfile> CostProfileBuilder::finish() {
 }
 
 Result<void> validate(const CostProfile &p) {
-  const auto broken = [](std::string message) {
+  const auto broken = [](const std::string &message) {
     return fail(ErrorCode::invalid_input, "not a valid profile: " + message);
   };
   if (p.events().empty())

@@ -227,7 +227,7 @@ Result<void> PcHistogramBuilder::append(const PcHistogram &from) {
 }
 
 Result<void> validate(const PcHistogram &histogram) {
-  const auto broken = [](std::string message) {
+  const auto broken = [](const std::string &message) {
     return fail(ErrorCode::invalid_input, "not a valid histogram: " + message);
   };
   uint64_t sum = histogram.outside();
@@ -297,6 +297,7 @@ Result<PcAttribution> attribute(const PcHistogram &histogram, std::span<const Pc
   }
   // If remainders are equal, the earlier function gets the tick; the unattributed ticks come last.
   std::vector<std::pair<uint64_t, PcShare *>> remainders;
+  remainders.reserve(sums.size() + 1);
   auto share = out.shares.begin();
   for (const auto &[id, sum] : sums)
     remainders.emplace_back(sum.part, &*share++);

@@ -268,7 +268,7 @@ Result<StackProfile> StackProfileBuilder::finish() {
 }
 
 Result<void> validate(const StackProfile &p) {
-  const auto broken = [](std::string message) {
+  const auto broken = [](const std::string &message) {
     return fail(ErrorCode::invalid_input, "not a valid profile: " + message);
   };
   for (uint32_t i = 0; i < p.mappings().size(); ++i) {

@@ -94,6 +94,7 @@ Result<void> write_folder(const Coverage &coverage, const std::string &folder,
 
 std::string coverage_report_names() {
   std::vector<std::string_view> names;
+  names.reserve(pages.size() + 1);
   for (const Page &page : pages)
     names.push_back(page.name);
   names.push_back(html_format);

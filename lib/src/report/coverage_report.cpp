@@ -116,6 +116,7 @@ std::vector<const FileCoverage *> in_order(const Coverage &coverage, FileOrder o
     ranked.emplace_back(rank(file, order), &file);
   std::ranges::stable_sort(ranked, {}, [](const auto &each) { return each.first; });
   std::vector<const FileCoverage *> out;
+  out.reserve(ranked.size());
   for (const auto &each : ranked)
     out.push_back(each.second);
   return out;

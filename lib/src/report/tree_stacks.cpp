@@ -435,6 +435,7 @@ private:
   }
   static std::vector<Child> take(std::map<uint32_t, Child> &groups) {
     std::vector<Child> out;
+    out.reserve(groups.size());
     for (auto &[key, child] : groups)
       out.push_back(std::move(child));
     return out;

@@ -88,7 +88,7 @@ Result<void> Backends::check_target() const {
   return {};
 }
 
-Result<Reply> Backends::begin(StartOptions wanted) {
+Result<Reply> Backends::begin(const StartOptions &wanted) {
   TALLY_CHECK(check_target());
   if (front_.target.pid != 0)
     TALLY_CHECK(sampling_.name_frozen());

@@ -25,7 +25,7 @@ public:
   Result<void> check_target() const;
   // Begins to sample, or arms sampling for the next process. `auto` tries one backend after the
   // other. The reply's text names the backend that works; the error says why none does.
-  Result<Reply> begin(StartOptions wanted);
+  Result<Reply> begin(const StartOptions &wanted);
   // The process is about to run: begins to sample it if that was armed.
   Result<Reply> process_resumed();
   // At a stop, ends a sampler that no longer works, or continues with the next backend.

@@ -55,6 +55,7 @@ std::vector<std::string> source_paths(const StackProfile &profile) {
     for (const SourceLine &line : profile.location(static_cast<LocationId>(i)).lines)
       paths.insert(line.file);
   std::vector<std::string> out;
+  out.reserve(paths.size());
   for (const StringId path : paths)
     out.emplace_back(profile.strings[path]);
   return out;

@@ -1,4 +1,6 @@
 // `profile status`.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "session/profile_commands.h"
@@ -98,10 +100,10 @@ std::vector<StatusRow> status_rows(ProfileGroup &group) {
   }
   const uint64_t ticks = now.wall_clock ? now.rounds : now.samples + now.outside;
   const uint64_t clock_ns = now.wall_clock ? run : now.cpu_ns - now.unsampled_ns;
-  line("delivered_hz",
-       clock_ns == 0 ? uint64_t{0}
-                     : static_cast<uint64_t>(
-                           static_cast<double>(ticks) * 1e9 / static_cast<double>(clock_ns) + 0.5));
+  line("delivered_hz", clock_ns == 0
+                           ? uint64_t{0}
+                           : static_cast<uint64_t>(std::llround(static_cast<double>(ticks) * 1e9 /
+                                                                static_cast<double>(clock_ns))));
   line("samples", now.samples);
   line("in_kernel", now.kernel_samples);
   if (collected && (shown.region || now.outside != 0))

@@ -325,7 +325,7 @@ struct ByteSource::State {
   Peekable *read_from = nullptr; // the one of the two that callers read; null until it is known
 
   void set(ReadOptions wanted) {
-    options = wanted;
+    options = std::move(wanted);
     // An empty piece would mean the end.
     options.piece_bytes = std::max<size_t>(1, options.piece_bytes);
   }
@@ -359,7 +359,7 @@ Result<std::unique_ptr<ByteSource>> ByteSource::open_if_there(const std::string 
 Result<std::unique_ptr<ByteSource>> ByteSource::open(const std::string &path, ReadOptions options) {
   auto state = std::make_unique<State>();
   state->name = path == "-" ? "<stdin>" : path;
-  state->set(options);
+  state->set(std::move(options));
   TALLY_TRY(file, File::open(path, state->name, state->options));
   state->raw = std::move(file);
   return std::unique_ptr<ByteSource>(new ByteSource(std::move(state)));
@@ -369,7 +369,7 @@ std::unique_ptr<ByteSource> ByteSource::of(std::string_view bytes, std::string n
                                            ReadOptions options) {
   auto state = std::make_unique<State>();
   state->name = std::move(name);
-  state->set(options);
+  state->set(std::move(options));
   state->raw = std::make_unique<Memory>(bytes, state->options.piece_bytes);
   return std::unique_ptr<ByteSource>(new ByteSource(std::move(state)));
 }

@@ -31,7 +31,7 @@ StringPool &StringPool::operator=(const StringPool &other) {
 
 std::string_view StringPool::store(std::string_view text) {
   if (text.empty())
-    return {"", 0};
+    return "";
   if (chunk_size_ - chunk_used_ < text.size()) {
     const size_t wanted = std::clamp(chunk_total_, first_chunk, largest_chunk);
     chunk_size_ = std::max(wanted, text.size());

@@ -255,7 +255,7 @@ Result<void> CoverageSum::add_files(Files &to, std::vector<FileCoverage> more) {
   return {};
 }
 
-std::vector<FileCoverage> CoverageSum::sorted(Files files) {
+std::vector<FileCoverage> CoverageSum::sorted(Files &&files) {
   std::vector<FileCoverage> out;
   out.reserve(files.size());
   for (auto &[path, file] : files)

@@ -175,6 +175,7 @@ Result<CostProfile> without_events(const CostProfile &profile, const std::vector
   out.set_creator(profile.strings[profile.creator]);
   const auto keep = [&](std::span<const uint64_t> all) {
     std::vector<uint64_t> some;
+    some.reserve(kept.size());
     for (const size_t e : kept)
       some.push_back(e < all.size() ? all[e] : 0);
     return some;

@@ -72,7 +72,7 @@ def knows(tally, command):
 
 def measure(ways, repeat):
     """Runs commands in turn; returns {name: [(CPU time, wall time, peak)]}, and prints failures."""
-    taken = {name: [] for name in ways}
+    taken: dict[str, list] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory(prefix="tally-bench-") as folder:
         log = os.path.join(folder, "errors")
         for round_number in range(repeat):

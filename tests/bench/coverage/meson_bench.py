@@ -86,7 +86,7 @@ def main():
         ],
         "ninja coverage-xml": ["ninja", "-C", build, "coverage-xml"],
     }
-    times = {name: [] for name in commands}
+    times: dict[str, list] = {name: [] for name in commands}
     for turn in range(max(options.runs, SLOW_RUNS)):
         for name, command in commands.items():
             if turn < (SLOW_RUNS if command[0] == "ninja" else options.runs):

@@ -283,14 +283,14 @@ void Writer::write_header(CostPartId id) {
   }
   if (part.pid)
     header_line("pid", std::to_string(part.pid));
-  if (p_.strings[part.command] != "")
+  if (!p_.strings[part.command].empty())
     header_line("cmd", p_.strings[part.command]);
   header_line("part", std::to_string(part.number));
   if (part.thread)
     header_line("thread", std::to_string(part.thread));
-  if (p_.strings[part.time_range] != "")
+  if (!p_.strings[part.time_range].empty())
     header_line("desc: Timerange", p_.strings[part.time_range]);
-  if (p_.strings[part.trigger] != "")
+  if (!p_.strings[part.trigger].empty())
     header_line("desc: Trigger", p_.strings[part.trigger]);
   for (const auto &[key, value] : part.descriptions)
     header_line(fmt::format("desc: {}", p_.strings[key]), p_.strings[value]);

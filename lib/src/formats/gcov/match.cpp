@@ -142,8 +142,8 @@ private:
     for (uint32_t i = 0; i < expected; ++i) {
       const uint32_t at = function.first_condition + i, terms = graph_.conditions[at].terms;
       const uint64_t known = terms == 0 ? 0 : UINT64_MAX >> (64 - terms);
-      out_.conditions[at].when_true |= static_cast<uint64_t>(values[2 * i]) & known;
-      out_.conditions[at].when_false |= static_cast<uint64_t>(values[2 * i + 1]) & known;
+      out_.conditions[at].when_true |= static_cast<uint64_t>(values[size_t{2} * i]) & known;
+      out_.conditions[at].when_false |= static_cast<uint64_t>(values[size_t{2} * i + 1]) & known;
     }
     return true;
   }

@@ -423,7 +423,7 @@ bool Handler::end_condition() {
   const int64_t outcomes = numbers_[condition_count];
   if (outcomes < 0 || outcomes % 2 != 0)
     return fault(fmt::format("a condition cannot have {} outcomes: each term has two", outcomes));
-  if (outcomes > 2 * most_terms)
+  if (outcomes > int64_t{2} * most_terms)
     return warn(too_many_terms());
   const auto terms = static_cast<uint32_t>(outcomes / 2);
   if ((not_true_ | not_false_ | largest_term_) != 0 && largest_term_ >= terms)
