@@ -1,8 +1,10 @@
 // Tests what a sampler guarantees to its caller: parts, ends, limits, and that it leaves nothing
 // open.
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <thread>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -542,6 +544,29 @@ TEST(CollectArguments, InvalidArgumentsAreRefused) {
   options = {};
   options.stacks = StackMode::dwarf;
   EXPECT_EQ(code(::getpid(), options), ErrorCode::invalid_argument);
+}
+
+// A remote process: one stop shows all threads. Returns the wait after a run with one round.
+uint64_t wait_after_round(InterruptClock &clock, std::chrono::milliseconds round) {
+  clock.resumed();
+  EXPECT_EQ(clock.interrupt(), 1u);
+  EXPECT_EQ(clock.take(InterruptClock::any_thread), InterruptClock::Stop::ours);
+  std::this_thread::sleep_for(round);
+  clock.done();
+  clock.stopped();
+  clock.resumed();
+  const uint64_t wait = clock.wait_ns();
+  clock.stopped();
+  return wait;
+}
+
+TEST(InterruptClock, WaitsLongInLaterRunsOnlyAfterTwoSlowRounds) {
+  InterruptClock clock;
+  clock.set(0, 0, InterruptClock::most_remote_hz);
+  constexpr uint64_t longest_period = 15'000'000; // the period of 10 ms, and a half
+  EXPECT_LE(wait_after_round(clock, std::chrono::milliseconds(50)), longest_period);
+  EXPECT_GT(wait_after_round(clock, std::chrono::milliseconds(50)), longest_period);
+  EXPECT_LE(wait_after_round(clock, std::chrono::milliseconds(0)), longest_period);
 }
 
 TEST(CollectArguments, TheInterruptSamplerRefusesThem) {

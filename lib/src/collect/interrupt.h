@@ -42,7 +42,8 @@ public:
   // After a round the process runs for at least this many times the duration of the round, though
   // at most 1 s, so that it gets four fifths of the time. A round lasts from just before its first
   // signal until the process runs again. For a remote process the time from done() to the actual
-  // resume is unknown and not included. The first round of each run does not wait so long.
+  // resume is unknown and not included. At the beginning of a
+  // run, the faster one of the last two rounds decides.
   static constexpr uint64_t run_per_stop = 4;
 
   // Sets the process: `pid` is a process of this machine, to whose threads interrupt() sends
@@ -98,6 +99,7 @@ private:
                                         std::span<const pid_t> tids);
   void wait_for_round(std::unique_lock<std::mutex> &lock);
   bool is_on_its_way(uint64_t now) const;
+  void set_cost(uint64_t ns);
 
   mutable std::mutex mutex_;
   pid_t pid_ = 0;
@@ -111,10 +113,12 @@ private:
   std::unordered_map<pid_t, Awaited> awaited_; // by thread
   uint32_t late_ = 0; // stops of a remote process that are no longer awaited, but may still come
   uint64_t sent_at_ns_ = 0;
-  uint64_t cost_ns_ = 0;  // the duration of the last round
-  uint64_t since_ns_ = 0; // when the process was resumed; the next wait begins here
-  pid_t looked_at_ = 0;   // the last thread that stopped
-  bool looking_ = false;  // true between take() and done()
+  uint64_t cost_ns_ = 0;         // the duration of the last round
+  uint64_t earlier_cost_ns_ = 0; // and of the one before it
+  bool first_wait_ = false;      // no round has ended since the process was resumed
+  uint64_t since_ns_ = 0;        // when the process was resumed; the next wait begins here
+  pid_t looked_at_ = 0;          // the last thread that stopped
+  bool looking_ = false;         // true between take() and done()
   std::condition_variable round_over_;
   std::shared_ptr<ProcessorHolders> holders_; // while the process runs
   bool round_counted_ = false;

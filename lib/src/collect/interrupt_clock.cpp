@@ -95,16 +95,14 @@ void InterruptClock::set(pid_t pid, int signal, uint32_t frequency_hz) {
   running_ = false;
   awaited_.clear();
   late_ = 0;
-  cost_ns_ = 0;
+  cost_ns_ = earlier_cost_ns_ = 0;
   problem_.clear();
 }
 
 void InterruptClock::resumed() {
   const std::lock_guard lock(mutex_);
   running_ = true;
-  // An earlier round may have been slow for once, because the debugger was reading symbols. Runs
-  // shorter than the wait that follows such a round would otherwise get no tick at all.
-  cost_ns_ = 0;
+  first_wait_ = true;
   since_ns_ = sent_at_ns_ = now_ns();
 }
 
@@ -124,13 +122,22 @@ bool InterruptClock::is_on_its_way(uint64_t now) const {
   });
 }
 
+void InterruptClock::set_cost(uint64_t ns) {
+  earlier_cost_ns_ = cost_ns_;
+  cost_ns_ = ns;
+  first_wait_ = false;
+}
+
 uint64_t InterruptClock::wait_ns() {
   const std::lock_guard lock(mutex_);
   // The wait varies by ±50 %. Otherwise an activity of the program with the same period would be
   // seen always or never.
   const uint64_t half = period_ns_ / 2;
   uint64_t wait = std::uniform_int_distribution<uint64_t>(half, period_ns_ + half)(random_);
-  wait = std::max(wait, std::min(cost_ns_ * run_per_stop, longest_wait_ns));
+  // The last round may have been slow for once, because the debugger was reading symbols. Runs that
+  // are shorter than the wait after such a round would otherwise get no tick at all.
+  const uint64_t cost_ns = first_wait_ ? std::min(cost_ns_, earlier_cost_ns_) : cost_ns_;
+  wait = std::max(wait, std::min(cost_ns * run_per_stop, longest_wait_ns));
   const uint64_t now = now_ns();
   if (!running_ || is_on_its_way(now))
     return wait;
@@ -233,7 +240,7 @@ void InterruptClock::wait_for_round(std::unique_lock<std::mutex> &lock) {
   }
   since_ns_ = now_ns();
   if (running_ && std::exchange(round_counted_, false))
-    cost_ns_ = since_ns_ - sent_at_ns_;
+    set_cost(since_ns_ - sent_at_ns_);
 }
 
 size_t InterruptClock::interrupt_threads(std::unique_lock<std::mutex> &lock,
@@ -312,7 +319,7 @@ void InterruptClock::done() {
   if (pid_ != 0)
     return;
   since_ns_ = now_ns();
-  cost_ns_ = since_ns_ - sent_at_ns_;
+  set_cost(since_ns_ - sent_at_ns_);
 }
 
 uint64_t InterruptClock::rounds() const {
