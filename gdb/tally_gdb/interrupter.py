@@ -118,13 +118,14 @@ class Interrupter:
 
     def end_thread(self) -> None:
         self._session.watch_sigint(False)
-        self._asked_by_user = False
         self._over.set()
         self._running.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._running.clear()
+        with self._user_lock:
+            self._running.clear()
+            self._asked_by_user = False
 
     def end(self) -> None:
         """Ends the interrupts and deletes the catchpoint. A second call does nothing."""
@@ -162,6 +163,8 @@ class Interrupter:
     def tick(self) -> None:
         thread = gdb.selected_thread()
         if thread is None:  # it has just ended
+            if self._remote:
+                self._session.tick_withdraw()
             return
         whose = self._session.tick_take(0 if self._remote else thread.ptid[1])
         if whose == _abi.TICK_THEIRS and self._remote:
@@ -173,9 +176,11 @@ class Interrupter:
     def stop_for_user(self) -> None:
         """Stops the process after Ctrl-C. The catchpoint is disabled first, so that GDB reports the
         stop in the usual way. Any thread may call this."""
-        if not self._asked_by_user:
+        with self._user_lock:
+            if self._asked_by_user or not self._running.is_set():
+                return  # once is enough, or the process has just stopped
             self._asked_by_user = True
-            gdb.post_event(self._disable_for_user)
+        gdb.post_event(self._disable_for_user)
 
     def _disable_for_user(self) -> None:
         if self._asked_by_user:  # otherwise the process has stopped meanwhile
