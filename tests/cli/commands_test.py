@@ -135,6 +135,13 @@ class Refusals(CliCase):
             "read only once",
         )
 
+    def test_words_that_mean_something_in_a_debugger(self) -> None:
+        """`const` after a name with parentheses is a word of its own in a shell."""
+        self.put("a(1)", "main 1\n")
+        self.put("const", "main 2\n")
+        done = self.run_tally("merge", "--from", "folded", "a(1)", "const", "-o", "-")
+        self.assertEqual((done.returncode, done.stdout), (0, "main 3\n"), done.stderr)
+
     def test_threads_of_the_kernel(self) -> None:
         try:
             with open("/proc/2/comm", encoding="utf-8") as name:

@@ -252,8 +252,9 @@ private:
   // Returns whether only arguments may follow.
   bool add_argument(std::string word) {
     auto &arguments = parsed_.arguments;
-    // `const` belongs to the name of a member function.
-    if (word == "const" && !arguments.empty() && arguments.back().ends_with(')'))
+    // In a debugger, `const` belongs to the name of a member function.
+    if (table_.prompt == Prompt::debugger && word == "const" && !arguments.empty() &&
+        arguments.back().ends_with(')'))
       arguments.back() += " const";
     else
       arguments.push_back(std::move(word));
@@ -268,12 +269,14 @@ private:
                         : nullptr;
     if (!option)
       return unknown(name);
-    if (equals + 1 == word.size() && table_.prompt == Prompt::shell)
-      return fail(ErrorCode::invalid_argument, "expected a value, found ''", name);
     if (equals == word.size())
       return option->values.empty() ? add(*option, {}) : add_next(*option);
-    return option->values.empty() ? fail(ErrorCode::invalid_argument, "takes no value", name)
-                                  : add(*option, word.substr(equals + 1));
+    if (option->values.empty())
+      return fail(ErrorCode::invalid_argument, "takes no value", name);
+    // In a shell, an empty word after = is more often a variable that is not set than a value.
+    if (equals + 1 == word.size() && table_.prompt == Prompt::shell)
+      return fail(ErrorCode::invalid_argument, "expected a value, found ''", name);
+    return add(*option, word.substr(equals + 1));
   }
 
   // Parses "-F", "-F4000" and, for flags, "-bg".
