@@ -126,7 +126,8 @@ template <class T> Result<T> received_options(const T *from, uint32_t known_flag
   if (!from)
     return T{};
   const auto *bytes = reinterpret_cast<const unsigned char *>(from);
-  if (from->size < sizeof from->size)
+  constexpr size_t most = 4096; // more than any version's; the size may be uninitialized
+  if (from->size < sizeof from->size || from->size > most)
     return fail(ErrorCode::invalid_argument, "the options do not state their size");
   if (std::any_of(bytes + std::min<size_t>(from->size, sizeof(T)), bytes + from->size,
                   [](unsigned char byte) { return byte != 0; }))

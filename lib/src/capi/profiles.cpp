@@ -19,7 +19,7 @@ struct tally_profile {
 
 namespace {
 
-constexpr std::string_view no_names_remedy = "name their program in the options";
+constexpr std::string_view no_names_remedy = "set tally_read_options.program";
 
 // Returns an option that is given; its default otherwise.
 std::string option(const char *value, const char *fallback = "") {
@@ -187,7 +187,7 @@ tally_error *tally_profile_read(const char *path, const tally_read_options *opti
         auto out = std::make_unique<tally_profile>();
         TALLY_TRY(file, read_named_file(name, out->diagnostics, reading.from, reading.how));
         TALLY_TRY(read, named_profile_with(name, std::move(file), reading.program, no_names_remedy,
-                                           out->diagnostics));
+                                           out->diagnostics, true));
         TALLY_CHECK(check_costs(read.profile, name));
         out->read = std::move(read);
         out->path = std::move(name);

@@ -110,11 +110,12 @@ Result<CostProfile> unfold_kernel(CostProfile profile) {
   return profile;
 }
 
-Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, ProgramNames names) {
+Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, ProgramNames names,
+                                      bool keeps_coverage) {
   NamedProfile out;
   if (const auto *pcs = std::get_if<PcProfile>(&file.content))
     out.counted.emplace(*pcs);
-  else if (const auto *coverage = std::get_if<Coverage>(&file.content))
+  else if (const auto *coverage = std::get_if<Coverage>(&file.content); coverage && keeps_coverage)
     out.counted.emplace(*coverage);
   TALLY_TRY(read, profile_of(path, std::move(file), names.get()));
   out.profile = std::move(read.profile);

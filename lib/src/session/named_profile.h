@@ -52,19 +52,21 @@ Result<CostProfile> unfold_kernel(CostProfile profile);
 struct NamedProfile {
   Profile profile; // for tables
   const Format *format = nullptr;
-  // The counts of addresses or the coverage that `profile` was made from, if the file holds these.
+  // The counts of addresses that `profile` was made from, or the coverage if it was to be kept.
   std::optional<Content> counted{};
   ProgramNames names{}; // of the counts of addresses
   const PcProfile *pcs() const { return counted ? std::get_if<PcProfile>(&*counted) : nullptr; }
 };
 // Makes a profile for tables. `names` are those of the program that counts of addresses belong to.
-// Fails with invalid_input for notes and counters. `path` is for errors.
-Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, ProgramNames names);
+// `keeps_coverage` is for write_named_profile(), and costs a copy of the coverage. Fails with
+// invalid_input for notes and counters. `path` is for errors.
+Result<NamedProfile> named_profile_of(const std::string &path, ReadFile file, ProgramNames names,
+                                      bool keeps_coverage = false);
 // Reads a profile for tables. `program` is the path of the program that a gmon.out's addresses
 // belong to. If it is empty, they have no names, and a diagnostic says so.
 Result<NamedProfile> read_named_profile(const std::string &path, Diagnostics &diagnostics,
                                         const std::string &program = {});
-// Writes what the file held: the counts of addresses or the coverage itself, if there is any.
+// Writes what the file held: the counts of addresses or the coverage itself, if that was kept.
 Result<Written> write_named_profile(const NamedProfile &profile, const Format &format,
                                     WriteOptions options);
 

@@ -26,9 +26,9 @@ Result<ProgramNames> program_names(const std::string &program, Diagnostics &diag
 
 Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,
                                         const std::string &program, std::string_view remedy,
-                                        Diagnostics &diagnostics) {
+                                        Diagnostics &diagnostics, bool keeps_coverage) {
   if (!std::holds_alternative<PcProfile>(file.content))
-    return named_profile_of(path, std::move(file), {});
+    return named_profile_of(path, std::move(file), {}, keeps_coverage);
   TALLY_TRY(names, program_names(program, diagnostics));
   if (!names.get())
     warn_of_no_names(path, remedy, diagnostics);

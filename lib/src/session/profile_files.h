@@ -29,7 +29,7 @@ Result<ProgramNames> program_names(const std::string &program, Diagnostics &diag
 // is empty, a diagnostic says that these have no names; `remedy` says what to do.
 Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,
                                         const std::string &program, std::string_view remedy,
-                                        Diagnostics &diagnostics);
+                                        Diagnostics &diagnostics, bool keeps_coverage = false);
 
 // What a table shows of a profile.
 struct Selection {

@@ -11,7 +11,7 @@
  * and tables may get new columns, always after the existing ones. Structures get new fields at
  * their end. Therefore the caller passes the size of each structure: a structure begins with
  * `size`, and a function that takes an array of structures takes the size of one element. The
- * library takes the fields that an older caller does not have as 0, and ignores those of a newer
+ * library treats the fields that an older caller does not have as 0, and ignores those of a newer
  * caller that it does not know. In options, it refuses unknown fields and flags that are not 0. Set
  * a structure to 0 before its fields are set. */
 #ifndef TALLY_H
@@ -364,8 +364,8 @@ enum tally_tick_kind {
 
 /* Limits that every front end keeps. */
 enum tally_limit {
-  /* Frames in a tally_stack. The process stands while a debugger unwinds, and an unwinder that has
-     lost its way may go on for long. */
+  /* Frames in a tally_stack. The process is stopped while the debugger unwinds, and unwinding a
+     corrupt stack may take long. */
   TALLY_LIMIT_STACK_FRAMES = 128,
   /* Frames of a thread that are passed to tally_unsafe_frame(), from the innermost one on. The
      libraries that may hold a lock do not call themselves that deeply. */
@@ -391,10 +391,10 @@ typedef struct tally_stack {
 typedef struct tally_display {
   uint32_t size;
   uint32_t width; /* in columns; 0 means unlimited */
-  const char
-      *flavor; /* the debugger's setting for the syntax of x86 instructions, "intel" or "att".
-                  `annotate --asm` uses it for code that the debugger does not disassemble,
-                  as the process is gone or the profile was loaded. NULL means "att" */
+  /* The debugger's setting for the syntax of x86 instructions, "intel" or "att". `annotate --asm`
+     uses it for code that the debugger does not disassemble, because the process is gone or the
+     profile was loaded. NULL means "att". */
+  const char *flavor;
   const char *function;
   const char *filename;
   const char *address;
