@@ -34,7 +34,8 @@ struct Session::State {
   Result<Reply> settle(Result<Reply> step) {
     if (auto request = front.actions.keep(std::move(step)))
       return std::move(*request);
-    if (front.actions.empty())
+    // LLDB reports events while it performs an action of a command, which is not over then.
+    if (front.actions.empty() && !front.actions.is_performing())
       profile.settle();
     return front.actions.next();
   }
