@@ -75,8 +75,15 @@ class SummaryTest(unittest.TestCase):
     def test_exactly_one_percent(self) -> None:
         text = "RETRY: A.test_a: why\nRETRY: A.test_a: why\n" + RAN_100
         self.assertEqual(self.summary(self.log("build", text)).returncode, 0)
-        skipped = "RETRY: A.test_a: why\nRan 100 tests in 0.1s\n\nOK (skipped=1)\n"
-        self.assertEqual(self.summary(self.log("build", skipped)).returncode, 1)
+        retries = "RETRY: A.test_a: why\nRETRY: A.test_b: why\n"
+        ran = retries + "Ran 200 tests in 0.1s\n\nOK\n"
+        self.assertEqual(self.summary(self.log("all", ran)).returncode, 0)
+        skipped = retries + "Ran 200 tests in 0.1s\n\nOK (skipped=1)\n"
+        self.assertEqual(self.summary(self.log("most", skipped)).returncode, 1)
+
+    def test_one_retry_of_a_small_run_is_allowed(self) -> None:
+        text = "RETRY: A.test_a: why\nRan 3 tests in 0.1s\n\nOK\n"
+        self.assertEqual(self.summary(self.log("build", text)).returncode, 0)
 
     def test_more_than_one_percent_fails_the_run(self) -> None:
         build = self.log("build", "RETRY: A.test_a: why\nRETRY: A.test_b: why\n" + RAN_100)
