@@ -273,7 +273,7 @@ TEST(Pprof, RefusesWhatCannotBeWritten) {
   EXPECT_EQ(refused({int64_t{1} << 60}, 1000),
             "the time of a sample's ticks does not fit in 64 bits");
   EXPECT_EQ(refused({int64_t{1} << 60, int64_t{1} << 60}, 4),
-            "the sum of the values exceeds 64 bits");
+            "the sum of the values exceeds 63 bits");
   EXPECT_EQ(refused({int64_t{1} << 60, int64_t{1} << 60}, 0), "");
   EXPECT_EQ(refused({1}, uint64_t{1} << 63), "the clock's period does not fit in 63 bits");
   EXPECT_EQ(pprof::write(StackProfile(), {}).error().code, ErrorCode::no_data);
@@ -512,7 +512,7 @@ TEST(Pprof, ErrorsStateTheOffset) {
             "p.pb.gz: has samples, but no value types");
   const int64_t most = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(fault([&](File &file) { file.sample({1}, {most}); }),
-            "p.pb.gz: the sum of the counts of a sample exceeds 64 bits");
+            "p.pb.gz: the sum of the counts of a sample exceeds 63 bits");
 }
 
 } // namespace

@@ -14,7 +14,7 @@
 namespace tally {
 
 inline tl::unexpected<Error> counts_overflow(std::string path, uint32_t line) {
-  return fail(ErrorCode::overflow, "the sum of the counts exceeds 64 bits", std::move(path),
+  return fail(ErrorCode::overflow, "the sum of the counts exceeds 63 bits", std::move(path),
               Position::at_line(line));
 }
 

@@ -252,7 +252,7 @@ size_t StackProfileBuilder::memory_bytes() const {
 
 Result<StackProfile> StackProfileBuilder::snapshot() const {
   if (overflow_)
-    return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 64 bits");
+    return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 63 bits");
   StackProfile copy = profile_;
   TALLY_CHECK(validate(copy));
   return copy;
@@ -260,7 +260,7 @@ Result<StackProfile> StackProfileBuilder::snapshot() const {
 
 Result<StackProfile> StackProfileBuilder::finish() {
   if (overflow_)
-    return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 64 bits");
+    return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 63 bits");
   TALLY_CHECK(validate(profile_));
   StackProfile out = std::move(profile_);
   *this = StackProfileBuilder();
@@ -314,7 +314,7 @@ Result<void> validate(const StackProfile &p) {
       return broken(fmt::format("sample {} names a part that does not exist", row));
     for (size_t i = 0; i < sums.size(); ++i)
       if (!checked_add(sums[i], sample.values[i]))
-        return fail(ErrorCode::overflow, fmt::format("the sum of the {} exceeds 64 bits",
+        return fail(ErrorCode::overflow, fmt::format("the sum of the {} exceeds 63 bits",
                                                      p.strings[p.value_types()[i].type]));
   }
   return {};

@@ -321,7 +321,7 @@ size_t PackedStacks::memory_bytes() const {
 Result<void> PackedStacks::pour(StackProfileBuilder &builder,
                                 const std::function<LocationId(uint32_t)> &location_of) const {
   if (overflow_)
-    return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 64 bits");
+    return fail(ErrorCode::overflow, "the sum of the counts of a sample exceeds 63 bits");
   std::vector<StackId> path;
   for (const Packed &each : packed_) {
     PackedNode node;

@@ -47,8 +47,8 @@ std::unique_ptr<DwarfTable> DwarfTable::open(const ElfFile &file, const std::str
   return table;
 }
 
-// Finds the common part that dwz extracted from several files (.gnu_debugaltlink). libdw searches
-// beside the file and below /usr/lib/debug; the configured directories come first.
+// Finds the common part that dwz extracted from several files (.gnu_debugaltlink). Searches beside
+// the file, then the configured directories, and only then as libdw does.
 void DwarfTable::find_alternate(const std::string &path,
                                 const std::vector<std::string> &directories) {
   const char *name = nullptr;

@@ -92,7 +92,7 @@ Result<Sums> sums_of(const StackProfile &profile, const std::vector<std::string>
       if (sample.values[i] < 0)
         return fail(ErrorCode::invalid_input, "a sample has a negative value");
       if (!checked_add(sum[i], sample.values[i]))
-        return fail(ErrorCode::overflow, "the sum of the counts of a stack exceeds 64 bits");
+        return fail(ErrorCode::overflow, "the sum of the counts of a stack exceeds 63 bits");
     }
   }
   return out;

@@ -138,7 +138,7 @@ private:
   static tl::unexpected<Error> fail_on(const Sample &sample, bool fits) {
     if (std::ranges::any_of(sample.values, [](int64_t value) { return value < 0; }))
       return fail(ErrorCode::invalid_input, "a sample has a negative value");
-    return fail(ErrorCode::overflow, fits ? "the sum of the values exceeds 64 bits"
+    return fail(ErrorCode::overflow, fits ? "the sum of the values exceeds 63 bits"
                                           : "the time of a sample's ticks does not fit in 64 "
                                             "bits");
   }
@@ -296,7 +296,7 @@ private:
       const uint64_t lasted = part.end_ns - part.begin_ns;
       if (lasted > std::numeric_limits<int64_t>::max() ||
           !checked_add(duration, static_cast<int64_t>(lasted)))
-        return fail(ErrorCode::overflow, "the sum of the times of the parts exceeds 64 bits");
+        return fail(ErrorCode::overflow, "the sum of the times of the parts exceeds 63 bits");
     }
     int64_t type = 0, nanoseconds = 0, shown = 0;
     if (profile_.period_ns != 0) {
