@@ -4,11 +4,9 @@
 #include <charconv>
 #include <map>
 #include <set>
-#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include <tally/file_io.h>
 
@@ -356,38 +354,6 @@ std::string to_text(const Annotation &annotation, const TextOptions &options) {
                                annotation.functions.begin(), annotation.functions.end()))))) +
            '\n';
   return out;
-}
-
-std::string to_json(const Annotation &annotation, uint32_t limit) {
-  using Json = nlohmann::ordered_json;
-  Json files = Json::array();
-  for (const AnnotatedFile &file : annotation.files) {
-    Json lines = Json::array();
-    const size_t shown =
-        limit == 0 ? file.lines.size() : std::min<size_t>(limit, file.lines.size());
-    for (const AnnotatedLine &line : std::span(file.lines).first(shown)) {
-      Json calls = Json::array();
-      for (const AnnotatedCall &call : line.calls)
-        calls.push_back({{"name", call.name},
-                         {"file", call.file},
-                         {"object", call.object},
-                         {"calls", call.calls},
-                         {"recursive", call.recursive},
-                         {"inclusive", call.inclusive}});
-      lines.push_back({{"line", line.line},
-                       {"text", line.text},
-                       {"self", line.self},
-                       {"inclusive", line.inclusive},
-                       {"calls", std::move(calls)}});
-    }
-    files.push_back({{"file", file.file},
-                     {"source", file.source},
-                     {"self", file.self},
-                     {"lines", std::move(lines)}});
-  }
-  const Json all{
-      {"events", annotation.events}, {"totals", annotation.totals}, {"files", std::move(files)}};
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 } // namespace tally

@@ -1,11 +1,9 @@
-// Formats instructions with their costs as text and JSON.
+// Formats instructions with their costs as text.
 
 #include <algorithm>
 #include <map>
-#include <span>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <tally/file_io.h>
 
@@ -142,32 +140,6 @@ std::string to_text(const Disassembly &disassembly, const SourcePaths &sources,
     }
   }
   return out;
-}
-
-std::string to_json(const Disassembly &disassembly, uint32_t limit) {
-  using Json = nlohmann::ordered_json;
-  Json objects = Json::array();
-  for (const Disassembly::Object &object : disassembly.objects) {
-    Json rows = Json::array();
-    const size_t shown =
-        limit == 0 ? object.rows.size() : std::min<size_t>(limit, object.rows.size());
-    for (const InstructionRow &row : std::span(object.rows).first(shown))
-      rows.push_back({{"address", row.address},
-                      {"text", row.text},
-                      {"self", row.self},
-                      {"inclusive", row.inclusive},
-                      {"function", row.function},
-                      {"file", row.file},
-                      {"line", row.line}});
-    objects.push_back({{"object", object.path},
-                       {"self", object.self},
-                       {"own", object.own},
-                       {"unplaced", object.unplaced},
-                       {"instructions", std::move(rows)}});
-  }
-  const Json all{
-      {"event", disassembly.event}, {"total", disassembly.total}, {"objects", std::move(objects)}};
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 } // namespace tally

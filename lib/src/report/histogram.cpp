@@ -6,7 +6,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <tally/histogram_text.h>
 
@@ -291,28 +290,6 @@ std::string to_text(const HistogramTable &table, const TextOptions &options) {
                   short_name(row.place, name_columns), row.lines});
   }
   return out + text.render(options.limit, options.width, options.style);
-}
-
-std::string to_json(const HistogramTable &table, uint32_t limit) {
-  using Json = nlohmann::ordered_json;
-  Json bins = Json::array();
-  for (const HistogramTable::Row &row : table.rows) {
-    if (row.exact == 0)
-      continue;
-    if (limit > 0 && bins.size() == limit)
-      break;
-    bins.push_back({{"low", row.low},
-                    {"high", row.high},
-                    {"ticks", row.ticks},
-                    {"function", row.place},
-                    {"lines", row.lines}});
-  }
-  const Json all{{"object", table.object},
-                 {"event", table.event},
-                 {"total", table.total},
-                 {"outside", table.outside},
-                 {"bins", std::move(bins)}};
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 } // namespace tally

@@ -1,8 +1,17 @@
+// Formats every table of a profile as JSON. They stand in one file, because nlohmann/json.hpp takes
+// seconds to compile.
 #include <algorithm>
+#include <span>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <tally/annotate.h>
+#include <tally/histogram_text.h>
 #include <tally/report.h>
+#include <tally/tree.h>
+
+#include "report/disassembly.h"
 
 namespace tally {
 
@@ -10,9 +19,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Bytes that are not UTF-8 become U+FFFD.
+std::string text_of(const Json &json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string dump(const Json &json) {
   // Programs expect a single line, although one row per line would give better diffs.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text_of(json) + "\n";
 }
 
 constexpr std::string_view row_names[] = {"functions", "lines", "objects", "threads", "parts"};
@@ -73,6 +87,114 @@ std::string to_json(const DiffTable &table, uint32_t limit) {
   return dump(Json{{"events", {table.event}},
                    {"totals", {{"before", table.before_total}, {"after", table.after_total}}},
                    {std::string(row_names[static_cast<size_t>(table.by)]), std::move(rows)}});
+}
+
+// Writes the nodes one by one and not as one Json object, because dump() recurses, and the tree may
+// be too deep for that.
+std::string to_json(const CallTree &tree) {
+  const auto open_object = [](const Json &fields) { // omits the closing brace
+    std::string text = text_of(fields);
+    text.pop_back();
+    return text;
+  };
+  std::string out = open_object({{"events", tree.events}, {"totals", tree.totals}}) + ",\"tree\":[";
+  size_t open = 0; // nodes whose children are being written
+  bool first = true;
+  for (const TreeNode &node : tree.nodes) {
+    for (; open > node.depth; --open) {
+      out += "]}";
+      first = false;
+    }
+    if (!first)
+      out += ',';
+    out += open_object({{"name", node.name},
+                        {"file", node.file},
+                        {"object", node.object},
+                        {"self", node.self},
+                        {"inclusive", node.inclusive},
+                        {"calls", node.calls},
+                        {"estimated", node.estimated},
+                        {"recursive", node.recursive}});
+    out += ",\"children\":[";
+    ++open;
+    first = true;
+  }
+  for (; open > 0; --open)
+    out += "]}";
+  return out + fmt::format("],\"left_out\":{}}}\n", tree.left_out);
+}
+
+std::string to_json(const Annotation &annotation, uint32_t limit) {
+  Json files = Json::array();
+  for (const AnnotatedFile &file : annotation.files) {
+    Json lines = Json::array();
+    for (const AnnotatedLine &line : std::span(file.lines).first(shown(file.lines.size(), limit))) {
+      Json calls = Json::array();
+      for (const AnnotatedCall &call : line.calls)
+        calls.push_back({{"name", call.name},
+                         {"file", call.file},
+                         {"object", call.object},
+                         {"calls", call.calls},
+                         {"recursive", call.recursive},
+                         {"inclusive", call.inclusive}});
+      lines.push_back({{"line", line.line},
+                       {"text", line.text},
+                       {"self", line.self},
+                       {"inclusive", line.inclusive},
+                       {"calls", std::move(calls)}});
+    }
+    files.push_back({{"file", file.file},
+                     {"source", file.source},
+                     {"self", file.self},
+                     {"lines", std::move(lines)}});
+  }
+  const Json all{
+      {"events", annotation.events}, {"totals", annotation.totals}, {"files", std::move(files)}};
+  return dump(all);
+}
+
+std::string to_json(const HistogramTable &table, uint32_t limit) {
+  Json bins = Json::array();
+  for (const HistogramTable::Row &row : table.rows) {
+    if (row.exact == 0)
+      continue;
+    if (limit > 0 && bins.size() == limit)
+      break;
+    bins.push_back({{"low", row.low},
+                    {"high", row.high},
+                    {"ticks", row.ticks},
+                    {"function", row.place},
+                    {"lines", row.lines}});
+  }
+  const Json all{{"object", table.object},
+                 {"event", table.event},
+                 {"total", table.total},
+                 {"outside", table.outside},
+                 {"bins", std::move(bins)}};
+  return dump(all);
+}
+
+std::string to_json(const Disassembly &disassembly, uint32_t limit) {
+  Json objects = Json::array();
+  for (const Disassembly::Object &object : disassembly.objects) {
+    Json rows = Json::array();
+    for (const InstructionRow &row : std::span(object.rows).first(shown(object.rows.size(), limit)))
+      rows.push_back({{"address", row.address},
+                      {"text", row.text},
+                      {"self", row.self},
+                      {"inclusive", row.inclusive},
+                      {"function", row.function},
+                      {"file", row.file},
+                      {"line", row.line}});
+    objects.push_back({{"object", object.path},
+                       {"self", object.self},
+                       {"own", object.own},
+                       {"unplaced", object.unplaced},
+                       {"instructions", std::move(rows)}});
+  }
+  const Json all{
+      {"event", disassembly.event}, {"total", disassembly.total}, {"objects", std::move(objects)}};
+  return dump(all);
 }
 
 } // namespace tally

@@ -1,8 +1,7 @@
-// Formats call trees as text and JSON.
+// Formats call trees as text.
 #include <tally/tree.h>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "report/render.h"
 #include "report/tree_builder.h"
@@ -52,42 +51,6 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
                                  tree.left_out, most_tree_nodes)) +
            '\n';
   return out;
-}
-
-// Writes the nodes one by one and not as one Json object, because dump() recurses, and the tree may
-// be too deep for that.
-std::string to_json(const CallTree &tree) {
-  using Json = nlohmann::ordered_json;
-  const auto open_object = [](const Json &fields) { // omits the closing brace
-    std::string text = fields.dump(-1, ' ', false, Json::error_handler_t::replace);
-    text.pop_back();
-    return text;
-  };
-  std::string out = open_object({{"events", tree.events}, {"totals", tree.totals}}) + ",\"tree\":[";
-  size_t open = 0; // nodes whose children are being written
-  bool first = true;
-  for (const TreeNode &node : tree.nodes) {
-    for (; open > node.depth; --open) {
-      out += "]}";
-      first = false;
-    }
-    if (!first)
-      out += ',';
-    out += open_object({{"name", node.name},
-                        {"file", node.file},
-                        {"object", node.object},
-                        {"self", node.self},
-                        {"inclusive", node.inclusive},
-                        {"calls", node.calls},
-                        {"estimated", node.estimated},
-                        {"recursive", node.recursive}});
-    out += ",\"children\":[";
-    ++open;
-    first = true;
-  }
-  for (; open > 0; --open)
-    out += "]}";
-  return out + fmt::format("],\"left_out\":{}}}\n", tree.left_out);
 }
 
 } // namespace tally
