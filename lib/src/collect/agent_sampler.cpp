@@ -35,8 +35,7 @@ namespace tally {
 
 namespace {
 
-constexpr int longest_wait_ms = 100;
-constexpr int shortest_wait_ms = 5;
+constexpr int longest_agent_wait_ms = 100;
 constexpr uint64_t look_every_ns = 200'000'000;
 constexpr uint32_t highest_hz = 20'000;
 // If the process has used this much CPU time and the agent has not reported, the program will not
@@ -139,14 +138,14 @@ void LiveAgentSampler::read_until_stopped() {
     problem_.guarded([&] {
       follow();
       if (inner_ || pid_ == 0) {
-        timeout_ms = longest_wait_ms;
+        timeout_ms = longest_agent_wait_ms;
         return;
       }
       const size_t most = drain();
       if (most > memory_.ring_bytes() / 8)
         timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
       else
-        timeout_ms = std::min(timeout_ms * 2, longest_wait_ms);
+        timeout_ms = std::min(timeout_ms * 2, longest_agent_wait_ms);
     });
   }
 }

@@ -45,8 +45,7 @@ constexpr uint32_t first_stack_bytes(uint32_t frequency_hz) {
 }
 // With fewer samples since the last stop, the share of truncated stacks is not significant.
 constexpr uint64_t enough_samples = 100;
-constexpr int longest_wait_ms = 200;
-constexpr int shortest_wait_ms = 5;
+constexpr int longest_perf_wait_ms = 200;
 // The interval at which the reader checks whether the tracer is still attached.
 constexpr uint64_t tracer_check_ns = 150'000'000;
 
@@ -183,7 +182,7 @@ Result<void> PerfSampler::start_reader() {
 }
 
 void PerfSampler::read_until_stopped() {
-  int timeout_ms = longest_wait_ms;
+  int timeout_ms = longest_perf_wait_ms;
   for (;;) {
     const int failed = wait(timeout_ms);
     const std::lock_guard lock(mutex_);
@@ -201,7 +200,7 @@ void PerfSampler::read_until_stopped() {
       if (most > events_.ring_bytes() / 4)
         timeout_ms = std::max(timeout_ms / 2, shortest_wait_ms);
       else
-        timeout_ms = std::min(timeout_ms * 2, longest_wait_ms);
+        timeout_ms = std::min(timeout_ms * 2, longest_perf_wait_ms);
       finish_if_ended();
     });
   }

@@ -15,6 +15,9 @@
 
 namespace tally {
 
+// A reader whose ring fills up fast sleeps at least so long.
+constexpr int shortest_wait_ms = 5;
+
 // Runs a thread in which every signal is blocked, because signals to the debugger must reach the
 // debugger's own threads.
 class ReaderThread {
