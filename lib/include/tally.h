@@ -170,8 +170,7 @@ TALLY_API const char *tally_profile_format(const tally_profile *profile);
  * the position is that of the first), text (all of this in one line). */
 TALLY_API tally_error *tally_profile_diagnostics(const tally_profile *profile, tally_table **table);
 /* Lists the events that were counted, and those that a formula derives from them. Columns: name,
- * unit
- * ("" if unknown), formula ("" for a counted event), total. */
+ * unit ("" if unknown), formula ("" for a counted event), total. */
 TALLY_API tally_error *tally_profile_events(const tally_profile *profile, tally_table **table);
 /* Returns the rows of the flat table. Columns: name, file, object (texts; "" if unknown), line (0
  * if unknown), id (a thread ID, or the number of a part), self, inclusive. */
@@ -275,7 +274,7 @@ enum tally_request_kind {
   /* The next two concern a source location: words[0] is a file and words[1] a line. If words[0] is
      "", words[1] is a run-time address, "0x…". The user sees the debugger's own output. */
 
-  /* Set a breakpoint of the user's there. */
+  /* Set a breakpoint for the user at the location. */
   TALLY_REQUEST_BREAK = 9,
   /* Show the source around the location, which is always a line. */
   TALLY_REQUEST_LIST = 10,
@@ -488,10 +487,10 @@ TALLY_API uint64_t tally_session_region_hit(tally_session *session, const tally_
  * resume, when a breakpoint changes or moves while the program runs, and with count 0 when the
  * process executes another program. `steps_by_copy` is 1 if the debugger steps over a breakpoint by
  * executing a copy of the instruction at the program's entry point (GDB's displaced stepping).
- * `place_size` is sizeof(tally_location). */
+ * `location_size` is sizeof(tally_location). */
 TALLY_API tally_error *tally_session_set_passed_stops(tally_session *session,
-                                                      const tally_location *places, size_t count,
-                                                      size_t place_size, int steps_by_copy);
+                                                      const tally_location *locations, size_t count,
+                                                      size_t location_size, int steps_by_copy);
 /* Completes the last word of `line`, the text after the word `profile`. Column: word, which holds
  * the possible whole words, sorted. */
 TALLY_API tally_error *tally_session_complete(tally_session *session, const char *line,

@@ -34,15 +34,16 @@ typedef struct tally_hit {
   int32_t kind; /* a tally_hit_kind; see there */
   uint64_t sp;
 } tally_hit;
-typedef struct tally_place {
+typedef struct tally_location {
   const char *file;
   uint64_t address;
-} tally_place;
+} tally_location;
 enum tally_hit_kind { TALLY_HIT_FIRST = 0, TALLY_HIT_SECOND = 1 };
 TALLY_API uint32_t tally_abi(void);
 TALLY_API uint64_t tally_thing_hit(tally_thing *thing, const tally_hit *hit);
-TALLY_API tally_error *tally_thing_set(tally_thing *thing, const tally_place *places, size_t count,
-                                       size_t place_size);
+TALLY_API tally_error *tally_thing_set(tally_thing *thing, const tally_location *locations,
+                                       size_t count,
+                                       size_t location_size);
 """
 
 
@@ -192,14 +193,14 @@ class ReleasedTest(unittest.TestCase):
 
     def test_a_structure_without_a_size(self) -> None:
         unsized = TOY_HEADER.replace(" size_t count,\n", " size_t count\n").replace(
-            "size_t place_size);", ");"
+            "size_t location_size);", ");"
         )
         self.assertNotEqual(unsized, TOY_HEADER)
         self.assertEqual(incompatibilities(unsized, unsized), [])
         longer = unsized.replace("uint64_t address;", "uint64_t address; uint64_t more;")
         self.assertEqual(
             incompatibilities(unsized, longer),
-            ["tally_place has a new field, but callers do not pass its size"],
+            ["tally_location has a new field, but callers do not pass its size"],
         )
 
 

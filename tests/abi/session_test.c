@@ -15,7 +15,7 @@
   ((truth) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #truth), exit(1)))
 
 static tally_session *session;
-static int symbols_asked, places_asked; /* numbers of requests that were performed */
+static int symbols_asked, locations_asked; /* numbers of requests that were performed */
 static void spin_in_c(double seconds) {
   const clock_t end = clock() + (clock_t)(seconds * CLOCKS_PER_SEC);
   while (clock() < end)
@@ -70,7 +70,7 @@ static const char *perform(tally_error *error, tally_reply *reply) {
             strncmp(tally_reply_word(reply, 1), "0x", 2) == 0);
       answers[0] = "";
       count = 1;
-      ++places_asked;
+      ++locations_asked;
     } else {
       CHECK(tally_reply_progress(reply)[0] != '\0');
     }
@@ -206,14 +206,14 @@ int main(void) {
       snprintf(line, sizeof line, "%llu ticks in total\n", (unsigned long long)total);
       CHECK(strstr(command("report"), line) && strstr(command("report --limit 0"), "made_now"));
     } else if (strcmp(name, "break") == 0 || strcmp(name, "list") == 0) {
-      const int before = places_asked;
+      const int before = locations_asked;
       const char *const table = command("report --limit 0");
       const char *row = strstr(table, "made_now"); /* this test answered its line */
       CHECK(row);
       while (row[-1] != '\n')
         --row;
       snprintf(line, sizeof line, "%s %d", name, atoi(row));
-      CHECK(strcmp(command(line), "") == 0 && places_asked == before + 1);
+      CHECK(strcmp(command(line), "") == 0 && locations_asked == before + 1);
       snprintf(line, sizeof line, "%s 100000", name);
       refused(line, TALLY_ERROR_INVALID_ARGUMENT, "there is no row 100000");
     } else if (strcmp(name, "tree") == 0) {

@@ -119,9 +119,9 @@ TEST_F(CGrowthOfSessions, Locations) {
     tally_location known;
     uint64_t later;
   };
-  const Newer places[] = {{{nullptr, 0x1000}, 1}, {{"/bin/true", 0x20}, 2}};
+  const Newer locations[] = {{{nullptr, 0x1000}, 1}, {{"/bin/true", 0x20}, 2}};
   const auto set = [&](size_t count, size_t size) {
-    return tally_session_set_passed_stops(session, &places[0].known, count, size, 0);
+    return tally_session_set_passed_stops(session, &locations[0].known, count, size, 0);
   };
   EXPECT_EQ(set(2, sizeof(Newer)), nullptr);
   EXPECT_EQ(set(1, sizeof(tally_location)), nullptr);

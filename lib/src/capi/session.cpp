@@ -52,14 +52,14 @@ tally_error *tally_session_event(tally_session *session, const tally_event *even
                                  tally_reply **reply) {
   return guarded(
       [&]() -> Result<Reply> {
-        const auto told = received_by_size(event, first_event);
-        if (!told || told->kind < TALLY_EVENT_TARGET || told->kind > TALLY_EVENT_DETACHED ||
-            told->target < TALLY_TARGET_NONE || told->target > TALLY_TARGET_CORE)
+        const auto copy = received_by_size(event, first_event);
+        if (!copy || copy->kind < TALLY_EVENT_TARGET || copy->kind > TALLY_EVENT_DETACHED ||
+            copy->target < TALLY_TARGET_NONE || copy->target > TALLY_TARGET_CORE)
           return fail(ErrorCode::invalid_argument, "not an event of this interface");
         return session->session.event(
-            {static_cast<EventKind>(told->kind), static_cast<TargetKind>(told->target), told->pid,
-             told->number, text_of(told->text), text_of(told->file), told->line,
-             text_of(told->command), text_of(told->program), told->at_ns});
+            {static_cast<EventKind>(copy->kind), static_cast<TargetKind>(copy->target), copy->pid,
+             copy->number, text_of(copy->text), text_of(copy->file), copy->line,
+             text_of(copy->command), text_of(copy->program), copy->at_ns});
       },
       into(reply));
 }
@@ -152,25 +152,26 @@ tally_error *tally_region_exits(tally_table **table) {
 
 uint64_t tally_session_region_hit(tally_session *session, const tally_hit *hit) {
   try {
-    const auto told = received_by_size(hit, first_hit);
-    if (!told || told->kind < TALLY_HIT_FIRST || told->kind > TALLY_HIT_JUMPED)
+    const auto copy = received_by_size(hit, first_hit);
+    if (!copy || copy->kind < TALLY_HIT_FIRST || copy->kind > TALLY_HIT_JUMPED)
       return 0;
-    return session->session.region_hit({static_cast<RegionHit::Kind>(told->kind), told->tid,
-                                        told->at_entry != 0, told->caller_sp, told->return_address,
-                                        told->jump_buffer, told->holds_all != 0});
+    return session->session.region_hit({static_cast<RegionHit::Kind>(copy->kind), copy->tid,
+                                        copy->at_entry != 0, copy->caller_sp, copy->return_address,
+                                        copy->jump_buffer, copy->holds_all != 0});
   } catch (...) {
     return 0;
   }
 }
 
-tally_error *tally_session_set_passed_stops(tally_session *session, const tally_location *places,
-                                            size_t count, size_t place_size, int steps_by_copy) {
+tally_error *tally_session_set_passed_stops(tally_session *session, const tally_location *locations,
+                                            size_t count, size_t location_size, int steps_by_copy) {
   return guarded(
       [&]() -> Result<bool> {
         std::vector<BreakpointLocation> out;
-        TALLY_TRY(all, received_array<tally_location>(places, count, place_size, first_location));
-        for (const tally_location &place : all)
-          out.push_back({std::string(text_of(place.file)), place.address});
+        TALLY_TRY(all,
+                  received_array<tally_location>(locations, count, location_size, first_location));
+        for (const tally_location &location : all)
+          out.push_back({std::string(text_of(location.file)), location.address});
         session->session.set_passed_stops(out, steps_by_copy != 0);
         return true;
       },
