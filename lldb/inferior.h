@@ -16,7 +16,7 @@
 
 namespace tally_lldb {
 
-// Marks a scope in which the plug-in itself gives LLDB commands, which the hooks must ignore.
+// Marks a scope in which the plug-in itself executes commands of LLDB, which the hooks must ignore.
 class Within {
 public:
   explicit Within(int &depth) : depth_(depth) { ++depth_; }
@@ -44,7 +44,8 @@ public:
   News follow(lldb::SBDebugger &debugger);
 
   Actions &actions() { return actions_; }
-  // Held by the thread of LLDB that uses this object. The watch's thread never takes it.
+  // Returns the mutex that a thread of LLDB holds while it uses this object. The thread of the
+  // watch never locks this mutex.
   std::recursive_mutex &mutex() { return mutex_; }
 
 private:

@@ -25,7 +25,7 @@ std::string real_path(lldb::SBFileSpec file) {
   return real ? real.get() : "";
 }
 
-BreakpointLocation place_of(lldb::SBBreakpointLocation &location) {
+BreakpointLocation location_of(lldb::SBBreakpointLocation &location) {
   lldb::SBAddress address = location.GetAddress();
   lldb::SBSection section = address.GetSection();
   if (section.IsValid())
@@ -48,7 +48,7 @@ std::vector<BreakpointLocation> passed_stops(lldb::SBTarget target) {
       lldb::SBBreakpointLocation location = breakpoint.GetLocationAtIndex(static_cast<uint32_t>(k));
       if (!location.IsEnabled() || !(all || may_be_passed(location)))
         continue;
-      if (BreakpointLocation found = place_of(location); found.address != 0)
+      if (BreakpointLocation found = location_of(location); found.address != 0)
         out.push_back(std::move(found));
     }
   }

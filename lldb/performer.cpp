@@ -9,11 +9,11 @@ namespace tally_lldb {
 
 namespace {
 
-std::string row_of(const char *function, lldb::SBLineEntry place) {
+std::string row_of(const char *function, lldb::SBLineEntry entry) {
   if (!function)
     return {};
-  return std::string(function) + "\t" + path_of(place.GetFileSpec()) + "\t" +
-         std::to_string(place.GetLine());
+  return std::string(function) + "\t" + path_of(entry.GetFileSpec()) + "\t" +
+         std::to_string(entry.GetLine());
 }
 
 } // namespace
@@ -63,7 +63,7 @@ std::string LldbPerformer::instructions(const std::vector<uint64_t> &ranges) {
 std::optional<std::string> LldbPerformer::act(int request, const Words &words,
                                               const std::vector<int32_t> &signals) {
   if (request == TALLY_REQUEST_BREAK || request == TALLY_REQUEST_LIST) {
-    const Outcome outcome = show_place(debugger_, request, words);
+    const Outcome outcome = show_location(debugger_, request, words);
     said_ += outcome.text;
     return outcome.error;
   }

@@ -219,7 +219,7 @@ void ProcessWatch::follow(int pid) {
     ::close(pidfd_);
   pidfd_ = pid == 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   pid_ = pid;
-  stands_ = true;
+  stopped_ = true;
   seen_ = {};
   if (pid != 0) {
     seen_.stopped_ns = now_ns() + shortest_seen_ns;
@@ -321,10 +321,10 @@ void ProcessWatch::look_at_process() {
     return;
   const uint64_t now = now_ns();
   const char state = state_of(pid_);
-  const bool stands = state == 't';
-  if (stands != stands_) {
-    stands_ = stands;
-    if (stands)
+  const bool stopped = state == 't';
+  if (stopped != stopped_) {
+    stopped_ = stopped;
+    if (stopped)
       seen_.stopped_ns = now;
     else if (seen_.left_ns == 0)
       seen_.left_ns = now;

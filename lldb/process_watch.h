@@ -46,12 +46,12 @@ public:
   // while the process is still stopped at its first instruction. If `found` returns false, the
   // process is not the expected one, and the wait continues.
   void expect(const std::string &program, std::function<bool(int pid)> found);
-  // Do the same without a time limit, for a launch that no command causes, and for the next resume
-  // of a stopped process.
+  // These two wait without a time limit: for a launch that no command causes, and for the next
+  // resume of a stopped process.
   void expect_any(std::function<bool(int pid)> found);
   void expect_run(int pid, std::function<bool(int pid)> found);
   void forget();         // ends the wait; no call of `found` is running when it returns
-  bool follows(int pid); // returns whether it is followed, and a pidfd will report its end
+  bool follows(int pid); // returns whether `pid` is followed and a pidfd will report its end
   void follow(int pid);  // begins to update seen(); 0 follows no process
   void end();            // joins the thread
 
@@ -87,7 +87,7 @@ private:
   std::set<int> servers_before_; // children whose processes are not the expected one
   int pid_ = 0;
   int pidfd_ = -1;
-  bool stands_ = true; // it is in a tracing stop
+  bool stopped_ = true; // the process is in a tracing stop
   Seen seen_;
 };
 

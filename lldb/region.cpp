@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "interpreter.h"
-#include "region_places.h"
+#include "region_locations.h"
 #include "stop.h"
 
 namespace tally_lldb {
@@ -23,30 +23,30 @@ uint64_t register_of(lldb::SBFrame frame, const char *name) {
 
 } // namespace
 
-Region::Place &Region::watch(Places &places, const Place &like, lldb::SBBreakpoint breakpoint,
-                             int32_t kind, uint64_t address) {
-  breakpoint.AddName(region_name);
-  places.push_back(
-      std::unique_ptr<Place>(new Place{this, like.target, breakpoint, kind, address,
-                                       like.is_function, like.is_x86_64, like.function, true}));
-  breakpoint.SetCallback(&Region::on_hit, places.back().get());
-  return *places.back();
+Region::Breakpoint &Region::watch(Breakpoints &breakpoints, const Breakpoint &like,
+                                  lldb::SBBreakpoint handle, int32_t kind, uint64_t address) {
+  handle.AddName(region_name);
+  breakpoints.push_back(std::unique_ptr<Breakpoint>(
+      new Breakpoint{this, like.target, handle, kind, address, like.is_function, like.is_x86_64,
+                     like.function, true}));
+  handle.SetCallback(&Region::on_hit, breakpoints.back().get());
+  return *breakpoints.back();
 }
 
 std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
   lldb::SBTarget target = debugger.GetSelectedTarget();
   const bool is_function = words.size() < 2 || words[1].empty();
   const char *const triple = target.GetTriple();
-  const Place like{this,
-                   target,
-                   {},
-                   0,
-                   0,
-                   is_function,
-                   std::strncmp(triple ? triple : "", "x86_64", 6) == 0,
-                   base_name_of(words[0]),
-                   true};
-  Places made;
+  const Breakpoint like{this,
+                        target,
+                        {},
+                        0,
+                        0,
+                        is_function,
+                        std::strncmp(triple ? triple : "", "x86_64", 6) == 0,
+                        base_name_of(words[0]),
+                        true};
+  Breakpoints made;
   std::string refusal;
   {
     const AtEntries at_entries(debugger, target);
@@ -82,7 +82,7 @@ std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
   end();
   {
     const std::lock_guard lock(mutex_);
-    places_ = std::move(made);
+    breakpoints_ = std::move(made);
     words_ = words;
   }
   await_first();
@@ -91,28 +91,28 @@ std::string Region::begin(lldb::SBDebugger &debugger, const Words &words) {
 
 void Region::refresh(lldb::SBDebugger &debugger) {
   delete_dead();
-  const auto is_there = [](Place &place) {
-    lldb::SBBreakpoint found = place.target.FindBreakpointByID(place.breakpoint.GetID());
-    if (found.IsValid() && place.stops && !found.IsEnabled())
+  const auto is_there = [](Breakpoint &breakpoint) {
+    lldb::SBBreakpoint found = breakpoint.target.FindBreakpointByID(breakpoint.handle.GetID());
+    if (found.IsValid() && breakpoint.stops && !found.IsEnabled())
       found.SetEnabled(true);
     return found.IsValid();
   };
-  // The debugger's thread alone changes the list of places.
+  // The debugger's thread alone changes the list of breakpoints.
   bool whole = true;
   std::map<int32_t, bool> stops;
-  for (const auto &each : places_) {
+  for (const auto &each : breakpoints_) {
     whole &= is_there(*each);
     stops[each->kind] = each->stops;
   }
-  std::vector<std::pair<uint64_t, Place *>> returns;
+  std::vector<std::pair<uint64_t, Breakpoint *>> returns;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto &[address, place] : returns_)
-      returns.emplace_back(address, place.get());
+    for (const auto &[address, breakpoint] : returns_)
+      returns.emplace_back(address, breakpoint.get());
   }
-  Places gone;
-  for (const auto &[address, place] : returns)
-    if (!is_there(*place)) {
+  Breakpoints gone;
+  for (const auto &[address, breakpoint] : returns)
+    if (!is_there(*breakpoint)) {
       const std::lock_guard lock(mutex_);
       if (auto node = returns_.extract(address))
         gone.push_back(std::move(node.mapped()));
@@ -124,50 +124,50 @@ void Region::refresh(lldb::SBDebugger &debugger) {
     print_error(debugger, "profile region: its breakpoints were deleted and cannot be set again\n");
     return;
   }
-  for (const auto &each : places_) // a pass between two locations may have begun
+  for (const auto &each : breakpoints_) // a pass between two locations may have begun
     each->stops = stops[each->kind];
 }
 
 // Moves breakpoints to dead_, and deletes them if the process is stopped. If a breakpoint were
 // deleted while the process runs, a hit that has already happened would stop it for the user.
-void Region::bury(Places &places) {
-  for (auto &each : places) {
+void Region::bury(Breakpoints &breakpoints) {
+  for (auto &each : breakpoints) {
     each->alive = false;
     dead_.push_back(std::move(each));
   }
-  places.clear();
+  breakpoints.clear();
   delete_dead();
 }
 
 void Region::delete_dead() {
   for (const auto &each : dead_) {
     lldb::SBProcess process = each->target.GetProcess();
-    if (each->breakpoint.IsValid() && !is_running(process))
-      each->target.BreakpointDelete(each->breakpoint.GetID());
+    if (each->handle.IsValid() && !is_running(process))
+      each->target.BreakpointDelete(each->handle.GetID());
   }
 }
 
 void Region::end() {
   process_gone();
-  Places gone;
+  Breakpoints gone;
   {
     const std::lock_guard lock(mutex_);
-    gone.swap(places_);
+    gone.swap(breakpoints_);
   }
   bury(gone);
 }
 
 void Region::process_gone() {
-  Places gone;
+  Breakpoints gone;
   std::vector<lldb::SBBreakpointLocation> lifted;
   {
     const std::lock_guard lock(mutex_);
     gone.swap(exits_);
-    for (auto &[address, place] : returns_)
-      gone.push_back(std::move(place));
+    for (auto &[address, breakpoint] : returns_)
+      gone.push_back(std::move(breakpoint));
     returns_.clear();
     entries_.clear();
-    told_.clear();
+    reported_.clear();
     stop_id_ = 0;
     lifted.swap(lifted_);
   }
@@ -181,16 +181,16 @@ void Region::process_gone() {
 // Resets the breakpoints to the state in which no thread is inside the region. The session then
 // needs only the hits that may begin a pass.
 void Region::await_first() {
-  for (const auto &each : places_) {
+  for (const auto &each : breakpoints_) {
     each->stops = each->kind == TALLY_HIT_FIRST;
-    each->breakpoint.SetEnabled(true);
+    each->handle.SetEnabled(true);
   }
 }
 
-bool Region::on_hit(void *place, lldb::SBProcess &process, lldb::SBThread &thread,
+bool Region::on_hit(void *breakpoint, lldb::SBProcess &process, lldb::SBThread &thread,
                     lldb::SBBreakpointLocation &location) noexcept {
   try {
-    Place &each = *static_cast<Place *>(place);
+    Breakpoint &each = *static_cast<Breakpoint *>(breakpoint);
     if (each.alive)
       each.owner->hit(each, process, thread, location);
   } catch (...) {
@@ -202,13 +202,13 @@ bool Region::on_hit(void *place, lldb::SBProcess &process, lldb::SBThread &threa
 // Sets the breakpoints of exits_. This happens at the first hit, when the libraries that define
 // these functions are loaded, because LLDB prints a message when a breakpoint gets a new location
 // later.
-void Region::watch_exits(const Place &like) {
+void Region::watch_exits(const Breakpoint &like) {
   {
     const std::lock_guard lock(mutex_);
     if (!exits_.empty())
       return;
   }
-  Places made;
+  Breakpoints made;
   for (const auto &[name, kind] : exit_functions_)
     watch(made, like, lldb::SBTarget(like.target).BreakpointCreateByName(name.c_str()), kind);
   const std::lock_guard lock(mutex_);
@@ -219,33 +219,33 @@ void Region::watch_exits(const Place &like) {
 // Enables or disables exits_. They are disabled while no thread is inside the region, where a
 // program may throw thousands of exceptions.
 void Region::stop_at_exits(bool stop) {
-  std::vector<lldb::SBBreakpoint> breakpoints;
+  std::vector<lldb::SBBreakpoint> handles;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(exits_stop_, stop) != stop)
       for (const auto &each : exits_)
-        breakpoints.push_back(each->breakpoint);
+        handles.push_back(each->handle);
   }
-  for (lldb::SBBreakpoint &each : breakpoints)
+  for (lldb::SBBreakpoint &each : handles)
     each.SetEnabled(stop);
 }
 
-void Region::stop_at(Place &place) {
-  place.stops = true;
-  if (!place.breakpoint.IsEnabled())
-    place.breakpoint.SetEnabled(true);
+void Region::stop_at(Breakpoint &breakpoint) {
+  breakpoint.stops = true;
+  if (!breakpoint.handle.IsEnabled())
+    breakpoint.handle.SetEnabled(true);
 }
 
-void Region::stop_at_return(const Place &like, uint64_t address) {
-  Place *place = nullptr;
+void Region::stop_at_return(const Breakpoint &like, uint64_t address) {
+  Breakpoint *breakpoint = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (const auto at = returns_.find(address); at != returns_.end())
-      place = at->second.get();
+      breakpoint = at->second.get();
   }
-  if (place)
-    return stop_at(*place);
-  Places one;
+  if (breakpoint)
+    return stop_at(*breakpoint);
+  Breakpoints one;
   watch(one, like, lldb::SBTarget(like.target).BreakpointCreateByAddress(address),
         TALLY_HIT_RETURNED, address);
   const std::lock_guard lock(mutex_);
@@ -262,86 +262,89 @@ void Region::enter_stop(lldb::SBProcess &process, lldb::SBThread &thread) {
     const std::lock_guard lock(mutex_);
     if (id != stop_id_) {
       stop_id_ = id;
-      told_.clear();
+      reported_.clear();
       lifted.swap(lifted_);
     }
-    told_.insert(tid);
+    reported_.insert(tid);
   }
   for (lldb::SBBreakpointLocation &each : lifted)
     each.SetEnabled(true);
 }
 
 // Returns the threads with their pcs. LLDB may still have to call another thread's callback for
-// this stop (is_untold). If that thread's breakpoint is disabled by then, it stops for the user.
-std::vector<Region::Standing> Region::standing(lldb::SBProcess &process) {
-  std::vector<Standing> out;
+// this stop (is_pending). If that thread's breakpoint is disabled by then, it stops for the user.
+std::vector<Region::StoppedThread> Region::stopped_threads(lldb::SBProcess &process) {
+  std::vector<StoppedThread> out;
   for (uint32_t i = 0; i < process.GetNumThreads(); ++i) {
     lldb::SBThread thread = process.GetThreadAtIndex(i);
     const bool is_hit = thread.GetStopReason() == lldb::eStopReasonBreakpoint;
     const lldb::tid_t tid = thread.GetThreadID();
     const uint64_t pc = thread.GetFrameAtIndex(0).GetPC();
     const std::lock_guard lock(mutex_);
-    out.push_back({thread, pc, is_hit && !told_.contains(tid)});
+    out.push_back({thread, pc, is_hit && !reported_.contains(tid)});
   }
   return out;
 }
 
-bool Region::is_untold(const std::vector<Standing> &threads, std::optional<uint64_t> address) {
-  return std::ranges::any_of(threads, [&](const Standing &each) {
-    return each.is_untold && (!address || each.pc == *address);
+bool Region::is_pending(const std::vector<StoppedThread> &threads,
+                        std::optional<uint64_t> address) {
+  return std::ranges::any_of(threads, [&](const StoppedThread &each) {
+    return each.is_pending && (!address || each.pc == *address);
   });
 }
 
-Region::Stand Region::stand_at(uint64_t address) {
-  std::vector<Place *> places;
+Region::EnabledLocation Region::enabled_at(uint64_t address) {
+  std::vector<Breakpoint *> breakpoints;
   {
     const std::lock_guard lock(mutex_);
     if (const auto at = returns_.find(address); at != returns_.end())
-      places.push_back(at->second.get());
-    for (const auto &each : places_)
-      places.push_back(each.get());
+      breakpoints.push_back(at->second.get());
+    for (const auto &each : breakpoints_)
+      breakpoints.push_back(each.get());
   }
-  for (Place *const each : places)
-    if (lldb::SBBreakpointLocation at = each->breakpoint.FindLocationByAddress(address);
-        at.IsValid() && each->breakpoint.IsEnabled() && at.IsEnabled())
+  for (Breakpoint *const each : breakpoints)
+    if (lldb::SBBreakpointLocation at = each->handle.FindLocationByAddress(address);
+        at.IsValid() && each->handle.IsEnabled() && at.IsEnabled())
       return {each, at};
   return {};
 }
 
 // Returns whether the thread's step off its breakpoint may end at another one that is enabled.
-bool Region::leads_to_place(lldb::SBProcess &process, const Standing &thread, const Place &place) {
+bool Region::leads_to_breakpoint(lldb::SBProcess &process, const StoppedThread &thread,
+                                 const Breakpoint &breakpoint) {
   const std::vector<uint64_t> behind = steps_.behind(thread.pc);
-  const uint64_t to = place.is_x86_64 ? steps_.from(process, thread.thread, thread.pc) : 0;
-  return to == Steps::anywhere || (to != 0 && stand_at(to).place) ||
-         std::ranges::any_of(behind, [&](uint64_t each) { return stand_at(each).place; });
+  const uint64_t to = breakpoint.is_x86_64 ? steps_.from(process, thread.thread, thread.pc) : 0;
+  return to == Steps::anywhere || (to != 0 && enabled_at(to).breakpoint) ||
+         std::ranges::any_of(behind, [&](uint64_t each) { return enabled_at(each).breakpoint; });
 }
 
 // Ensures that no step that LLDB makes off a breakpoint of the region ends at another one (see
 // steps.h). It disables the breakpoint that the step would leave. If the session does not need hits
 // there, the breakpoint stays disabled. Otherwise only the location is disabled, until the first
-// callback of the next stop, which is usually that of the breakpoint the step leads to. Each
-// callback repeats this, because it may have changed where passes end. It is done only if two
-// breakpoints are that near, because reading the pcs of many threads is slow.
+// callback of the next stop. That is usually the callback of the breakpoint that the step leads to.
+// Each callback calls this function, because a callback may change where passes end. Nothing is
+// done unless two breakpoints are that near, because reading the pcs of many threads is slow.
 void Region::steer_steps(lldb::SBProcess &process) {
   if (!steps_.are_any_near())
     return;
-  const std::vector<Standing> threads = standing(process);
-  for (const Standing &each : threads) {
+  const std::vector<StoppedThread> threads = stopped_threads(process);
+  for (const StoppedThread &each : threads) {
     if (!steps_.is_near(each.pc))
       continue;
-    Stand here = stand_at(each.pc);
-    if (!here.place || !leads_to_place(process, each, *here.place))
+    EnabledLocation here = enabled_at(each.pc);
+    if (!here.breakpoint || !leads_to_breakpoint(process, each, *here.breakpoint))
       continue;
-    // Another thread's hit is pending at what would be disabled: all locations, or this one.
-    if (std::ranges::any_of(threads, [&](const Standing &other) {
-          return other.is_untold &&
+    // Skip a breakpoint at which the hit of another thread is pending. All of its locations would
+    // be disabled, or this one.
+    if (std::ranges::any_of(threads, [&](const StoppedThread &other) {
+          return other.is_pending &&
                  (other.pc == each.pc ||
-                  (!here.place->stops &&
-                   here.place->breakpoint.FindLocationByAddress(other.pc).IsValid()));
+                  (!here.breakpoint->stops &&
+                   here.breakpoint->handle.FindLocationByAddress(other.pc).IsValid()));
         }))
       continue;
-    if (!here.place->stops) {
-      here.place->breakpoint.SetEnabled(false);
+    if (!here.breakpoint->stops) {
+      here.breakpoint->handle.SetEnabled(false);
       continue;
     }
     here.location.SetEnabled(false);
@@ -352,26 +355,26 @@ void Region::steer_steps(lldb::SBProcess &process) {
 
 // Adds the addresses of all breakpoints to steps_ at the first hit in a process. The address of a
 // breakpoint in a library that is loaded later is added when it is hit.
-void Region::note_places(const Place &place, lldb::SBProcess &process,
-                         lldb::SBBreakpointLocation &location) {
-  const bool is_first = !steps_.has_places();
-  steps_.add_place(process, location.GetLoadAddress(), place.is_x86_64);
+void Region::note_addresses(const Breakpoint &breakpoint, lldb::SBProcess &process,
+                            lldb::SBBreakpointLocation &location) {
+  const bool is_first = !steps_.has_addresses();
+  steps_.add_address(process, location.GetLoadAddress(), breakpoint.is_x86_64);
   if (!is_first)
     return;
-  std::vector<lldb::SBBreakpoint> breakpoints;
+  std::vector<lldb::SBBreakpoint> handles;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto &each : places_)
-      breakpoints.push_back(each->breakpoint);
+    for (const auto &each : breakpoints_)
+      handles.push_back(each->handle);
   }
-  for (lldb::SBBreakpoint &each : breakpoints)
+  for (lldb::SBBreakpoint &each : handles)
     for (uint32_t i = 0; i < each.GetNumLocations(); ++i)
       if (const uint64_t at = each.GetLocationAtIndex(i).GetLoadAddress();
           at != LLDB_INVALID_ADDRESS)
-        steps_.add_place(process, at, place.is_x86_64);
+        steps_.add_address(process, at, breakpoint.is_x86_64);
 }
 
-bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) {
+bool Region::is_entry(const Breakpoint &breakpoint, lldb::SBBreakpointLocation &location) {
   const uint64_t at = location.GetLoadAddress();
   {
     const std::lock_guard lock(mutex_);
@@ -380,47 +383,48 @@ bool Region::is_entry(const Place &place, lldb::SBBreakpointLocation &location) 
   }
   lldb::SBAddress address = location.GetAddress();
   lldb::SBAddress start = start_of(address);
-  const bool is_named = !place.function.empty(); // otherwise the user gave an entry's address
-  const bool entry = place.is_x86_64 &&
-                     (!is_named || (start.IsValid() && start.GetLoadAddress(place.target) == at &&
-                                    !is_inlined(address, place.function)));
+  const bool is_named = !breakpoint.function.empty(); // otherwise the user gave an entry's address
+  const bool entry =
+      breakpoint.is_x86_64 &&
+      (!is_named || (start.IsValid() && start.GetLoadAddress(breakpoint.target) == at &&
+                     !is_inlined(address, breakpoint.function)));
   const std::lock_guard lock(mutex_);
   return entries_[at] = entry;
 }
 
 // Enables the breakpoint at the other location of a region between two. After a hit of one, only a
 // hit of the other has an effect.
-void Region::stop_at_other(const Place &place) {
-  Place *other = nullptr;
+void Region::stop_at_other(const Breakpoint &breakpoint) {
+  Breakpoint *other = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto &each : places_)
-      if (each->kind != place.kind)
+    for (const auto &each : breakpoints_)
+      if (each->kind != breakpoint.kind)
         other = each.get();
   }
   if (other)
     stop_at(*other);
 }
 
-void Region::hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
+void Region::hit(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBThread &thread,
                  lldb::SBBreakpointLocation &location) {
   enter_stop(process, thread);
-  note_places(place, process, location);
-  tell(place, process, thread, location);
+  note_addresses(breakpoint, process, location);
+  report(breakpoint, process, thread, location);
   steer_steps(process);
 }
 
-void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
-                  lldb::SBBreakpointLocation &location) {
+void Region::report(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBThread &thread,
+                    lldb::SBBreakpointLocation &location) {
   tally_hit hit{};
   hit.size = sizeof hit;
-  hit.kind = place.kind;
+  hit.kind = breakpoint.kind;
   hit.tid = static_cast<int32_t>(thread.GetThreadID());
-  hit.return_address = place.address;
+  hit.return_address = breakpoint.address;
   hit.holds_all = 1;
   const auto look = [&] {
     lldb::SBFrame frame = thread.GetFrameAtIndex(0);
-    if (place.kind == TALLY_HIT_RETURNED) {
+    if (breakpoint.kind == TALLY_HIT_RETURNED) {
       hit.caller_sp = frame.GetSP();
       return;
     }
@@ -429,23 +433,24 @@ void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread
     hit.caller_sp = caller.IsValid() ? caller.GetSP() : 0;
     hit.return_address = caller.IsValid() ? caller.GetPC() : 0;
   };
-  if (place.is_function) {
+  if (breakpoint.is_function) {
     // If at_entry is set, the library reads the registers itself. Not every LLDB can unwind from a
     // `.cold` part.
-    const bool at_entry = place.kind == TALLY_HIT_CAUGHT
-                              ? place.is_x86_64 && is_start(location.GetAddress())
-                              : place.kind == TALLY_HIT_FIRST && is_entry(place, location);
+    const bool at_entry =
+        breakpoint.kind == TALLY_HIT_CAUGHT
+            ? breakpoint.is_x86_64 && is_start(location.GetAddress())
+            : breakpoint.kind == TALLY_HIT_FIRST && is_entry(breakpoint, location);
     hit.at_entry = at_entry ? 1 : 0;
-    if (place.kind == TALLY_HIT_JUMPED)
+    if (breakpoint.kind == TALLY_HIT_JUMPED)
       hit.jump_buffer = register_of(thread.GetFrameAtIndex(0), "rdi");
-    else if (place.kind == TALLY_HIT_FIRST && hit.at_entry == 0)
+    else if (breakpoint.kind == TALLY_HIT_FIRST && hit.at_entry == 0)
       look();
   }
   const uint64_t at = location.GetLoadAddress();
-  if (place.is_function && place.kind == TALLY_HIT_FIRST) {
-    if (hit.return_address == 0 && hit.at_entry == 0 && !is_untold(standing(process), at))
+  if (breakpoint.is_function && breakpoint.kind == TALLY_HIT_FIRST) {
+    if (hit.return_address == 0 && hit.at_entry == 0 && !is_pending(stopped_threads(process), at))
       location.SetEnabled(false); // an inlined copy may begin a loop, and one hit is enough
-    watch_exits(place);
+    watch_exits(breakpoint);
   }
   const auto pid = static_cast<int32_t>(process.GetProcessID());
   std::optional<uint64_t> returns_to = session_.region_hit(pid, hit);
@@ -455,18 +460,18 @@ void Region::tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread
   }
   if (!returns_to || *returns_to == TALLY_HIT_LOOK)
     return;
-  if (!place.is_function) {
-    place.stops = false;
-    stop_at_other(place);
-  } else if (place.kind == TALLY_HIT_RETURNED) {
-    place.stops = *returns_to != 0;
+  if (!breakpoint.is_function) {
+    breakpoint.stops = false;
+    stop_at_other(breakpoint);
+  } else if (breakpoint.kind == TALLY_HIT_RETURNED) {
+    breakpoint.stops = *returns_to != 0;
   } else if (*returns_to == TALLY_HIT_NOBODY) {
-    if (!is_untold(standing(process), std::nullopt))
+    if (!is_pending(stopped_threads(process), std::nullopt))
       stop_at_exits(false);
   } else if (*returns_to != 0 && !is_over(pid, hit, *returns_to, process, thread, at)) {
     stop_at_exits(true);
-    steps_.add_place(process, *returns_to, place.is_x86_64);
-    stop_at_return(place, *returns_to);
+    steps_.add_address(process, *returns_to, breakpoint.is_x86_64);
+    stop_at_return(breakpoint, *returns_to);
   }
 }
 

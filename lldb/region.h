@@ -38,10 +38,10 @@ public:
   void process_gone(); // forgets the process's addresses, which the next process does not share
 
 private:
-  struct Place {
+  struct Breakpoint {
     Region *owner;
     lldb::SBTarget target;
-    lldb::SBBreakpoint breakpoint;
+    lldb::SBBreakpoint handle;
     int32_t kind;     // tally_hit_kind
     uint64_t address; // the breakpoint's address if kind is TALLY_HIT_RETURNED, otherwise 0
     bool is_function; // the region is a function, not two locations
@@ -50,41 +50,43 @@ private:
     std::atomic<bool> alive = true;
     std::atomic<bool> stops = true; // the session needs its hits now
   };
-  using Places = std::vector<std::unique_ptr<Place>>;
-  struct Standing { // a stopped thread
+  using Breakpoints = std::vector<std::unique_ptr<Breakpoint>>;
+  struct StoppedThread {
     lldb::SBThread thread;
     uint64_t pc;
-    bool is_untold; // its hit has not been reported yet
+    bool is_pending; // its hit has not been reported yet
   };
-  struct Stand {            // the breakpoint at an address
-    Place *place = nullptr; // null if no breakpoint of the region is enabled there
+  struct EnabledLocation {            // the location at an address
+    Breakpoint *breakpoint = nullptr; // null if no location of the region is enabled there
     lldb::SBBreakpointLocation location;
   };
 
-  static bool on_hit(void *place, lldb::SBProcess &process, lldb::SBThread &thread,
+  static bool on_hit(void *breakpoint, lldb::SBProcess &process, lldb::SBThread &thread,
                      lldb::SBBreakpointLocation &location) noexcept;
-  void hit(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
+  void hit(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBThread &thread,
            lldb::SBBreakpointLocation &location);
-  void tell(Place &place, lldb::SBProcess &process, lldb::SBThread &thread,
-            lldb::SBBreakpointLocation &location);
-  void stop_at_other(const Place &place);
-  Place &watch(Places &places, const Place &like, lldb::SBBreakpoint breakpoint, int32_t kind,
-               uint64_t address = 0);
-  bool is_entry(const Place &place, lldb::SBBreakpointLocation &location);
+  void report(Breakpoint &breakpoint, lldb::SBProcess &process, lldb::SBThread &thread,
+              lldb::SBBreakpointLocation &location);
+  void stop_at_other(const Breakpoint &breakpoint);
+  Breakpoint &watch(Breakpoints &breakpoints, const Breakpoint &like, lldb::SBBreakpoint handle,
+                    int32_t kind, uint64_t address = 0);
+  bool is_entry(const Breakpoint &breakpoint, lldb::SBBreakpointLocation &location);
   void await_first();
-  void bury(Places &places);
+  void bury(Breakpoints &breakpoints);
   void delete_dead();
-  void watch_exits(const Place &like);
+  void watch_exits(const Breakpoint &like);
   void stop_at_exits(bool stop);
-  static void stop_at(Place &place);
-  void stop_at_return(const Place &like, uint64_t address);
+  static void stop_at(Breakpoint &breakpoint);
+  void stop_at_return(const Breakpoint &like, uint64_t address);
   void enter_stop(lldb::SBProcess &process, lldb::SBThread &thread);
-  std::vector<Standing> standing(lldb::SBProcess &process);
-  static bool is_untold(const std::vector<Standing> &threads, std::optional<uint64_t> address);
-  Stand stand_at(uint64_t address);
-  bool leads_to_place(lldb::SBProcess &process, const Standing &thread, const Place &place);
-  void note_places(const Place &place, lldb::SBProcess &process,
-                   lldb::SBBreakpointLocation &location);
+  std::vector<StoppedThread> stopped_threads(lldb::SBProcess &process);
+  static bool is_pending(const std::vector<StoppedThread> &threads,
+                         std::optional<uint64_t> address);
+  EnabledLocation enabled_at(uint64_t address);
+  bool leads_to_breakpoint(lldb::SBProcess &process, const StoppedThread &thread,
+                           const Breakpoint &breakpoint);
+  void note_addresses(const Breakpoint &breakpoint, lldb::SBProcess &process,
+                      lldb::SBBreakpointLocation &location);
   void steer_steps(lldb::SBProcess &process);
   bool is_over(int32_t pid, tally_hit hit, uint64_t returns_to, lldb::SBProcess &process,
                lldb::SBThread &thread, uint64_t entry);
@@ -96,16 +98,16 @@ private:
   // is called while this lock is held.
   std::mutex mutex_;
   Words words_;
-  Places places_;
-  Places exits_;            // breakpoints in exit_functions_
+  Breakpoints breakpoints_;
+  Breakpoints exits_;       // breakpoints in exit_functions_
   bool exits_stop_ = false; // exits_ are enabled
-  Places dead_; // never destroyed, because a callback that LLDB has begun may still use one
-  std::map<uint64_t, std::unique_ptr<Place>> returns_; // by return address
+  Breakpoints dead_; // never destroyed, because a callback that LLDB has begun may still use one
+  std::map<uint64_t, std::unique_ptr<Breakpoint>> returns_; // by return address
   std::map<uint64_t, bool> entries_; // whether the address is the first instruction of a function
-  // These describe one stop of the process. told_ holds the threads whose hits have been reported;
-  // lifted_ holds the locations that stay disabled until the next stop.
+  // These describe one stop of the process. reported_ holds the threads whose hits have been
+  // reported; lifted_ holds the locations that stay disabled until the next stop.
   uint32_t stop_id_ = 0;
-  std::set<lldb::tid_t> told_;
+  std::set<lldb::tid_t> reported_;
   std::vector<lldb::SBBreakpointLocation> lifted_;
   Steps steps_; // for the current process
 };

@@ -90,33 +90,33 @@ Outcome Session::event(const Event &event, Performer &performer) {
   const std::lock_guard lock(mutex_);
   if (!handle_)
     return {};
-  tally_event told{};
-  told.size = sizeof told;
-  told.kind = event.kind;
-  told.target = event.target;
-  told.pid = event.pid;
-  told.number = event.number;
-  told.line = event.line;
-  told.text = event.text.c_str();
-  told.file = event.file.c_str();
-  told.command = event.command.c_str();
-  told.program = event.program.c_str();
-  told.at_ns = event.at_ns;
+  tally_event raw{};
+  raw.size = sizeof raw;
+  raw.kind = event.kind;
+  raw.target = event.target;
+  raw.pid = event.pid;
+  raw.number = event.number;
+  raw.line = event.line;
+  raw.text = event.text.c_str();
+  raw.file = event.file.c_str();
+  raw.command = event.command.c_str();
+  raw.program = event.program.c_str();
+  raw.at_ns = event.at_ns;
   tally_reply *reply = nullptr;
-  tally_error *const error = library_.tally_session_event(handle_, &told, &reply);
+  tally_error *const error = library_.tally_session_event(handle_, &raw, &reply);
   return perform(error, reply, performer);
 }
 
-void Session::set_passed_stops(const std::vector<BreakpointLocation> &places) {
+void Session::set_passed_stops(const std::vector<BreakpointLocation> &locations) {
   const std::lock_guard lock(mutex_);
   if (!handle_)
     return;
-  std::vector<tally_location> told;
-  told.reserve(places.size());
-  for (const BreakpointLocation &place : places)
-    told.push_back({place.file.c_str(), place.address});
+  std::vector<tally_location> raw;
+  raw.reserve(locations.size());
+  for (const BreakpointLocation &location : locations)
+    raw.push_back({location.file.c_str(), location.address});
   if (tally_error *const error = library_.tally_session_set_passed_stops(
-          handle_, told.data(), told.size(), sizeof(tally_location), 0))
+          handle_, raw.data(), raw.size(), sizeof(tally_location), 0))
     refusal(error); // out of memory: the ticks at these breakpoints are counted
 }
 

@@ -67,7 +67,7 @@ public:
   Outcome tick(const std::vector<SeenThread> &seen, Performer &performer);
   int32_t sampled_pid();
   bool is_armed();
-  void set_passed_stops(const std::vector<BreakpointLocation> &places);
+  void set_passed_stops(const std::vector<BreakpointLocation> &locations);
   void set_display(tally_display display); // sets its size
 
   const Library &library() const { return library_; }

@@ -47,7 +47,7 @@ std::string hex(uint64_t address) {
 
 } // namespace
 
-Outcome show_place(lldb::SBDebugger &debugger, int request, const Words &words) {
+Outcome show_location(lldb::SBDebugger &debugger, int request, const Words &words) {
   Outcome out = interpret(debugger, command_for(request, words));
   constexpr std::string_view prefix = "error: ";
   if (out.error.starts_with(prefix))

@@ -7,8 +7,9 @@
 
 namespace tally_lldb {
 
-// Performs TALLY_REQUEST_BREAK or TALLY_REQUEST_LIST. Returns LLDB's output, or one line of error.
-Outcome show_place(lldb::SBDebugger &debugger, int request, const Words &words);
+// Performs TALLY_REQUEST_BREAK or TALLY_REQUEST_LIST. Returns LLDB's output, or an error of
+// one line.
+Outcome show_location(lldb::SBDebugger &debugger, int request, const Words &words);
 
 // Returns LLDB's setting for x86: "default", "att" or "intel".
 std::string disassembly_flavor(lldb::SBDebugger &debugger);

@@ -66,29 +66,29 @@ uint64_t Steps::from(lldb::SBProcess &process, lldb::SBThread thread, uint64_t p
              : *to;
 }
 
-void Steps::add_place(lldb::SBProcess &process, uint64_t pc, bool is_x86_64) {
+void Steps::add_address(lldb::SBProcess &process, uint64_t pc, bool is_x86_64) {
   {
     const std::lock_guard lock(mutex_);
-    if (places_.contains(pc))
+    if (addresses_.contains(pc))
       return;
   }
   const uint64_t to = is_x86_64 ? from(process, {}, pc) : 0;
   const std::lock_guard lock(mutex_);
-  const auto at = places_.insert(pc).first;
+  const auto at = addresses_.insert(pc).first;
   from_.emplace(to, pc);
   const auto [first, last] = from_.equal_range(pc);
   for (auto each = first; each != last; ++each)
     near_.insert(each->second);
-  if (at != places_.begin() && pc - *std::prev(at) <= longest_instruction)
+  if (at != addresses_.begin() && pc - *std::prev(at) <= longest_instruction)
     near_.insert(*std::prev(at));
-  if (to == anywhere || to == caller || places_.contains(to) ||
-      (std::next(at) != places_.end() && *std::next(at) - pc <= longest_instruction))
+  if (to == anywhere || to == caller || addresses_.contains(to) ||
+      (std::next(at) != addresses_.end() && *std::next(at) - pc <= longest_instruction))
     near_.insert(pc);
 }
 
-bool Steps::has_places() {
+bool Steps::has_addresses() {
   const std::lock_guard lock(mutex_);
-  return !places_.empty();
+  return !addresses_.empty();
 }
 
 bool Steps::are_any_near() {
@@ -103,13 +103,13 @@ bool Steps::is_near(uint64_t pc) {
 
 std::vector<uint64_t> Steps::behind(uint64_t pc) {
   const std::lock_guard lock(mutex_);
-  return {places_.upper_bound(pc), places_.upper_bound(pc + longest_instruction)};
+  return {addresses_.upper_bound(pc), addresses_.upper_bound(pc + longest_instruction)};
 }
 
 void Steps::clear() {
   const std::lock_guard lock(mutex_);
   known_.clear();
-  places_.clear();
+  addresses_.clear();
   near_.clear();
   from_.clear();
 }

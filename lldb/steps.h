@@ -1,6 +1,7 @@
 // Predicts LLDB's steps off breakpoints. When a thread resumes at an enabled breakpoint, LLDB (at
-// least 14 to 19) steps it over that instruction. If the step ends at another breakpoint, LLDB
-// takes it for a step of the user and stops, regardless of what that breakpoint's callback returns.
+// least 14 to 19) steps the thread over that instruction. If the step ends at another breakpoint,
+// LLDB treats the step as one of the user's and stops, regardless of what that breakpoint's
+// callback returns.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ public:
 
   // Adds an address at which a breakpoint of the region is set at times. `is_x86_64` means that the
   // instruction there can be decoded.
-  void add_place(lldb::SBProcess &process, uint64_t pc, bool is_x86_64);
-  bool has_places();
+  void add_address(lldb::SBProcess &process, uint64_t pc, bool is_x86_64);
+  bool has_addresses();
   bool are_any_near();       // returns whether a step off some added address may end at another one
   bool is_near(uint64_t pc); // returns whether a step off this added address may do so
   // Returns the added addresses that may be the next instruction after the one at `pc`.
@@ -35,7 +36,7 @@ public:
 private:
   std::mutex mutex_;                   // no function of LLDB is called while it is held
   std::map<uint64_t, uint64_t> known_; // the results of decoding, by pc
-  std::set<uint64_t> places_, near_;
+  std::set<uint64_t> addresses_, near_;
   std::multimap<uint64_t, uint64_t> from_; // by target address, the addresses that lead there
 };
 

@@ -1,4 +1,4 @@
-// Handles the commands that change the process, before LLDB executes them.
+// Performs what must happen before LLDB executes a command that changes the process.
 #include "inferior.h"
 
 #include <cstdio>
@@ -33,7 +33,7 @@ const Inferior::Watched Inferior::watched[] = {
     {"process attach", Change::nothing},
     {"process connect", Change::nothing},
     {"target delete", Change::nothing},
-    // These commands may remove the reason of the last stop, so it is read before.
+    // These commands may remove the reason of the last stop, so the reason is read before them.
     {"breakpoint delete", Change::nothing},
     {"breakpoint disable", Change::nothing},
     {"watchpoint delete", Change::nothing},
@@ -60,7 +60,7 @@ std::string line_with(const std::string &text, const char *words) {
   return text.substr(begin, text.find('\n', at) + 1 - begin);
 }
 
-// Returns the text that LLDB itself prints at the end of a `process continue`.
+// Returns the text that LLDB's own `process continue` prints at its end.
 std::string end_of_run(lldb::SBDebugger &debugger, lldb::SBProcess &process) {
   if (process.GetState() != lldb::eStateExited)
     return interpret(debugger, "process status").text;
@@ -98,7 +98,7 @@ bool Inferior::before(void *hook, const char **words) noexcept {
 
 // Returns true if the command has been executed here.
 bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, const char **words) {
-  // A breakpoint's commands run on another thread of LLDB, which must not wait here.
+  // LLDB runs a breakpoint's commands on another thread. That thread must not wait here.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || !used_ || within_ > 0)
     return false;
@@ -125,7 +125,7 @@ bool Inferior::before_command(lldb::SBDebugger &debugger, const Hook &hook, cons
     }
     break;
   case Change::call:
-    watch_.forget(); // the next resume is that of the call
+    watch_.forget(); // the call itself resumes the process next
     called_at_ns_ = now_ns();
     break;
   case Change::detach:

@@ -236,9 +236,9 @@ def _candidates(folder: str) -> List[str]:
     """Returns the paths to try. TALLY_LIBRARY, if it is set, is the only one. Otherwise the first
     is the installed library, or the one in the directory `build` of the source tree, and the second
     is a bare name, which the dynamic loader searches for. `folder` is tally.py's directory."""
-    told = os.environ.get("TALLY_LIBRARY")
-    if told:
-        return [told]
+    named = os.environ.get("TALLY_LIBRARY")
+    if named:
+        return [named]
     out = []
     try:
         from ._paths import LIBRARY  # exists only in an installation

@@ -70,7 +70,7 @@ class _Prefix(gdb.Command):
 class _SubCommand(gdb.Command):
     def __init__(self, console: _Console, name: str, usage: str, text: str) -> None:
         self.__doc__ = printable(text)
-        self._takes_places = "LOCATION" in usage
+        self._takes_locations = "LOCATION" in usage
         self._console = console
         self._name = name
         super().__init__(f"profile {name}", gdb.COMMAND_DATA)
@@ -80,7 +80,7 @@ class _SubCommand(gdb.Command):
         self._console.run(f"{self._name} {argument}", _is_typed())
 
     def complete(self, text: str, word: Optional[str]) -> Union[int, List[str]]:
-        if self._takes_places:
+        if self._takes_locations:
             return gdb.COMPLETE_LOCATION
         return self._console.complete(f"{self._name} {text}", text, word)
 

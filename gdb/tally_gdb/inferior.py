@@ -40,7 +40,7 @@ def _target(inferior: gdb.Inferior) -> Tuple[int, int]:
     return (_abi.TARGET_NATIVE if inferior.pid else _abi.TARGET_NONE), inferior.pid
 
 
-def _place() -> Tuple[str, int]:
+def _stop_location() -> Tuple[str, int]:
     try:
         location = gdb.newest_frame().find_sal()
         return (location.symtab.filename if location.symtab else ""), location.line
@@ -142,7 +142,7 @@ class Watcher:
         self._is_behind(warn=True)
         self._push(_abi.EVENT_TARGET, **_program(self._inferior()))
 
-    def tell_running(self) -> None:
+    def report_running(self) -> None:
         """Reports the resume again if the process is running. Call it after each command, because
         a command may begin sampling while the process runs in the background (`continue &`)."""
         inferior = self._inferior()
@@ -259,7 +259,7 @@ class Watcher:
         except FAULTS:
             return
         self._running_pid = 0
-        file, line = _place()
+        file, line = _stop_location()
         location: Facts = {"file": file, "line": line}
         if isinstance(event, gdb.SignalEvent):
             self._push(_abi.EVENT_SIGNAL, text=event.stop_signal, **location)

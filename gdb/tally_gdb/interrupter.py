@@ -1,9 +1,10 @@
 """Samples a process by interrupting it periodically within a running `continue`.
 
-It uses a signal catchpoint whose condition calls a Python function. GDB stops the process and
-evaluates the condition, which records where the threads are. GDB then resumes the process, all
-within the command that the user waits for. In a local process each thread gets its own signal,
-which GDB does not pass on to the program. A remote process is interrupted as Ctrl-C does.
+The interrupter sets a signal catchpoint whose condition calls a Python function. GDB stops the
+process and evaluates the condition, which records where the threads are. GDB then resumes the
+process, all within the command that the user waits for. In a local process each thread gets its own
+signal, which GDB does not pass on to the program. A remote process is interrupted in the way that
+Ctrl-C does.
 """
 
 import os

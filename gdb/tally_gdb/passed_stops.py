@@ -28,8 +28,8 @@ def _may_be_passed(breakpoint: gdb.Breakpoint) -> bool:
 
 
 def _addresses(inferior: int) -> Iterator[int]:
-    """Yields the addresses of these breakpoints in the inferior of this number. Before GDB 13,
-    Python cannot ask for a breakpoint's locations, and there are no addresses."""
+    """Yields the addresses that such breakpoints have in the inferior with the number `inferior`.
+    Before GDB 13, Python cannot ask for a breakpoint's locations, and there are no addresses."""
     for breakpoint in gdb.breakpoints() or ():
         try:
             if _may_be_passed(breakpoint):

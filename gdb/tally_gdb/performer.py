@@ -6,7 +6,7 @@ from typing import Optional, Sequence
 
 import gdb
 
-from . import _abi, places
+from . import _abi, source_view
 from .console import FAULTS, reason_of
 from .interrupter import Interrupter
 from .preload import Preload, load
@@ -55,9 +55,9 @@ class Actions:
                 self._loaded_late = ()
                 self._signals.restore()
             elif request == _abi.REQUEST_BREAK:
-                return places.set_breakpoint(words)
+                return source_view.set_breakpoint(words)
             elif request == _abi.REQUEST_LIST:
-                return places.list_source(words)
+                return source_view.list_source(words)
             else:
                 return None
         except FAULTS as error:
@@ -111,7 +111,7 @@ class GdbPerformer(Performer):
         if self._elsewhere():
             return "another inferior is selected"
         try:
-            return places.instructions(ranges)
+            return source_view.instructions(ranges)
         except FAULTS as error:
             return reason_of(error)
 
@@ -119,9 +119,9 @@ class GdbPerformer(Performer):
         try:
             if self._elsewhere():
                 return ""
-            place = gdb.find_pc_line(address)
+            source = gdb.find_pc_line(address)
             block = gdb.block_for_pc(address)
-            file, line, frames = place.symtab.filename if place.symtab else "", place.line, []
+            file, line, frames = source.symtab.filename if source.symtab else "", source.line, []
             while block is not None and not block.is_static and not block.is_global:
                 if block.function is not None:  # an inlined function is a block of its caller
                     file = file if line else block.function.symtab.filename
@@ -130,8 +130,8 @@ class GdbPerformer(Performer):
                 block = block.superblock
             if frames:
                 return "\n".join(frames)
-            told = gdb.execute(f"info symbol {address:#x}", to_string=True) or ""
+            text = gdb.execute(f"info symbol {address:#x}", to_string=True) or ""
         except FAULTS:
             return ""
-        name = re.match(r"(.+?)(?: \+ \d+)? in section ", told)
+        name = re.match(r"(.+?)(?: \+ \d+)? in section ", text)
         return f"{name.group(1)}\t\t0" if name else ""

@@ -14,8 +14,8 @@ _RTLD_NOW = 2
 
 def _variable(name: str) -> Optional[str]:
     """Returns the variable's value in the environment of the next run, or None if it is not set."""
-    told = gdb.execute(f"show environment {name}", to_string=True) or ""
-    return told.rstrip("\n").partition(" = ")[2] if told.startswith(f"{name} = ") else None
+    text = gdb.execute(f"show environment {name}", to_string=True) or ""
+    return text.rstrip("\n").partition(" = ")[2] if text.startswith(f"{name} = ") else None
 
 
 def _preload(library: str, theirs: Optional[str]) -> str:

@@ -23,7 +23,7 @@ class _Refused(Exception):
     """The region cannot be set. The text is the answer to the session."""
 
 
-class _Place(gdb.Breakpoint):
+class _Breakpoint(gdb.Breakpoint):
     """A breakpoint of a region. `kind` is a HIT_ of _abi. `address` is the breakpoint's address if
     `kind` is HIT_RETURNED, otherwise 0. `is_entry` means the first instruction of a function."""
 
@@ -64,8 +64,8 @@ def _functions_at(pc: int) -> List[gdb.Block]:
 
 def _symbol_at(pc: int) -> str:
     """Returns the symbol and offset at `pc` ("parse", "parse + 4"), or ""."""
-    told = gdb.execute(f"info symbol {pc:#x}", to_string=True) or ""
-    return told.partition(" in section ")[0] if " in section " in told else ""
+    text = gdb.execute(f"info symbol {pc:#x}", to_string=True) or ""
+    return text.partition(" in section ")[0] if " in section " in text else ""
 
 
 def _is_inlined(pc: int, word: str) -> bool:
@@ -153,7 +153,7 @@ class _Function:
         self._word = word
         self._kind = kind
         self._enabled = enabled
-        self._places: Dict[int, _Place] = {}
+        self._breakpoints: Dict[int, _Breakpoint] = {}
 
     def entries(self) -> Dict[int, bool]:
         """Returns the addresses. The value is True for an entry, False for an inlined copy."""
@@ -177,34 +177,35 @@ class _Function:
         entries = {
             pc: is_entry for pc, is_entry in entries.items() if pc not in taken and _is_code(pc)
         }
-        _delete([place for pc, place in self._places.items() if pc not in entries])
-        self._places = {pc: place for pc, place in self._places.items() if pc in entries}
+        _delete([each for pc, each in self._breakpoints.items() if pc not in entries])
+        self._breakpoints = {pc: each for pc, each in self._breakpoints.items() if pc in entries}
         for pc, is_entry in entries.items():
-            if pc not in self._places and (is_entry or self._kind == _abi.HIT_FIRST):
-                place = _Place(self._owner, f"*{pc:#x}", self._kind, is_entry=is_entry)
+            if pc not in self._breakpoints and (is_entry or self._kind == _abi.HIT_FIRST):
+                made = _Breakpoint(self._owner, f"*{pc:#x}", self._kind, is_entry=is_entry)
                 if not self._enabled:
-                    place.enabled = False
-                self._places[pc] = place
+                    made.enabled = False
+                self._breakpoints[pc] = made
 
     def enable(self, enabled: bool) -> None:
         self._enabled = enabled
-        for place in self._places.values():
-            place.enabled = enabled
+        for each in self._breakpoints.values():
+            each.enabled = enabled
 
     def addresses(self) -> Sequence[int]:
-        return list(self._places)
+        return list(self._breakpoints)
 
     def end(self) -> None:
-        _delete(list(self._places.values()))
-        self._places.clear()
+        _delete(list(self._breakpoints.values()))
+        self._breakpoints.clear()
 
 
 class Region:
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._places: List[_Place] = []  # two for a region between locations, otherwise none
+        # two for a region between locations, otherwise none
+        self._breakpoints: List[_Breakpoint] = []
         self._functions: List[_Function] = []  # the region's function, then the exits
-        self._returns: Dict[int, _Place] = {}  # by return address
+        self._returns: Dict[int, _Breakpoint] = {}  # by return address
         self._is_x86_64 = False
         self._follows = False  # whether the breakpoints are at the addresses of a process
         self._exits_stop = False
@@ -216,7 +217,7 @@ class Region:
     def begin(self, words: Sequence[str]) -> str:
         """Replaces the region by one function or by two locations. Returns "", or the reason if
         that is not possible; the previous region then stays."""
-        places: List[_Place] = []
+        breakpoints: List[_Breakpoint] = []
         functions: List[_Function] = []
         try:
             if len(words) == 1:
@@ -228,20 +229,20 @@ class Region:
             else:
                 for kind, word in zip((_abi.HIT_FIRST, _abi.HIT_SECOND), words):
                     _look_up(word)
-                    places.append(_Place(self, word, kind))
+                    breakpoints.append(_Breakpoint(self, word, kind))
         except (*FAULTS, _Refused) as error:
-            _delete(places)
+            _delete(breakpoints)
             return reason_of(error)
         self.end()
-        self._places, self._functions = places, functions
+        self._breakpoints, self._functions = breakpoints, functions
         self._exits_stop = False
         self._follow()
         return ""
 
     def end(self) -> None:
         """Deletes all breakpoints. A second call does nothing."""
-        _delete(self._places)
-        self._places = []
+        _delete(self._breakpoints)
+        self._breakpoints = []
         self.process_gone()
         self._functions = []
 
@@ -253,7 +254,7 @@ class Region:
             function.end()
         self._follows = False
 
-    def hit(self, place: _Place, kind: int, address: int, is_entry: bool) -> None:
+    def hit(self, at: _Breakpoint, kind: int, address: int, is_entry: bool) -> None:
         if gdb.selected_inferior().pid != self._session.sampled_pid:
             return
         thread = gdb.selected_thread()
@@ -268,7 +269,7 @@ class Region:
         if kind == _abi.HIT_JUMPED:
             hit.jump_buffer = _register("rdi")
         elif kind == _abi.HIT_FIRST and self._functions and not is_entry:
-            place.enabled = False
+            at.enabled = False
         elif kind == _abi.HIT_FIRST and self._functions and not hit.at_entry:
             self._look(hit)
         returns_to = self._session.region_hit(hit)
@@ -280,7 +281,7 @@ class Region:
         elif 0 != returns_to != _abi.HIT_LOOK:
             self._stop_at_exits(True)
             if returns_to not in self._returns:
-                self._returns[returns_to] = _Place(
+                self._returns[returns_to] = _Breakpoint(
                     self, f"*{returns_to:#x}", _abi.HIT_RETURNED, returns_to
                 )
 
@@ -331,9 +332,9 @@ class Region:
             self._on_new_objfile(event)
 
 
-def _delete(places: Sequence[_Place]) -> None:
-    for place in places:
+def _delete(breakpoints: Sequence[_Breakpoint]) -> None:
+    for each in breakpoints:
         try:
-            place.delete()
+            each.delete()
         except FAULTS:
             pass  # GDB has already deleted it with its program

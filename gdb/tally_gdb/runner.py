@@ -6,7 +6,7 @@ from typing import Dict, Iterable, Sequence
 import gdb
 
 from .inferior import Watcher
-from .places import disassembly_flavor
+from .source_view import disassembly_flavor
 from .session import Session, TallyError
 from .styles import styles
 from .variables import Variables
@@ -39,7 +39,7 @@ class Runner:
                 gdb.parameter("width") or 0, disassembly_flavor(), styles(to_console)
             )
             text = self.session.command(line, performer)
-            self._watcher.tell_running()
+            self._watcher.report_running()
         finally:
             performer.end()
             self._variables.refresh()

@@ -9,17 +9,17 @@ from .console import FAULTS
 
 def set_breakpoint(words: Sequence[str]) -> str:
     """Sets a breakpoint at (file, line) or ("", address). GDB itself prints a message about it."""
-    file, place = words
+    file, location = words
     if file:
-        gdb.Breakpoint(source=file, line=place)
+        gdb.Breakpoint(source=file, line=location)
     else:
-        gdb.Breakpoint(f"*{place}")
+        gdb.Breakpoint(f"*{location}")
     return ""
 
 
 def list_source(words: Sequence[str]) -> str:
-    file, place = words
-    gdb.execute(f'list "{file}":{place}')
+    file, location = words
+    gdb.execute(f'list "{file}":{location}')
     return ""
 
 

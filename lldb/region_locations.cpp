@@ -1,4 +1,4 @@
-#include "region_places.h"
+#include "region_locations.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@ namespace {
 
 // Splits "parse.c:10", with or without a path. Returns false for other words; C++'s "::" does not
 // separate a line.
-bool split_place(const std::string &word, std::string &file, uint32_t &line) {
+bool split_location(const std::string &word, std::string &file, uint32_t &line) {
   const size_t colon = word.rfind(':');
   if (colon == word.npos || colon == 0 || word[colon - 1] == ':')
     return false;
@@ -79,8 +79,8 @@ lldb::SBBreakpoint breakpoint_at(lldb::SBDebugger &debugger, lldb::SBTarget targ
   }
   std::string file;
   uint32_t line = 0;
-  return split_place(word, file, line) ? target.BreakpointCreateByLocation(file.c_str(), line)
-                                       : target.BreakpointCreateByName(word.c_str());
+  return split_location(word, file, line) ? target.BreakpointCreateByLocation(file.c_str(), line)
+                                          : target.BreakpointCreateByName(word.c_str());
 }
 
 std::string base_name_of(const std::string &word) {
@@ -116,8 +116,9 @@ bool is_inlined(lldb::SBAddress address, const std::string &function) {
 
 AtEntries::AtEntries(lldb::SBDebugger &debugger, lldb::SBTarget target)
     : debugger_(debugger), target_(target) {
-  const std::string told = interpret(debugger_, target_, "settings show target.skip-prologue").text;
-  was_ = told.find("= false") == told.npos;
+  const std::string output =
+      interpret(debugger_, target_, "settings show target.skip-prologue").text;
+  was_ = output.find("= false") == output.npos;
   set(false);
 }
 
