@@ -5,7 +5,7 @@ usage: agent_bench.py TALLY PROGRAMS COLLECT_BENCH [--runs N] [--seconds S]
 
 PROGRAMS is the build's tests/programs. Prints the least, median and greatest value of N runs:
   delivered     ticks counted, relative to those due for the program's own CPU time
-  places        interruptions (distinct pcs sampled), relative to the same
+  addresses     interruptions (distinct pcs sampled), relative to the same
   share         of `seventy`, in percent of the sum of it and `thirty`; the true value is 70
 Also prints, for a fixed amount of work, the CPU time of the program with the agent inside, relative
 to that of the program alone; and for a program of short polls, how many of them failed with EINTR.
@@ -64,7 +64,7 @@ class Bench:
             "samples": int(found[1]),
             "seconds": float(found[2]),
             "lost": int(found[3]),
-            "places": int(clock[2] or 0),
+            "addresses": int(clock[2] or 0),
             "clock": clock[1],
             "out": out,
         }
@@ -92,13 +92,14 @@ def main():
             refused, frequency, name = case
             results[case].append(bench.record(refused, frequency, name, options.seconds))
     print(
-        f"{'program':18}{'clock':8}{'Hz':>5}  {'delivered':19} {'places':19} {'share':17} " "lost"
+        f"{'program':18}{'clock':8}{'Hz':>5}  {'delivered':19} {'addresses':19} {'share':17} "
+        "lost"
     )
     for (refused, frequency, name), runs in results.items():
         print(
             f"{name:18}{runs[0]['clock']:8}{frequency:5}  "
             f"{spread([r['samples'] * 1.003 / r['seconds'] / frequency for r in runs]):19} "
-            f"{spread([r['places'] / r['seconds'] / frequency for r in runs]):19} "
+            f"{spread([r['addresses'] / r['seconds'] / frequency for r in runs]):19} "
             + spread(
                 [
                     100 * r["counts"]["seventy"] / (r["counts"]["seventy"] + r["counts"]["thirty"])

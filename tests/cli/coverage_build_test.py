@@ -393,8 +393,8 @@ class BuildFolderTest(unittest.TestCase):
         self.assertEqual(rows["second"], ["6", "4"])
         self.assertEqual(rows["killed"], ["no", "data"])
         for line, names in ((2, "first\n"), (5, "second\n"), (7, "first\nsecond\n")):
-            told = self.tally("coverage", "--which-tests", f"main.c:{line}", "all.info").stdout
-            self.assertEqual(told, names)
+            tests = self.tally("coverage", "--which-tests", f"main.c:{line}", "all.info").stdout
+            self.assertEqual(tests, names)
         text = (self.project / "all.info").read_text(encoding="utf-8")
         self.assertEqual(text.count("TN:"), 3, text)
         # Together they equal the counts of the runs made one after the other.

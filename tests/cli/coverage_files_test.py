@@ -133,14 +133,14 @@ class Xml(CoverageCase):
     def test_timestamp(self) -> None:
         """SOURCE_DATE_EPOCH, if it is a number, is the time, so that builds are reproducible."""
         self.written("cobertura")
-        for told, expected in (("86400", "86400000"), ("0", "0")):
+        for epoch, expected in (("86400", "86400000"), ("0", "0")):
             done = subprocess.run(
                 [command_line(), "convert", self.tracefile, "-o", "-", "--to", "cobertura"],
                 capture_output=True,
                 text=True,
                 timeout=120,
                 check=True,
-                env={**os.environ, "SOURCE_DATE_EPOCH": told},
+                env={**os.environ, "SOURCE_DATE_EPOCH": epoch},
             )
             self.assertIn(f'timestamp="{expected}"', done.stdout)
         environment = {**os.environ, "SOURCE_DATE_EPOCH": "yesterday"}

@@ -344,8 +344,8 @@ class CoverageTest(unittest.TestCase):
     def test_which_tests(self) -> None:
         (self.folder / "tests.info").write_text(TRACE, encoding="utf-8")
 
-        def which(place: str, status: int = 0) -> subprocess.CompletedProcess:
-            return self.run_in("tests.info", "--which-tests", place, status=status)
+        def which(location: str, status: int = 0) -> subprocess.CompletedProcess:
+            return self.run_in("tests.info", "--which-tests", location, status=status)
 
         self.assertEqual(which("src/main.c:6").stdout, "one\ntwo\n")
         self.assertEqual(which("src/main.c:9").stdout, "two\n")
@@ -357,7 +357,7 @@ class CoverageTest(unittest.TestCase):
             self.assertIn("expected FILE:LINE", which(bad, 2).stderr)
         self.assertEqual(which("./src/main.c:9").stdout, "two\n")
         # A path relative to the current directory selects the file, and so does the path's end.
-        for folder, place in (
+        for folder, location in (
             ("src", "main.c:9"),
             ("build", "../src/main.c:9"),
             ("build", "src/main.c:9"),
@@ -366,10 +366,10 @@ class CoverageTest(unittest.TestCase):
             done = self.run_in(
                 "../" * len(Path(folder).parts) + "tests.info",
                 "--which-tests",
-                place,
+                location,
                 folder=folder,
             )
-            self.assertEqual(done.stdout, "two\n", (folder, place))
+            self.assertEqual(done.stdout, "two\n", (folder, location))
         self.run_in("tests.info", "--which-tests", "main.c:6", "--fail-under", "1", status=2)
         self.assertIn(
             "the counts are not separated by test",

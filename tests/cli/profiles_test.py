@@ -477,12 +477,12 @@ class Validate(ProfilesCase):
             done = self.run_in(f"{words} wrong.callgrind")
             self.assertEqual(done.stderr, said.format("warning"))
         self.put("broken.callgrind", PROFILE.replace("3 10", "3 10 0 7"))
-        place = "broken.callgrind:10:8: "
+        position = "broken.callgrind:10:8: "
         self.assertEqual(
             self.run_in("validate broken.callgrind", 1).stdout,
-            f"{place}error: more costs than events: there are 2\n",
+            f"{position}error: more costs than events: there are 2\n",
         )
-        self.refused("report broken.callgrind", 1, f"{place}more costs than events: there are 2")
+        self.refused("report broken.callgrind", 1, f"{position}more costs than events: there are 2")
 
     def test_empty_files(self) -> None:
         self.put("empty.callgrind", "")

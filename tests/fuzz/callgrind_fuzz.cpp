@@ -247,11 +247,11 @@ void check_writing(const CostProfile &p, const CostProfile &sorted, size_t piece
 
   // The creator determines which rule for the base of relative positions applies.
   for (std::string_view creator : {"callgrind-3.19.0", "another"}) {
-    CostProfile told = sorted;
-    told.creator = told.strings.intern(creator);
-    const auto bytes = write(told);
+    CostProfile changed = sorted;
+    changed.creator = changed.strings.intern(creator);
+    const auto bytes = write(changed);
     require(bytes.has_value(), "write with a creator");
-    Comparison(told, read_own(*bytes, piece).costs()).run();
+    Comparison(changed, read_own(*bytes, piece).costs()).run();
   }
 
   const auto plain = write(p, {.compress_names = false, .compress_positions = false});

@@ -20,7 +20,7 @@ using namespace tally;
 
 namespace {
 
-void require_place(const Error &error, size_t size) {
+void require_position(const Error &error, size_t size) {
   require(error.code == ErrorCode::invalid_input, "the kind of an error");
   require(error.where.kind == Position::Kind::offset && error.where.offset <= size,
           "the offset of an error");
@@ -116,11 +116,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size) {
     const auto bytes = data->bytes();
     require(bytes.has_value() && *bytes == data_bytes, "counters written as they were read");
   } else {
-    require_place(data.error(), data_bytes.size());
+    require_position(data.error(), data_bytes.size());
   }
   auto notes = read_gcov_notes(std::string(notes_bytes), "input.gcno", diagnostics);
   if (!notes) {
-    require_place(notes.error(), notes_bytes.size());
+    require_position(notes.error(), notes_bytes.size());
     return 0;
   }
   require(notes->file_bytes == notes_bytes, "notes are kept as they were read");

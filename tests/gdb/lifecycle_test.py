@@ -94,10 +94,10 @@ class RunsTest(GdbCase):
             program("spin7030"),
         )
         begun, left, other_ran, back = (play.status(which) for which in range(4))
-        told = [line for line in play.stderr.splitlines() if line.startswith("profile: ")]
-        self.assertEqual(len(told), 1, play)
+        messages = [line for line in play.stderr.splitlines() if line.startswith("profile: ")]
+        self.assertEqual(len(messages), 1, play)
         self.assertRegex(
-            told[0],
+            messages[0],
             r"^profile: process \d+ is not sampled: sampling stays with "
             rf"process {begun['pid']}, which was left at a checkpoint$",
         )
@@ -167,9 +167,9 @@ class RunsTest(GdbCase):
                 before, after, later = (play.status(which) for which in range(3))
                 self.assertRegex(after["state"], f"^{state}")
                 # GDB itself reports a kill, but not that a detach ends sampling.
-                told = re.findall("(?m)^Sampling of process (.*)$", play.text(leave))
+                messages = re.findall("(?m)^Sampling of process (.*)$", play.text(leave))
                 self.assertEqual(
-                    told,
+                    messages,
                     [f"{before['pid']} ended: detached; {after['samples']} ticks " "are kept."]
                     if leave == "detach"
                     else [],

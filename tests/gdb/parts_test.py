@@ -44,13 +44,13 @@ class PartNamesTest(GdbCase):
             ["0.1"],
         )
         self.assertEqual(play.stderr, "", play)
-        place = r"stops\.c:\d+"
+        location = r"stops\.c:\d+"
         self.assert_parts(
             play,
-            f"breakpoint 1, {place}",
+            f"breakpoint 1, {location}",
             "catchpoint 2.*",
             "SIGUSR1",
-            f"breakpoint 1, {place}",
+            f"breakpoint 1, {location}",
             "exited, status 0",
         )
 

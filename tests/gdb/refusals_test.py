@@ -318,9 +318,11 @@ class PerfDeniedTest(GdbCase):
             return
         self.assertEqual(play.stderr, "", play)
         self.assertGreater(play.status().count("samples"), 200)
-        told = [play.text("profile start"), play.status()["clock"], play.text("profile report")]
+        texts = [play.text("profile start"), play.status()["clock"], play.text("profile report")]
         self.assertEqual(
-            [text for text in told if "user code only" in text], told if paranoid > 1 else [], play
+            [text for text in texts if "user code only" in text],
+            texts if paranoid > 1 else [],
+            play,
         )
         # delivered_hz counts only time that may be sampled.
         self.assertGreater(play.status().count("delivered_hz"), 600, play)

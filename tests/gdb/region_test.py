@@ -19,13 +19,13 @@ def line_of(text: str) -> int:
 
 
 def play_region(
-    *places: str, calls: str, start: str = "", passes: int = 3, **options: object
+    *locations: str, calls: str, start: str = "", passes: int = 3, **options: object
 ) -> Play:
     first = [f"profile start {start}"] if start else []
     return play_gdb(
         [
             *first,
-            f"profile region {' '.join(places)}",
+            f"profile region {' '.join(locations)}",
             "run",
             "profile status",
             "profile tree --json --limit 0",

@@ -80,13 +80,13 @@ class MainJobTest(GdbCase):
             self.assertEqual(report.not_shown, 0, options)
 
         function = play.report("--by function --limit 0").row("seventy")
-        self.assertRegex(function.place, r"(^|/)spin7030\.c(:\d+)?$")
+        self.assertRegex(function.location, r"(^|/)spin7030\.c(:\d+)?$")
         lines = play.report("--by line --limit 0")
         self.assertEqual(
             sum(
                 row.self_ticks
                 for row in lines.rows
-                if row.name == "seventy" or "seventy" in row.place
+                if row.name == "seventy" or "seventy" in row.location
             ),
             function.self_ticks,
             lines,

@@ -88,12 +88,12 @@ print("OUT", json.dumps({**out, "said": said, "cleared": profile.samples}))
         self.assertIsInstance(out["status"]["running"], float)
         for by in "function", "line", "object", "thread", "part":
             self.assertEqual(sum(row["self"] for row in out[by]), samples, by)
-        told = {
+        found = {
             (row["name"], row["file"], row["object"]): (row["self"][0], row["inclusive"][0])
             for row in out["json"]["functions"]
         }
         self.assertEqual(
-            told,
+            found,
             {
                 (row["name"], row["file"], row["object"]): (row["self"], row["inclusive"])
                 for row in out["function"]

@@ -30,14 +30,14 @@ class BinaryTest(LldbCase):
         super().setUp()
 
     def test_binds_at_load_and_links_no_lldb(self) -> None:
-        told = output_of("readelf", "-dW", lldb_plugin())
-        self.assertIn("BIND_NOW", told)
-        self.assertNotRegex(told, r"NEEDED.*(lldb|LLVM|clang|tally)")
+        output = output_of("readelf", "-dW", lldb_plugin())
+        self.assertIn("BIND_NOW", output)
+        self.assertNotRegex(output, r"NEEDED.*(lldb|LLVM|clang|tally)")
 
     def test_exports_one_function(self) -> None:
-        told = output_of("nm", "-DC", "--defined-only", lldb_plugin()).splitlines()
+        output = output_of("nm", "-DC", "--defined-only", lldb_plugin()).splitlines()
         self.assertEqual(
-            [line.split(" ", 2)[2] for line in told], ["lldb::PluginInitialize(lldb::SBDebugger)"]
+            [line.split(" ", 2)[2] for line in output], ["lldb::PluginInitialize(lldb::SBDebugger)"]
         )
 
     def test_each_lldb_exports_the_needed_symbols(self) -> None:

@@ -52,14 +52,16 @@ class LoadingTest(LldbCase):
     def test_the_line_for_lldbinit(self) -> None:
         """Tests README's line, with the directory of this build."""
         readme = (SOURCE_ROOT / "README.md").read_text(encoding="utf-8")
-        told = re.search(
+        command = re.search(
             r"`(plugin load )(\S+/liblldb_tally\.so)` \(put the line into " r"`~/(\.\w+)`", readme
         )
-        self.assertTrue(told, "README has no such line")
+        self.assertTrue(command, "README has no such line")
 
         def measure(lldb: str) -> None:
             with tempfile.TemporaryDirectory(prefix="lldb-home-") as home:
-                Path(home, told[3]).write_text(f"{told[1]}{lldb_plugin()}\n", encoding="utf-8")
+                Path(home, command[3]).write_text(
+                    f"{command[1]}{lldb_plugin()}\n", encoding="utf-8"
+                )
                 result = run_lldb(
                     ["help profile", "profile start", "run", "profile status"],
                     program("spin7030"),

@@ -68,13 +68,13 @@ class SamplingTest(LldbCase):
                     ["0.5", "1"],
                     lldb=lldb,
                 )
-                told = subprocess.run(
+                done = subprocess.run(
                     ["callgrind_annotate", "--threshold=100", out],
                     capture_output=True,
                     text=True,
                     check=True,
                 )
-                self.assertEqual(told.stderr, "")
+                self.assertEqual(done.stderr, "")
                 self.assertEqual(annotate(out).totals, (report_of(result).total,), result)
 
         self.in_each(measure, by_chance=True)

@@ -80,13 +80,13 @@ class Completions(unittest.TestCase):
 
     def test_options(self) -> None:
         for command in filter(str.isalpha, completed("tally", "")):
-            told = set(
+            options = set(
                 re.findall(r"^  (?:-\w, )?(--[a-z-]+)", help_of("tally", command), re.MULTILINE)
             )
             # Short options are offered, too.
             offered = set(completed("tally", command, "-"))
-            self.assertLessEqual({"-h", *told}, offered, command)
-            self.assertEqual(set(completed("tally", command, "--")), told, command)
+            self.assertLessEqual({"-h", *options}, offered, command)
+            self.assertEqual(set(completed("tally", command, "--")), options, command)
         self.assertEqual(completed("tally", "coverage", "--fail-under-b"), ["--fail-under-branch"])
 
     def test_options_of_tally_meson(self) -> None:

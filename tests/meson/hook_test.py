@@ -144,10 +144,10 @@ class Hook(BuiltProject):
     def test_killed_tests(self) -> None:
         done = self.run_in("meson", "test", "-C", "build", "--coverage", "one", "aborts", "hangs")
         self.assertNotIn(done.returncode, (0, 3, 4))
-        told = sorted(done.stderr.splitlines())
-        self.assertEqual(len(told), 2, done.stderr)
-        self.assertRegex(told[0], r"aborts: no data: it was killed by signal 6$")
-        self.assertRegex(told[1], r"hangs: no data: it was stopped after its timeout$")
+        messages = sorted(done.stderr.splitlines())
+        self.assertEqual(len(messages), 2, done.stderr)
+        self.assertRegex(messages[0], r"aborts: no data: it was killed by signal 6$")
+        self.assertRegex(messages[1], r"hangs: no data: it was stopped after its timeout$")
 
     def test_each_test_by_itself(self) -> None:
         """Separates also tests that share a command, and runs under a wrapper."""

@@ -43,7 +43,7 @@ def flags(*typed: str) -> arguments.Flags:
 class Arguments(unittest.TestCase):
     def test_flags(self) -> None:
         self.assertEqual(flags(), arguments.Flags())
-        told = flags(
+        parsed = flags(
             "--coverage",
             "--coverage-filter",
             "a",
@@ -54,12 +54,12 @@ class Arguments(unittest.TestCase):
             "--coverage-keep",
         )
         self.assertEqual(
-            told,
+            parsed,
             arguments.Flags(
                 coverage=True, filter=("a", "b"), fail_under="80", diff="HEAD", keep=True
             ),
         )
-        self.assertEqual(told.first_given(), "--coverage-fail-under")
+        self.assertEqual(parsed.first_given(), "--coverage-fail-under")
         self.assertIsNone(flags("--coverage").first_given())
         for flag in arguments.FLAGS:
             if flag.name in arguments.SWITCHES:
@@ -94,13 +94,13 @@ class Arguments(unittest.TestCase):
 
     def test_split(self) -> None:
         def split(line: str) -> words.Words:
-            told = words.split(line.split())
-            assert told is not None
-            return told
+            parsed = words.split(line.split())
+            assert parsed is not None
+            return parsed
 
-        told = split("--suite a -C b --coverage --coverage-filter x one --coverage-keep two -v")
+        parsed = split("--suite a -C b --coverage --coverage-filter x one --coverage-keep two -v")
         self.assertEqual(
-            (told.build, told.coverage, told.meson),
+            (parsed.build, parsed.coverage, parsed.meson),
             (
                 "b",
                 ["--coverage", "--coverage-filter", "x", "--coverage-keep"],
@@ -108,8 +108,8 @@ class Arguments(unittest.TestCase):
             ),
         )
         for line in ("-Cb one", "one -C b", "-C=b one"):
-            told = split(line)
-            self.assertEqual((told.build, told.meson), ("b", ["one"]), line)
+            parsed = split(line)
+            self.assertEqual((parsed.build, parsed.meson), ("b", ["one"]), line)
         self.assertEqual(split("one").build, ".")
         # A single word that contains a flag belongs to Meson.
         self.assertEqual(split("--test-args=--coverage").coverage, [])
@@ -285,7 +285,7 @@ class Settings(Folder):
                 )
             return self.build.names_for_meson()
 
-        told = names(
+        typed = names(
             "1.0.1",
             ("one", ["p"]),
             ("two", ["p:fast", "p:slow"]),
@@ -303,7 +303,7 @@ class Settings(Folder):
             ("s - q:same", "q:same"),
             ("a[1]", "a[1]"),
         ):
-            self.assertEqual(told[shown], name, shown)
+            self.assertEqual(typed[shown], name, shown)
         self.assertEqual(names("1.12.99", ("a[1]", ["p"]))["p:a[1]"], "a[[]1]")
 
     def test_checked(self) -> None:
@@ -477,7 +477,7 @@ class Tests(Folder):
             ["w", "b"],
         ):
             wrapped_test._claimed(trees.folder, command)
-        told = wrapped_test.assign_claims(
+        missing = wrapped_test.assign_claims(
             trees,
             [
                 (Ran("second b", "OK", 0), ["w", "b"], 3.0),
@@ -489,7 +489,7 @@ class Tests(Folder):
                 (Ran("never claimed", "FAIL", 1), ["w", "d"], 4.0),
             ],
         )
-        self.assertEqual(told, ["first b", "second b"])
+        self.assertEqual(missing, ["first b", "second b"])
         trees.complete()
         with open(os.path.join(trees.folder, "tests.json"), encoding="utf-8") as file:
             rows = {row["n"]: row["name"] for row in json.load(file)}

@@ -85,10 +85,12 @@ class Run(BuiltProject):
         done = self.run_in("tally-meson", "test", "-C", "build", "one", "aborts", "hangs")
         self.assertNotIn(done.returncode, (0, 3, 4))
         self.assertEqual(rows(done.stdout)["src/demo.c"], "3/6")
-        told = sorted(done.stderr.splitlines())
-        self.assertEqual(len(told), 2, done.stderr)
-        self.assertRegex(told[0], r"^tally: .*aborts: no data: it was killed by signal 6$")
-        self.assertRegex(told[1], r"^tally: .*hangs: no data: it was stopped after its timeout$")
+        messages = sorted(done.stderr.splitlines())
+        self.assertEqual(len(messages), 2, done.stderr)
+        self.assertRegex(messages[0], r"^tally: .*aborts: no data: it was killed by signal 6$")
+        self.assertRegex(
+            messages[1], r"^tally: .*hangs: no data: it was stopped after its timeout$"
+        )
 
     def test_nothing_counted(self) -> None:
         done = self.measured(4, "script")

@@ -144,8 +144,8 @@ class Sites(MixIn):
         costs = []
         for _ in range(5):
             done = self.run_in(python, "-X", "importtime", "-c", "pass", PYTHONDONTWRITEBYTECODE="")
-            told = re.search(r"\| +(\d+) \| +tally_meson_boot$", done.stderr, re.MULTILINE)
-            costs.append(int(told.group(1)))
+            found = re.search(r"\| +(\d+) \| +tally_meson_boot$", done.stderr, re.MULTILINE)
+            costs.append(int(found.group(1)))
             self.assertNotIn("tally_meson.", done.stderr)
         print(f"the boot module takes {min(costs)} to {max(costs)} us")
         self.assertLess(min(costs), MOST_US)
@@ -330,7 +330,7 @@ class OtherMtest(MesonCase):
         return tuple(out)
 
     def test_changed_functions_of_mtest(self) -> None:
-        for change, told in (
+        for change, reason in (
             (
                 ("def run_tests(self, runners)", "def run_tests(self, runners, more)"),
                 "TestHarness.run_tests has other parameters",
@@ -348,7 +348,7 @@ class OtherMtest(MesonCase):
                 2,
                 re.escape(
                     "this Meson (9.9) has a `meson test` that the hook does "
-                    f"not support ({told}): type tally-meson test -C x"
+                    f"not support ({reason}): type tally-meson test -C x"
                 ),
                 "meson",
                 "-C",
@@ -357,7 +357,7 @@ class OtherMtest(MesonCase):
                 PATH=self.path,
             )
             done = self.expect(1, "tally-meson", "doctor", PATH=self.path)
-            self.assertIn(told, done.stdout)
+            self.assertIn(reason, done.stdout)
 
     def test_missing_functions_of_mtest(self) -> None:
         """Then the hook adds no flags, and Meson reports the unknown flag itself."""

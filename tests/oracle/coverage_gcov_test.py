@@ -52,7 +52,7 @@ def summed_by_gcov(folder: Path) -> dict:
                     instances[number].append([b["count"] for b in line["branches"]])
                 for number, rows in instances.items():
                     for row in rows:
-                        add_by_place(branches.setdefault(number, []), row)
+                        add_by_position(branches.setdefault(number, []), row)
                 for function in file["functions"]:
                     # Variants of a constructor or destructor are one function in the source.
                     name = re.sub(r"(?<=[CD])[0-5](?=Ev|Ei)", "2", function["name"])
@@ -60,10 +60,10 @@ def summed_by_gcov(folder: Path) -> dict:
     return files
 
 
-def add_by_place(sums: list[int], more: list[int]) -> None:
+def add_by_position(sums: list[int], more: list[int]) -> None:
     sums.extend([0] * (len(more) - len(sums)))
-    for place, count in enumerate(more):
-        sums[place] += count
+    for position, count in enumerate(more):
+        sums[position] += count
 
 
 def of_tracefile(text: str) -> dict:

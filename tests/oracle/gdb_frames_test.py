@@ -31,8 +31,8 @@ for line in ("set pagination off", "set confirm off", "set backtrace past-main o
         gdb.execute(line, to_string=True)
     except gdb.error:
         pass
-for place in step_in:
-    gdb.Breakpoint(place)
+for location in step_in:
+    gdb.Breakpoint(location)
     for signal in ("SIGPROF", "SIGALRM"):
         gdb.execute(f"handle {signal} nostop noprint nopass", to_string=True)
 gdb.execute("run", to_string=True)
@@ -119,8 +119,10 @@ class Frames(unittest.TestCase):
             f"{depth[-1]} frames"
         )
         self.assertGreaterEqual(equal, count * 99 // 100)
-        for place in step_in:
-            self.assertTrue(any(place + "(" in at or at.endswith(place) for at in reached), reached)
+        for location in step_in:
+            self.assertTrue(
+                any(location + "(" in at or at.endswith(location) for at in reached), reached
+            )
         if not step_in:
             self.assertGreater(interrupted, 0)
 

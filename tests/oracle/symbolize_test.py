@@ -141,10 +141,10 @@ def blocks(text):
     address."""
     for block in text.strip("\n").split("\n\n"):
         lines = block.split("\n")
-        yield [(lines[i],) + place(lines[i + 1]) for i in range(0, len(lines) - 1, 2)]
+        yield [(lines[i],) + location(lines[i + 1]) for i in range(0, len(lines) - 1, 2)]
 
 
-def place(text):
+def location(text):
     text = re.sub(r" \(discriminator \d+\)$", "", text)
     path, line = text.rsplit(":", 1) if text.count(":") == 1 else text.rsplit(":", 2)[:2]
     return path, 0 if line == "?" else int(line)

@@ -19,7 +19,7 @@
 namespace {
 
 volatile unsigned sink;
-std::jmp_buf place;
+std::jmp_buf saved;
 
 inline __attribute__((always_inline)) void pasted() { sink = sink + 1; }
 inline unsigned maybe_pasted(unsigned by) {
@@ -57,7 +57,7 @@ APART void thrower(int inner, double seconds) {
 
 APART void jumper(double seconds) {
   SPIN(seconds);
-  std::longjmp(place, 1);
+  std::longjmp(saved, 1);
 }
 
 APART void worker(double seconds) { SPIN(seconds); }
@@ -87,7 +87,7 @@ int main(int count, char **arguments) {
     thrower(1, seconds / 3);
   for (volatile int left = wanted("jumper") ? passes : 0; left > 0;) {
     left = left - 1;
-    if (setjmp(place) == 0)
+    if (setjmp(saved) == 0)
       jumper(seconds / passes);
     between(seconds / passes);
   }

@@ -161,8 +161,8 @@ class CallgrindRows:
             raise ValueError("calls= without its cost line")
         if header := re.match(r"([a-z]+): ?(.*)", line):
             self._header(header[1], header[2].strip())
-        elif place := re.match(r"([a-z]+)=(.*)", line):
-            self._place(place[1], place[2])
+        elif position := re.match(r"([a-z]+)=(.*)", line):
+            self._position(position[1], position[2])
         else:
             self._cost_line(line.split())
 
@@ -202,7 +202,7 @@ class CallgrindRows:
         # ??? means an unknown file or object, but stays as it is for a function.
         return "" if text == "???" and table != "fn" else text or ("???" if table == "fn" else "")
 
-    def _place(self, key: str, value: str) -> None:
+    def _position(self, key: str, value: str) -> None:
         if key == "calls":
             if self._callee is None:
                 raise ValueError("calls= without cfn=")
@@ -243,19 +243,19 @@ class CallgrindRows:
             raise ValueError("a cost before any fn=")
         if not self.events:
             raise ValueError("a cost before events:")
-        place = {}
+        position = {}
         for kind in self._positions:
             word, base = words.pop(0), self._base.get(kind, 0)
-            place[kind] = (
+            position[kind] = (
                 base if word == "*" else base + int(word, 0) if word[0] in "+-" else int(word, 0)
             )
         is_self = self._calls is None and not self._after_jump
         if is_self or not self._self_moves_only:
-            self._base = place
+            self._base = position
         if self._after_jump:
             self._after_jump = False
             return
-        where = (self._line_file, place.get("instr", 0), place.get("line", 0))
+        where = (self._line_file, position.get("instr", 0), position.get("line", 0))
         costs = self._costs(words)
         self._functions.add(self._function)
         if self._calls is None:

@@ -71,7 +71,7 @@ class Pprof:
         values: Iterable[int],
         labels: dict[str, Union[int, str]] | None = None,
     ) -> "Pprof":
-        told = (
+        stated = (
             (
                 3,
                 message(
@@ -81,7 +81,7 @@ class Pprof:
             )
             for key, value in (labels or {}).items()
         )
-        return self.add(2, (1, packed(stack)), (2, packed(values)), *told)
+        return self.add(2, (1, packed(stack)), (2, packed(values)), *stated)
 
     def bytes(self) -> bytes:
         return self.top + b"".join(field(6, text) for text in self.strings)

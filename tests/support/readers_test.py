@@ -111,8 +111,8 @@ class TablesTest(unittest.TestCase):
             "(3 more; --limit 0 shows all)\nbehind\n"
         )
         self.assertEqual((report.total, report.event, report.not_shown), (1000, "ticks", 3))
-        self.assertEqual(report.row("seventy").place, "spin7030.c:14")
-        self.assertEqual(report.row("f(int, char const*)").place, "a b.c:3")
+        self.assertEqual(report.row("seventy").location, "spin7030.c:14")
+        self.assertEqual(report.row("f(int, char const*)").location, "a b.c:3")
         self.assertEqual(report.row("main").inclusive_ticks, 1000)
         self.assertEqual(report.self_percent("absent"), 0)
 

@@ -38,7 +38,7 @@ class ReportRow:
     inclusive_percent: float | None  # None if the table has no such column
     inclusive_ticks: int | None
     name: str
-    place: str
+    location: str
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def parse_report(text: str) -> Report:
     if header[:3] != ["#", "self%", "self"]:
         raise ValueError(f"not a table's header: {header}")
     has_inclusive = header[3:5] == ["incl%", "incl"]
-    has_place = header[-1] == "place"
+    has_location = header[-1] == "place"
     rows: list[ReportRow] = []
     not_shown = 0
     for line in lines:
@@ -86,10 +86,10 @@ def parse_report(text: str) -> Report:
         match = (_BOTH if has_inclusive else _SELF).fullmatch(line)
         if not match:
             break
-        name, place = match[match.lastindex or 0], ""
-        if has_place:
+        name, location = match[match.lastindex or 0], ""
+        if has_location:
             # Two blanks separate the columns; names hold only single blanks.
-            name, _, place = (
+            name, _, location = (
                 (part.strip() for part in name.rpartition("  ")) if "  " in name else (name, "", "")
             )
         rows.append(
@@ -99,7 +99,7 @@ def parse_report(text: str) -> Report:
                 float(match[3]) if has_inclusive else None,
                 int(match[4]) if has_inclusive else None,
                 name,
-                place,
+                location,
             )
         )
     return Report(int(total[1]), total[2], tuple(rows), not_shown)

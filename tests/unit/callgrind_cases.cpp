@@ -35,8 +35,8 @@ std::string words(const FunctionKey &function) {
   return fmt::format("{}\t{}\t{}", hex(object), hex(file), hex(name, true));
 }
 
-std::string words(const PlaceKey &place) {
-  const auto &[function, file, address, line] = place;
+std::string words(const LocationKey &location) {
+  const auto &[function, file, address, line] = location;
   return fmt::format("{}\t{}\t{}\t{}", words(function), hex(file), address, line);
 }
 
@@ -67,8 +67,8 @@ int run(const std::string &folder, uint64_t seed, int count) {
       profile->creator = profile->strings.intern("callgrind-3.19");
     const Counted rows = rows_of(*profile);
     std::string text;
-    for (const auto &[place, costs] : rows.self)
-      text += fmt::format("self\t{}{}\n", words(place), words(costs));
+    for (const auto &[location, costs] : rows.self)
+      text += fmt::format("self\t{}{}\n", words(location), words(costs));
     for (const auto &[arc, row] : rows.arcs)
       text += fmt::format("arc\t{}\t{}\t{}{}\n", words(arc.first), words(arc.second), row.first,
                           words(row.second));

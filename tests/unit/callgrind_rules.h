@@ -36,7 +36,7 @@ inline std::vector<std::string> described(const CostProfile &p) {
     return fmt::format("{}@{}{}{}", text(f.name), text(p.files()[f.file]),
                        object.empty() ? "" : "#", object);
   };
-  const auto place = [&](const CostPosition &at) {
+  const auto position = [&](const CostPosition &at) {
     return fmt::format("{}{}{}", p.has_addresses ? fmt::format("{:#x},", at.address) : "",
                        p.has_basic_blocks ? fmt::format("{:#x},", at.basic_block) : "", at.line);
   };
@@ -47,23 +47,24 @@ inline std::vector<std::string> described(const CostProfile &p) {
         name_of(block.function), text(p.files()[block.file]));
     for (uint32_t i = block.first_cost; i < block.last_cost; ++i) {
       p.costs().get(i, costs);
-      out.push_back(fmt::format("{}{} {}", head, place(p.cost_position(i)), fmt::join(costs, " ")));
+      out.push_back(
+          fmt::format("{}{} {}", head, position(p.cost_position(i)), fmt::join(costs, " ")));
     }
     for (uint32_t i = block.first_call; i < block.last_call; ++i) {
       const CostCall call = p.call(i);
       p.call_costs().get(i, costs);
-      out.push_back(fmt::format("{}{} -> {}:{} x{} {}", head, place(call.from),
-                                name_of(call.callee), place(call.target), call.count,
+      out.push_back(fmt::format("{}{} -> {}:{} x{} {}", head, position(call.from),
+                                name_of(call.callee), position(call.target), call.count,
                                 fmt::join(costs, " ")));
     }
     for (uint32_t i = block.first_jump; i < block.last_jump; ++i) {
       const CostJump jump = p.jump(i);
-      std::string target = place(jump.target);
+      std::string target = position(jump.target);
       if (jump.target_file != none<FileId>)
         target = fmt::format("{}:{}", text(p.files()[jump.target_file]), target);
       if (jump.target_function != none<CostFunctionId>)
         target = fmt::format("{} {}", name_of(jump.target_function), target);
-      out.push_back(fmt::format("{}{} => {} {}", head, place(jump.from), target,
+      out.push_back(fmt::format("{}{} => {} {}", head, position(jump.from), target,
                                 jump.conditional
                                     ? fmt::format("{}/{}", jump.followed, jump.executed)
                                     : std::to_string(jump.executed)));
@@ -73,7 +74,7 @@ inline std::vector<std::string> described(const CostProfile &p) {
 }
 
 // Removes the name of the source before the position.
-inline std::string placed(const std::string &text) {
+inline std::string without_source(const std::string &text) {
   return text.starts_with("f: ") ? text.substr(3) : text.starts_with("f:") ? text.substr(2) : text;
 }
 
@@ -102,10 +103,10 @@ inline void check_rule(const Rule &rule) {
     const auto profile = read(rule.text, diagnostics, {.piece_bytes = piece});
     std::vector<std::string> findings;
     for (const Finding &finding : diagnostics.findings())
-      findings.push_back(placed(finding.text()));
+      findings.push_back(without_source(finding.text()));
     if (!rule.refused.empty()) {
       ASSERT_FALSE(profile);
-      EXPECT_EQ(placed(profile.error().text()), rule.refused);
+      EXPECT_EQ(without_source(profile.error().text()), rule.refused);
       EXPECT_NE(profile.error().code, ErrorCode::internal);
       continue;
     }

@@ -21,8 +21,8 @@ namespace tally {
 // On x86-64 the function consists of these instructions alone, whatever the build's options are: it
 // has no frame, no sanitizer checks and no counters, and it runs correctly from a copy elsewhere.
 #if defined(__x86_64__)
-#define TALLY_SPIN(name, place)                                                                    \
-  __attribute__((naked, noinline, no_profile_instrument_function, section(place))) void name(      \
+#define TALLY_SPIN(name, part)                                                                     \
+  __attribute__((naked, noinline, no_profile_instrument_function, section(part))) void name(       \
       uint64_t) {                                                                                  \
     __asm__("test %rdi, %rdi\n\t"                                                                  \
             "jz 2f\n\t"                                                                            \
@@ -32,8 +32,8 @@ namespace tally {
             "2: ret");                                                                             \
   }
 #else
-#define TALLY_SPIN(name, place)                                                                    \
-  __attribute__((noinline, section(place))) void name(uint64_t rounds) {                           \
+#define TALLY_SPIN(name, part)                                                                     \
+  __attribute__((noinline, section(part))) void name(uint64_t rounds) {                            \
     for (uint64_t i = 0; i < rounds; ++i)                                                          \
       __asm__ volatile("");                                                                        \
   }

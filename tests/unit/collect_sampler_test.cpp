@@ -143,21 +143,21 @@ TEST(CollectMappings, DistinguishTwoFilesAtOneAddress) {
   options.frequency_hz = 2000;
   const auto run = sample_to_end(options, [] {
     const CodeExtent code = first_code();
-    void *place = nullptr;
+    void *before = nullptr;
     for (const char *name : {"code one", "code two"}) {
       const int fd = ::memfd_create(name, 0);
       const auto size = static_cast<size_t>(code.end - code.begin);
       if (::ftruncate(fd, 4096) != 0 ||
           ::pwrite(fd, reinterpret_cast<void *>(code.begin), size, 0) < 0)
         return;
-      void *at =
-          ::mmap(place, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (place ? MAP_FIXED : 0), fd, 0);
+      void *at = ::mmap(before, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (before ? MAP_FIXED : 0),
+                        fd, 0);
       if (at == MAP_FAILED)
         return;
       const double end = process_cpu_seconds() + 0.2;
       while (process_cpu_seconds() < end)
         reinterpret_cast<void (*)(uint64_t)>(at)(100'000);
-      place = at;
+      before = at;
       ::munmap(at, 4096);
       ::close(fd);
     }

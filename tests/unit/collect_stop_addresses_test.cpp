@@ -61,7 +61,7 @@ TEST(StopAddresses, ReplacesAllStops) {
   EXPECT_FALSE(stops.is_step(0x4000));
 }
 
-using Place = StackCollector::TickOrigin;
+using Origin = StackCollector::TickOrigin;
 
 TEST(StackCollector, OmitsTheKernelsTimeAtPassedStops) {
   const auto stops = std::make_shared<StopAddresses>();
@@ -69,17 +69,17 @@ TEST(StackCollector, OmitsTheKernelsTimeAtPassedStops) {
   collector.set_passed_stops(stops);
   collector.map({0x7000'0000, 0x7001'0000, 0x2000, 0, 0, "/lib/libf.so"});
   constexpr uint64_t in_file = 0x7000'1000; // offset 0x3000
-  EXPECT_TRUE(collector.counts(1, 0, Place::kernel, in_file));
+  EXPECT_TRUE(collector.counts(1, 0, Origin::kernel, in_file));
   stops->add({"/lib/libf.so", 0x3000}, no_calls);
   stops->add({"", 0x5000}, no_calls);
-  EXPECT_FALSE(collector.counts(1, 0, Place::kernel, in_file));
-  EXPECT_FALSE(collector.counts(1, 0, Place::kernel, 0x5000));
-  EXPECT_TRUE(collector.counts(1, 0, Place::kernel, 0x6000));
-  EXPECT_TRUE(collector.counts(1, 0, Place::user, in_file)) << "the program's own time";
-  EXPECT_TRUE(collector.counts(1, 0, Place::delayed, in_file)) << "a signal stands everywhere";
-  EXPECT_TRUE(collector.counts(1, 0, Place::user, 0x4001));
+  EXPECT_FALSE(collector.counts(1, 0, Origin::kernel, in_file));
+  EXPECT_FALSE(collector.counts(1, 0, Origin::kernel, 0x5000));
+  EXPECT_TRUE(collector.counts(1, 0, Origin::kernel, 0x6000));
+  EXPECT_TRUE(collector.counts(1, 0, Origin::user, in_file)) << "the program's own time";
+  EXPECT_TRUE(collector.counts(1, 0, Origin::delayed, in_file)) << "a signal stands everywhere";
+  EXPECT_TRUE(collector.counts(1, 0, Origin::user, 0x4001));
   stops->set_step_area(0x4000, 0x4020);
-  EXPECT_FALSE(collector.counts(1, 0, Place::user, 0x4001)) << "a copied instruction";
+  EXPECT_FALSE(collector.counts(1, 0, Origin::user, 0x4001)) << "a copied instruction";
 }
 
 TEST(StackCollector, OmitsTheKernelsTimeAtARegionsStops) {
@@ -88,11 +88,11 @@ TEST(StackCollector, OmitsTheKernelsTimeAtARegionsStops) {
   collector.set_region_filter(region_filter);
   region_filter->open(RegionFilter::all_threads, 1);
   region_filter->stops().add({"", 0x5000}, no_calls);
-  EXPECT_FALSE(collector.counts(1, 2, Place::kernel, 0x5000));
-  EXPECT_FALSE(collector.counts(1, 2, Place::delayed, 0x5000));
-  EXPECT_TRUE(collector.counts(1, 2, Place::user, 0x5000));
+  EXPECT_FALSE(collector.counts(1, 2, Origin::kernel, 0x5000));
+  EXPECT_FALSE(collector.counts(1, 2, Origin::delayed, 0x5000));
+  EXPECT_TRUE(collector.counts(1, 2, Origin::user, 0x5000));
   collector.set_region_filter(nullptr);
-  EXPECT_TRUE(collector.counts(1, 2, Place::kernel, 0x5000)) << "they go with the region";
+  EXPECT_TRUE(collector.counts(1, 2, Origin::kernel, 0x5000)) << "they go with the region";
 }
 
 } // namespace

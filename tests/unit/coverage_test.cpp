@@ -171,7 +171,7 @@ Walked walked(std::mt19937 &random) {
   std::ranges::stable_sort(arcs, {}, &GraphArc::source);
 
   Walked out{graph_of(blocks, arcs), Counts(arcs.size()), Counts(blocks), {}};
-  const auto place_of = [&](uint32_t block) {
+  const auto position_of = [&](uint32_t block) {
     return std::ranges::find(order, block) - order.begin();
   };
   for (uint32_t walk = below(30); walk > 0; --walk) {
@@ -180,7 +180,8 @@ Walked walked(std::mt19937 &random) {
     for (uint32_t step = 0; at != 1; ++step) {
       std::vector<size_t> ways;
       for (size_t i = 0; i < arcs.size(); ++i)
-        if (arcs[i].source == at && (step < 40 || place_of(arcs[i].destination) > place_of(at)))
+        if (arcs[i].source == at &&
+            (step < 40 || position_of(arcs[i].destination) > position_of(at)))
           ways.push_back(i);
       const size_t way = ways[below(static_cast<uint32_t>(ways.size()))];
       ++out.arcs[way];

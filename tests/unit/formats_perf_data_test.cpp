@@ -111,19 +111,19 @@ std::map<std::string, int64_t> chains_of(const StackProfile &profile) {
     std::string text(profile.strings[profile.threads()[each.thread].name]);
     text += ':';
     for (StackId at = each.stack; at != none<StackId>; at = profile.stack_caller(at)) {
-      const Location place = profile.location(profile.stack_location(at));
+      const Location location = profile.location(profile.stack_location(at));
       text += ' ';
-      if (!place.lines.empty()) {
-        text += profile.strings[profile.functions()[place.lines[0].function].name];
-      } else if (place.mapping == none<MappingId>) {
+      if (!location.lines.empty()) {
+        text += profile.strings[profile.functions()[location.lines[0].function].name];
+      } else if (location.mapping == none<MappingId>) {
         text += '?';
       } else {
-        const Mapping &mapping = profile.mappings()[place.mapping];
+        const Mapping &mapping = profile.mappings()[location.mapping];
         text += profile.strings[mapping.path];
         char offset[32];
-        std::snprintf(
-            offset, sizeof offset, "+%llx",
-            static_cast<unsigned long long>(place.address - mapping.start + mapping.file_offset));
+        std::snprintf(offset, sizeof offset, "+%llx",
+                      static_cast<unsigned long long>(location.address - mapping.start +
+                                                      mapping.file_offset));
         text += offset;
       }
     }

@@ -65,9 +65,9 @@ Rows rows_of(const StackProfile &profile, bool with_lines) {
     const Sample sample = profile.sample(row);
     std::string key;
     for (StackId at = sample.stack; at != none<StackId>; at = profile.stack_caller(at)) {
-      const Location place = profile.location(profile.stack_location(at));
-      key += std::to_string(place.address) + "(";
-      for (const SourceLine &line : place.lines) {
+      const Location location = profile.location(profile.stack_location(at));
+      key += std::to_string(location.address) + "(";
+      for (const SourceLine &line : location.lines) {
         const SourceFunction &function = profile.functions()[line.function];
         key += text(function.name) + text(function.system_name) + text(function.file) +
                std::to_string(function.line);
@@ -432,7 +432,7 @@ TEST(Pprof, ReportsWhatItIgnores) {
   file.location(2, 0, 0x20, 1, -1);
   const size_t at = file.bytes.size() - 11; // the line's number
   EXPECT_EQ(findings_of(file.with_strings()),
-            "p.pb.gz:" + describe_place("", Position::at_offset(at)).substr(1) +
+            "p.pb.gz:" + describe_position("", Position::at_offset(at)).substr(1) +
                 ": warning: line -1 does not exist: treated as unknown\n"
                 "p.pb.gz: note: frames that pprof hides (drop_frames) are kept\n"
                 "p.pb.gz: note: comments are not kept\n");
@@ -444,7 +444,8 @@ TEST(Pprof, ErrorsStateTheOffset) {
     change(file);
     return error_of(file.with_strings());
   };
-  const std::string end = describe_place("p.pb.gz", Position::at_offset(OneSample().bytes.size()));
+  const std::string end =
+      describe_position("p.pb.gz", Position::at_offset(OneSample().bytes.size()));
   EXPECT_EQ(fault([](File &file) { file.location(1, 0, 1); }),
             end + ": a location has the id 1 of an earlier one");
   EXPECT_EQ(fault([](File &file) { file.location(0, 0, 1); }), end + ": a location has no id");
@@ -485,8 +486,8 @@ TEST(Pprof, ErrorsStateTheOffset) {
 
   // Errors inside messages.
   const auto inside = [&](size_t into, std::string_view text) {
-    return describe_place("p.pb.gz", Position::at_offset(OneSample().bytes.size() + into)) + ": " +
-           std::string(text);
+    return describe_position("p.pb.gz", Position::at_offset(OneSample().bytes.size() + into)) +
+           ": " + std::string(text);
   };
   EXPECT_EQ(fault([](File &file) { file.location(2, 9, 1); }),
             inside(4, "names mapping 9, which does not exist"));

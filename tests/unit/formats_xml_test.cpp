@@ -51,13 +51,13 @@ std::string text(const pugi::xml_node &node, const char *attribute) {
 
 // Expects a rate that does not exceed the exact one, and that is 1 only if nothing is missing.
 void expect_rate(const pugi::xml_node &node, const char *attribute, uint64_t part, uint64_t whole) {
-  const std::string told = text(node, attribute);
-  ASSERT_EQ(told.size(), 6u) << told;
-  const double rate = std::strtod(told.c_str(), nullptr);
+  const std::string rate_text = text(node, attribute);
+  ASSERT_EQ(rate_text.size(), 6u) << rate_text;
+  const double rate = std::strtod(rate_text.c_str(), nullptr);
   const double expected = whole == 0 ? 1 : static_cast<double>(part) / static_cast<double>(whole);
   EXPECT_LE(rate, expected + 1e-9);
   EXPECT_GT(rate, expected - 1.001e-4);
-  EXPECT_EQ(told == "1.0000", part == whole) << part << " of " << whole;
+  EXPECT_EQ(rate_text == "1.0000", part == whole) << part << " of " << whole;
 }
 void expect_rates(const pugi::xml_node &node, const CoverageTotals &totals) {
   expect_rate(node, "line-rate", totals.lines_executed, totals.lines);

@@ -230,16 +230,16 @@ Counted count_samples(const StackProfile &profile, PartId only) {
     const Costs costs(sample.values.begin(), sample.values.end());
     if (std::ranges::all_of(costs, [](uint64_t cost) { return cost == 0; }))
       continue;
-    std::vector<PlaceKey> places;
+    std::vector<LocationKey> locations;
     for (const Frame &frame : frames_of(profile, sample.stack))
-      places.emplace_back(frame.function, frame.file, addresses ? frame.address : 0, frame.line);
-    add_to(out.self[places.front()], costs);
+      locations.emplace_back(frame.function, frame.file, addresses ? frame.address : 0, frame.line);
+    add_to(out.self[locations.front()], costs);
     std::set<FunctionKey> functions;
     std::set<ArcKey> arcs;
-    for (size_t i = 0; i < places.size(); ++i) {
-      functions.insert(std::get<0>(places[i]));
+    for (size_t i = 0; i < locations.size(); ++i) {
+      functions.insert(std::get<0>(locations[i]));
       if (i > 0)
-        arcs.emplace(places[i], std::get<0>(places[i - 1]));
+        arcs.emplace(locations[i], std::get<0>(locations[i - 1]));
     }
     for (const FunctionKey &function : functions)
       add_to(out.inclusive[function], costs);
@@ -265,14 +265,14 @@ Counted rows_of(const CostProfile &profile) {
     return std::ranges::all_of(costs, [](uint64_t cost) { return cost == 0; });
   };
   for (const CostBlock &block : profile.blocks()) {
-    const auto place_of = [&](CostPosition at) {
-      return PlaceKey{key_of(block.function), text(profile.files()[block.file]), at.address,
-                      at.line};
+    const auto location_of = [&](CostPosition at) {
+      return LocationKey{key_of(block.function), text(profile.files()[block.file]), at.address,
+                         at.line};
     };
     for (uint32_t i = block.first_cost; i < block.last_cost; ++i) {
       profile.costs().get(i, costs);
       if (!is_zero())
-        add_to(out.self[place_of(profile.cost_position(i))], costs);
+        add_to(out.self[location_of(profile.cost_position(i))], costs);
     }
     for (uint32_t i = block.first_call; i < block.last_call; ++i) {
       const CostCall call = profile.call(i);
@@ -280,7 +280,7 @@ Counted rows_of(const CostProfile &profile) {
       if (!profile.has_addresses)
         from.address = 0;
       profile.call_costs().get(i, costs);
-      auto &[calls, sum] = out.arcs[{place_of(from), key_of(call.callee)}];
+      auto &[calls, sum] = out.arcs[{location_of(from), key_of(call.callee)}];
       calls += call.count;
       add_to(sum, costs);
     }

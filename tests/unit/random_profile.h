@@ -51,13 +51,14 @@ std::vector<std::string> random_events(Random &random);
 CostProfile random_costs(Random &random, const CostShape &shape = {});
 
 using Costs = std::vector<uint64_t>;
-using FunctionKey = std::tuple<std::string, std::string, std::string>;     // object, file, name
-using PlaceKey = std::tuple<FunctionKey, std::string, uint64_t, uint32_t>; // line's file, address
-using ArcKey = std::pair<PlaceKey, FunctionKey>;
+using FunctionKey = std::tuple<std::string, std::string, std::string>; // object, file, name
+using LocationKey =
+    std::tuple<FunctionKey, std::string, uint64_t, uint32_t>; // line's file, address
+using ArcKey = std::pair<LocationKey, FunctionKey>;
 
 // Rows without a cost are omitted.
 struct Counted {
-  std::map<PlaceKey, Costs> self;
+  std::map<LocationKey, Costs> self;
   std::map<ArcKey, std::pair<uint64_t, Costs>> arcs; // calls, inclusive
   std::map<FunctionKey, Costs> inclusive;
   friend bool operator==(const Counted &, const Counted &) = default;

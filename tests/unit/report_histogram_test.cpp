@@ -127,7 +127,7 @@ TEST(Histogram, ShowsSamplesAndCosts) {
   ASSERT_EQ(table->rows.size(), 1u);
   EXPECT_EQ(table->rows[0].low, 0x1010u);
   EXPECT_EQ(table->rows[0].ticks, 3u);
-  EXPECT_EQ(table->rows[0].place, "f");
+  EXPECT_EQ(table->rows[0].symbol, "f");
   EXPECT_EQ(table->rows[0].lines, "f.c:12");
   EXPECT_EQ(table->outside, 1u);
 

@@ -48,16 +48,16 @@ TEST(HotLocation, AgreesWithCountingEachSample) {
     for (const By by : {By::function, By::line}) {
       const auto table = flat_table(profile, by);
       for (const FlatRow &row : table->rows) {
-        const auto place = hot_location(profile, by, row);
-        ASSERT_TRUE(place) << place.error().text();
+        const auto location = hot_location(profile, by, row);
+        ASSERT_TRUE(location) << location.error().text();
         const LineCosts plain = plain_lines(profile, by, row);
         if (plain.empty()) {
-          EXPECT_EQ(place->line, 0u);
+          EXPECT_EQ(location->line, 0u);
           continue;
         }
         const auto most = std::ranges::max_element(
             plain, [](const auto &a, const auto &b) { return a.second < b.second; });
-        const auto found = plain.find({place->file, place->line});
+        const auto found = plain.find({location->file, location->line});
         ASSERT_NE(found, plain.end()) << row.name;
         EXPECT_EQ(found->second, most->second) << row.name;
         ++lines;
@@ -77,14 +77,14 @@ TEST(HotLocation, IsTheLineWithMostSelfOrTheCostliestCalls) {
       diagnostics);
   ASSERT_TRUE(read);
   const auto &profile = std::get<CostProfile>(*read);
-  const auto place_of = [&](std::string_view name) {
+  const auto location_of = [&](std::string_view name) {
     const auto table = flat_table(profile, By::function);
     return *hot_location(profile, By::function,
                          *std::ranges::find(table->rows, name, &FlatRow::name));
   };
-  EXPECT_EQ(place_of("main").file + std::to_string(place_of("main").line), "m.h7");
-  EXPECT_EQ(place_of("caller").line, 32u);
-  EXPECT_EQ(place_of("f").line, 0u);
+  EXPECT_EQ(location_of("main").file + std::to_string(location_of("main").line), "m.h7");
+  EXPECT_EQ(location_of("caller").line, 32u);
+  EXPECT_EQ(location_of("f").line, 0u);
   const auto table = flat_table(profile, By::line);
   for (const FlatRow &row : table->rows)
     EXPECT_EQ(hot_location(profile, By::line, row)->line, row.line) << row.name;
@@ -103,18 +103,18 @@ TEST(HotLocation, IsTheAddressWithMostSelfWithoutLines) {
   const auto profile = builder.finish();
   ASSERT_TRUE(profile) << profile.error().text();
   const auto table = flat_table(*profile, By::function);
-  const auto place = hot_location(*profile, By::function, table->rows[0]);
-  EXPECT_EQ(place->line, 0u);
-  EXPECT_EQ(place->address, 0x20u);
+  const auto location = hot_location(*profile, By::function, table->rows[0]);
+  EXPECT_EQ(location->line, 0u);
+  EXPECT_EQ(location->address, 0x20u);
 }
 
 TEST(HotLocation, IsUnsupportedForOtherRows) {
   Random random(82);
   const StackProfile profile = random_profile(random);
   for (const By by : {By::object, By::thread, By::part}) {
-    const auto place = hot_location(profile, by, {});
-    ASSERT_FALSE(place);
-    EXPECT_EQ(place.error().code, ErrorCode::unsupported);
+    const auto location = hot_location(profile, by, {});
+    ASSERT_FALSE(location);
+    EXPECT_EQ(location.error().code, ErrorCode::unsupported);
   }
 }
 

@@ -174,7 +174,7 @@ std::vector<std::string> lines_of(const std::string &text) {
   return lines;
 }
 
-TEST(ReportText, HasRowsWithPercentNameAndPlace) {
+TEST(ReportText, HasRowsWithPercentNameAndLocation) {
   const auto lines = lines_of(to_text(two_rows()));
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0], "8 ticks in total");
@@ -185,10 +185,10 @@ TEST(ReportText, HasRowsWithPercentNameAndPlace) {
 }
 
 TEST(ReportText, ShowsLineNumbersOfUnknownFiles) {
-  EXPECT_EQ(place_of("/src/a.c", 3, "/bin/x"), "a.c:3");
-  EXPECT_EQ(place_of("", 3, "/bin/x"), "???:3 (x)");
-  EXPECT_EQ(place_of("", 3, ""), "???:3");
-  EXPECT_EQ(place_of("", 0, "/bin/x"), "x");
+  EXPECT_EQ(location_of("/src/a.c", 3, "/bin/x"), "a.c:3");
+  EXPECT_EQ(location_of("", 3, "/bin/x"), "???:3 (x)");
+  EXPECT_EQ(location_of("", 3, ""), "???:3");
+  EXPECT_EQ(location_of("", 0, "/bin/x"), "x");
 }
 
 TEST(ReportText, ReportsTheLimit) {

@@ -173,10 +173,10 @@ TEST(FoldedTree, AgreesWithFoldingEachSample) {
                                                           : " by part"));
       const auto tree = call_tree(profile, options);
       if (!tree) { // there is no such function, thread or part
-        const bool told_apart =
+        const bool has_groups =
             !options.by ||
             (*options.by == By::thread ? profile.threads().size() > 0 : profile.parts().size() > 0);
-        EXPECT_TRUE(!told_apart || expected(profile, options).empty()) << tree.error().text();
+        EXPECT_TRUE(!has_groups || expected(profile, options).empty()) << tree.error().text();
         continue;
       }
       const Tree rows = rows_of(*tree);

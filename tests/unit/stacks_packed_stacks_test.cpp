@@ -116,39 +116,39 @@ TEST(PackedStacks, RefuseASumBeyond64Bits) {
 TEST(AddressTable, KeepTheRangeAtTheTimeOfTheSample) {
   AddressSpace space;
   space.map({0x1000, 0x3000, 0, 1, 1, "a"});
-  AddressTable places(space);
+  AddressTable addresses(space);
   const std::vector<uint64_t> chain{0x1800, 0x2000, truncation_mark(StackEnd::damaged)};
   const auto numbers = [&] {
-    const auto found = places.numbers_of(chain);
+    const auto found = addresses.numbers_of(chain);
     return std::vector<uint32_t>(found.begin(), found.end());
   };
   const auto before = numbers();
   ASSERT_EQ(before.size(), 3u);
   EXPECT_EQ(numbers(), before);
-  EXPECT_EQ(places.size(), 3u);
-  EXPECT_EQ(places[before[0]].pc, truncation_mark(StackEnd::damaged));
-  EXPECT_EQ(places[before[0]].range, AddressSpace::nowhere);
-  EXPECT_EQ(places[before[1]].pc, 0x2000u);
-  EXPECT_EQ(places[before[2]].pc, 0x1800u);
+  EXPECT_EQ(addresses.size(), 3u);
+  EXPECT_EQ(addresses[before[0]].pc, truncation_mark(StackEnd::damaged));
+  EXPECT_EQ(addresses[before[0]].range, AddressSpace::nowhere);
+  EXPECT_EQ(addresses[before[1]].pc, 0x2000u);
+  EXPECT_EQ(addresses[before[2]].pc, 0x1800u);
   space.map({0x1000, 0x2000, 0, 1, 2, "b"});
   const auto after = numbers();
   EXPECT_EQ(after[1], before[1]);
   EXPECT_NE(after[2], before[2]); // the address belongs to another file now
-  EXPECT_EQ(places[after[2]].pc, 0x1800u);
-  EXPECT_EQ(space.ranges()[places[after[2]].range].path, "b");
-  EXPECT_EQ(space.ranges()[places[before[2]].range].path, "a");
+  EXPECT_EQ(addresses[after[2]].pc, 0x1800u);
+  EXPECT_EQ(space.ranges()[addresses[after[2]].range].path, "b");
+  EXPECT_EQ(space.ranges()[addresses[before[2]].range].path, "a");
 }
 
 // An offset in a mapping of terabytes leaves no room for the mapping's number beside it.
 TEST(AddressTable, OmitTheNumberOfAHugeRange) {
   AddressSpace space;
   space.map({0, uint64_t{1} << 46, 0, 0, 0, "//anon"});
-  AddressTable places(space);
+  AddressTable addresses(space);
   const std::vector<uint64_t> chain{uint64_t{1} << 45, 64};
-  const auto found = places.numbers_of(chain);
-  EXPECT_EQ(places[found[1]].pc, uint64_t{1} << 45);
-  EXPECT_EQ(places[found[1]].range, AddressSpace::nowhere);
-  EXPECT_EQ(places[found[0]].range, 0u);
+  const auto found = addresses.numbers_of(chain);
+  EXPECT_EQ(addresses[found[1]].pc, uint64_t{1} << 45);
+  EXPECT_EQ(addresses[found[1]].range, AddressSpace::nowhere);
+  EXPECT_EQ(addresses[found[0]].range, 0u);
 }
 
 } // namespace

@@ -20,7 +20,7 @@ TEST(InOrder, DeliversEachResultOnceAndInOrder) {
   for (const size_t count : {0u, 1u, 2u, 1000u})
     for (const unsigned threads : {1u, 2u, 7u}) {
       std::vector<size_t> squares(count), taken;
-      size_t finished = 0, told = 0;
+      size_t finished = 0, reported = 0;
       InOrder(count, threads)
           .run<Square>(
               [&] {
@@ -31,11 +31,11 @@ TEST(InOrder, DeliversEachResultOnceAndInOrder) {
                 taken.push_back(i);
                 return true;
               },
-              [&](size_t done) { told = done; });
+              [&](size_t done) { reported = done; });
       std::vector<size_t> wanted(count);
       std::iota(wanted.begin(), wanted.end(), size_t{0});
       EXPECT_EQ(taken, wanted);
-      EXPECT_LE(told, count);
+      EXPECT_LE(reported, count);
       EXPECT_EQ(finished, std::max<size_t>(1, std::min<size_t>(threads, count)));
     }
 }

@@ -12,10 +12,10 @@ namespace tally::support_result_test {
 namespace {
 
 TEST(Error, StatesLocationMessageAndContext) {
-  EXPECT_EQ(describe_place("f", Position::at_line(3, 7)), "f:3:7");
-  EXPECT_EQ(describe_place("f", Position::at_offset(255)), "f:0xff");
-  EXPECT_EQ(describe_place("f", {}), "f");
-  EXPECT_EQ(describe_place("", {}), "");
+  EXPECT_EQ(describe_position("f", Position::at_line(3, 7)), "f:3:7");
+  EXPECT_EQ(describe_position("f", Position::at_offset(255)), "f:0xff");
+  EXPECT_EQ(describe_position("f", {}), "f");
+  EXPECT_EQ(describe_position("", {}), "");
   Error error = fail(ErrorCode::io, "broke", "f", Position::at_line(1)).value();
   EXPECT_EQ(error.text(), "f:1:1: broke");
   error.context = {"reading", "merging"};

@@ -21,7 +21,7 @@ StackId stack_of(StackProfileBuilder &builder, const std::vector<std::string> &n
 }
 
 FunctionKey named(const std::string &name) { return {"", "", name}; }
-PlaceKey place(const std::string &name) { return {named(name), "", 0, 0}; }
+LocationKey location(const std::string &name) { return {named(name), "", 0, 0}; }
 
 Counted counted(StackProfileBuilder &builder) {
   auto profile = builder.finish();
@@ -91,7 +91,7 @@ TEST(Aggregate, CountsRecursionOncePerStack) {
   builder.add_sample(stack_of(builder, {"main", "f", "f", "f"}), none<ThreadId>, none<PartId>, 10);
   Counted rows = counted(builder);
   EXPECT_EQ(rows.inclusive[named("f")], Costs{10});
-  EXPECT_EQ((rows.arcs[{place("f"), named("f")}]), (std::pair<uint64_t, Costs>{10, {10}}));
+  EXPECT_EQ((rows.arcs[{location("f"), named("f")}]), (std::pair<uint64_t, Costs>{10, {10}}));
 
   StackProfileBuilder mutual;
   mutual.add_value_type("ticks", "count");
@@ -100,8 +100,8 @@ TEST(Aggregate, CountsRecursionOncePerStack) {
   rows = counted(mutual);
   EXPECT_EQ(rows.inclusive[named("f")], Costs{7});
   EXPECT_EQ(rows.inclusive[named("g")], Costs{7});
-  EXPECT_EQ((rows.arcs[{place("f"), named("g")}]), (std::pair<uint64_t, Costs>{7, {7}}));
-  EXPECT_EQ((rows.arcs[{place("g"), named("f")}]), (std::pair<uint64_t, Costs>{7, {7}}));
+  EXPECT_EQ((rows.arcs[{location("f"), named("g")}]), (std::pair<uint64_t, Costs>{7, {7}}));
+  EXPECT_EQ((rows.arcs[{location("g"), named("f")}]), (std::pair<uint64_t, Costs>{7, {7}}));
   EXPECT_EQ(rows.self.size(), 1u);
 }
 
@@ -157,8 +157,8 @@ TEST(Aggregate, AttributesUnnamedCostsToTheUnknownFunction) {
   EXPECT_EQ(rows.inclusive[named("")], Costs{13});
   EXPECT_EQ(rows.inclusive[named("main")], Costs{7});
   EXPECT_EQ((rows.self[{in_library, "", 0x1234, 0}]), Costs{2});
-  EXPECT_EQ(rows.self[place("")], Costs{10});
-  EXPECT_EQ((rows.arcs[{place("main"), in_library}].second), Costs{7});
+  EXPECT_EQ(rows.self[location("")], Costs{10});
+  EXPECT_EQ((rows.arcs[{location("main"), in_library}].second), Costs{7});
   EXPECT_EQ((rows.arcs[{{in_library, "", 0x1234, 0}, named("f")}].second), Costs{5});
   for (const uint64_t part : {0u, 1u})
     EXPECT_EQ(aggregate(*profile, {.only_part = static_cast<PartId>(part)})->totals()[0],

@@ -55,9 +55,9 @@ std::string owners(std::vector<FunctionCoverage> functions, uint32_t last) {
   Coverage coverage;
   coverage.files.push_back(file_of(std::move(functions), last));
   std::string out;
-  for (const auto &[place, row] : rows_of(coverage)) {
+  for (const auto &[location, row] : rows_of(coverage)) {
     out += row.function.empty() || row.function == "???" ? "-" : row.function;
-    EXPECT_EQ(row.cost, 100 + place.second);
+    EXPECT_EQ(row.cost, 100 + location.second);
   }
   return out;
 }

@@ -44,7 +44,7 @@ TEST(Merge, DoublesAProfileMergedWithItself) {
     const CostProfile a = random_costs(random, shape);
     const CostProfile twice = sum_of({&a, &a});
     Counted rows = rows_of(a);
-    for (auto &[place, costs] : rows.self)
+    for (auto &[location, costs] : rows.self)
       add_to(costs, Costs(costs));
     for (auto &[arc, row] : rows.arcs) {
       row.first *= 2;

@@ -116,8 +116,8 @@ TEST(SampleFilter, PartitionsCostsByPart) {
       EXPECT_EQ(some->totals()[0], own.empty() ? 0 : own[0]);
       total += some->totals()[0];
       const Counted rows = rows_of(*some);
-      for (const auto &[place, costs] : rows.self)
-        add_to(sum.self[place], costs);
+      for (const auto &[location, costs] : rows.self)
+        add_to(sum.self[location], costs);
       for (const auto &[arc, value] : rows.arcs) {
         sum.arcs[arc].first += value.first;
         add_to(sum.arcs[arc].second, value.second);

@@ -70,8 +70,8 @@ protected:
     EXPECT_TRUE(costs) << costs.error().text();
     const Counted rows = rows_of(*costs);
     std::map<FunctionKey, uint64_t> self;
-    for (const auto &[place, cost] : rows.self)
-      self[std::get<0>(place)] += cost[0];
+    for (const auto &[location, cost] : rows.self)
+      self[std::get<0>(location)] += cost[0];
     std::vector<std::tuple<uint64_t, uint64_t, std::string>> order;
     for (const auto &[function, inclusive] : rows.inclusive)
       order.emplace_back(~self[function], ~inclusive[0], std::get<2>(function));

@@ -165,7 +165,7 @@ private:
   Result<void> read_block(gcov3::WordReader &reader);
   Result<void> check_alike(const Gcov3Data &other) const;
   Result<void> add_blocks(std::span<const Gcov3Data *const> files);
-  void place_functions();
+  void find_offsets();
 
   bool has_names_ = true;
   std::vector<Block> blocks_;

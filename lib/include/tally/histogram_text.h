@@ -73,9 +73,9 @@ struct HistogramTable {
     uint64_t low = 0, high = 0; // half-open
     uint64_t bins = 1;          // more than 1 for a run of bins without a tick
     uint64_t ticks = 0;
-    double exact = 0;  // the ticks before rounding
-    std::string place; // "function+0x12"
-    std::string lines; // "file.c:10-14"
+    double exact = 0;   // the ticks before rounding
+    std::string symbol; // "function+0x12"
+    std::string lines;  // "file.c:10-14"
   };
   std::string object, event;
   uint64_t low = 0, high = 0; // the addresses shown, half-open

@@ -46,7 +46,7 @@ struct Position {
 };
 
 // Returns "source:line:column", "source:0xOFFSET" or "source", depending on the position's kind.
-TALLY_API std::string describe_place(std::string_view source, const Position &where);
+TALLY_API std::string describe_position(std::string_view source, const Position &where);
 
 struct Error {
   ErrorCode code = ErrorCode::internal;

@@ -159,7 +159,7 @@ const std::optional<std::string> &SourceResolver::resolve(std::string_view name,
   // A source that is searched for above the notes depends on their directory, too.
   if (!name.starts_with('/') && !leads_to_file(name, folder))
     key += fmt::format("\n{}", std::string_view(notes_).substr(0, notes_.rfind('/')));
-  const auto [at, added] = places_.try_emplace(std::move(key));
+  const auto [at, added] = resolved_.try_emplace(std::move(key));
   if (added)
     at->second = find(std::string(name), std::string(folder));
   return at->second;

@@ -65,7 +65,7 @@ private:
   const SourceRules rules_;
   std::string_view notes_; // the notes or the report; empty disables the search above it
   bool is_report_ = false;
-  std::unordered_map<std::string, std::optional<std::string>> places_; // by folder and name
+  std::unordered_map<std::string, std::optional<std::string>> resolved_; // by folder and name
   std::unordered_map<std::string, bool> plain_, is_file_;
   RealPaths real_paths_;
   std::set<std::string> left_out_, lost_;

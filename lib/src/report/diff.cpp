@@ -99,7 +99,7 @@ std::string to_text(const DiffTable &table, const TextOptions &options) {
       cells.push_back(row.object.empty() ? "[unknown]" : row.object);
     } else {
       cells.push_back(row.name);
-      cells.push_back(place_of(row.file, row.line, row.object));
+      cells.push_back(location_of(row.file, row.line, row.object));
     }
     text.add_row(std::move(cells));
   }

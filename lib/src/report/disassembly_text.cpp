@@ -56,7 +56,7 @@ private:
 
 // Returns "parse.c:12: text", or "parse.c:12, f: text" for a line of an inlined function `f`.
 std::string source_line(const InstructionRow &row, SourceTexts &texts, uint32_t width) {
-  std::string out = place_of(row.file, row.line, {});
+  std::string out = location_of(row.file, row.line, {});
   if (!row.own)
     out += fmt::format(", {}", short_name(row.function, 40));
   std::string_view text = texts.line(row.file, row.line);

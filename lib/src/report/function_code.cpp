@@ -181,7 +181,7 @@ Result<FunctionCode> function_code(const StackProfile &profile, std::string_view
   for (size_t i = 0; i < profile.sample_count(); ++i)
     if (const StackId stack = profile.sample(i).stack; stack != none<StackId>)
       is_leaf[index_of(profile.stack_location(stack))] = true;
-  bool named = false, placed = false;
+  bool named = false, has_addresses = false;
   for (uint32_t i = 0; i < profile.location_count(); ++i) {
     const Location location = profile.location(static_cast<LocationId>(i));
     // Use the outermost frame, so that a function inlined into itself is shown once.
@@ -193,7 +193,7 @@ Result<FunctionCode> function_code(const StackProfile &profile, std::string_view
     named = true;
     if (location.address == 0)
       continue;
-    placed = true;
+    has_addresses = true;
     const CodeAddress at = addresses.of(location);
     FunctionCode::Object &object =
         finder.object(at.module, location.mapping == none<MappingId>
@@ -206,7 +206,7 @@ Result<FunctionCode> function_code(const StackProfile &profile, std::string_view
   }
   if (!named)
     return no_function(function, std::move(names));
-  if (!placed)
+  if (!has_addresses)
     return fail(ErrorCode::unsupported, std::string(no_addresses), std::string(function));
   TALLY_TRY(out, finder.take(function));
   out.pid = pid;
@@ -220,7 +220,7 @@ Result<FunctionCode> function_code(const CostProfile &profile, std::string_view 
     names.push_back(profile.strings[profile.functions()[static_cast<CostFunctionId>(i)].name]);
   const FunctionMatcher matcher(function, names);
   CodeFinder finder(symbolizer);
-  bool named = false, placed = false;
+  bool named = false, has_addresses = false;
   for (const CostBlock &block : profile.blocks()) {
     const std::string_view name = names[index_of(block.function)];
     if (!matcher.matches(name))
@@ -231,14 +231,14 @@ Result<FunctionCode> function_code(const CostProfile &profile, std::string_view 
     const ModuleId module = symbolizer.module({std::string(path), {}, 0, 0, 0}, diagnostics);
     for (uint32_t i = block.first_cost; i < block.last_cost; ++i)
       if (const uint64_t address = profile.cost_position(i).address) {
-        placed = true;
+        has_addresses = true;
         // The profile has no frames of inlined functions here, so the name identifies the frame.
         finder.add(finder.object(module, path), address, true, without_level(name), 0, 0);
       }
   }
   if (!named)
     return no_function(function, std::move(names));
-  if (!placed)
+  if (!has_addresses)
     return fail(ErrorCode::unsupported, std::string(no_addresses), std::string(function));
   return finder.take(function);
 }

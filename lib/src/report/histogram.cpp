@@ -287,7 +287,7 @@ std::string to_text(const HistogramTable &table, const TextOptions &options) {
         table.total == 0 ? 0 : 100 * row.exact / static_cast<double>(table.total);
     text.add_row({fmt::format("{:#x}", row.low), fmt::format("{}", row.ticks),
                   fmt::format("{:.2f}%", percents), bar(most > 0 ? row.exact / most : 0),
-                  short_name(row.place, name_columns), row.lines});
+                  short_name(row.symbol, name_columns), row.lines});
   }
   return out + text.render(options.limit, options.width, options.style);
 }

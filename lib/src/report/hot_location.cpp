@@ -54,9 +54,11 @@ public:
 
   bool holds(const SourceLine &line) const {
     const SourceFunction &function = profile_.functions()[line.function];
-    const bool same_place = by_ == By::line ? text(line.file) == row_.file && line.line == row_.line
-                                            : text(function.file) == row_.file;
-    return same_place && text(function.name) == row_.name && text(function.object) == row_.object;
+    const bool same_location = by_ == By::line
+                                   ? text(line.file) == row_.file && line.line == row_.line
+                                   : text(function.file) == row_.file;
+    return same_location && text(function.name) == row_.name &&
+           text(function.object) == row_.object;
   }
 
 private:

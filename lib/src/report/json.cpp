@@ -163,7 +163,7 @@ std::string to_json(const HistogramTable &table, uint32_t limit) {
     bins.push_back({{"low", row.low},
                     {"high", row.high},
                     {"ticks", row.ticks},
-                    {"function", row.place},
+                    {"function", row.symbol},
                     {"lines", row.lines}});
   }
   const Json all{{"object", table.object},

@@ -55,7 +55,7 @@ public:
   std::string text() const {
     std::string out;
     for (const auto &[file, span] : spans_) {
-      out += (out.empty() ? "" : ", ") + place_of(file, span.first, {});
+      out += (out.empty() ? "" : ", ") + location_of(file, span.first, {});
       if (span.second > span.first)
         out += fmt::format("-{}", span.second);
     }

@@ -12,7 +12,7 @@ namespace tally {
 
 // Returns "file:line", or the file if the line is unknown, or the object if both are unknown. For
 // an unknown file with a line it returns "???:line (object)".
-std::string place_of(std::string_view file, uint32_t line, std::string_view object);
+std::string location_of(std::string_view file, uint32_t line, std::string_view object);
 // Returns whether a byte of UTF-8 begins a character. Each character counts as one column.
 inline bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 size_t display_width(std::string_view text);

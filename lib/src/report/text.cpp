@@ -13,7 +13,7 @@
 
 namespace tally {
 
-std::string place_of(std::string_view file, uint32_t line, std::string_view object) {
+std::string location_of(std::string_view file, uint32_t line, std::string_view object) {
   // Keep the line number of an unknown file, so that its lines remain distinct.
   if (file.empty() && line != 0)
     return object.empty() ? fmt::format("???:{}", line)
@@ -225,7 +225,7 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
     name_title = "thread";
   else if (table.by == By::part)
     name_title = "part";
-  const bool has_place = table.by == By::function || table.by == By::line;
+  const bool has_location = table.by == By::function || table.by == By::line;
   const bool has_inclusive = table.has_inclusive && table.by != By::thread && table.by != By::part;
   const bool has_calls =
       !table.has_inclusive && table.by == By::function &&
@@ -242,10 +242,10 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
   if (has_calls)
     text.add_column("calls", true);
   text.add_column(name_title, false,
-                  has_place                ? Role::function
+                  has_location             ? Role::function
                   : table.by == By::object ? Role::filename
                                            : Role::plain);
-  if (has_place)
+  if (has_location)
     text.add_column("place", false, Role::filename);
   const uint64_t total = table.totals[0];
   const size_t shown =
@@ -272,7 +272,7 @@ std::string to_text(const FlatTable &table, const TextOptions &options) {
     case By::function:
     case By::line:
       cells.push_back(row.name);
-      cells.push_back(place_of(row.file, row.line, row.object));
+      cells.push_back(location_of(row.file, row.line, row.object));
       break;
     }
     text.add_row(std::move(cells));

@@ -32,7 +32,7 @@ std::string to_text(const CallTree &tree, const TextOptions &options) {
       cells.push_back(fmt::format("{:.2f}%", percent(node.self[0], total)));
     cells.push_back(fmt::format("{:>{}}{}{}", "", 2 * std::min(node.depth, most_indented),
                                 node.name, node.recursive ? " (recursive)" : ""));
-    cells.push_back(place_of(node.file, 0, node.object));
+    cells.push_back(location_of(node.file, 0, node.object));
     text.add_row(std::move(cells));
   }
   std::string out = fmt::format("{} in total\n", counted(total, tree.events[0]));

@@ -27,14 +27,14 @@ Result<std::vector<std::string>> location_of_row(const ProfileGroup &group,
                     report.rows.empty() ? "none" : fmt::format("1 to {}", report.rows.size())),
         source);
   const FlatRow &row = report.rows[number - 1];
-  const auto place_in = [&](const auto &profile) -> Result<HotLocation> {
+  const auto location_in = [&](const auto &profile) -> Result<HotLocation> {
     if (report.filter.takes_all())
       return hot_location(profile, report.by, row);
     TALLY_TRY(some, filter_samples(profile, report.filter));
     return hot_location(some, report.by, row);
   };
-  auto location =
-      report.loaded ? std::visit(place_in, report.loaded->read.profile) : place_in(*report.sampled);
+  auto location = report.loaded ? std::visit(location_in, report.loaded->read.profile)
+                                : location_in(*report.sampled);
   const std::string what = row.name.empty() ? fmt::format("row {}", number)
                                             : fmt::format("row {} ({})", number, row.name);
   if (!location) {

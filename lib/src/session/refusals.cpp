@@ -25,15 +25,16 @@ Refusal split(std::string_view answer) {
 } // namespace
 
 std::string region_refusal(std::string_view answer) {
-  const auto [reason, place] = split(answer);
+  const auto [reason, location] = split(answer);
   switch (static_cast<RegionRefusal>(reason)) {
   case RegionRefusal::unknown:
-    return fmt::format("there is no function or location '{}'", place);
+    return fmt::format("there is no function or location '{}'", location);
   case RegionRefusal::inlined:
-    return fmt::format("all copies of {} are inlined and do not return: name two locations", place);
+    return fmt::format("all copies of {} are inlined and do not return: name two locations",
+                       location);
   case RegionRefusal::within:
     return fmt::format("{} is not the entry of a function: name a function or two locations",
-                       place);
+                       location);
   }
   return std::string(answer);
 }

@@ -21,7 +21,7 @@ std::string_view severity_name(Severity severity) {
 }
 
 std::string Finding::text() const {
-  std::string out = describe_place(source, where);
+  std::string out = describe_position(source, where);
   if (!out.empty())
     out += ": ";
   out = printable(out + fmt::format("{}: {}", severity_name(severity), message));

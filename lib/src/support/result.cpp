@@ -9,7 +9,7 @@
 
 namespace tally {
 
-std::string describe_place(std::string_view source, const Position &where) {
+std::string describe_position(std::string_view source, const Position &where) {
   switch (where.kind) {
   case Position::Kind::line:
     return fmt::format("{}:{}:{}", source, where.line, where.column);
@@ -22,7 +22,7 @@ std::string describe_place(std::string_view source, const Position &where) {
 }
 
 std::string Error::text() const {
-  std::string out = describe_place(source, where);
+  std::string out = describe_position(source, where);
   if (!out.empty())
     out += ": ";
   out += message;

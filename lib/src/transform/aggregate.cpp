@@ -79,7 +79,7 @@ public:
         arcs_(width_), known_(stacks.functions()) {
     add_unknown();
     find_functions();
-    find_places();
+    find_locations();
   }
 
   Result<CostProfile> run();
@@ -87,7 +87,7 @@ public:
 private:
   void add_unknown();
   void find_functions();
-  void find_places();
+  void find_locations();
   Result<void> add_stackless(StackFilter filter);
   Result<void> add_part(StackFilter filter, const CostPart &part);
   void write_part(CostPartId part);
@@ -102,9 +102,10 @@ private:
   size_t width_;
   Rows<CostLocation> locations_;
   Rows<Arc> arcs_;
-  // By LocationId: index into lines_of_location_ of its first line's location.
-  std::vector<uint32_t> first_place_;
+  // The ids in locations_ of the lines of each location. first_line_ holds, by LocationId, the
+  // index of the location's first line.
   std::vector<uint32_t> lines_of_location_;
+  std::vector<uint32_t> first_line_;
   // The profile's functions, then one per object for code without a name.
   Column<SourceFunctionId, SourceFunction> known_;
   std::unordered_map<uint32_t, SourceFunctionId> unknown_; // by object
@@ -146,7 +147,7 @@ void Aggregator::add_unknown() {
 // the linkage name (a constructor has two) are ignored.
 void Aggregator::find_functions() {
   const auto &all = known_;
-  // By CostFunctionId, smallest line first: the order of ids is arbitrary.
+  // The function with the smallest line, by CostFunctionId. The order of the ids is arbitrary.
   std::unordered_map<uint32_t, SourceFunctionId> first;
   for (uint32_t i = 0; i < all.size(); ++i) {
     const auto id = static_cast<SourceFunctionId>(i);
@@ -159,11 +160,11 @@ void Aggregator::find_functions() {
     same_.push(first.at(index_of(function)));
 }
 
-void Aggregator::find_places() {
+void Aggregator::find_locations() {
   bool addresses = false;
   for (uint32_t i = 0; i < stacks_.location_count(); ++i) {
     const Location at = stacks_.location(static_cast<LocationId>(i));
-    first_place_.push_back(static_cast<uint32_t>(lines_of_location_.size()));
+    first_line_.push_back(static_cast<uint32_t>(lines_of_location_.size()));
     addresses |= at.address != 0;
     for (const SourceLine &line : at.lines) {
       // Cost profiles have a single unknown file, so "???" becomes the empty name.
@@ -175,7 +176,7 @@ void Aggregator::find_places() {
       lines_of_location_.push_back(
           locations_.id_of({same_[unknown_.at(index_of(object_of(at)))], {}, {address_of(at), 0}}));
   }
-  first_place_.push_back(static_cast<uint32_t>(lines_of_location_.size()));
+  first_line_.push_back(static_cast<uint32_t>(lines_of_location_.size()));
   out_.set_positions(addresses, true);
 }
 
@@ -195,8 +196,8 @@ struct Aggregator::Visitor {
 
   std::span<const uint32_t> locations_of(StackId node) const {
     const uint32_t at = index_of(self.stacks_.stack_location(node));
-    const uint32_t first = self.first_place_[at];
-    return std::span(self.lines_of_location_).subspan(first, self.first_place_[at + 1] - first);
+    const uint32_t first = self.first_line_[at];
+    return std::span(self.lines_of_location_).subspan(first, self.first_line_[at + 1] - first);
   }
 
   void add_arc(uint32_t from, uint32_t to, std::span<const uint64_t> total) {

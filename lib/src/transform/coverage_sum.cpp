@@ -16,7 +16,7 @@ namespace tally {
 
 namespace {
 
-auto place_of(const FunctionCoverage &function) {
+auto key_of(const FunctionCoverage &function) {
   return std::tie(function.start_line, function.name);
 }
 
@@ -135,12 +135,12 @@ Result<void> FileSum::add_functions() {
   auto left = a_.functions.begin(), right = b_.functions.begin();
   while (left != a_.functions.end() || right != b_.functions.end()) {
     if (right == b_.functions.end() ||
-        (left != a_.functions.end() && place_of(*left) < place_of(*right))) {
+        (left != a_.functions.end() && key_of(*left) < key_of(*right))) {
       only_left.emplace(left->name, left->start_line);
       sum_.functions.push_back(*left++);
       continue;
     }
-    if (left == a_.functions.end() || place_of(*right) < place_of(*left)) {
+    if (left == a_.functions.end() || key_of(*right) < key_of(*left)) {
       only_right.push_back(&*right);
       sum_.functions.push_back(*right++);
       continue;
@@ -213,11 +213,11 @@ Result<void> unite_variants(Coverage &coverage) {
 
 Result<void> unite_functions(FileCoverage &file) {
   auto &functions = file.functions;
-  if (!std::ranges::is_sorted(functions, {}, place_of))
-    std::ranges::sort(functions, {}, place_of);
+  if (!std::ranges::is_sorted(functions, {}, key_of))
+    std::ranges::sort(functions, {}, key_of);
   size_t kept = 0;
   for (size_t i = 0; i < functions.size(); ++i) {
-    if (kept > 0 && place_of(functions[kept - 1]) == place_of(functions[i])) {
+    if (kept > 0 && key_of(functions[kept - 1]) == key_of(functions[i])) {
       FunctionCoverage &sum = functions[kept - 1];
       sum.end_line = std::max(sum.end_line, functions[i].end_line);
       sum.inexact |= functions[i].inexact;

@@ -41,14 +41,14 @@ const char *Reader::keyed_line(const char *p) {
   switch (length) {
   case 2:
     if (word == "ob" || word == "fl" || word == "fi" || word == "fe" || word == "fn")
-      return place_line(key, p, length);
+      return position_line(key, p, length);
     if (word == "bb" || word == "ln")
       return skipped_line(p, word);
     break;
   case 3:
     if (word == "cfn" || word == "cfi" || word == "cob" || word == "cfl" || word == "jfi" ||
         word == "jfn")
-      return place_line(key, p, length);
+      return position_line(key, p, length);
     if (word == "rec")
       return skipped_line(p, word);
     break;
@@ -59,7 +59,7 @@ const char *Reader::keyed_line(const char *p) {
       return jump_line(p, false);
     if (word == "frfn") {
       skipped_line(p, word);
-      return place_line(key, p, length);
+      return position_line(key, p, length);
     }
     break;
   case 5:

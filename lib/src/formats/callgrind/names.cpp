@@ -109,7 +109,7 @@ bool Reader::take_name(const char *p, Table table, StringId &name) {
 
 // Reads a line with one of the keys "ob", "fl", "fi", "fe", "fn", "cob", "cfi", "cfl", "cfn",
 // "jfi", "jfn" and "frfn".
-const char *Reader::place_line(const char *key, const char *p, size_t length) {
+const char *Reader::position_line(const char *key, const char *p, size_t length) {
   const std::string_view word(key, length);
   const char kind = key[length - 1]; // ob: b; files: l, i, e; functions: n
   const Table table = kind == 'b' ? objects : kind == 'n' ? functions : files;

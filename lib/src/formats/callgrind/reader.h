@@ -43,7 +43,7 @@ private:
   const char *cost_line(const char *p);
   const char *call_line(const char *p);
   const char *jump_line(const char *p, bool conditional);
-  const char *place_line(const char *key, const char *p, size_t length);
+  const char *position_line(const char *key, const char *p, size_t length);
   const char *header_line(std::string_view key, const char *p);
   const char *keyed_line(const char *p);
   const char *unknown_line(const char *p);

@@ -263,12 +263,12 @@ Result<void> Gcov3Data::add_blocks(std::span<const Gcov3Data *const> files) {
   blocks_.clear();
   blocks_.push_back(std::move(sum));
   oddities_.clear();
-  place_functions();
+  find_offsets();
   return {};
 }
 
 // Computes the offsets of the functions in a file with one block.
-void Gcov3Data::place_functions() {
+void Gcov3Data::find_offsets() {
   uint64_t offset = 3 * sizeof(uint32_t) + header_bytes + blocks_.front().more.size();
   for (Function &function : functions_) {
     function.offset = offset;

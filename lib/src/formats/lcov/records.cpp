@@ -51,7 +51,7 @@ bool branch_less(const BranchRow &a, const BranchRow &b, const StringPool &strin
 }
 
 // Sets the lines of `kept` to those of the definition with the smallest start line.
-void unite_place(FunctionRow &kept, const FunctionRow &more, const StringPool &strings,
+void unite_lines(FunctionRow &kept, const FunctionRow &more, const StringPool &strings,
                  const Findings &findings) {
   if (more.start_line == 0)
     return;
@@ -186,7 +186,7 @@ Result<void> Records::add_up(const StringPool &strings, const Findings &findings
   if (const FunctionRow *row = unite_rows(
           functions, [](const FunctionRow &a, const FunctionRow &b) { return a.name < b.name; },
           [&](FunctionRow &kept, const FunctionRow &more) {
-            unite_place(kept, more, strings, findings);
+            unite_lines(kept, more, strings, findings);
             kept.has_record |= more.has_record;
             return checked_add(kept.count, more.count);
           }))

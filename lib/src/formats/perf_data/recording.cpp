@@ -167,7 +167,7 @@ bool Recording::handle_exit(const PerfLayout &layout, const PerfRecord &record) 
   return true;
 }
 
-LocationId Recording::place_named(std::string_view name, uint64_t address) {
+LocationId Recording::named_location(std::string_view name, uint64_t address) {
   const SourceLine line{builder_.add_function({builder_.intern(name), {}, {}, {}, 0}), {}, 0};
   return builder_.add_location(none<MappingId>, address, std::span(&line, 1));
 }
@@ -195,7 +195,7 @@ bool Recording::handle_sample(const PerfRecord &record) {
   if (!of.chain.empty())
     stack = of.stacks.stack_of(builder_, of.chain.pcs());
   if (where == Where::guest)
-    stack = builder_.push(stack, place_named("[guest]", guest_address));
+    stack = builder_.push(stack, named_location("[guest]", guest_address));
 
   ThreadState &state = thread(sample.pid, sample.tid);
   if (state.id == none<ThreadId>)

@@ -65,7 +65,7 @@ private:
 
   void find_chain(Process &of, const PerfLayout &layout, const PerfSample &sample);
   void unwind(Process &of, const PerfLayout &layout, const PerfSample &sample);
-  LocationId place_named(std::string_view name, uint64_t address);
+  LocationId named_location(std::string_view name, uint64_t address);
 
   void add_build_ids();
   void report_losses();

@@ -63,7 +63,7 @@ public:
     for (const LocationId location : order.locations)
       locations_.use(location);
     TALLY_CHECK(write_samples(order.samples));
-    place_locations();
+    assign_mappings();
     write_mappings();
     write_locations();
     write_functions();
@@ -171,7 +171,7 @@ private:
 
   // Assigns a mapping to each location. A location without one gets a mapping of its function's
   // object, because only mappings represent objects in pprof.
-  void place_locations() {
+  void assign_mappings() {
     mapping_ids_.reserve(locations_.in_order().size());
     const auto &mappings = profile_.mappings();
     resolutions_.resize(mappings.size());
