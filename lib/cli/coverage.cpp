@@ -74,8 +74,9 @@ std::string why_no_line(const CollectedCoverage &collected, bool has_filters) {
                             collected.root);
 }
 
-// Sets the exit status if less than `least` percent of `whole` was reached; "" is no threshold.
-// `what` is "lines ran" or "branches were taken".
+// Reports a failure and sets the exit status if `part` is less than the threshold, which is `given`
+// percent of `whole`. An empty `given` means that there is no threshold. `what` says what is
+// counted: "lines ran" or "branches were taken".
 void check_threshold(std::string_view what, std::string_view given, uint64_t part, uint64_t whole,
                      Outcome &outcome) {
   if (given.empty())

@@ -213,7 +213,8 @@ std::string wait_for(pid_t pid, bool ours, const EndSignals &signals) {
   return end;
 }
 
-// Checks before the program runs that the output can be written; later the samples would be lost.
+// Checks that the output can be written. Call it before the program runs, because after the run the
+// samples would be lost.
 Result<void> check_output(const std::string &path) {
   struct stat info {};
   if (path == "-")

@@ -54,7 +54,7 @@ void zero_build(const std::string &folder, Outcome &outcome) {
   std::error_code fault;
   const std::string below = std::filesystem::canonical(folder, fault).string() + '/';
   for (const std::string &each : notes->paths) {
-    // Counters elsewhere belong to something else, or not to this build alone.
+    // Keep counters outside of the build directory: other builds may use them, too.
     if (!each.starts_with(below) || !std::filesystem::exists(each, fault))
       continue;
     const std::string data = files_of_object(each).data;

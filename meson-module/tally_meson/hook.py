@@ -114,7 +114,7 @@ def attach(mtest: T.Any) -> None:
 
 
 def trouble(mtest: T.Any) -> str:
-    """Returns how mesonbuild.mtest differs from what the hook supports; '' if it does not."""
+    """Returns how mesonbuild.mtest differs from what the hook supports, or ''."""
     import inspect
 
     harness = getattr(mtest, "TestHarness", None)

@@ -1,4 +1,4 @@
-// Represents a file of coverage notes or counters, complete with all that it holds.
+// Defines the interface to a file of coverage notes or counters.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace tally {
 
-// Keeps everything in its file, so that reading and writing it again gives the same bytes.
+// A file in memory. It keeps everything that the file holds, so that a file that is read and
+// written again has the same bytes.
 class TALLY_API CounterFile {
 public:
   virtual ~CounterFile() = default;

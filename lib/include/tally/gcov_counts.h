@@ -85,8 +85,8 @@ struct GcovOptions {
   // compiler ("" if unknown). If empty, all are. Other files are left out, and a function without a
   // line in a wanted file is not solved at all.
   std::function<bool(const std::string &name, std::string_view working_directory)> wants{};
-  // Adds a diagnostic that names the functions with negative counts. A caller that adds up many
-  // objects can turn it off and report them once.
+  // Whether to add a diagnostic that names the functions with negative counts. A caller that adds
+  // up many objects can disable this, and report the functions once.
   bool report_negative = true;
   // Returns whether `name` is a directory and not a symbolic link, so that in a path "name/.." is
   // its parent and both names can be removed. If empty, ".." is never removed.

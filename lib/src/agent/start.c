@@ -187,8 +187,8 @@ static void begin_threads(void) {
   threads_adopt_all();
 }
 
-/* Returns whether an earlier use has ended. A ticker that was asked to stop may still use its stack
- * and the earlier memory. Of the timers, only those whose threads run end by themselves. */
+/* Returns whether an earlier use of the agent has ended. A ticker that was asked to stop may still
+ * use its stack and the earlier memory. A timer ends by itself only if its thread runs. */
 static bool earlier_use_is_over(void) {
   const uint32_t clock = __atomic_load_n(&agent.clock, __ATOMIC_ACQUIRE);
   if (clock != CLOCK_OFF && !was_stopped())

@@ -4,9 +4,9 @@
  *
  *     tally_wire_header | tally_wire_slot[slots] | ring[slots], each of ring_bytes
  *
- * Neither side trusts it. The agent copies the debugger's words once, checks them against its own
- * limits and keeps its positions in private memory; a program that overwrites the shared memory
- * damages its own counts and nothing else. The reader trusts no word of it. */
+ * Neither side trusts this memory. The agent copies the debugger's words once, checks them against
+ * its own limits and keeps its positions in private memory; a program that overwrites the shared
+ * memory damages its own counts and nothing else. The reader trusts no word of it. */
 #ifndef TALLY_AGENT_WIRE_H
 #define TALLY_AGENT_WIRE_H
 

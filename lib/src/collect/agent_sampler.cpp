@@ -45,7 +45,7 @@ constexpr uint64_t silence_ns = 200'000'000;
 // Returns the CPU time of a process, measured from outside, or nothing if the process is gone.
 std::optional<uint64_t> process_cpu_ns(pid_t pid) {
   timespec time{};
-  // the clock's number is formed as clock_getcpuclockid() forms it
+  // This is the number that clock_getcpuclockid() would return.
   const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3) | 2U);
   if (pid <= 0 || ::clock_gettime(clock, &time) != 0)
     return std::nullopt;

@@ -38,8 +38,8 @@ constexpr std::chrono::microseconds between_looks{100};
 // A round is delayed by at most this number of periods while this thread does not get a processor
 // on time.
 constexpr uint64_t patient_periods = 4;
-// For this part of the delay, the clock tries to hold the processors of the threads, in turns of
-// about 0.2 ms.
+// During this part of the delay, the clock tries again and again, for about 0.2 ms each time, to
+// hold the processors on which the process's threads run.
 constexpr uint64_t most_beside_ns = 3'000'000;
 
 // SIGURG and SIGWINCH are ignored by default: one that is still pending when the debugger detaches
@@ -228,13 +228,13 @@ void InterruptClock::wait_for_round(std::unique_lock<std::mutex> &lock) {
   const auto is_over = [&] { return !running_ || (!looking_ && !is_on_its_way(now_ns())); };
   if (!round_over_.wait_for(lock, std::chrono::nanoseconds(longest_look_away_ns), is_over))
     return;
-  bool stands = round_counted_;
-  while (running_ && stands && now_ns() - begin < longest_look_away_ns) {
+  bool stopped = round_counted_;
+  while (running_ && stopped && now_ns() - begin < longest_look_away_ns) {
     const std::string path = fmt::format("{}/task/{}", pid_, looked_at_);
     lock.unlock();
     const auto status = process_status(path);
-    stands = status && status->state == 't';
-    if (stands)
+    stopped = status && status->state == 't';
+    if (stopped)
       std::this_thread::sleep_for(between_looks);
     lock.lock();
   }

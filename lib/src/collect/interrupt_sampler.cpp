@@ -13,8 +13,8 @@ namespace tally {
 
 namespace {
 
-// The mappings are read again after the first time at the earliest. The time doubles, up to the
-// second one, whenever reading them has shown nothing new.
+// The least and greatest interval between two readings of the mappings. The interval doubles
+// whenever a reading shows no new mapping, and is the least one again after a reading that does.
 constexpr uint64_t least_map_age_ns = 2'000'000;
 constexpr uint64_t most_map_age_ns = 200'000'000;
 
@@ -103,8 +103,8 @@ private:
     }
   }
 
-  // Reads the mappings of the process, which change while it runs, without notice. After the
-  // process has ended, the last mappings are kept.
+  // Reads the mappings of the process, because nothing reports that they change. After the process
+  // has ended, the last mappings are kept.
   void read_map() {
     const uint64_t now = now_ns();
     if (pid_ == 0 || (map_read_ns_ != 0 && now - map_read_ns_ < map_age_ns_))

@@ -147,9 +147,9 @@ uint64_t unwind_register_mask() { return 0; }
 
 uint64_t sampling_period_ns(uint32_t frequency_hz) {
   // With a period of exactly one millisecond, a program that does something every millisecond would
-  // be sampled at the same point each time. The period is 0.3 % longer and odd, so the ticks drift
-  // through such a program's period within a third of a second, and the two periods share no small
-  // factor.
+  // be sampled at the same point each time. The period is 0.3 % longer and odd. Therefore the ticks
+  // drift through such a program's period within a third of a second, and the two periods do not
+  // have a small common factor.
   const uint64_t period = uint64_t{1'000'000'000} / frequency_hz;
   return (period + period * 3 / 1000) | 1;
 }

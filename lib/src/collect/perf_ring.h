@@ -56,10 +56,11 @@ private:
   size_t next_size_ = 0;
 };
 
-// Performs one round over many rings. The kernel writes each ring in the order of time, but there
-// is no order among rings, and a mapping that replaces another one must not apply to samples taken
-// before. Therefore records are handled oldest first, and those younger than a limit stay in their
-// ring, because another ring may still receive an older one.
+// Reads the records of many rings, merged by time. The kernel writes the records of each ring in
+// the order of time, but does not order one ring against another. A new mapping must not apply to
+// samples that were taken before it. Therefore records are handled oldest first, and a record that
+// is younger than a limit stays in its ring, because another ring may still receive an older
+// record.
 class PerfMerge {
 public:
   static constexpr uint64_t everything = ~uint64_t{0};

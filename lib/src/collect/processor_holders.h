@@ -1,4 +1,4 @@
-// Threads that occupy processors, so that what ran there does not continue for a moment.
+// Occupies processors for a moment by threads of our own, so that the threads that ran there pause.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ public:
   OnProcessor(const OnProcessor &) = delete;
   OnProcessor &operator=(const OnProcessor &) = delete;
   ~OnProcessor();
-  bool is_there() const; // the kernel permitted it, and the processor is online
+  bool is_there() const; // whether the restriction is in force, and the processor is online
 
 private:
   int processor_ = -1;

@@ -1,4 +1,4 @@
-// The breakpoints at which a debugger stops the program and resumes it without the user.
+// Addresses at which a debugger stops the program and resumes it without the user's action.
 #pragma once
 
 #include <cstdint>
@@ -18,22 +18,23 @@ struct BreakpointLocation {
   friend bool operator==(const BreakpointLocation &, const BreakpointLocation &) = default;
 };
 
-// Knows the addresses at which the kernel charges its work on a stop to the thread: the instruction
-// of the breakpoint and, after the debugger has stepped over it, the next one. Such ticks are
-// caused by the debugger, not by the program. All functions may be called from any thread.
+// A set of the addresses at which the kernel attributes its work on a stop to the thread. These are
+// the breakpoint's instruction and, after the debugger has stepped the thread over the breakpoint,
+// the next instruction. Ticks there are caused by the debugger, not by the program. All functions
+// may be called from any thread.
 class StopAddresses {
 public:
   static constexpr uint64_t longest_instruction = 15;
 
-  // Adds a breakpoint. `code` holds the bytes from its address on, as far as they are known. Every
-  // address where the next instruction may begin counts as a stop, except after a system call,
-  // because there the program has asked for the kernel's work. The target of a direct jump or call
-  // counts, too (x86-64). The address after a return is unknown.
+  // Adds a breakpoint. `code` holds the bytes at the breakpoint's address and after it, as far as
+  // they are known. Every address where the next instruction may begin becomes a stop, too, and on
+  // x86-64 the target of a direct jump or call. There are two exceptions: after a system call, the
+  // program itself has requested the kernel's work, and the address after a return is unknown.
   void add(const BreakpointLocation &location, std::span<const uint8_t> code);
   // Sets the addresses where the debugger runs a copy of the instruction that a breakpoint has
   // replaced.
   void set_step_area(uint64_t begin, uint64_t end);
-  // Replaces everything by a copy of `other`, in one step.
+  // Replaces all addresses by a copy of those of `other`, in one step.
   void replace(StopAddresses &other);
   void clear();
 

@@ -27,8 +27,8 @@ ObjectFiles files_of_object(std::string_view path);
 struct CountedObject {
   std::string compiler; // version of the file format: "12.2"; "3.3" or "3.2" if gcc3
   bool gcc3 = false;    // compiled by GCC before 3.4
-  // There are counters that match the notes, or there is nothing to count: an object without
-  // functions may leave no counters.
+  // True if counters match the notes, or if the object has no functions. A run may leave no
+  // counters for such an object.
   bool ran = false;
   bool foreign_counters = false; // the counters are of another compilation or other functions
   bool has_blocks = false;       // compiled by GCC 14 or later, and GcovOptions::blocks is set

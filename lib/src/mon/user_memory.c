@@ -46,8 +46,9 @@ static int probe_pages(uintptr_t start, uint64_t bytes, int (*good)(uintptr_t)) 
   }
 }
 
-/* Reads the map of the process, so that a large sparse buffer remains sparse. Returns -1 if there
- * is no map. */
+/* Returns whether the memory is mapped writable, according to /proc/self/maps, or -1 if that file
+ * cannot be opened. mon_word_writable() would allocate
+ * each page of a large sparse buffer. */
 static int mapped_writable(uintptr_t start, uint64_t bytes) {
   FILE *maps = fopen("/proc/self/maps", "re");
   char line[512];

@@ -144,7 +144,7 @@ Result<void> write_coverage_report(const Coverage &coverage, const CoverageRepor
   how.root = options.root;
   TALLY_TRY(written, write_coverage(coverage, *format, how));
   TALLY_CHECK(write_file(report.path, written.bytes));
-  // These are notes: whoever asks for the same report each day knows them.
+  // Report losses as notes, because they are the same in each report of a project.
   for (const std::string &what : written.lost)
     diagnostics.add(Severity::note, fmt::format("not in {}: {}", format->name, what), report.path);
   return {};

@@ -17,15 +17,16 @@ namespace tally {
 // is left. The first error replaces them.
 //
 // An action without a continuation undoes something, such as the handling of signals. When a
-// command is abandoned, such actions stay, because the group that pushed them takes them for done.
-// So do those of an event, which nobody can repeat.
+// command is abandoned, such actions stay in the queue, because the group that pushed them
+// assumes that they are performed. The actions of an event stay, too, because nobody can repeat an
+// event.
 class ActionQueue {
 public:
-  // Receives the front end's answer: empty if the action was done, otherwise the reason why it was
-  // not.
+  // Receives the front end's answer, which is empty if the action was performed, and otherwise the
+  // reason why it was not.
   using Then = std::function<Result<Reply>(std::string_view answer)>;
 
-  // Says to what the actions that are pushed from now on belong.
+  // Sets whether the actions that are pushed from now on belong to a command or to an event.
   void begin_command() { in_command_ = true; }
   void begin_event() { in_command_ = false; }
   void push(Request request, Then then = nullptr);
@@ -36,8 +37,8 @@ public:
 
   void say(std::string_view text) { said_ += text; }
 
-  // Keeps the text or the error of a step. Returns the request if the step itself has one: it goes
-  // to the front end before any action.
+  // Keeps the text or the error of a step. If the step itself has a request, returns the request,
+  // which the front end receives before any action.
   std::optional<Reply> keep(Result<Reply> step);
   // Returns the next action or, if there is none, the text or the error of all steps.
   Result<Reply> next();
@@ -45,12 +46,12 @@ public:
   bool is_performing() const { return performing_.has_value(); }
   // Ends the action that the front end has performed. Returns the reply of its continuation.
   Result<Reply> answer(std::span<const std::string> answers);
-  // Abandons the command or event in progress, because a new command came in place of an answer:
-  // drops the text so far, the action that is performed and the command's other actions. Returns
-  // whether the command has lost an action.
+  // Abandons the command or event in progress, because a new command came in place of an answer.
+  // Drops the text so far, the action that is being performed and the command's other actions.
+  // Returns whether an action of the command was dropped.
   bool give_up();
-  // Does the same after the user's interrupt. The action that is performed is repeated later if it
-  // is one of those that stay.
+  // Does the same after the user's interrupt. The action that is being performed is performed again
+  // later if it is one of those that stay.
   bool cancel();
 
 private:

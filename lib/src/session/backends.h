@@ -30,7 +30,8 @@ public:
   Result<Reply> process_resumed();
   // At a stop, ends a sampler that no longer works, or continues with the next backend.
   Result<Reply> follow_sampler();
-  // Undoes what the front end was asked for, unless sampling is armed for the next run.
+  // Requests that the front end undo what earlier requests changed, unless sampling is armed for
+  // the next run.
   void end_requests(bool process_gone);
 
   bool is_armed() const { return armed_; } // `start` was given, and `stop` was not

@@ -27,8 +27,8 @@ public:
   // Returns whether the debugger can be asked for names now.
   using CanAsk = std::function<bool()>;
 
-  // Files may be rebuilt between runs: forgets the tables of files, the answers of the debugger and
-  // the diagnostics.
+  // Forgets the tables of files, the debugger's answers and the diagnostics, because files may be
+  // rebuilt between two runs.
   void begin_run();
 
   // Looks up all names, then calls `then`. The reply requests something, or is what `then`
@@ -40,8 +40,9 @@ public:
   void give_up() { job_.reset(); }
   void cancel();
 
-  // Stores a name that the debugger has reported, for a later look-up.
+  // Returns whether the debugger has already reported a name for the address.
   bool knows(uint64_t address) const { return answers_.contains(address); }
+  // Stores a name that the debugger has reported, for a later look-up.
   void remember(uint64_t address, std::string answer);
 
   Symbolizer &symbolizer(); // made by begin_run(), or at the first call before it

@@ -41,9 +41,9 @@ public:
 
   Result<Reply> event(const DebugEvent &event);
   Result<Reply> cancel();
-  // Called when a command has lost its actions: undoes what it may have begun.
+  // Undoes what a command may have begun. Called when actions of the command were dropped.
   void give_up();
-  // Called when no action is left: ends a region that nothing samples in any more.
+  // Ends the region if it is no longer sampled. Called when no action is left.
   void settle();
   // See Session::region_hit().
   uint64_t region_hit(const RegionHit &hit);

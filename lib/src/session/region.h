@@ -36,8 +36,8 @@ private:
   uint64_t count_ = 0, total_ = 0, least_ = UINT64_MAX, most_ = 0;
 };
 
-// Measures the duration of the debugger's stops, from the intervals between two stops in which the
-// thread was neither preempted nor blocked: the time that it did not run is that of the stops.
+// Measures the duration of the debugger's stops. In an interval in which the thread was neither
+// preempted nor blocked, the time in which the thread did not run is that of the stops.
 class StopTimes {
 public:
   // Adds an interval of `wall_ns` with `stops` stops, in which the thread ran for `cpu_ns` and was

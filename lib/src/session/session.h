@@ -64,8 +64,8 @@ struct RegionExit {
 };
 std::span<const RegionExit> region_exits();
 
-// tally_display. The styles are pairs of a role and an escape sequence, see Style::set(); roles
-// that are left out are plain.
+// tally_display. A style is a pair of a role and an escape sequence (see Style::set()). Text of a
+// role without a style is plain.
 struct Display {
   uint32_t width = 80;
   std::string_view flavor = {};

@@ -42,7 +42,8 @@ void watch_sigint(bool on) {
       ::sigaction(SIGINT, &theirs, nullptr);
     return;
   }
-  // Without a handler the signal has its default effect or none, which we cannot pass on.
+  // Without a previous handler, the signal ends the debugger or is ignored. Our handler could do
+  // neither.
   if ((now.sa_flags & SA_SIGINFO) == 0 && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
     return;
   sigint_seen.store(false, std::memory_order_relaxed);

@@ -1,11 +1,11 @@
 // Handles Ctrl-C in a debugger that interrupts a remote process periodically.
 //
 // Sampling interrupts the target in the same way as the debugger does on Ctrl-C. If the user types
-// Ctrl-C while such an interrupt is pending, the debugger takes it for a second attempt ("not
-// responding, stop debugging it?"); if the process is stopped just then, the debugger sends the
-// interrupt to a target that does not run, and it is lost. So this handler catches the first
-// Ctrl-C, and the front end performs it at its next interrupt. The second one goes to the previous
-// handler.
+// Ctrl-C while such an interrupt is pending, the debugger treats the Ctrl-C as a second attempt
+// ("not responding, stop debugging it?"). If the process is stopped just then, the debugger sends
+// the interrupt to a target that does not run, and the interrupt is lost. Therefore this handler
+// catches the first Ctrl-C, and the front end stops the process at its next interrupt. A second
+// Ctrl-C goes to the previous handler.
 #pragma once
 
 namespace tally {

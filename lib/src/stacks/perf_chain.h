@@ -22,7 +22,8 @@ uint64_t user_pc(const PerfLayout &layout, const PerfSample &sample);
 // Appends the user-mode part of the chain that the kernel recorded by frame pointers.
 void follow(const PerfSample &sample, CallChain &chain);
 
-// Extends a chain whose stack dump was too short with that part; see CallChain::splice().
+// Extends a chain whose stack dump was too short with the user-mode part of the kernel's chain; see
+// CallChain::splice().
 size_t splice(const PerfSample &sample, CallChain &chain);
 
 } // namespace tally

@@ -166,8 +166,8 @@ Result<PcConversion> to_pc_profile(const StackProfile &stacks) {
       return fail(ErrorCode::unsupported,
                   "the rate is less than one tick per second, which the format cannot express");
     TALLY_CHECK(add_ranges(builder, ticks.by_pc, static_cast<uint32_t>(rate), "seconds", 's'));
-    // A clock is set to a rate, from which its period is rounded; a difference as small as that is
-    // not a loss.
+    // A clock's period is its rate's period, rounded. A difference that rounding explains is not
+    // reported as a loss.
     if (const uint64_t rounded = (1'000'000'000 + rate / 2) / rate;
         std::max(rounded, period) - std::min(rounded, period) > rounded / 10'000)
       out.lost.push_back(

@@ -26,7 +26,7 @@ struct SumBlock {
 
 class Sum {
 public:
-  // The inputs must outlive it. `keep_parts` keeps the parts of a single input apart.
+  // The inputs must outlive the sum. `keep_parts` keeps the parts of a single input apart.
   Sum(std::span<const CostProfile *const> inputs, bool keep_parts)
       : inputs_(inputs), keep_parts_(keep_parts) {}
 

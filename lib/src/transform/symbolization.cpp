@@ -40,7 +40,7 @@ void Symbolization::find_modules() {
     const auto id = static_cast<MappingId>(i);
     Mapping mapping = p.mappings()[id];
     if (p.strings[mapping.path] == kernel_object) {
-      // The kernel's functions are named on demand, and only if it is the running kernel.
+      // The kernel's functions are named on demand, and only those of the running kernel.
       modules_.push_back(none<ModuleId>);
       mapping.has_bias = processes_ == Processes::here;
       builder_.replace_mapping(id, mapping);

@@ -31,7 +31,8 @@ public:
 
   Result<Written> run() {
     reserve_ids();
-    // Reserve about a line for each row. Pages that stay unused cost nothing; growing copies.
+    // Reserve about a line for each row, because growing would copy the text. Reserved pages that
+    // stay unused take no memory.
     const size_t rows =
         size_t{counted_.cost_count()} + counted_.call_count() + counted_.jump_count();
     out_.bytes.reserve(rows * 24);

@@ -52,7 +52,8 @@ bool is_named_graph(std::string_view head) {
   return cursor.u32() == minus_one && name[size] == '\0';
 }
 
-// Returns whether `head`, which begins with a mark, is a .bb file: the same mark follows a NUL.
+// Returns whether `head`, which begins with a mark, is a .bb file. In such a file, a name that ends
+// in a NUL is between this mark and the next mark of the same value.
 bool is_lines(std::string_view head, bool whole) {
   const uint32_t mark = ByteCursor(head).u32();
   ByteCursor cursor(head.substr(4));

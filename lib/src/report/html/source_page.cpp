@@ -199,7 +199,7 @@ void SourcePage::row(uint32_t number, const LineCoverage *line,
   if (begins_gap)
     gap_links();
   to_.put("<td>");
-  // A line of megabytes is data, which a browser would take long to wrap.
+  // A browser needs long to wrap a line of megabytes, which is data rather than code.
   constexpr size_t most = 4000;
   if (text && text->size() > most) {
     size_t end = most;
@@ -252,8 +252,8 @@ void SourcePage::details(const LineCoverage &line) {
   uint64_t taken = 0, outcomes = 0, covered = 0;
   for (const BranchCoverage &branch : branches)
     taken += branch.count != 0;
-  // Two branches are the outcomes of one decision. More may belong to several decisions, so there
-  // is no sum to compute percentages from.
+  // Two branches are the outcomes of one decision, and their sum is the base of the percentages.
+  // More than two may belong to several decisions, so that no percentages are shown.
   int64_t all = 0;
   if (branches.size() != 2 || __builtin_add_overflow(branches[0].count, branches[1].count, &all))
     all = 0;
