@@ -7,7 +7,8 @@ checks.
 Checks the given files, or with --since those that differ from a revision in Git, or all. A header
 is checked with the flags of the sources that are nearest to it. DIRECTORY is a build directory of
 Meson (default: build), whose targets must be built if they generate headers. Prints each finding
-once. The exit status is 1 if there are findings, and 2 if clang-tidy cannot run.
+once. The exit status is 1 if there are findings, and 2 if clang-tidy cannot run or a FILE is not a
+source of lib/ or lldb/.
 
 Most of clang-tidy's time goes into headers of the system, which it searches for each check. So the
 C++ sources of a target are checked as one translation unit. If they do not compile together,
@@ -55,22 +56,21 @@ class Unit(NamedTuple):
 def read_targets(build: Path) -> List[Target]:
     """Reads the compilation database. A unity build names files that include the sources."""
     path = build / "compile_commands.json"
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Refusal(f"{path}: {error.strerror}: configure the build directory first") from None
     targets: Dict[str, Target] = {}
-    for row in rows:
+    for row in _read_rows(path):
         directory = Path(row["directory"])
         file = Path(os.path.normpath(directory / row["file"]))
         sources = [file]
         if "-unity" in file.name:
-            text = file.read_text(encoding="utf-8")
+            text = _read(file)
             sources = [Path(os.path.normpath(name)) for name in re.findall(r"#include<(.*)>", text)]
         sources = [each for each in sources if _is_ours(each)]
         if not sources:
             continue
-        flags = _flags(row)
+        try:
+            flags = _flags(row)
+        except ValueError as error:
+            raise Refusal(f"{path}: cannot parse the command of {file}: {error}") from None
         is_cpp = file.suffix == ".cpp"
         key = f"{directory} {is_cpp} {shlex.join(flags)} {Path(row.get('output', '')).parent}"
         target = targets.setdefault(key, Target(row["directory"], flags, is_cpp, []))
@@ -80,8 +80,51 @@ def read_targets(build: Path) -> List[Target]:
     return list(targets.values())
 
 
+def _read(path: Path) -> str:
+    """Returns the text of a file of the build directory."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise Refusal(f"{path}: {error.strerror}: configure the build directory first") from None
+    except ValueError as error:
+        raise Refusal(f"{path}: {error}") from None
+
+
+def _read_rows(path: Path) -> List[Dict[str, str]]:
+    try:
+        rows = json.loads(_read(path))
+    except (ValueError, RecursionError) as error:
+        raise Refusal(f"{path}: is not JSON: {error}") from None
+    keys = ("directory", "file", "command")
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict)
+        and all(key in row for key in keys)
+        and all(isinstance(row.get(key, ""), str) for key in (*keys, "output"))
+        for row in rows
+    ):
+        raise Refusal(f"{path}: is not a compilation database of Meson")
+    return rows
+
+
 def _is_ours(path: Path) -> bool:
     return any(folder in path.parents for folder in (ROOT / name for name in FOLDERS))
+
+
+def _is_source(path: Path) -> bool:
+    return path.suffix in (".h", ".c", ".cpp") and _is_ours(path)
+
+
+def named_files(names: Sequence[Path]) -> List[Path]:
+    """Returns the absolute paths of files that the user names."""
+    out = []
+    for name in names:
+        file = Path(os.path.realpath(name))
+        if not file.is_file():
+            raise Refusal(f"{name}: there is no such file")
+        if not _is_source(file):
+            raise Refusal(f"{name}: is not a C or C++ file of {' or '.join(FOLDERS)}")
+        out.append(file)
+    return out
 
 
 def _flags(row: Dict[str, str]) -> List[str]:
@@ -90,7 +133,7 @@ def _flags(row: Dict[str, str]) -> List[str]:
     out, words = [], iter(shlex.split(row["command"]))
     for word in words:
         if word in ("-I", "-isystem", "-include", "-D", "-U"):
-            out += [word, next(words)]
+            out += [word, next(words, "")]
         elif word.startswith(("-I", "-D", "-U", "-isystem", "-std=", "-pthread")) or (
             word.startswith("-f") and "diagnostics" not in word
         ):
@@ -116,6 +159,14 @@ def units_of(targets: Sequence[Target], wanted: Optional[Sequence[Path]]) -> Lis
         groups = [files] if target.is_cpp else [[file] for file in files]
         out += [Unit(target, group) for group in groups if group]
     return out
+
+
+def size_of(unit: Unit) -> int:
+    try:
+        return sum(file.stat().st_size for file in unit.files)
+    except OSError as error:
+        text = f"{error.filename}: {error.strerror}: configure the build directory again"
+        raise Refusal(text) from None
 
 
 def check(unit: Unit, folder: str) -> Dict[str, str]:
@@ -160,7 +211,7 @@ def _findings(text: str) -> Iterator[Tuple[str, str]]:
 
 
 def changed_files(revision: str) -> List[Path]:
-    """Returns the files that differ from the revision, and those that Git does not know yet."""
+    """Returns the sources that differ from the revision, and those that Git does not know yet."""
     out = []
     for command in (
         ["git", "diff", "--name-only", "--diff-filter=d", "-z", revision, "--", *FOLDERS],
@@ -170,7 +221,7 @@ def changed_files(revision: str) -> List[Path]:
         if done.returncode != 0:
             raise Refusal(f"git does not know the revision '{revision}'")
         out += [ROOT / name for name in done.stdout.split("\0") if name]
-    return out
+    return [file for file in out if _is_source(file)]
 
 
 def main() -> int:
@@ -181,22 +232,19 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     options = parser.parse_args()
     try:
-        if shutil.which(TOOL) is None:
-            raise Refusal(f"not installed: {TOOL}")
         wanted: Optional[List[Path]] = None
         if options.files or options.since is not None:
-            wanted = [Path(os.path.abspath(file)) for file in options.files]
+            wanted = named_files(options.files)
             wanted += changed_files(options.since) if options.since is not None else []
-            wanted = [
-                file for file in wanted if file.suffix in (".h", ".c", ".cpp") and _is_ours(file)
-            ]
         units = units_of(read_targets(options.build), wanted)
+        # The largest units first, so that the processors end together.
+        units.sort(key=size_of, reverse=True)
+        if shutil.which(TOOL) is None:
+            raise Refusal(f"not installed: {TOOL}")
     except Refusal as refusal:
         print(f"tidy.py: {refusal}", file=sys.stderr)
         return 2
     found: Dict[str, str] = {}
-    # The largest units first, so that the processors end together.
-    units.sort(key=lambda unit: -sum(file.stat().st_size for file in unit.files))
     with tempfile.TemporaryDirectory(prefix="tidy-") as folder:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             for more in pool.map(lambda unit: check(unit, folder), units):
