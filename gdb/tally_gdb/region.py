@@ -216,7 +216,17 @@ class Region:
 
     def begin(self, words: Sequence[str]) -> str:
         """Replaces the region by one function or by two locations. Returns "", or the reason if
-        that is not possible; the previous region then stays."""
+        that is not possible, as tally_region_refusal describes it; the previous region then
+        stays."""
+        try:
+            self._begin(words)
+        except _Refused as refusal:
+            return str(refusal)
+        except FAULTS as error:
+            return f"{_abi.REGION_FAILED} {reason_of(error)}"
+        return ""
+
+    def _begin(self, words: Sequence[str]) -> None:
         breakpoints: List[_Breakpoint] = []
         functions: List[_Function] = []
         try:
@@ -230,14 +240,13 @@ class Region:
                 for kind, word in zip((_abi.HIT_FIRST, _abi.HIT_SECOND), words):
                     _look_up(word)
                     breakpoints.append(_Breakpoint(self, word, kind))
-        except (*FAULTS, _Refused) as error:
+        except (*FAULTS, _Refused):
             _delete(breakpoints)
-            return reason_of(error)
+            raise
         self.end()
         self._breakpoints, self._functions = breakpoints, functions
         self._exits_stop = False
         self._follow()
-        return ""
 
     def end(self) -> None:
         """Deletes all breakpoints. A second call does nothing."""

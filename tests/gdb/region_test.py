@@ -294,6 +294,19 @@ class RegionTest(GdbCase):
             "end at different locations",
         )
 
+    def test_a_message_of_gdb_is_shown_as_it_is(self) -> None:
+        """It may look like the number of another reason."""
+        function = (
+            r'python exec("class Fail(gdb.Function):\n def invoke(self):\n  '
+            r"raise gdb.GdbError('2 sheep')\nFail('fail')"
+            r'")'
+        )
+        play = play_gdb(
+            [function, "profile region *$fail()", "profile region *$fail() main"],
+            program("regions"),
+        )
+        self.assert_refused(play, "^profile region: 2 sheep$", "^profile region: 2 sheep$")
+
 
 def _samples_below(play: Play, function: str) -> list[int]:
     """Returns the inclusive samples of the function's outermost calls in the tree."""

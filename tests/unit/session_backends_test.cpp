@@ -182,6 +182,22 @@ TEST_F(SessionRequests, EndsARegionThatWasAbandoned) {
   EXPECT_EQ(taken(), Kinds{RequestKind::region});
 }
 
+TEST_F(SessionRequests, WordsTheReasonsWhyARegionIsNotWatched) {
+  target = TargetKind::remote;
+  text_of(session.event(event_of(EventKind::target, 42)));
+  for (const auto &[answer, message] : std::vector<std::pair<std::string, std::string>>{
+           {"1 parse", "there is no function or location 'parse'"},
+           {"2 parse", "all copies of parse are inlined and do not return: name two locations"},
+           {"3 *0x10", "*0x10 is not the entry of a function: name a function or two locations"},
+           {"4 1 parse", "1 parse"},
+           {"4 no memory", "no memory"},
+           {"its own words", "its own words"},
+       }) {
+    refusals[RequestKind::region] = answer;
+    EXPECT_EQ(text_of(session.command("region parse")), "error: profile region: " + message);
+  }
+}
+
 // What is still to be undone after an event is undone although the look-up of names is cancelled.
 TEST_F(SessionRequests, UndoesWhatACancelledEventLeaves) {
   target = TargetKind::remote;

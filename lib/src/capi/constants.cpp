@@ -54,7 +54,8 @@ static_assert(TALLY_REQUEST_NONE == int(RequestKind::none) &&
               TALLY_REQUEST_DISASSEMBLE == int(RequestKind::disassemble));
 static_assert(TALLY_REGION_UNKNOWN == int(RegionRefusal::unknown) &&
               TALLY_REGION_INLINED == int(RegionRefusal::inlined) &&
-              TALLY_REGION_WITHIN == int(RegionRefusal::within));
+              TALLY_REGION_WITHIN == int(RegionRefusal::within) &&
+              TALLY_REGION_FAILED == int(RegionRefusal::failed));
 static_assert(TALLY_LOAD_RUNNING == int(LoadRefusal::running) &&
               TALLY_LOAD_NO_DLOPEN == int(LoadRefusal::no_dlopen) &&
               TALLY_LOAD_UNSAFE == int(LoadRefusal::unsafe) &&

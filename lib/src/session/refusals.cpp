@@ -35,6 +35,8 @@ std::string region_refusal(std::string_view answer) {
   case RegionRefusal::within:
     return fmt::format("{} is not the entry of a function: name a function or two locations",
                        location);
+  case RegionRefusal::failed:
+    return std::string(location);
   }
   return std::string(answer);
 }

@@ -72,7 +72,7 @@ struct Display {
   std::span<const std::pair<std::string_view, std::string_view>> styles = {};
 };
 
-enum class RegionRefusal : uint8_t { unknown = 1, inlined, within }; // tally_region_refusal
+enum class RegionRefusal : uint8_t { unknown = 1, inlined, within, failed }; // tally_region_refusal
 
 // tally_load_refusal
 enum class LoadRefusal : uint8_t { running = 1, no_dlopen, unsafe, failed, no_start, refused };
