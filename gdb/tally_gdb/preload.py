@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import gdb
 
 from . import _abi
-from .session import Session
+from .session import Refused, Session
 
 _RTLD_NOW = 2
 
@@ -87,15 +87,8 @@ class Preload:
         self._variables.clear()
 
 
-class _Refused(Exception):
-    """The agent cannot be loaded. The text is the answer to the session."""
-
-    def __init__(self, reason: int, what: object = "") -> None:
-        super().__init__(f"{reason} {what}")
-
-
 def _check_frames(session: Session, thread: gdb.InferiorThread) -> None:
-    """Raises _Refused if a call into the program could hang while this thread, which must be
+    """Raises Refused if a call into the program could hang while this thread, which must be
     selected, is stopped here."""
     innermost = gdb.newest_frame()
     frame: Optional[gdb.Frame] = innermost
@@ -107,7 +100,7 @@ def _check_frames(session: Session, thread: gdb.InferiorThread) -> None:
             break
         inside = session.unsafe_frame(gdb.solib_name(frame.pc()) or "", frame.name() or "", before)
         if inside:
-            raise _Refused(_abi.LOAD_UNSAFE, f"{thread.num} {inside}")
+            raise Refused(_abi.LOAD_UNSAFE, f"{thread.num} {inside}")
         frame, before = frame.older(), None
 
 
@@ -154,11 +147,11 @@ class _Settings:
 def _load(session: Session, library: str, argument: str) -> None:
     thread = gdb.selected_thread()
     if thread is not None and thread.is_running():
-        raise _Refused(_abi.LOAD_RUNNING)
+        raise Refused(_abi.LOAD_RUNNING)
     try:
         gdb.parse_and_eval("(long) &dlopen")
     except gdb.error:
-        raise _Refused(_abi.LOAD_NO_DLOPEN) from None
+        raise Refused(_abi.LOAD_NO_DLOPEN) from None
     _check_threads(session)
     with _Settings():
         loaded = gdb.parse_and_eval(
@@ -166,17 +159,17 @@ def _load(session: Session, library: str, argument: str) -> None:
         )
         if int(loaded) == 0:
             error = gdb.parse_and_eval("((char *(*)(void)) dlerror)()")
-            raise _Refused(_abi.LOAD_FAILED, error.string())
+            raise Refused(_abi.LOAD_FAILED, error.string())
         start = gdb.parse_and_eval(
             f"((void *(*)(void *, const char *)) dlsym)({int(loaded):#x}, " f'"tally_agent_start")'
         )
         if int(start) == 0:
-            raise _Refused(_abi.LOAD_NO_START)
+            raise Refused(_abi.LOAD_NO_START)
         result = int(
             gdb.parse_and_eval(f"((int (*)(const char *)) {int(start):#x})({_string(argument)})")
         )
         if result != 0:
-            raise _Refused(_abi.LOAD_REFUSED, result)
+            raise Refused(_abi.LOAD_REFUSED, result)
 
 
 def load(session: Session, words: Sequence[str]) -> str:
@@ -184,7 +177,7 @@ def load(session: Session, words: Sequence[str]) -> str:
     or the reason if that failed, as tally_load_refusal describes it."""
     try:
         _load(session, words[0], words[1])
-    except _Refused as refusal:
+    except Refused as refusal:
         return str(refusal)
     except (gdb.error, RuntimeError, AttributeError, UnicodeError) as error:
         return f"{_abi.LOAD_FAILED} {error}"

@@ -12,15 +12,11 @@ import gdb
 
 from . import _abi
 from .console import FAULTS, reason_of
-from .session import Session
+from .session import Refused, Session
 
 _X86_64 = "i386:x86-64"
 # matches GDB's messages for a location that does not exist
 _UNKNOWN = re.compile(r" not defined|^No (symbol|source file|line|function|file)\b")
-
-
-class _Refused(Exception):
-    """The region cannot be set. The text is the answer to the session."""
 
 
 class _Breakpoint(gdb.Breakpoint):
@@ -134,10 +130,10 @@ def _look_up(word: str) -> List[int]:
         found = _addresses(word)
     except gdb.error as error:
         if _UNKNOWN.search(str(error)):
-            raise _Refused(f"{_abi.REGION_UNKNOWN} {word}") from None
+            raise Refused(_abi.REGION_UNKNOWN, word) from None
         raise
     if not found:
-        raise _Refused(f"{_abi.REGION_UNKNOWN} {word}")
+        raise Refused(_abi.REGION_UNKNOWN, word)
     return found
 
 
@@ -160,10 +156,10 @@ class _Function:
         found = _look_up(self._word)
         if self._word.startswith("*"):
             if not _is_code(found[0]):
-                raise _Refused(f"{_abi.REGION_UNKNOWN} {self._word}")
+                raise Refused(_abi.REGION_UNKNOWN, self._word)
             functions, symbol = _functions_at(found[0]), _symbol_at(found[0])
             if " + " in symbol and not (functions and functions[-1].start == found[0]):
-                raise _Refused(f"{_abi.REGION_WITHIN} {self._word}")
+                raise Refused(_abi.REGION_WITHIN, self._word)
             return {found[0]: True}
         return {pc: not _is_inlined(pc, self._word) for pc in found}
 
@@ -172,7 +168,7 @@ class _Function:
         the addresses of other functions' breakpoints, which get no second one."""
         try:
             entries = self.entries()
-        except (*FAULTS, _Refused):
+        except (*FAULTS, Refused):
             entries = {}  # the function does not exist, or is not loaded yet
         entries = {
             pc: is_entry for pc, is_entry in entries.items() if pc not in taken and _is_code(pc)
@@ -220,7 +216,7 @@ class Region:
         stays."""
         try:
             self._begin(words)
-        except _Refused as refusal:
+        except Refused as refusal:
             return str(refusal)
         except FAULTS as error:
             return f"{_abi.REGION_FAILED} {reason_of(error)}"
@@ -233,14 +229,14 @@ class Region:
             if len(words) == 1:
                 functions = [_Function(self, words[0], _abi.HIT_FIRST)]
                 if not any(functions[0].entries().values()):
-                    raise _Refused(f"{_abi.REGION_INLINED} {words[0]}")
+                    raise Refused(_abi.REGION_INLINED, words[0])
                 exits = self._session.region_exits()
                 functions += [_Function(self, *each, enabled=False) for each in exits.items()]
             else:
                 for kind, word in zip((_abi.HIT_FIRST, _abi.HIT_SECOND), words):
                     _look_up(word)
                     breakpoints.append(_Breakpoint(self, word, kind))
-        except (*FAULTS, _Refused):
+        except (*FAULTS, Refused):
             _delete(breakpoints)
             raise
         self.end()

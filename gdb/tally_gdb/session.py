@@ -9,6 +9,14 @@ class TallyError(Exception):
     """A command or an operation failed. The text is one line for the user."""
 
 
+class Refused(Exception):
+    """A request cannot be performed. The text is the answer to the session: the digit of a REGION_
+    or LOAD_ constant of _abi, a blank, and what it concerns."""
+
+    def __init__(self, reason: int, what: object = "") -> None:
+        super().__init__(f"{reason} {what}")
+
+
 class Performer:
     """The requests of the session that the front end performs while a command runs."""
 
