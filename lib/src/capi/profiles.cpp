@@ -126,15 +126,45 @@ std::string_view what_is_held(const Format &format) {
   return format.write_costs ? "costs" : "stacks";
 }
 
-// Returns the unit of a counted event; "" if it is unknown.
-std::string unit_of(const Profile &profile, size_t event) {
-  const auto *stacks = std::get_if<StackProfile>(&profile);
-  return stacks ? std::string(stacks->strings[stacks->value_types()[event].unit]) : std::string();
-}
-
 Result<FlatTable> flat_table(const Profile &profile, By by, SortBy sort, const std::string &path) {
   return about(path, std::visit([&](const auto &each) { return tally::flat_table(each, by, sort); },
                                 profile));
+}
+
+// A row of tally_profile_events().
+struct EventRow {
+  std::string name, unit, formula;
+  uint64_t total = 0;
+};
+
+// Samples may have negative values, as in a difference of profiles. No flat table can be made of
+// them, but their totals can be listed if these are not negative.
+Result<std::vector<EventRow>> events_of(const StackProfile &profile) {
+  const std::vector<int64_t> totals = profile.totals();
+  std::vector<EventRow> out;
+  for (size_t i = 0; i < totals.size(); ++i) {
+    const ValueType &type = profile.value_types()[i];
+    const std::string_view name = profile.strings[type.type];
+    if (totals[i] < 0)
+      return fail(ErrorCode::unsupported,
+                  fmt::format("the total of the event {} is {}, and the table of events holds no "
+                              "negative numbers",
+                              name, totals[i]));
+    out.push_back({std::string(name), std::string(profile.strings[type.unit]), "",
+                   static_cast<uint64_t>(totals[i])});
+  }
+  return out;
+}
+
+Result<std::vector<EventRow>> events_of(const CostProfile &profile) {
+  // The table by part is the one that needs no search for callers.
+  TALLY_TRY(flat, tally::flat_table(profile, By::part));
+  std::vector<EventRow> out;
+  for (size_t i = 0; i < flat.events.size(); ++i)
+    out.push_back({flat.events[i], "", "", flat.totals[i]});
+  for (const FlatTable::DerivedEvent &event : flat.derived)
+    out.push_back({event.name, "", event.formula, event.total});
+  return out;
 }
 
 // Names options as tally.h does, in place of the command line's "--thread".
@@ -209,20 +239,15 @@ tally_error *tally_profile_diagnostics(const tally_profile *profile, tally_table
 tally_error *tally_profile_events(const tally_profile *profile, tally_table **table) {
   return guarded(
       [&]() -> TableResult {
-        // The table by part is the one that needs no search for callers.
-        TALLY_TRY(flat, flat_table(profile->read.profile, By::part, SortBy::self, profile->path));
+        TALLY_TRY(events,
+                  about(profile->path, std::visit([](const auto &each) { return events_of(each); },
+                                                  profile->read.profile)));
         std::vector<std::string> names, units, formulas;
         std::vector<uint64_t> totals;
-        for (size_t i = 0; i < flat.events.size(); ++i) {
-          names.push_back(flat.events[i]);
-          units.push_back(unit_of(profile->read.profile, i));
-          formulas.emplace_back();
-          totals.push_back(flat.totals[i]);
-        }
-        for (const FlatTable::DerivedEvent &event : flat.derived) {
-          names.push_back(event.name);
-          units.emplace_back();
-          formulas.push_back(event.formula);
+        for (EventRow &event : events) {
+          names.push_back(std::move(event.name));
+          units.push_back(std::move(event.unit));
+          formulas.push_back(std::move(event.formula));
           totals.push_back(event.total);
         }
         auto out = std::make_unique<tally_table>();

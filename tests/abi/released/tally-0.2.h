@@ -170,10 +170,13 @@ TALLY_API const char *tally_profile_format(const tally_profile *profile);
  * the position is that of the first), text (all of this in one line). */
 TALLY_API tally_error *tally_profile_diagnostics(const tally_profile *profile, tally_table **table);
 /* Lists the events that were counted, and those that a formula derives from them. Columns: name,
- * unit ("" if unknown), formula ("" for a counted event), total. */
+ * unit ("" if unknown), formula ("" for a counted event), total. Fails with
+ * TALLY_ERROR_UNSUPPORTED if a total is negative, as it may be in a difference of profiles, because
+ * a column of counts cannot hold it. Negative samples alone are no error. */
 TALLY_API tally_error *tally_profile_events(const tally_profile *profile, tally_table **table);
 /* Returns the rows of the flat table. Columns: name, file, object (texts; "" if unknown), line (0
- * if unknown), id (a thread ID, or the number of a part), self, inclusive. */
+ * if unknown), id (a thread ID, or the number of a part), self, inclusive. Fails with
+ * TALLY_ERROR_INVALID_INPUT if a sample is negative. */
 TALLY_API tally_error *tally_profile_report(const tally_profile *profile,
                                             const tally_report_options *options,
                                             tally_table **table);
@@ -261,7 +264,7 @@ enum tally_request_kind {
   /* Make the stopped process load library words[0] and call that library's function
      int tally_agent_start(const char *) with words[1], if it is stopped where this is safe (see
      tally_unsafe_frame()). Handle the signals as for TALLY_REQUEST_PRELOAD. If this fails, answer
-     with a tally_load_refusal, or with a text of your own. */
+     with a tally_load_refusal, or with a text of your own that does not begin with a digit. */
   TALLY_REQUEST_LOAD = 5,
   /* Begin to interrupt the process, see tally_session_tick(): by signals[0] or, if there is no
      signal, in the way that Ctrl-C does. words[0] is "stacks", or "pcs" if callers are not
@@ -283,7 +286,7 @@ enum tally_request_kind {
      words[1] is "", the region is a function, words[0]; entering it is a hit, and so is everything
      by which a call may end: a return, a caught exception, longjmp(). The region replaces the
      previous one, which stays in place if the new one cannot be watched. In that case answer with a
-     tally_region_refusal, or with a text of your own. */
+     tally_region_refusal, or with a text of your own that does not begin with a digit. */
   TALLY_REQUEST_REGION = 11,
   /* Stop watching the region. */
   TALLY_REQUEST_REGION_END = 12,
@@ -294,12 +297,14 @@ enum tally_request_kind {
 };
 
 /* The reason why a region cannot be watched. The answer to TALLY_REQUEST_REGION is its digit, a
- * blank, and the word that it concerns: "1 parse". The library turns it into a message. */
+ * blank, and the word that it concerns: "1 parse". The library turns it into a message. A message
+ * of the debugger takes the place of the word, because it may itself begin with a digit. */
 enum tally_region_refusal {
   TALLY_REGION_UNKNOWN = 1, /* there is no such function or location */
   TALLY_REGION_INLINED = 2, /* all copies of the function are inlined */
-  TALLY_REGION_WITHIN = 3   /* words[0] alone was given, and is an address inside a function, at
+  TALLY_REGION_WITHIN = 3,  /* words[0] alone was given, and is an address inside a function, at
                                which no call begins */
+  TALLY_REGION_FAILED = 4   /* the message of the debugger; it is shown as it is */
 };
 
 /* The reason why the process cannot be made to load the agent. The answer to TALLY_REQUEST_LOAD is
