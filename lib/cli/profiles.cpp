@@ -148,7 +148,7 @@ Result<void> write_output(const Content &content, const Format &format,
   TALLY_TRY(program, program_names(input));
   WriteOptions how = options.how();
   how.names = program.get();
-  if (std::holds_alternative<PcProfile>(content) && !format.write_pcs && !how.names)
+  if (needs_names(content, format) && !how.names)
     say(fmt::format("tally: the functions are named by address: {}", no_names_remedy));
   TALLY_TRY(written,
             write_for_gcovr(format.name, options.gcovr_version, [&](const std::string &version) {

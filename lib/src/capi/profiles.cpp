@@ -318,11 +318,9 @@ tally_error *tally_convert(const char *const *paths, size_t count,
         TALLY_TRY(content,
                   content_to_convert(std::move(files), *writing.format, reading.program, found));
         ProgramNames program;
-        if (std::holds_alternative<PcProfile>(content) && !writing.format->write_pcs) {
-          TALLY_TRY(known, program_names(reading.program, found));
+        if (needs_names(content, *writing.format)) {
+          TALLY_TRY(known, names_of_pcs(names.front(), reading.program, no_names_remedy, found));
           program = std::move(known);
-          if (!program.get())
-            warn_of_no_names(names.front(), no_names_remedy, found);
         }
         writing.how.names = program.get();
         TALLY_TRY(written, write_content(content, *writing.format, writing.how));

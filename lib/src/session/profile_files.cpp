@@ -24,14 +24,20 @@ Result<ProgramNames> program_names(const std::string &program, Diagnostics &diag
   return ProgramNames(path, diagnostics);
 }
 
+Result<ProgramNames> names_of_pcs(const std::string &path, const std::string &program,
+                                  std::string_view remedy, Diagnostics &diagnostics) {
+  TALLY_TRY(names, program_names(program, diagnostics));
+  if (!names.get())
+    warn_of_no_names(path, remedy, diagnostics);
+  return names;
+}
+
 Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,
                                         const std::string &program, std::string_view remedy,
                                         Diagnostics &diagnostics, bool keeps_coverage) {
   if (!std::holds_alternative<PcProfile>(file.content))
     return named_profile_of(path, std::move(file), {}, keeps_coverage);
-  TALLY_TRY(names, program_names(program, diagnostics));
-  if (!names.get())
-    warn_of_no_names(path, remedy, diagnostics);
+  TALLY_TRY(names, names_of_pcs(path, program, remedy, diagnostics));
   return named_profile_of(path, std::move(file), std::move(names));
 }
 
@@ -120,6 +126,10 @@ Result<Content> content_to_convert(ReadFiles all, const Format &to, const std::s
   if (all.files.size() == 1)
     return std::move(all.files[0].content);
   return sum_of(std::move(all), program, diagnostics);
+}
+
+bool needs_names(const Content &content, const Format &to) {
+  return std::holds_alternative<PcProfile>(content) && !to.write_pcs;
 }
 
 Result<void> check_output_name(const std::string &path, const Format &format) {

@@ -25,8 +25,11 @@ template <class T> Result<T> about(const std::string &file, Result<T> result) {
 // Returns the names of a program's functions; none if `program` is empty. Fails if the program
 // cannot be read.
 Result<ProgramNames> program_names(const std::string &program, Diagnostics &diagnostics);
-// Does the same as named_profile_of(), with the names of `program` for counts of addresses. If it
-// is empty, a diagnostic says that these have no names; `remedy` says what to do.
+// Does the same for the counts of addresses in `path`. If `program` is empty, a diagnostic says
+// that these have no names; `remedy` says what to do.
+Result<ProgramNames> names_of_pcs(const std::string &path, const std::string &program,
+                                  std::string_view remedy, Diagnostics &diagnostics);
+// Does the same as named_profile_of(), with names_of_pcs() for counts of addresses.
 Result<NamedProfile> named_profile_with(const std::string &path, ReadFile file,
                                         const std::string &program, std::string_view remedy,
                                         Diagnostics &diagnostics, bool keeps_coverage = false);
@@ -65,6 +68,9 @@ Result<Content> sum_of(ReadFiles all, const std::string &program, Diagnostics &d
 // format.
 Result<Content> content_to_convert(ReadFiles all, const Format &to, const std::string &program,
                                    Diagnostics &diagnostics);
+// Returns whether the content counts addresses, and the format holds functions in their place. They
+// get their names from WriteOptions::names.
+bool needs_names(const Content &content, const Format &to);
 
 // Fails with invalid_argument if the name says that the file is compressed, but the format is not:
 // writers do not compress.
