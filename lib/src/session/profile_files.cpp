@@ -51,7 +51,7 @@ Result<void> check_costs(const Profile &profile, const std::string &path) {
 namespace {
 
 // Calls `change` with the profile of either kind.
-template <class Change> Result<Profile> changed(Profile &profile, const Change &change) {
+template <class Given, class Change> Result<Profile> changed(Given &profile, const Change &change) {
   return std::visit(
       [&](auto &each) -> Result<Profile> {
         TALLY_TRY(made, change(each));
@@ -60,13 +60,18 @@ template <class Change> Result<Profile> changed(Profile &profile, const Change &
       profile);
 }
 
+Result<Profile> filtered(const Profile &profile, const SampleFilter &wanted,
+                         const std::string &path) {
+  return about(path,
+               changed(profile, [&](const auto &each) { return filter_samples(each, wanted); }));
+}
+
 } // namespace
 
-Result<Profile> select_from(Profile profile, const Selection &wanted, const std::string &path) {
+Result<Profile> select_from(Profile &&profile, const Selection &wanted, const std::string &path) {
   if (!wanted.samples.takes_all()) {
-    const auto filter = [&](const auto &each) { return filter_samples(each, wanted.samples); };
-    TALLY_TRY(filtered, about(path, changed(profile, filter)));
-    profile = std::move(filtered);
+    TALLY_TRY(some, filtered(profile, wanted.samples, path));
+    profile = std::move(some);
   }
   if (wanted.unfolds_kernel) {
     TALLY_TRY(unfolded,
@@ -74,9 +79,21 @@ Result<Profile> select_from(Profile profile, const Selection &wanted, const std:
     profile = std::move(unfolded);
   }
   if (wanted.event.empty())
-    return profile;
+    return std::move(profile);
   return about(
       path, changed(profile, [&](auto &each) { return one_event(std::move(each), wanted.event); }));
+}
+
+Result<Profile> select_from(const Profile &profile, const Selection &wanted,
+                            const std::string &path) {
+  if (!wanted.samples.takes_all()) {
+    TALLY_TRY(some, filtered(profile, wanted.samples, path));
+    return select_from(std::move(some), {wanted.event, {}, wanted.unfolds_kernel}, path);
+  }
+  const auto *costs = std::get_if<CostProfile>(&profile);
+  if (costs && !wanted.unfolds_kernel && !wanted.event.empty())
+    return about(path, one_event(*costs, wanted.event));
+  return select_from(Profile(profile), wanted, path);
 }
 
 bool is_empty_beside_threads(const std::string &path) {

@@ -43,7 +43,11 @@ struct Selection {
 };
 // Fails with no_data if the profile holds no costs. `path` is for errors.
 Result<void> check_costs(const Profile &profile, const std::string &path);
-Result<Profile> select_from(Profile profile, const Selection &wanted, const std::string &path);
+Result<Profile> select_from(Profile &&profile, const Selection &wanted, const std::string &path);
+// Does the same without a change to `profile`. Copies it only if a step has to change it in place:
+// one event of stacks, or the kernel's functions, without a thread or part.
+Result<Profile> select_from(const Profile &profile, const Selection &wanted,
+                            const std::string &path);
 
 // Reports whether FILE is empty and FILE-01 exists, as Valgrind's --separate-threads=yes leaves it.
 bool is_empty_beside_threads(const std::string &path);
