@@ -10,6 +10,7 @@
 
 #include "report/coverage_text.h"
 #include "report/render.h"
+#include "support/alternatives.h"
 #include "support/path.h"
 
 namespace tally {
@@ -90,30 +91,23 @@ std::string last_columns(std::string_view text, size_t width) {
   return "…" + std::string(text.substr(begin));
 }
 
-// Returns the word of an order, "" beyond the last one.
-std::string_view word_of(FileOrder order) {
-  std::string_view rest = file_order_words;
-  for (auto left = static_cast<unsigned>(order); left > 0 && !rest.empty(); --left)
-    rest.remove_prefix(std::min(rest.find('|'), rest.size() - 1) + 1);
-  return rest.substr(0, rest.find('|'));
-}
-
 // Returns the sort key of a file; smaller keys come first. It is equal for all files by
-// FileOrder::file, because they are sorted by path already.
-double rank(const FileCoverage &file, FileOrder order) {
+// FileOrder::file, because they are sorted by path already. `word` is that of the order.
+double rank(const FileCoverage &file, FileOrder order, std::string_view word) {
   const CoverageTotals totals = totals_of(file);
   if (order == FileOrder::missed)
     return -static_cast<double>(totals.lines - totals.lines_executed);
   for (const CoverageMetric &metric : metrics_of(totals))
-    if (metric.name == word_of(order))
+    if (metric.name == word)
       return metric.whole == 0 ? 101 : percent(metric.part, metric.whole);
   return 0;
 }
 
 std::vector<const FileCoverage *> in_order(const Coverage &coverage, FileOrder order) {
+  const std::string_view word = alternatives(file_order_words)[static_cast<size_t>(order)];
   std::vector<std::pair<double, const FileCoverage *>> ranked;
   for (const FileCoverage &file : coverage.files)
-    ranked.emplace_back(rank(file, order), &file);
+    ranked.emplace_back(rank(file, order, word), &file);
   std::ranges::stable_sort(ranked, {}, [](const auto &each) { return each.first; });
   std::vector<const FileCoverage *> out;
   out.reserve(ranked.size());
@@ -188,12 +182,12 @@ Folders folders_to_show(const Coverage &coverage, std::string_view root) {
 } // namespace
 
 Result<FileOrder> file_order_of(std::string_view word) {
-  for (auto order = FileOrder::file; !word_of(order).empty();
-       order = static_cast<FileOrder>(static_cast<unsigned>(order) + 1))
-    if (word_of(order) == word)
-      return order;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("expected {}, found '{}'", file_order_words, word));
+  const auto words = alternatives(file_order_words);
+  const auto at = std::ranges::find(words, word);
+  if (at == words.end())
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("expected {}, found '{}'", file_order_words, word));
+  return static_cast<FileOrder>(at - words.begin());
 }
 
 std::string to_text(const Coverage &coverage, std::string_view root, const TextOptions &options,

@@ -13,6 +13,7 @@
 #include <tally/formats.h>
 
 #include "session/command_help.h"
+#include "support/alternatives.h"
 #include "support/number.h"
 
 namespace tally {
@@ -176,17 +177,8 @@ std::string shown_name(const OptionSpec &option) {
 }
 
 std::vector<std::string_view> choices(const OptionSpec &option) {
-  std::vector<std::string_view> out;
-  std::string_view rest = option.values;
-  if (rest.find('|') == rest.npos)
-    return out;
-  while (true) {
-    const size_t bar = std::min(rest.find('|'), rest.size());
-    out.push_back(rest.substr(0, bar));
-    if (bar == rest.size())
-      return out;
-    rest.remove_prefix(bar + 1);
-  }
+  return option.values.find('|') == option.values.npos ? std::vector<std::string_view>()
+                                                       : alternatives(option.values);
 }
 
 Result<void> check_value(const OptionSpec &option, std::string_view value,
