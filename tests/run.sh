@@ -16,7 +16,7 @@ tally_source=$(cd "$(dirname "$0")/.." && pwd)
 build=${TALLY_BUILD:-$tally_source/build}
 
 if [ -z "${TALLY_SETUP+set}" ] && ! [ -f "$build/meson-private/coredata.dat" ]; then
-  TALLY_SETUP='-Dunity=on -Dunity_size=8 -Ddebug=false'
+  TALLY_SETUP='-Dunity=on -Dunity_size=32 -Ddebug=false'
 fi
 
 # shellcheck disable=SC2086 # lists of words
