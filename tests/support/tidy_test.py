@@ -42,7 +42,7 @@ class TidyTest(unittest.TestCase):
         """Writes the compilation database."""
         row: dict[str, object] = {"directory": str(self.folder), "command": "c++ -DX=1 -c"}
         row.update(changes)
-        rows = [{**row, "file": str(source)} for source in sources]
+        rows = [dict(row, file=str(source)) for source in sources]
         (self.folder / "compile_commands.json").write_text(json.dumps(rows))
 
     def tidy(self, *arguments: object, path: str | None = None) -> tuple[int, str, str]:
