@@ -1,6 +1,6 @@
 // Structures of tally.h grow: callers of an older and of a newer header are understood.
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -33,7 +33,7 @@ TEST(CGrowth, AStructureOfAnyReleaseIsUnderstood) {
   const auto of_size = [&](size_t size) {
     // A block of exactly this size, so that sanitizers see a read beyond it.
     std::vector<char> bytes(size);
-    std::memcpy(bytes.data(), &newer, size);
+    std::copy_n(reinterpret_cast<const char *>(&newer), size, bytes.begin());
     return capi::received<Grown>(bytes.data(), size, first_grown);
   };
   for (const size_t size : {sizeof(Newer), sizeof(Grown)}) {

@@ -45,7 +45,7 @@ size_t resident_kib() {
   return resident * 4;
 }
 
-// A child that works for a short time whenever step() tells it to.
+// A child that works for a short time at each call of step().
 class StepChild {
 public:
   StepChild() {
@@ -68,13 +68,23 @@ public:
       ::close(fd);
   }
   pid_t pid() const { return child_->pid(); }
+  // Returns when the child sleeps again, so that no tick of this step comes later.
   void step(char what) {
     char done;
     ASSERT_EQ(::write(to_[1], &what, 1), 1);
     ASSERT_EQ(::read(from_[0], &done, 1), 1);
+    while (!sleeps())
+      ::usleep(100);
   }
 
 private:
+  bool sleeps() const {
+    std::ifstream in("/proc/" + std::to_string(pid()) + "/stat");
+    std::string text;
+    std::getline(in, text);
+    return text.find(") S ") != text.npos;
+  }
+
   int to_[2] = {-1, -1}, from_[2] = {-1, -1};
   std::unique_ptr<Child> child_;
 };

@@ -91,8 +91,10 @@ Result<Profile> select_from(const Profile &profile, const Selection &wanted,
     return select_from(std::move(some), {wanted.event, {}, wanted.unfolds_kernel}, path);
   }
   const auto *costs = std::get_if<CostProfile>(&profile);
-  if (costs && !wanted.unfolds_kernel && !wanted.event.empty())
-    return about(path, one_event(*costs, wanted.event));
+  if (costs && !wanted.unfolds_kernel && !wanted.event.empty()) {
+    TALLY_TRY(one, about(path, one_event(*costs, wanted.event)));
+    return Profile(std::move(one));
+  }
   return select_from(Profile(profile), wanted, path);
 }
 
