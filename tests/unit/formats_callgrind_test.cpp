@@ -86,7 +86,7 @@ TEST(CallgrindWriter, WritesTheExpectedBytes) {
 
 TEST(CallgrindWriter, WritesTheSameBytesForTheSameProfile) {
   Random random(81);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < rounds(200); ++round) {
     RandomShape shape = random_shape(random);
     shape.tables_seed = 1 + random();
     shape.strange_names = round % 2 == 0;

@@ -113,7 +113,7 @@ std::map<Path, int64_t> counted(const StackProfile &profile) {
 
 TEST(FlameGraphLayout, AgreesWithCountingEachSample) {
   Random random(171);
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < rounds(2000); ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
     const auto layout = flamegraph::lay_out(profile, everything);
     if (profile.totals()[0] == 0) {
@@ -133,7 +133,7 @@ TEST(FlameGraphLayout, AgreesWithCountingEachSample) {
 
 TEST(FlameGraphLayout, ReportsWhatItsLimitsOmit) {
   Random random(172);
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < rounds(2000); ++round) {
     RandomShape shape = random_shape(random);
     shape.samples += 1;
     const StackProfile profile = random_profile(random, shape);

@@ -24,7 +24,7 @@ CostProfile sum_of(std::initializer_list<const CostProfile *> profiles) {
 TEST(Merge, IsCommutativeAndAssociative) {
   Random random(92);
   int different = 0;
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < rounds(500); ++round) {
     CostShape shape = random_cost_shape(random);
     std::vector<CostProfile> p;
     for (int i = 0; i < 3; ++i) {
@@ -43,12 +43,12 @@ TEST(Merge, IsCommutativeAndAssociative) {
     ASSERT_EQ(bytes_of(sum_of({&b, &ca})), all);
     different += bytes_of(ab) != bytes_of(bc);
   }
-  EXPECT_GT(different, 400);
+  EXPECT_GT(different, rounds(400));
 }
 
 TEST(Merge, MakesOnePartOfOneProfile) {
   Random random(93);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < rounds(100); ++round) {
     const CostProfile a = random_costs(random, {.events = {"A", "B"}});
     const CostProfile one = sum_of({&a});
     ASSERT_EQ(one.parts().size(), 1u);

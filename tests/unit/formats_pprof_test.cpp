@@ -104,7 +104,7 @@ std::vector<std::string> types_of(const StackProfile &profile) {
 
 TEST(Pprof, ReadsBackWhatItWrites) {
   Random random(91);
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < rounds(2000); ++round) {
     RandomShape shape = random_shape(random);
     shape.samples += 1;
     const StackProfile profile = random_profile(random, shape);

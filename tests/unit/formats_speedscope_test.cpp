@@ -46,7 +46,7 @@ Stacks stacks_of(const Json &file) {
 
 TEST(Speedscope, AgreesWithCountingEachSample) {
   Random random(181);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < rounds(1000); ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
     Stacks expected;
     std::map<uint32_t, int64_t> of_threads;
@@ -76,7 +76,7 @@ TEST(Speedscope, AgreesWithCountingEachSample) {
 
 TEST(Speedscope, KeepsTheCountsOfAnyName) {
   Random random(182);
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < rounds(500); ++round) {
     RandomShape shape = random_shape(random);
     shape.strange_names = true;
     const StackProfile profile = random_profile(random, shape);

@@ -91,7 +91,7 @@ void expect_line(const pugi::xml_node &node, const FileCoverage &file, const Lin
 
 TEST(Cobertura, HoldsTheNumbersOfTheModel) {
   Random random(3);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < rounds(200); ++round) {
     const Coverage coverage = random_coverage(random, {.negative = round % 2 == 0});
     const Written xml = written(coverage, "cobertura", below("/r"));
     ASSERT_EQ(written(coverage, "cobertura", below("/r")).bytes, xml.bytes);
@@ -170,7 +170,7 @@ TEST(Cobertura, HoldsTheNumbersOfTheModel) {
 
 TEST(SonarQube, HoldsTheNumbersOfTheModel) {
   Random random(4);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < rounds(200); ++round) {
     const Coverage coverage = random_coverage(random, {.negative = round % 2 == 0});
     const Written xml = written(coverage, "sonarqube", below("/r/"));
     const pugi::xml_document document = parsed(xml);

@@ -43,7 +43,7 @@ LineCosts plain_lines(const StackProfile &profile, By by, const FlatRow &row) {
 TEST(HotLocation, AgreesWithCountingEachSample) {
   Random random(81);
   size_t lines = 0;
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < rounds(500); ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
     for (const By by : {By::function, By::line}) {
       const auto table = flat_table(profile, by);

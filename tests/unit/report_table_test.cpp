@@ -51,7 +51,7 @@ Rows plain_rows(const StackProfile &profile, By by) {
 
 TEST(FlatTable, AgreesWithCountingEachSample) {
   Random random(61);
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < rounds(2000); ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
     for (const By by : {By::function, By::line, By::object}) {
       const auto table = flat_table(profile, by);
@@ -68,7 +68,7 @@ TEST(FlatTable, AgreesWithCountingEachSample) {
 
 TEST(FlatTable, SelfAddsUpToTheTotalAndInclusiveNeverExceedsIt) {
   Random random(62);
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < rounds(500); ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
     for (const By by : {By::function, By::line, By::object, By::thread, By::part}) {
       const auto table = flat_table(profile, by);
@@ -88,7 +88,7 @@ TEST(FlatTable, SelfAddsUpToTheTotalAndInclusiveNeverExceedsIt) {
 
 TEST(FlatTable, SortsByFallingCost) {
   Random random(63);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < rounds(300); ++round) {
     RandomShape shape = random_shape(random);
     shape.largest_value = 1; // many ties
     const StackProfile profile = random_profile(random, shape);
@@ -231,7 +231,7 @@ TEST(ShortName, OmitsTheTextInBrackets) {
   EXPECT_EQ(short_name("operator<< <int>(long)", 5), "operator<< <…>(…)");
   EXPECT_EQ(short_name("a<b", 1), "a<b"); // not understood, so kept
   Random random(64);
-  for (int round = 0; round < 20'000; ++round) {
+  for (int round = 0; round < rounds(20'000); ++round) {
     std::string name;
     for (uint64_t i = pick(random, 20); i > 0; --i)
       name += std::vector<std::string>{

@@ -154,7 +154,7 @@ Tree expected(const StackProfile &profile, const TreeOptions &options) {
 
 TEST(FoldedTree, AgreesWithFoldingEachSample) {
   Random random(4711);
-  for (int round = 0; round < 150; ++round) {
+  for (int round = 0; round < rounds(150); ++round) {
     RandomShape shape = random_shape(random);
     shape.depth = 1 + static_cast<uint32_t>(pick(random, 30));
     const StackProfile profile = random_profile(random, shape);
@@ -279,9 +279,9 @@ TEST(FoldedTree, AllowsManyThreads) {
   };
   const LocationId begin = location("begin"), recur = location("recur");
   StackId stack = builder.push(none<StackId>, begin);
-  for (int i = 0; i < 5000; ++i)
+  for (int i = 0; i < rounds(5000); ++i)
     stack = builder.push(stack, recur);
-  constexpr int threads = 400;
+  constexpr int threads = rounds(400);
   for (int i = 1; i <= threads; ++i)
     builder.add_sample(stack, builder.add_thread(7, i, "worker"), none<PartId>, i);
   const auto profile = builder.finish();
@@ -289,7 +289,7 @@ TEST(FoldedTree, AllowsManyThreads) {
   const auto all = call_tree(*profile, {.limit = 0, .by = By::thread});
   ASSERT_TRUE(all);
   EXPECT_EQ(all->nodes.size(), size_t{3} * threads);
-  EXPECT_EQ(all->nodes[0].name, "400 worker");
+  EXPECT_EQ(all->nodes[0].name, fmt::format("{} worker", threads));
   const auto some = call_tree(*profile, {.limit = 40, .by = By::thread});
   ASSERT_TRUE(some);
   EXPECT_EQ(some->nodes.size(), 40u);

@@ -33,7 +33,7 @@ Counted counted(StackProfileBuilder &builder) {
 
 TEST(Aggregate, AgreesWithCountingEachSample) {
   Random random(1);
-  for (int round = 0; round < 4000; ++round) {
+  for (int round = 0; round < rounds(4000); ++round) {
     RandomShape shape = random_shape(random);
     shape.strange_names = round % 4 == 0;
     const StackProfile profile = random_profile(random, shape);
@@ -49,7 +49,7 @@ TEST(Aggregate, AgreesWithCountingEachSample) {
 
 TEST(Aggregate, AgreesWithCountingTheSamplesOfAPart) {
   Random random(2);
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < rounds(500); ++round) {
     const StackProfile profile = random_profile(random, random_shape(random));
     for (uint32_t i = 0; i < profile.parts().size(); ++i) {
       const auto part = static_cast<PartId>(i);
@@ -63,7 +63,7 @@ TEST(Aggregate, AgreesWithCountingTheSamplesOfAPart) {
 
 TEST(Aggregate, InclusiveIsBetweenSelfAndTotal) {
   Random random(3);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < rounds(1000); ++round) {
     RandomShape shape = random_shape(random);
     shape.functions = 2;
     const auto costs = aggregate(random_profile(random, shape));

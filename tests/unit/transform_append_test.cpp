@@ -62,7 +62,7 @@ std::vector<PlainSample> samples_of(const StackProfile &profile) {
 
 TEST(Append, DoublesAProfileAppendedToItself) {
   Random random(11);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < rounds(300); ++round) {
     const StackProfile a = random_profile(random, random_shape(random));
     const StackProfile twice = sum_of(a, a);
     EXPECT_EQ(twice.functions().size(), a.functions().size());
@@ -87,7 +87,7 @@ TEST(Append, DoublesAProfileAppendedToItself) {
 
 TEST(Append, IsAssociativeAndKeepsRowsInAnyOrder) {
   Random random(12);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < rounds(300); ++round) {
     RandomShape shape = random_shape(random);
     shape.tables_seed = 1 + random();
     const StackProfile a = random_profile(random, shape), b = random_profile(random, shape),

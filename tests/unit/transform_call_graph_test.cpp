@@ -218,7 +218,7 @@ private:
 TEST(CallGraph, InclusiveIsBetweenSelfAndTheExactCost) {
   Random random(95);
   int exact = 0;
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < rounds(1000); ++round) {
     Calls run(random);
     const uint64_t total = run.call(0, static_cast<int>(pick(random, 5)));
     Graph g;
@@ -241,7 +241,7 @@ TEST(CallGraph, InclusiveIsBetweenSelfAndTheExactCost) {
     for (const CallGraph::Cycle &cycle : graph.cycles())
       ASSERT_LE(cycle.inclusive[0], total);
   }
-  EXPECT_GT(exact, 500);
+  EXPECT_GT(exact, rounds(500));
 }
 
 } // namespace

@@ -118,7 +118,7 @@ TEST(CoverageCosts, AcceptsEmptyCoverage) { EXPECT_TRUE(rows_of(Coverage()).empt
 // line.
 TEST(CoverageCosts, GivesEachLineToTheInnermostFunction) {
   Random random(5);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < rounds(300); ++round) {
     const Coverage coverage = random_coverage(random, {.negative = true});
     const Rows rows = rows_of(coverage);
     size_t lines = 0;

@@ -38,7 +38,7 @@ std::map<std::string, std::pair<uint64_t, uint64_t>> jumps_of(const CostProfile 
 
 TEST(Merge, DoublesAProfileMergedWithItself) {
   Random random(91);
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < rounds(500); ++round) {
     CostShape shape = random_cost_shape(random);
     shape.events = random_events(random);
     const CostProfile a = random_costs(random, shape);

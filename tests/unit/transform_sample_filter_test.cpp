@@ -40,7 +40,7 @@ template <class Keep> Samples kept(Samples samples, Keep keep) {
 
 TEST(SampleFilter, PartitionsTheProfileByThread) {
   Random random(99);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < rounds(300); ++round) {
     SCOPED_TRACE(round);
     const StackProfile profile = random_profile(random, random_shape(random));
     const Samples all = samples_of(profile);
@@ -72,7 +72,7 @@ TEST(SampleFilter, PartitionsTheProfileByThread) {
 
 TEST(SampleFilter, AgreesWithAggregatingAPart) {
   Random random(100);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < rounds(300); ++round) {
     SCOPED_TRACE(round);
     const StackProfile profile = random_profile(random, random_shape(random));
     for (uint32_t i = 0; i < profile.parts().size(); ++i) {
@@ -100,7 +100,7 @@ TEST(SampleFilter, AgreesWithAggregatingAPart) {
 
 TEST(SampleFilter, PartitionsCostsByPart) {
   Random random(101);
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < rounds(100); ++round) {
     SCOPED_TRACE(round);
     const CostProfile profile = random_costs(random, {.headers = true});
     Counted sum;
@@ -171,7 +171,7 @@ TEST(SampleFilter, ReportsErrors) {
 
 TEST(UnderOwners, OnlyAddsAFrame) {
   Random random(102);
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < rounds(200); ++round) {
     SCOPED_TRACE(round);
     const StackProfile profile = random_profile(random, random_shape(random));
     for (const SampleOwner owner : {SampleOwner::thread, SampleOwner::part}) {
