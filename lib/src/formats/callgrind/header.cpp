@@ -29,7 +29,7 @@ const char *Reader::keyed_line(const char *p) {
     ++p;
   const auto length = static_cast<size_t>(p - key);
   const std::string_view word(key, length);
-  if (pending_ != Pending::nothing) {
+  if (incomplete_.needs != Pending::nothing) {
     error_ = pending_error();
     return nullptr;
   }
@@ -99,27 +99,27 @@ const char *Reader::header_line(std::string_view key, const char *p) {
   const bool begins_part = key == "part" || key == "pid" || key == "cmd" || key == "thread" ||
                            key == "version" || key == "creator" || key == "positions" ||
                            key == "events";
-  if (begins_part && (has_rows_ || totals_seen_)) {
+  if (begins_part && (part_.has_rows || part_.totals_seen)) {
     if (!end_part())
       return nullptr;
     begin_part();
   }
-  any_header_ = true;
+  seen_.header = true;
   if (key == "version") {
     if (!version(p))
       return nullptr;
   } else if (key == "creator") {
     builder_.set_creator(value);
-    valgrind_base_ = value.starts_with("callgrind-");
-    writes_totals_ = valgrind_base_ || value.starts_with("tally-");
+    positions_.valgrind_base = value.starts_with("callgrind-");
+    seen_.writes_totals = positions_.valgrind_base || value.starts_with("tally-");
   } else if (key == "pid") {
-    header_.pid = static_cast<int32_t>(number_or_finding(p, INT32_MAX));
+    part_.header.pid = static_cast<int32_t>(number_or_finding(p, INT32_MAX));
   } else if (key == "thread") {
-    header_.thread = static_cast<int32_t>(number_or_finding(p, INT32_MAX));
+    part_.header.thread = static_cast<int32_t>(number_or_finding(p, INT32_MAX));
   } else if (key == "part") {
-    header_.number = static_cast<uint32_t>(number_or_finding(p, UINT32_MAX));
+    part_.header.number = static_cast<uint32_t>(number_or_finding(p, UINT32_MAX));
   } else if (key == "cmd") {
-    header_.command = builder_.intern(value);
+    part_.header.command = builder_.intern(value);
   } else if (key == "desc") {
     description(value);
   } else if (key == "positions") {
@@ -167,7 +167,7 @@ bool Reader::version(const char *p) {
 }
 
 bool Reader::positions(const char *p) {
-  kinds_.clear();
+  positions_.kinds.clear();
   for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p)) {
     const char *const begin = p;
     while (is_letter(*p))
@@ -176,27 +176,27 @@ bool Reader::positions(const char *p) {
     const Kind kind = word == "instr" || word == "addr" ? instr : word == "bb" ? bb : line;
     if ((kind == line && word != "line") || (!is_blank(*p) && !at_end(p)))
       return refuse(begin, "expected instr, bb or line");
-    if (std::ranges::find(kinds_, kind) != kinds_.end())
+    if (std::ranges::find(positions_.kinds, kind) != positions_.kinds.end())
       return refuse(begin, fmt::format("position {} is named twice", word));
-    if (!kinds_.empty() && kinds_.back() > kind)
+    if (!positions_.kinds.empty() && positions_.kinds.back() > kind)
       find(Severity::warning, begin,
            "positions: has another order; the numbers are read in the order instr, bb, line",
            "positions order");
-    kinds_.push_back(kind);
+    positions_.kinds.push_back(kind);
   }
   // KCachegrind and callgrind_annotate only check which words are there, and read the numbers in
   // this fixed order.
-  std::ranges::sort(kinds_);
+  std::ranges::sort(positions_.kinds);
   return true;
 }
 
 bool Reader::events(const char *p) {
-  if (!event_names_.empty() && events_part_ == part_index_)
+  if (!events_.names.empty() && events_.part == part_.index)
     find(Severity::warning, begin_, "events: occurs twice; the last one is used", "events");
-  events_part_ = part_index_;
-  event_names_.clear();
-  event_columns_.clear();
-  same_columns_ = true;
+  events_.part = part_.index;
+  events_.names.clear();
+  events_.columns.clear();
+  events_.same_columns = true;
   const auto skip = [&] {
     while (parts_names(*p))
       ++p;
@@ -209,7 +209,7 @@ bool Reader::events(const char *p) {
     while (!parts_names(*p) && *p != '\n')
       ++p;
     std::string name(begin, p);
-    if (std::ranges::find(event_names_, name) != event_names_.end())
+    if (std::ranges::find(events_.names, name) != events_.names.end())
       return refuse(begin, fmt::format("event {} is named twice", name));
     const auto known = builder_.so_far().events();
     const StringId id = builder_.intern(name);
@@ -221,13 +221,13 @@ bool Reader::events(const char *p) {
                       ErrorCode::limit);
       builder_.add_event(name);
     }
-    same_columns_ &= column == event_columns_.size();
-    event_columns_.push_back(column);
-    event_names_.push_back(std::move(name));
+    events_.same_columns &= column == events_.columns.size();
+    events_.columns.push_back(column);
+    events_.names.push_back(std::move(name));
   }
-  if (event_names_.empty())
+  if (events_.names.empty())
     return refuse(p, "expected the names of events, found the end of the line");
-  row_.assign(event_names_.size(), 0);
+  costs_.row.assign(events_.names.size(), 0);
   return true;
 }
 
@@ -254,15 +254,15 @@ bool Reader::event(std::string_view value) {
   else if (!rest.empty())
     find(Severity::error, begin_,
          fmt::format("expected '=' or ':' after the event's name, found '{}'", rest));
-  const auto [at, added] = details_of_event_.try_emplace(details.name, event_details_.size());
+  const auto [at, added] = events_.details_of.try_emplace(details.name, events_.details.size());
   if (!added) {
-    event_details_[at->second] = std::move(details);
+    events_.details[at->second] = std::move(details);
     return true;
   }
-  if (event_details_.size() == most_described_events)
+  if (events_.details.size() == most_described_events)
     return refuse(begin_, fmt::format("more than {} events are described", most_described_events),
                   ErrorCode::limit);
-  event_details_.push_back(std::move(details));
+  events_.details.push_back(std::move(details));
   return true;
 }
 
@@ -275,33 +275,33 @@ void Reader::description(std::string_view value) {
   while (!text.empty() && is_blank(text.front()))
     text.remove_prefix(1);
   const StringId id = builder_.intern(text);
-  if (key == "Trigger" && header_.trigger == StringId{})
-    header_.trigger = id;
-  else if (key == "Timerange" && header_.time_range == StringId{})
-    header_.time_range = id;
+  if (key == "Trigger" && part_.header.trigger == StringId{})
+    part_.header.trigger = id;
+  else if (key == "Timerange" && part_.header.time_range == StringId{})
+    part_.header.time_range = id;
   else
-    header_.descriptions.emplace_back(builder_.intern(key), id);
+    part_.header.descriptions.emplace_back(builder_.intern(key), id);
 }
 
 bool Reader::summary(const char *p) {
-  has_summary_ = true;
-  summary_behind_ = function_ != none<StringId>;
-  summary_where_ = where(begin_);
-  header_.summary.clear();
+  part_.has_summary = true;
+  part_.summary_behind = names_.function != none<StringId>;
+  part_.summary_where = where(begin_);
+  part_.header.summary.clear();
   for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p)) {
     uint64_t value = 0;
     if (const NumberFault fault = take_number(p, value);
-        fault != NumberFault::none && !take_negative(p, header_.summary.size()))
+        fault != NumberFault::none && !take_negative(p, part_.header.summary.size()))
       return refuse_number(p, fault, "a cost");
-    header_.summary.push_back(value);
+    part_.header.summary.push_back(value);
   }
   return true;
 }
 
 bool Reader::totals(const char *p) {
-  const auto sums = part_added_ ? builder_.so_far().totals(part()) : std::span<const uint64_t>();
-  totals_seen_ = true;
-  block_open_ = false;
+  const auto sums = part_.added ? builder_.so_far().totals(part()) : std::span<const uint64_t>();
+  part_.totals_seen = true;
+  part_.block_open = false;
   size_t i = 0;
   bool reported = false;
   for (p = skip_blanks(p); !at_end(p); p = skip_blanks(p), ++i) {
@@ -310,28 +310,28 @@ bool Reader::totals(const char *p) {
     if (const NumberFault fault = take_number(p, stated);
         fault != NumberFault::none && !take_negative(p, i))
       return refuse_number(p, fault, "a cost");
-    if (reported || (i < event_columns_.size() && is_negative(event_columns_[i])))
+    if (reported || (i < events_.columns.size() && events_.is_negative(events_.columns[i])))
       continue;
-    if (i >= event_names_.size()) {
+    if (i >= events_.names.size()) {
       find(Severity::error, begin, "more totals than events");
       reported = true;
       continue;
     }
-    const size_t column = event_columns_[i];
+    const size_t column = events_.columns[i];
     const uint64_t sum = column < sums.size() ? sums[column] : 0;
     if (sum != stated) {
       find(Severity::error, begin,
-           fmt::format("totals: says {} {}, but the lines add up to {}", stated, event_names_[i],
+           fmt::format("totals: says {} {}, but the lines add up to {}", stated, events_.names[i],
                        sum));
       reported = true;
     }
   }
-  for (; i < event_names_.size() && !reported; ++i) { // missing numbers mean 0
-    const size_t column = event_columns_[i];
-    if (column >= sums.size() || sums[column] == 0 || is_negative(column))
+  for (; i < events_.names.size() && !reported; ++i) { // missing numbers mean 0
+    const size_t column = events_.columns[i];
+    if (column >= sums.size() || sums[column] == 0 || events_.is_negative(column))
       continue;
     find(Severity::error, p,
-         fmt::format("totals: has no number for {}, but the lines add up to {}", event_names_[i],
+         fmt::format("totals: has no number for {}, but the lines add up to {}", events_.names[i],
                      sums[column]));
     reported = true;
   }
@@ -341,56 +341,56 @@ bool Reader::totals(const char *p) {
 // --- parts
 
 CostPartId Reader::part() {
-  if (!part_added_) {
-    const auto has = [&](Kind kind) { return std::ranges::find(kinds_, kind) != kinds_.end(); };
+  if (!part_.added) {
+    const auto has = [&](Kind kind) {
+      return std::ranges::find(positions_.kinds, kind) != positions_.kinds.end();
+    };
     const CostProfile &so_far = builder_.so_far();
     const bool first = so_far.parts().size() == 0;
     // Without position words all lines are unknown, but the profile still has the position `line`,
     // because a profile that is written needs one.
     builder_.set_positions(has(instr) || (!first && so_far.has_addresses),
-                           has(line) || kinds_.empty() || (!first && so_far.has_lines),
+                           has(line) || positions_.kinds.empty() || (!first && so_far.has_lines),
                            has(bb) || (!first && so_far.has_basic_blocks));
-    builder_.add_part(header_);
-    part_added_ = true;
+    builder_.add_part(part_.header);
+    part_.added = true;
   }
   return static_cast<CostPartId>(builder_.so_far().parts().size() - 1);
 }
 
 void Reader::begin_part() {
-  ++part_index_;
-  const CostPart before = std::exchange(header_, {});
-  header_.number = before.number == UINT32_MAX ? before.number : before.number + 1;
-  part_added_ = has_rows_ = totals_seen_ = has_summary_ = summary_behind_ = has_fl_line_ = false;
-  object_ = file_ = line_file_ = {};
-  function_ = callee_ = call_object_ = call_file_ = jump_file_ = jump_function_ = none<StringId>;
-  block_open_ = false;
-  base_ = {};
+  const Part before = std::exchange(part_, {});
+  part_.index = before.index + 1;
+  const uint32_t number = before.header.number;
+  part_.header.number = number == UINT32_MAX ? number : number + 1;
+  names_ = {};
+  positions_.base = {};
 }
 
 bool Reader::end_part() {
-  if (!any_header_ && !has_rows_)
+  if (!seen_.header && !part_.has_rows)
     return true;
   const CostPartId id = part();
   // Drop surplus numbers. Another part may have more events, and must not get them as its costs.
-  if (header_.summary.size() > event_columns_.size()) {
+  if (part_.header.summary.size() > events_.columns.size()) {
     diagnostics_.add(Severity::error, "more numbers in summary: than events", source_,
-                     summary_where_);
-    header_.summary.resize(event_columns_.size());
+                     part_.summary_where);
+    part_.header.summary.resize(events_.columns.size());
   }
   // The part was added at its first row. Copy the headers that came after that.
   CostPart &part = builder_.part(id);
-  part = header_;
-  if (!same_columns_) { // bring the summary into the model's order of events
+  part = part_.header;
+  if (!events_.same_columns) { // bring the summary into the model's order of events
     part.summary.clear();
-    for (size_t i = 0; i < header_.summary.size(); ++i) {
-      part.summary.resize(std::max<size_t>(part.summary.size(), event_columns_[i] + 1), 0);
-      part.summary[event_columns_[i]] = header_.summary[i];
+    for (size_t i = 0; i < part_.header.summary.size(); ++i) {
+      part.summary.resize(std::max<size_t>(part.summary.size(), events_.columns[i] + 1), 0);
+      part.summary[events_.columns[i]] = part_.header.summary[i];
     }
   }
   const auto sums = builder_.so_far().totals(id);
-  all_totals_.resize(builder_.so_far().events().size(), 0);
+  events_.all_totals.resize(builder_.so_far().events().size(), 0);
   for (size_t e = 0; e < sums.size(); ++e)
-    if (!checked_add(all_totals_[e], sums[e]))
+    if (!checked_add(events_.all_totals[e], sums[e]))
       return refuse_sum(begin_, e);
   // A summary that equals the totals adds no information.
   const auto at = [](std::span<const uint64_t> values, size_t e) {
@@ -401,25 +401,25 @@ bool Reader::end_part() {
     same &= at(part.summary, e) == at(sums, e);
   if (same)
     part.summary.clear();
-  if (totals_seen_ || !has_summary_)
+  if (part_.totals_seen || !part_.has_summary)
     return true;
-  for (size_t i = 0; i < header_.summary.size(); ++i) {
-    const size_t column = event_columns_[i];
+  for (size_t i = 0; i < part_.header.summary.size(); ++i) {
+    const size_t column = events_.columns[i];
     const uint64_t sum = column < sums.size() ? sums[column] : 0;
-    if (sum == header_.summary[i] || is_negative(column))
+    if (sum == part_.header.summary[i] || events_.is_negative(column))
       continue;
-    if (summary_behind_) { // Xdebug's summary: includes Xdebug's own time
+    if (part_.summary_behind) { // Xdebug's summary: includes Xdebug's own time
       diagnostics_.add(Severity::warning,
                        fmt::format("summary: says {} {}, but the lines add up to {}, which is used",
-                                   header_.summary[i], event_names_[i], sum),
-                       source_, summary_where_, "summary behind");
+                                   part_.header.summary[i], events_.names[i], sum),
+                       source_, part_.summary_where, "summary behind");
       return true;
     }
-    cut_ = true;
-    const std::string rest =
-        fmt::format("the lines add up to {} of {} {}", sum, header_.summary[i], event_names_[i]);
+    seen_.cut = true;
+    const std::string rest = fmt::format("the lines add up to {} of {} {}", sum,
+                                         part_.header.summary[i], events_.names[i]);
     // Other tools never write totals:, and lsprof's summary: is not a sum.
-    if (!writes_totals_) {
+    if (!seen_.writes_totals) {
       find(Severity::warning, begin_,
            "there is no totals: line, and " + rest + ": the file may be truncated", "truncated");
       return true;

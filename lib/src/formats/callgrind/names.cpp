@@ -22,13 +22,13 @@ const char *skip_to_name(const char *p) {
 } // namespace
 
 StringId Reader::name_of(uint64_t id, Table table, const char *at) {
-  const NameEntry *entry = names_[table].find(id);
+  const NameEntry *entry = ids_.tables[table].find(id);
   const std::string_view word = table_words[table];
   if (!entry) {
     find(Severity::error, at, fmt::format("{} id ({}) is not defined", word, id));
     return builder_.intern(fmt::format("({})", id));
   }
-  if (entry->part != part_index_)
+  if (entry->part != part_.index)
     find(Severity::warning, at,
          fmt::format("{} ids are used that only an earlier part defines", word),
          fmt::format("earlier part {}", word));
@@ -42,7 +42,7 @@ bool Reader::take_nested(std::string_view text, Table table, std::string &name, 
     const std::string_view piece = text.substr(0, end);
     const auto id = whole_id(piece);
     name += id ? builder_.so_far().strings[name_of(*id, table, piece.data())] : piece;
-    if (name.size() > most_expanded_bytes - expanded_bytes_)
+    if (name.size() > most_expanded_bytes - ids_.expanded_bytes)
       return refuse(at, "names made of ids add up to more than 64 MiB", ErrorCode::limit);
     if (end == text.size())
       return true;
@@ -55,7 +55,7 @@ StringId Reader::intern_expanded(std::string_view name) {
   const uint32_t before = builder_.so_far().strings.size();
   const StringId id = builder_.intern(name);
   if (builder_.so_far().strings.size() > before)
-    expanded_bytes_ += name.size();
+    ids_.expanded_bytes += name.size();
   return id;
 }
 
@@ -98,12 +98,12 @@ bool Reader::take_name(const char *p, Table table, StringId &name) {
   } else {
     name = known(builder_.intern(rest));
   }
-  const NameEntry *before = names_[table].find(id);
-  if (before && before->name != name && before->part == part_index_)
+  const NameEntry *before = ids_.tables[table].find(id);
+  if (before && before->name != name && before->part == part_.index)
     find(Severity::warning, at,
          fmt::format("{} id ({}) is defined again with another name; before in line {}",
                      table_words[table], id, before->line));
-  names_[table].define(id, {name, part_index_, line_});
+  ids_.tables[table].define(id, {name, part_.index, line_});
   return true;
 }
 
@@ -117,41 +117,44 @@ const char *Reader::position_line(const char *key, const char *p, size_t length)
   if (!take_name(p, table, name))
     return nullptr;
   if (word == "fn") {
-    function_ = name;
-    function_file_ = line_file_ = file_;
-    function_object_ = object_;
-    callee_ = call_object_ = call_file_ = jump_file_ = jump_function_ = none<StringId>;
-    block_open_ = false;
-    if (valgrind_base_)
-      base_ = {};
+    names_.function = name;
+    names_.function_file = names_.line_file = names_.file;
+    names_.function_object = names_.object;
+    names_.call = {};
+    names_.jump = {};
+    part_.block_open = false;
+    if (positions_.valgrind_base)
+      positions_.base = {};
   } else if (word == "fl") {
-    file_ = line_file_ = name;
-    has_fl_line_ = true;
-    block_open_ = false;
+    names_.file = names_.line_file = name;
+    names_.has_fl_line = true;
+    part_.block_open = false;
   } else if (word == "fi" || word == "fe") {
-    line_file_ = name;
-    block_open_ = false;
+    names_.line_file = name;
+    part_.block_open = false;
     // lsprof never writes fl=, so its functions can only belong to the file of fi= or fe=.
-    if (!has_fl_line_) {
+    if (!names_.has_fl_line) {
       find(Severity::warning, begin_, fmt::format("{}= before any fl= is read as fl=", word),
            "fi before fl");
-      file_ = name;
+      names_.file = name;
     }
   } else if (word == "ob") {
-    object_ = name;
+    names_.object = name;
   } else if (word == "cob") {
-    call_object_ = name;
+    names_.call.object = name;
   } else if (word == "cfi" || word == "cfl") {
-    call_file_ = name;
+    names_.call.file = name;
   } else if (word == "cfn") {
-    callee_ = name;
-    callee_file_ = call_file_ == none<StringId> ? line_file_ : call_file_;
-    callee_object_ = call_object_ == none<StringId> ? object_ : call_object_;
-    call_file_ = call_object_ = none<StringId>;
+    names_.call.callee = name;
+    names_.call.callee_file =
+        names_.call.file == none<StringId> ? names_.line_file : names_.call.file;
+    names_.call.callee_object =
+        names_.call.object == none<StringId> ? names_.object : names_.call.object;
+    names_.call.file = names_.call.object = none<StringId>;
   } else if (word == "jfi") {
-    jump_file_ = name;
+    names_.jump.file = name;
   } else if (word == "jfn") {
-    jump_function_ = name;
+    names_.jump.function = name;
   }
   return line_end(p) + 1;
 }

@@ -59,12 +59,12 @@ bool Reader::refuse_sum(const char *p, size_t event) {
 }
 
 Error Reader::pending_error() const {
-  const bool call = pending_ == Pending::call_cost;
+  const bool call = incomplete_.needs == Pending::call_cost;
   return {ErrorCode::invalid_input,
           call ? "a call needs a line with its position and cost"
                : "a jump needs a line with its position",
           source_,
-          pending_where_,
+          incomplete_.where,
           {}};
 }
 
@@ -104,8 +104,8 @@ bool Reader::add(std::string_view lines) {
     }
     if (!p)
       return false;
-    if (p - begin_ > 1 && p[-2] == '\r' && !crlf_) {
-      crlf_ = true; // report this once, for the other lines are alike
+    if (p - begin_ > 1 && p[-2] == '\r' && !seen_.crlf) {
+      seen_.crlf = true; // report this once, for the other lines are alike
       find(Severity::warning, p - 2, "lines end in CR LF");
     }
   }
@@ -114,11 +114,11 @@ bool Reader::add(std::string_view lines) {
 
 bool Reader::take_position(const char *&p, Position &at) {
   at = {};
-  for (const Kind kind : kinds_) {
+  for (const Kind kind : positions_.kinds) {
     p = skip_blanks(p);
     const char *const begin = p;
     const char sign = *p;
-    uint64_t value = base_[kind];
+    uint64_t value = positions_.base[kind];
     if (sign == '*') {
       ++p;
     } else {
@@ -134,7 +134,7 @@ bool Reader::take_position(const char *&p, Position &at) {
                            : __builtin_sub_overflow(value, number, &value))
         return refuse(begin, sign == '+' ? "the position does not fit in 64 bits"
                                          : fmt::format("the position would be negative: {} - {}",
-                                                       base_[kind], number));
+                                                       positions_.base[kind], number));
     }
     if (!is_blank(*p) && *p != '\n' && !at_end(p)) {
       // KCachegrind knows ranges: "10+3", "10:12". Their cost is recorded at their beginning.
@@ -158,8 +158,8 @@ bool Reader::take_position(const char *&p, Position &at) {
 }
 
 bool Reader::take_costs(const char *&p) {
-  costs_ = 0;
-  const size_t width = row_.size();
+  costs_.count = 0;
+  const size_t width = costs_.row.size();
   while (true) {
     p = skip_blanks(p);
     if (*p == '\n')
@@ -169,13 +169,13 @@ bool Reader::take_costs(const char *&p) {
     if (const NumberFault fault = take_number(p, value); fault != NumberFault::none) {
       if (at_end(p))
         break;
-      if (costs_ == width || !take_negative(p, costs_))
+      if (costs_.count == width || !take_negative(p, costs_.count))
         return refuse_number(p, fault, "a cost");
     }
-    if (costs_ == width)
+    if (costs_.count == width)
       return refuse(begin, fmt::format("more costs than events: there {} {}",
                                        width == 1 ? "is" : "are", width));
-    row_[costs_++] = value;
+    costs_.row[costs_.count++] = value;
     if (!is_blank(*p) && *p != '\n' && !at_end(p))
       return refuse_number(p, NumberFault::not_a_number, "a blank after a cost");
   }
@@ -186,18 +186,18 @@ bool Reader::take_costs(const char *&p) {
 // Xdebug's memory event has negative costs. The model has unsigned costs, and a sum without the
 // negative ones would be wrong, so the whole event is left out.
 bool Reader::take_negative(const char *&p, size_t event) {
-  if (*p != '-' || event_names_.size() < 2 || event >= event_names_.size())
+  if (*p != '-' || events_.names.size() < 2 || event >= events_.names.size())
     return false;
   const char *number = p + 1;
   uint64_t value = 0;
   if (take_number(number, value) != NumberFault::none)
     return false;
   find(Severity::warning, p,
-       fmt::format("event {} has negative costs; the event is ignored", event_names_[event]),
-       "negative " + event_names_[event]);
-  const size_t column = event_columns_[event];
-  negative_.resize(std::max(negative_.size(), column + 1), false);
-  negative_[column] = true;
+       fmt::format("event {} has negative costs; the event is ignored", events_.names[event]),
+       "negative " + events_.names[event]);
+  const size_t column = events_.columns[event];
+  events_.negative.resize(std::max(events_.negative.size(), column + 1), false);
+  events_.negative[column] = true;
   p = number;
   return true;
 }
@@ -212,20 +212,20 @@ bool Reader::take_count(const char *&p, uint64_t &count, std::string_view expect
 }
 
 bool Reader::open_block() {
-  if (block_open_)
+  if (part_.block_open)
     return true;
-  if (event_names_.empty())
+  if (events_.names.empty())
     return refuse(begin_, "costs before any events: line");
-  if (function_ == none<StringId>)
+  if (names_.function == none<StringId>)
     return refuse(begin_, "costs before any fn= line");
-  if (totals_seen_)
+  if (part_.totals_seen)
     find(Severity::error, begin_, "lines with costs after totals:", "behind totals");
   const CostPartId in = part();
-  builder_.begin_block(
-      in,
-      builder_.add_function(function_, file(function_file_), builder_.add_object(function_object_)),
-      file(line_file_));
-  block_open_ = has_rows_ = true;
+  builder_.begin_block(in,
+                       builder_.add_function(names_.function, file(names_.function_file),
+                                             builder_.add_object(names_.function_object)),
+                       file(names_.line_file));
+  part_.block_open = part_.has_rows = true;
   return true;
 }
 
@@ -235,41 +235,41 @@ const char *Reader::cost_line(const char *p) {
   Position at;
   if (!take_position(p, at))
     return nullptr;
-  if (pending_ == Pending::jump_source) {
+  if (incomplete_.needs == Pending::jump_source) {
     p = skip_blanks(p);
     if (!at_end(p))
       find(Severity::warning, p, "a jump's line has costs, which are ignored", "jump cost");
-    jump_.from = in_model(at);
-    builder_.add_jump(jump_);
-    pending_ = Pending::nothing;
-    if (!valgrind_base_)
-      base_ = at;
+    incomplete_.jump.from = in_model(at);
+    builder_.add_jump(incomplete_.jump);
+    incomplete_.needs = Pending::nothing;
+    if (!positions_.valgrind_base)
+      positions_.base = at;
     return line_end(p) + 1;
   }
   const char *costs_at = p;
   if (!take_costs(p))
     return nullptr;
-  std::span<const uint64_t> costs(row_.data(), costs_);
-  if (!same_columns_) {
-    mapped_.assign(builder_.so_far().events().size(), 0);
+  std::span<const uint64_t> costs(costs_.row.data(), costs_.count);
+  if (!events_.same_columns) {
+    costs_.mapped.assign(builder_.so_far().events().size(), 0);
     for (size_t i = 0; i < costs.size(); ++i)
-      mapped_[event_columns_[i]] = costs[i];
-    costs = mapped_;
+      costs_.mapped[events_.columns[i]] = costs[i];
+    costs = costs_.mapped;
   }
-  if (pending_ == Pending::call_cost) {
-    call_.from = in_model(at);
-    builder_.add_call(call_, costs);
-    pending_ = Pending::nothing;
-    if (!valgrind_base_)
-      base_ = at;
+  if (incomplete_.needs == Pending::call_cost) {
+    incomplete_.call.from = in_model(at);
+    builder_.add_call(incomplete_.call, costs);
+    incomplete_.needs = Pending::nothing;
+    if (!positions_.valgrind_base)
+      positions_.base = at;
     return p;
   }
-  base_ = at;
+  positions_.base = at;
   if (const auto event = builder_.add_cost(in_model(at), costs)) {
     // The costs follow the positions in the file's order; report the one that overflowed.
-    for (size_t i = 0; i < costs_; ++i) {
+    for (size_t i = 0; i < costs_.count; ++i) {
       costs_at = skip_blanks(costs_at);
-      if (event_columns_[i] == *event)
+      if (events_.columns[i] == *event)
         break;
       uint64_t ignored = 0;
       static_cast<void>(take_number(costs_at, ignored));
@@ -281,18 +281,18 @@ const char *Reader::cost_line(const char *p) {
 }
 
 const char *Reader::call_line(const char *p) {
-  if (callee_ == none<StringId>) {
+  if (names_.call.callee == none<StringId>) {
     refuse(begin_, "calls= without a cfn= before it");
     return nullptr;
   }
   if (!open_block())
     return nullptr;
-  call_ = {};
-  if (!take_count(p, call_.count, "the number of calls"))
+  incomplete_.call = {};
+  if (!take_count(p, incomplete_.call.count, "the number of calls"))
     return nullptr;
   p = skip_blanks(p);
   Position target{};
-  if (at_end(p) && !kinds_.empty()) {
+  if (at_end(p) && !positions_.kinds.empty()) {
     find(Severity::warning, p, "calls= without the position of its target", "no call target");
   } else if (!take_position(p, target)) {
     return nullptr;
@@ -304,16 +304,16 @@ const char *Reader::call_line(const char *p) {
   if (!at_end(p))
     find(Severity::warning, p, "more numbers after calls= than positions need; they are ignored",
          "call target");
-  call_.target = in_model(target);
+  incomplete_.call.target = in_model(target);
   // A cfi= or cob= between cfn= and calls= describes this call, too. lsprof writes cfi= there.
-  if (call_file_ != none<StringId>)
-    callee_file_ = std::exchange(call_file_, none<StringId>);
-  if (call_object_ != none<StringId>)
-    callee_object_ = std::exchange(call_object_, none<StringId>);
-  call_.callee =
-      builder_.add_function(callee_, file(callee_file_), builder_.add_object(callee_object_));
-  pending_ = Pending::call_cost;
-  pending_where_ = where(begin_);
+  if (names_.call.file != none<StringId>)
+    names_.call.callee_file = std::exchange(names_.call.file, none<StringId>);
+  if (names_.call.object != none<StringId>)
+    names_.call.callee_object = std::exchange(names_.call.object, none<StringId>);
+  incomplete_.call.callee = builder_.add_function(names_.call.callee, file(names_.call.callee_file),
+                                                  builder_.add_object(names_.call.callee_object));
+  incomplete_.needs = Pending::call_cost;
+  incomplete_.where = where(begin_);
   return line_end(p) + 1;
 }
 
@@ -321,9 +321,9 @@ const char *Reader::jump_line(const char *p, bool conditional) {
   if (!open_block())
     return nullptr;
   const auto count = [&](uint64_t &value) { return take_count(p, value, "the number of jumps"); };
-  jump_ = {};
-  jump_.conditional = conditional;
-  if (!count(jump_.executed))
+  incomplete_.jump = {};
+  incomplete_.jump.conditional = conditional;
+  if (!count(incomplete_.jump.executed))
     return nullptr;
   if (conditional) {
     // Valgrind writes followed/executed; its manual has executed, a blank, and followed.
@@ -331,10 +331,10 @@ const char *Reader::jump_line(const char *p, bool conditional) {
     p += slash;
     if (!slash)
       find(Severity::warning, p, "jcnd= without a '/' is read as executed, followed", "jcnd");
-    if (!count(jump_.followed))
+    if (!count(incomplete_.jump.followed))
       return nullptr;
     if (slash)
-      std::swap(jump_.executed, jump_.followed);
+      std::swap(incomplete_.jump.executed, incomplete_.jump.followed);
   }
   Position target;
   if (!take_position(p, target))
@@ -343,29 +343,30 @@ const char *Reader::jump_line(const char *p, bool conditional) {
   if (!at_end(p))
     find(Severity::warning, p, "more numbers after a jump than positions need; they are ignored",
          "jump target");
-  jump_.target = in_model(target);
-  if (jump_file_ != none<StringId>)
-    jump_.target_file = file(jump_file_);
-  if (jump_function_ != none<StringId>)
-    jump_.target_function = builder_.add_function(
-        jump_function_, file(jump_file_ == none<StringId> ? line_file_ : jump_file_),
-        builder_.add_object(function_object_)); // no line can name another object
-  jump_file_ = jump_function_ = none<StringId>;
-  pending_ = Pending::jump_source;
-  pending_where_ = where(begin_);
+  incomplete_.jump.target = in_model(target);
+  if (names_.jump.file != none<StringId>)
+    incomplete_.jump.target_file = file(names_.jump.file);
+  if (names_.jump.function != none<StringId>)
+    incomplete_.jump.target_function = builder_.add_function(
+        names_.jump.function,
+        file(names_.jump.file == none<StringId> ? names_.line_file : names_.jump.file),
+        builder_.add_object(names_.function_object)); // no line can name another object
+  names_.jump = {};
+  incomplete_.needs = Pending::jump_source;
+  incomplete_.where = where(begin_);
   return line_end(p) + 1;
 }
 
 Result<CostProfile> Reader::finish() {
   if (!end_part())
     return fail(error_);
-  if (pending_ != Pending::nothing && !cut_)
+  if (incomplete_.needs != Pending::nothing && !seen_.cut)
     return fail(pending_error());
-  for (const EventDetails &event : event_details_)
+  for (const EventDetails &event : events_.details)
     builder_.describe_event(event.name, event.long_name, event.formula);
   auto profile = builder_.finish();
-  if (profile && !negative_.empty())
-    profile = without_events(*profile, negative_);
+  if (profile && !events_.negative.empty())
+    profile = without_events(*profile, events_.negative);
   if (!profile && profile.error().source.empty())
     profile.error().source = source_;
   return profile;

@@ -16,6 +16,7 @@
 
 namespace tally::callgrind {
 
+// Each kind of line has a function, and all of them change the same state: hence the many methods.
 class Reader {
 public:
   Reader(std::string_view source, Diagnostics &diagnostics);
@@ -24,9 +25,11 @@ public:
   bool add(std::string_view lines);
   // Returns whether the file may be truncated: the part has a summary: before its first fn=, and no
   // totals: so far.
-  bool may_be_cut() const { return has_summary_ && !summary_behind_ && !totals_seen_; }
+  bool may_be_cut() const {
+    return part_.has_summary && !part_.summary_behind && !part_.totals_seen;
+  }
   Result<CostProfile> finish();
-  bool is_cut() const { return cut_; } // whether a part is truncated; valid after finish()
+  bool is_cut() const { return seen_.cut; } // whether a part is truncated; valid after finish()
   const Error &error() const { return error_; }
 
 private:
@@ -64,7 +67,7 @@ private:
 
   bool take_position(const char *&p, Position &at);
   bool take_costs(const char *&p);
-  // Reads a negative number and marks the event (an index into event_names_) to be left out.
+  // Reads a negative number and marks the event (an index into events_.names) to be left out.
   // Returns false if `p` is not at such a number, or if the file has no other event.
   bool take_negative(const char *&p, size_t event);
   bool take_count(const char *&p, uint64_t &count, std::string_view expected);
@@ -88,8 +91,92 @@ private:
   bool refuse_sum(const char *p, size_t event); // an index in the model's order
   bool refuse_number(const char *p, NumberFault fault, std::string_view expected);
   Error pending_error() const; // for the call or jump whose second line is missing
-  bool is_negative(size_t column) const { return column < negative_.size() && negative_[column]; }
   void find(Severity severity, const char *p, std::string message, std::string_view key = {});
+
+  // The part that is being read. begin_part() replaces it.
+  struct Part {
+    CostPart header;
+    uint32_t index = 0;
+    bool added = false;      // to the builder
+    bool has_rows = false;   // a line with costs, a call or a jump
+    bool block_open = false; // the builder's block is that of the names in force
+    bool totals_seen = false;
+    bool has_summary = false;
+    bool summary_behind = false;     // summary: is after the first fn=, so it proves no truncation
+    tally::Position summary_where{}; // the position of the summary: line
+  };
+
+  struct EventDetails {
+    std::string name, long_name, formula;
+  };
+  struct Events {
+    bool is_negative(size_t column) const { return column < negative.size() && negative[column]; }
+
+    // Those of the newest events: line.
+    uint32_t part = 0; // the part of the line
+    std::vector<std::string> names;
+    std::vector<uint32_t> columns; // the model's column of each event, for all parts
+    bool same_columns = true;      // event i is column i
+    // Those of all parts.
+    std::vector<bool> negative;               // the columns to leave out
+    std::vector<uint64_t> all_totals;         // the sums over the parts that have ended
+    std::vector<EventDetails> details;        // what event: lines say
+    std::map<std::string, size_t> details_of; // the index into details, by event name
+  };
+
+  struct Positions {
+    std::vector<Kind> kinds{line}; // those that a line has
+    Position base{};               // of relative positions
+    bool valgrind_base = false;    // they follow Valgrind's rule, see FORMAT.md
+  };
+
+  // What the ids stand for.
+  struct Ids {
+    std::array<NameTable, 3> tables; // indexed by Table
+    size_t expanded_bytes = 0;       // bytes of nested names; never more than the limit
+  };
+
+  // The names in force. A part begins with none, and a function without a call and a jump.
+  struct CallNames {
+    StringId object = none<StringId>; // of cob= and cfi= lines that no cfn= line has used
+    StringId file = none<StringId>;
+    StringId callee = none<StringId>;
+    StringId callee_file{}, callee_object{};
+  };
+  struct JumpNames {
+    StringId file = none<StringId>;
+    StringId function = none<StringId>;
+  };
+  struct Names {
+    StringId object{}, file{}, line_file{};
+    bool has_fl_line = false; // whether this part has had an fl= line
+    StringId function = none<StringId>;
+    StringId function_file{}, function_object{};
+    CallNames call;
+    JumpNames jump;
+  };
+
+  // The call or the jump whose second line is missing.
+  struct Incomplete {
+    Pending needs = Pending::nothing;
+    tally::Position where{};
+    CostCall call;
+    CostJump jump;
+  };
+
+  struct LineCosts {
+    std::vector<uint64_t> row;    // costs of a line, in the file's order
+    size_t count = 0;             // how many of them the line stated
+    std::vector<uint64_t> mapped; // the same costs in the model's order
+  };
+
+  // What the lines of all parts have shown.
+  struct Seen {
+    bool crlf = false;          // some lines end in CR LF
+    bool header = false;        // there was a header line
+    bool cut = false;           // a part is truncated
+    bool writes_totals = false; // the tool that made the file always writes totals:
+  };
 
   CostProfileBuilder builder_;
   Diagnostics &diagnostics_;
@@ -97,50 +184,16 @@ private:
   Error error_;
   const char *begin_ = nullptr; // the beginning of the line
   uint64_t line_ = 0;
-  bool crlf_ = false, cut_ = false;
+  StringId unknown_{}; // "???"
 
-  // The current part.
-  CostPart header_;
-  uint32_t part_index_ = 0;
-  bool part_added_ = false, any_header_ = false, has_rows_ = false, totals_seen_ = false;
-  bool has_summary_ = false;
-  bool summary_behind_ = false;      // summary: is after the first fn=, so it proves no truncation
-  tally::Position summary_where_{};  // the position of the summary: line
-  std::vector<uint64_t> all_totals_; // the sums over the parts that have ended
-  uint32_t events_part_ = 0;         // the part of the newest events: line
-  std::vector<std::string> event_names_;
-  std::vector<uint32_t> event_columns_; // the model's column of each event, for all parts
-  bool same_columns_ = true;            // event i is column i
-  std::vector<Kind> kinds_{line};
-  bool valgrind_base_ = false; // relative positions follow Valgrind's rule, see FORMAT.md
-  bool writes_totals_ = false; // the tool that made the file always writes totals:
-  struct EventDetails {
-    std::string name, long_name, formula;
-  };
-  std::vector<bool> negative_;                     // the columns to leave out, for all parts
-  std::vector<EventDetails> event_details_;        // of all parts
-  std::map<std::string, size_t> details_of_event_; // the index into event_details_, by event name
-
-  // The names in force.
-  std::array<NameTable, 3> names_; // indexed by Table
-  size_t expanded_bytes_ = 0;      // bytes of nested names; never more than the limit
-  StringId unknown_{};             // "???"
-  StringId object_{}, file_{}, line_file_{};
-  bool has_fl_line_ = false; // whether this part has had an fl= line
-  StringId function_ = none<StringId>, function_file_{}, function_object_{};
-  StringId call_object_ = none<StringId>, call_file_ = none<StringId>;
-  StringId callee_ = none<StringId>, callee_file_{}, callee_object_{};
-  StringId jump_file_ = none<StringId>, jump_function_ = none<StringId>;
-  bool block_open_ = false;
-  Position base_{};
-
-  Pending pending_ = Pending::nothing;
-  tally::Position pending_where_{};
-  CostCall call_;
-  CostJump jump_;
-  std::vector<uint64_t> row_;    // costs of a line, in the file's order
-  size_t costs_ = 0;             // how many of them the line stated
-  std::vector<uint64_t> mapped_; // the same costs in the model's order
+  Seen seen_;
+  Part part_;
+  Events events_;
+  Positions positions_;
+  Ids ids_;
+  Names names_;
+  Incomplete incomplete_;
+  LineCosts costs_;
 };
 
 } // namespace tally::callgrind
