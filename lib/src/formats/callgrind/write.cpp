@@ -24,9 +24,9 @@ public:
   // `sum.begin()` has been called; `counted` is its only input.
   Writer(Sum &sum, const CostProfile &counted, const WriteOptions &options)
       : sum_(sum), p_(sum.names()), counted_(counted), options_(options), row_(p_.events().size()) {
-    objects_.numbers.resize(p_.strings.size());
-    files_.numbers.resize(p_.strings.size());
-    functions_.numbers.resize(p_.functions().size());
+    ids_.objects.numbers.resize(p_.strings.size());
+    ids_.files.numbers.resize(p_.strings.size());
+    ids_.functions.numbers.resize(p_.functions().size());
   }
 
   Result<Written> run() {
@@ -43,11 +43,11 @@ public:
       block = next;
     }
     to_.flush();
-    if (replaced_newlines_)
+    if (lost_.replaced_newlines)
       out_.lost.push_back("line breaks in names (written as blanks)");
-    if (trimmed_)
+    if (lost_.trimmed)
       out_.lost.push_back("leading blanks of names");
-    if (uncounted_calls_)
+    if (lost_.uncounted_calls)
       out_.lost.push_back(
           "calls with a count of 0, for callgrind_annotate (it counts their cost as self cost)");
     return std::move(out_);
@@ -64,6 +64,21 @@ private:
     static constexpr uint32_t none_part = UINT32_MAX;
     std::vector<Number> numbers; // indexed by StringId, for functions by CostFunctionId
     uint64_t last = 0;
+  };
+  struct Ids {
+    std::set<uint64_t> reserved; // undefined ids that occur in names; never assigned
+    uint32_t part = 0;           // the part that is written
+    Names objects, files, functions;
+  };
+  // What the lines before have said.
+  struct Last {
+    StringId object{}, file{}; // the last ob= and fl= lines
+    bool object_known = false, file_known = false;
+    StringId line_file{};             // the last fl=, fi= or fe= line
+    std::optional<CostPosition> base; // base of relative positions; none where the two rules differ
+  };
+  struct Lost {
+    bool replaced_newlines = false, trimmed = false, uncounted_calls = false;
   };
 
   void reserve_ids();
@@ -84,7 +99,7 @@ private:
   // Assigns an id to each function, not to each name, because KCachegrind takes the id to stand for
   // name, file and object together.
   void function(std::string_view key, CostFunctionId id) {
-    name(key, functions_, p_.functions()[id].name, index_of(id));
+    name(key, ids_.functions, p_.functions()[id].name, index_of(id));
   }
   void subposition(uint64_t value, uint64_t base, bool relative, bool hex);
   void position(const CostPosition &at, bool relative = true);
@@ -105,16 +120,10 @@ private:
   const WriteOptions &options_;
   Written out_;
   TextSink to_{out_.bytes};
-  bool replaced_newlines_ = false, trimmed_ = false, uncounted_calls_ = false;
-
-  std::set<uint64_t> reserved_; // undefined ids that occur in names; never assigned
-  uint32_t part_ = 0;
-  Names objects_, files_, functions_;
+  Lost lost_;
+  Ids ids_;
+  Last last_;
   std::vector<uint64_t> row_;
-  StringId object_{}, file_{}; // the last ob= and fl= lines
-  bool object_known_ = false, file_known_ = false;
-  StringId line_file_{};             // the last fl=, fi= or fe= line
-  std::optional<CostPosition> base_; // base of relative positions; none where the two rules differ
 };
 
 // Reserves the ids in names like "(5)" and "(5)'2", which come from files that use an id and do not
@@ -127,7 +136,7 @@ void Writer::reserve_ids() {
     while (true) {
       const size_t end = std::min(rest.find('\''), rest.size());
       if (const auto id = whole_id(rest.substr(0, end)))
-        reserved_.insert(*id);
+        ids_.reserved.insert(*id);
       if (end == rest.size())
         break;
       rest.remove_prefix(end + 1);
@@ -141,7 +150,7 @@ void Writer::one_line(std::string_view value) {
     text(value);
     return;
   }
-  replaced_newlines_ = true;
+  lost_.replaced_newlines = true;
   for (char c : value)
     to_.put(c == '\n' || c == '\r' ? ' ' : c);
 }
@@ -158,18 +167,18 @@ void Writer::name(std::string_view key, Names &names, StringId id, uint32_t whic
   // Readers strip blanks before a name, so a blank name would look like an id without a name.
   std::string_view value = p_.strings[id];
   value.remove_prefix(std::min(value.find_first_not_of(blanks), value.size()));
-  trimmed_ |= value.size() != p_.strings[id].size();
+  lost_.trimmed |= value.size() != p_.strings[id].size();
   if (value.empty())
     value = "???";
   text(key);
   text("=");
   if (options_.compress_names || begins_id(value)) {
     Names::Number &known = names.numbers[which];
-    const bool added = known.part != part_;
+    const bool added = known.part != ids_.part;
     if (added) {
-      while (reserved_.contains(++names.last))
+      while (ids_.reserved.contains(++names.last))
         ;
-      known = {part_, names.last};
+      known = {ids_.part, names.last};
     }
     text("(");
     number(known.number);
@@ -211,8 +220,8 @@ void Writer::subposition(uint64_t value, uint64_t base, bool relative, bool hex)
 }
 
 void Writer::position(const CostPosition &at, bool relative) {
-  const CostPosition base = base_.value_or(CostPosition{});
-  relative = relative && options_.compress_positions && base_.has_value();
+  const CostPosition base = last_.base.value_or(CostPosition{});
+  relative = relative && options_.compress_positions && last_.base.has_value();
   if (p_.has_addresses) {
     subposition(at.address, base.address, relative, true);
     if (carries_lines(p_) || p_.has_basic_blocks)
@@ -239,9 +248,9 @@ void Writer::costs() {
 }
 
 Result<const SumBlock *> Writer::write_part(CostPartId part, const SumBlock *block) {
-  part_ = index_of(part);
-  objects_.last = files_.last = functions_.last = 0;
-  object_known_ = file_known_ = false;
+  ids_.part = index_of(part);
+  ids_.objects.last = ids_.files.last = ids_.functions.last = 0;
+  last_.object_known = last_.file_known = false;
   write_header(part);
   CostFunctionId function = none<CostFunctionId>;
   while (block && block->part == part) {
@@ -325,27 +334,27 @@ void Writer::begin_function(CostFunctionId id) {
   const CostFunction &function = p_.functions()[id];
   const StringId object = p_.objects()[function.object], file = p_.files()[function.file];
   text("\n");
-  if (!object_known_ || object != object_)
-    name("ob", objects_, object);
-  if (!file_known_ || file != file_)
-    name("fl", files_, file);
+  if (!last_.object_known || object != last_.object)
+    name("ob", ids_.objects, object);
+  if (!last_.file_known || file != last_.file)
+    name("fl", ids_.files, file);
   this->function("fn", id);
-  object_ = object;
-  file_ = line_file_ = file;
-  object_known_ = file_known_ = true;
-  base_.reset();
+  last_.object = object;
+  last_.file = last_.line_file = file;
+  last_.object_known = last_.file_known = true;
+  last_.base.reset();
 }
 
 void Writer::end_function() {
-  if (line_file_ != file_) // some readers would continue in the other file
-    name("fe", files_, file_);
+  if (last_.line_file != last_.file) // some readers would continue in the other file
+    name("fe", ids_.files, last_.file);
 }
 
 bool Writer::write_block(const SumBlock &block) {
   const StringId file = p_.files()[block.file];
-  if (file != line_file_)
-    name(file == file_ ? "fe" : "fi", files_, file);
-  line_file_ = file;
+  if (file != last_.line_file)
+    name(file == last_.file ? "fe" : "fi", ids_.files, file);
+  last_.line_file = file;
   // Writes the calls and jumps before the position `end`, so that those of one position follow its
   // cost directly. Null means all that remain.
   size_t call = 0, jump = 0;
@@ -369,7 +378,7 @@ bool Writer::write_block(const SumBlock &block) {
       return false;
     position(at);
     costs();
-    base_ = at;
+    last_.base = at;
   }
   return before(nullptr);
 }
@@ -377,30 +386,30 @@ bool Writer::write_block(const SumBlock &block) {
 bool Writer::write_call(const SumBlock &block, size_t row) {
   const CostCall &call = block.calls[row];
   const CostFunction &callee = p_.functions()[call.callee];
-  if (p_.objects()[callee.object] != object_)
-    name("cob", objects_, p_.objects()[callee.object]);
-  if (p_.files()[callee.file] != line_file_)
-    name("cfi", files_, p_.files()[callee.file]);
+  if (p_.objects()[callee.object] != last_.object)
+    name("cob", ids_.objects, p_.objects()[callee.object]);
+  if (p_.files()[callee.file] != last_.line_file)
+    name("cfi", ids_.files, p_.files()[callee.file]);
   function("cfn", call.callee);
   text("calls=");
   number(call.count);
-  uncounted_calls_ |= call.count == 0;
+  lost_.uncounted_calls |= call.count == 0;
   to_.put(' ');
   position(call.target);
   to_.put('\n');
-  position(call.from, base_ == call.from);
+  position(call.from, last_.base == call.from);
   if (!sum_.call_values(row, row_))
     return false;
   costs();
   // The two rules for the next base agree only if the call is at the current base.
-  if (base_ != call.from)
-    base_.reset();
+  if (last_.base != call.from)
+    last_.base.reset();
   return true;
 }
 
 void Writer::write_jump(const CostJump &jump) {
   if (jump.target_file != none<FileId>)
-    name("jfi", files_, p_.files()[jump.target_file]);
+    name("jfi", ids_.files, p_.files()[jump.target_file]);
   if (jump.target_function != none<CostFunctionId>)
     function("jfn", jump.target_function);
   if (jump.conditional) {
@@ -415,10 +424,10 @@ void Writer::write_jump(const CostJump &jump) {
   text(" ");
   position(jump.target);
   text("\n");
-  position(jump.from, base_ == jump.from);
+  position(jump.from, last_.base == jump.from);
   text("\n");
-  if (base_ != jump.from)
-    base_.reset();
+  if (last_.base != jump.from)
+    last_.base.reset();
 }
 
 } // namespace
