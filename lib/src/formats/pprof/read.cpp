@@ -8,14 +8,11 @@
 #include "formats/pprof/fields.h"
 #include "formats/pprof/pprof.h"
 #include "formats/pprof/rows.h"
+#include "formats/pprof/value_types.h"
 
 namespace tally::pprof {
 
 namespace {
-
-struct TypeText {
-  std::string_view type, unit;
-};
 
 struct FunctionRow {
   StringId name{}, system_name{}, file{};
@@ -27,16 +24,36 @@ struct LineRow {
   uint32_t line = 0;
 };
 
-// Returns the number of nanoseconds in a unit of time, or 0 if `unit` is not a unit of time.
-uint64_t nanoseconds_of(std::string_view unit) {
-  if (unit == "nanoseconds")
-    return 1;
-  if (unit == "microseconds")
-    return 1'000;
-  if (unit == "milliseconds")
-    return 1'000'000;
-  return unit == "seconds" ? 1'000'000'000 : 0;
-}
+// What the file has and the model does not.
+class Unkept {
+public:
+  void add_label(std::string_view key) { labels_.insert(key); }
+  // Does the same for a key that the file chooses.
+  void add_other_label(std::string_view key) {
+    if (labels_.size() < most_keys)
+      labels_.insert(key);
+  }
+  void report(Diagnostics &diagnostics, const std::string &name) const {
+    if (!labels_.empty()) {
+      std::string keys;
+      for (const std::string_view key : labels_)
+        keys += (keys.empty() ? "" : ", ") + std::string(key);
+      if (labels_.size() == most_keys)
+        keys += ", …";
+      diagnostics.add(Severity::note, "labels of samples are not kept: " + keys, name);
+    }
+    if (hidden_frames)
+      diagnostics.add(Severity::note, "frames that pprof hides (drop_frames) are kept", name);
+    if (comments)
+      diagnostics.add(Severity::note, "comments are not kept", name);
+  }
+
+  bool hidden_frames = false, comments = false;
+
+private:
+  static constexpr size_t most_keys = 10;
+  std::set<std::string_view> labels_;
+};
 
 class Reader {
 public:
@@ -50,26 +67,26 @@ public:
     each(5, [&](Fields &field) { read_function(field); });
     each(3, [&](Fields &field) { read_mapping(field); });
     each(4, [&](Fields &field) { read_location(field); });
-    bool all_are_ticks = may_be_ticks();
+    bool all_are_ticks = types_.may_be_ticks();
     size_t samples = 0;
     each(2, [&](Fields &field) {
       ++samples;
       read_values(field);
       find_part(field);
-      all_are_ticks = all_are_ticks && is_ticks();
+      all_are_ticks = all_are_ticks && types_.are_ticks(now_.values);
     });
     if (fault_)
       return failed();
     if (samples == 0)
       return fail(ErrorCode::no_data, "holds no samples", name_);
-    if (types_.empty())
+    if (types_.size() == 0)
       return fail(ErrorCode::invalid_input, "has samples, but no value types", name_);
     add_value_types(all_are_ticks);
     add_parts();
     each(2, [&](Fields &field) { read_sample(field); });
     if (fault_)
       return failed();
-    add_findings();
+    unkept_.report(diagnostics_, name_);
     auto profile = builder_.finish();
     if (!profile) {
       profile.error().source = name_;
@@ -122,7 +139,7 @@ private:
       if (!added && (row->second.begin_ns != part.begin_ns || row->second.end_ns != part.end_ns))
         row->second.begin_ns = row->second.end_ns = 0; // two runs were joined: unknown
     } else {
-      other_comments_ = true;
+      unkept_.comments = true;
     }
   }
 
@@ -140,23 +157,23 @@ private:
     for (Fields field(bytes_, profile_message, fault_); field.next();) {
       switch (field.number()) {
       case 1:
-        types_.push_back(read_type(field.bytes()));
+        types_.add(read_type(field.bytes()));
         break;
       case 7:
       case 8:
-        hides_frames_ |= !text(field.value(), field.begin()).empty();
+        unkept_.hidden_frames |= !text(field.value(), field.begin()).empty();
         break;
       case 11:
-        period_type_ = read_type(field.bytes(), period_type_);
+        types_.period_type = read_type(field.bytes(), types_.period_type);
         break;
       case 12:
-        period_ = field.signed_value();
+        types_.period = field.signed_value();
         break;
       case 13:
         field.integers([&](uint64_t index, const char *at) { read_comment(index, at); });
         break;
       case 14:
-        shown_ = text(field.value(), field.begin());
+        types_.shown = text(field.value(), field.begin());
         break;
       case 15:
         static_cast<void>(text(field.value(), field.begin()));
@@ -275,13 +292,13 @@ private:
       fault_.set(message.data(), "a line has no function");
     else
       row.function = *function;
-    lines_.push_back(row);
+    now_.lines.push_back(row);
   }
 
   void read_location(const Fields &of) {
     uint64_t id = 0, address = 0;
     MappingId mapping = none<MappingId>;
-    lines_.clear();
+    now_.lines.clear();
     for (Fields field(of.bytes(), location_message, fault_); field.next();) {
       switch (field.number()) {
       case 1:
@@ -313,84 +330,45 @@ private:
   LocationId add_location(MappingId mapping, uint64_t address) {
     const StringId object =
         mapping == none<MappingId> ? StringId{} : builder_.so_far().mappings()[mapping].path;
-    source_lines_.clear();
-    for (const LineRow &row : lines_)
-      source_lines_.push_back(
+    now_.source_lines.clear();
+    for (const LineRow &row : now_.lines)
+      now_.source_lines.push_back(
           {builder_.add_function({row.function.name, row.function.system_name, row.function.file,
                                   object, row.function.line}),
            row.function.file, row.line});
-    if (lines_.empty()) {
+    if (now_.lines.empty()) {
       const StringId name = builder_.intern(unnamed_function(builder_.string(object)));
-      source_lines_.push_back({builder_.add_function({name, {}, {}, object, 0}), {}, 0});
+      now_.source_lines.push_back({builder_.add_function({name, {}, {}, object, 0}), {}, 0});
     }
     if (address == 0)
       mapping = none<MappingId>;
-    const LocationId id = builder_.add_location(mapping, address, source_lines_);
-    if (std::ranges::equal(builder_.so_far().location(id).lines, source_lines_))
+    const LocationId id = builder_.add_location(mapping, address, now_.source_lines);
+    if (std::ranges::equal(builder_.so_far().location(id).lines, now_.source_lines))
       return id;
-    return builder_.add_location(none<MappingId>, address, source_lines_);
+    return builder_.add_location(none<MappingId>, address, now_.source_lines);
   }
 
   void read_values(const Fields &of) {
-    values_.clear();
+    now_.values.clear();
     for (Fields field(of.bytes(), sample_message, fault_); field.next();)
       if (field.number() == 2)
-        field.integers(
-            [&](uint64_t value, const char *) { values_.push_back(static_cast<int64_t>(value)); });
-    if (!fault_ && values_.size() != types_.size())
+        field.integers([&](uint64_t value, const char *) {
+          now_.values.push_back(static_cast<int64_t>(value));
+        });
+    if (!fault_ && now_.values.size() != types_.size())
       fault_.set(of.begin(), fmt::format("a sample has {} values, but there are {} value types",
-                                         values_.size(), types_.size()));
-  }
-
-  // Returns whether the first two values may be the ticks of one clock, as a count and as a time.
-  bool may_be_ticks() const {
-    return types_.size() >= 2 && types_[0].type == "samples" && types_[0].unit == "count" &&
-           types_[1].type == "cpu" && types_[1].unit == "nanoseconds" &&
-           period_type_.type == "cpu" && period_type_.unit == "nanoseconds" && period_ > 0;
-  }
-  bool is_ticks() const {
-    int64_t time = 0;
-    return values_.size() >= 2 && !__builtin_mul_overflow(values_[0], period_, &time) &&
-           time == values_[1];
+                                         now_.values.size(), types_.size()));
   }
 
   void add_value_types(bool are_ticks) {
-    if (are_ticks) {
-      builder_.set_period_ns(static_cast<uint64_t>(period_));
-      types_[0] = {"ticks", "count"};
-    }
-    order_.push_back(are_ticks ? 0 : shown_type());
-    for (size_t i = 0; i < types_.size(); ++i)
-      if (i != order_.front() && !(are_ticks && i == 1))
-        order_.push_back(i);
-    for (const size_t i : order_)
-      builder_.add_value_type(types_[i].type, types_[i].unit);
-    const TypeText &first = types_[order_.front()];
+    const bool kept = types_.add_to(builder_, are_ticks);
     // Only a period of time is worth a note. The period of a heap profile, in bytes, is not needed,
     // because its values are scaled already.
-    if (!are_ticks && period_ != 0 && !set_period(first) && nanoseconds_of(period_type_.unit) != 0)
+    if (!kept && nanoseconds_of(types_.period_type.unit) != 0)
       diagnostics_.add(Severity::note,
-                       fmt::format("the clock's period is not kept: {} {} of {}", period_,
-                                   period_type_.unit, period_type_.type),
+                       fmt::format("the clock's period is not kept: {} {} of {}", types_.period,
+                                   types_.period_type.unit, types_.period_type.type),
                        name_);
-  }
-
-  // Returns the index of the value that pprof shows by default: default_sample_type, or the last.
-  size_t shown_type() const {
-    for (size_t i = 0; i < types_.size() && !shown_.empty(); ++i)
-      if (types_[i].type == shown_)
-        return i;
-    return types_.back().type.empty() ? 0 : types_.size() - 1;
-  }
-
-  bool set_period(const TypeText &first) {
-    uint64_t period = 0;
-    if (first.unit != "count" || period_ < 0 ||
-        __builtin_mul_overflow(static_cast<uint64_t>(period_), nanoseconds_of(period_type_.unit),
-                               &period))
-      return false;
-    builder_.set_period_ns(period);
-    return period != 0;
   }
 
   // Adds the part that a sample names. Other parts come from comments.
@@ -422,9 +400,9 @@ private:
       if (field.number() == 3)
         read_label(field.bytes(), labels);
     if (!labels.has_tid && !labels.thread.empty())
-      other_labels_.insert(thread_label);
+      unkept_.add_label(thread_label);
     if (labels.part == 0 && !labels.trigger.empty())
-      other_labels_.insert(trigger_label);
+      unkept_.add_label(trigger_label);
     return labels;
   }
 
@@ -465,52 +443,35 @@ private:
       labels.pid = id;
     } else if (uint32_t part = 0; key == part_label && fits(part) && part != 0) {
       labels.part = part;
-    } else if (other_labels_.size() < most_keys_reported) {
-      other_labels_.insert(key);
+    } else {
+      unkept_.add_other_label(key);
     }
   }
 
   void read_sample(const Fields &of) {
     read_values(of);
-    stack_.clear();
+    now_.stack.clear();
     for (Fields field(of.bytes(), sample_message, fault_); field.next();)
       if (field.number() == 1)
         field.integers([&](uint64_t id, const char *at) {
           if (const LocationId *location = find_row(locations_, id, at, "location"))
-            stack_.push_back(*location);
+            now_.stack.push_back(*location);
         });
     const Labels labels = read_labels(of);
     if (fault_)
       return;
     StackId stack = none<StackId>;
-    for (size_t i = stack_.size(); i-- > 0;)
-      stack = builder_.push(stack, stack_[i]);
+    for (size_t i = now_.stack.size(); i-- > 0;)
+      stack = builder_.push(stack, now_.stack[i]);
     const ThreadId thread = labels.has_tid
                                 ? builder_.add_thread(labels.pid, labels.tid, labels.thread)
                                 : none<ThreadId>;
     const PartId part = labels.part == 0 ? none<PartId> : part_ids_.at(labels.part);
-    ordered_.clear();
-    for (const size_t i : order_)
-      ordered_.push_back(values_[i]);
-    builder_.add_sample(stack, thread, part, ordered_);
+    now_.ordered.clear();
+    for (const size_t i : types_.order())
+      now_.ordered.push_back(now_.values[i]);
+    builder_.add_sample(stack, thread, part, now_.ordered);
   }
-
-  void add_findings() {
-    if (!other_labels_.empty()) {
-      std::string keys;
-      for (const std::string_view key : other_labels_)
-        keys += (keys.empty() ? "" : ", ") + std::string(key);
-      if (other_labels_.size() == most_keys_reported)
-        keys += ", …";
-      diagnostics_.add(Severity::note, "labels of samples are not kept: " + keys, name_);
-    }
-    if (hides_frames_)
-      diagnostics_.add(Severity::note, "frames that pprof hides (drop_frames) are kept", name_);
-    if (other_comments_)
-      diagnostics_.add(Severity::note, "comments are not kept", name_);
-  }
-
-  static constexpr size_t most_keys_reported = 10;
 
   const std::string bytes_;
   const std::string &name_;
@@ -519,25 +480,23 @@ private:
   StackProfileBuilder builder_;
 
   std::vector<std::string_view> strings_;
-  std::vector<TypeText> types_;
-  TypeText period_type_;
-  int64_t period_ = 0;
-  std::string_view shown_;
-  bool hides_frames_ = false, other_comments_ = false;
-  std::set<std::string_view> other_labels_;
+  ValueTypes types_;
+  Unkept unkept_;
   std::map<uint32_t, PartRow> parts_;
   std::unordered_map<uint32_t, PartId> part_ids_;
 
   RowsById<FunctionRow> functions_;
   RowsById<MappingId> mappings_;
   RowsById<LocationId> locations_;
-  std::vector<size_t> order_; // indexes of the kept values in the file
 
   // Scratch space for the current message.
-  std::vector<LineRow> lines_;
-  std::vector<SourceLine> source_lines_;
-  std::vector<int64_t> values_, ordered_;
-  std::vector<LocationId> stack_;
+  struct Scratch {
+    std::vector<LineRow> lines;
+    std::vector<SourceLine> source_lines;
+    std::vector<int64_t> values, ordered;
+    std::vector<LocationId> stack;
+  };
+  Scratch now_;
 };
 
 // Returns whether a message has only fields of its type, and an id if one is required.
