@@ -39,6 +39,20 @@ private:
     uint32_t start_line = 0, end_line = 0;
     bool ran = false;
   };
+  enum Total : size_t { LF, LH, FNF, FNH, BRF, BRH, MCF, MCH, total_count };
+  static constexpr std::string_view total_names[] = {"LF",  "LH",  "FNF", "FNH",
+                                                     "BRF", "BRH", "MCF", "MCH"};
+  struct Section {
+    bool open = false, has_large_condition = false;
+    StringId path{}, test{};
+    Records records;
+    // FNL, by index. Not a hash table, because a malicious file could choose indexes that collide.
+    std::map<uint64_t, Function> groups;
+    std::optional<Stated> stated[total_count];
+  };
+  struct Reported { // what is not kept, once a note has said so
+    bool checksums = false, texts = false, versions = false;
+  };
   struct OfFile { // in one test
     StringId test, path;
     Records records;
@@ -83,19 +97,8 @@ private:
   StringId test_{};
   std::unordered_set<StringId> tests_; // with a name
   bool seen_any_ = false;
-  bool reported_checksum_ = false, reported_text_ = false, reported_version_ = false;
-
-  // The state of the open section.
-  bool open_ = false, has_large_condition_ = false;
-  StringId path_{}, section_test_{};
-  Records section_;
-  // FNL, by index. Not a hash table, because a malicious file could choose indexes that collide.
-  std::map<uint64_t, Function> groups_;
-  enum Total : size_t { LF, LH, FNF, FNH, BRF, BRH, MCF, MCH, total_count };
-  static constexpr std::string_view total_names[] = {"LF",  "LH",  "FNF", "FNH",
-                                                     "BRF", "BRH", "MCF", "MCH"};
-  std::optional<Stated> stated_[total_count];
-
+  Reported reported_;
+  Section section_;
   std::vector<OfFile> files_;
   std::map<std::pair<StringId, StringId>, size_t> file_of_; // by test and path
 };
@@ -125,16 +128,16 @@ Result<void> Reader::record(std::string_view key, Fields &fields) {
     const uint32_t line = line_number(fields);
     const int64_t times = count(fields);
     if (!fields.rest().empty())
-      not_kept(reported_checksum_, "DA: checksums of lines are not kept");
+      not_kept(reported_.checksums, "DA: checksums of lines are not kept");
     if (line != 0 && fields.good())
-      section_.lines.push_back({line, times});
+      section_.records.lines.push_back({line, times});
     return {};
   }
   if (key == "SF" || key == "KF") // lcov 1 reads KF as SF
     return begin_section(fields.name("a path"));
   if (key == "TN") {
     seen_any_ = true;
-    if (open_)
+    if (section_.open)
       warn("TN: inside a section: it applies from the next section on");
     test_ = strings_.intern(read_test_name(fields.rest()));
     if (test_ != StringId{})
@@ -154,11 +157,11 @@ Result<void> Reader::record(std::string_view key, Fields &fields) {
   for (size_t i = 0; i < total_count; ++i)
     if (key == total_names[i]) {
       if (in_section(key, fields))
-        stated_[i] = Stated{fields.number<uint64_t>("a number"), line_};
+        section_.stated[i] = Stated{fields.number<uint64_t>("a number"), line_};
       return {};
     }
   if (key == "VER")
-    not_kept(reported_version_, "VER: versions of sources are not kept");
+    not_kept(reported_.versions, "VER: versions of sources are not kept");
   else
     warn(fmt::format("{}: is unknown and is ignored", key.substr(0, 40)),
          fmt::format("unknown {}", key.substr(0, 40)));
@@ -166,18 +169,18 @@ Result<void> Reader::record(std::string_view key, Fields &fields) {
 }
 
 bool Reader::in_section(std::string_view key, Fields &fields) {
-  if (!open_)
+  if (!section_.open)
     fields.fault_at(0, fmt::format("{}: before any SF:", key));
-  return open_;
+  return section_.open;
 }
 
 Result<void> Reader::begin_section(std::string_view path) {
-  if (open_)
+  if (section_.open)
     return broken("a section begins before end_of_record of the previous one");
-  seen_any_ = open_ = true;
-  has_large_condition_ = false;
-  path_ = strings_.intern(path);
-  section_test_ = test_;
+  seen_any_ = section_.open = true;
+  section_.has_large_condition = false;
+  section_.path = strings_.intern(path);
+  section_.test = test_;
   return {};
 }
 
@@ -214,14 +217,14 @@ void Reader::function(Fields &fields) { // line, [last line since lcov 2], name
     end = end_line(fields, start);
   const StringId name = strings_.intern(fields.name("a name"));
   if (fields.good())
-    section_.functions.push_back({name, start, end, 0, line_, true});
+    section_.records.functions.push_back({name, start, end, 0, line_, true});
 }
 
 void Reader::function_count(Fields &fields) { // count, name
   const int64_t times = count(fields);
   const StringId name = strings_.intern(fields.name("a name"));
   if (fields.good())
-    section_.functions.push_back({name, 0, 0, times, line_, false});
+    section_.records.functions.push_back({name, 0, 0, times, line_, false});
 }
 
 void Reader::function_group(Fields &fields) { // index, line, last line
@@ -230,21 +233,21 @@ void Reader::function_group(Fields &fields) { // index, line, last line
   group.start_line = line_number(fields);
   if (!fields.rest().empty())
     group.end_line = end_line(fields, group.start_line);
-  if (fields.good() && !groups_.emplace(index, group).second)
+  if (fields.good() && !section_.groups.emplace(index, group).second)
     fields.fault_at(0, fmt::format("FNL: this section already has a function {}", index));
 }
 
 void Reader::function_alias(Fields &fields) { // index, count, name
   const auto index = fields.number<uint64_t>("an index");
-  const auto group = groups_.find(index);
-  if (group == groups_.end())
+  const auto group = section_.groups.find(index);
+  if (group == section_.groups.end())
     fields.fault_here(fmt::format("FNA: there is no FNL:{}", index));
   const int64_t times = count(fields);
   const StringId name = strings_.intern(fields.name("a name"));
   if (!fields.good())
     return;
   group->second.ran |= times > 0;
-  section_.functions.push_back(
+  section_.records.functions.push_back(
       {name, group->second.start_line, group->second.end_line, times, line_, true});
 }
 
@@ -269,14 +272,14 @@ void Reader::branch(Fields &fields) {
   if (fault != std::errc() || stop != end) {
     row.has_text = true;
     row.branch = index_of(strings_.intern(branch));
-    not_kept(reported_text_,
+    not_kept(reported_.texts,
              "branches that are identified by a text are kept, but the text is not");
   }
   fields.skip(comma + 1);
   if (fields.rest() != "-") // never evaluated
     row.count = count(fields, "a count or '-'");
   if (row.line != 0 && !unreachable && fields.good())
-    section_.branches.push_back(row);
+    section_.records.branches.push_back(row);
 }
 
 // The fields are line, [U]terms, t or f, decided, term, text.
@@ -295,18 +298,18 @@ void Reader::condition(Fields &fields) {
   if (!fields.good() || row.line == 0)
     return;
   if (row.terms > most_terms) {
-    has_large_condition_ = true;
+    section_.has_large_condition = true;
     warn(too_many_terms());
     return;
   }
   if (unreachable) {
     // The model cannot represent a term that does not count.
-    has_large_condition_ = true;
+    section_.has_large_condition = true;
     warn("MCDC: a term that is marked as unreachable is counted like others", "unreachable terms");
   }
   if (decided)
     (sense == "t" ? row.when_true : row.when_false) = uint64_t{1} << term;
-  section_.conditions.push_back(row);
+  section_.records.conditions.push_back(row);
 }
 
 void Reader::check_totals() {
@@ -315,20 +318,20 @@ void Reader::check_totals() {
     return static_cast<uint64_t>(
         std::ranges::count_if(rows, [](auto &row) { return row.count > 0; }));
   };
-  found[LF] = section_.lines.size();
-  found[LH] = ran(section_.lines);
-  found[FNF] = section_.functions.size();
-  found[FNH] = ran(section_.functions);
-  found[BRF] = section_.branches.size();
-  found[BRH] = ran(section_.branches);
-  for (const ConditionRow &row : section_.conditions) {
+  found[LF] = section_.records.lines.size();
+  found[LH] = ran(section_.records.lines);
+  found[FNF] = section_.records.functions.size();
+  found[FNH] = ran(section_.records.functions);
+  found[BRF] = section_.records.branches.size();
+  found[BRH] = ran(section_.records.branches);
+  for (const ConditionRow &row : section_.records.conditions) {
     const ConditionCoverage condition{row.terms, row.when_true, row.when_false};
     found[MCF] += condition.outcomes();
     found[MCH] += condition.covered();
   }
   // Since lcov 2, the totals may count functions that begin in one line as one.
   std::vector<std::pair<uint32_t, bool>> start_lines;
-  for (const FunctionRow &row : section_.functions)
+  for (const FunctionRow &row : section_.records.functions)
     start_lines.emplace_back(row.start_line, row.count == 0);
   std::ranges::sort(start_lines); // a function that ran precedes others of its line
   start_lines.erase(std::unique(start_lines.begin(), start_lines.end(),
@@ -340,22 +343,22 @@ void Reader::check_totals() {
   other[FNH] = static_cast<uint64_t>(
       std::ranges::count(start_lines, false, &std::pair<uint32_t, bool>::second));
   for (size_t i = 0; i < total_count; ++i) {
-    if (!stated_[i] || ((i == MCF || i == MCH) && has_large_condition_))
+    if (!section_.stated[i] || ((i == MCF || i == MCH) && section_.has_large_condition))
       continue;
-    if (stated_[i]->value != found[i] && stated_[i]->value != other[i])
+    if (section_.stated[i]->value != found[i] && section_.stated[i]->value != other[i])
       diagnostics_.add(Severity::warning,
                        fmt::format("{}: says {}, but the section has {}", total_names[i],
-                                   stated_[i]->value, found[i]),
-                       source_, Position::at_line(stated_[i]->at), total_names[i]);
+                                   section_.stated[i]->value, found[i]),
+                       source_, Position::at_line(section_.stated[i]->at), total_names[i]);
   }
 }
 
 Result<void> Reader::end_section() {
-  if (!open_)
+  if (!section_.open)
     return broken("end_of_record without SF:");
-  open_ = false;
-  TALLY_CHECK(section_.add_up(strings_, findings()));
-  std::erase_if(section_.functions, [&](const FunctionRow &row) {
+  section_.open = false;
+  TALLY_CHECK(section_.records.add_up(strings_, findings()));
+  std::erase_if(section_.records.functions, [&](const FunctionRow &row) {
     if (!row.has_record)
       diagnostics_.add(
           Severity::error,
@@ -364,15 +367,15 @@ Result<void> Reader::end_section() {
     return !row.has_record || row.start_line == 0;
   });
   check_totals();
-  for (auto &stated : stated_)
+  for (auto &stated : section_.stated)
     stated.reset();
-  groups_.clear();
-  const auto [at, added] = file_of_.try_emplace({section_test_, path_}, files_.size());
+  section_.groups.clear();
+  const auto [at, added] = file_of_.try_emplace({section_.test, section_.path}, files_.size());
   if (added)
-    files_.push_back({section_test_, path_, section_});
+    files_.push_back({section_.test, section_.path, section_.records});
   else
-    TALLY_CHECK(files_[at->second].records.append(section_, strings_, findings()));
-  section_.clear();
+    TALLY_CHECK(files_[at->second].records.append(section_.records, strings_, findings()));
+  section_.records.clear();
   return {};
 }
 
@@ -394,7 +397,7 @@ Result<void> Reader::add_up_tests() {
 }
 
 Result<Coverage> Reader::finish() {
-  if (open_)
+  if (section_.open)
     return broken("truncated: there is no end_of_record");
   if (!seen_any_)
     return fail(ErrorCode::no_data, "holds no sections", source_);
