@@ -48,8 +48,9 @@ private:
   const char **progress_ = nullptr;
 };
 
-// Handles the parser's events. Collects the files in the order in which they come; finish() sorts
-// them and adds up those with the same path.
+// Handles the parser's events; the parser's interface has 14 of its many methods. Collects
+// the files in the order in which they come; finish() sorts them and adds up those with the same
+// path.
 class Handler {
 public:
   Handler(std::string_view text, const std::string &source, Diagnostics &diagnostics)
@@ -77,6 +78,18 @@ public:
                    const nlohmann::json::exception &fault);
 
 private:
+  // The values of the open objects, indexed by Key. Only one object of each kind is open at a time,
+  // except below Context::other, where values are ignored.
+  struct Values {
+    std::array<bool, key_count> seen{};
+    std::array<int64_t, key_count> numbers{};
+    std::array<bool, key_count> truths{};
+    std::array<std::string, key_count> texts{};
+    uint64_t not_true = 0, not_false = 0; // bits of not_covered_true and not_covered_false
+    uint32_t largest_term = 0;
+    std::vector<std::string> positions;
+  };
+
   Context context() const { return stack_.empty() ? Context::outside : stack_.back(); }
   bool allowed();
   bool fault_at(size_t offset, std::string message);
@@ -93,7 +106,7 @@ private:
   bool number(int64_t value);
   bool term(int64_t value, uint64_t &terms);
   bool mark(Key key) {
-    seen_[key] = true;
+    values_.seen[key] = true;
     return true;
   }
   bool need(std::string_view what, std::initializer_list<Key> keys);
@@ -116,15 +129,7 @@ private:
   std::array<size_t, static_cast<size_t>(Context::other) + 1> starts_{};
   std::optional<Context> ended_; // the object that has ended and is being processed
   const Field *field_ = nullptr; // the field of the last key, null if the key is unknown
-  // The values of the open objects, indexed by Key. Only one object of each kind is open at a time,
-  // except below Context::other, where values are ignored.
-  std::array<bool, key_count> seen_{};
-  std::array<int64_t, key_count> numbers_{};
-  std::array<bool, key_count> truths_{};
-  std::array<std::string, key_count> texts_{};
-  uint64_t not_true_ = 0, not_false_ = 0; // bits of not_covered_true and not_covered_false
-  uint32_t largest_term_ = 0;
-  std::vector<std::string> positions_;
+  Values values_;
 
   FileRows rows_;
   std::vector<FileCoverage> files_;
@@ -208,7 +213,7 @@ bool Handler::boolean(bool value) {
   if (context() == Context::other ||
       (field_ && field_->in == context() && field_->type == Type::truth)) {
     if (context() != Context::other) {
-      truths_[field_->key] = value;
+      values_.truths[field_->key] = value;
       mark(field_->key);
     }
     return true;
@@ -229,7 +234,7 @@ bool Handler::number_unsigned(uint64_t value) {
 
 bool Handler::number_float(double, const Text &text) {
   if (field_ && field_->in == context() && field_->type == Type::version) { // a number in 0.1
-    texts_[field_->key] = text;
+    values_.texts[field_->key] = text;
     return mark(field_->key);
   }
   if (context() == Context::not_true || context() == Context::not_false)
@@ -244,17 +249,17 @@ bool Handler::number_float(double, const Text &text) {
 
 bool Handler::number(int64_t value) {
   if (context() == Context::not_true)
-    return term(value, not_true_);
+    return term(value, values_.not_true);
   if (context() == Context::not_false)
-    return term(value, not_false_);
+    return term(value, values_.not_false);
   if (context() == Context::other)
     return true;
   if (field_ && field_->in == context() && field_->type == Type::number) {
-    numbers_[field_->key] = value;
+    values_.numbers[field_->key] = value;
     return mark(field_->key);
   }
   if (field_ && field_->in == context() && field_->type == Type::version) {
-    texts_[field_->key] = fmt::to_string(value);
+    values_.texts[field_->key] = fmt::to_string(value);
     return mark(field_->key);
   }
   return allowed() && (!field_ || expected(*field_));
@@ -265,20 +270,20 @@ bool Handler::term(int64_t value, uint64_t &terms) {
     return fault(fmt::format("there is no term {}", value));
   if (value < most_terms)
     terms |= uint64_t{1} << value;
-  largest_term_ = std::max(largest_term_, static_cast<uint32_t>(value));
+  values_.largest_term = std::max(values_.largest_term, static_cast<uint32_t>(value));
   return true;
 }
 
 bool Handler::string(Text &text) {
   if (context() == Context::position) {
-    positions_.push_back(std::move(text));
+    values_.positions.push_back(std::move(text));
     return true;
   }
   if (context() == Context::other)
     return true;
   if (field_ && field_->in == context() &&
       (field_->type == Type::text || field_->type == Type::version)) {
-    texts_[field_->key] = std::move(text);
+    values_.texts[field_->key] = std::move(text);
     return mark(field_->key);
   }
   return allowed() && (!field_ || expected(*field_));
@@ -301,7 +306,7 @@ bool Handler::open(Context context) {
   starts_[static_cast<size_t>(context)] = here() - 1;
   for (const Field &field : fields)
     if (field.in == context)
-      seen_[field.key] = false;
+      values_.seen[field.key] = false;
   return true;
 }
 
@@ -316,11 +321,11 @@ bool Handler::start_object(size_t) {
   case Context::branches:
     return open(Context::branch);
   case Context::conditions:
-    not_true_ = not_false_ = 0;
-    largest_term_ = 0;
+    values_.not_true = values_.not_false = 0;
+    values_.largest_term = 0;
     return open(Context::condition);
   case Context::functions:
-    positions_.clear();
+    values_.positions.clear();
     return open(Context::function);
   case Context::other:
     return open(Context::other);
@@ -347,7 +352,7 @@ bool Handler::start_array(size_t) {
     return expected(*field_);
   if (field_->opens == Context::other)
     finding(Severity::note, fmt::format("{} is not kept", field_->name), field_->name);
-  else if (seen_[field_->key])
+  else if (values_.seen[field_->key])
     return fault(fmt::format("{} occurs twice", field_->name));
   mark(field_->key);
   return open(field_->opens);
@@ -387,7 +392,7 @@ bool Handler::end_of(Context ended) {
 
 bool Handler::need(std::string_view what, std::initializer_list<Key> keys) {
   for (const Key key : keys)
-    if (!seen_[key])
+    if (!values_.seen[key])
       return fault(fmt::format("{} without {}", what, fields[key].name));
   return true;
 }
@@ -400,16 +405,16 @@ bool Handler::line_of(int64_t value, uint32_t &line) {
 }
 
 int64_t Handler::counted(Key key) {
-  if (numbers_[key] >= 0)
-    return numbers_[key];
+  if (values_.numbers[key] >= 0)
+    return values_.numbers[key];
   warn(negative_count());
-  return times_run(numbers_[key]);
+  return times_run(values_.numbers[key]);
 }
 
 bool Handler::end_branch() {
   if (!need("a branch", {branch_count}))
     return false;
-  const auto is = [&](Key key) { return seen_[key] && truths_[key]; };
+  const auto is = [&](Key key) { return values_.seen[key] && values_.truths[key]; };
   if (!is(branch_excluded))
     rows_.add_branch({counted(branch_count), is(branch_fall_through), is(branch_throw)});
   return true;
@@ -418,23 +423,24 @@ bool Handler::end_branch() {
 bool Handler::end_condition() {
   if (!need("a condition", {condition_count}))
     return false;
-  if (seen_[condition_excluded] && truths_[condition_excluded])
+  if (values_.seen[condition_excluded] && values_.truths[condition_excluded])
     return true;
-  const int64_t outcomes = numbers_[condition_count];
+  const int64_t outcomes = values_.numbers[condition_count];
   if (outcomes < 0 || outcomes % 2 != 0)
     return fault(fmt::format("a condition cannot have {} outcomes: each term has two", outcomes));
   if (outcomes > int64_t{2} * most_terms)
     return warn(too_many_terms());
   const auto terms = static_cast<uint32_t>(outcomes / 2);
-  if ((not_true_ | not_false_ | largest_term_) != 0 && largest_term_ >= terms)
-    return fault(fmt::format("there is no term {} of {}", largest_term_, terms));
+  if ((values_.not_true | values_.not_false | values_.largest_term) != 0 &&
+      values_.largest_term >= terms)
+    return fault(fmt::format("there is no term {} of {}", values_.largest_term, terms));
   const uint64_t all = terms == most_terms ? UINT64_MAX : (uint64_t{1} << terms) - 1;
-  const ConditionCoverage condition{terms, all & ~not_true_, all & ~not_false_};
+  const ConditionCoverage condition{terms, all & ~values_.not_true, all & ~values_.not_false};
   rows_.add_condition(condition);
-  if (seen_[condition_covered] && numbers_[condition_covered] != condition.covered())
+  if (values_.seen[condition_covered] && values_.numbers[condition_covered] != condition.covered())
     finding(Severity::warning,
-            fmt::format("covered: says {}, but the lists say {}", numbers_[condition_covered],
-                        condition.covered()),
+            fmt::format("covered: says {}, but the lists say {}",
+                        values_.numbers[condition_covered], condition.covered()),
             "covered");
   return true;
 }
@@ -443,9 +449,9 @@ bool Handler::end_line() {
   if (!need("a line", {line_number, line_count}))
     return false;
   uint32_t line = 0;
-  if (!line_of(numbers_[line_number], line))
+  if (!line_of(values_.numbers[line_number], line))
     return false;
-  const auto is = [&](Key key) { return seen_[key] && truths_[key]; };
+  const auto is = [&](Key key) { return values_.seen[key] && values_.truths[key]; };
   if (line == 0)
     warn(no_line_0());
   if (line == 0 || is(line_noncode) || is(line_excluded))
@@ -462,32 +468,33 @@ bool line_of_position(std::string_view text, uint32_t &line) {
 }
 
 bool Handler::end_function() {
-  const std::string &name =
-      seen_[function_name] ? texts_[function_name] : texts_[function_demangled];
-  if (!seen_[function_name] && !seen_[function_demangled])
+  const std::string &name = values_.seen[function_name] ? values_.texts[function_name]
+                                                        : values_.texts[function_demangled];
+  if (!values_.seen[function_name] && !values_.seen[function_demangled])
     return fault("a function without name and demangled_name");
-  if (seen_[function_excluded] && truths_[function_excluded])
+  if (values_.seen[function_excluded] && values_.truths[function_excluded])
     return true;
   // Since 8.5 gcovr assigns lines outside of functions to a function of this name.
-  if (name == "<unknown function>" && !seen_[function_count])
+  if (name == "<unknown function>" && !values_.seen[function_count])
     return true;
   if (!need("a function", {function_line, function_count}))
     return false;
   FunctionCoverage function;
   function.name = name;
-  if (!line_of(numbers_[function_line], function.start_line))
+  if (!line_of(values_.numbers[function_line], function.start_line))
     return false;
   function.count = counted(function_count);
-  if (positions_.size() == 2) {
+  if (values_.positions.size() == 2) {
     uint32_t start = 0, end = 0;
-    if (!line_of_position(positions_[0], start) || !line_of_position(positions_[1], end))
+    if (!line_of_position(values_.positions[0], start) ||
+        !line_of_position(values_.positions[1], end))
       return fault(
           fmt::format("expected \"line:column\" twice as {}", fields[function_position].name));
     if (end >= function.start_line)
       function.end_line = end;
     else
       warn(end_before_begin());
-  } else if (!positions_.empty()) {
+  } else if (!values_.positions.empty()) {
     return fault(fmt::format("expected two positions as {}", fields[function_position].name));
   }
   rows_.add_function(std::move(function));
@@ -495,7 +502,7 @@ bool Handler::end_function() {
 }
 
 bool Handler::end_file() {
-  if (seen_[file_summary] && !seen_[line_list]) {
+  if (values_.seen[file_summary] && !values_.seen[line_list]) {
     error_ =
         fail(ErrorCode::unsupported,
              "is gcovr's summary, which has no lines: use the output of `gcovr --json`", source_)
@@ -504,9 +511,9 @@ bool Handler::end_file() {
   }
   if (!need("a file", {file_path, line_list}))
     return false;
-  if (texts_[file_path].empty())
+  if (values_.texts[file_path].empty())
     return fault("a file without a path");
-  auto file = rows_.take(std::move(texts_[file_path]));
+  auto file = rows_.take(std::move(values_.texts[file_path]));
   if (!file) {
     error_ = std::move(file.error());
     return false;
@@ -531,16 +538,16 @@ bool Handler::parse_error(size_t, const std::string &, const nlohmann::json::exc
 Result<Coverage> Handler::finish() {
   if (error_)
     return fail(std::move(*error_));
-  if (!seen_[format_version] || !seen_[file_list])
+  if (!values_.seen[format_version] || !values_.seen[file_list])
     return fail(ErrorCode::invalid_input,
                 fmt::format("is not a tracefile of gcovr: there is no {}",
-                            fields[seen_[file_list] ? format_version : file_list].name),
+                            fields[values_.seen[file_list] ? format_version : file_list].name),
                 source_);
-  if (!version_of(texts_[format_version]))
+  if (!version_of(values_.texts[format_version]))
     diagnostics_.add(Severity::warning,
                      fmt::format("has version {} of gcovr's JSON, which is unknown: only known "
                                  "keys are read",
-                                 texts_[format_version].substr(0, 40)),
+                                 values_.texts[format_version].substr(0, 40)),
                      source_);
   Coverage all;
   std::vector<const FileCoverage *> files;
