@@ -63,6 +63,14 @@ private:
     StringId file;
     uint32_t line;
   };
+  struct Sample {
+    bool open = false;
+    bool has_only_frame = false; // the frame is on the sample's line, so there is no stack
+    ThreadId thread = none<ThreadId>;
+    uint32_t event = 0;
+    std::optional<int64_t> period;
+    std::vector<Frame> frames; // innermost first
+  };
   struct Event {
     EventKind kind;
     std::optional<int64_t> only_period; // of all samples so far, unless it varies
@@ -78,7 +86,7 @@ private:
     } else if (line.starts_with('\t')) {
       if (!add_frame(line))
         find_unknown();
-    } else if (const auto sample = sample_line(line, !in_sample_)) {
+    } else if (const auto sample = sample_line(line, !sample_.open)) {
       end_sample();
       begin_sample(*sample);
     } else if (!add_frame(line) && !add_source(line, below_frame)) {
@@ -105,26 +113,26 @@ private:
   void begin_sample(const SampleLine &sample) {
     if (sample.is_record)
       return;
-    in_sample_ = has_samples_ = true;
-    thread_ = builder_.add_thread(sample.pid, sample.tid, sample.command);
-    builder_.rename_thread(thread_, sample.command); // to its last name, as for perf.data
-    event_ = event_of(sample.event);
-    period_ = sample.period;
+    sample_.open = has_samples_ = true;
+    sample_.thread = builder_.add_thread(sample.pid, sample.tid, sample.command);
+    builder_.rename_thread(sample_.thread, sample.command); // to its last name, as for perf.data
+    sample_.event = event_of(sample.event);
+    sample_.period = sample.period;
     if (sample.frame) {
       push(*sample.frame);
-      is_frame_above_ = has_only_frame_ = true;
+      is_frame_above_ = sample_.has_only_frame = true;
     }
   }
 
   bool add_frame(std::string_view line) {
     const auto frame = frame_line(line);
-    if (!frame || (!in_sample_ && has_samples_) || has_only_frame_)
+    if (!frame || (!sample_.open && has_samples_) || sample_.has_only_frame)
       return false;
-    if (!in_sample_) { // -F ip,sym
-      in_sample_ = true;
-      thread_ = none<ThreadId>;
-      event_ = event_of({});
-      period_.reset();
+    if (!sample_.open) { // -F ip,sym
+      sample_.open = true;
+      sample_.thread = none<ThreadId>;
+      sample_.event = event_of({});
+      sample_.period.reset();
     }
     push(*frame);
     is_frame_above_ = true;
@@ -136,10 +144,10 @@ private:
   // source file must not contain a blank there.
   bool add_source(std::string_view line, bool below_frame) {
     const auto source = source_line(line);
-    if (!source || !below_frame || (has_only_frame_ && source->has_blank))
+    if (!source || !below_frame || (sample_.has_only_frame && source->has_blank))
       return false;
-    frames_.back().file = builder_.intern(source->file);
-    frames_.back().line = source->line;
+    sample_.frames.back().file = builder_.intern(source->file);
+    sample_.frames.back().line = source->line;
     return true;
   }
 
@@ -153,39 +161,41 @@ private:
   }
 
   void push(const FrameLine &frame) {
-    frames_.push_back({frame.address,
-                       builder_.intern(frame.symbol.empty() ? unnamed_function(frame.object)
-                                                            : std::string(frame.symbol)),
-                       builder_.intern(frame.object), frame.inlined, StringId{}, 0});
+    sample_.frames.push_back({frame.address,
+                              builder_.intern(frame.symbol.empty() ? unnamed_function(frame.object)
+                                                                   : std::string(frame.symbol)),
+                              builder_.intern(frame.object), frame.inlined, StringId{}, 0});
   }
 
   void end_sample() {
-    if (!in_sample_)
+    if (!sample_.open)
       return;
     StackId stack = none<StackId>;
-    for (size_t end = frames_.size(); end > 0;) {
+    for (size_t end = sample_.frames.size(); end > 0;) {
       // Functions inlined into this one precede it and have the same address.
-      const Frame &outer = frames_[end - 1];
+      const Frame &outer = sample_.frames[end - 1];
       size_t begin = end - 1;
-      while (begin > 0 && frames_[begin - 1].inlined && frames_[begin - 1].address == outer.address)
+      while (begin > 0 && sample_.frames[begin - 1].inlined &&
+             sample_.frames[begin - 1].address == outer.address)
         --begin;
       lines_.clear();
       for (size_t i = begin; i < end; ++i)
-        lines_.push_back({builder_.add_function({frames_[i].function, {}, {}, outer.object, 0}),
-                          frames_[i].file, frames_[i].line});
+        lines_.push_back(
+            {builder_.add_function({sample_.frames[i].function, {}, {}, outer.object, 0}),
+             sample_.frames[i].file, sample_.frames[i].line});
       stack = builder_.push(stack, builder_.add_location(none<MappingId>, 0, lines_));
       end = begin;
     }
-    Event &event = events_[event_];
-    if (period_) {
-      event.varies |= event.only_period && *event.only_period != *period_;
-      event.only_period = *period_;
+    Event &event = events_[sample_.event];
+    if (sample_.period) {
+      event.varies |= event.only_period && *event.only_period != *sample_.period;
+      event.only_period = *sample_.period;
     } else {
       event.kind.has_periods = false;
     }
-    rows_.push_back({stack, thread_, event_, period_.value_or(1)});
-    frames_.clear();
-    in_sample_ = has_only_frame_ = false;
+    rows_.push_back({stack, sample_.thread, sample_.event, sample_.period.value_or(1)});
+    sample_.frames.clear();
+    sample_.open = sample_.has_only_frame = false;
   }
 
   Result<void> add_rows() {
@@ -214,15 +224,10 @@ private:
   std::map<std::string, uint32_t> event_ids_;
   std::vector<EventRow> rows_;
 
-  // The state of the current sample.
-  bool in_sample_ = false, has_samples_ = false;
-  bool has_only_frame_ = false; // the frame is on the sample's line, so there is no stack
+  bool has_samples_ = false;
   bool is_frame_above_ = false; // the previous line has a frame
-  ThreadId thread_ = none<ThreadId>;
-  uint32_t event_ = 0;
-  std::optional<int64_t> period_;
-  std::vector<Frame> frames_; // innermost first
-  std::vector<SourceLine> lines_;
+  Sample sample_;
+  std::vector<SourceLine> lines_; // scratch space
 };
 
 } // namespace
